@@ -1,5 +1,7 @@
 """HDBSCAN in local batches: its own labels, from the spanning trees of the batches."""
 
+import sys
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -9,6 +11,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF, open_source
 from cohirf.fitting import locality
+from cohirf.spanning import spanning_labels
+from cohirf.spanning.spanning_labels import SpannedRun
 from resumable import result
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -76,8 +80,6 @@ def test_rows_without_values_do_not_take_the_place_of_others_in_batches(moons):
 
 
 def test_a_fit_goes_on_with_the_spanning_trees_of_its_checkpoint(moons, tmp_path, monkeypatch):
-    from cohirf.fitting import spanning_labels
-
     calls = []
     span = spanning_labels.span_batches
 
@@ -105,3 +107,11 @@ def test_clusters_that_were_merged_afterwards_are_not_said_to_be_those_of_the_me
     merged = fit(moons, n_clusters=1)
     assert merged.diagnostics_[0].kind == "spanning"
     assert "spanning tree" not in merged.diagnose().line
+
+
+def test_a_run_counts_its_rows_without_halos_and_its_bytes_with_them():
+    rows, edges = np.arange(1000), np.arange(999)
+    run = SpannedRun(rows, np.ones(1000), edges, edges + 1, np.ones(999), np.array([400, 300]))
+    assert (run.n_batches, run.rows_in, run.rows_out) == (2, 700, 700)
+    parts = [run.rows, run.core, run.one, run.two, run.lengths, run.batch_sizes]
+    assert sum(part.nbytes for part in parts) < sys.getsizeof(run) < 1.1 * sum(map(sys.getsizeof, parts))

@@ -1,8 +1,11 @@
-"""Properties of every hierarchy: cuts, sizes, lineage, merges, persistence, condensing."""
+"""Properties of every hierarchy: cuts, sizes, lineage, merges, persistence, condensing, formats."""
+
+import re
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.cluster.hierarchy import fcluster, is_valid_linkage
 from strategies import hierarchies, slow_roots
 
 from cohirf import FusionHierarchy
@@ -105,3 +108,23 @@ def test_json_round_trips(hierarchy, max_clusters):
     assert FusionHierarchy.from_json(hierarchy.to_json()) == hierarchy
     top = hierarchy.condense(max_clusters)
     assert FusionHierarchy.from_json(top.to_json()) == top
+
+
+def same_partition(left, right):
+    pairs = set(zip(np.asarray(left).tolist(), np.asarray(right).tolist(), strict=True))
+    return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+
+
+@given(hierarchies().filter(lambda h: h.n_rows > 1))
+def test_cutting_the_linkage_at_a_level_gives_the_cut(hierarchy):
+    linkage = hierarchy.to_linkage()
+    assert is_valid_linkage(linkage, throw=True)
+    for level in range(hierarchy.n_levels + 1):
+        assert same_partition(fcluster(linkage, level, criterion="distance"), hierarchy.cut(level=level))
+    assert linkage[-1, 3] == hierarchy.n_rows
+
+
+@given(hierarchies())
+def test_newick_has_every_row_as_a_leaf_once(hierarchy):
+    leaves = re.findall(r"(?<=[(,])\d+|^\d+", hierarchy.to_newick())
+    assert sorted(map(int, leaves)) == list(range(hierarchy.n_rows))

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from cohirf.algorithm.storage import MemoryStorage
-from cohirf.spanning.batch_edges import find_edges
-from cohirf.spanning.label_runs import label_runs
-from cohirf.spanning.spanned_run import SpannedRun
+from cohirf.spanning.batch_edges import span_rows
+from cohirf.spanning.join_batches import label_runs
+from cohirf.spanning.spanning_labels import SpannedRun
 
 
 def leaves(X, rows, size) -> Iterator[np.ndarray]:
@@ -41,12 +41,12 @@ def with_all_neighbours(X, size, min_samples) -> Iterator[np.ndarray]:
         yield np.union1d(home, near)
 
 
-def label_rows(X, batches, settings):
+def label_rows(X, batches, settings, as_sklearn=False):
     """Return the labels of rows from the spanning trees of the given batches."""
     runs = []
     for batch in batches:
-        core, edges = find_edges(X[batch], settings.min_samples)
+        core, edges = span_rows(X[batch], settings.min_samples, as_sklearn=as_sklearn)
         one, two = batch[edges.one].astype(np.int32), batch[edges.two].astype(np.int32)
         runs.append(SpannedRun(batch, core, one, two, edges.lengths, np.array([len(batch)])))
     n_copies = sum(len(run.rows) for run in runs)
-    return label_runs(runs, len(X), n_copies, X.__getitem__, settings, MemoryStorage())
+    return label_runs(runs, len(X), n_copies, X.__getitem__, settings, MemoryStorage(), as_sklearn)

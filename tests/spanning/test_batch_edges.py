@@ -2,11 +2,16 @@
 
 import numpy as np
 import pytest
+from overlapping import label_rows
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
+from sklearn.cluster import HDBSCAN
+from sklearn.datasets import make_blobs
 
-from cohirf.spanning.batch_edges import find_edges
+from cohirf import CoHiRF
+from cohirf.spanning.batch_edges import Edges, span_rows
+from cohirf.spanning.settings import settings_of
 
 RANDOM = np.random.default_rng(0)
 DATA = {
@@ -23,10 +28,6 @@ DATA = {
 }
 
 
-def weights_of(edges, core):
-    return np.maximum(edges.lengths, np.maximum(core[edges.one], core[edges.two]))
-
-
 def reachability(X, min_samples):
     distances = cdist(X.astype(float), X.astype(float))
     core = np.sort(distances, axis=1)[:, min(min_samples, len(X)) - 1]
@@ -35,21 +36,20 @@ def reachability(X, min_samples):
 
 @pytest.mark.parametrize("min_samples", [1, 2, 15, 40])
 @pytest.mark.parametrize("name", DATA)
-def test_the_tree_has_the_weights_of_the_minimum_spanning_tree(name, min_samples):
-    core, edges = find_edges(DATA[name], min_samples)
+def test_the_tree_connects_all_rows_and_has_the_weights_of_the_minimum_spanning_tree(name, min_samples):
+    core, edges = span_rows(DATA[name], min_samples)
     expected_core, weights = reachability(DATA[name], min_samples)
     np.testing.assert_allclose(core, expected_core, atol=1e-6 * core.max())
     expected = minimum_spanning_tree(weights + 1).data - 1  # scipy takes a weight of 0 for a missing edge
-    np.testing.assert_allclose(np.sort(weights_of(edges, core)), np.sort(expected), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(np.sort(edges.weigh(core)), np.sort(expected), rtol=1e-6, atol=1e-9)
+    n_rows = len(core)
+    graph = coo_array((np.ones(edges.count), (edges.one, edges.two)), shape=(n_rows, n_rows))
+    assert (edges.count, connected_components(graph)[0]) == (n_rows - 1, 1)
 
 
-@pytest.mark.parametrize("name", DATA)
-def test_the_tree_connects_all_rows(name):
-    _, edges = find_edges(DATA[name], 5)
-    n_rows = len(DATA[name])
-    graph = coo_array((np.ones(len(edges.one)), (edges.one, edges.two)), shape=(n_rows, n_rows))
-    assert len(edges.one) == n_rows - 1
-    assert connected_components(graph)[0] == 1
+def test_a_weight_is_the_largest_of_a_distance_and_two_core_distances():
+    edges = Edges(np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([5.0, 1.0, 1.0]))
+    assert edges.weigh(np.array([2.0, 3.0, 4.0])).tolist() == [5, 4, 4]
 
 
 def test_an_edge_outside_the_lists_of_neighbours_is_found_though_heavier_edges_connect_its_rows():
@@ -58,22 +58,60 @@ def test_an_edge_outside_the_lists_of_neighbours_is_found_though_heavier_edges_c
     left, right = np.c_[np.zeros(20), lump], np.c_[np.ones(20), lump]
     angles = np.arange(1, 16) * (2 * np.pi / 16)
     chain = np.c_[0.5 - 3 * np.sin(angles), 3 * np.cos(angles) - 3]
-    _, edges = find_edges(np.concatenate([left, right, chain]), 1)
+    _, edges = span_rows(np.concatenate([left, right, chain]), 1)
     joins = (edges.one < 20) & (edges.two >= 20) & (edges.two < 40)
     joins |= (edges.two < 20) & (edges.one >= 20) & (edges.one < 40)
     assert edges.lengths[joins].tolist() == [1.0]
 
 
 def test_a_single_row_has_no_edges():
-    core, edges = find_edges(np.ones((1, 2)), 5)
+    core, edges = span_rows(np.ones((1, 2)), 5)
     assert core.tolist() == [0.0]
     assert len(edges.one) == 0
 
 
 def test_of_edges_of_equal_weight_the_shorter_one_is_in_the_tree():
     # The core distance of row 2, 9, is the weight of its edges to both other rows.
-    _, edges = find_edges(np.array([[0.0], [5.0], [9.0]]), 3)
+    _, edges = span_rows(np.array([[0.0], [5.0], [9.0]]), 3)
     pairs = {
         (*sorted([one, two]), length) for one, two, length in zip(edges.one, edges.two, edges.lengths, strict=True)
     }
     assert (1, 2, 4.0) in pairs
+
+
+# -- ties as in scikit-learn ---------------------------------------------------------------------------------------
+
+
+def in_order(labels):
+    """Number clusters in the order of their first rows."""
+    clusters, first = np.unique(labels[labels >= 0], return_index=True)
+    numbers = dict(zip(clusters[np.argsort(first)].tolist(), range(len(clusters)), strict=True))
+    return [numbers.get(label, -1) for label in labels.tolist()]
+
+
+@pytest.mark.parametrize("min_samples", [1, 2, 5, 15])
+@pytest.mark.parametrize("min_cluster_size", [2, 5, 19])
+def test_labels_are_those_of_scikit_learn_whatever_the_order_of_rows(min_cluster_size, min_samples):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = make_blobs(150, 2 + seed % 4, centers=4, cluster_std=2.0, random_state=seed)[0]
+        X[:40] = rng.uniform(X.min(axis=0), X.max(axis=0), (40, X.shape[1]))
+        X = X[rng.permutation(150)]
+        method = HDBSCAN(
+            min_cluster_size, min_samples=min_samples, cluster_selection_method=["eom", "leaf"][seed % 2], copy=True
+        )
+        labels = label_rows(X, [np.arange(150)], settings_of(method), as_sklearn=True)
+        assert labels.tolist() == in_order(method.fit_predict(X))
+
+
+def test_with_many_neighbours_the_labels_do_not_depend_on_the_order_of_rows(monkeypatch):
+    X = make_blobs(150, 2, centers=3, cluster_std=0.5, random_state=0)[0]
+    order = np.random.default_rng(0).permutation(150)
+
+    def fit(X):
+        return CoHiRF(HDBSCAN(copy=True), batch_size=100).fit(X)
+
+    monkeypatch.setattr("cohirf.spanning.spanning_labels.MAX_NEIGHBOURS", 0)
+    model = fit(X)
+    assert model.diagnostics_[0].kind == "spanning"
+    assert in_order(model.labels_[order]) == in_order(fit(X[order]).labels_)

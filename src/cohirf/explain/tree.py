@@ -9,8 +9,7 @@ from cohirf.explain.describe import describe_clusters
 from cohirf.explain.effects import find_traits_of_unions
 from cohirf.explain.sample import sample_table
 from cohirf.explain.words import count_of, name_clusters, percent
-from cohirf.hierarchy.html import draw_tree
-from cohirf.hierarchy.outline import Node, Outline, make_outline
+from cohirf.hierarchy.outline import Node, Outline, draw_tree, make_outline
 
 N_TRAITS = 2  # in the name of a branch
 STROKES = {True: ("├─ ", "│  ", "└─ ", "   "), False: ("|- ", "|  ", "`- ", "   ")}  # drawn, or of letters

@@ -15,9 +15,9 @@ from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.local_batches import Locality
 from cohirf.algorithm.reach import find_reach
 from cohirf.data import Data
-from cohirf.fitting.spanning_labels import SpanningLabels
 from cohirf.optional import import_optional
 from cohirf.spanning.settings import Settings, settings_of
+from cohirf.spanning.spanning_labels import SpanningLabels
 
 # A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree of all rows leave
 # it. So its batches have at least so many rows. With more features than this, a tree takes longer, and they have fewer.

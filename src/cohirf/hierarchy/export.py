@@ -1,32 +1,186 @@
-"""Export a hierarchy: tables, scipy linkage, networkx, Newick, JSON."""
+"""The fusions of a hierarchy as arrays, and the hierarchy in the formats of others: scipy, Newick, networkx, JSON."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from operator import index
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.merge_tree import MergeTree, count_members, last_clusters
-from cohirf.algorithm.parents import find_roots, get_final_labels
-from cohirf.hierarchy.merges import Merges, absorbed_in_order, running_sum, subtree_sizes
+from cohirf.algorithm.grouping import IntArray, rows_by_label
+from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.optional import import_optional
 
 JSON_FORMAT = "cohirf.FusionHierarchy"
 JSON_VERSION = 1
+VECTORS = ("parents", "absorbed_at", "rows", "row_sizes")
 
 
-def table_columns(
-    parents: IntArray, absorbed_at: IntArray, rows: IntArray | None, row_sizes: IntArray | None
-) -> dict[str, IntArray]:
-    """Return the hierarchy as columns, with one entry per leaf."""
-    labels, _ = get_final_labels(find_roots(parents, absorbed_at, int(absorbed_at.max())))
-    numbers = np.arange(len(parents), dtype=parents.dtype) if rows is None else rows
-    columns = {"row": numbers, "parent": numbers[parents], "absorbed_at": absorbed_at, "cluster": labels}
-    return columns if row_sizes is None else columns | {"size": row_sizes}
+@dataclass(frozen=True, eq=False)
+class Merge:
+    """One fusion of two or more clusters."""
+
+    level: int
+    medoid: int  # of the fused cluster: that of one of the clusters
+    absorbed: IntArray  # sorted medoids of the other clusters
+    medoid_size: int  # number of rows in the cluster of the medoid before the fusion
+    absorbed_sizes: IntArray  # number of rows in each of the other clusters
+
+    @property
+    def size(self) -> int:
+        """Number of rows in the fused cluster."""
+        return self.medoid_size + int(self.absorbed_sizes.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Merges(Sequence[Merge]):
+    """All fusions, ordered by level and then by medoid: a sequence of ``Merge``, stored as arrays.
+
+    ``level``, ``medoid``, ``medoid_size`` and ``size`` have one entry per fusion; the others are concatenated: fusion i
+    has the entries ``starts[i]:starts[i + 1]`` of ``absorbed`` and ``absorbed_sizes``.
+    """
+
+    level: IntArray
+    medoid: IntArray
+    medoid_size: IntArray
+    size: IntArray
+    absorbed: IntArray
+    absorbed_sizes: IntArray
+    starts: IntArray
+
+    def __len__(self) -> int:
+        return len(self.level)
+
+    @overload
+    def __getitem__(self, index: int) -> Merge: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Merge]: ...
+    def __getitem__(self, index: int | slice) -> Merge | list[Merge]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        i = range(len(self))[index]  # treats negative and out-of-range indices as a list does
+        part = slice(self.starts[i], self.starts[i + 1])
+        sizes = int(self.medoid_size[i]), self.absorbed_sizes[part]
+        return Merge(int(self.level[i]), int(self.medoid[i]), self.absorbed[part], *sizes)
+
+
+def find_merges(parents: IntArray, absorbed_at: IntArray, row_sizes: IntArray | None) -> Merges:
+    """Collect the fusions of a hierarchy."""
+    absorbed = _absorbed_in_order(parents, absorbed_at)
+    absorbed_sizes = _subtree_sizes(parents, absorbed_at, row_sizes)[absorbed]
+    level, medoid = absorbed_at[absorbed], parents[absorbed]
+    is_first = np.ones(len(absorbed), dtype=bool)
+    is_first[1:] = (level[1:] != level[:-1]) | (medoid[1:] != medoid[:-1])
+    starts = np.append(np.flatnonzero(is_first), len(absorbed))
+    gained = np.add.reduceat(absorbed_sizes, starts[:-1]) if len(absorbed) else absorbed_sizes
+    level, medoid = level[starts[:-1]], medoid[starts[:-1]]
+    own = np.ones(len(medoid), dtype=np.int64) if row_sizes is None else row_sizes[medoid].astype(np.int64)
+    before = own + _running_sum(gained, medoid) - gained
+    return Merges(level, medoid, before, before + gained, absorbed, absorbed_sizes, starts)
+
+
+def find_lifetimes(merges: Merges, absorbed_at: IntArray, n_levels: int) -> IntArray:
+    """Return for how many levels each fused cluster did not change: until it grew, was absorbed, or the fit ended."""
+    ends = absorbed_at[merges.medoid].astype(np.int64)
+    ends[ends == 0] = n_levels + 1
+    previous = _previous_with_equal(merges.medoid)
+    ends[previous[previous >= 0]] = merges.level[previous >= 0]  # the next fusion with the same medoid
+    return ends - merges.level
+
+
+def _absorbed_in_order(parents: IntArray, absorbed_at: IntArray) -> IntArray:
+    """Return the absorbed rows, sorted by level, then by the medoid that absorbed them, then by row number."""
+    _, by_parent = rows_by_label(parents, len(parents))
+    by_level: IntArray = by_parent[np.argsort(absorbed_at[by_parent], kind="stable")]  # linear: small integers
+    return by_level[np.count_nonzero(absorbed_at == 0) :]
+
+
+def _subtree_sizes(parents: IntArray, absorbed_at: IntArray, row_sizes: IntArray | None) -> NDArray[np.int64]:
+    """Return the size of each row's cluster when the row was absorbed, or at the end if it never was."""
+    sizes = np.ones(len(parents), dtype=np.int64) if row_sizes is None else row_sizes.astype(np.int64)
+    by_level = np.argsort(absorbed_at, kind="stable")
+    bounds = np.cumsum(np.bincount(absorbed_at))
+    for start, end in pairwise(bounds.tolist()):
+        rows = by_level[start:end]
+        np.add.at(sizes, parents[rows], sizes[rows])
+    return sizes
+
+
+def _running_sum(values: NDArray[np.int64], groups: IntArray) -> NDArray[np.int64]:
+    """Return, for each entry, the sum of the values of its group up to and including this entry."""
+    order = np.argsort(groups, kind="stable")
+    sums = np.cumsum(values[order])
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    before = np.repeat(sums[starts] - values[order][starts], np.diff(starts, append=len(groups)))
+    result = np.empty_like(sums)
+    result[order] = sums - before
+    return result
+
+
+def _previous_with_equal(keys: IntArray) -> NDArray[np.int64]:
+    """Return, for each position, the last earlier position with the same key; -1 if there is none."""
+    previous = np.full(len(keys), -1, dtype=np.int64)
+    order = np.argsort(keys, kind="stable")
+    same = keys[order][1:] == keys[order][:-1]
+    previous[order[1:][same]] = order[:-1][same]
+    return previous
+
+
+# -- scipy ---------------------------------------------------------------------------------------------------------
+
+
+def to_linkage(parents: IntArray, absorbed_at: IntArray, tree: MergeTree | None) -> NDArray[np.float64]:
+    """Return scipy's linkage matrix: one step per absorbed leaf.
+
+    A fusion of more than two clusters becomes several steps of equal height: that of its level. Final clusters are
+    joined last. The medoids of the tree are leaves of the hierarchy.
+    """
+    heights = np.arange(int(absorbed_at.max()) + 2.0)
+    if tree is not None:
+        parents, absorbed_at, heights = _merges_as_levels(parents, absorbed_at, tree)
+    n = len(parents)
+    absorbed, roots = _absorbed_in_order(parents, absorbed_at), np.flatnonzero(absorbed_at == 0)
+    into = np.concatenate([parents[absorbed], np.full(len(roots) - 1, roots[0])])
+    height = np.concatenate([heights[absorbed_at[absorbed]], np.full(len(roots) - 1, heights[-1])])
+    absorbed = np.concatenate([absorbed, roots[1:]])
+    last_step = np.full(n, -1)  # the last step that extended each row's cluster: later ones overwrite earlier ones
+    last_step[into] = np.arange(len(absorbed))
+    previous, right_step = _previous_with_equal(into), last_step[absorbed]
+    left = np.where(previous >= 0, n + previous, into)
+    right = np.where(right_step >= 0, n + right_step, absorbed)
+    sizes = 1 + _running_sum(_subtree_sizes(parents, absorbed_at, None)[absorbed], into)
+    return np.stack([np.minimum(left, right), np.maximum(left, right), height, sizes], axis=1)
+
+
+def _merges_as_levels(
+    parents: IntArray, absorbed_at: IntArray, tree: MergeTree
+) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+    """Return a hierarchy in which each merge of the tree is a level of its own, and the height of each level.
+
+    The levels up to that of the tree come first, below its lowest merge. What is not in the tree joins last.
+    """
+    lowest, highest = tree.linkage[[0, -1], 2] if len(tree.linkage) else (1.0, 1.0)
+    heights = np.arange(tree.level + 1.0) * (lowest / (tree.level + 1))
+    heights = np.concatenate([heights, tree.linkage[:, 2], [highest]])
+    levels = np.where(absorbed_at <= tree.level, absorbed_at, 0).astype(np.int64)
+    into = np.where(levels > 0, parents, np.arange(len(parents)))
+    rows = tree.medoids.tolist()  # that stand for each cluster of the tree
+    for level, (left, right) in enumerate(tree.linkage[:, :2].astype(np.int64).tolist(), tree.level + 1):
+        into[rows[right]], levels[rows[right]] = rows[left], level
+        rows.append(rows[left])
+    if rows:
+        outside = np.flatnonzero(levels == 0)
+        outside = outside[outside != rows[-1]]
+        into[outside], levels[outside] = rows[-1], len(heights) - 1
+    return into, levels, heights
+
+
+# -- tables, graphs, text ------------------------------------------------------------------------------------------
 
 
 def to_frame(columns: dict[str, Any], index: str = "row") -> Any:
@@ -34,82 +188,19 @@ def to_frame(columns: dict[str, Any], index: str = "row") -> Any:
     return import_optional("pandas", "frame", "to_frame").DataFrame(columns).set_index(index)
 
 
-def to_arrow(columns: dict[str, IntArray]) -> Any:
-    """Return the columns as an Arrow table."""
-    return import_optional("pyarrow", "arrow", "to_arrow").table(columns)
-
-
-def to_linkage(parents: IntArray, absorbed_at: IntArray) -> NDArray[np.float64]:
-    """Return scipy's linkage matrix: one step per absorbed leaf; its height is the level.
-
-    A fusion of more than two clusters becomes several steps of equal height. Final clusters are joined one level above
-    the last level. The last column is the number of leaves.
-    """
-    n = len(parents)
-    absorbed = absorbed_in_order(parents, absorbed_at)
-    roots = np.flatnonzero(absorbed_at == 0)
-    absorbed = np.concatenate([absorbed, roots[1:]])
-    into = np.concatenate([parents[absorbed[: n - len(roots)]], np.full(len(roots) - 1, roots[0])])
-    height = absorbed_at[absorbed].astype(np.float64)
-    height[n - len(roots) :] = absorbed_at.max() + 1
-    steps = np.arange(len(absorbed))
-    last_step = np.full(n, -1)  # the last step that extended each row's cluster: later ones overwrite earlier ones
-    last_step[into] = steps
-    previous = _previous_with_equal(into)
-    left = np.where(previous >= 0, n + previous, into)
-    right_step = last_step[absorbed]
-    right = np.where(right_step >= 0, n + right_step, absorbed)
-    sizes = 1 + running_sum(subtree_sizes(parents, absorbed_at, None)[absorbed], into)
-    return np.stack([np.minimum(left, right), np.maximum(left, right), height, sizes], axis=1)
-
-
-def to_tree_linkage(parents: IntArray, absorbed_at: IntArray, leaves: IntArray, tree: MergeTree) -> NDArray[np.float64]:
-    """Return scipy's linkage matrix of a hierarchy with a tree above its levels.
-
-    The clusters of the level of the tree are made first, in steps whose height is below that of its lowest merge. Then
-    come the merges of the tree, and last the clusters that are not in it.
-    """
-    n = len(parents)
-    below = np.where(absorbed_at <= tree.level, absorbed_at, 0)
-    roots = np.flatnonzero(below == 0)
-    made = to_linkage(np.where(below > 0, parents, np.arange(n)), below)[: n - len(roots)]
-    lowest, highest = (tree.linkage[0, 2], tree.linkage[-1, 2]) if len(tree.linkage) else (1.0, 1.0)
-    made[:, 2] *= lowest / (tree.level + 1)
-    cluster = last_clusters(made, n)
-    numbers = np.concatenate([cluster[leaves], n + len(made) + np.arange(len(tree.linkage))])
-    pairs = np.sort(numbers[tree.linkage[:, :2].astype(np.int64)], axis=1)
-    merges = np.column_stack([pairs, tree.linkage[:, 2], np.zeros(len(pairs))])
-    outside = np.setdiff1d(roots, leaves)
-    if len(leaves) == 0:
-        first, outside = cluster[outside[0]], outside[1:]
-    else:
-        first = numbers[-1]
-    tops = np.concatenate([[first], n + len(made) + len(merges) + np.arange(len(outside))])[: len(outside)]
-    joins = np.column_stack([np.sort(np.column_stack([tops, cluster[outside]]), axis=1), np.full(len(tops), highest)])
-    joins = np.column_stack([joins, np.zeros(len(joins))])
-    linkage = np.concatenate([made, merges, joins])
-    count_members(linkage, n)
-    return linkage
-
-
 def to_networkx(columns: dict[str, IntArray]) -> Any:
     """Return a directed graph with an edge from each absorbed row to the medoid that absorbed it."""
     graph = import_optional("networkx", "networkx", "to_networkx").DiGraph()
-    values = {name: column.tolist() for name, column in columns.items()}
-    for row, *attributes in zip(*values.values(), strict=True):
-        graph.add_node(row, **dict(zip(list(values)[1:], attributes, strict=True)))
-    for row, parent, level in zip(values["row"], values["parent"], values["absorbed_at"], strict=True):
-        if level:
-            graph.add_edge(row, parent, level=level)
+    rows, parents, levels, *_ = values = [column.tolist() for column in columns.values()]
+    names = list(columns)[1:]
+    graph.add_nodes_from((row, dict(zip(names, others, strict=True))) for row, *others in zip(*values, strict=True))
+    edges = zip(rows, parents, levels, strict=True)
+    graph.add_edges_from((row, parent, {"level": level}) for row, parent, level in edges if level)
     return graph
 
 
 def to_newick(merges: Merges, rows: IntArray, final: IntArray, n_levels: int) -> str:
-    """Return the tree in Newick format; the length of a branch is the number of levels that it spans.
-
-    Leaves are named by their row number, and clusters by that of their medoid. If there are several final clusters,
-    they are children of an unnamed root.
-    """
+    """Return the tree in Newick format; ``final`` are the medoids of the last level."""
     text = {row: str(row) for row in rows.tolist()}
     made_at = dict.fromkeys(text, 0)
     for merge in merges:
@@ -127,16 +218,13 @@ def to_json(vectors: dict[str, IntArray | None], tree: MergeTree | None) -> str:
     content: dict[str, Any] = {"format": JSON_FORMAT, "version": JSON_VERSION}
     content |= {name: vector.tolist() for name, vector in vectors.items() if vector is not None}
     if tree is not None:
-        content["tree"] = {
-            "medoids": tree.medoids.tolist(),
-            "linkage": tree.linkage.tolist(),
-            "level": tree.level,
-        }
+        arrays = {"medoids": tree.medoids.tolist(), "linkage": tree.linkage.tolist()}
+        content["tree"] = arrays | {"level": tree.level}
     return json.dumps(content, separators=(",", ":"))
 
 
 def from_json(text: str) -> dict[str, Any]:
-    """Return the vectors of a hierarchy from JSON text."""
+    """Return the vectors of a hierarchy from JSON text, and its tree."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -148,34 +236,17 @@ def from_json(text: str) -> dict[str, Any]:
             f"This JSON of a hierarchy has format version {content.get('version')}, but this version of cohirf reads "
             f"version {JSON_VERSION}: use the version of cohirf that wrote it."
         )
-    vectors = {name: content.get(name) for name in ("parents", "absorbed_at", "rows", "row_sizes")}
     for name in ("parents", "absorbed_at"):
-        if vectors[name] is None:
+        if content.get(name) is None:
             raise ValueError(f"This JSON of a hierarchy lacks {name}: it was truncated or edited. Write it again.")
-    found: dict[str, Any] = {name: _as_vector(values) for name, values in vectors.items()}
-    if "tree" in content:
-        found["tree"] = _parse_tree(content["tree"])
-    return found
+    tree = _parse_tree(content["tree"]) if "tree" in content else None
+    return {name: content.get(name) for name in VECTORS} | {"tree": tree}
 
 
 def _parse_tree(content: Any) -> MergeTree:
     try:
         medoids = np.array(content["medoids"], dtype=np.int64).reshape(-1)
-        return MergeTree(
-            medoids, np.array(content["linkage"], dtype=np.float64).reshape(-1, 4), index(content["level"])
-        )
+        linkage = np.array(content["linkage"], dtype=np.float64).reshape(-1, 4)
+        return MergeTree(medoids, linkage, index(content["level"]))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"This JSON of a hierarchy has a tree that cannot be read: {error}") from error
-
-
-def _as_vector(values: Any) -> Any:
-    return np.empty(0, dtype=np.int64) if values == [] else values
-
-
-def _previous_with_equal(keys: IntArray) -> NDArray[np.int64]:
-    """Return, for each position, the last earlier position with the same key; -1 if there is none."""
-    previous = np.full(len(keys), -1, dtype=np.int64)
-    order = np.argsort(keys, kind="stable")
-    same = keys[order][1:] == keys[order][:-1]
-    previous[order[1:][same]] = order[:-1][same]
-    return previous

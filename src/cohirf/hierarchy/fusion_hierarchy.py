@@ -13,24 +13,14 @@ from scipy.cluster.hierarchy import is_valid_linkage
 from cohirf.algorithm.grouping import IntArray, count_by_label, row_blocks
 from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.algorithm.parents import find_roots, get_final_labels
-from cohirf.hierarchy import export, html
-from cohirf.hierarchy.merges import Merges, find_merges, lifetimes, subtree_sizes
-from cohirf.hierarchy.outline import final_labels, make_outline, say_node
+from cohirf.hierarchy import export, outline
+from cohirf.hierarchy.export import VECTORS, Merges
+from cohirf.optional import import_optional
 
 
 @dataclass(frozen=True)
 class LineageStep:
-    """The cluster of a row at one level.
-
-    Attributes
-    ----------
-    level : int
-        The level.
-    medoid : int
-        Row number of the medoid of the cluster.
-    size : int
-        Number of rows in the cluster.
-    """
+    """The cluster of a row at one level: the row number of its medoid, and its number of rows."""
 
     level: int
     medoid: int
@@ -39,20 +29,12 @@ class LineageStep:
 
 @dataclass(frozen=True, eq=False)
 class Persistence:
-    """Lifetimes of fused clusters: one entry per fusion, in the order of ``FusionHierarchy.merges``.
-
-    Attributes
-    ----------
-    medoid, level, size : array of int
-        The cluster: its medoid, the level at which it was formed, and its number of rows.
-    lifetime : array of int
-        Number of levels for which the cluster did not change: until it grew, was absorbed, or the fit ended.
-    """
+    """Lifetimes of fused clusters: one entry per fusion, in the order of ``FusionHierarchy.merges``."""
 
     medoid: IntArray
-    level: IntArray
-    size: IntArray
-    lifetime: IntArray
+    level: IntArray  # at which the cluster was formed
+    size: IntArray  # number of rows
+    lifetime: IntArray  # number of levels until it grew, was absorbed, or the fit ended
 
 
 class FusionHierarchy:
@@ -105,16 +87,38 @@ class FusionHierarchy:
 
     >>> from cohirf import FusionHierarchy
     >>> hierarchy = FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0])
-    >>> hierarchy.cut(level=1)
-    array([0, 0, 1, 2], dtype=int32)
-    >>> hierarchy.cut(n_clusters=2)
-    array([0, 0, 0, 1], dtype=int32)
-    >>> hierarchy.sizes(level=2)
-    array([3, 1])
+    >>> hierarchy.cluster_counts()
+    array([4, 3, 2])
+    >>> hierarchy.cut(level=1), hierarchy.cut(n_clusters=2)
+    (array([0, 0, 1, 2], dtype=int32), array([0, 0, 0, 1], dtype=int32))
+    >>> hierarchy.medoids(level=1), hierarchy.sizes(level=1), hierarchy.members(0, level=2)
+    (array([0, 2, 3]), array([2, 1, 1]), array([0, 1, 2]))
     >>> [(step.level, step.medoid, step.size) for step in hierarchy.lineage(1)]
     [(0, 1, 1), (1, 0, 2), (2, 0, 3)]
-    >>> hierarchy.merges()[1].absorbed
-    array([2], dtype=int32)
+    >>> [(merge.level, merge.medoid, merge.absorbed.tolist(), merge.size) for merge in hierarchy.merges()]
+    [(1, 0, [1], 2), (2, 0, [2], 3)]
+    >>> hierarchy.persistence().lifetime
+    array([1, 1])
+
+    Its top, and other formats:
+
+    >>> hierarchy.condense(max_clusters=3)
+    FusionHierarchy(3 clusters of 4 rows, clusters by level: 3 > 2)
+    >>> hierarchy.to_linkage()
+    array([[0., 1., 1., 2.],
+           [2., 4., 2., 3.],
+           [3., 5., 3., 4.]])
+    >>> hierarchy.to_newick()
+    '(((0:1,1:1)0:1,2:2)0:1,3:3);'
+    >>> hierarchy.to_frame()
+         parent  absorbed_at  cluster
+    row
+    0         0            0        0
+    1         0            1        0
+    2         0            2        0
+    3         3            0        1
+    >>> FusionHierarchy.from_json(hierarchy.to_json()) == hierarchy
+    True
     """
 
     def __init__(
@@ -166,19 +170,16 @@ class FusionHierarchy:
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks."""
-        outline = make_outline(self, final_labels(self))
-        if outline is not None:
-            n_rows = outline.root.size + outline.n_noise
-            return html.draw_tree(outline, f"Tree of {n_rows:,} rows", say_node)
-        sizes = self.sizes(self.n_levels)
-        return html.summarize(self.cluster_counts(), sizes, self.medoids(self.n_levels), int(sizes.sum()))
+        top = outline.make_outline(self, outline.final_labels(self))
+        if top is None:
+            return outline.draw_bars(self)
+        return outline.draw_tree(top, f"Tree of {top.root.size + top.n_noise:,} rows", outline.say_node)
 
     def __eq__(self, other: object) -> bool:
         """Return whether another hierarchy has the same fusions."""
         if not isinstance(other, FusionHierarchy):
             return NotImplemented
-        names = ("parents", "absorbed_at", "rows", "row_sizes")
-        same_fusions = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        same_fusions = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in VECTORS)
         return same_fusions and self.tree == other.tree
 
     __hash__ = None  # type: ignore[assignment]  # arrays can change
@@ -190,12 +191,6 @@ class FusionHierarchy:
         -------
         counts : array of int, shape (n_levels + 1,)
             Number of clusters at levels 0, 1, ..., ``n_levels``.
-
-        Examples
-        --------
-        >>> from cohirf import FusionHierarchy
-        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).cluster_counts()
-        array([4, 3, 2])
         """
         absorbed = count_by_label(self.absorbed_at, self.n_levels + 1)
         absorbed[0] = 0  # rows that were never absorbed
@@ -230,13 +225,6 @@ class FusionHierarchy:
         --------
         medoids : The medoids of these clusters.
         sizes : Their sizes.
-
-        Examples
-        --------
-        >>> from cohirf import FusionHierarchy
-        >>> hierarchy = FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0])
-        >>> hierarchy.cut(level=1)
-        array([0, 0, 1, 2], dtype=int32)
         """
         if (level is None) == (n_clusters is None):
             raise TypeError("cut takes either level or n_clusters: pass exactly one of them.")
@@ -259,12 +247,6 @@ class FusionHierarchy:
         -------
         medoids : array of int, shape (n_clusters,)
             Row number of the medoid of each cluster, in the order of the labels of ``cut(level=level)``.
-
-        Examples
-        --------
-        >>> from cohirf import FusionHierarchy
-        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).medoids(level=1)
-        array([0, 2, 3])
         """
         return self._data_rows(self._partition(level)[1])
 
@@ -280,12 +262,6 @@ class FusionHierarchy:
         -------
         sizes : array of int, shape (n_clusters,)
             Number of rows in each cluster, in the order of the labels of ``cut(level=level)``.
-
-        Examples
-        --------
-        >>> from cohirf import FusionHierarchy
-        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).sizes(level=1)
-        array([2, 1, 1])
         """
         labels, medoids = self._partition(level)
         if self.row_sizes is None:
@@ -315,12 +291,6 @@ class FusionHierarchy:
         See Also
         --------
         lineage : The medoid of a row at each level.
-
-        Examples
-        --------
-        >>> from cohirf import FusionHierarchy
-        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).members(0, level=2)
-        array([0, 1, 2])
         """
         self._check_level(level)
         leaf = self._leaf(medoid)
@@ -342,56 +312,21 @@ class FusionHierarchy:
         Returns
         -------
         steps : list of LineageStep
-            Level, medoid and size of the cluster, one entry per level.
+            One entry per level: ``level``, ``medoid`` and ``size`` of the cluster.
 
         Raises
         ------
         ValueError
             If the hierarchy does not have this row.
-
-        Examples
-        --------
-        >>> from cohirf import FusionHierarchy
-        >>> hierarchy = FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0])
-        >>> hierarchy.lineage(2)[-1]
-        LineageStep(level=2, medoid=0, size=3)
         """
         leaf = self._leaf(row)
-        sizes = subtree_sizes(self.parents, self.absorbed_at, self.row_sizes)
         steps = []
         for level in range(self.n_levels + 1):
-            while 0 < self.absorbed_at[leaf] <= level:
-                leaf = int(self.parents[leaf])
-            # the rows that it represents in the end, minus those that it absorbs later
-            later = np.flatnonzero((self.parents == leaf) & (self.absorbed_at > level))
-            size = int(sizes[leaf] - sizes[later].sum())
-            steps.append(LineageStep(level, self._data_row(leaf), size))
+            roots = find_roots(self.parents, self.absorbed_at, level)
+            inside = roots == roots[leaf]
+            size = np.count_nonzero(inside) if self.row_sizes is None else self.row_sizes[inside].sum()
+            steps.append(LineageStep(level, int(self._data_rows(roots[leaf])), int(size)))
         return steps
-
-    def step_up(self, rows: IntArray, level: int) -> IntArray:
-        """Return the medoids after ``level`` of clusters whose medoids before it are ``rows``.
-
-        Parameters
-        ----------
-        rows : array of int
-            Medoids that were active before ``level``.
-        level : int
-            The level, from 1 to ``n_levels``.
-
-        Returns
-        -------
-        medoids : array of int
-            For each row, the medoid that absorbed it at this level, or the row itself.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from cohirf import FusionHierarchy
-        >>> hierarchy = FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0])
-        >>> hierarchy.step_up(np.array([1, 2]), level=1)
-        array([0, 2])
-        """
-        return np.where(self.absorbed_at[rows] == level, self.parents[rows], rows)
 
     def merges(self) -> Merges:
         """Return all fusions: level, medoid of the fused cluster, absorbed medoids, and sizes.
@@ -406,19 +341,9 @@ class FusionHierarchy:
         See Also
         --------
         persistence : How long each fused cluster lasted.
-
-        Examples
-        --------
-        >>> from cohirf import FusionHierarchy
-        >>> merges = FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).merges()
-        >>> [(merge.level, merge.medoid, merge.absorbed.tolist(), merge.size) for merge in merges]
-        [(1, 0, [1], 2), (2, 0, [2], 3)]
         """
-        merges = find_merges(self.parents, self.absorbed_at, self.row_sizes)
-        if self.rows is None:
-            return merges
-        parts = vars(merges) | {"medoid": self.rows[merges.medoid], "absorbed": self.rows[merges.absorbed]}
-        return Merges(**parts)
+        merges = export.find_merges(self.parents, self.absorbed_at, self.row_sizes)
+        return replace(merges, medoid=self._data_rows(merges.medoid), absorbed=self._data_rows(merges.absorbed))
 
     def persistence(self) -> Persistence:
         """Return for how many levels each fused cluster did not change.
@@ -426,16 +351,11 @@ class FusionHierarchy:
         Returns
         -------
         persistence : Persistence
-            Medoid, level, size and lifetime of each fused cluster, in the order of ``merges()``.
-
-        Examples
-        --------
-        >>> from cohirf import FusionHierarchy
-        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 3, 0]).persistence().lifetime
-        array([2, 1])
+            Arrays ``medoid``, ``level``, ``size`` and ``lifetime``, with an entry for each fused cluster, in the order
+            of ``merges()``. A lifetime ends where the cluster grew, was absorbed, or the fit ended.
         """
-        merges = find_merges(self.parents, self.absorbed_at, self.row_sizes)
-        lifetime = lifetimes(merges, self.absorbed_at, self.n_levels)
+        merges = export.find_merges(self.parents, self.absorbed_at, self.row_sizes)
+        lifetime = export.find_lifetimes(merges, self.absorbed_at, self.n_levels)
         return Persistence(self._data_rows(merges.medoid), merges.level, merges.size, lifetime)
 
     def condense(self, max_clusters: int = 50) -> FusionHierarchy:
@@ -454,16 +374,6 @@ class FusionHierarchy:
         -------
         top : FusionHierarchy
             A hierarchy whose leaves are clusters.
-
-        Examples
-        --------
-        >>> from cohirf import FusionHierarchy
-        >>> hierarchy = FusionHierarchy(parents=[0, 0, 0, 2, 4], absorbed_at=[0, 1, 2, 1, 0])
-        >>> top = hierarchy.condense(max_clusters=3)
-        >>> top
-        FusionHierarchy(3 clusters of 5 rows, clusters by level: 3 > 2)
-        >>> top.rows, top.row_sizes
-        (array([0, 2, 4], dtype=int32), array([2, 2, 1]))
         """
         counts = self.cluster_counts()
         level = min(int(np.count_nonzero(counts > max_clusters)), self.n_levels)
@@ -471,12 +381,15 @@ class FusionHierarchy:
         leaves = np.flatnonzero(roots == np.arange(self.n_rows, dtype=roots.dtype))
         sizes = np.bincount(roots, weights=self.row_sizes, minlength=self.n_rows)[leaves].astype(np.int64)
         levels = self.absorbed_at[leaves].astype(np.int64)
+        tree = None
+        if self.tree is not None and self.tree.level <= level:  # otherwise its leaves are coarser than these
+            tree = self.tree.prune(self._data_rows(roots[self._leaves(self.tree.medoids)]))
         return FusionHierarchy(
             np.searchsorted(leaves, self.parents[leaves]),
             np.maximum(levels - level, 0).astype(self.absorbed_at.dtype),
             rows=self._data_rows(leaves),
             row_sizes=sizes,
-            tree=self._tree_above(level, roots),
+            tree=tree,
         )
 
     def expand(self, parents: IntArray, absorbed_at: IntArray) -> FusionHierarchy:
@@ -494,17 +407,6 @@ class FusionHierarchy:
         frame : pandas.DataFrame
             Indexed by ``row``; columns ``parent``, ``absorbed_at`` and ``cluster``, the final cluster of each row. A
             condensed hierarchy also has ``size``.
-
-        Examples
-        --------
-        >>> from cohirf import FusionHierarchy
-        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).to_frame()
-             parent  absorbed_at  cluster
-        row
-        0         0            0        0
-        1         0            1        0
-        2         0            2        0
-        3         3            0        1
         """
         return export.to_frame(self._columns())
 
@@ -514,16 +416,9 @@ class FusionHierarchy:
         Returns
         -------
         table : pyarrow.Table
-            Columns ``row``, ``parent``, ``absorbed_at`` and ``cluster``, the final cluster of each row. A condensed
-            hierarchy also has ``size``.
-
-        Examples
-        --------
-        >>> from cohirf import FusionHierarchy
-        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).to_arrow().column_names
-        ['row', 'parent', 'absorbed_at', 'cluster']
+            Index and columns of ``to_frame``, as columns.
         """
-        return export.to_arrow(self._columns())
+        return import_optional("pyarrow", "arrow", "to_arrow").table(self._columns())
 
     def to_linkage(self) -> NDArray[np.float64]:
         """Return the linkage matrix of the hierarchy, as used by :mod:`scipy.cluster.hierarchy`.
@@ -538,18 +433,9 @@ class FusionHierarchy:
         -------
         linkage : array of float, shape (n_rows - 1, 4)
             The two clusters that each step joins, its height, and the number of leaves in the result.
-
-        Examples
-        --------
-        >>> from cohirf import FusionHierarchy
-        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).to_linkage()
-        array([[0., 1., 1., 2.],
-               [2., 4., 2., 3.],
-               [3., 5., 3., 4.]])
         """
-        if self.tree is None:
-            return export.to_linkage(self.parents, self.absorbed_at)
-        return export.to_tree_linkage(self.parents, self.absorbed_at, self._leaves(self.tree.medoids), self.tree)
+        tree = self.tree if self.tree is None else replace(self.tree, medoids=self._leaves(self.tree.medoids))
+        return export.to_linkage(self.parents, self.absorbed_at, tree)
 
     def to_networkx(self) -> Any:
         """Return the hierarchy as a directed graph (extra ``networkx``).
@@ -559,13 +445,6 @@ class FusionHierarchy:
         graph : networkx.DiGraph
             One node per row, and an edge from each absorbed row to the medoid that absorbed it, with the attribute
             ``level``. Nodes have the columns of ``to_frame`` as attributes.
-
-        Examples
-        --------
-        >>> from cohirf import FusionHierarchy
-        >>> graph = FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).to_networkx()
-        >>> list(graph.edges(data="level"))
-        [(1, 0, 1), (2, 0, 2)]
         """
         return export.to_networkx(self._columns())
 
@@ -580,14 +459,8 @@ class FusionHierarchy:
         text : str
             The tree. Leaves are named by their row number, and clusters by that of their medoid. If there are several
             final clusters, they are children of an unnamed root.
-
-        Examples
-        --------
-        >>> from cohirf import FusionHierarchy
-        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).to_newick()
-        '(((0:1,1:1)0:1,2:2)0:1,3:3);'
         """
-        rows = np.arange(self.n_rows) if self.rows is None else self.rows
+        rows = self._data_rows(np.arange(self.n_rows))
         return export.to_newick(self.merges(), rows, self.medoids(self.n_levels), self.n_levels)
 
     def to_json(self) -> str:
@@ -596,21 +469,13 @@ class FusionHierarchy:
         Returns
         -------
         text : str
-            The vectors of the hierarchy as JSON.
+            The vectors of the hierarchy, and its tree.
 
         See Also
         --------
         cohirf.CoHiRF.save : Saves the whole model.
-
-        Examples
-        --------
-        >>> from cohirf import FusionHierarchy
-        >>> hierarchy = FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0])
-        >>> FusionHierarchy.from_json(hierarchy.to_json()) == hierarchy
-        True
         """
-        names = ("parents", "absorbed_at", "rows", "row_sizes")
-        return export.to_json({name: getattr(self, name) for name in names}, self.tree)
+        return export.to_json({name: getattr(self, name) for name in VECTORS}, self.tree)
 
     @classmethod
     def from_json(cls, text: str) -> FusionHierarchy:
@@ -634,7 +499,11 @@ class FusionHierarchy:
         return cls(**export.from_json(text))
 
     def _columns(self) -> dict[str, IntArray]:
-        return export.table_columns(self.parents, self.absorbed_at, self.rows, self.row_sizes)
+        """Return the columns of tables, with one entry per leaf."""
+        numbers = self._data_rows(np.arange(self.n_rows, dtype=self.parents.dtype))
+        final = self._partition(self.n_levels)[0]
+        columns = {"row": numbers, "parent": numbers[self.parents], "absorbed_at": self.absorbed_at, "cluster": final}
+        return columns if self.row_sizes is None else columns | {"size": self.row_sizes}
 
     def _partition(self, level: int) -> tuple[IntArray, IntArray]:
         self._check_level(level)
@@ -656,55 +525,41 @@ class FusionHierarchy:
     def _level_with(self, n_clusters: Any) -> int:
         counts = self.cluster_counts()
         levels = np.flatnonzero(counts == n_clusters)
-        if len(levels) == 0 and self.tree is not None and self.tree.n_leaves == 0:
+        if len(levels) > 0:
+            return int(levels[0])
+        if self.tree is not None and self.tree.n_leaves == 0:
             raise ValueError(
                 f"n_clusters={n_clusters} is not available: every row is noise, so there are no clusters to merge. "
                 f"Change the parameters of the fit so that it finds clusters."
             )
-        if len(levels) == 0:
-            numbers = "" if self.tree is None else f"a number from 1 to {self.tree.n_leaves:,}, or "
-            raise ValueError(
-                f"n_clusters={n_clusters} is not available: pass {numbers}that of a level "
-                f"({', '.join(f'{count:,}' for count in counts)})."
-            )
-        return int(levels[0])
+        numbers = "" if self.tree is None else f"a number from 1 to {self.tree.n_leaves:,}, or "
+        raise ValueError(
+            f"n_clusters={n_clusters} is not available: pass {numbers}that of a level "
+            f"({', '.join(f'{count:,}' for count in counts)})."
+        )
 
     def _data_rows(self, leaves: IntArray) -> IntArray:
         """Return the row numbers, in the data, of ``leaves``."""
         return leaves if self.rows is None else self.rows[leaves]
 
-    def _tree_above(self, level: int, roots: IntArray) -> MergeTree | None:
-        """Return the tree with the clusters of a level as its leaves; None if its leaves are coarser than these."""
-        if self.tree is None or self.tree.level > level:
-            return None
-        of_leaf = self._data_rows(roots[self._leaves(self.tree.medoids)])
-        return self.tree.prune(of_leaf)
-
     def _leaves(self, rows: IntArray) -> IntArray:
         """Return the leaves of rows of the data that are medoids of leaves."""
         return rows if self.rows is None else np.searchsorted(self.rows, rows)
 
-    def _data_row(self, leaf: int) -> int:
-        return leaf if self.rows is None else int(self.rows[leaf])
-
     def _leaf(self, row: int) -> int:
         """Return the leaf of a row of the data."""
         leaf = int(row) if self.rows is None else int(np.searchsorted(self.rows, row))
-        if not 0 <= leaf < self.n_rows or self._data_row(leaf) != row:
-            raise ValueError(
-                f"row={row} is not in this hierarchy of {self.n_rows} rows: pass a row number "
-                + (
-                    f"from 0 to {self.n_rows - 1}."
-                    if self.rows is None
-                    else "from its attribute rows, or use the hierarchy that it was condensed from."
-                )
-            )
+        if not 0 <= leaf < self.n_rows or int(self._data_rows(np.asarray(leaf))) != row:
+            remedy = f"from 0 to {self.n_rows - 1}."
+            if self.rows is not None:
+                remedy = "from its attribute rows, or use the hierarchy that it was condensed from."
+            raise ValueError(f"row={row} is not in this hierarchy of {self.n_rows} rows: pass a row number {remedy}")
         return leaf
 
 
 def _as_integers(values: ArrayLike, name: str) -> IntArray:
     """Return signed integers. Values that are out of range become -1; checks that follow refuse negative values."""
-    array = np.asarray(values)
+    array = np.asarray(values, dtype=None if np.size(values) else np.int64)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"{name} must be a one-dimensional array of integers, not {array.dtype} {array.shape}.")
     highest = int(array.max(initial=0))
@@ -758,9 +613,7 @@ def _check_leaves(n_rows: int, rows: IntArray | None, row_sizes: IntArray | None
     for name, values in (("rows", rows), ("row_sizes", row_sizes)):
         if values is not None and len(values) != n_rows:
             raise ValueError(f"{name} has {len(values)} entries for {n_rows} leaves: pass one for each leaf.")
-    if rows is not None and (rows[1:] <= rows[:-1]).any():
-        raise ValueError("rows must be sorted and distinct.")
-    if rows is not None and (rows < 0).any():
-        raise ValueError("rows must not be negative: pass row numbers of the data.")
+    if rows is not None and not (rows[0] >= 0 and (rows[1:] > rows[:-1]).all()):
+        raise ValueError("rows must be sorted and distinct, and not negative: pass row numbers of the data.")
     if row_sizes is not None and (row_sizes < 1).any():
         raise ValueError("row_sizes must be 1 or more: every leaf has at least one row.")

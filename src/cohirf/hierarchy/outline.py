@@ -1,13 +1,17 @@
-"""The top of a tree as nested nodes, few enough to read: for text, for notebooks and for names of its branches."""
+"""The top of a tree as nested nodes, few enough to read, for text and for the names of its branches; and a drawing.
+
+A notebook shows this drawing of a hierarchy, or bars with the sizes of its levels and clusters if it has no tree.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import last_clusters
@@ -15,35 +19,24 @@ from cohirf.algorithm.merge_tree import last_clusters
 if TYPE_CHECKING:
     from cohirf.hierarchy.fusion_hierarchy import FusionHierarchy
 
-MAX_LEAVES = 30
+MOST_LEAVES = 30
+N_BARS = 8  # clusters that have a bar
+BLUE, GREEN, ORANGE = "#0072B2", "#009E73", "#D55E00"
+# Pixels: height of a leaf, width of the tree, size of the font and width of one of its letters.
+ROW, TREE, FONT, GLYPH = 22, 240, 13, 6.6
+LONGEST_TEXT = 90  # characters beside a leaf
 
 
 @dataclass(frozen=True)
 class Node:
-    """A cluster of the tree.
+    """A cluster of the tree."""
 
-    Attributes
-    ----------
-    size : int
-        Number of rows.
-    height : float
-        Height of the merge that made it; 0 for a leaf of the outline.
-    groups : tuple of int
-        Its leaves in the outline, as labels of the cut that the outline was made from.
-    n_clusters : int
-        Number of final clusters that it has rows of; 0 if these are all too small to be final.
-    cluster : int or None
-        The final cluster, if it has rows of a single one.
-    children : tuple of Node
-        The two clusters that merged, the larger one first; empty for a leaf of the outline.
-    """
-
-    size: int
-    height: float
-    groups: tuple[int, ...]
-    n_clusters: int
-    cluster: int | None
-    children: tuple[Node, ...] = ()
+    size: int  # number of rows
+    height: float  # of the merge that made it; 0 for a leaf of the outline
+    groups: tuple[int, ...]  # its leaves in the outline, as labels of the cut that the outline was made from
+    n_clusters: int  # number of final clusters that it has rows of; 0 if these are all too small to be final
+    cluster: int | None  # the final cluster, if it has rows of a single one
+    children: tuple[Node, ...] = ()  # the two clusters that merged, the larger one first; none for a leaf
 
     def walk(self) -> Iterator[Node]:
         """Yield the node and all nodes below it, each before those below it."""
@@ -54,39 +47,18 @@ class Node:
 
 @dataclass(frozen=True)
 class Outline:
-    """The top of a tree.
+    """The top of a tree."""
 
-    Attributes
-    ----------
-    root : Node
-        The cluster of all rows that are not noise.
-    labels : array of int, shape (n_rows,)
-        Label of each row (or leaf of a condensed hierarchy) in the cut whose clusters are the leaves; -1 for noise.
-    n_noise : int
-        Number of noise rows.
-    """
-
-    root: Node
-    labels: IntArray
-    n_noise: int
+    root: Node  # the cluster of all rows that are not noise
+    labels: IntArray  # of each row (or leaf of a condensed hierarchy) in the cut into the leaves; -1 for noise
+    n_noise: int  # number of noise rows
 
 
 def make_outline(hierarchy: FusionHierarchy, final: IntArray, n_leaves: int | None = None) -> Outline | None:
-    """Return the top of the tree of a hierarchy.
+    """Return the top of the tree of a hierarchy; None if it has no tree, or if all rows are noise.
 
-    Parameters
-    ----------
-    hierarchy : FusionHierarchy
-        The hierarchy.
-    final : array of int, shape (n_rows,)
-        The final cluster of each row; -1 for noise.
-    n_leaves : int, optional
-        Number of leaves, if the tree has so many; by default the number of final clusters, and at most 30.
-
-    Returns
-    -------
-    outline : Outline or None
-        The nodes; None if the hierarchy has no tree, or if all rows are noise.
+    ``final`` is the final cluster of each row, -1 for noise. By default the outline has a leaf for each final cluster,
+    and at most 30; it has fewer than ``n_leaves`` if the tree has.
 
     Examples
     --------
@@ -102,24 +74,23 @@ def make_outline(hierarchy: FusionHierarchy, final: IntArray, n_leaves: int | No
     tree = hierarchy.tree
     if tree is None or tree.n_leaves == 0:
         return None
-    n_wanted = min(len(np.unique(final[final >= 0])), MAX_LEAVES) if n_leaves is None else n_leaves
+    n_wanted = min(len(np.unique(final[final >= 0])), MOST_LEAVES) if n_leaves is None else n_leaves
     n_groups = min(max(n_wanted, 1), tree.n_leaves)
     labels = hierarchy.cut(n_clusters=n_groups)
-    sizes = _sizes(labels, hierarchy.row_sizes, n_groups)
-    n_below = tree.n_leaves - n_groups
-    number = last_clusters(tree.linkage[:n_below], tree.n_leaves)
-    leaf_of = tree.medoids if hierarchy.rows is None else np.searchsorted(hierarchy.rows, tree.medoids)
+    n_noise, *sizes = np.bincount(labels + 1, hierarchy.row_sizes, n_groups + 1).astype(np.int64).tolist()
     n_inside, first = _count_finals(labels, final, n_groups)
-    nodes = {
-        node: Node(
-            int(sizes[group]), 0.0, (group,), int(n_inside[group]), int(first[group]) if n_inside[group] == 1 else None
-        )
-        for node, group in zip(number.tolist(), labels[leaf_of].tolist(), strict=True)
-    }
+    leaves = [
+        Node(sizes[group], 0.0, (group,), n_inside[group], first[group] if n_inside[group] == 1 else None)
+        for group in range(n_groups)
+    ]
+    n_below = tree.n_leaves - n_groups
+    numbers = last_clusters(tree.linkage[:n_below], tree.n_leaves).tolist()
+    leaf_of = tree.medoids if hierarchy.rows is None else np.searchsorted(hierarchy.rows, tree.medoids)
+    nodes = {number: leaves[group] for number, group in zip(numbers, labels[leaf_of].tolist(), strict=True)}
     for merge, (left, right, height, _) in enumerate(tree.linkage[n_below:].tolist(), tree.n_leaves + n_below):
-        nodes[merge] = _join(nodes.pop(int(left)), nodes.pop(int(right)), height)
+        nodes[merge] = _join_nodes(nodes.pop(int(left)), nodes.pop(int(right)), height)
     (root,) = nodes.values()
-    return Outline(root, labels, _total(labels < 0, hierarchy.row_sizes))
+    return Outline(root, labels, n_noise)
 
 
 def say_node(node: Node) -> str:
@@ -143,7 +114,7 @@ def final_labels(hierarchy: FusionHierarchy) -> IntArray:
     return numbered
 
 
-def _join(left: Node, right: Node, height: float) -> Node:
+def _join_nodes(left: Node, right: Node, height: float) -> Node:
     """Return the node of two that merge: parts of one final cluster, or of different ones."""
     children = (left, right) if left.size >= right.size else (right, left)
     n_clusters, cluster = left.n_clusters + right.n_clusters, None
@@ -154,23 +125,92 @@ def _join(left: Node, right: Node, height: float) -> Node:
     return Node(left.size + right.size, height, (*left.groups, *right.groups), n_clusters, cluster, children)
 
 
-def _sizes(labels: IntArray, row_sizes: IntArray | None, n_groups: int) -> IntArray:
-    clustered = labels >= 0
-    weights = None if row_sizes is None else row_sizes[clustered]
-    return np.bincount(labels[clustered], weights=weights, minlength=n_groups).astype(np.int64)
-
-
-def _total(chosen: NDArray[np.bool_], row_sizes: IntArray | None) -> int:
-    return int(chosen.sum() if row_sizes is None else row_sizes[chosen].sum())
-
-
-def _count_finals(labels: IntArray, final: IntArray, n_groups: int) -> tuple[IntArray, IntArray]:
+def _count_finals(labels: IntArray, final: IntArray, n_groups: int) -> tuple[list[int], list[int]]:
     """Return the number of final clusters of which each group has rows, and the first of these."""
-    n_final = int(final.max(initial=-1)) + 1
+    n_final = int(final.max(initial=0)) + 1
     both = (labels >= 0) & (final >= 0)
-    pairs = np.unique(labels[both].astype(np.int64) * max(n_final, 1) + final[both])
-    groups = pairs // max(n_final, 1)
+    groups, finals = np.divmod(np.unique(labels[both].astype(np.int64) * n_final + final[both]), n_final)
     first = np.full(n_groups, -1)
-    present, place = np.unique(groups, return_index=True)
-    first[present] = pairs[place] % max(n_final, 1)
-    return np.bincount(groups, minlength=n_groups), first
+    first[groups[::-1]] = finals[::-1]  # the last assignment stays
+    return np.bincount(groups, minlength=n_groups).tolist(), first.tolist()
+
+
+# -- what a notebook shows -----------------------------------------------------------------------------------------
+
+
+def draw_tree(outline: Outline, title: str, say: Callable[[Node], str]) -> str:
+    """Return the tree as SVG: the root on the left, the leaves below each other on the right, each with its text.
+
+    It follows the colours of the notebook, light or dark.
+    """
+    leaves = [node for node in outline.root.walk() if not node.children]
+    texts = [_shorten(say(leaf)) for leaf in leaves]
+    place = {leaf.groups: ROW * (number + 0.5) for number, leaf in enumerate(leaves)}
+    lines: list[str] = []
+    _add_branches(outline.root, outline.root.height or 1.0, place, lines)
+    radius = {leaf.groups: 2.5 + 6 * math.sqrt(leaf.size / outline.root.size) for leaf in leaves}
+    discs = [
+        f"<circle cx='{TREE}' cy='{place[leaf.groups]:.1f}' r='{radius[leaf.groups]:.1f}' "
+        f"fill='{BLUE if leaf.cluster is not None else ORANGE}'/>"
+        f"<text x='{TREE + 16}' y='{place[leaf.groups]:.1f}' dominant-baseline='central'>{escape(text)}</text>"
+        for leaf, text in zip(leaves, texts, strict=True)
+    ]
+    width, height = TREE + 32 + GLYPH * max(map(len, texts)), ROW * len(leaves)
+    return (
+        f"<div style='font-family:sans-serif;font-size:{FONT}px;margin-top:6px;overflow-x:auto'>"
+        f"<b>{escape(title)}</b><br>"
+        f"<svg role='img' aria-label='{escape(title, quote=True)}' width='{width:.0f}' height='{height:.0f}' "
+        f"style='fill:currentColor;font-size:{FONT}px'>"
+        f"<path d='{''.join(lines)}' fill='none' stroke='currentColor' stroke-opacity='.55'/>{''.join(discs)}"
+        "</svg></div>"
+    )
+
+
+def _add_branches(
+    node: Node, highest: float, place: dict[tuple[int, ...], float], lines: list[str]
+) -> tuple[float, float]:
+    """Add the lines below a node, and return its place."""
+    if not node.children:
+        return TREE, place[node.groups]
+    x = 4 + (TREE - 24) * (1 - node.height / highest)
+    ends = [_add_branches(child, highest, place, lines) for child in node.children]
+    lines += [f"M{x:.1f} {y:.1f}H{end:.1f}" for end, y in ends]
+    lines.append(f"M{x:.1f} {ends[0][1]:.1f}V{ends[-1][1]:.1f}")
+    return x, sum(y for _, y in ends) / len(ends)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+
+
+def draw_bars(hierarchy: FusionHierarchy) -> str:
+    """Return HTML with a bar for each level and for each of the largest clusters."""
+    counts, last = hierarchy.cluster_counts().tolist(), hierarchy.n_levels
+    sizes, medoids = hierarchy.sizes(last), hierarchy.medoids(last)
+    levels = [
+        _bar(f"level {level}", f"{count:,} clusters", math.log(count + 1) / math.log(counts[0] + 1), BLUE)
+        for level, count in enumerate(counts)
+    ]
+    clusters = [
+        _bar(f"medoid {medoids[k]}", f"{sizes[k]:,} rows", sizes[k] / sizes.max(), GREEN)
+        for k in np.argsort(-sizes, kind="stable")[:N_BARS].tolist()
+    ]
+    rest = len(sizes) - len(clusters)
+    note = f"<div style='opacity:.7'>and {rest:,} smaller ones</div>" if rest else ""
+    return (
+        f"<div style='font-family:sans-serif;font-size:{FONT}px;max-width:640px'>"
+        f"<b>Cluster Fusion Hierarchy</b> of {sizes.sum():,} rows"
+        f"<div style='display:flex;flex-wrap:wrap;gap:24px;margin-top:6px'>"
+        f"<div style='flex:1 1 260px'>{''.join(levels)}</div>"
+        f"<div style='flex:1 1 260px'>{''.join(clusters)}{note}</div></div></div>"
+    )
+
+
+def _bar(name: str, value: str, share: float, colour: str) -> str:
+    width = max(1.0, 100 * share)
+    return (
+        "<div style='display:grid;grid-template-columns:90px 1fr 110px;gap:8px;align-items:center'>"
+        f"<span>{name}</span>"
+        f"<span style='background:{colour};height:10px;width:{width:.1f}%;border-radius:2px'></span>"
+        f"<span style='text-align:right'>{value}</span></div>"
+    )

@@ -4,5 +4,5 @@ HDBSCAN is a function of the minimum spanning tree of mutual reachability distan
 an edge of the tree of each batch that contains both its rows, because no batch has a lighter way around it. So the
 trees of the batches contain the tree of all rows, except for edges between rows that share no batch.
 
-All modules but ``settings`` and ``spanned_run`` need numba.
+All modules but ``settings`` and ``spanning_labels`` need numba.
 """

@@ -1,80 +1,108 @@
-"""Core distances and spanning tree of the rows of one batch."""
+"""Core distances and spanning tree of the rows of one batch, and edges between parts of the data."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.storage import Storage
+from cohirf.algorithm.ward import FloatArray
 from cohirf.box_tree import build_tree
-from cohirf.spanning.boruvka_kernels import spanning_edges
-from cohirf.spanning.edges import Edges, FloatArray
-from cohirf.spanning.neighbour_kernels import nearest
-from cohirf.spanning.replay import replay_tree
+from cohirf.spanning.batch_kernels import find_neighbours, run_prim, spanning_edges
 
 LIST_LENGTH = 16  # longer lists cost more than the walks through the tree that they save
 
 
-def find_edges(X: Any, min_samples: int, *, as_sklearn: bool = False) -> tuple[FloatArray, Edges]:
-    """Return core distances and the minimum spanning tree of mutual reachability of some rows.
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Edges between rows."""
 
-    Parameters
-    ----------
-    X : array of float, shape (n_rows, n_features)
-        The rows of a batch: its own rows, and rows around them that other batches share.
-    min_samples : int
-        The core distance of a row is its distance from the nearest row of this rank, where the row itself has rank 1.
-    as_sklearn : bool
-        Of several minimum spanning trees, return that of scikit-learn, with its edges in the order of scikit-learn.
-        Otherwise, of edges of equal weight the tree has the shorter one, whatever the order of rows.
+    one: IntArray
+    two: IntArray
+    lengths: FloatArray  # Euclidean distances, or weights: see the function that returns them
 
-    Returns
-    -------
-    core : array of float, shape (n_rows,)
-        Core distances in this batch. They are too large for rows whose neighbours are not in the batch.
-    edges : Edges
-        The edges of the spanning tree, with the distances of their rows. Weights are not returned: they follow from
-        core distances, which another batch may know better.
+    @classmethod
+    def room_for(cls, n_edges: int, storage: Storage) -> Edges:
+        """Return unwritten edges."""
+        one, two = (storage.vector(n_edges, np.int32) for _ in range(2))
+        return cls(one, two, storage.vector(n_edges, np.float64))
 
-    Notes
-    -----
-    Core distances that are too large lose no edge whose two rows have the right ones: paths around it only get heavier.
+    @property
+    def count(self) -> int:
+        """Number of edges."""
+        return len(self.one)
+
+    def take(self, places: Any) -> Edges:
+        """Return the edges at the given places."""
+        return Edges(self.one[places], self.two[places], self.lengths[places])
+
+    def put(self, places: slice | NDArray[np.int64], edges: Edges) -> None:
+        """Write edges to the given places."""
+        self.one[places], self.two[places], self.lengths[places] = edges.one, edges.two, edges.lengths
+
+    def weigh(self, core: FloatArray) -> FloatArray:
+        """Return the weight of each edge: its length, or the larger core distance of its rows if that is longer."""
+        weights = np.maximum(self.lengths, core[self.one])
+        return np.maximum(weights, core[self.two], out=weights)
+
+
+def span_rows(X: Any, min_samples: int, *, as_sklearn: bool = False) -> tuple[FloatArray, Edges]:
+    """Return core distances and the minimum spanning tree of mutual reachability of the rows of a batch.
+
+    The core distance of a row is its distance from the nearest row of the rank ``min_samples``, where the row itself
+    has rank 1. It is too large if neighbours are not in the batch. This loses no edge whose two rows have the right
+    ones: paths around it only get heavier. So edges come with distances; weights follow from the core distances that
+    the best batch knows.
+
+    Of several minimum spanning trees, the one with the shorter edges is returned, whatever the order of rows;
+    or, with ``as_sklearn``, that of scikit-learn, with its edges in the order of scikit-learn.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from cohirf.spanning.batch_edges import find_edges
-    >>> core, edges = find_edges(np.array([[0.0], [1.0], [3.0]]), min_samples=2)
+    >>> from cohirf.spanning.batch_edges import span_rows
+    >>> core, edges = span_rows(np.array([[0.0], [1.0], [3.0]]), min_samples=2)
     >>> core
     array([1., 1., 2.])
     >>> sorted(edges.lengths.tolist())
     [1.0, 2.0]
     """
-    X = np.require(X, requirements=["C", "W"])
-    tree = build_tree(X, np.arange(len(X)), np.ones(len(X)))
-    columns = np.ascontiguousarray(tree.points.T)
-    rank = min(min_samples, len(X))
-    neighbours, distances2 = nearest(tree, columns, min(max(rank, LIST_LENGTH), len(X)))
+    tree, columns = _build(X)
+    n_rows = len(tree.rows)
+    rank = min(min_samples, n_rows)
+    neighbours, distances2 = find_neighbours(tree, columns, min(max(rank, LIST_LENGTH), n_rows))
     core2 = distances2[:, rank - 1].copy()
-    pairs = spanning_edges(tree, columns, core2, neighbours, distances2, np.arange(len(X), dtype=np.int32))
-    core = np.empty(len(X))
+    pairs = spanning_edges(tree, columns, core2, neighbours, distances2, np.arange(n_rows, dtype=np.int32))
+    core = np.empty(n_rows)
     core[tree.rows] = np.sqrt(core2)
-    edges = edges_of(tree, pairs)
+    edges = _edges_of(tree, pairs)
     if as_sklearn:
-        edges = replay_tree(edges, core, _lists_of(tree, neighbours[:, :rank], distances2[:, :rank]))
+        edges = _replay(edges, core, _lists_of(tree, neighbours[:, :rank], distances2[:, :rank]))
     return core, edges
 
 
-def _lists_of(tree: Any, neighbours: NDArray[np.int32], distances2: FloatArray) -> Edges:
-    """Return edges from each row to its neighbours, without the row itself."""
-    rows = tree.rows.astype(np.int32)
-    one, two = np.repeat(rows, neighbours.shape[1]), rows[neighbours.ravel()]
-    others = one != two
-    return Edges(one[others], two[others], np.sqrt(distances2.ravel()[others]))
+def span_parts(X: Any, core: FloatArray, parts: IntArray) -> Edges:
+    """Return the lightest edges of mutual reachability that connect given parts of the rows, with distances."""
+    tree, columns = _build(X)
+    _, first, part = np.unique(parts[tree.rows], return_index=True, return_inverse=True)
+    positions = np.arange(len(tree.rows), dtype=np.int32)
+    lists, ends = positions.reshape(-1, 1), np.zeros((len(positions), 1))  # rows of other parts are in no list
+    parents = first[part].astype(np.int32)
+    return _edges_of(tree, spanning_edges(tree, columns, core[tree.rows] ** 2, lists, ends, parents))
 
 
-def edges_of(tree: Any, pairs: NDArray[np.int32]) -> Edges:
+def _build(X: Any) -> tuple[Any, FloatArray]:
+    """Return a tree of boxes of some rows, and its points with a line for each feature."""
+    X = np.require(X, requirements=["C", "W"])
+    tree = build_tree(X, np.arange(len(X)), np.ones(len(X)))
+    return tree, np.ascontiguousarray(tree.points.T)
+
+
+def _edges_of(tree: Any, pairs: NDArray[np.int32]) -> Edges:
     """Return pairs of positions in a tree as edges between its rows, with their distances."""
     one, two = pairs.T
     squares = np.zeros(len(pairs))
@@ -82,3 +110,30 @@ def edges_of(tree: Any, pairs: NDArray[np.int32]) -> Edges:
         squares += (column[one] - column[two]) ** 2
     rows = tree.rows.astype(np.int32)
     return Edges(rows[one], rows[two], np.sqrt(squares))
+
+
+def _lists_of(tree: Any, neighbours: NDArray[np.int32], distances2: FloatArray) -> Edges:
+    """Return edges from each row to its neighbours, without the row itself."""
+    rows = tree.rows.astype(np.int32)
+    edges = Edges(np.repeat(rows, neighbours.shape[1]), rows[neighbours.ravel()], np.sqrt(distances2.ravel()))
+    return edges.take(edges.one != edges.two)
+
+
+def _replay(edges: Edges, core: FloatArray, lists: Edges) -> Edges:
+    """Return the spanning tree of scikit-learn, with its edges in the order in which they are found.
+
+    The weight of an edge is often the core distance of one of its rows, and then all edges of this row to nearer rows
+    have the same weight. Which of them are in the tree, and which come first, decides whether a row between two
+    clusters joins one or the other, and with it whether a cluster reaches ``min_cluster_size``. scikit-learn runs
+    Prim's algorithm from row 0, takes the lowest row where weights are equal, and then sorts edges with
+    ``numpy.argsort``, which is not stable. So its labels depend on the order of rows. Here the same is done with the
+    few edges that can be in such a tree: those of any minimum spanning tree, and ``lists``, which lead from each row to
+    those that are not farther away than its core distance.
+    """
+    tied = lists.take(core[lists.two] <= core[lists.one])  # other edges are in the list of their other row, too
+    one, two = np.append(edges.one, tied.one), np.append(edges.two, tied.two)
+    some = Edges(one, two, np.append(edges.lengths, tied.lengths))
+    ends = np.append(one, two)
+    by_end = np.argsort(ends, kind="stable")
+    starts = np.searchsorted(ends[by_end], np.arange(len(core) + 1))
+    return some.take(run_prim(starts, by_end % len(one), one, two, some.weigh(core)))

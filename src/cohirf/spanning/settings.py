@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -47,16 +47,8 @@ class Settings:
 def settings_of(estimator: Any) -> Settings | None:
     """Return the settings of an HDBSCAN estimator.
 
-    Parameters
-    ----------
-    estimator : object
-        Any estimator.
-
-    Returns
-    -------
-    Settings or None
-        None for an estimator that is not the class ``HDBSCAN`` of scikit-learn, hdbscan or fast_hdbscan itself, and for
-        parameters that ask for more than a spanning tree of Euclidean distances gives, or that are not valid.
+    None for an estimator that is not the class ``HDBSCAN`` of scikit-learn, hdbscan or fast_hdbscan itself, and for
+    parameters that ask for more than a spanning tree of Euclidean distances gives, or that are not valid.
 
     Examples
     --------
@@ -73,12 +65,11 @@ def settings_of(estimator: Any) -> Settings | None:
 
 
 def _of_sklearn(model: Any) -> Settings | None:
-    if not _is_euclidean(model.metric, (model.metric_params or {}).get("p", 2)) or model.alpha != 1:
-        return None
-    if set(model.metric_params or {}) - {"p"}:
+    others = dict(model.metric_params or {})
+    if not _is_euclidean(model.metric, others.pop("p", 2)) or others or model.alpha != 1:
         return None
     most = math.inf if model.max_cluster_size is None else model.max_cluster_size
-    return replace(_settings(model, _min_samples(model), most), as_sklearn=True)
+    return _translate(model, _min_samples(model), most, as_sklearn=True)
 
 
 def _of_hdbscan(model: Any) -> Settings | None:
@@ -88,19 +79,17 @@ def _of_hdbscan(model: Any) -> Settings | None:
         return None
     if model.match_reference_implementation:
         return None
-    return _settings(model, _min_samples(model) + 1, model.max_cluster_size or math.inf)
+    return _translate(model, _min_samples(model) + 1, model.max_cluster_size or math.inf)
 
 
 def _of_fast_hdbscan(model: Any) -> Settings | None:
-    if model.metric != "euclidean" or model.knn_k is not None or model.semi_supervised:
+    if model.metric != "euclidean" or model.semi_supervised or model.cluster_selection_persistence != 0:
         return None
-    if model.cannot_link is not None or model.cannot_link_groups is not None:
-        return None
-    if model.cluster_selection_persistence != 0:
+    if any(given is not None for given in (model.knn_k, model.cannot_link, model.cannot_link_groups)):
         return None
     rank = _min_samples(model)
     rank += rank > 1  # core distances are 0 if it is 1, and are those of this neighbour otherwise
-    return _settings(model, rank, model.max_cluster_size, as_fast_hdbscan=True)
+    return _translate(model, rank, model.max_cluster_size, as_fast_hdbscan=True)
 
 
 TRANSLATIONS: dict[str, Callable[[Any], Settings | None]] = {  # names, because the packages may not be installed
@@ -118,7 +107,8 @@ def _is_euclidean(metric: Any, p: Any) -> bool:
     return isinstance(metric, str) and (metric in ("euclidean", "l2") or (metric in ("minkowski", "p") and p == 2))
 
 
-def _settings(model: Any, min_samples: Any, max_cluster_size: Any, as_fast_hdbscan: bool = False) -> Settings:
+def _translate(model: Any, min_samples: Any, max_cluster_size: Any, **conventions: bool) -> Settings:
+    """Return what the three classes call by the same names, and what they do not."""
     return Settings(
         min_samples=min_samples,
         min_cluster_size=model.min_cluster_size,
@@ -126,19 +116,16 @@ def _settings(model: Any, min_samples: Any, max_cluster_size: Any, as_fast_hdbsc
         epsilon=model.cluster_selection_epsilon,
         max_cluster_size=max_cluster_size,
         allow_single_cluster=bool(model.allow_single_cluster),
-        as_fast_hdbscan=as_fast_hdbscan,
+        **conventions,
     )
 
 
 def _is_valid(model: Any) -> bool:
     """Return whether parameters are valid; if not, the method itself is to say so."""
-    return (
-        _is_at_least(1, _min_samples(model), Integral)
-        and _is_at_least(2, model.min_cluster_size, Integral)
-        and _is_at_least(0, model.cluster_selection_epsilon, Real)
-        and model.cluster_selection_method in ("eom", "leaf")
-    )
-
-
-def _is_at_least(lowest: int, value: Any, kind: Any) -> bool:
-    return isinstance(value, kind) and bool(value >= lowest)
+    bounds: list[tuple[Any, Any, int]] = [
+        (_min_samples(model), Integral, 1),
+        (model.min_cluster_size, Integral, 2),
+        (model.cluster_selection_epsilon, Real, 0),
+    ]
+    is_in_bounds = all(isinstance(value, kind) and value >= lowest for value, kind, lowest in bounds)
+    return is_in_bounds and model.cluster_selection_method in ("eom", "leaf")

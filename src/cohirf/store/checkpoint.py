@@ -24,7 +24,7 @@ from typing import IO, Any
 
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.runs import ContractedRun
-from cohirf.spanning.spanned_run import SpannedRun
+from cohirf.spanning.spanning_labels import SpannedRun
 from cohirf.store.archive import Archive
 from cohirf.store.errors import CONTENT_ERRORS, CheckpointError, CheckpointWarning, naming
 from cohirf.store.files import replacing, sync_directory, sync_file

@@ -1,12 +1,13 @@
-"""HDBSCAN in local batches: its labels on all rows, from the spanning trees of the batches; see ``spanning``.
+"""HDBSCAN in local batches: its labels on all rows, from the spanning trees of the batches.
 
 HDBSCAN on a batch alone would be another method: a batch inside a large cluster has no cluster, or many small ones.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,28 +22,48 @@ from cohirf.algorithm.local_batches import Locality, make_local_batches
 from cohirf.algorithm.runs import RunTask
 from cohirf.algorithm.storage import MemoryStorage, Rows, RunRows, Storage
 from cohirf.spanning.settings import Settings
-from cohirf.spanning.spanned_run import SpannedRun
 
 MAX_NEIGHBOURS = 2**22  # of all rows together: those of more would take more memory than the spanning tree
 
 
 @dataclass(frozen=True)
-class SpanningLabels:
-    """Labels rows as HDBSCAN with the given settings does.
+class SpannedRun:
+    """The spanning trees of the batches of a run; a row that is in several batches is there several times."""
 
-    Attributes
-    ----------
-    settings : Settings
-        The parameters of HDBSCAN.
-    locality : Locality
-        How local batches are made.
-    may_miss_values : bool
-        Whether rows may have missing values. Batches of all rows have means in their place, and could not be used.
-    """
+    rows: NDArray[Any]  # number of each row of the batches, halos included
+    core: NDArray[np.float64]  # core distance of each of these rows in its batch
+    one: NDArray[Any]  # the two rows of each edge
+    two: NDArray[Any]
+    lengths: NDArray[np.float64]  # distance of these two rows
+    batch_sizes: NDArray[np.int64]  # number of rows of each batch, without its halo
+
+    def __sizeof__(self) -> int:
+        """Return its bytes, by which Dask decides what stays in memory."""
+        return object.__sizeof__(self) + sum(sys.getsizeof(getattr(self, field.name)) for field in fields(self))
+
+    @property
+    def rows_in(self) -> int:
+        """Number of rows of the batches, without halos."""
+        return int(self.batch_sizes.sum())
+
+    @property
+    def rows_out(self) -> int:
+        """The same number: no row is contracted yet."""
+        return self.rows_in
+
+    @property
+    def n_batches(self) -> int:
+        """Number of batches."""
+        return len(self.batch_sizes)
+
+
+@dataclass(frozen=True)
+class SpanningLabels:
+    """Labels rows as HDBSCAN with the given settings does."""
 
     settings: Settings
-    locality: Locality
-    may_miss_values: bool
+    locality: Locality  # how local batches are made
+    may_miss_values: bool  # batches of all rows have means in the place of missing values, and could not be used
 
     def __call__(self, active: ActiveRows, batches: LocalBatches, engine: Engine, storage: Storage) -> IntArray:
         """Return the label of each active row, -1 for noise and, as in scikit-learn, for rows with missing values.
@@ -60,18 +81,16 @@ class SpanningLabels:
         return labels
 
     def _label(self, active: ActiveRows, batches: LocalBatches, engine: Engine, storage: Storage) -> IntArray:
-        from cohirf.spanning.label_runs import label_runs
-        from cohirf.spanning.replay import order_as_sklearn
-        from cohirf.spanning.sort_kernels import order_by
+        from cohirf.spanning.join_batches import label_runs
 
         return label_runs(
             self._span(active, batches, engine),
             active.n_rows,
             len(batches.home) + len(batches.halo),
-            lambda rows: _read(active.values, active.at(rows)),
+            lambda rows: _take_dense(active.values, active.at(rows)),
             self.settings,
             storage,
-            order_as_sklearn if self._replays(batches) else order_by,
+            self._replays(batches),
         )
 
     def _replays(self, batches: LocalBatches) -> bool:
@@ -93,21 +112,21 @@ class SpanningLabels:
 
 def span_batches(task: RunTask, run: Run, min_samples: int, as_sklearn: bool) -> SpannedRun:
     """Return the spanning trees of the batches of a task; there its rows have the numbers that they have in ``run``."""
-    from cohirf.spanning.batch_edges import find_edges
+    from cohirf.spanning.batch_edges import span_rows
 
     assert task.values is not None
     assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
     trees = []
     for own, named in zip(task.run.with_halos(), run.with_halos(), strict=True):
-        X = np.concatenate([_read(task.values, rows) for rows in own])
-        core, edges = find_edges(X, min_samples, as_sklearn=as_sklearn)
+        X = np.concatenate([_take_dense(task.values, rows) for rows in own])
+        core, edges = span_rows(X, min_samples, as_sklearn=as_sklearn)
         rows = np.concatenate(named)
         trees.append((rows, core, rows[edges.one], rows[edges.two], edges.lengths))
     rows, core, one, two, lengths = (np.concatenate(parts) for parts in zip(*trees, strict=True))
     return SpannedRun(rows, core, one, two, lengths, np.diff(run.bounds))
 
 
-def _read(values: Rows, rows: IntArray) -> NDArray[Any]:
+def _take_dense(values: Rows, rows: IntArray) -> NDArray[Any]:
     """Return rows as a dense array."""
     X = values.take(rows)
     return X.toarray() if sparse.issparse(X) else np.asarray(X)

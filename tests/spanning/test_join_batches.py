@@ -1,4 +1,4 @@
-"""Labels from a spanning tree are those that scikit-learn, hdbscan and fast_hdbscan give for the same tree."""
+"""From edges to labels: parts are connected, edges sorted, and the tree labelled as three packages label it."""
 
 import importlib
 import math
@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from sklearn.cluster._hdbscan._linkage import MST_edge_dtype, make_single_linkage
 from sklearn.cluster._hdbscan._tree import tree_to_labels
 from sklearn.metrics.cluster import contingency_matrix
 
 from cohirf.algorithm.storage import MemoryStorage
-from cohirf.spanning.batch_edges import find_edges
-from cohirf.spanning.condensed_tree import CondensedTree
-from cohirf.spanning.edges import Edges
+from cohirf.scratch import ScratchStorage
+from cohirf.spanning import join_batches
+from cohirf.spanning.batch_edges import Edges, span_rows
+from cohirf.spanning.join_batches import CondensedTree, choose_candidates, find_bridges, sort_by_weight
+from cohirf.spanning.joining_kernels import order_by
 from cohirf.spanning.settings import Settings
-from cohirf.spanning.sort_edges import sort_by_weight
 
 RANDOM = np.random.default_rng(0)
 ANGLES = RANDOM.uniform(0, np.pi, size=(2, 200))
@@ -54,7 +56,7 @@ EPSILON = {
 
 
 def tree_of(X, settings):
-    core, edges = find_edges(X, settings.min_samples)
+    core, edges = span_rows(X, settings.min_samples)
     (tree,) = sort_by_weight(edges, core, MemoryStorage())
     return tree
 
@@ -119,18 +121,14 @@ def assert_same_clusters(labels, expected):
     assert (counts.sum(axis=1) == 1).all()
 
 
-@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-@pytest.mark.parametrize("name", DATA)
-def test_labels_are_those_of_scikit_learn(name, settings):
-    tree = tree_of(DATA[name], settings)
-    assert_same_clusters(label_tree(tree, settings), by_sklearn(tree, settings))
-
-
 @pytest.mark.parametrize("settings", [*SETTINGS.values(), *EPSILON.values()], ids=[*SETTINGS, *EPSILON])
 @pytest.mark.parametrize("name", DATA)
-def test_labels_are_those_of_hdbscan(name, settings):
+def test_labels_are_those_of_hdbscan_and_of_scikit_learn(name, settings):
     tree = tree_of(DATA[name], settings)
-    assert_same_clusters(label_tree(tree, settings), by_hdbscan(tree, settings))
+    labels = label_tree(tree, settings)
+    assert_same_clusters(labels, by_hdbscan(tree, settings))
+    if settings.epsilon == 0:
+        assert_same_clusters(labels, by_sklearn(tree, settings))
 
 
 @pytest.mark.slow  # fast_hdbscan is compiled for half a minute, when it is first imported
@@ -178,6 +176,7 @@ def test_edges_can_come_in_parts_and_more_than_once(name):
     merged = CondensedTree(tree.count + 1, settings)
     for start in range(0, twice.count, 7):
         merged.merge(twice.take(slice(start, start + 7)))
+        merged.merge(twice.take(slice(0)))  # parts can be empty
     np.testing.assert_array_equal(merged.label(), label_tree(tree, settings))
 
 
@@ -185,3 +184,99 @@ def test_edges_can_come_in_parts_and_more_than_once(name):
 def test_one_row_is_noise(single):
     tree = CondensedTree(1, Settings(1, 5, allow_single_cluster=single))
     assert tree.label().tolist() == [-1]
+
+
+# -- edges in the order of their weights ---------------------------------------------------------------------------
+
+DISTANCES = st.floats(0, allow_nan=False, allow_subnormal=True).map(abs)  # -0.0 is not a distance
+
+
+def random_edges(n_edges, n_rows=300):
+    random = np.random.default_rng(n_edges)
+    one, two = random.integers(0, n_rows, size=(2, n_edges), dtype=np.int32)
+    lengths = random.integers(0, 50, size=n_edges) / 7  # many are equal
+    return Edges(one, two, lengths), random.integers(0, 60, size=n_rows) / 7
+
+
+def joined(parts):
+    return [np.concatenate(columns) for columns in zip(*((p.one, p.two, p.lengths) for p in parts), strict=True)]
+
+
+@pytest.mark.parametrize("storage", [MemoryStorage, ScratchStorage])
+@pytest.mark.parametrize("n_edges", [1, 7, 5_000])
+def test_parts_are_in_order(monkeypatch, n_edges, storage):
+    monkeypatch.setattr(join_batches, "SORTED_EDGES", 600)
+    edges, core = random_edges(n_edges)
+    parts = list(sort_by_weight(edges, core, storage()))
+    weights = edges.weigh(core)
+    order = np.lexsort([edges.lengths, weights])
+    assert (len(parts) > 5) == (n_edges > 3_000)
+    for found, expected in zip(joined(parts), (edges.one[order], edges.two[order], weights[order]), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_equal_weights_are_one_part(monkeypatch):
+    monkeypatch.setattr(join_batches, "SORTED_EDGES", 10)
+    edges = Edges(np.arange(99, dtype=np.int32), np.arange(1, 100, dtype=np.int32), np.ones(99))
+    parts = list(sort_by_weight(edges, np.zeros(100), MemoryStorage()))
+    assert [part.count for part in parts if part.count] == [99]
+    np.testing.assert_array_equal(joined(parts)[0], np.arange(99))
+
+
+@given(st.data(), st.integers(0, 60))
+def test_the_order_is_that_of_a_comparison(data, n):
+    few = st.sampled_from([0.0, 1.0, 1.5, np.inf])
+    weights, lengths = (data.draw(arrays(np.float64, n, elements=st.one_of(few, DISTANCES))) for _ in range(2))
+    np.testing.assert_array_equal(order_by(weights, lengths), np.lexsort([lengths, weights]))
+
+
+# -- edges between parts -------------------------------------------------------------------------------------------
+
+PARTS = np.repeat(np.array([0, 150], dtype=np.int32), [150, 250])
+
+
+@pytest.fixture
+def two_blobs():
+    random = np.random.default_rng(0)
+    return np.concatenate([random.normal(size=(150, 2)), 30 + random.normal(size=(250, 2))])
+
+
+def lightest_between(X, core):
+    """Return the lightest edge between the two parts, found by comparing all pairs of rows."""
+    distances = np.linalg.norm(X[:150, None] - X[None, 150:], axis=2)
+    weights = np.maximum(distances, np.maximum(core[:150, None], core[None, 150:]))
+    return weights.min()
+
+
+def test_rows_that_batches_connect_need_no_bridge():
+    def read(rows):
+        raise AssertionError(f"{rows} are not needed")
+
+    assert find_bridges(np.zeros(9, dtype=np.int32), np.ones(9), read).count == 0
+
+
+def test_small_parts_are_connected_by_the_lightest_edge_between_them(two_blobs):
+    core, _ = span_rows(two_blobs, 4)
+    found = find_bridges(PARTS, core, two_blobs.__getitem__)
+    assert found.count == 1
+    assert {PARTS[found.one[0]], PARTS[found.two[0]]} == {0, 150}
+    weight = max(found.lengths[0], core[found.one[0]], core[found.two[0]])
+    assert weight == pytest.approx(lightest_between(two_blobs, core))
+
+
+def test_large_parts_are_connected_by_rows_of_a_sample(two_blobs, monkeypatch):
+    monkeypatch.setattr(join_batches, "CANDIDATES", 100)
+    core, _ = span_rows(two_blobs, 4)
+    asked = []
+    found = find_bridges(PARTS, core, lambda some: (asked.append(some), two_blobs[some])[1])
+    assert len(asked[0]) < 150
+    lightest = lightest_between(two_blobs, core)
+    assert lightest <= found.lengths[0] < 1.2 * lightest
+
+
+def test_candidates_are_all_rows_of_small_parts_and_a_sample_of_large_ones(monkeypatch):
+    monkeypatch.setattr(join_batches, "CANDIDATES", 2_000)
+    parts = np.repeat(np.array([0, 100_000], dtype=np.int32), [100_000, 50])
+    some = choose_candidates(parts)
+    assert (some >= 100_000).sum() == 50
+    assert 800 < (some < 100_000).sum() < 1_200

@@ -1,9 +1,10 @@
-"""The condensed tree of HDBSCAN, grown from the lightest edge on: merge components, select clusters, label rows.
+"""Compiled loops for the edges of all batches: sort them, merge components, select clusters, label rows.
 
-Edges come in the order of their weights, in as many parts as one likes, and none is kept. A component with fewer than
-``min_cluster_size`` rows is small, and it does not matter how its rows came together. When it merges with another one,
-it joins a cluster, or the two are the beginning of one. Where two clusters merge, both end, and a new one begins: read
-from the root, a split. Weights become densities, their inverses.
+The condensed tree of HDBSCAN grows from the lightest edge on. Edges come in the order of their weights, in as many
+parts as one likes, and none is kept. A component with fewer than ``min_cluster_size`` rows is small, and it does not
+matter how its rows came together. When it merges with another one, it joins a cluster, or the two are the beginning of
+one. Where two clusters merge, both end, and a new one begins: read from the root, a split. Weights become densities,
+their inverses.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from cohirf.spanning.boruvka_kernels import root
+from cohirf.spanning.batch_kernels import root
+
+DIGIT_BITS = 11
+N_DIGITS = 6  # of 64 bits
 
 
 class Components(NamedTuple):
@@ -25,7 +29,7 @@ class Components(NamedTuple):
     left_at: Any  # the density at which it did so, if that is asked for
 
 
-class Clusters(NamedTuple):
+class Condensed(NamedTuple):
     """The clusters of a condensed tree."""
 
     parents: Any
@@ -33,6 +37,41 @@ class Clusters(NamedTuple):
     births: Any  # the density at which a cluster splits off; 0 for the root
     deaths: Any  # the highest density at which something leaves it
     stabilities: Any
+
+
+def order_by(weights: Any, lengths: Any) -> Any:
+    """Return the order that sorts by weight, and by length where weights are equal; neither may be negative.
+
+    Numbers that are not negative have the same order as their bits, and digits of these are sorted by counting, the
+    last digit first.
+    """
+    order = np.arange(len(weights), dtype=np.int32)
+    _sort_digits(lengths, order)
+    _sort_digits(weights, order)
+    return order
+
+
+@njit(cache=True, nogil=True)
+def _sort_digits(values: Any, order: Any) -> None:
+    """Sort ``order`` by the values there; equal values keep their order."""
+    n, mask = len(values), (1 << DIGIT_BITS) - 1
+    bits = values.view(np.uint64)
+    counts = np.zeros((N_DIGITS, 1 << DIGIT_BITS), dtype=np.int64)
+    for i in range(n):
+        for digit in range(N_DIGITS):
+            counts[digit, (bits[i] >> np.uint64(digit * DIGIT_BITS)) & np.uint64(mask)] += 1
+    keys, sorted_keys, sorted_order = bits[order], np.empty(n, dtype=np.uint64), np.empty(n, dtype=order.dtype)
+    for digit in range(N_DIGITS):
+        if counts[digit].max() == n:  # all values have the same digit
+            continue
+        shift, places = np.uint64(digit * DIGIT_BITS), np.cumsum(counts[digit]) - counts[digit]
+        for i in range(n):
+            value = (keys[i] >> shift) & np.uint64(mask)
+            sorted_keys[places[value]], sorted_order[places[value]] = keys[i], order[i]
+            places[value] += 1
+        keys, sorted_keys = sorted_keys, keys
+        for i in range(n):
+            order[i] = sorted_order[i]
 
 
 @njit(cache=True, nogil=True)
@@ -44,7 +83,7 @@ def unite(parents: Any, one: Any, two: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def merge(one: Any, two: Any, weights: Any, rows: Any, found: Any, tops: Any, n_found: Any, min_size: Any) -> Any:
+def merge_edges(one: Any, two: Any, weights: Any, rows: Any, found: Any, tops: Any, n_found: Any, min_size: Any) -> Any:
     """Merge components along edges, which are sorted by weight; return the number of clusters found so far.
 
     Until all edges are merged, the stability of a cluster is the sum of the densities at which rows leave it, births
@@ -105,7 +144,7 @@ def from_root(found: Any, n: Any) -> Any:
     parents = last - found.parents[:n]
     parents[last] = 0
     arrays = (parents, sizes, births, found.deaths[:n], stabilities)
-    return Clusters(*(np.ascontiguousarray(array[::-1]) for array in arrays))  # as other kernels are compiled for
+    return Condensed(*(np.ascontiguousarray(array[::-1]) for array in arrays))  # as other kernels are compiled for
 
 
 @njit(cache=True, nogil=True)
@@ -136,7 +175,7 @@ def select_leaves(found: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def climb(found: Any, is_selected: Any, epsilon: Any, allow_root: Any) -> Any:
+def select_above(found: Any, is_selected: Any, epsilon: Any, allow_root: Any) -> Any:
     """Return which clusters are selected instead of those that split off at distances below ``epsilon``."""
     higher = np.zeros(len(is_selected), dtype=np.bool_)
     for cluster in range(len(is_selected)):
@@ -156,7 +195,7 @@ def _lowest_above(found: Any, cluster: Any, epsilon: Any, allow_root: Any) -> An
 
 
 @njit(cache=True, nogil=True)
-def label_rows(found: Any, is_selected: Any, rows: Any, epsilon: Any, labels: Any) -> None:
+def label_selected(found: Any, is_selected: Any, rows: Any, epsilon: Any, labels: Any) -> None:
     """Write the label of each row, -1 for noise; selected clusters are numbered in the order of their first rows."""
     last = len(is_selected) - 1
     selected = np.full(last + 1, -1, dtype=np.int32)  # the selected cluster that each cluster is in

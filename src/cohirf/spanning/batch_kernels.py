@@ -1,0 +1,322 @@
+"""Compiled loops for the rows of one batch: nearest rows, and the minimum spanning tree of mutual reachability.
+
+Nearest rows: the rows of a leaf of the tree of boxes search together, and one walk through the tree serves all of them.
+
+Spanning tree, by Boruvka's rounds: in each round, each component finds its lightest edge to another component. Most
+edges are found in the lists of nearest neighbours. A row needs a walk through the tree only if a row outside its list
+could be joined by a lighter edge than the lightest one that its component has found so far. All distances are squared.
+
+Many edges have the same weight: the core distance of a row that they share. The shorter one of two such edges counts as
+the lighter one. So the tree is unique, unless distances are equal, too, and it does not depend on the batches.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from cohirf.box_tree import gap2, point_gap2
+
+SEVERAL = -1  # the component of a node whose rows are in different ones
+
+
+def find_neighbours(tree: Any, columns: Any, k: Any) -> Any:
+    """Return the ``k`` nearest positions of each position, nearest first, and their squared distances.
+
+    A position is its own neighbour. ``columns`` has a line for each feature of ``tree.points``.
+    """
+    positions = np.arange(len(tree.points), dtype=np.int32)
+    neighbours = np.repeat(positions.reshape(-1, 1), k, axis=1)  # never empty, even if distances overflow
+    distances2 = np.full((len(tree.points), k), np.inf)
+    _search_leaves(tree, columns, neighbours, distances2, _room_for_leaf(tree))
+    return neighbours, distances2
+
+
+def _room_for_leaf(tree: Any) -> Any:
+    """Return room for the distances to all rows of a leaf; many equal rows are one leaf, so that it may be large."""
+    return np.empty((tree.ends - tree.starts)[tree.children == 0].max())
+
+
+@njit(cache=True, nogil=True)
+def _search_leaves(tree: Any, columns: Any, neighbours: Any, distances2: Any, room: Any) -> None:
+    for node in range(len(tree.starts)):
+        if tree.children[node] == 0:
+            _search_leaf(tree, columns, node, neighbours, distances2, room)
+
+
+@njit(cache=True, nogil=True)
+def _search_leaf(tree: Any, columns: Any, leaf: Any, neighbours: Any, distances2: Any, room: Any) -> None:
+    """Find the nearest positions of each position in a leaf."""
+    farthest = np.inf
+    stack = [(0.0, 0)]
+    while len(stack) > 0:
+        gap, node = stack.pop()
+        if gap >= farthest:
+            continue
+        if tree.children[node] == 0:
+            farthest = _compare_leaves(tree, columns, leaf, node, neighbours, distances2, room)
+        else:
+            _push_children(tree, leaf, node, stack)
+
+
+@njit(cache=True, nogil=True)
+def _push_children(tree: Any, leaf: Any, node: Any, stack: Any) -> None:
+    """Push the children of a node with their gaps from a leaf, such that the nearer one is popped first."""
+    one, two = tree.children[node], tree.children[node] + 1
+    one_gap, two_gap = gap2(tree.boxes, leaf, one), gap2(tree.boxes, leaf, two)
+    if one_gap < two_gap:
+        one, two, one_gap, two_gap = two, one, two_gap, one_gap
+    stack.append((one_gap, one))
+    stack.append((two_gap, two))
+
+
+@njit(cache=True, nogil=True)
+def _compare_leaves(tree: Any, columns: Any, leaf: Any, other: Any, neighbours: Any, distances2: Any, room: Any) -> Any:
+    """Compare the rows of two leaves; return the largest distance from a row of the first one to its last neighbour."""
+    k = distances2.shape[1]
+    farthest = 0.0
+    for i in range(tree.starts[leaf], tree.ends[leaf]):
+        if point_gap2(tree.points[i], tree.boxes, other) < distances2[i, k - 1]:
+            _measure_to_leaf(tree, columns, tree.points[i], other, room)
+            for place in range(tree.ends[other] - tree.starts[other]):
+                if room[place] < distances2[i, k - 1]:
+                    _insert(neighbours[i], distances2[i], tree.starts[other] + place, room[place])
+        farthest = max(farthest, distances2[i, k - 1])
+    return farthest
+
+
+@njit(cache=True, nogil=True)
+def _measure_to_leaf(tree: Any, columns: Any, x: Any, leaf: Any, room: Any) -> None:
+    """Write the squared distances of a point from the rows of a leaf.
+
+    The inner loop runs over rows, and is compiled to vector instructions. The sum of each distance is in the order of
+    the features, whatever the leaf: a pair of rows has the same distance in each batch.
+    """
+    start, end = tree.starts[leaf], tree.ends[leaf]
+    room[: end - start] = 0.0
+    for j in range(len(x)):
+        column = columns[j, start:end]
+        for place in range(end - start):
+            room[place] += (x[j] - column[place]) * (x[j] - column[place])
+
+
+@njit(cache=True, nogil=True)
+def _insert(neighbours: Any, distances2: Any, neighbour: Any, distance2: Any) -> None:
+    """Insert a neighbour into a sorted list, whose last one drops out."""
+    place = len(distances2) - 1
+    while place > 0 and distances2[place - 1] > distance2:
+        neighbours[place], distances2[place] = neighbours[place - 1], distances2[place - 1]
+        place -= 1
+    neighbours[place], distances2[place] = neighbour, distance2
+
+
+class Lightest(NamedTuple):
+    """The lightest edge that leaves each component, found so far; a component is named by its root."""
+
+    weights: Any
+    lengths: Any
+    inside: Any  # position inside the component
+    outside: Any
+
+
+def spanning_edges(tree: Any, columns: Any, core: Any, neighbours: Any, distances2: Any, parents: Any) -> Any:
+    """Return pairs of positions: the lightest edges that connect all components.
+
+    ``core`` has the squared core distance of each position, and ``parents`` is the forest of components to begin with,
+    as :func:`root` reads it.
+    """
+    n = len(core)
+    pairs = np.empty((n - 1, 2), dtype=np.int32)
+    n_pairs = 0
+    lightest = Lightest(np.empty(n), np.empty(n), np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32))
+    node_core = _lowest_in_nodes(tree, core)
+    room = _room_for_leaf(tree)
+    reach = np.ascontiguousarray(distances2[:, -1])
+    grows = True
+    while grows:
+        components = flatten(parents)
+        lightest.weights[:] = np.inf
+        _search_lists(core, neighbours, distances2, components, lightest)
+        _search_tree(tree, columns, core, node_core, reach, components, lightest, room)
+        n_before = n_pairs
+        n_pairs = _join_components(components, lightest, parents, pairs, n_pairs)
+        grows = n_pairs > n_before
+    return pairs[:n_pairs]
+
+
+@njit(cache=True, nogil=True)
+def root(parents: Any, i: Any) -> Any:
+    """Return the root of a component; paths are halved on the way."""
+    while parents[i] != i:
+        parents[i] = parents[parents[i]]
+        i = parents[i]
+    return i
+
+
+@njit(cache=True, nogil=True)
+def flatten(parents: Any) -> Any:
+    """Return the root of each position."""
+    roots = np.empty_like(parents)
+    for i in range(len(parents)):
+        roots[i] = root(parents, i)
+    return roots
+
+
+@njit(cache=True, nogil=True)
+def _is_lighter(weight: Any, length: Any, lightest: Any, component: Any) -> Any:
+    """Return whether an edge is lighter than the lightest one of a component so far."""
+    if weight == lightest.weights[component]:
+        return length < lightest.lengths[component]
+    return weight < lightest.weights[component]
+
+
+@njit(cache=True, nogil=True)
+def _offer(lightest: Any, component: Any, i: Any, j: Any, weight: Any, length: Any) -> None:
+    """Note an edge, if it is the lightest one of a component."""
+    if _is_lighter(weight, length, lightest, component):
+        lightest.weights[component], lightest.lengths[component] = weight, length
+        lightest.inside[component], lightest.outside[component] = i, j
+
+
+@njit(cache=True, nogil=True)
+def _search_lists(core: Any, neighbours: Any, distances2: Any, components: Any, lightest: Any) -> None:
+    """Find light edges in the lists of neighbours."""
+    for i in range(len(core)):
+        own = components[i]
+        for place in range(neighbours.shape[1]):
+            length = distances2[i, place]
+            at_least = max(core[i], length)
+            if not _is_lighter(at_least, length, lightest, own):
+                break
+            j = neighbours[i, place]
+            if components[j] != own:
+                _offer(lightest, own, i, j, max(at_least, core[j]), length)
+                _offer(lightest, components[j], j, i, max(at_least, core[j]), length)
+
+
+@njit(cache=True, nogil=True)
+def _search_tree(
+    tree: Any, columns: Any, core: Any, node_core: Any, reach: Any, components: Any, lightest: Any, room: Any
+) -> None:
+    """Find the lightest edges among those that are not in the lists, which end at the distances ``reach``."""
+    node_components = _components_of_nodes(tree, components)
+    for leaf in range(len(tree.starts)):
+        if tree.children[leaf] > 0:
+            continue
+        heaviest = _heaviest_of_use(tree, leaf, core, reach, components, lightest)
+        if heaviest < 0:
+            continue
+        stack = [(0.0, 0)]
+        while len(stack) > 0:
+            gap, node = stack.pop()
+            if gap >= heaviest or node_core[node] > heaviest:
+                continue
+            if node_components[node] != SEVERAL and node_components[node] == node_components[leaf]:
+                continue
+            if tree.children[node] == 0:
+                _search_between(tree, columns, (leaf, node), core, reach, components, lightest, room)
+                heaviest = _heaviest_of_use(tree, leaf, core, reach, components, lightest)
+            else:
+                _push_children(tree, leaf, node, stack)
+
+
+@njit(cache=True, nogil=True)
+def _heaviest_of_use(tree: Any, leaf: Any, core: Any, reach: Any, components: Any, lightest: Any) -> Any:
+    """Return the weight that an edge must fall below to be of use to a row of a leaf; -1 if none can be."""
+    heaviest = -1.0
+    for i in range(tree.starts[leaf], tree.ends[leaf]):
+        weight = lightest.weights[components[i]]
+        if max(core[i], reach[i]) < weight:
+            heaviest = max(heaviest, weight)
+    return heaviest
+
+
+@njit(cache=True, nogil=True)
+def _search_between(
+    tree: Any, columns: Any, leaves: Any, core: Any, reach: Any, components: Any, lightest: Any, room: Any
+) -> None:
+    """Find light edges between rows of two leaves."""
+    leaf, other = leaves
+    for i in range(tree.starts[leaf], tree.ends[leaf]):
+        own = components[i]
+        at_least = max(core[i], reach[i], point_gap2(tree.points[i], tree.boxes, other))
+        if at_least >= lightest.weights[own]:
+            continue
+        _measure_to_leaf(tree, columns, tree.points[i], other, room)
+        for place in range(tree.ends[other] - tree.starts[other]):
+            j = tree.starts[other] + place
+            weight = max(core[i], core[j], room[place])
+            if components[j] != own and _is_lighter(weight, room[place], lightest, own):
+                _offer(lightest, own, i, j, weight, room[place])
+                _offer(lightest, components[j], j, i, weight, room[place])
+
+
+@njit(cache=True, nogil=True)
+def _join_components(components: Any, lightest: Any, parents: Any, pairs: Any, n_pairs: Any) -> Any:
+    """Add the lightest edge of each component, unless edges of this round have joined its ends; return the count.
+
+    Among edges of equal weight any choice gives a minimum spanning tree, as long as no cycle is closed.
+    """
+    for component in range(len(components)):
+        if components[component] == component and lightest.weights[component] < np.inf:
+            i, j = lightest.inside[component], lightest.outside[component]
+            a, b = root(parents, i), root(parents, j)
+            if a != b:
+                parents[max(a, b)] = min(a, b)
+                pairs[n_pairs, 0], pairs[n_pairs, 1] = i, j
+                n_pairs += 1
+    return n_pairs
+
+
+@njit(cache=True, nogil=True)
+def _components_of_nodes(tree: Any, components: Any) -> Any:
+    """Return the component of each node whose rows are all in one, and ``SEVERAL`` for other nodes."""
+    found = np.full(len(tree.starts), SEVERAL, dtype=np.int32)
+    for node in range(len(found) - 1, -1, -1):
+        child, first = tree.children[node], components[tree.starts[node]]
+        if child > 0:
+            is_one = found[child] == first and found[child + 1] == first
+        else:
+            is_one = np.all(components[tree.starts[node] : tree.ends[node]] == first)
+        if is_one:
+            found[node] = first
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _lowest_in_nodes(tree: Any, values: Any) -> Any:
+    """Return the lowest value in each node."""
+    lowest = np.empty(len(tree.starts))
+    for node in range(len(lowest)):
+        lowest[node] = values[tree.starts[node] : tree.ends[node]].min()
+    return lowest
+
+
+@njit(cache=True, nogil=True)
+def run_prim(starts: Any, edges: Any, one: Any, two: Any, weights: Any) -> Any:
+    """Return the edges of a spanning tree in the order in which Prim's algorithm finds them, beginning with row 0.
+
+    The edges of row ``i`` are ``edges[starts[i] : starts[i + 1]]``.
+    """
+    n_rows = len(starts) - 1
+    lightest, edge_to = np.full(n_rows, np.inf), np.zeros(n_rows, dtype=np.int64)
+    is_done = np.zeros(n_rows, dtype=np.bool_)
+    found, n_found = np.empty(n_rows - 1, dtype=np.int64), 0
+    heap: list[Any] = [(0.0, 0)]  # of equal weights, the lowest row comes first
+    while len(heap) > 0:
+        _, row = heappop(heap)
+        if is_done[row]:
+            continue
+        is_done[row] = True
+        if row > 0:
+            found[n_found] = edge_to[row]
+            n_found += 1
+        for edge in edges[starts[row] : starts[row + 1]]:
+            other = two[edge] if one[edge] == row else one[edge]
+            if not is_done[other] and weights[edge] < lightest[other]:
+                lightest[other], edge_to[other] = weights[edge], edge
+                heappush(heap, (weights[edge], np.int64(other)))
+    return found

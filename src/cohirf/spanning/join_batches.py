@@ -1,0 +1,205 @@
+"""Labels of HDBSCAN for all rows, from the spanning trees of overlapping batches: join, sort, condense, label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.grouping import count_by_label, row_blocks, take_places
+from cohirf.algorithm.storage import MemoryStorage, Storage
+from cohirf.algorithm.ward import FloatArray
+from cohirf.spanning import joining_kernels as kernels
+from cohirf.spanning.batch_edges import Edges, span_parts
+from cohirf.spanning.batch_kernels import flatten, root
+from cohirf.spanning.settings import Settings
+from cohirf.spanning.spanning_labels import SpannedRun
+
+CANDIDATES = 1_000_000  # rows of all parts together, for edges between parts
+SORTED_EDGES = 2**22  # edges that are sorted at a time, about
+SAMPLED_EDGES = 2**16  # edges whose weights tell where to divide the others
+Read = Callable[[NDArray[np.intp]], Any]  # from the numbers of rows to their values
+
+
+def label_runs(
+    runs: Iterable[SpannedRun],
+    n_rows: int,
+    n_copies: int,
+    read: Read,
+    settings: Settings,
+    storage: Storage,
+    as_sklearn: bool = False,
+) -> NDArray[np.int32]:
+    """Return the label of each row, -1 for noise, from the spanning trees of all batches.
+
+    Each row is in one batch or more; ``n_copies`` is the number of rows of all batches together, halos included. Edges
+    are kept in ``storage``. For ``as_sklearn``, see :func:`sort_by_weight`.
+
+    Labels are those of all rows in one batch if each row shares a batch with its ``min_samples`` nearest rows, and if
+    the rows of each edge of the spanning tree share a batch in which their core distances are the right ones. Other
+    edges are replaced by a heavier way around. Labels differ, too, where both weights and lengths of edges are equal.
+    """
+    core = storage.vector(n_rows, np.float64)
+    core[:] = np.inf
+    edges, n_edges = Edges.room_for(n_copies, storage), 0  # fewer by one for each batch: there is room for bridges
+    parts = np.arange(n_rows, dtype=np.int32)
+    for run in runs:
+        np.minimum.at(core, run.rows, run.core)  # the lowest is the best: it misses the fewest neighbours
+        kernels.unite(parts, run.one, run.two)
+        edges.put(slice(n_edges, n_edges + len(run.one)), Edges(run.one, run.two, run.lengths))
+        n_edges += len(run.one)
+        storage.release()
+    bridges = find_bridges(flatten(parts), core, read)
+    edges.put(slice(n_edges, n_edges + bridges.count), bridges)
+    n_edges += bridges.count
+    tree = CondensedTree(n_rows, settings)
+    for part in sort_by_weight(edges.take(slice(n_edges)), core, storage, as_sklearn):
+        tree.merge(part)
+    return tree.label()
+
+
+# -- edges between parts -------------------------------------------------------------------------------------------
+
+
+def find_bridges(parts: NDArray[np.int32], core: FloatArray, read: Read) -> Edges:
+    """Return edges that connect all parts, with the distances of their rows.
+
+    ``parts`` has the lowest row that batches connect each row with. Edges between parts are the lightest ones among all
+    rows, or, if there are more than a million, among a sample of each part. Then they may be longer than need be, and
+    this is nearly harmless. Batches that share a row are in one part. Hence a part is as large as a batch, other parts
+    are farther away than the rows around a batch that it shares with others, and only the distance at which large
+    clusters merge is overestimated.
+    """
+    if not parts.any():  # all rows are connected with row 0
+        return Edges.room_for(0, MemoryStorage())
+    some = choose_candidates(parts)
+    bridges = span_parts(np.asarray(read(some)), core[some], parts[some])
+    return Edges(some[bridges.one].astype(np.int32), some[bridges.two].astype(np.int32), bridges.lengths)
+
+
+def choose_candidates(parts: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Return about ``CANDIDATES`` rows: all rows of small parts, and a sample of each larger part."""
+    sizes = np.bincount(parts)
+    share = CANDIDATES / np.count_nonzero(sizes)
+    chance = np.random.default_rng(0).random(len(parts))
+    return np.flatnonzero(chance * sizes[parts] < share)
+
+
+# -- edges in the order of their weights ---------------------------------------------------------------------------
+
+
+def sort_by_weight(edges: Edges, core: FloatArray, storage: Storage, as_sklearn: bool = False) -> Iterator[Edges]:
+    """Yield all edges with their weights instead of distances, sorted, in one part or more, kept in ``storage``.
+
+    Of equal weights the shorter edge comes first; or, with ``as_sklearn``, the one that scikit-learn merges first.
+    """
+    n_edges = edges.count
+    if n_edges <= SORTED_EDGES:
+        yield _sort_part(edges, edges.weigh(core), as_sklearn)
+        return
+    weights = storage.vector(n_edges, np.float64)
+    for block in row_blocks(n_edges, SORTED_EDGES):
+        weights[block] = edges.take(block).weigh(core)
+        storage.release()
+    some = np.sort(weights[:: -(-n_edges // SAMPLED_EDGES)])
+    limits = np.unique(some[:: -(-len(some) * SORTED_EDGES // n_edges)][1:])  # equal weights stay in one part
+    edges, weights, bounds = _divide_edges(edges, weights, limits, storage)
+    for start, stop in pairwise(bounds.tolist()):
+        yield _sort_part(edges.take(slice(start, stop)), np.array(weights[start:stop]), as_sklearn)
+        storage.release()
+
+
+def _sort_part(edges: Edges, weights: FloatArray, as_sklearn: bool) -> Edges:
+    lengths = np.ascontiguousarray(edges.lengths)
+    places = np.argsort(weights) if as_sklearn else kernels.order_by(weights, lengths)
+    return Edges(edges.one[places], edges.two[places], weights[places])
+
+
+def _divide_edges(
+    edges: Edges, weights: FloatArray, limits: FloatArray, storage: Storage
+) -> tuple[Edges, FloatArray, NDArray[np.int64]]:
+    """Return the edges and their weights, ordered by the limits between which weights are, and where each part begins.
+
+    Within a part, edges keep their order.
+    """
+    blocks = list(row_blocks(len(weights), SORTED_EDGES))
+    counts = sum(count_by_label(_find_parts(weights[block], limits), len(limits) + 1) for block in blocks)
+    bounds = np.append(0, np.cumsum(counts))
+    divided, sorted_weights = Edges.room_for(len(weights), storage), storage.vector(len(weights), np.float64)
+    next_places = bounds[:-1].copy()
+    for block in blocks:
+        places = take_places(_find_parts(weights[block], limits), next_places)
+        divided.put(places, edges.take(block))
+        sorted_weights[places] = weights[block]
+        storage.release()
+    return divided, sorted_weights, bounds
+
+
+def _find_parts(weights: FloatArray, limits: FloatArray) -> NDArray[np.intp]:
+    return np.searchsorted(limits, weights, side="right")
+
+
+# -- clusters and labels -------------------------------------------------------------------------------------------
+
+
+class CondensedTree:
+    """The clusters of HDBSCAN and their rows, while edges are merged.
+
+    Labels are those of scikit-learn, hdbscan or fast_hdbscan for the same tree. Where edges have equal weights, a set
+    of rows has several minimum spanning trees, and these packages condense another one, or its edges in another order.
+    """
+
+    def __init__(self, n_rows: int, settings: Settings) -> None:
+        self._settings = settings
+        can_be_root = settings.allow_single_cluster or (settings.as_fast_hdbscan and settings.epsilon > 0)
+        self._rows = kernels.Components(
+            parents=np.arange(n_rows, dtype=np.int32),
+            sizes=np.ones(n_rows, dtype=np.int32),
+            joined=np.full(n_rows, -1, dtype=np.int32),
+            left_at=np.empty(n_rows if can_be_root else 0),
+        )
+        most = 2 * (n_rows // settings.min_cluster_size) + 1
+        self._found = kernels.Condensed(
+            np.zeros(most, dtype=np.int32), np.zeros(most, dtype=np.int64), *(np.zeros(most) for _ in range(3))
+        )
+        self._tops = np.arange(most, dtype=np.int32)
+        self._n_found = 0
+        self._density = -1.0  # of the last edge
+
+    def merge(self, edges: Edges) -> None:
+        """Merge the rows of edges, which come with their weights, sorted, after all lighter edges.
+
+        Edges whose rows are connected already are passed over, so that these need not be those of a spanning tree.
+        """
+        if edges.count == 0:
+            return
+        found = (self._rows, self._found, self._tops, self._n_found, self._settings.min_cluster_size)
+        self._n_found = kernels.merge_edges(edges.one, edges.two, edges.lengths, *found)
+        self._density = 1 / edges.lengths[-1] if edges.lengths[-1] > 0 else np.inf
+
+    def label(self) -> NDArray[np.int32]:
+        """Return the label of each row, -1 for noise; clusters are numbered in the order of their first rows.
+
+        All rows must be connected by now.
+        """
+        settings = self._settings
+        if self._n_found == 0:  # all rows together are a small component: the root
+            kernels.join(self._rows, self._found, root(self._rows.parents, 0), 0, self._density)
+            self._n_found = 1
+        clusters = kernels.from_root(self._found, self._n_found)
+        allow_root = settings.allow_single_cluster and (self._n_found > 1 or not settings.as_fast_hdbscan)
+        if settings.leaves:
+            is_selected = kernels.select_leaves(clusters)
+        else:
+            children = clusters.sizes[1:][clusters.parents[1:] == 0].sum()
+            root_size = clusters.sizes[0] - 1 if settings.as_fast_hdbscan else children
+            is_selected = kernels.select_by_mass(clusters, float(settings.max_cluster_size), root_size, allow_root)
+        if settings.epsilon > 0:
+            may_reach_root = allow_root or settings.as_fast_hdbscan
+            is_selected = kernels.select_above(clusters, is_selected, settings.epsilon, may_reach_root)
+        labels = np.empty(len(self._rows.parents), dtype=np.int32)
+        kernels.label_selected(clusters, is_selected, self._rows, settings.epsilon, labels)
+        return labels
