@@ -36,7 +36,7 @@ from cohirf import CoHiRF, base_registry
 from cohirf.algorithm import grouping
 from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.durable import arrays
-from cohirf.landmarks import Landmarks
+from cohirf.neighbours.landmarks import Landmarks
 from cohirf.saving import ModelFileError, load_model, save_model
 from cohirf.saving.manifest import read_manifest
 from systems import posix_only

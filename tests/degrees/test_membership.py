@@ -11,7 +11,7 @@ import cohirf.degrees.degrees as module
 from cohirf import CoHiRF, load, open_source
 from cohirf.degrees.membership import Membership
 from cohirf.degrees.pieces import divide_clusters
-from cohirf.landmarks import Landmarks
+from cohirf.neighbours.landmarks import Landmarks
 
 TWO = [[-2.0, 0.0], [2.0, 0.0]]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from cohirf.box_tree import build_tree
+from cohirf.neighbours.box_tree import build_tree
 from cohirf.spanning.neighbour_kernels import nearest
 
 

@@ -17,7 +17,7 @@ from cohirf.degrees.membership import Membership
 from cohirf.degrees.outliers import OutlierScores
 from cohirf.degrees.pieces import Floats
 from cohirf.engines.dask import dask_array
-from cohirf.landmarks import Landmarks
+from cohirf.neighbours.landmarks import Landmarks
 from cohirf.summary.numbers import positions_of
 
 MANY_CLUSTERS = 100  # with more, degrees of membership are sparse

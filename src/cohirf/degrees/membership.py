@@ -25,8 +25,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.degrees.pieces import Floats, Pieces, divide_clusters, mean_by
-from cohirf.landmarks import Landmarks
-from cohirf.nearest_label import NearestLabel
+from cohirf.neighbours.landmarks import Landmarks
+from cohirf.neighbours.nearest_label import NearestLabel
 from cohirf.summary.numbers import positions_of
 
 MAX_TABLE = 2000  # pieces; with more, a piece has the same variance in all directions

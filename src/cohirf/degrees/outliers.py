@@ -16,9 +16,9 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from cohirf.algorithm.grouping import IntArray, row_blocks, rows_by_label
-from cohirf.degrees.neighbours import Neighbourhoods
 from cohirf.degrees.pieces import Floats
-from cohirf.nearest_label import NearestLabel
+from cohirf.neighbours.around import Around
+from cohirf.neighbours.nearest_label import NearestLabel
 
 N_NEIGHBORS = 20
 MANY = 2000  # landmarks; rows are compared with more only around them
@@ -66,12 +66,12 @@ class OutlierScores:
         return self.among_others[0]
 
     @cached_property
-    def neighbourhoods(self) -> Neighbourhoods | None:
+    def neighbourhoods(self) -> Around | None:
         """Finds landmarks around rows in less time; None if there are few landmarks or features, or a sparse matrix."""
         points = self.space.points.values
         if len(self.chosen) <= MANY or points.shape[1] <= FEW_FEATURES or sparse.issparse(points):
             return None
-        return Neighbourhoods.of(points[self.chosen], self.among_others[1])
+        return Around.of(points[self.chosen], self.among_others[1])
 
     def learn(self) -> OutlierScores:
         """Learn from the landmarks now, so that tasks elsewhere need not do so each on its own."""

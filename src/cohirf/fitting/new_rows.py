@@ -11,7 +11,7 @@ from cohirf.algorithm.arrays import is_here
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.faint_values import measure_distances
 from cohirf.algorithm.nearest_rows import measure_to
-from cohirf.landmarks import Landmarks
+from cohirf.neighbours.landmarks import Landmarks
 
 Means = NDArray[np.floating[Any]] | None
 

@@ -13,7 +13,7 @@ from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.choice import Choice
 from cohirf.durable.arrays import CSR_PARTS, Arrays, build_csr, csr_parts
 from cohirf.hierarchy import FusionHierarchy
-from cohirf.landmarks import Cells, Landmarks
+from cohirf.neighbours.landmarks import Cells, Landmarks
 from cohirf.saving.layout import DENSE, NAMES, Scalars
 from cohirf.saving.manifest import Manifest
 from cohirf.saving.summaries import build_summary, collect_summary

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.box_tree import build_tree
+from cohirf.neighbours.box_tree import build_tree
 from cohirf.spanning.boruvka_kernels import spanning_edges
 from cohirf.spanning.edges import Edges, FloatArray
 from cohirf.spanning.neighbour_kernels import nearest

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from cohirf.box_tree import point_gap2
+from cohirf.neighbours.box_tree import point_gap2
 from cohirf.spanning.neighbour_kernels import distances_to_leaf, longest_leaf, push_children
 
 MIXED = -1

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.storage import MemoryStorage
-from cohirf.box_tree import build_tree
+from cohirf.neighbours.box_tree import build_tree
 from cohirf.spanning.batch_edges import edges_of
 from cohirf.spanning.boruvka_kernels import spanning_edges
 from cohirf.spanning.edges import Edges, FloatArray, RowArray

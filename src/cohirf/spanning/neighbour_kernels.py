@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cohirf.box_tree import gap2, point_gap2
+from cohirf.neighbours.box_tree import gap2, point_gap2
 
 
 def nearest(tree: Any, columns: Any, k: Any) -> Any:
