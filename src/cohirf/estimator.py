@@ -18,7 +18,7 @@ from cohirf.data.dask_arrays import gather_vectors
 from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
 from cohirf.degrees.methods import DegreesMixin
 from cohirf.explain.methods import DescribedClusters
-from cohirf.fitting import label_new_rows, measure_new_rows
+from cohirf.neighbours.landmarks import label_new_rows, measure_new_rows
 from cohirf.parameters import CONSTRAINTS
 from cohirf.planning import read_memory_limit
 from cohirf.saving import save_model

@@ -14,8 +14,9 @@ from typing import Any, Self
 import numpy as np
 
 from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, take_rows
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.distances import find_nearest, measure_distances
 from cohirf.algorithm.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks, rows_by_label
-from cohirf.algorithm.nearest_rows import find_nearest
 from cohirf.neighbours.around import split
 from cohirf.neighbours.nearest_label import NearestLabel
 
@@ -142,3 +143,18 @@ class Landmarks(Cells):
     def label(self, X: Any) -> Any:
         """Return the label of each row's cell, or of the landmark nearest to it, where the rows are."""
         return super().label(X) if self.cells is None else self.cells.label(X)
+
+
+# ---- tasks that may be sent to the workers of a cluster
+
+
+def label_new_rows(X: Any, landmarks: Landmarks, column_means: Any) -> Any:
+    """Return the label of each row's cell, or of the landmark nearest to it; rows on a device have no missing cells."""
+    return landmarks.label(fill_missing(X, column_means) if is_here(X) else X)
+
+
+def measure_new_rows(X: Any, medoids: Any, column_means: Any) -> Any:
+    """Return the Euclidean distance of each row to each medoid, where the rows are."""
+    if medoids.shape[0] == 0 and is_here(X):
+        return np.empty((X.shape[0], 0), dtype=X.dtype)
+    return measure_distances(fill_missing(X, column_means) if is_here(X) else X, fill_missing(medoids, column_means))

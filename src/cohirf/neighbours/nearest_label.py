@@ -22,9 +22,8 @@ from scipy import sparse
 from scipy.spatial import KDTree
 from sklearn.utils.extmath import row_norms
 
-from cohirf.algorithm.faint_values import find_lift, lift_values
+from cohirf.algorithm.distances import Offsets, find_lift, find_offsets, lift_values
 from cohirf.algorithm.grouping import IntArray, row_blocks
-from cohirf.algorithm.offsets import Offsets, find_offsets
 from cohirf.neighbours.around import CELL_SIZE, divide, split
 from cohirf.neighbours.bounds import Expanded, Floats, as_array, find_close, find_lowest, find_undecided
 
@@ -51,9 +50,9 @@ class NearestLabel:
     tree : KDTree or None
         Finds the nearest point if there are few features.
     lift : float or None
-        Factor for faint values (see faint_values.py); None if the points are not faint.
+        Factor for faint values (see distances.py); None if the points are not faint.
     offsets : Offsets
-        What is subtracted from rows (see offsets.py).
+        What is subtracted from rows (see distances.py).
 
     Examples
     --------
