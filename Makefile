@@ -49,7 +49,7 @@ test-all: .venv/installed  ## run all tests, and measure how much of the package
 test-gpu: .venv/torch  ## run the tests that need torch, on the CPU and on a GPU if there is one
 	$(BIN)/python -m pytest tests/data/test_on_device.py tests/algorithm/test_arrays.py \
 		tests/algorithm/test_device_blocks.py tests/algorithm/test_grouping_on_device.py tests/algorithm/test_left_out.py \
-		tests/algorithm/test_nearest_rows.py tests/algorithm/test_rare_groups.py tests/algorithm/test_scatter.py \
+		tests/algorithm/test_distances.py tests/algorithm/test_rare_groups.py tests/algorithm/test_scatter.py \
 		tests/engines/test_streaming.py \
 		tests/planning/test_device_plan.py tests/cli/test_cli_device.py tests/clusterers/test_torch_*.py src/cohirf/clusterers/torch_*.py $(ARGS)
 

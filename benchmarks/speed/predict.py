@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = parse(parser, argv, rows=50_000)
     clock = time.process_time if arguments.threads == 1 else time.perf_counter
     table = Table(
-        {"data": "<17", "rows": ">9,", "landmarks": ">9,", "cells": ">5", "K-Means s": ">9.3f", "first": ">7.3f"}
+        {"data": "<17", "rows": ">9,", "landmarks": ">9,", "balls": ">5", "K-Means s": ">9.3f", "first": ">7.3f"}
         | {"predict s": ">9.3f", "ratio": ">6.1f", "us/row": ">6.2f", "all landmarks us/row": ">20.1f"}
     )
     with threadpool_limits(arguments.threads):
@@ -72,9 +72,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             landmarks = model._landmarks
             index = NearestNeighbors(n_neighbors=1).fit(landmarks.points)
             plain = timed(lambda: index.kneighbors(X[:SOME_ROWS]), clock)[0]  # noqa: B023 - called at once
-            cells = landmarks.search_of_many.cells
-            n_cells = "-" if cells is None else str(len(cells.labels))
-            sizes = (len(X), landmarks.points.shape[0], n_cells)
+            balls = landmarks.search.balls
+            n_balls = "-" if balls is None else str(len(balls.labels))
+            sizes = (len(X), landmarks.points.shape[0], n_balls)
             speed = (of_k_means, first, ours, ours / of_k_means, 1e6 * ours / len(X), 1e6 * plain / SOME_ROWS)
             table.row(name, *sizes, *speed)
 

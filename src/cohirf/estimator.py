@@ -20,8 +20,8 @@ from cohirf.data.dask_arrays import gather_vectors
 from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
 from cohirf.degrees.methods import DegreesMixin
 from cohirf.explain.methods import DescribedClusters
-from cohirf.fitting import label_new_rows, measure_new_rows
 from cohirf.fitting.contraction import CENTRALITY, SIMILARITY
+from cohirf.neighbours.landmarks import label_new_rows, measure_new_rows
 from cohirf.planning import read_memory_limit
 from cohirf.scratch import ScratchStorage
 from cohirf.store import save_model

@@ -9,7 +9,7 @@ from sklearn.cluster import DBSCAN
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, open_source
-from cohirf.degrees.feature_drift import FeatureBaseline
+from cohirf.degrees.drift import FeatureBaseline
 
 CENTRES = np.array([[0.0, 0, 0], [9, 0, 0], [0, 9, 0], [0, 0, 9]])
 

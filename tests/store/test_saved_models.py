@@ -28,7 +28,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from cohirf import CoHiRF
 from cohirf.algorithm import grouping
 from cohirf.algorithm.merge_tree import MergeTree
-from cohirf.landmarks import Landmarks
+from cohirf.neighbours.landmarks import Landmarks
 from cohirf.store import ModelFileError, Origin, archive, load_model, load_origin, load_preparation, save_model
 from cohirf.store.archive import Archive
 from cohirf.store.models import KIND, VERSION

@@ -28,7 +28,7 @@ from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from cohirf.algorithm import scatter
 from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, namespace, put_beside, to_host
 from cohirf.algorithm.device_blocks import in_blocks
-from cohirf.algorithm.faint_values import FLOAT64_LIFT, are_faint
+from cohirf.algorithm.distances import FLOAT64_LIFT, are_faint
 from cohirf.algorithm.grouping import (
     IntArray,
     best_by_label,

@@ -17,8 +17,8 @@ from typing import Any
 from cohirf.algorithm.arrays import join_rows, namespace, take_rows
 from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.algorithm.consensus import Consensus
+from cohirf.algorithm.distances import find_nearest
 from cohirf.algorithm.grouping import compress, first_rows_beside, sum_beside
-from cohirf.algorithm.nearest_rows import find_nearest
 from cohirf.algorithm.repeated_warnings import warning_once_a_fit
 
 MAX_GROUPS = 2**19

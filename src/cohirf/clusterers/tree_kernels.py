@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cohirf.box_tree import build_tree, gap2, point_gap2, squared_distance
+from cohirf.neighbours.box_tree import build_tree, gap2, point_gap2, squared_distance
 
 SEVERAL = -1
 

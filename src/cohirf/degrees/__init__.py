@@ -1,5 +1,1 @@
-"""How much a row belongs to each cluster, and how far it is from all of them."""
-
-from cohirf.degrees.degrees import Degrees, degrees_of
-
-__all__ = ["Degrees", "degrees_of"]
+"""How much a row belongs to each cluster, how far it is from all of them, and whether new rows drift."""

@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cohirf.algorithm.arrays import is_on_device, to_host
-from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.arrays import to_host
 from cohirf.algorithm.grouping import IntArray, count_with_noise
 from cohirf.data.dask_arrays import is_dask
-from cohirf.data.open_data import open_new_data
 from cohirf.degrees.membership import Membership
 from cohirf.degrees.outliers import OutlierScores
-from cohirf.degrees.pieces import Floats
 from cohirf.engines.dask import dask_array
-from cohirf.landmarks import Landmarks
+from cohirf.neighbours.landmarks import Landmarks
 from cohirf.summary.numbers import positions_of
 
-MANY_CLUSTERS = 100  # with more, degrees of membership are sparse
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Degrees:
-    """Landmarks of a model, and the numbers of rows that they stand for.
-
-    Attributes
-    ----------
-    landmarks : Landmarks
-        Those of the model.
-    numbers : array of int
-        Number of each cluster in the labels of the landmarks.
-    n_noise : int
-        Number of rows of the model that are noise.
-    masses : array of float
-        Number of rows of each cluster.
-    """
+    """Landmarks of a model, and the numbers of rows that they stand for."""
 
     landmarks: Landmarks
-    numbers: IntArray
-    n_noise: int
-    masses: Floats
+    numbers: IntArray  # of the clusters in the labels of the landmarks
+    n_noise: int  # rows of the model that are noise
+    masses: Floats  # number of rows of each cluster
 
     @cached_property
     def clusters(self) -> IntArray:
@@ -88,25 +74,6 @@ def count_rows(model: Any) -> IntArray:
     return count_with_noise(positions_of(to_host(model.labels_), numbers), len(numbers))
 
 
-def find_membership(model: Any, X: Any) -> Any:
-    """Return the degree of membership of each row in each cluster."""
-    data, degrees = open_new_data(model, _bring_here(X)), degrees_of(model)
-    if len(degrees.masses) == 0:
-        return data.map_rows(_no_columns, 0, np.float64)
-    membership = degrees.membership
-    is_sparse = len(degrees.masses) > MANY_CLUSTERS and not is_dask(X)
-    rate = partial(
-        _apply, function=membership.rate_sparse if is_sparse else membership.rate, column_means=model._column_means
-    )
-    return data.map_rows(rate, len(degrees.masses), np.float64)
-
-
-def score_rows(model: Any, X: Any) -> Any:
-    """Return the outlier score of each row."""
-    score = partial(_apply, function=degrees_of(model).outliers.learn().score, column_means=model._column_means)
-    return open_new_data(model, _bring_here(X)).map_rows(score, None, np.float64)
-
-
 def score_own_rows(model: Any) -> Floats:
     """Return the outlier score of each row of the model, which must have kept them all."""
     summary, n_kept = model._summary, len(model._landmark_rows)
@@ -118,16 +85,3 @@ def score_own_rows(model: Any) -> Floats:
             f"outlier_scores_ needs all rows, but the model has kept {n_kept:,} of {n_rows:,}: call score_outliers(X)."
         )
     return degrees_of(model).outliers.of_landmarks
-
-
-def _bring_here(X: Any) -> Any:
-    """Return rows that are on a device as an array of NumPy."""
-    return to_host(X) if is_on_device(X) else X
-
-
-def _apply(X: Any, *, function: Any, column_means: Any) -> Any:
-    return function(fill_missing(X, column_means))
-
-
-def _no_columns(X: Any) -> Floats:
-    return np.empty((X.shape[0], 0))

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.grouping import IntArray, count_with_noise, row_blocks
 from cohirf.data.dask_arrays import is_dask
 from cohirf.data.open_data import open_new_data
-from cohirf.degrees.degrees import Degrees, degrees_of
-from cohirf.degrees.feature_drift import FeatureBaseline, FeatureDrift
-from cohirf.degrees.pieces import Floats
+from cohirf.degrees.degrees import Degrees, Floats, degrees_of
 from cohirf.explain.words import percent
 from cohirf.summary.numbers import positions_of
 
@@ -29,6 +28,9 @@ CERTAINTY = 4.0  # standard errors by which shares differ
 MOST_NAMED = 3  # clusters and features in a verdict
 SHOWN_FEATURES = 5
 BLOCK_CELLS = 2**22
+N_EDGES = 64  # values at which distributions are compared
+SMALLEST_STATISTIC = 0.1  # difference of two distributions that matters
+RISK = 1e-3  # of a false alarm, for all features together
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,35 @@ class ClusterDrift:
     def __str__(self) -> str:
         verb = "grew" if self.now > self.before else "shrank"
         return f"{self.name} {verb} from {percent(self.before)} to {percent(self.now)}"
+
+
+@dataclass(frozen=True)
+class FeatureDrift:
+    """How the distribution of a feature differs between the rows of a model and new rows.
+
+    Attributes
+    ----------
+    name : str
+        Name of the feature.
+    shift : float
+        Difference of the means, in standard deviations of the rows of the model.
+    statistic : float
+        The largest difference between the two cumulative distributions, from 0 to 1: the statistic of Kolmogorov and
+        Smirnov, at 64 quantiles of the rows of the model.
+    has_changed : bool
+        Whether the statistic is at least 0.1, and above what chance explains: in one of 1,000 comparisons, some feature
+        is.
+    """
+
+    name: str
+    shift: float
+    statistic: float
+    has_changed: bool
+
+    def __str__(self) -> str:
+        if abs(self.shift) < 2 * SMALLEST_STATISTIC:
+            return f"{self.name} has another distribution"
+        return f"{self.name} moved {'up' if self.shift > 0 else 'down'} by {abs(self.shift):.1f} standard deviations"
 
 
 @dataclass(frozen=True, repr=False)
@@ -193,3 +224,74 @@ def _name_some(parts: list[Any], what: str) -> Iterator[str]:
     yield from map(str, parts[:MOST_NAMED])
     if len(parts) > MOST_NAMED:
         yield f"{len(parts) - MOST_NAMED:,} more {what} changed"
+
+
+# ---- features
+
+
+@dataclass(eq=False)
+class FeatureBaseline:
+    """Distribution of each feature in the rows of a model, and counts of new rows."""
+
+    edges: list[Floats]  # for each feature, values at which distributions are compared, sorted
+    shares: list[Floats]  # for each value, the share of the rows of the model that are smaller, and not larger
+    mean: Floats  # of each feature
+    spread: Floats  # standard deviation of each feature
+    n_effective: float  # number of rows of the model from which all this is known
+    counts: list[IntArray]  # for each value, the number of new rows that are smaller, and not larger
+    sums: Floats  # of the differences between new rows and the mean
+    n_rows: int = 0  # new rows
+
+    @classmethod
+    def of(cls, points: Any, weights: Floats) -> FeatureBaseline:
+        """Describe landmarks that stand for ``weights`` rows each."""
+        weights = weights / weights.sum()
+        mean = np.asarray(points.T @ weights, dtype=np.float64)
+        edges, shares, spread = [], [], np.empty(len(mean))
+        for number in range(len(mean)):
+            values = _column(points, number)
+            order = np.argsort(values, kind="stable")
+            cumulated = np.cumsum(weights[order])
+            wanted = (np.arange(N_EDGES) + 0.5) / N_EDGES
+            at = values[order[np.minimum(np.searchsorted(cumulated, wanted), len(order) - 1)]]
+            edges.append(np.unique(at))
+            shares.append(np.append(0, cumulated)[_count_below(values[order], edges[-1])])
+            spread[number] = np.sqrt(weights @ (values - mean[number]) ** 2)
+        counts: list[IntArray] = [np.zeros(of_feature.shape, dtype=np.int64) for of_feature in shares]
+        return cls(edges, shares, mean, spread, 1 / float((weights**2).sum()), counts, np.zeros(len(mean)))
+
+    def count(self, X: Any) -> None:
+        """Add new rows."""
+        self.n_rows += X.shape[0]
+        for number, edges in enumerate(self.edges):
+            values = _column(X, number)
+            self.counts[number] += _count_below(np.sort(values), edges)
+            self.sums[number] += (values - self.mean[number]).sum()
+
+    def compare(self, names: list[str]) -> list[FeatureDrift]:
+        """Return the features, the one that differs most first."""
+        pairs = zip(self.counts, self.shares, strict=True)
+        statistics = np.array([np.abs(count / self.n_rows - share).max() for count, share in pairs])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shift = np.nan_to_num(self.sums / self.n_rows / self.spread, posinf=np.inf, neginf=-np.inf)
+        limit = max(SMALLEST_STATISTIC, self._chance())
+        found = [
+            FeatureDrift(name, float(by), float(statistic), bool(statistic >= limit))
+            for name, by, statistic in zip(names, shift, statistics, strict=True)
+        ]
+        return sorted(found, key=lambda feature: -feature.statistic)
+
+    def _chance(self) -> float:
+        """Return the statistic that equal distributions exceed in at most one of so many cases, in any feature."""
+        n_both = self.n_effective * self.n_rows / (self.n_effective + self.n_rows)
+        return float(np.sqrt(np.log(2 * len(self.edges) / RISK) / (2 * n_both)))
+
+
+def _count_below(values: Floats, edges: Floats) -> IntArray:
+    """Return how many of the sorted values are smaller than each edge, and how many are not larger."""
+    return np.stack([np.searchsorted(values, edges, side="left"), np.searchsorted(values, edges, side="right")])
+
+
+def _column(X: Any, number: int) -> Floats:
+    column = X[:, [number]].toarray()[:, 0] if sparse.issparse(X) else X[:, number]
+    return np.asarray(column, dtype=np.float64)

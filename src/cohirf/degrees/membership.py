@@ -1,5 +1,9 @@
 """Degrees of membership: how probable it is that a row belongs to each cluster.
 
+Clusters are divided into pieces: groups of landmarks that are nearer to their own centre than to centres of other
+clusters. A convex cluster is one piece. A ring around another cluster is divided until the nearest centre of a piece
+tells the cluster of nearly every landmark.
+
 Between two pieces of different clusters, a row has a place on the line that joins their centres. Along this line, each
 piece has a normal distribution with the variance of its own landmarks in this direction. The odds of the two clusters
 are those of the two densities times the numbers of rows. Only one direction counts, so features that depend on each
@@ -14,21 +18,31 @@ out and its cluster is guessed from the others.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import norm
+from sklearn.cluster import KMeans
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
-from cohirf.algorithm.grouping import IntArray
-from cohirf.degrees.pieces import Floats, Pieces, divide_clusters, mean_by
-from cohirf.landmarks import Landmarks
-from cohirf.nearest_label import NearestLabel
+from cohirf.algorithm.grouping import IntArray, row_blocks
+from cohirf.neighbours.landmarks import Cells, Landmarks
 from cohirf.summary.numbers import positions_of
 
+Floats = NDArray[np.float64]
+
+BLOCK_VALUES = 2**19  # distances that are in memory at a time; several arrays of this size are
+MAX_DIVIDED = 256  # pieces beyond one for each cluster
+MAX_CENTRE_VALUES = 2**24  # values of all centres beyond those of one piece for each cluster
+MAX_WRONG = 0.1  # a piece is divided if the nearest centre is wrong for more than this share of its landmarks
+FEWEST_DIVIDED = 20  # landmarks; the spread of smaller pieces is not known well enough
+MAX_ROUNDS = 10  # each can double the number of pieces
 MAX_TABLE = 2000  # pieces; with more, a piece has the same variance in all directions
 PRIOR_SIZE = 2.0  # the variance of a piece is averaged with that of all pieces, which counts as so many landmarks
 SMALLEST = 1e-12  # variance of a piece along a line, relative to the squared length of the line
@@ -47,34 +61,90 @@ _RATIO = np.sqrt(1 - CUTS * _PULL - _PULL**2) / (CUTS + _PULL)
 
 
 @dataclass(frozen=True, eq=False)
-class Membership:
-    """What is needed to find degrees of membership.
+class Pieces:
+    """Landmarks by piece; the pieces are sorted by cluster."""
 
-    Attributes
-    ----------
-    landmarks : Landmarks
-        Landmarks of the model.
-    clusters : array of int
-        Cluster of each landmark, as a position from 0; -1 is noise.
-    numbers : array of int
-        Number of each cluster in the labels of the landmarks.
-    pieces : Pieces
-        Pieces of the clusters.
-    log_mass : array of float
-        Logarithm of the number of rows of each piece.
-    variances : array of float, shape (n_pieces, n_pieces) or (n_pieces, 1)
-        Variance of each piece in the direction of each other piece, or in all directions.
-    power : float
-        Power to which odds are raised.
-    """
+    of_point: IntArray  # piece of each landmark
+    cluster: IntArray  # of each piece, as a position from 0
+    centres: Floats  # mean of the landmarks of each piece
+
+    @classmethod
+    def of(cls, points: Any, of_point: IntArray, cluster: IntArray) -> Pieces:
+        """Describe pieces, given the piece of each landmark."""
+        return cls(of_point, cluster, _mean_by(points, of_point, len(cluster)))
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of landmarks of each piece."""
+        return np.bincount(self.of_point, minlength=len(self.cluster))
+
+    def measure(self, X: Any) -> Floats:
+        """Return the squared distance of each row to each centre."""
+        return np.asarray(euclidean_distances(X, self.centres, squared=True), dtype=np.float64)
+
+    def blocks(self, n_rows: int) -> Iterator[slice]:
+        """Yield blocks of rows whose distances to all centres are not too many."""
+        return row_blocks(n_rows, BLOCK_VALUES // len(self.cluster) + 1)
+
+    def count_errors(self, points: Any) -> tuple[IntArray, IntArray]:
+        """Return how many landmarks are nearest to another cluster: those of each piece, and those it attracts."""
+        nearest = np.concatenate([self.measure(points[block]).argmin(axis=1) for block in self.blocks(points.shape[0])])
+        is_wrong = self.cluster[nearest] != self.cluster[self.of_point]
+        lost, attracted = (
+            np.bincount(pieces[is_wrong], minlength=len(self.cluster)) for pieces in (self.of_point, nearest)
+        )
+        return lost, attracted
+
+    def halve(self, points: Any, is_mixed: NDArray[np.bool_]) -> Pieces:
+        """Return the pieces with the mixed ones cut into two."""
+        half = np.zeros_like(self.of_point)
+        for piece in np.flatnonzero(is_mixed):
+            members = np.flatnonzero(self.of_point == piece)
+            some = points[members]
+            if abs(some.max(axis=0) - some.min(axis=0)).max() > 0:
+                half[members] = KMeans(2, n_init=1, random_state=0).fit_predict(some)
+        halves, of_point = np.unique(2 * self.of_point + half, return_inverse=True)
+        return Pieces.of(points, of_point, self.cluster[halves // 2])
+
+
+def divide_clusters(points: Any, clusters: IntArray) -> Pieces:
+    """Divide clusters into pieces, given the cluster of each landmark; each cluster has at least one."""
+    n_clusters = int(clusters.max()) + 1
+    most = n_clusters + min(MAX_DIVIDED, MAX_CENTRE_VALUES // points.shape[1])
+    whole = pieces = Pieces.of(points, clusters, np.arange(n_clusters))
+    lost, attracted = pieces.count_errors(points)
+    n_wrong = lost.sum()
+    for _ in range(MAX_ROUNDS):
+        sizes = pieces.sizes
+        is_mixed = (sizes >= FEWEST_DIVIDED) & (np.maximum(lost, attracted) > MAX_WRONG * sizes)
+        if not is_mixed.any() or len(sizes) + is_mixed.sum() > most:
+            break
+        pieces = pieces.halve(points, is_mixed)
+        lost, attracted = pieces.count_errors(points)
+    # clusters that overlap are not told apart by pieces either, and pieces would hide how wide they are
+    return pieces if lost.sum() <= n_wrong / 2 else whole
+
+
+def _mean_by(points: Any, groups: IntArray, n_groups: int) -> Floats:
+    """Return the mean of the rows of each group, as an array; every group has a row."""
+    n_points = len(groups)
+    belongs = sparse.csr_array((np.ones(n_points), (groups, np.arange(n_points))), shape=(n_groups, n_points))
+    sums = belongs @ points
+    sums = sums.toarray() if sparse.issparse(sums) else sums
+    return np.asarray(sums, dtype=np.float64) / np.bincount(groups, minlength=n_groups)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """What is needed to find degrees of membership."""
 
     landmarks: Landmarks
-    clusters: IntArray
-    numbers: IntArray
+    clusters: IntArray  # of each landmark, as a position from 0; -1 is noise
+    numbers: IntArray  # of the clusters in the labels of the landmarks
     pieces: Pieces
-    log_mass: Floats
-    variances: Floats
-    power: float = 1.0
+    log_mass: Floats  # logarithm of the number of rows of each piece
+    variances: Floats  # of each piece in the direction of each other one, or, in a single column, in all directions
+    power: float = 1.0  # to which odds are raised
 
     @classmethod
     def of(cls, landmarks: Landmarks, numbers: IntArray, masses: Floats) -> Membership:
@@ -93,17 +163,20 @@ class Membership:
         """Number of clusters."""
         return int(self.pieces.cluster[-1]) + 1
 
-    def rate(self, X: Any) -> Floats:
-        """Return the degree of membership of each row in each cluster; those of a row sum to one."""
+    def rate(self, X: Any, *, is_sparse: bool = False) -> Any:
+        """Return the degree of membership of each row in each cluster; those of a row sum to one.
+
+        A sparse result has no degrees below ``SMALLEST_DEGREE``.
+        """
+        blocks = self.pieces.blocks(X.shape[0])
+        if is_sparse:
+            return sparse.csr_array(
+                sparse.vstack([_thin(self._rate_block(X[block])) for block in blocks], format="csr")
+            )
         degrees = np.empty((X.shape[0], self.n_clusters))
-        for block in self.pieces.blocks(X.shape[0]):
+        for block in blocks:
             degrees[block] = self._rate_block(X[block])
         return degrees
-
-    def rate_sparse(self, X: Any) -> Any:
-        """Return the same as a CSR matrix, without degrees below ``SMALLEST_DEGREE``."""
-        blocks = [_thin(self._rate_block(X[block])) for block in self.pieces.blocks(X.shape[0])]
-        return sparse.csr_array(sparse.vstack(blocks, format="csr"))
 
     def _rate_block(self, X: Any) -> Floats:
         log_odds = self.find_log_odds(self.landmarks.search.prepare(X), self._find_own(X))
@@ -118,15 +191,15 @@ class Membership:
         return own
 
     @cached_property
-    def _clustered(self) -> NearestLabel:
+    def _clustered(self) -> Cells:
         """Finds the nearest landmark that is not noise."""
         is_clustered = self.clusters >= 0
-        return NearestLabel.build(self.landmarks.points[is_clustered], self.clusters[is_clustered])
+        return Cells(self.landmarks.points[is_clustered], self.clusters[is_clustered])
 
     def find_log_odds(self, X: Any, own: IntArray) -> Floats:
         """Return the logarithm of the odds of each cluster against the cluster ``own`` of each row; at most 0."""
         squares = self.pieces.measure(X)
-        of_cluster = _nearest_pieces(squares, self.pieces.starts)
+        of_cluster = _nearest_pieces(squares, self.pieces.cluster)
         here = np.take_along_axis(of_cluster, own[:, None], axis=1)
         log_odds = self._compare(squares, here, of_cluster)
         np.minimum(log_odds, np.log(LARGEST_ODDS), out=log_odds)
@@ -174,15 +247,15 @@ def _measure_variances(points: Any, pieces: Pieces) -> Floats:
     own = _own_squares(points, pieces)
     typical = own.mean() / points.shape[1]
     if n_pieces > MAX_TABLE:
-        along = mean_by(own[:, None], pieces.of_point, n_pieces) / points.shape[1]
+        along = _mean_by(own[:, None], pieces.of_point, n_pieces) / points.shape[1]
     else:
         squares = pieces.measure(points)
         lengths = pieces.measure(pieces.centres)
         difference = own[:, None] - squares  # twice the length of the line times the place on it, less a constant
-        mean = mean_by(difference, pieces.of_point, n_pieces)
+        mean = _mean_by(difference, pieces.of_point, n_pieces)
         difference -= mean[pieces.of_point]
         with np.errstate(divide="ignore", invalid="ignore"):
-            along = mean_by(difference**2, pieces.of_point, n_pieces) / (4 * lengths)
+            along = _mean_by(difference**2, pieces.of_point, n_pieces) / (4 * lengths)
         along[~(lengths > 0)] = 0.0
     return np.asarray((sizes * along + PRIOR_SIZE * typical) / (sizes + PRIOR_SIZE))
 
@@ -196,14 +269,14 @@ def _own_squares(points: Any, pieces: Pieces) -> Floats:
     return own
 
 
-def _nearest_pieces(squares: Floats, starts: IntArray) -> IntArray:
+def _nearest_pieces(squares: Floats, cluster: IntArray) -> IntArray:
     """Return the piece of each cluster whose centre is nearest to each row."""
     n_rows, n_pieces = squares.shape
+    starts = np.flatnonzero(np.diff(cluster, prepend=-1))
     if len(starts) == n_pieces:
         return np.broadcast_to(np.arange(n_pieces), (n_rows, n_pieces))
-    ends = [*starts[1:].tolist(), n_pieces]
-    bounds = zip(starts.tolist(), ends, strict=True)
-    return np.stack([start + squares[:, start:end].argmin(axis=1) for start, end in bounds], axis=1)
+    parts = np.split(squares, starts[1:], axis=1)
+    return np.asarray(starts + np.stack([part.argmin(axis=1) for part in parts], axis=1))
 
 
 def _calibrate(membership: Membership, points: Any, clusters: IntArray, masses: Floats) -> float:

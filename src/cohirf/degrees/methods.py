@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cohirf.degrees.degrees import find_membership, score_own_rows, score_rows
+from cohirf.algorithm.arrays import is_on_device, to_host
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.data.dask_arrays import is_dask
+from cohirf.data.open_data import open_new_data
+from cohirf.degrees.degrees import degrees_of, score_own_rows
 from cohirf.degrees.drift import Drift, find_drift
+
+MANY_CLUSTERS = 100  # with more, degrees of membership are sparse
 
 
 class DegreesMixin:
@@ -48,7 +56,11 @@ class DegreesMixin:
         [True, False, True]
         """
         check_is_fitted(self, "n_clusters_")
-        return find_membership(self, X)
+        degrees = degrees_of(self)
+        n_clusters = len(degrees.masses)
+        is_sparse = n_clusters > MANY_CLUSTERS and not is_dask(X)
+        rate = partial(degrees.membership.rate, is_sparse=is_sparse) if n_clusters else _rate_without_clusters
+        return _map_rows(self, X, rate, n_clusters)
 
     def score_outliers(self, X: Any) -> Any:
         """Return how far each row is from the rows of all clusters; larger means more outlying.
@@ -83,7 +95,7 @@ class DegreesMixin:
         (True, True)
         """
         check_is_fitted(self, "n_clusters_")
-        return score_rows(self, X)
+        return _map_rows(self, X, degrees_of(self).outliers.learn().score, None)
 
     @property
     def outlier_scores_(self) -> Any:
@@ -133,3 +145,17 @@ class DegreesMixin:
         """
         check_is_fitted(self, "n_clusters_")
         return find_drift(self, X)
+
+
+def _map_rows(model: Any, X: Any, function: Any, n_columns: int | None) -> Any:
+    """Return what a function finds for rows without missing cells; rows on a device are copied to this process."""
+    data = open_new_data(model, to_host(X) if is_on_device(X) else X)
+    return data.map_rows(partial(_fill_and_apply, function=function, means=model._column_means), n_columns, np.float64)
+
+
+def _fill_and_apply(X: Any, *, function: Any, means: Any) -> Any:
+    return function(fill_missing(X, means))
+
+
+def _rate_without_clusters(X: Any) -> Any:
+    return np.empty((X.shape[0], 0))

@@ -12,13 +12,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from cohirf.algorithm.grouping import IntArray, row_blocks, rows_by_label
-from cohirf.degrees.neighbours import Neighbourhoods
-from cohirf.degrees.pieces import Floats
-from cohirf.nearest_label import NearestLabel
+from cohirf.neighbours.around import Around
+from cohirf.neighbours.nearest_label import NearestLabel
+
+Floats = NDArray[np.float64]
 
 N_NEIGHBORS = 20
 MANY = 2000  # landmarks; rows are compared with more only around them
@@ -28,27 +30,20 @@ BLOCK_VALUES = 2**22  # of rows, and of their distances to neighbours
 
 @dataclass(frozen=True, eq=False)
 class OutlierScores:
-    """Landmarks that rows are compared with: a sample of the clustered rows in which each row is equally likely.
+    """Landmarks that rows are compared with: a sample of the clustered rows in which each row is equally likely."""
 
-    Attributes
-    ----------
-    space : NearestLabel
-        Prepares rows as its points are prepared.
-    chosen : array of int
-        Numbers of the landmarks, sorted.
-    n_neighbors : int
-        Number of nearest landmarks that count.
-    """
-
-    space: NearestLabel
-    chosen: IntArray
-    n_neighbors: int
+    space: NearestLabel  # prepares rows as its points are prepared
+    chosen: IntArray  # sorted numbers of the landmarks
 
     @classmethod
     def of(cls, space: NearestLabel, clusters: IntArray, masses: Floats) -> OutlierScores:
         """Choose landmarks; ``clusters`` has the cluster of each as a position from 0, and -1 is noise."""
-        chosen = choose_evenly(clusters, masses)
-        return cls(space, chosen, max(1, min(N_NEIGHBORS, len(chosen) - 1)))
+        return cls(space, choose_evenly(clusters, masses))
+
+    @property
+    def n_neighbors(self) -> int:
+        """Number of nearest landmarks that count."""
+        return max(1, min(N_NEIGHBORS, len(self.chosen) - 1))
 
     @cached_property
     def neighbours(self) -> NearestNeighbors:
@@ -60,29 +55,26 @@ class OutlierScores:
         """Mean distance of each landmark to its nearest others, and their numbers."""
         return self._find_others(self.space.points.values[self.chosen], np.arange(len(self.chosen)))
 
-    @property
-    def reach(self) -> Floats:
-        """Mean distance of each landmark to its nearest others."""
-        return self.among_others[0]
-
     @cached_property
-    def neighbourhoods(self) -> Neighbourhoods | None:
+    def around(self) -> Around | None:
         """Finds landmarks around rows in less time; None if there are few landmarks or features, or a sparse matrix."""
         points = self.space.points.values
         if len(self.chosen) <= MANY or points.shape[1] <= FEW_FEATURES or sparse.issparse(points):
             return None
-        return Neighbourhoods.of(points[self.chosen], self.among_others[1])
+        return Around.of(points[self.chosen], self.among_others[1])
 
     def learn(self) -> OutlierScores:
         """Learn from the landmarks now, so that tasks elsewhere need not do so each on its own."""
-        _ = self.among_others, self.neighbourhoods
+        _ = self.among_others, self.around
         return self
 
     def score(self, X: Any) -> Floats:
         """Return the score of each row."""
+        find = self.neighbours.kneighbors if self.around is None else self.around.find
         scores = np.empty(X.shape[0])
         for block in row_blocks(X.shape[0], BLOCK_VALUES // (X.shape[1] + self.n_neighbors) + 1):
-            scores[block] = self._compare(*self._find(self.space.prepare(X[block])))
+            distances, nearest = find(self.space.prepare(X[block]), self.n_neighbors)
+            scores[block] = self._compare(distances.mean(axis=1), nearest)
         return scores
 
     @cached_property
@@ -95,19 +87,11 @@ class OutlierScores:
 
     def _compare(self, distance: Floats, nearest: IntArray) -> Floats:
         """Return scores, given mean distances to the nearest landmarks, and these."""
-        usual = np.sqrt(self.reach[nearest].mean(axis=1)) * np.sqrt(np.median(self.reach))
-        limits = np.finfo(np.float64)
+        reach, limits = self.among_others[0], np.finfo(np.float64)
+        usual = np.sqrt(reach[nearest].mean(axis=1)) * np.sqrt(np.median(reach))
         with np.errstate(over="ignore"):  # of landmarks that are all the same, any distance is far
             scores = np.where(distance == usual, 1.0, distance / np.maximum(usual, limits.tiny))
         return np.asarray(np.minimum(scores, limits.max))
-
-    def _find(self, X: Any) -> tuple[Floats, IntArray]:
-        """Return the mean distance of rows to the nearest landmarks, and these."""
-        if self.neighbourhoods is not None:
-            distances, nearest = self.neighbourhoods.find(X, self.n_neighbors)
-        else:
-            distances, nearest = self.neighbours.kneighbors(X, n_neighbors=self.n_neighbors)
-        return distances.mean(axis=1), nearest
 
     def _find_others(self, points: Any, own: IntArray) -> tuple[Floats, IntArray]:
         """Return the mean distance to the nearest landmarks, and these; ``own`` is one that does not count, or -1."""

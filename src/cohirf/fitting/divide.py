@@ -28,7 +28,7 @@ from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.storage import ArrayRows
 from cohirf.algorithm.ward import link_groups, raise_merges
 from cohirf.fitting.quick_k_means import ITERATIONS
-from cohirf.landmarks import Cells, NestedCells
+from cohirf.neighbours.landmarks import Cells, NestedCells
 
 FloatArray = NDArray[np.float64]
 PASSES = 5  # of K-Means, which begins with clusters of cells, so that few are enough
@@ -136,11 +136,10 @@ def divide_by_centres(division: Division, candidates: Candidates, n_clusters: in
     k_means = KMeans(n_clusters, init=begin, n_init=1, max_iter=PASSES)
     moved = k_means.fit(narrow_indices(values) if sparse.issparse(values) else values, sample_weight=mass)
     centres = Cells(_like(moved.cluster_centers_, values), np.arange(n_clusters))
-    owner = centres.find(division.means)
+    owner = centres.label(division.means)
     alone = np.setdiff1d(np.arange(n_clusters), owner)  # a centre without cells around it is a cell itself
     points, owner = join_rows([division.means, centres.points[alone]]), np.concatenate([owner, alone])
-    nested = _nest(centres, points, owner)
-    found = nested.label(values)
+    found = NestedCells(centres, points, owner).label(values)
     medoids = _find_nearest(values, points, found)
     kept = found[medoids]
     if len(np.unique(owner[kept])) < n_clusters:
@@ -149,7 +148,7 @@ def divide_by_centres(division: Division, candidates: Candidates, n_clusters: in
     number[kept] = np.arange(len(kept))
     groups = Groups(values.astype(np.float64), mass).merged(number[found], len(kept))
     return Division(
-        _nest(centres, points, owner),
+        NestedCells(centres, points, owner),
         candidates.rows[medoids],
         values[medoids],
         groups.means,
@@ -161,12 +160,6 @@ def divide_by_centres(division: Division, candidates: Candidates, n_clusters: in
 def _like(centres: FloatArray, values: Any) -> Any:
     """Return centres as an array, or as a CSR matrix if the values are in one."""
     return type(values)(centres) if sparse.issparse(values) else centres
-
-
-def _nest(centres: Cells, points: Any, owner: IntArray) -> NestedCells:
-    """Return points, each of which belongs to a centre, as cells; their numbers are the labels."""
-    parts = [np.flatnonzero(owner == centre) for centre in range(len(centres.labels))]
-    return NestedCells(centres, tuple(Cells(points[part], part) for part in parts))
 
 
 def divide_along_tree(candidates: Candidates, gini_bound: float, n_groups: int) -> Division:

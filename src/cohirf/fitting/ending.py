@@ -21,7 +21,7 @@ from cohirf.choice import Choice
 from cohirf.fitting.divide import Candidates
 from cohirf.fitting.former import Former, keep_former
 from cohirf.fitting.goal import LINKED_PER_CLUSTER
-from cohirf.landmarks import Cells, NestedCells
+from cohirf.neighbours.landmarks import Cells, NestedCells
 
 FloatArray = NDArray[np.float64]
 

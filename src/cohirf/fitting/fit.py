@@ -50,7 +50,7 @@ from cohirf.fitting.goal import Goal
 from cohirf.fitting.locality import choose_locality
 from cohirf.fitting.merging import Chooser, Sample, leaves_as_candidates, link_along_tree
 from cohirf.fitting.results import collect_results
-from cohirf.landmarks import Cells
+from cohirf.neighbours.landmarks import Cells
 from cohirf.scratch import ScratchStorage
 
 

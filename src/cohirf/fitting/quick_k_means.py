@@ -16,8 +16,8 @@ from sklearn.utils import check_random_state
 
 from cohirf.algorithm.arrays import fetch_rows, is_here, take_rows
 from cohirf.algorithm.choose_medoids import cluster_means
+from cohirf.algorithm.distances import find_nearest
 from cohirf.algorithm.grouping import compress
-from cohirf.algorithm.nearest_rows import find_nearest
 
 ROWS_PER_CLUSTER = 100
 SEEDS_PER_CLUSTER = 10

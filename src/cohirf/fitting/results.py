@@ -21,7 +21,7 @@ from cohirf.data.data import DataWeights
 from cohirf.fitting.ending import Ending, smallest_size
 from cohirf.fitting.exemplars import FilledRows, find_exemplars
 from cohirf.hierarchy import FusionHierarchy
-from cohirf.landmarks import Cells, Landmarks, NestedCells, sample_landmarks
+from cohirf.neighbours.landmarks import Cells, Landmarks, NestedCells, sample_landmarks
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,8 @@ def _label_cells(cells: Cells | NestedCells | None, labels: IntArray) -> Cells |
         return None
     if isinstance(cells, Cells):
         return Cells(cells.points, labels[cells.labels])
-    return Cells(cells.centres.points, labels[[part.labels[0] for part in cells.parts]])
+    first_points = np.unique(cells.owner, return_index=True)[1]
+    return Cells(cells.centres.points, labels[first_points])
 
 
 def keep_known(ending: Ending, clusters: Clusters, rng: np.random.Generator) -> KeptRows:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.storage import Storage
 from cohirf.algorithm.ward import FloatArray
-from cohirf.box_tree import build_tree
+from cohirf.neighbours.box_tree import build_tree
 from cohirf.spanning.batch_kernels import find_neighbours, run_prim, spanning_edges
 
 LIST_LENGTH = 16  # longer lists cost more than the walks through the tree that they save

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from cohirf.box_tree import gap2, point_gap2
+from cohirf.neighbours.box_tree import gap2, point_gap2
 
 SEVERAL = -1  # the component of a node whose rows are in different ones
 

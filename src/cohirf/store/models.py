@@ -29,7 +29,7 @@ from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.choice import Choice
 from cohirf.error_contexts import replacing_errors
 from cohirf.hierarchy import FusionHierarchy
-from cohirf.landmarks import Landmarks
+from cohirf.neighbours.landmarks import Landmarks
 from cohirf.store.archive import Archive, Arrays
 from cohirf.store.errors import CONTENT_ERRORS, REMEDY, ModelFileError, naming, one_line, refusing, shown
 from cohirf.store.files import replacing

@@ -22,7 +22,7 @@ from cohirf.fitting.begin import watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.former import Former
 from cohirf.fitting.results import Clusters, KeptRows, describe_clusters
-from cohirf.landmarks import Landmarks, sample_landmarks
+from cohirf.neighbours.landmarks import Landmarks, sample_landmarks
 from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.summary import LeafResults, Summary
 

@@ -17,7 +17,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.grouping import IntArray, sum_by_label
-from cohirf.landmarks import Landmarks
+from cohirf.neighbours.landmarks import Landmarks
 from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf.algorithm.merge_tree import Groups
-from cohirf.landmarks import Landmarks
+from cohirf.neighbours.landmarks import Landmarks
 from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.row_map import Part, RowMap
 from cohirf.summary.summary import Batches, Pending, Summary

@@ -15,7 +15,7 @@ from cohirf.algorithm.randomness import root_entropy
 from cohirf.data import Data
 from cohirf.fitting.begin import check_weights, settle
 from cohirf.fitting.contraction import Settled
-from cohirf.landmarks import MAX_LANDMARKS, Landmarks
+from cohirf.neighbours.landmarks import MAX_LANDMARKS, Landmarks
 from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from cohirf.datasets import make_spheres
-from cohirf.landmarks import Landmarks, find_ranked, sample_landmarks
+from cohirf.neighbours.landmarks import Landmarks, find_ranked, sample_landmarks
 
 
 def test_small_data_is_kept_whole():
@@ -40,15 +40,6 @@ def test_rows_of_hidden_clusters_are_sampled_as_one_group():
     assert len(rows) <= 500
     assert (labels[rows] == 0).sum() >= 40
     assert (labels[rows] == -1).sum() > 200
-
-
-def test_few_rows_and_many_rows_get_the_same_labels():
-    X, y = make_blobs(2000, n_features=20, centers=5, random_state=0)
-    landmarks = Landmarks(X[:1200], y[:1200])
-    one_by_one = [landmarks.label(X[[row]])[0] for row in range(1200, 1300)]
-    assert "search_of_many" not in vars(landmarks)  # preparing it would take longer than the search
-    assert landmarks.label(X)[1200:1300].tolist() == one_by_one
-    assert "search_of_many" in vars(landmarks)
 
 
 def make_separated_blobs():

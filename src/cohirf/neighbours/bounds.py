@@ -16,10 +16,7 @@ from sklearn.utils.extmath import row_norms
 
 from cohirf.algorithm.grouping import IntArray
 
-BLOCK_VALUES = 2**21  # of a temporary matrix
-
 Floats = NDArray[np.floating[Any]]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, take_rows
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.distances import find_nearest, measure_distances
 from cohirf.algorithm.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks, rows_by_label
-from cohirf.algorithm.nearest_rows import find_nearest
-from cohirf.nearest_label import NearestLabel
+from cohirf.neighbours.around import split
+from cohirf.neighbours.nearest_label import NearestLabel
 
 MAX_LANDMARKS = 10_000
-MANY_ROWS = 1000
 
 
 def sample_landmarks(
@@ -79,83 +80,81 @@ class Cells:
     points: Any
     labels: IntArray
 
+    def renamed(self, names: IntArray) -> Self:
+        """Return the same with another name for each label; -1 stays."""
+        labels = np.where(self.labels < 0, self.labels, names[self.labels]).astype(self.labels.dtype)
+        return replace(self, labels=labels)
+
     @cached_property
     def search(self) -> NearestLabel:
-        """Finds the number of the nearest point."""
-        return NearestLabel.build(self.points, np.arange(self.points.shape[0], dtype=np.int32))
-
-    def find(self, X: Any) -> Any:
-        """Return the number of the point nearest to each row, in Euclidean distance, where the rows are."""
-        return self.search.label(X) if is_here(X) else find_nearest(X, self.points)
+        """Finds the label of the point nearest to a row."""
+        return NearestLabel.build(self.points, self.labels)
 
     def label(self, X: Any) -> Any:
-        """Return the label of the point nearest to each row, where the rows are."""
-        return look_up(self.labels, self.find(X))
+        """Return the label of the point nearest to each row, in Euclidean distance, where the rows are."""
+        return self.search.label(X) if is_here(X) else look_up(self.labels, find_nearest(X, self.points))
 
 
 @dataclass(frozen=True)
 class NestedCells:
-    """Cells within cells: a row belongs to the nearest centre, and then to the nearest of the points around this one.
+    """Cells within cells: a row belongs to the nearest centre, and then to the nearest of the points of this one.
 
     Attributes
     ----------
     centres : Cells
-        The centres.
-    parts : tuple of Cells
-        The points around each centre; all of their labels are different.
+        The centres; their numbers are their labels.
+    points : array or CSR matrix
+        The points; their numbers are the labels of rows.
+    owner : array of int
+        The centre of each point; every centre has points.
     """
 
     centres: Cells
-    parts: tuple[Cells, ...]
+    points: Any
+    owner: IntArray
+
+    @cached_property
+    def parts(self) -> list[Cells]:
+        """The points of each centre."""
+        return [Cells(self.points[own], own) for own in split(self.owner)]
 
     def label(self, X: Any) -> Any:
-        """Return the label of each row, where the rows are."""
-        nearest = self.centres.find(X)
+        """Return the number of the point of each row, where the rows are."""
+        nearest = self.centres.label(X)
         if not is_here(X):
-            points = np.concatenate([part.points for part in self.parts])
-            labels = np.concatenate([part.labels for part in self.parts])
-            owner = np.repeat(np.arange(len(self.parts)), [len(part.labels) for part in self.parts])
-            return look_up(labels, find_nearest(X, points, groups=owner, group_of_row=nearest))
-        starts, rows = rows_by_label(nearest, len(self.parts))
-        found = np.empty(X.shape[0], dtype=self.parts[0].labels.dtype)
-        for part, start, stop in zip(self.parts, starts, starts[1:], strict=False):
-            some = rows[start:stop]
-            if len(some):
-                found[some] = part.label(X[some])
+            found = find_nearest(X, self.points, groups=self.owner, group_of_row=nearest)
+            return look_up(np.arange(len(self.owner)), found)
+        found = np.empty(X.shape[0], dtype=np.int64)
+        for rows in split(nearest):
+            found[rows] = self.parts[nearest[rows[0]]].label(X[rows])
         return found
 
 
 @dataclass(frozen=True)
-class Landmarks:
+class Landmarks(Cells):
     """Rows of a fit and their labels; and cells, if rows have the label of their cell, and not of a landmark."""
 
-    points: Any
-    labels: IntArray
     cells: Cells | None = None
 
-    def renamed(self, names: IntArray) -> Landmarks:
+    def renamed(self, names: IntArray) -> Self:
         """Return the same with another name for each label; -1 stays."""
-        cells = None if self.cells is None else replace(self.cells, labels=_rename(self.cells.labels, names))
-        return Landmarks(self.points, _rename(self.labels, names), cells)
-
-    @cached_property
-    def search(self) -> NearestLabel:
-        """Finds the label of the landmark nearest to a row."""
-        return NearestLabel.build(self.points, self.labels)
-
-    @cached_property
-    def search_of_many(self) -> NearestLabel:
-        """Does the same, and is faster for many rows; to prepare it takes as long as a search of some hundred rows."""
-        return self.search.with_cells()
+        return replace(super().renamed(names), cells=None if self.cells is None else self.cells.renamed(names))
 
     def label(self, X: Any) -> Any:
         """Return the label of each row's cell, or of the landmark nearest to it, where the rows are."""
-        if self.cells is not None:
-            return self.cells.label(X)
-        if not is_here(X):
-            return look_up(self.labels, find_nearest(X, self.points))
-        return (self.search if X.shape[0] < MANY_ROWS else self.search_of_many).label(X)
+        return super().label(X) if self.cells is None else self.cells.label(X)
 
 
-def _rename(labels: IntArray, names: IntArray) -> IntArray:
-    return np.where(labels < 0, labels, names[labels]).astype(labels.dtype)
+# ---- tasks that may be sent to the workers of a cluster
+
+
+def label_new_rows(X: Any, landmarks: Landmarks, column_means: Any) -> Any:
+    """Return the label of each row's cell, or of the landmark nearest to it; rows on a device have no missing cells."""
+    return landmarks.label(fill_missing(X, column_means) if is_here(X) else X)
+
+
+def measure_new_rows(X: Any, medoids: Any, column_means: Any) -> Any:
+    """Return the Euclidean distance of each row to each medoid, where the rows are."""
+    if medoids.shape[0] == 0 and is_here(X):
+        return np.empty((X.shape[0], 0), dtype=X.dtype)
+    return measure_distances(fill_missing(X, column_means) if is_here(X) else X, fill_missing(medoids, column_means))

@@ -4,20 +4,26 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 
 from cohirf.datasets import make_spheres
-from cohirf.nearest_label import NearestLabel
-from cohirf.nearest_label import cells as cells_module
-from cohirf.nearest_label import search as search_module
-from cohirf.nearest_label.expanded import Expanded
+from cohirf.neighbours import nearest_label
+from cohirf.neighbours.bounds import Expanded
+from cohirf.neighbours.nearest_label import NearestLabel
 
 
 def build_numbered(points):
     """Each point is its own label, so that the nearest point itself is found."""
     return NearestLabel.build(points, np.arange(points.shape[0]))
+
+
+@pytest.fixture(params=["few rows", "many rows"])
+def n_rows_are(request, monkeypatch):
+    """Rows are searched as if they were few, or many: then they are compared with balls first."""
+    monkeypatch.setattr(nearest_label, "MANY_ROWS", np.inf if request.param == "few rows" else 0)
 
 
 def test_the_nearest_point_is_found_exactly_in_every_dimension():
@@ -57,7 +63,7 @@ def test_points_with_an_offset_find_themselves(n_features, rows_in, points_in):
         *((size, "f4") for size in (2e-45, 1e-30, 1e-15, 1e15)),
     ],
 )
-def test_points_of_any_size_find_themselves(size, dtype, n_features, container):
+def test_points_of_any_size_find_themselves(size, dtype, n_features, container, n_rows_are):
     points = np.repeat(np.arange(1, 31)[:, None] * np.dtype(dtype).type(size), n_features, axis=1)
     search = build_numbered(container(points))
     assert search.label(container(points)).tolist() == list(range(30))
@@ -73,7 +79,7 @@ def test_rows_far_from_faint_points_find_one(n_features):
     assert numbers[2:4].tolist() == [0, 1]
 
 
-# ---- many rows: a first look at cells
+# ---- many rows: a first look at balls
 
 
 def blobs(n_rows, n_features, std, n_centres=6):
@@ -111,49 +117,36 @@ SHAPES = {
 }
 
 
-def look_at(search, X):
-    return search.cells.look(Expanded.of_rows(search.prepare(X), search.points.values.dtype))
-
-
 def label_of_nearest(X, points, labels):
     return labels[cdist(X.astype(np.float64), points.astype(np.float64)).argmin(axis=1)]
 
 
-@pytest.mark.parametrize("rows_dtype", ["f4", "f8"])
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(("dtype", "rows_dtype"), [("f4", "f4"), ("f4", "f8"), ("f8", "f4"), ("f8", "f8")])
 @pytest.mark.parametrize("n_features", [4, 30])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_label_is_that_of_the_nearest_point(shape, n_features, dtype, rows_dtype):
+def test_the_label_is_that_of_the_nearest_point(shape, n_features, dtype, rows_dtype, n_rows_are):
     X, labels = SHAPES[shape](1500, n_features)
     points, labels = X[:900].astype(dtype), labels[:900]
     rows = (X[500:] + np.random.default_rng(0).normal(size=(1000, n_features))).astype(rows_dtype)
-    search = NearestLabel.build(points, labels)
-    expected = label_of_nearest(rows, points, labels).tolist()
-    assert search.label(rows).tolist() == expected
-    assert search.with_cells().label(rows).tolist() == expected
+    assert_array_equal(NearestLabel.build(points, labels).label(rows), label_of_nearest(rows, points, labels))
 
 
 @pytest.mark.parametrize("n_features", [4, 50])
-def test_clusters_that_are_apart_are_told_apart_by_their_centres(n_features):
+def test_clusters_that_are_apart_are_told_apart_by_a_ball_each(n_features):
     X, labels = blobs(3000, n_features, 0.3)
-    search = NearestLabel.build(X[:2000], labels[:2000]).with_cells()
-    assert len(search.cells.labels) == 6
-    assert len(look_at(search, X).undecided(search.cells.labels)) == 0
+    search = NearestLabel.build(X[:2000], labels[:2000])
+    assert len(search.balls.labels) == 6
+    look = search.balls.look(Expanded.of_rows(search.prepare(X), search.points.values.dtype))
+    assert len(search.balls.find_undecided(look)) == 0
 
 
-def test_clusters_of_several_parts_are_divided():
-    X, labels = merged(3000, 50)
-    search = NearestLabel.build(X[:2000], labels[:2000]).with_cells()
-    assert 3 < len(search.cells.labels) <= 12
-    assert len(look_at(search, X).undecided(search.cells.labels)) == 0
-
-
-def test_rows_of_separated_clusters_that_border_within_are_compared_with_their_own_cluster_only(monkeypatch):
+@pytest.mark.parametrize("within", [1, 2], ids=["clusters of several parts", "clusters that border within"])
+def test_separated_rows_are_compared_with_few_points(within, monkeypatch):
     X, y = blobs(3000, 50, 1.0)
-    labels = 2 * y + (X[:, 0] > np.median(X[:, 0]))
-    search = NearestLabel.build(X[:2000], labels[:2000]).with_cells()
-    compared = []
-    measure = Expanded.bound_squares
+    labels = y // 2 if within == 1 else 2 * y + (X[:, 0] > np.median(X[:, 0]))
+    search = NearestLabel.build(X[:2000], labels[:2000])
+    assert search.balls is not None
+    compared, measure = [], Expanded.bound_squares
     monkeypatch.setattr(
         Expanded,
         "bound_squares",
@@ -164,82 +157,72 @@ def test_rows_of_separated_clusters_that_border_within_are_compared_with_their_o
 
 
 @pytest.mark.parametrize("n_features", [4, 30])
-def test_cells_that_decide_too_few_rows_are_not_used(n_features):
+def test_balls_that_decide_too_few_rows_are_not_used(n_features):
     points = np.random.default_rng(0).normal(size=(2000, n_features))
     labels = np.random.default_rng(1).integers(0, 3, size=2000)
-    assert NearestLabel.build(points, labels).with_cells().cells is None
+    assert NearestLabel.build(points, labels).balls is None
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4])
-def test_rows_next_to_a_border_get_the_label_of_the_nearer_side(offset):
+def test_rows_next_to_a_border_get_the_label_of_the_nearer_side(offset, n_rows_are):
     points = (np.random.default_rng(0).normal(size=(400, 16)) + offset).astype(np.float32)
     labels = (np.arange(400) >= 200).astype(int)
     rows = np.repeat((points[:200] + points[200:]) / 2, 8, axis=0)  # rounded, so that one of the two sides is nearer
-    expected = label_of_nearest(rows, points, labels).tolist()
-    elsewhere = points + 50
-    search = NearestLabel.build(np.vstack([points, elsewhere]), np.tile(labels, 2))
-    assert search.label(rows).tolist() == expected
-    assert search.with_cells().label(rows).tolist() == expected
+    search = NearestLabel.build(np.vstack([points, points + 50]), np.tile(labels, 2))
+    assert_array_equal(search.label(rows), label_of_nearest(rows, points, labels))
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_identical_points_give_the_label_of_the_first(dtype):
+def test_identical_points_give_the_label_of_the_first(dtype, n_rows_are):
     X, labels = blobs(1200, 20, 1.0)
     points = np.vstack([X, X]).astype(dtype)
     search = NearestLabel.build(points, np.concatenate([labels, labels + 6]))
-    assert search.label(X.astype(dtype)).tolist() == labels.tolist()
-    assert search.with_cells().label(X.astype(dtype)).tolist() == labels.tolist()
+    assert_array_equal(search.label(X.astype(dtype)), labels)
 
 
-def test_one_row_gets_the_same_label_as_among_many():
+def test_few_rows_and_many_rows_in_any_blocks_get_the_same_labels(monkeypatch):
     X, labels = blobs(2000, 30, 6.0)
-    search = NearestLabel.build(X[:1000], labels[:1000]).with_cells()
-    together = search.label(X)
-    assert [search.label(X[[row]])[0] for row in range(0, 2000, 40)] == together[::40].tolist()
+    search = NearestLabel.build(X[:1000], labels[:1000])
+    few = np.concatenate([search.label(X[row : row + 1]) for row in range(0, 2000, 40)])
+    assert "balls" not in vars(search)  # preparing them would take longer than the search
+    whole = search.label(X)
+    assert "balls" in vars(search)
+    monkeypatch.setattr(nearest_label, "BLOCK_ROWS", 400)
+    monkeypatch.setattr(nearest_label, "BLOCK_VALUES", 10_000)
+    assert_array_equal(search.label(X), whole)
+    assert_array_equal(whole[::40], few)
 
 
-def test_rows_far_beyond_the_range_of_float32_find_a_point():
+def test_rows_far_beyond_the_range_of_float32_find_a_point(n_rows_are):
     X, labels = blobs(1200, 20, 1.0)
-    search = NearestLabel.build(X.astype(np.float32), labels).with_cells()
-    found = search.label(np.vstack([np.full((2, 20), 1e100), X]))
+    found = NearestLabel.build(X.astype(np.float32), labels).label(np.vstack([np.full((2, 20), 1e100), X]))
     assert found[0] in labels
-    assert found[2:].tolist() == labels.tolist()
+    assert_array_equal(found[2:], labels)
 
 
 @pytest.mark.parametrize("size", [1e-22, 1e-18])
-def test_faint_points_among_others_are_told_apart(size):
+def test_faint_points_among_others_are_told_apart(size, n_rows_are):
     X, labels = blobs(1200, 20, 1.0)
     points = np.vstack([X[:600], size * X[600:]]).astype(np.float32)
     labels = np.concatenate([labels[:600], labels[600:] + 6])
-    assert NearestLabel.build(points, labels).label(points).tolist() == labels.tolist()
-    assert NearestLabel.build(points, labels).with_cells().label(points).tolist() == labels.tolist()
+    assert_array_equal(NearestLabel.build(points, labels).label(points), labels)
 
 
-def test_blocks_do_not_change_labels(monkeypatch):
-    X, labels = blobs(1500, 30, 6.0)
+@pytest.mark.parametrize("n_features", [4, 30])
+def test_a_search_survives_pickling(n_features):
+    X, labels = blobs(1500, n_features, 1.0)
     search = NearestLabel.build(X[:1000], labels[:1000])
-    whole = search.with_cells().label(X)
-    monkeypatch.setattr(search_module, "BLOCK_ROWS", 400)
-    for module in (search_module, cells_module):
-        monkeypatch.setattr(module, "BLOCK_VALUES", 10_000)
-    assert search.with_cells().label(X).tolist() == search.label(X).tolist() == whole.tolist()
+    assert_array_equal(pickle.loads(pickle.dumps(search)).label(X), search.label(X))
 
 
-def test_a_search_survives_pickling():
-    for n_features in (4, 30):
-        X, labels = blobs(1500, n_features, 1.0)
-        search = NearestLabel.build(X[:1000], labels[:1000]).with_cells()
-        assert pickle.loads(pickle.dumps(search)).label(X).tolist() == search.label(X).tolist()
-
-
-def test_a_single_point_labels_all_rows():
-    search = NearestLabel.build(np.zeros((1, 20)), np.array([-1])).with_cells()
+def test_a_single_point_labels_all_rows(n_rows_are):
+    search = NearestLabel.build(np.zeros((1, 20)), np.array([-1]))
     assert search.label(np.ones((3, 20))).tolist() == [-1, -1, -1]
     assert search.label(np.ones((0, 20))).tolist() == []
 
 
-def test_points_that_cannot_be_divided_further_stay_together():
+def test_points_that_cannot_be_divided_further_stay_together(n_rows_are):
     points = np.ones((400, 20))
     points[::2] += np.finfo(float).eps
     labels = np.arange(400) % 4 // 2
-    assert NearestLabel.build(points, labels).with_cells().label(points[:2]).tolist() == [0, 0]
+    assert NearestLabel.build(points, labels).label(points[:2]).tolist() == [0, 0]
