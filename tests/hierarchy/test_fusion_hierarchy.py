@@ -259,6 +259,8 @@ def test_a_fault_is_found_in_every_block_of_rows(monkeypatch):
 def test_impossible_leaves_are_refused(leaves, message):
     with pytest.raises(ValueError, match=message):
         FusionHierarchy([0, 1, 2], [0, 0, 0], **leaves)
+    with pytest.raises(ValueError, match="not negative"):
+        FusionHierarchy([0], [0], rows=[-1])
 
 
 UNSORTED = "the medoids of a tree must be sorted and distinct rows of the hierarchy"

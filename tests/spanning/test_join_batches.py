@@ -264,6 +264,12 @@ def test_small_parts_are_connected_by_the_lightest_edge_between_them(two_blobs):
     assert weight == pytest.approx(lightest_between(two_blobs, core))
 
 
+def test_a_longer_edge_between_rows_of_smaller_core_distances_is_lighter():
+    X, core = np.array([[0.0], [1.0], [3.0]]), np.array([1.0, 3.5, 1.0])
+    found = find_bridges(np.array([0, 0, 2], dtype=np.int32), core, X.__getitem__)
+    assert (sorted([*found.one, *found.two]), found.lengths.tolist()) == ([0, 2], [3.0])
+
+
 def test_large_parts_are_connected_by_rows_of_a_sample(two_blobs, monkeypatch):
     monkeypatch.setattr(join_batches, "CANDIDATES", 100)
     core, _ = span_rows(two_blobs, 4)

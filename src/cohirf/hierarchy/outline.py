@@ -78,9 +78,9 @@ def make_outline(hierarchy: FusionHierarchy, final: IntArray, n_leaves: int | No
     n_groups = min(max(n_wanted, 1), tree.n_leaves)
     labels = hierarchy.cut(n_clusters=n_groups)
     n_noise, *sizes = np.bincount(labels + 1, hierarchy.row_sizes, n_groups + 1).astype(np.int64).tolist()
-    n_inside, first = _count_finals(labels, final, n_groups)
+    n_inside, final_of = _count_finals(labels, final, n_groups)
     leaves = [
-        Node(sizes[group], 0.0, (group,), n_inside[group], first[group] if n_inside[group] == 1 else None)
+        Node(sizes[group], 0.0, (group,), n_inside[group], final_of[group] if n_inside[group] == 1 else None)
         for group in range(n_groups)
     ]
     n_below = tree.n_leaves - n_groups
@@ -126,13 +126,13 @@ def _join_nodes(left: Node, right: Node, height: float) -> Node:
 
 
 def _count_finals(labels: IntArray, final: IntArray, n_groups: int) -> tuple[list[int], list[int]]:
-    """Return the number of final clusters of which each group has rows, and the first of these."""
+    """Return the number of final clusters of which each group has rows, and one of these."""
     n_final = int(final.max(initial=0)) + 1
     both = (labels >= 0) & (final >= 0)
     groups, finals = np.divmod(np.unique(labels[both].astype(np.int64) * n_final + final[both]), n_final)
-    first = np.full(n_groups, -1)
-    first[groups[::-1]] = finals[::-1]  # the last assignment stays
-    return np.bincount(groups, minlength=n_groups).tolist(), first.tolist()
+    one = np.full(n_groups, -1)
+    one[groups] = finals
+    return np.bincount(groups, minlength=n_groups).tolist(), one.tolist()
 
 
 # -- what a notebook shows -----------------------------------------------------------------------------------------

@@ -113,10 +113,9 @@ def _edges_of(tree: Any, pairs: NDArray[np.int32]) -> Edges:
 
 
 def _lists_of(tree: Any, neighbours: NDArray[np.int32], distances2: FloatArray) -> Edges:
-    """Return edges from each row to its neighbours, without the row itself."""
+    """Return edges from each row to its neighbours."""
     rows = tree.rows.astype(np.int32)
-    edges = Edges(np.repeat(rows, neighbours.shape[1]), rows[neighbours.ravel()], np.sqrt(distances2.ravel()))
-    return edges.take(edges.one != edges.two)
+    return Edges(np.repeat(rows, neighbours.shape[1]), rows[neighbours.ravel()], np.sqrt(distances2.ravel()))
 
 
 def _replay(edges: Edges, core: FloatArray, lists: Edges) -> Edges:
