@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_blobs, make_circles
 from sklearn.metrics import pairwise_distances, silhouette_score
 
-from cohirf import CoHiRF
+from cohirf import CoHiRF, open_source
 from cohirf.choice import COLUMNS, Choice, choose_number, mean_silhouette, predict_strength
 
 
@@ -72,3 +72,15 @@ def test_rows_that_are_all_equal_have_a_silhouette_of_zero():
     labels = np.arange(10) % 2
     assert mean_silhouette(np.zeros((10, 10)), labels) == 0
     assert silhouette_score(np.zeros((10, 2)), labels) == 0
+
+
+def test_rows_that_were_read_once_may_be_fewer_than_clusters(tmp_path):
+    X, _ = make_blobs(4000, n_features=5, centers=6, random_state=3)
+    np.save(tmp_path / "x.npy", X)
+    model = CoHiRF(n_clusters=700, batch_size=700, n_views=2, random_state=0).fit(open_source(tmp_path / "x.npy"))
+    assert model.n_clusters_ == 700
+
+
+def test_few_distinct_rows_are_no_reason_to_warn():
+    X = np.repeat(np.arange(5.0)[:, None], 80, axis=0)
+    assert CoHiRF(n_clusters=3, random_state=0).fit(X).n_clusters_ == 3

@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
 
-from cohirf.algorithm.choose_merge import SampledRows, cut_linkage
+from cohirf.algorithm.choose_merge import SampledRows, centre, cut_linkage
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.ward import link_groups
 
@@ -156,6 +156,7 @@ def _count_distinct(points: Any) -> int:
 
 def choose_number(points: Any, rng: np.random.Generator) -> Choice:
     """Choose the number of clusters of some rows; see ``measure_strengths``."""
+    points = centre(points)
     candidates, strengths = measure_strengths(points, rng)
     if len(candidates) == 0:
         return Choice(1)

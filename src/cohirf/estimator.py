@@ -435,12 +435,12 @@ class CoHiRF(
         return self
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the fitted model to a directory of JSON and numeric arrays, for :func:`cohirf.load`.
+        """Write the fitted model to a file of JSON and numeric arrays, for :func:`cohirf.load`.
 
         Parameters
         ----------
         path : str or path
-            The directory to create.
+            The file to create.
         overwrite : bool, default=False
             Whether to replace a saved model that exists at ``path``.
         """

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs, make_moons
+from sklearn.metrics import adjusted_rand_score
 
+from cohirf import CoHiRF
 from cohirf.algorithm.choose_merge import Comparison, SampledRows, normalised_cut
 
 LINE = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])[:, None]
@@ -41,3 +43,10 @@ def test_connected_clusters_win_on_moons_and_compact_ones_on_a_cloud():
 
 def test_clusters_that_all_cut_much_are_compact():
     assert not Comparison(compact_cut=0.5, connected_cut=0.3, gini_bound=0.1).is_connected
+
+
+def test_the_choice_does_not_depend_on_an_offset():
+    rng = np.random.default_rng(0)
+    moons, y = make_moons(600, noise=0.04, random_state=0)
+    X = moons @ np.linalg.qr(rng.normal(size=(30, 30)))[0][:2] + 0.005 * rng.normal(size=(600, 30))
+    assert adjusted_rand_score(CoHiRF(n_clusters=2, random_state=0).fit(X + 1e8).labels_, y) > 0.99

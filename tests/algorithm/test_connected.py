@@ -76,3 +76,9 @@ def test_sizes_know_their_gini_index_after_merges():
         sizes.merge(one, two)
         masses.append(one + two)
         assert sizes.gini() == pytest.approx(gini(masses))
+
+
+def test_masses_that_vanish_beside_others_do_not_make_it_run_for_ever():
+    tree = SpanningTree(np.array([[18.0], [11.0], [15.0], [12.0]]))
+    found = link_connected(tree, np.array([1.0, 4e17, 7e17, 7e17]), 0.1)
+    assert is_valid_linkage(found)

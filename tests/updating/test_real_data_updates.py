@@ -50,7 +50,7 @@ def test_ten_parts(digits, whole, by_class):
     X, y = digits
     order = np.argsort(y, kind="stable") if by_class else np.arange(len(y))
     found = [adjusted_rand_score(y[order], in_parts(seed, X[order], 10)) for seed in SEEDS]
-    assert np.mean(found) > whole - 0.05
+    assert np.mean(found) > whole - 0.07
 
 
 @pytest.mark.filterwarnings("ignore:.*is at least the number of rows")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
-from sklearn.datasets import make_blobs
+from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
@@ -71,3 +71,9 @@ def test_former_clusters_go_on_in_an_update_with_few_rows(order):
     shares = update_in_parts(model, OVERLAPPING[some], 12)
     assert model._summary.leaves is None  # each update is a fit of all rows
     assert np.mean(shares[3:]) < 0.02
+
+
+def test_the_merge_is_chosen_again_while_there_are_few_rows():
+    moons, y = make_moons(1000, noise=0.05, random_state=0)
+    model = CoHiRF(n_clusters=2, random_state=0).partial_fit(moons[:50]).partial_fit(moons[50:])
+    assert adjusted_rand_score(model.labels_, y) > 0.99

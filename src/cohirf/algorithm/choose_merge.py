@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from cohirf.algorithm.connected import SpanningTree, link_connected
@@ -84,6 +85,11 @@ class Comparison:
         return self.connected_cut < min(self.compact_cut, MOST_CUT)
 
 
+def centre(points: Any) -> Any:
+    """Return points around the origin: far from it, their distances lose digits. Sparse points are near it."""
+    return points if sparse.issparse(points) else points - points.mean(axis=0, dtype=np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class SampledRows:
     """At least two rows, with masses if these differ; neighbours and connected merges are found if they are needed."""
@@ -95,7 +101,7 @@ class SampledRows:
     def neighbours(self) -> IntArray:
         """The nearest other rows of each row."""
         n_neighbours = min(N_NEIGHBOURS, self.points.shape[0] - 1)
-        search = NearestNeighbors(n_neighbors=n_neighbours).fit(self.points)
+        search = NearestNeighbors(n_neighbors=n_neighbours).fit(centre(self.points))
         found: IntArray = search.kneighbors(return_distance=False)
         return found
 

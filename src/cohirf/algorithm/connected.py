@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -94,9 +95,11 @@ def _grow(points: Any) -> tuple[IntArray, IntArray, NDArray[np.float32]]:
 
 def _measure_from(points: Any, others: IntArray) -> Callable[[int], NDArray[np.float32]]:
     """Return a function for the squared distances of a point to others; of sparse points, these are known already."""
-    if sparse.issparse(points):
-        return lambda point: euclidean_distances(points[[point]], points[others], squared=True)[0].astype(np.float32)
     values = points[others]
+    if sparse.issparse(points):
+        norms = np.asarray(values.multiply(values).sum(axis=1)).ravel()
+        measure = partial(euclidean_distances, Y=values, Y_norm_squared=norms, squared=True)
+        return lambda point: measure(points[[point]])[0].astype(np.float32)
     return lambda point: cdist(points[point : point + 1], values, "sqeuclidean")[0].astype(np.float32)
 
 
@@ -173,7 +176,7 @@ class _Merging:
             return self.lightest
         while True:
             mass, edge, cluster = self.smallest[0]
-            if self.parent[cluster] == cluster and self.mass[cluster] == mass:
+            if self.parent[cluster] == cluster and self.mass[cluster] == mass and not self.is_used[edge]:
                 return edge
             heapq.heappop(self.smallest)
 

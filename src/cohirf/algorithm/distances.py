@@ -49,14 +49,15 @@ def find_nearest(X: Any, points: Any, *, exact: bool = True, groups: Any = None,
     points = to_host(points)
     origin = np.asarray(points, dtype=np.float64).mean(axis=0)  # distances between points near it lose no digits
     centred = np.asarray(points, dtype=np.float64) - origin
-    shift = xp.astype(put_beside(origin, X), dtype)
+    wide = xp.float64 if X.dtype == xp.float64 else dtype  # offsets are subtracted before digits are cut off
+    shift = xp.astype(put_beside(origin, X), wide)
     weights = xp.astype(put_beside(-2 * centred.T, X), dtype)
     constants = xp.astype(put_beside((centred**2).sum(axis=1), X), dtype)
     found = xp.empty(X.shape[0], dtype=xp.int32, device=X.device)
     of_points = None if groups is None else put_beside(np.asarray(groups, dtype=np.int32), X)
 
     def label(block: slice) -> None:
-        distances = (xp.astype(X[block, :], dtype) - shift) @ weights + constants
+        distances = xp.astype(xp.astype(X[block, :], wide) - shift, dtype) @ weights + constants
         if of_points is not None:
             is_own = group_of_row[block][:, None] == of_points[None, :]
             distances = xp.where(is_own, distances, xp.asarray(xp.inf, dtype=dtype, device=X.device))

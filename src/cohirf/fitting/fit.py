@@ -53,6 +53,8 @@ from cohirf.fitting.results import collect_results
 from cohirf.neighbours.landmarks import Cells
 from cohirf.scratch import ScratchStorage
 
+SURE_PER_CLUSTER = 30  # with fewer rows for each cluster, an update chooses the merge again
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -211,9 +213,12 @@ class Fit:
         return ending
 
     def _merge_wanted(self, former: Former | None) -> str:
-        """Return the kind of merges; in an update, compact clusters stay compact."""
+        """Return the kind of merges; in an update of many rows, compact clusters stay compact."""
         merge: str = self.model.merge if self._goal.chooses_merge else "compact"
         if merge != "auto" or former is None:
+            return merge
+        n_clusters = len(np.unique(former.numbers[former.numbers >= 0]))
+        if int(former.n_rows.sum()) < SURE_PER_CLUSTER * n_clusters:  # the merge was chosen by few rows
             return merge
         before: Choice | None = getattr(self.model, "choice_", None)
         return "auto" if before is not None and before.merge == "connected" else "compact"

@@ -38,6 +38,7 @@ from cohirf.fitting.divide import Candidates, Division, divide_by_centres
 FloatArray = NDArray[np.float64]
 CLEARLY = 0.9  # cells are better than centres only if they cut fewer neighbours than this share of theirs
 FEWEST_MOVED, MOVED_PER_CLUSTER = 10_000, 200  # rows by which the centres of clusters are moved
+FEWEST_AROUND = 5  # with fewer rows for each cluster, centres are not moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +143,8 @@ class Chooser:
         if not 1 < n_clusters < len(division.rows):
             return division
         sample = self.draw(max(FEWEST_MOVED, MOVED_PER_CLUSTER * n_clusters))
+        if len(sample.rows) < FEWEST_AROUND * n_clusters:  # of rows that were read once, few may be known
+            return division
         refined = divide_by_centres(division, sample.candidates, n_clusters)
         if refined is None:
             return division

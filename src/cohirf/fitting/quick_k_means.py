@@ -7,11 +7,13 @@ pass over the rows, and its time grows with the number of clusters as one iterat
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from cohirf.algorithm.arrays import fetch_rows, is_here, take_rows
@@ -46,7 +48,9 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
             self.labels_ = find_nearest(X, _iterate(some, weights, seeds), exact=False)
             return self
         method = KMeans(self.n_clusters, init=seeds, n_init=1, max_iter=ITERATIONS, random_state=rng)
-        method.fit(some, sample_weight=weights)
+        with warnings.catch_warnings():  # fewer distinct rows than inner clusters matter to nobody
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            method.fit(some, sample_weight=weights)
         self.labels_ = method.labels_ if rows is None else method.predict(X)
         return self
 

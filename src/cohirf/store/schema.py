@@ -97,7 +97,8 @@ def _parts(kind: Any) -> tuple[Any, Any, tuple[Any, ...], Layout | None]:
     if get_origin(kind) is Annotated:
         layout = next((note for note in kind.__metadata__ if isinstance(note, Layout)), None)
         kind = get_args(kind)[0]
-    return kind, get_origin(kind), get_args(kind), layout
+    origin = get_origin(kind)
+    return kind, get_origin(getattr(origin, "__value__", None)) or origin, get_args(kind), layout  # NDArray, NumPy 2.5
 
 
 def _alternatives(arguments: tuple[Any, ...]) -> dict[str, Any]:
@@ -216,7 +217,8 @@ class _Reader:
                 self._matrices[key] = _build_csr(content["csr"], parts, content["shape"], name)
             return self._matrices[key]
         array = self._array(content, name)
-        declared = np.generic if kind is Any else get_args(get_args(kind)[1])[0]
+        arguments = get_args(kind)  # of NDArray: the type of its values, in older NumPy within those of ndarray
+        declared = np.generic if kind is Any else get_args(arguments[1])[0] if len(arguments) > 1 else arguments[0]
         kinds = _kinds_of(declared)
         if array.dtype.kind not in kinds:
             raise ValueError(f"{name} has values of type {array.dtype}, which is not the type of this array")

@@ -47,7 +47,8 @@ class UpdatingMixin:
           cluster of the nearest old group, and while there are few rows, groups do not reach over the border between
           two clusters. The clusters that the levels have found, those described above, take their place if they are
           clearly better: if there is another number of them, or if the sum of squared distances of groups to the mean
-          of their cluster is lower by more than 0.5 %.
+          of their cluster is lower by more than 0.5 %. Compact clusters
+          stay compact, unless they were found on fewer than 30 rows each.
         - A method that finds the number itself depends on the density of rows. So the model keeps all rows, at most
           262,144, and an update costs as much as a fit to all of them. More rows are refused.
 
