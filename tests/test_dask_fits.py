@@ -30,6 +30,7 @@ from cohirf.data.dask_arrays import LazyDaskSource
 from cohirf.engines.dask import DaskEngine, Worker, find_fullest_worker, naming_faults
 from cohirf.report import write_report
 from cohirf.store import CheckpointError
+from cohirf.store.checkpoint import count_records
 from fit_hashes import LastBit
 
 dd = pytest.importorskip("dask.dataframe")
@@ -676,7 +677,7 @@ with Client(address):
     names = [client.scheduler.address, tmp_path / "data.npy", log, tmp_path / "checkpoint"]
     fit = subprocess.Popen([sys.executable, script, *map(str, names)], env=environment)
     journal = tmp_path / "checkpoint" / "journal"
-    wait_for(lambda: journal.exists() and journal.stat().st_size > 0)
+    wait_for(lambda: count_records(journal) > 0)
     fit.kill()
     fit.wait()
     wait_for(lambda: not any(client.processing().values()) and not any(client.run(_count_running).values()))

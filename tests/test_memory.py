@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClusterMixin
 
 from cohirf import CoHiRF, open_source
+from cohirf.algorithm import first_level
 
 BATCH_ROWS = 10_000
 
@@ -50,7 +51,8 @@ def most_bytes(folder, n_rows):
 
 
 @pytest.mark.slow
-def test_ten_times_the_rows_take_no_more_memory(tmp_path):
+def test_ten_times_the_rows_take_no_more_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(first_level, "LABEL_ROWS", BATCH_ROWS)  # labels are looked up for 4 million rows at a time
     most_bytes(tmp_path, 5 * BATCH_ROWS)  # what is imported or allocated once does not count
     few = most_bytes(tmp_path, 10 * BATCH_ROWS)
     many = most_bytes(tmp_path, 100 * BATCH_ROWS)
