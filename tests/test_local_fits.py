@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -26,13 +26,22 @@ from cohirf.algorithm.local_batches import Locality, make_local_batches
 from cohirf.algorithm.randomness import root_entropy
 from cohirf.algorithm.reach import find_reach
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
-from cohirf.clusterers import GridDBSCAN
+from cohirf.clusterers import GridDBSCAN, grid_dbscan
 from cohirf.data.in_memory import InMemory
+from cohirf.fitting import locality
 from cohirf.fitting.locality import choose_locality
 from cohirf.sources import Source
 from resumable import result
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # few clusters, or only noise
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_batches():
+    """Let the batches of DBSCAN be as small as asked for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(locality, "DENSITY_ROWS", 1)
+        yield
 
 
 def in_local_batches(base, batch_size, **options):
@@ -119,7 +128,7 @@ KINDS = (make_blobs_of_different_density, make_lines, make_grid, make_duplicates
 def data_sets(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     make = draw(st.sampled_from(KINDS))
-    X = make(rng, draw(st.integers(10, 250)), draw(st.integers(1, 4)))
+    X = make(rng, draw(st.integers(12, 250)), draw(st.integers(1, 4)))
     if draw(st.booleans()):
         X = np.c_[X, np.full(len(X), 7.0)]  # a constant feature
     return X.astype(draw(st.sampled_from([np.float64, np.float32])))
@@ -135,6 +144,7 @@ def radii(draw, X):
 
 
 @pytest.mark.exact
+@settings(max_examples=3 * settings.default.max_examples)
 @given(st.data())
 def test_dbscan_in_local_batches_is_dbscan(data):
     X = data.draw(data_sets())
@@ -147,9 +157,37 @@ def test_dbscan_in_local_batches_is_dbscan(data):
     model = in_local_batches(base, batch_size)
     model.fit(open_source(X) if data.draw(st.booleans()) else X, sample_weight=weights)
     assert_is_a_partition(model)
+    alone = DBSCAN(eps=base.eps, min_samples=base.min_samples, algorithm="kd_tree").fit(X, sample_weight=weights)
+    np.testing.assert_array_equal(number_by_first(model.labels_), number_by_first(alone.labels_))
+
+
+class CalledDBSCAN(DBSCAN):
+    """A DBSCAN that is called on each batch, because only its own class knows what it does."""
+
+
+@pytest.mark.exact
+@given(st.data())
+def test_a_method_that_is_called_on_batches_finds_the_clusters_of_all_rows(data):
+    X = data.draw(data_sets())
+    base = CalledDBSCAN(eps=data.draw(radii(X)), min_samples=data.draw(st.integers(1, 8)))
+    weights = None
+    if data.draw(st.booleans()):
+        weights = np.random.default_rng(0).choice([0.5, 1.0, 1.0, 3.0], len(X))
+    batch_size = data.draw(st.integers(2, max(2, len(X) // 2)))
+    model = in_local_batches(base, batch_size).fit(X, sample_weight=weights)
+    assert_is_a_partition(model)
     assert_parts_of_clusters(base, X, model.labels_, weights)
     if halos_follow_the_radius(base, X, batch_size, weights):
         assert_clusters_of_dbscan(base, X, model.labels_, weights)
+
+
+def test_without_numba_dbscan_is_called_on_each_batch(monkeypatch, rings):
+    for module in (locality, grid_dbscan):
+        monkeypatch.setattr(module, "is_installed", lambda name: False)
+    monkeypatch.setattr(grid_dbscan, "FEW_ROWS", 1)
+    model = in_local_batches(RING_METHOD, 80).fit(RINGS)
+    assert model.diagnostics_[0].kind == "exact"
+    np.testing.assert_array_equal(model.labels_, rings.labels_)
 
 
 @pytest.mark.exact

@@ -13,10 +13,15 @@ from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.local_batches import Locality
+from cohirf.algorithm.population import ArrayWeights
 from cohirf.algorithm.reach import find_reach
+from cohirf.clusterers.grid_dbscan import MAX_BOX_FEATURES, ComputedDBSCAN, GridDBSCAN, are_exact, is_euclidean
 from cohirf.data import Data
+from cohirf.data.on_dask import OnDask
+from cohirf.fitting.density_labels import DensityLabels
 from cohirf.fitting.spanning_labels import SpanningLabels
-from cohirf.optional import import_optional
+from cohirf.optional import import_optional, is_installed
+from cohirf.planning.memory import resident_bytes
 from cohirf.spanning.settings import Settings, settings_of
 
 # A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree of all rows leave
@@ -25,13 +30,16 @@ SPANNED_ROWS, SPANNED_FEATURES = 2**17, 16
 # Rows of a halo that does not follow from a radius, in multiples of the rows of its cell. With 1, each row is clustered
 # about twice; wider halos cost as much more. Spanning trees need less: edges that no batch has are found afterwards.
 OVERLAP, SPANNED_OVERLAP = 1.0, 0.5
+# Kernels of DBSCAN take about 150 bytes per row, and no longer for each row of a larger batch. So its batches have at
+# least so many rows.
+DENSITY_ROWS, DENSITY_BYTES = 2**17, 150
 SPARSE_FEATURES = 256  # sparse rows with more features are not made dense for spanning trees
 MAX_SPANNED = 2**30 - 1  # the nodes of the tree of merges are numbered by 32-bit integers
 
 
 def choose_locality(
-    model: Any, data: Data, n_rows: int, contraction: Contraction
-) -> tuple[Locality | None, SpanningLabels | None]:
+    model: Any, data: Data, n_rows: int, contraction: Contraction, weights: Any = None
+) -> tuple[Locality | None, SpanningLabels | DensityLabels | None]:
     """Return how the local batches of a fit are made, and what labels them if the base method does not.
 
     The first is None if batches are random, or if there is only one.
@@ -44,6 +52,10 @@ def choose_locality(
             'batches="local" cannot be combined with a pipeline: its first steps would treat each batch differently. '
             'Transform X before the fit, or use batches="random".'
         )
+    density = choose_density(data, contraction, weights)
+    if density is not None:
+        reach = find_reach(views.method.prototype)
+        return Locality(max(batch_size, DENSITY_ROWS), OVERLAP, reach, views.entropy, grows=True), density
     settings = choose_settings(data, n_rows, contraction)
     if settings is not None:
         batch_size = max(batch_size, count_spanned(data))
@@ -58,6 +70,23 @@ def are_local(model: Any, method: Any) -> bool:
     return model.batches == "local" or (model.batches == "auto" and finds_number(method))
 
 
+def choose_density(data: Data, contraction: Contraction, weights: Any) -> DensityLabels | None:
+    """Return the settings of DBSCAN if compiled kernels label the local batches; None for other base methods."""
+    method = contraction.views.method.prototype
+    if not (isinstance(method, GridDBSCAN) or (isinstance(method, ComputedDBSCAN) and is_euclidean(method))):
+        return None
+    if not _sees_everything(data, contraction) or contraction.device is not None or not is_installed("numba"):
+        return None
+    if data.n_features > MAX_BOX_FEATURES or not (weights is None or _are_exact(weights)):
+        return None
+    return DensityLabels(float(method.eps), int(method.min_samples))
+
+
+def _are_exact(weights: Any) -> bool:
+    """Return whether sums of sample weights do not depend on their order; those on a cluster are not looked at."""
+    return isinstance(weights, ArrayWeights) and are_exact(weights.values)
+
+
 def choose_overlap(settings: Settings | None) -> float:
     """Return the number of rows in a halo, in multiples of the rows of its cell."""
     return OVERLAP if settings is None else SPANNED_OVERLAP
@@ -66,6 +95,13 @@ def choose_overlap(settings: Settings | None) -> float:
 def count_spanned(data: Data) -> int:
     """Return the smallest number of rows of a batch whose spanning tree is computed."""
     return int(SPANNED_ROWS * min(1.0, math.sqrt(SPANNED_FEATURES / data.n_features)))
+
+
+def count_dense(data: Data, memory_limit: int) -> int | None:
+    """Return the number of rows of a batch that kernels label; None for one batch, which is faster if it has room."""
+    row_bytes = DENSITY_BYTES + data.n_features * np.dtype(data.dtype).itemsize
+    has_room = resident_bytes() + row_bytes * data.rows.n_rows <= memory_limit
+    return None if has_room and not isinstance(data, OnDask) else min(data.rows.n_rows, DENSITY_ROWS)
 
 
 def choose_settings(data: Data, n_rows: int, contraction: Contraction) -> Settings | None:
