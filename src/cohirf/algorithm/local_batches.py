@@ -8,7 +8,7 @@ that reach over several batches are fused by the rows that these have in common 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -55,6 +55,9 @@ class Locality:
         Entropy of the fit, which seeds the sample.
     grows : bool
         Whether batches become larger until halos of this width have room.
+    embed : callable or None
+        Takes rows and their numbers, and returns points: those near each other are put into one batch. None if the
+        rows are such points.
     """
 
     batch_size: int
@@ -62,6 +65,7 @@ class Locality:
     reach: float | None
     entropy: Entropy
     grows: bool = False
+    embed: Callable[[Any, IntArray], Any] | None = None
 
     def with_larger_batches(self) -> Locality:
         """Return the same with twice as many rows in a batch."""
@@ -76,7 +80,7 @@ def make_local_batches(
     engine: Engine | None = None,
 ) -> LocalBatches:
     """Return local batches of the active rows; ``engine`` deals them to cells, block by block."""
-    rows = _FilledRows(active.values, active.index, column_means)
+    rows = _FilledRows(active.values, active.index, column_means, locality.embed)
     cells, has_room, locality = plan_cells(rows, locality)
     if engine is None or active.index is not None:  # it would send the index of all rows with each block
         engine = SerialEngine()
@@ -151,18 +155,21 @@ def _build_with_room(sample: Any, lots: NDArray[np.float64], locality: Locality,
 
 @dataclass(frozen=True)
 class _FilledRows:
-    """Active rows by position, without missing values."""
+    """Active rows by position, without missing values, as points whose Euclidean distances say what is near."""
 
     values: Rows
     index: IntArray | None
     column_means: NDArray[np.floating[Any]] | None
+    embed: Callable[[Any, IntArray], Any] | None
 
     @property
     def n_rows(self) -> int:
         return self.values.n_rows if self.index is None else len(self.index)
 
     def take(self, positions: IntArray) -> Any:
-        return fill_missing(self.values.take(self._at(positions)), self.column_means)
+        rows = self._at(positions)
+        X = self.values.take(rows)
+        return fill_missing(X, self.column_means) if self.embed is None else self.embed(X, rows)
 
     def _at(self, positions: IntArray) -> IntArray:
         return positions if self.index is None else self.index[positions]

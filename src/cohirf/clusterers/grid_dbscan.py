@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.cluster import DBSCAN
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from cohirf.algorithm.grouping import index_dtype
+from cohirf.clusterers.metric_spaces import find_space, to_unit_vectors
 from cohirf.optional import import_optional, is_installed
 
 MAX_GRID_FEATURES = 3
@@ -102,12 +104,9 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         found = find_density_clusters(X, self.eps, self.min_samples, weights)
-        self.algorithm_ = "scikit-learn" if found is None else found.algorithm
         if found is None:
-            model = DBSCAN(eps=self.eps, min_samples=self.min_samples).fit(X, sample_weight=weights)
-            self.labels_, self.core_sample_indices_ = model.labels_, model.core_sample_indices_
-        else:
-            self.labels_, self.core_sample_indices_ = found.labels, found.core_rows
+            found = call_dbscan(X, self.eps, self.min_samples, weights)
+        self.labels_, self.core_sample_indices_, self.algorithm_ = found.labels, found.core_rows, found.algorithm
         return self
 
 
@@ -119,28 +118,31 @@ class ComputedDBSCAN(DBSCAN):
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of ``X``."""
-        found = None
-        if not sparse.issparse(X) and is_euclidean(self) and X.shape[0] >= FEW_ROWS and is_installed("numba"):
-            X = validate_data(self, X, dtype=(np.float64, np.float32))
-            weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-            found = find_density_clusters(X, float(self.eps), int(self.min_samples), weights)
+        found = self._compute(X, sample_weight)
         if found is None:
             super().fit(X, sample_weight=sample_weight)
         else:
             self.labels_, self.core_sample_indices_ = found.labels, found.core_rows
         return self
 
+    def _compute(self, X: Any, sample_weight: Any) -> DensityClusters | None:
+        """Return the clusters; None if scikit-learn is to find them. Raise for places that are not on the globe."""
+        space = find_space(self)
+        if space is None or sparse.issparse(X):
+            return None
+        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        if space.embed is to_unit_vectors and not X.any(axis=1).all():
+            return None  # scikit-learn puts rows of zeros apart
+        points = space.points(X)
+        if len(X) < FEW_ROWS or not is_installed("numba"):
+            return None
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        return find_density_clusters(points, space.radius(float(self.eps)), int(self.min_samples), weights)
+
 
 def computed(estimator: Any) -> Any:
     """Return an estimator with the same labels that is faster, if it is scikit-learn's DBSCAN; else the same."""
     return ComputedDBSCAN(**estimator.get_params(deep=False)) if type(estimator) is DBSCAN else estimator
-
-
-def is_euclidean(method: Any) -> bool:
-    """Return whether the distances of a DBSCAN are Euclidean."""
-    if method.metric_params:
-        return False
-    return method.metric in ("euclidean", "l2") or (method.metric == "minkowski" and method.p in (None, 2))
 
 
 @dataclass(frozen=True)
@@ -149,14 +151,14 @@ class DensityClusters:
 
     Attributes
     ----------
-    algorithm : {"grid", "tree"}
+    algorithm : {"grid", "tree", "scikit-learn"}
         The algorithm that was used.
     labels : array of int
         Cluster of each row; -1 for noise. Clusters are numbered in the order of their first core rows.
     core_rows : array of int
         Sorted row numbers of the core rows.
     others : array of int, shape (n, 2)
-        Border rows that are neighbours of further clusters, and the labels of these.
+        Border rows that are neighbours of further clusters, and the labels of these, perhaps of their own, too.
     """
 
     algorithm: str
@@ -168,11 +170,29 @@ class DensityClusters:
 def find_density_clusters(
     X: NDArray[Any], eps: float, min_samples: int, weights: NDArray[np.float64] | None
 ) -> DensityClusters | None:
-    """Return the clusters of DBSCAN; None if scikit-learn finds them sooner, or if their weights cannot be added."""
-    if X.shape[1] > MAX_BOX_FEATURES or not are_exact(weights):
+    """Return the clusters of DBSCAN; None if scikit-learn finds them sooner, or if sums of weights are rounded."""
+    if not has_kernels(X.shape[1], weights):
         return None
     found = cluster_on_grid(X, eps, min_samples, weights) if X.shape[1] <= MAX_GRID_FEATURES else None
     return cluster_in_tree(X, eps, min_samples, weights) if found is None else found
+
+
+def has_kernels(n_features: int, weights: NDArray[np.float64] | None) -> bool:
+    """Return whether grid or tree find the clusters of scikit-learn, and sooner."""
+    return n_features <= MAX_BOX_FEATURES and are_exact(weights)
+
+
+def call_dbscan(X: NDArray[Any], eps: float, min_samples: int, weights: NDArray[np.float64] | None) -> DensityClusters:
+    """Return the clusters that scikit-learn's DBSCAN finds."""
+    model = DBSCAN(eps=eps, min_samples=min_samples).fit(X, sample_weight=weights)
+    labels, core = model.labels_, model.core_sample_indices_
+    border = np.setdiff1d(np.flatnonzero(labels >= 0), core, assume_unique=True)
+    others = np.empty((0, 2), dtype=np.int64)
+    if len(border) and labels.max() > 0:
+        near = NearestNeighbors(radius=eps).fit(X[core]).radius_neighbors(X[border], return_distance=False)
+        rows = np.repeat(border, [len(neighbours) for neighbours in near])
+        others = np.column_stack([rows, labels[core[np.concatenate(near)]]])
+    return DensityClusters("scikit-learn", labels, core, others)
 
 
 def are_exact(weights: NDArray[np.float64] | None) -> bool:

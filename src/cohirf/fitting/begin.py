@@ -92,7 +92,8 @@ def settle(model: Any, data: Data, entropy: Entropy, weights: DataWeights | None
     if are_local(model, contraction.views.method.prototype):
         if choose_settings(data, n_rows, contraction) is not None:  # the base method is not called
             return Settled(entropy, min(n_rows, count_spanned(data)))
-        if choose_density(data, contraction, weights) is not None:
+        density = choose_density(data, contraction, weights)
+        if density is not None and density.has_kernels:
             return Settled(entropy, count_dense(data, options["memory_limit"]))
         neighbourhood = Neighbourhood(data.rows, data.column_means, entropy)
         read_sample = neighbourhood.take

@@ -21,7 +21,8 @@ from cohirf.algorithm.grouping import IntArray, index_dtype
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.runs import RunTask
 from cohirf.algorithm.storage import RunRows, Storage
-from cohirf.clusterers.grid_dbscan import find_density_clusters
+from cohirf.clusterers.grid_dbscan import call_dbscan, find_density_clusters
+from cohirf.clusterers.metric_spaces import MetricSpace
 from cohirf.fitting.spanning_labels import read_dense
 
 UNKNOWN, NOISE = -2, -1
@@ -31,18 +32,31 @@ IntVector = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class DensityLabels:
-    """Labels rows as DBSCAN with the given radius and number of neighbours does."""
+    """Labels rows as DBSCAN does.
 
-    eps: float
+    Attributes
+    ----------
+    space : MetricSpace
+        The metric.
+    radius : float
+        The radius, as a distance between points of the space.
+    min_samples : int
+        Smallest number of neighbours of a core row, or their smallest total weight.
+    has_kernels : bool
+        Whether compiled kernels find the clusters of a batch; otherwise, scikit-learn does.
+    """
+
+    space: MetricSpace
+    radius: float
     min_samples: int
+    has_kernels: bool
 
     def __call__(self, active: ActiveRows, batches: LocalBatches, engine: Engine, storage: Storage) -> IntArray:
         """Return the label of each active row, -1 for noise."""
         values = engine.share(active.values)
         cuts = cut_into_runs(batches.n_batches, active.n_rows)
         tasks = (
-            (RunTask(run.among(active.index), 0, values), run, _masses(active, run), self.eps, self.min_samples)
-            for run in batches.runs(cuts)
+            (RunTask(run.among(active.index), 0, values), run, _masses(active, run), self) for run in batches.runs(cuts)
         )
         parts = _Parts(active.n_rows)
         for found in engine.run(cluster_batches, tasks, len(cuts)):
@@ -80,25 +94,26 @@ class PartsOfRun:
 
 
 def cluster_batches(
-    task: RunTask, run: Run, masses: list[NDArray[np.float64]] | None, eps: float, min_samples: int
+    task: RunTask, run: Run, masses: list[NDArray[np.float64]] | None, settings: DensityLabels
 ) -> PartsOfRun:
     """Return the clusters of the batches of a task; there its rows have the numbers that they have in ``run``."""
     assert task.values is not None
     assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
     found, n_parts = [], 0
     for number, (own, named) in enumerate(zip(task.run.with_halos(), run.with_halos(), strict=True)):
-        X = np.concatenate([read_dense(task.values, rows) for rows in own])
-        part = _cluster(X, None if masses is None else masses[number], named, n_parts, eps, min_samples)
+        X = np.concatenate([settings.space.points(read_dense(task.values, rows), rows) for rows in own])
+        part = _cluster(X, None if masses is None else masses[number], named, n_parts, settings)
         n_parts += len(part.first_rows)
         found.append(part)
     names = ("rows", "labels", "links", "others", "first_rows")
     return PartsOfRun(*(np.concatenate([getattr(part, name) for part in found]) for name in names))
 
 
-def _cluster(X: Any, mass: Any, named: Any, first_part: int, eps: float, min_samples: int) -> PartsOfRun:
+def _cluster(X: Any, mass: Any, named: Any, first_part: int, settings: DensityLabels) -> PartsOfRun:
     """Return the clusters of one batch, numbered from ``first_part`` on."""
-    clusters = find_density_clusters(X, eps, min_samples, mass)
-    assert clusters is not None  # for other data and weights, the base method is called
+    find = find_density_clusters if settings.has_kernels else call_dbscan
+    clusters = find(X, settings.radius, settings.min_samples, mass)
+    assert clusters is not None
     home, rows = named[0], np.concatenate(named)
     labels = np.where(clusters.labels < 0, NOISE, clusters.labels + first_part)
     core, n_home = clusters.core_rows, len(home)

@@ -14,8 +14,9 @@ from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.local_batches import Locality
 from cohirf.algorithm.population import ArrayWeights
-from cohirf.algorithm.reach import find_reach
-from cohirf.clusterers.grid_dbscan import MAX_BOX_FEATURES, ComputedDBSCAN, GridDBSCAN, are_exact, is_euclidean
+from cohirf.algorithm.reach import MARGIN, can_be_local, find_reach
+from cohirf.clusterers.grid_dbscan import ComputedDBSCAN, GridDBSCAN, has_kernels
+from cohirf.clusterers.metric_spaces import find_space
 from cohirf.data import Data
 from cohirf.data.on_dask import OnDask
 from cohirf.fitting.density_labels import DensityLabels
@@ -52,14 +53,23 @@ def choose_locality(
             'batches="local" cannot be combined with a pipeline: its first steps would treat each batch differently. '
             'Transform X before the fit, or use batches="random".'
         )
+    method = views.method.prototype
     density = choose_density(data, contraction, weights)
     if density is not None:
-        reach = find_reach(views.method.prototype)
-        return Locality(max(batch_size, DENSITY_ROWS), OVERLAP, reach, views.entropy, grows=True), density
+        size = max(batch_size, DENSITY_ROWS) if density.has_kernels else batch_size
+        width = 2 * density.radius * MARGIN
+        return Locality(size, OVERLAP, width, views.entropy, density.has_kernels, density.space.embed), density
     settings = choose_settings(data, n_rows, contraction)
     if settings is not None:
         batch_size = max(batch_size, count_spanned(data))
-    reach = find_reach(views.method.prototype) if _sees_everything(data, contraction) else None
+    elif not can_be_local(method, data.n_features):
+        raise ValueError(
+            f"{views.method.name} with metric={method.metric!r} cannot be divided into local batches, which would cut "
+            f"clusters where they meet: set batch_size=None, which contracts all rows together, or choose "
+            f'batches="random". Local batches can have metric="euclidean"; with a radius, such as eps of DBSCAN, also '
+            f'"manhattan", "chebyshev" or "minkowski"; and with DBSCAN and all features, "haversine" or "cosine".'
+        )
+    reach = find_reach(method, data.n_features) if _sees_everything(data, contraction) else None
     found = Locality(batch_size, choose_overlap(settings), reach, views.entropy)
     may_miss_values = data.column_means is not None
     return found, None if settings is None else SpanningLabels(settings, found, may_miss_values)
@@ -71,20 +81,17 @@ def are_local(model: Any, method: Any) -> bool:
 
 
 def choose_density(data: Data, contraction: Contraction, weights: Any) -> DensityLabels | None:
-    """Return the settings of DBSCAN if compiled kernels label the local batches; None for other base methods."""
+    """Return the settings of DBSCAN if its labels in local batches are computed; None for other base methods."""
     method = contraction.views.method.prototype
-    if not (isinstance(method, GridDBSCAN) or (isinstance(method, ComputedDBSCAN) and is_euclidean(method))):
+    space = find_space(method) if isinstance(method, GridDBSCAN | ComputedDBSCAN) else None
+    if space is None or not _sees_everything(data, contraction) or contraction.device is not None:
         return None
-    if not _sees_everything(data, contraction) or contraction.device is not None or not is_installed("numba"):
-        return None
-    if data.n_features > MAX_BOX_FEATURES or not (weights is None or _are_exact(weights)):
-        return None
-    return DensityLabels(float(method.eps), int(method.min_samples))
-
-
-def _are_exact(weights: Any) -> bool:
-    """Return whether sums of sample weights do not depend on their order; those on a cluster are not looked at."""
-    return isinstance(weights, ArrayWeights) and are_exact(weights.values)
+    if data.n_features > SPARSE_FEATURES and sparse.issparse(data.take(np.arange(1))):
+        return None  # dense batches of so many features might not fit into memory
+    is_known = weights is None or isinstance(weights, ArrayWeights)  # weights on a cluster are not looked at
+    known = None if weights is None or not is_known else weights.values
+    is_quick = is_installed("numba") and is_known and has_kernels(data.n_features, known)
+    return DensityLabels(space, space.radius(float(method.eps)), int(method.min_samples), is_quick)
 
 
 def choose_overlap(settings: Settings | None) -> float:
