@@ -709,7 +709,7 @@ def test_workers_gather_the_rows_of_local_batches_and_keep_their_chunks(X, clien
 
     data = da.from_array(X, chunks=(CHUNKS[0], -1)).map_blocks(count_call, dtype=X.dtype, meta=X[:0])
     before = sum(client.run(get_calls).values())
-    model = CoHiRF(DBSCAN(eps=1.2), batch_size=100, random_state=0).fit(data)
+    model = CoHiRF(DBSCAN(eps=0.6), batch_size=100, random_state=0).fit(data)
     assert model.diagnostics_[0].n_batches > 1
     # once for the batches, and once for the values of medoids and exemplars
     assert sum(client.run(get_calls).values()) - before <= 2 * len(CHUNKS[0]) < model.diagnostics_[0].n_batches
