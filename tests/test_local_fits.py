@@ -579,12 +579,6 @@ def test_a_pipeline_cannot_have_local_batches():
         in_local_batches(make_pipeline(StandardScaler(), DBSCAN()), 50).fit(X)
 
 
-def test_weighted_distances_are_not_said_to_be_exact():
-    X = np.random.default_rng(0).uniform(size=(600, 2))
-    base = DBSCAN(eps=0.01, metric="minkowski", p=2, metric_params={"w": np.array([0.03, 0.03])})
-    assert in_local_batches(base, 100).fit(X).diagnostics_[0].kind == "local"
-
-
 def test_many_rows_on_one_spot_are_dealt_in_time_that_grows_with_the_rows():
     X = np.ones((4000, 2))
     active, place = ActiveRows(ArrayRows(X)), Locality(100, 1.0, None, root_entropy(0))
