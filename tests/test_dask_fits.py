@@ -28,6 +28,7 @@ from cohirf import CoHiRF, load, open_source, to_dask_array
 from cohirf.algorithm.population import Population
 from cohirf.data.dask_arrays import LazyDaskSource
 from cohirf.engines.dask import DaskEngine, Worker, find_fullest_worker, naming_faults
+from cohirf.fitting import locality
 from cohirf.report import write_report
 from cohirf.store import CheckpointError
 from cohirf.store.checkpoint import count_records
@@ -693,7 +694,9 @@ with Client(address):
         fit_logged(da.from_array(X, chunks=(500, 5)), log, tmp_path / "checkpoint")
 
 
-def test_workers_gather_the_rows_of_local_batches_and_keep_their_chunks(X, client):
+def test_workers_gather_the_rows_of_local_batches_and_keep_their_chunks(X, client, monkeypatch):
+    monkeypatch.setattr(locality, "DENSITY_ROWS", 1)
+
     def count_call(block):  # pickled by value: workers cannot import this file
         import builtins
 
@@ -707,7 +710,7 @@ def test_workers_gather_the_rows_of_local_batches_and_keep_their_chunks(X, clien
 
     data = da.from_array(X, chunks=(CHUNKS[0], -1)).map_blocks(count_call, dtype=X.dtype, meta=X[:0])
     before = sum(client.run(get_calls).values())
-    model = CoHiRF(DBSCAN(eps=1.2), batch_size=150, random_state=0).fit(data)
+    model = CoHiRF(DBSCAN(eps=0.6), batch_size=100, random_state=0).fit(data)
     assert model.diagnostics_[0].n_batches > 1
     # once for the batches, and once for the values of medoids and exemplars
     assert sum(client.run(get_calls).values()) - before <= 2 * len(CHUNKS[0]) < model.diagnostics_[0].n_batches

@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.cluster import DBSCAN, OPTICS, AgglomerativeClustering, KMeans, MeanShift
+from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, AgglomerativeClustering, KMeans, MeanShift
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
@@ -26,13 +26,22 @@ from cohirf.algorithm.local_batches import Locality, make_local_batches
 from cohirf.algorithm.randomness import root_entropy
 from cohirf.algorithm.reach import find_reach
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
-from cohirf.clusterers import GridDBSCAN
+from cohirf.clusterers import GridDBSCAN, grid_dbscan
 from cohirf.data.in_memory import InMemory
+from cohirf.fitting import locality
 from cohirf.fitting.locality import choose_locality
 from cohirf.sources import Source
 from resumable import result
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # few clusters, or only noise
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_batches():
+    """Let the batches of DBSCAN be as small as asked for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(locality, "DENSITY_ROWS", 1)
+        yield
 
 
 def in_local_batches(base, batch_size, **options):
@@ -43,7 +52,7 @@ def halos_follow_the_radius(base, X, batch_size, sample_weight=None):
     """Return whether the halos of a fit have all rows that the labels of its batches depend on."""
     index = None if sample_weight is None or sample_weight.all() else np.flatnonzero(sample_weight)
     active = ActiveRows(ArrayRows(X), index)
-    locality = Locality(batch_size, 0.5, find_reach(base), root_entropy(0))
+    locality = Locality(batch_size, 0.5, find_reach(base, X.shape[1]), root_entropy(0))
     return make_local_batches(active, locality, None, MemoryStorage()).is_exact
 
 
@@ -119,7 +128,7 @@ KINDS = (make_blobs_of_different_density, make_lines, make_grid, make_duplicates
 def data_sets(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     make = draw(st.sampled_from(KINDS))
-    X = make(rng, draw(st.integers(10, 250)), draw(st.integers(1, 4)))
+    X = make(rng, draw(st.integers(12, 250)), draw(st.integers(1, 4)))
     if draw(st.booleans()):
         X = np.c_[X, np.full(len(X), 7.0)]  # a constant feature
     return X.astype(draw(st.sampled_from([np.float64, np.float32])))
@@ -135,6 +144,7 @@ def radii(draw, X):
 
 
 @pytest.mark.exact
+@settings(max_examples=3 * settings.default.max_examples)
 @given(st.data())
 def test_dbscan_in_local_batches_is_dbscan(data):
     X = data.draw(data_sets())
@@ -147,9 +157,37 @@ def test_dbscan_in_local_batches_is_dbscan(data):
     model = in_local_batches(base, batch_size)
     model.fit(open_source(X) if data.draw(st.booleans()) else X, sample_weight=weights)
     assert_is_a_partition(model)
+    alone = DBSCAN(eps=base.eps, min_samples=base.min_samples, algorithm="kd_tree").fit(X, sample_weight=weights)
+    np.testing.assert_array_equal(number_by_first(model.labels_), number_by_first(alone.labels_))
+
+
+class CalledDBSCAN(DBSCAN):
+    """A DBSCAN that is called on each batch, because only its own class knows what it does."""
+
+
+@pytest.mark.exact
+@given(st.data())
+def test_a_method_that_is_called_on_batches_finds_the_clusters_of_all_rows(data):
+    X = data.draw(data_sets())
+    base = CalledDBSCAN(eps=data.draw(radii(X)), min_samples=data.draw(st.integers(1, 8)))
+    weights = None
+    if data.draw(st.booleans()):
+        weights = np.random.default_rng(0).choice([0.5, 1.0, 1.0, 3.0], len(X))
+    batch_size = data.draw(st.integers(2, max(2, len(X) // 2)))
+    model = in_local_batches(base, batch_size).fit(X, sample_weight=weights)
+    assert_is_a_partition(model)
     assert_parts_of_clusters(base, X, model.labels_, weights)
     if halos_follow_the_radius(base, X, batch_size, weights):
         assert_clusters_of_dbscan(base, X, model.labels_, weights)
+
+
+def test_without_numba_dbscan_is_called_on_each_batch(monkeypatch, rings):
+    for module in (locality, grid_dbscan):
+        monkeypatch.setattr(module, "is_installed", lambda name: False)
+    monkeypatch.setattr(grid_dbscan, "FEW_ROWS", 1)
+    model = in_local_batches(RING_METHOD, 80).fit(RINGS)
+    assert model.diagnostics_[0].kind == "exact"
+    np.testing.assert_array_equal(model.labels_, rings.labels_)
 
 
 @pytest.mark.exact
@@ -328,16 +366,107 @@ BLOBS, BLOB_OF = make_blobs(300, centers=[[0, 0], [6, 0], [0, 6], [6, 6]], clust
         MeanShift(bandwidth=2.5),
         OPTICS(min_samples=8, max_eps=2.0, cluster_method="dbscan", eps=1.2),
         AgglomerativeClustering(None, distance_threshold=12.0),
-        DBSCAN(eps=0.01, metric="cosine"),
         CoHiRF(DBSCAN(eps=1.0)),
     ],
-    ids=["mean shift", "optics", "ward", "cosine", "cohirf"],
+    ids=["mean shift", "optics", "ward", "cohirf"],
 )
 def test_every_kind_of_density_method_runs(base):
     model = in_local_batches(base, 100).fit(BLOBS)
     assert_is_a_partition(model)
-    if "cosine" not in str(base):
-        assert adjusted_rand_score(BLOB_OF, model.labels_) > 0.85
+    assert adjusted_rand_score(BLOB_OF, model.labels_) > 0.85
+
+
+# -- metrics -------------------------------------------------------------------------------------------------------
+
+
+def make_places(rng, n_rows):
+    """Latitudes and longitudes of towns, some of them at the poles and at the date line."""
+    centre = np.c_[rng.uniform(-90, 90, 8), rng.uniform(-180, 180, 8)]
+    centre[:2, 0], centre[2:5, 1] = [90, -90], 180
+    places = centre[rng.integers(8, size=n_rows)] + rng.normal(size=(n_rows, 2)) * [1, 3]
+    over = np.abs(places[:, 0]) > 90
+    places[over] = np.c_[np.sign(places[over, 0]) * 180 - places[over, 0], places[over, 1] + 180]
+    return np.radians(np.c_[places[:, 0], (places[:, 1] + 180) % 360 - 180])
+
+
+@pytest.mark.parametrize("few_rows", [1, 10**6], ids=["kernels", "scikit-learn"])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("metric", ["haversine", "cosine"])
+def test_clusters_on_the_globe_and_of_directions_are_those_of_scikit_learn(metric, seed, few_rows, monkeypatch):
+    monkeypatch.setattr(grid_dbscan, "FEW_ROWS", few_rows)
+    rng = np.random.default_rng(seed)
+    X = make_places(rng, 800) if metric == "haversine" else make_blobs_of_different_density(rng, 800, 3)
+    base = DBSCAN(eps={"haversine": 0.01, "cosine": 0.001}[metric], metric=metric)
+    weights = None if seed % 2 else rng.integers(1, 4, 800)
+    expected = number_by_first(clone(base).fit(X, sample_weight=weights).labels_)
+    assert expected.max() > 4
+    for batch_size in (None, 150):
+        for data in (X, open_source(X)):
+            model = CoHiRF(base, batch_size=batch_size, random_state=0).fit(data, sample_weight=weights)
+            np.testing.assert_array_equal(number_by_first(model.labels_), expected)
+    assert model.diagnostics_[0].kind == "exact"
+    assert model.diagnostics_[0].n_batches > 2
+
+
+def test_directions_of_many_features_are_clustered_in_batches():
+    X = make_blobs(600, 20, centers=5, cluster_std=2.0, random_state=0)[0]
+    base = DBSCAN(eps=0.1, metric="cosine")
+    expected = number_by_first(clone(base).fit(X).labels_)
+    model = in_local_batches(base, 400).fit(X)
+    assert model.diagnostics_[0].kind == "exact"
+    np.testing.assert_array_equal(number_by_first(model.labels_), expected)
+
+
+@pytest.mark.exact
+@given(st.data())
+def test_other_metrics_of_coordinates_are_followed_by_halos(data):
+    X = data.draw(data_sets())
+    metric = data.draw(
+        st.sampled_from([{"metric": "manhattan"}, {"metric": "chebyshev"}, {"metric": "minkowski", "p": 3}])
+    )
+    base = DBSCAN(eps=data.draw(radii(X)), min_samples=data.draw(st.integers(1, 8)), **metric)
+    batch_size = data.draw(st.integers(2, max(2, len(X) // 2)))
+    model = in_local_batches(base, batch_size).fit(X)
+    alone = clone(base).fit(X)
+    if halos_follow_the_radius(base, X, batch_size):
+        core = alone.core_sample_indices_
+        np.testing.assert_array_equal(model.labels_ == -1, alone.labels_ == -1)
+        np.testing.assert_array_equal(number_by_first(model.labels_[core]), number_by_first(alone.labels_[core]))
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        DBSCAN(metric="braycurtis"),
+        DBSCAN(metric=lambda x, y: 1.0),
+        DBSCAN(metric="minkowski", metric_params={"w": [1, 2]}),
+        HDBSCAN(metric="cosine", copy=True),
+        OPTICS(metric="manhattan"),
+        AgglomerativeClustering(None, metric="cosine", linkage="average", distance_threshold=0.1),
+    ],
+    ids=lambda base: f"{type(base).__name__}-{base.metric}"[:20],
+)
+def test_a_metric_that_local_batches_cannot_follow_is_refused(base):
+    with pytest.raises(ValueError, match="batch_size=None"):
+        in_local_batches(base, 100).fit(BLOBS)
+
+
+@pytest.mark.parametrize("batch_size", [None, 100])
+@pytest.mark.parametrize("as_data", [np.asarray, open_source])
+def test_places_that_are_not_on_the_globe_are_named(batch_size, as_data):
+    X = make_places(np.random.default_rng(0), 300)
+    X[[7, 290]] = [1.7, 0.0], [0.0, 100.0]
+    with pytest.raises(ValueError, match=r"np.radians.*Rows \(from 0\): 7, 290\."):
+        CoHiRF(DBSCAN(0.01, metric="haversine"), batch_size=batch_size).fit(as_data(X))
+
+
+def test_rows_without_a_direction_are_named_in_batches_and_noise_in_one():
+    X = BLOBS.copy()
+    X[3] = 0
+    base = DBSCAN(0.001, metric="cosine")
+    with pytest.raises(ValueError, match=r"no direction.*: 3\."):
+        CoHiRF(base, batch_size=100).fit(X)
+    assert CoHiRF(base, batch_size=None).fit(X).labels_[3] == -1
 
 
 # -- rows that are hard to divide ----------------------------------------------------------------------------------
@@ -448,12 +577,6 @@ def test_a_pipeline_cannot_have_local_batches():
     X = np.random.default_rng(0).normal(size=(200, 2))
     with pytest.raises(ValueError, match="cannot be combined with a pipeline"):
         in_local_batches(make_pipeline(StandardScaler(), DBSCAN()), 50).fit(X)
-
-
-def test_weighted_distances_are_not_said_to_be_exact():
-    X = np.random.default_rng(0).uniform(size=(600, 2))
-    base = DBSCAN(eps=0.01, metric="minkowski", p=2, metric_params={"w": np.array([0.03, 0.03])})
-    assert in_local_batches(base, 100).fit(X).diagnostics_[0].kind == "local"
 
 
 def test_many_rows_on_one_spot_are_dealt_in_time_that_grows_with_the_rows():

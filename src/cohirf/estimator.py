@@ -103,19 +103,21 @@ class CoHiRF(
         instead clusters the medoids together with a random sample of the data, so that medoids with a large mass
         have many neighbours. This is not part of the paper.
     batch_size : int, "auto", "2GB" or None, default=None
-        Approximate number of rows that are clustered together. The base method never sees more than 1.5 times as
-        many; the spanning trees of HDBSCAN in local batches have at least 131,072 rows, or fewer with more than 16
-        features. None means all rows in one batch. Text with a unit is the most memory that the process and its
-        workers may use, including what it uses already: the base method is measured on small samples, and the largest
-        batch size is chosen that stays below it and takes a reasonable time; ``verbose=1`` prints it. "auto" is the
-        same with what the process uses already, plus half of the memory that is available.
+        Approximate number of rows that are clustered together. The base method never sees more than 1.5 times as many;
+        DBSCAN and the spanning trees of HDBSCAN, which are computed in linear memory, have at least 131,072 rows in a
+        local batch, or fewer with more than 15 or 16 features. None means all rows in one batch. Text with a unit is
+        the most memory that the process and its workers may use, including what it uses already: the base method is
+        measured on small samples, and the largest batch size is chosen that stays below it and takes a reasonable time;
+        ``verbose=1`` prints it. "auto" is the same with what the process uses already, plus half of the memory that is
+        available.
     batches : {"auto", "random", "local"}, default="auto"
         Which rows are clustered together, if there are several batches. "random" batches are random rows or, for
         sources, blocks of consecutive rows. "local" batches are neighbouring rows with a halo of rows around them, so
         that each has the density of the data; clusters that reach over several batches are fused by the rows that these
         have in common. If there is room for halos as wide as twice the radius ``eps``, the clusters are those of DBSCAN
         on all rows; without a radius, a halo has as many rows as the rest of the batch. HDBSCAN does not run on
-        batches: their spanning trees are joined to that of all rows. "auto" means "local" for base methods that find
+        batches: their spanning trees are joined to that of all rows. A metric that batches cannot follow is refused.
+        "auto" means "local" for base methods that find
         the number of clusters themselves.
     min_cluster_size : int or float, default=1
         Smallest size of a final cluster: a number of rows (or sum of ``sample_weight``), or a fraction (float) of all.

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
+from sklearn.base import clone
+from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, KMeans
 
 from cohirf import CoHiRF
-from cohirf.fitting import begin
+from cohirf.fitting import begin, locality
 
 POINTS = np.random.default_rng(0).uniform(size=(5000, 2))
 
@@ -33,7 +34,7 @@ def area(points):
 
 
 def test_local_batches_are_measured_with_their_density(measured):
-    read_sample, options = measured(CoHiRF(DBSCAN(eps=0.1), batch_size="auto"))
+    read_sample, options = measured(CoHiRF(OPTICS(max_eps=0.1), batch_size="auto"))
     assert len(read_sample(200)) == 200
     assert area(read_sample(200)) < 0.1  # 200 of 5,000 rows around a row
     assert options["overlap"] == 1
@@ -51,7 +52,19 @@ def test_random_batches_are_measured_on_random_rows(measured, model):
     assert "overlap" not in options
 
 
-def test_hdbscan_is_not_measured_because_it_is_not_called(monkeypatch):
+@pytest.mark.parametrize("method", [HDBSCAN(copy=True), DBSCAN(eps=0.1)], ids=["HDBSCAN", "DBSCAN"])
+def test_methods_that_are_computed_are_not_measured(monkeypatch, method):
     monkeypatch.setattr(begin, "plan_batches", None)
-    model = CoHiRF(HDBSCAN(copy=True), batch_size="auto").fit(POINTS)
-    assert model.labels_.shape == (5000,)
+    model = CoHiRF(method, batch_size="auto").fit(POINTS)
+    assert model.diagnostics_[0].n_batches == 1
+
+
+def test_dbscan_is_one_batch_while_memory_has_room(monkeypatch):
+    monkeypatch.setattr(locality, "DENSITY_ROWS", 1000)
+    model = CoHiRF(DBSCAN(eps=0.03), batch_size="auto", random_state=0)
+    whole = clone(model).fit(POINTS)
+    monkeypatch.setattr(locality, "DENSITY_BYTES", 2**60)
+    parts = model.fit(POINTS)
+    assert whole.batch_size_ is None
+    assert parts.diagnostics_[0].n_batches > 3
+    np.testing.assert_array_equal(parts.labels_, whole.labels_)

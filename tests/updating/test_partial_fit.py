@@ -11,6 +11,7 @@ from sklearn.mixture import GaussianMixture
 
 import cohirf
 from cohirf import CoHiRF, FusionHierarchy, load, open_source
+from cohirf.fitting import locality
 from cohirf.updating import rerun
 
 BLOBS, CLASSES = make_blobs(600, n_features=5, centers=4, random_state=0)
@@ -64,7 +65,8 @@ def assert_equal_clusters(updated, whole):
     assert adjusted_rand_score(updated.labels_, whole.labels_) == 1.0
 
 
-def test_density_methods_in_local_batches_are_a_fit_to_all_rows():
+def test_density_methods_in_local_batches_are_a_fit_to_all_rows(monkeypatch):
+    monkeypatch.setattr(locality, "DENSITY_ROWS", 1)
     whole = CoHiRF(DBSCAN(0.1), batch_size=300, random_state=0).fit(MOONS)
     assert whole.diagnostics_[0].n_batches > 1
     assert_equal_models(in_parts(CoHiRF(DBSCAN(0.1), batch_size=300, random_state=0), MOONS, 5), whole)

@@ -8,7 +8,7 @@ that reach over several batches are fused by the rows that these have in common 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -53,12 +53,23 @@ class Locality:
         Width of the halos that makes the result that of the base method on all rows; None if there is no such width.
     entropy : Entropy
         Entropy of the fit, which seeds the sample.
+    grows : bool
+        Whether batches become larger until halos of this width have room.
+    embed : callable or None
+        Takes rows and their numbers, and returns points: those near each other are put into one batch. None if the
+        rows are such points.
     """
 
     batch_size: int
     overlap: float
     reach: float | None
     entropy: Entropy
+    grows: bool = False
+    embed: Callable[[Any, IntArray], Any] | None = None
+
+    def with_larger_batches(self) -> Locality:
+        """Return the same with twice as many rows in a batch."""
+        return replace(self, batch_size=2 * self.batch_size)
 
 
 def make_local_batches(
@@ -69,13 +80,15 @@ def make_local_batches(
     engine: Engine | None = None,
 ) -> LocalBatches:
     """Return local batches of the active rows; ``engine`` deals them to cells, block by block."""
-    rows = _FilledRows(active.values, active.index, column_means)
-    cells, is_exact = plan_cells(rows, locality)
+    rows = _FilledRows(active.values, active.index, column_means, locality.embed)
+    cells, has_room, locality = plan_cells(rows, locality)
     if engine is None or active.index is not None:  # it would send the index of all rows with each block
         engine = SerialEngine()
     dealer = _Dealer(rows, cells, locality, engine)
     batches = dealer.deal(storage)
-    return replace(batches, is_exact=is_exact and not dealer.is_thinned)
+    if locality.grows and dealer.is_thinned:
+        return make_local_batches(active, locality.with_larger_batches(), column_means, storage, engine)
+    return replace(batches, is_exact=has_room and not dealer.is_thinned)
 
 
 def sort_by_batch(active: ActiveRows, storage: Storage) -> ActiveRows:
@@ -97,8 +110,11 @@ def sort_by_batch(active: ActiveRows, storage: Storage) -> ActiveRows:
     return replace(active, values=SomeRows(ArrayRows(matrix), place))
 
 
-def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool]:
-    """Return the cells, built on a sample, and whether they have room for halos that are as wide as they should be."""
+def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool, Locality]:
+    """Return cells, built on a sample, whether they have room for halos that are as wide as they should be, and how.
+
+    The last is the given ``locality``, or the same with batches that are large enough.
+    """
     n_rows, size = rows.n_rows, locality.batch_size
     rng = generator_at(locality.entropy, Draw.SPLIT, 1)
     n_sampled = min(n_rows, max(SAMPLED_ROWS, math.ceil(SAMPLED_PER_CELL * n_rows / size)))
@@ -106,37 +122,54 @@ def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool]:
     if n_sampled < n_rows:
         positions = np.sort(rng.choice(n_rows, n_sampled, replace=False))
     sample, lots = rows.take(positions), rows.draw_lots(positions, locality.entropy)
+    while True:
+        cells = _build_with_room(sample, lots, locality, n_rows)
+        if cells is not None:
+            return cells, True, locality
+        if not locality.grows:
+            break
+        locality = locality.with_larger_batches()
+    overlap = locality.overlap
+    return Cells.build(sample, lots, math.ceil((1 + overlap) * n_rows / size), overlap=overlap), False, locality
+
+
+def _build_with_room(sample: Any, lots: NDArray[np.float64], locality: Locality, n_rows: int) -> Cells | None:
+    """Return cells with room for halos that are as wide as they should be; None if there are none."""
+    size = locality.batch_size
     if n_rows <= LARGEST_BATCH * size:
-        return Cells.build(sample, lots, 1), True
-    if locality.reach is not None:
-        most = LARGEST_BATCH * size * n_sampled / n_rows
-        build = partial(Cells.build, sample, lots, reach=locality.reach, most=most)
-        # if the smallest cells have no room for a halo of this width, larger ones have none either
-        smallest, *larger = SMALLER_CELLS
-        with suppress(NoRoomError):
-            cells = build(math.ceil(smallest * n_rows / size))
-            for smaller in larger:
-                with suppress(NoRoomError):
-                    cells = build(math.ceil(smaller * n_rows / size))
-                    break
-            return cells, True
-    return Cells.build(sample, lots, math.ceil((1 + locality.overlap) * n_rows / size), overlap=locality.overlap), False
+        return Cells.build(sample, lots, 1)
+    if locality.reach is None:
+        return None
+    most = LARGEST_BATCH * size * len(lots) / n_rows
+    build = partial(Cells.build, sample, lots, reach=locality.reach, most=most)
+    # if the smallest cells have no room for a halo of this width, larger ones have none either
+    smallest, *larger = SMALLER_CELLS
+    cells = None
+    with suppress(NoRoomError):
+        cells = build(math.ceil(smallest * n_rows / size))
+        for smaller in larger:
+            with suppress(NoRoomError):
+                return build(math.ceil(smaller * n_rows / size))
+    return cells
 
 
 @dataclass(frozen=True)
 class _FilledRows:
-    """Active rows by position, without missing values."""
+    """Active rows by position, without missing values, as points whose Euclidean distances say what is near."""
 
     values: Rows
     index: IntArray | None
     column_means: NDArray[np.floating[Any]] | None
+    embed: Callable[[Any, IntArray], Any] | None
 
     @property
     def n_rows(self) -> int:
         return self.values.n_rows if self.index is None else len(self.index)
 
     def take(self, positions: IntArray) -> Any:
-        return fill_missing(self.values.take(self._at(positions)), self.column_means)
+        rows = self._at(positions)
+        X = self.values.take(rows)
+        return fill_missing(X, self.column_means) if self.embed is None else self.embed(X, rows)
 
     def _at(self, positions: IntArray) -> IntArray:
         return positions if self.index is None else self.index[positions]

@@ -13,37 +13,57 @@ import numpy as np
 
 RADII = ("eps", "max_eps", "bandwidth", "distance_threshold")
 MARGIN = 1 + 1e-6  # on a grid, rows are exactly a radius apart, and rounding must not leave one of them out
-# Distances of these metrics are never smaller than Euclidean ones.
-WIDE_METRICS = ("euclidean", "l2", "manhattan", "l1", "cityblock")
+EUCLIDEAN = 2.0
+NORMS = {"euclidean": EUCLIDEAN, "l2": EUCLIDEAN, "chebyshev": np.inf, "infinity": np.inf}
+NORMS |= dict.fromkeys(("manhattan", "l1", "cityblock"), 1.0)
 
 
-def find_reach(method: Any) -> float | None:
-    """Return twice the radius of a clustering method; None if it has none, or not in the units of the data.
+def find_reach(method: Any, n_features: int) -> float | None:
+    """Return twice the radius of a clustering method as a Euclidean distance between rows of so many features.
+
+    None if it has no radius, or not in the units of the data.
 
     Examples
     --------
     >>> from sklearn.cluster import DBSCAN, HDBSCAN
-    >>> round(find_reach(DBSCAN(eps=0.25)), 3)
+    >>> round(find_reach(DBSCAN(eps=0.25), 3), 3)
     0.5
-    >>> find_reach(HDBSCAN(copy=True)) is None
+    >>> round(find_reach(DBSCAN(eps=0.25, metric="chebyshev"), 4), 3)
+    1.0
+    >>> find_reach(HDBSCAN(copy=True), 3) is None
     True
     """
-    parameters = method.get_params(deep=False) if hasattr(method, "get_params") else {}
+    parameters = _parameters(method)
+    norm = _find_norm(parameters)
     radii = [parameters[name] for name in RADII if isinstance(parameters.get(name), Real)]
     finite = [float(radius) for radius in radii if np.isfinite(radius)]
-    return 2 * max(finite) * MARGIN if finite and _is_wide(parameters) else None
+    if norm is None or not finite:
+        return None
+    # a diagonal is longer than a side: a Euclidean distance can be so many times as large
+    wider = n_features ** max(0.0, 1 / 2 - 1 / norm)
+    return float(2 * max(finite) * wider * MARGIN)
+
+
+def can_be_local(method: Any, n_features: int) -> bool:
+    """Return whether rows that are near each other by the metric of a method are near by Euclidean distance, too."""
+    return _find_norm(_parameters(method)) == EUCLIDEAN or find_reach(method, n_features) is not None
 
 
 def links_every_row(method: Any) -> bool:
     """Return whether any two rows within the radius of a method are in one cluster, as in single linkage."""
-    parameters = method.get_params(deep=False) if hasattr(method, "get_params") else {}
+    parameters = _parameters(method)
     return parameters.get("linkage") == "single" and parameters.get("distance_threshold") is not None
 
 
-def _is_wide(parameters: dict[str, Any]) -> bool:
+def _parameters(method: Any) -> dict[str, Any]:
+    return method.get_params(deep=False) if hasattr(method, "get_params") else {}
+
+
+def _find_norm(parameters: dict[str, Any]) -> float | None:
+    """Return the p of the Minkowski distances that a method uses; None if it uses others."""
     metric, p = parameters.get("metric", "euclidean"), parameters.get("p")
-    if parameters.get("metric_params"):  # such as weights of features
-        return False
-    if metric == "minkowski":
-        return p is None or p <= 2
-    return metric in WIDE_METRICS
+    if parameters.get("metric_params") or not isinstance(metric, str):  # such as weights of features
+        return None
+    if metric in ("minkowski", "p"):
+        return EUCLIDEAN if p is None else float(p)
+    return NORMS.get(metric)

@@ -3,38 +3,42 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.cluster import DBSCAN
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from cohirf.algorithm.grouping import index_dtype
-from cohirf.optional import import_optional
+from cohirf.clusterers.metric_spaces import find_space, to_unit_vectors
+from cohirf.optional import import_optional, is_installed
 
 MAX_GRID_FEATURES = 3
 MAX_BOX_FEATURES = 15  # with more features, bounding boxes are not selective; scikit-learn uses no tree, either
+FEW_ROWS = 2000  # with fewer, scikit-learn takes milliseconds, and to load compiled kernels takes longer
+WEIGHT_UNIT, LARGEST_SUM = 2.0**-10, 2.0**40  # sums of multiples of the unit up to the latter are not rounded
 MAX_CELLS_A_SIDE = 2**30  # with more cells, floating point cannot safely distinguish neighbouring cells
 
 
 class GridDBSCAN(ClusterMixin, BaseEstimator):
     """DBSCAN on a grid or a tree: fast on many rows of up to fifteen features.
 
-    Core rows, their clusters and noise are the same as those of :class:`sklearn.cluster.DBSCAN` with the Euclidean
-    metric. Border rows that are neighbours of several clusters may differ: here they join the cluster of the nearest
-    core row (the cluster with the lowest label if several are equally near); in scikit-learn, always the cluster with
-    the lowest label.
+    Labels are those of :class:`sklearn.cluster.DBSCAN` with the Euclidean metric: a border row that is a neighbour of
+    several clusters joins the one with the lowest label.
 
     Data with up to three features is put on a grid, unless ``eps`` is tiny compared with the range of the data. Data
     with up to fifteen features is put into a tree of bounding boxes. Both treat groups of close rows as a whole, and
     their memory is linear in the number of rows for any ``eps``. With more features neither is faster than
-    scikit-learn's DBSCAN, which is used then. It is also used if weights are not whole numbers, because the sum of such
-    weights depends on their order. ``algorithm_`` says which of the three was used. Grid and tree need numba (extra
-    ``fast``).
+    scikit-learn's DBSCAN, which is used then. It is also used if weights are not multiples of 1/1024, because the sum
+    of other weights depends on their order. ``algorithm_`` says which of the three was used. Grid and tree need numba
+    (extra ``fast``).
 
     Parameters
     ----------
@@ -99,24 +103,104 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
         """
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-        found = None
-        if X.shape[1] <= MAX_GRID_FEATURES and are_counts(weights):
-            self.algorithm_ = "grid"
-            found = cluster_on_grid(X, self.eps, self.min_samples, weights)
-        if found is None and X.shape[1] <= MAX_BOX_FEATURES and are_counts(weights):
-            self.algorithm_ = "tree"
-            found = cluster_in_tree(X, self.eps, self.min_samples, weights)
+        found = find_density_clusters(X, self.eps, self.min_samples, weights)
         if found is None:
-            self.algorithm_ = "scikit-learn"
-            model = DBSCAN(eps=self.eps, min_samples=self.min_samples).fit(X, sample_weight=weights)
-            found = model.labels_, model.core_sample_indices_
-        self.labels_, self.core_sample_indices_ = found
+            found = call_dbscan(X, self.eps, self.min_samples, weights)
+        self.labels_, self.core_sample_indices_, self.algorithm_ = found.labels, found.core_rows, found.algorithm
         return self
 
 
-def are_counts(weights: NDArray[np.float64] | None) -> bool:
-    """Return whether all weights are whole numbers, whose sum does not depend on their order."""
-    return weights is None or bool((weights >= 0).all() and (weights == np.floor(weights)).all())
+class ComputedDBSCAN(DBSCAN):
+    """scikit-learn's DBSCAN, with the labels of GridDBSCAN where these are the same, and found sooner."""
+
+    _shown_as = "DBSCAN"  # in messages: users do not know this class
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Cluster the rows of ``X``."""
+        found = self._compute(X, sample_weight)
+        if found is None:
+            super().fit(X, sample_weight=sample_weight)
+        else:
+            self.labels_, self.core_sample_indices_ = found.labels, found.core_rows
+        return self
+
+    def _compute(self, X: Any, sample_weight: Any) -> DensityClusters | None:
+        """Return the clusters; None if scikit-learn is to find them. Raise for places that are not on the globe."""
+        space = find_space(self)
+        if space is None or sparse.issparse(X):
+            return None
+        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        if space.embed is to_unit_vectors and not X.any(axis=1).all():
+            return None  # scikit-learn puts rows of zeros apart
+        points = space.points(X)
+        if len(X) < FEW_ROWS or not is_installed("numba"):
+            return None
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        return find_density_clusters(points, space.radius(float(self.eps)), int(self.min_samples), weights)
+
+
+def computed(estimator: Any) -> Any:
+    """Return an estimator with the same labels that is faster, if it is scikit-learn's DBSCAN; else the same."""
+    return ComputedDBSCAN(**estimator.get_params(deep=False)) if type(estimator) is DBSCAN else estimator
+
+
+@dataclass(frozen=True)
+class DensityClusters:
+    """The clusters of DBSCAN.
+
+    Attributes
+    ----------
+    algorithm : {"grid", "tree", "scikit-learn"}
+        The algorithm that was used.
+    labels : array of int
+        Cluster of each row; -1 for noise. Clusters are numbered in the order of their first core rows.
+    core_rows : array of int
+        Sorted row numbers of the core rows.
+    others : array of int, shape (n, 2)
+        Border rows that are neighbours of further clusters, and the labels of these, perhaps of their own, too.
+    """
+
+    algorithm: str
+    labels: NDArray[np.int64]
+    core_rows: NDArray[np.int64]
+    others: NDArray[np.int64]
+
+
+def find_density_clusters(
+    X: NDArray[Any], eps: float, min_samples: int, weights: NDArray[np.float64] | None
+) -> DensityClusters | None:
+    """Return the clusters of DBSCAN; None if scikit-learn finds them sooner, or if sums of weights are rounded."""
+    if not has_kernels(X.shape[1], weights):
+        return None
+    found = cluster_on_grid(X, eps, min_samples, weights) if X.shape[1] <= MAX_GRID_FEATURES else None
+    return cluster_in_tree(X, eps, min_samples, weights) if found is None else found
+
+
+def has_kernels(n_features: int, weights: NDArray[np.float64] | None) -> bool:
+    """Return whether grid or tree find the clusters of scikit-learn, and sooner."""
+    return n_features <= MAX_BOX_FEATURES and are_exact(weights)
+
+
+def call_dbscan(X: NDArray[Any], eps: float, min_samples: int, weights: NDArray[np.float64] | None) -> DensityClusters:
+    """Return the clusters that scikit-learn's DBSCAN finds."""
+    model = DBSCAN(eps=eps, min_samples=min_samples).fit(X, sample_weight=weights)
+    labels, core = model.labels_, model.core_sample_indices_
+    border = np.setdiff1d(np.flatnonzero(labels >= 0), core, assume_unique=True)
+    others = np.empty((0, 2), dtype=np.int64)
+    if len(border) and labels.max() > 0:
+        near = NearestNeighbors(radius=eps).fit(X[core]).radius_neighbors(X[border], return_distance=False)
+        rows = np.repeat(border, [len(neighbours) for neighbours in near])
+        others = np.column_stack([rows, labels[core[np.concatenate(near)]]])
+    return DensityClusters("scikit-learn", labels, core, others)
+
+
+def are_exact(weights: NDArray[np.float64] | None) -> bool:
+    """Return whether sums of the weights do not depend on their order: multiples of 1/1024, such as whole numbers."""
+    if weights is None:
+        return True
+    units = weights / WEIGHT_UNIT
+    return bool((weights >= 0).all() and (units == np.floor(units)).all() and weights.sum() <= LARGEST_SUM)
 
 
 def cell_side(eps: float, n_features: int) -> float:
@@ -126,8 +210,8 @@ def cell_side(eps: float, n_features: int) -> float:
 
 def cluster_on_grid(
     X: NDArray[Any], eps: float, min_samples: int, weights: NDArray[np.float64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return the label of each row, -1 for noise, and the core rows; None if the grid would have too many cells."""
+) -> DensityClusters | None:
+    """Return the clusters; None if the grid would have too many cells."""
     import_optional("numba", "fast", "GridDBSCAN")
     from cohirf.clusterers import grid_kernels as kernels
 
@@ -139,21 +223,20 @@ def cluster_on_grid(
             return None
     weights = None if weights is None else _as_compiled_for(weights)
     rows = np.empty(len(X), dtype=index_dtype(len(X)))
-    labels, core_rows = kernels.cluster(X, weights, rows, low, high, side, eps * eps, float(min_samples))
-    return labels, core_rows
+    found = kernels.cluster(X, weights, rows, low, high, side, eps * eps, float(min_samples))
+    return DensityClusters("grid", *found)
 
 
 def cluster_in_tree(
     X: NDArray[Any], eps: float, min_samples: int, weights: NDArray[np.float64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the label of each row, -1 for noise, and the core rows."""
+) -> DensityClusters:
+    """Return the clusters."""
     import_optional("numba", "fast", "GridDBSCAN")
     from cohirf.clusterers import tree_kernels as kernels
 
     eps = float(eps)
     weights = np.ones(len(X)) if weights is None else _as_compiled_for(weights)
-    labels, core_rows = kernels.cluster(_as_compiled_for(X), weights, eps * eps, float(min_samples))
-    return labels, core_rows
+    return DensityClusters("tree", *kernels.cluster(_as_compiled_for(X), weights, eps * eps, float(min_samples)))
 
 
 def _as_compiled_for(array: NDArray[Any]) -> NDArray[Any]:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from cohirf.clusterers.tree_kernels import find_root
+from cohirf.clusterers.tree_kernels import NO_OTHERS, as_pairs, find_root, list_other
 
 N_AXES = 3
 CELL_REACH = 2  # with up to three features, neighbours are at most this many cells apart along each axis
@@ -70,7 +70,7 @@ def bounds(X: Any) -> Any:
 
 
 def cluster(X: Any, weights: Any, rows: Any, low: Any, high: Any, side: Any, radius2: Any, min_weight: Any) -> Any:
-    """Return the label of each row, -1 for noise, and the core rows.
+    """Return the label of each row, -1 for noise, the core rows, and the other clusters of border rows.
 
     ``low`` and ``high`` are the bounds of the features. ``weights`` may be None. ``rows`` is working memory for one
     number per row.
@@ -81,9 +81,10 @@ def cluster(X: Any, weights: Any, rows: Any, low: Any, high: Any, side: Any, rad
     _find_core(grid, weights, radius2, min_weight)
     parents = _connect_cells(grid, radius2)
     labels, core_rows = _number_clusters(grid, parents)
+    others = NO_OTHERS
     if 0 < len(core_rows) < len(labels):
-        _label_border(grid, parents, radius2, labels)
-    return labels, core_rows
+        others = _label_border(grid, parents, radius2, labels)
+    return labels, core_rows, others
 
 
 @njit(cache=True, nogil=True)
@@ -602,8 +603,8 @@ def _number_clusters(grid: Any, parents: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _label_border(grid: Any, cell_labels: Any, radius2: Any, labels: Any) -> None:
-    """Label the other rows: the label of the nearest core row within the radius, the lowest one if there are ties."""
+def _label_border(grid: Any, cell_labels: Any, radius2: Any, labels: Any) -> Any:
+    """Label the other rows: the lowest label of a core row within the radius. Return their other labels."""
     points, starts, core_ends, heights = grid.points, grid.starts, grid.core_ends, grid.heights
     keys, bases, firsts, bits = grid.keys, grid.bases, grid.firsts, grid.bits
     bands = _bands(grid, CELL_REACH, False)
@@ -611,6 +612,7 @@ def _label_border(grid: Any, cell_labels: Any, radius2: Any, labels: Any) -> Non
     near = np.empty(WINDOW**2, dtype=np.int64)
     pile_labels = np.empty(len(keys), dtype=np.int64)
     _find_pile_roots(grid, cell_labels, pile_labels)
+    others = [(np.int64(0), np.int64(0)) for _ in range(0)]
     for pile in range(len(keys)):
         n_near = -1  # not known yet
         bottom, top = _cells_between(firsts[pile], bits[pile], CELL_REACH, SPAN)
@@ -620,13 +622,15 @@ def _label_border(grid: Any, cell_labels: Any, radius2: Any, labels: Any) -> Non
             if n_near < 0:
                 n_near = _near_piles(keys, bases, pile, bands, cursors, near)
                 n_near = _drop_joined(near, n_near, pile_labels, MIXED)
-            for i in range(core_ends[cell], starts[cell + 1]):
-                best, label = radius2, -1
+            for i in range(np.int64(core_ends[cell]), np.int64(starts[cell + 1])):
+                label = np.int64(-1)
                 for t in range(n_near):
                     first, last = _cells_between(firsts[near[t]], bits[near[t]], heights[cell] - bases[pile], WINDOW)
                     for other in range(first, last):
-                        for k in range(starts[other], core_ends[other]):
-                            distance = _squared_distance(points, i, k)
-                            if distance < best or (distance == best and (label < 0 or cell_labels[other] < label)):
-                                best, label = distance, cell_labels[other]
+                        if cell_labels[other] == label:
+                            continue  # nothing new
+                        start, end = np.int64(starts[other]), np.int64(core_ends[other])
+                        if _compare_all(points, i, i + 1, start, end, radius2):
+                            label = list_other(others, grid.rows[i], label, cell_labels[other])
                 labels[grid.rows[i]] = label
+    return as_pairs(others)

@@ -17,21 +17,21 @@ from numba import njit
 from cohirf.neighbours.box_tree import build_tree, gap2, point_gap2, squared_distance
 
 SEVERAL = -1
+NO_OTHERS = np.empty((0, 2), dtype=np.int64)
 
 
 def cluster(X: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
-    """Return the label of each row, -1 for noise, and the core rows."""
+    """Return the label of each row, -1 for noise, the core rows, and the other clusters of border rows."""
     tree = build_tree(X, np.arange(len(X)), weights)
     core_rows = _find_core_rows(tree, weights, radius2, min_weight)
     labels = np.full(len(X), -1, dtype=np.int64)
     if len(core_rows) == 0:
-        return labels, core_rows
+        return labels, core_rows, NO_OTHERS
     if len(core_rows) < len(X):
         tree = build_tree(X, core_rows, weights)
     _number_joined(tree, connect(tree, radius2), core_rows, labels)
-    if len(core_rows) < len(X):
-        _label_others(tree, X, radius2, labels)
-    return labels, core_rows
+    others = _label_border(tree, X, radius2, labels) if len(core_rows) < len(X) else NO_OTHERS
+    return labels, core_rows, others
 
 
 @njit(cache=True, nogil=True)
@@ -254,34 +254,50 @@ def _number_joined(tree: Any, roots: Any, core_rows: Any, labels: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _label_others(tree: Any, X: Any, radius2: Any, labels: Any) -> None:
-    """Label the other rows: the label of the nearest core row within the radius, the lowest one if there are ties."""
+def list_other(others: Any, row: Any, label: Any, other: Any) -> Any:
+    """Return the lower of two labels of a border row, -1 for none yet; list the higher one with the row."""
+    if label < 0:
+        return other
+    others.append((np.int64(row), max(label, other)))
+    return min(label, other)
+
+
+@njit(cache=True, nogil=True)
+def as_pairs(others: Any) -> Any:
+    """Return listed pairs as an array: row, label."""
+    pairs = np.empty((len(others), 2), dtype=np.int64)
+    for i in range(len(others)):
+        pairs[i, 0], pairs[i, 1] = others[i]
+    return pairs
+
+
+@njit(cache=True, nogil=True)
+def _label_border(tree: Any, X: Any, radius2: Any, labels: Any) -> Any:
+    """Label the other rows: the lowest label of a core row within the radius. Return their other labels."""
     x = np.empty(X.shape[1])
+    others = [(np.int64(0), np.int64(0)) for _ in range(0)]
     for row in range(len(X)):
         if labels[row] < 0:
             for j in range(len(x)):
                 x[j] = X[row, j]
-            labels[row] = _nearest_label(tree, x, radius2, labels)
+            labels[row] = _lowest_label(tree, x, radius2, labels, row, others)
+    return as_pairs(others)
 
 
 @njit(cache=True, nogil=True)
-def _nearest_label(tree: Any, x: Any, radius2: Any, labels: Any) -> Any:
-    best, label = radius2, -1
-    stack = [(point_gap2(x, tree.boxes, 0), 0)]
+def _lowest_label(tree: Any, x: Any, radius2: Any, labels: Any, row: Any, others: Any) -> Any:
+    label = np.int64(-1)
+    stack = [0]
     while len(stack) > 0:
-        gap2, node = stack.pop()
-        if gap2 > best:
+        node = stack.pop()
+        if point_gap2(x, tree.boxes, node) > radius2:
             continue
-        if tree.children[node] == 0:
-            for i in range(tree.starts[node], tree.ends[node]):
-                distance, other = squared_distance(x, tree.points, i), labels[tree.rows[i]]
-                if distance < best or (distance == best and (label < 0 or other < label)):
-                    best, label = distance, other
-        else:
-            one, two = tree.children[node], tree.children[node] + 1
-            one_gap2, two_gap2 = point_gap2(x, tree.boxes, one), point_gap2(x, tree.boxes, two)
-            if one_gap2 < two_gap2:
-                one, two, one_gap2, two_gap2 = two, one, two_gap2, one_gap2
-            stack.append((one_gap2, one))
-            stack.append((two_gap2, two))
+        if tree.children[node] > 0:
+            stack.append(tree.children[node])
+            stack.append(tree.children[node] + 1)
+            continue
+        for i in range(tree.starts[node], tree.ends[node]):
+            other = labels[tree.rows[i]]
+            if other != label and squared_distance(x, tree.points, i) <= radius2:
+                label = list_other(others, row, label, other)
     return label

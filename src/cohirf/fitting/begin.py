@@ -19,7 +19,14 @@ from cohirf.data import Data
 from cohirf.data.data import DataWeights
 from cohirf.describe import describe_fit
 from cohirf.fitting.contraction import Settled, make_contraction
-from cohirf.fitting.locality import are_local, choose_overlap, choose_settings, count_spanned
+from cohirf.fitting.locality import (
+    are_local,
+    choose_density,
+    choose_overlap,
+    choose_settings,
+    count_dense,
+    count_spanned,
+)
 from cohirf.planning import Neighbourhood, draw_rows, plan_batches, plan_for_device, read_memory_limit
 from cohirf.store import ResumableEngine, open_checkpoint
 
@@ -44,10 +51,9 @@ def begin(model: Any, data: Data, weights: DataWeights | None, stack: ExitStack)
 
     Also returns a function that wraps an engine, so that it records runs in the checkpoint and shows progress.
     """
-    weighted = weights is not None or model.medoid_weights
     make_contraction(model, data, Settled((), None), weighted=False)  # invalid options raise before a checkpoint exists
     entropy = root_entropy(model.random_state)
-    settling = partial(settle, model, data, entropy, weighted=weighted)
+    settling = partial(settle, model, data, entropy, weights)
     wrappers: list[WrapEngine] = []
     if model.checkpoint is None:
         settled = settling()
@@ -73,11 +79,11 @@ def watch_engine(model: Any) -> WrapEngine:
     return progress.WatchedEngine if model.verbose else lambda engine: engine
 
 
-def settle(model: Any, data: Data, entropy: Entropy, *, weighted: bool) -> Settled:
+def settle(model: Any, data: Data, entropy: Entropy, weights: DataWeights | None) -> Settled:
     """Return the entropy and the batch size, which is measured if ``batch_size`` is "auto" or an amount of memory."""
     if not isinstance(model.batch_size, str):
         return Settled(entropy, None if model.batch_size is None else int(model.batch_size))
-    n_rows = data.rows.n_rows
+    n_rows, weighted = data.rows.n_rows, weights is not None or model.medoid_weights
     contraction = make_contraction(model, data, Settled(entropy, None), weighted=weighted, n_batches=2)
     if contraction.device is not None:
         return Settled(entropy, _fit_into_device(model, data, contraction))
@@ -86,6 +92,9 @@ def settle(model: Any, data: Data, entropy: Entropy, *, weighted: bool) -> Settl
     if are_local(model, contraction.views.method.prototype):
         if choose_settings(data, n_rows, contraction) is not None:  # the base method is not called
             return Settled(entropy, min(n_rows, count_spanned(data)))
+        density = choose_density(data, contraction, weights)
+        if density is not None and density.has_kernels:
+            return Settled(entropy, count_dense(data, options["memory_limit"]))
         neighbourhood = Neighbourhood(data.rows, data.column_means, entropy)
         read_sample = neighbourhood.take
         options |= {"overlap": choose_overlap(None), "n_readable": neighbourhood.n_rows}

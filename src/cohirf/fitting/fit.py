@@ -52,6 +52,7 @@ from cohirf.fitting.merging import Chooser, Sample, leaves_as_candidates, link_a
 from cohirf.fitting.results import collect_results
 from cohirf.neighbours.landmarks import Cells
 from cohirf.scratch import ScratchStorage
+from cohirf.spanning.settings import settings_of
 
 SURE_PER_CLUSTER = 30  # with fewer rows for each cluster, an update chooses the merge again
 
@@ -163,7 +164,7 @@ class Fit:
     def contract_rows(self) -> tuple[FirstLevel, Locality | None]:
         """Run the first level, which sees all rows; also return how local batches were made, if they were."""
         self._warn_if_no_two_rows_can_fuse()
-        locality, label_batches = choose_locality(self.model, self.data, self.n_rows, self.contraction)
+        locality, label_batches = choose_locality(self.model, self.data, self.n_rows, self.contraction, self.weights)
         return self.data.contract_first_level(self.weights, self.set_up(locality, label_batches)), locality
 
     def set_up(self, locality: Locality | None = None, label_batches: Any = None) -> Setup:
@@ -394,7 +395,7 @@ class Fit:
         """Return the kind of a first level with local batches, as in its record."""
         links, local = first_level.links, first_level.local
         if first_level.known is not None:
-            return "spanning"
+            return "spanning" if settings_of(self._prototype) is not None else "exact"
         if local.n_batches == 1:
             return "all"
         return "exact" if local.is_exact and (self._one_link_is_enough(links) or len(local.halo) == 0) else "local"

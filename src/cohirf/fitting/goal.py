@@ -17,6 +17,7 @@ from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.rare_groups import N_CELLS
 from cohirf.algorithm.ward import MAX_LINKED
+from cohirf.clusterers.grid_dbscan import computed
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
 
@@ -81,7 +82,7 @@ class Goal:
         wanted = self.n_sought
         if estimator is None:
             estimator = KMeans() if self.as_published else QuickKMeans()
-        method = BaseMethod.of(estimator)
+        method = BaseMethod.of(computed(estimator))
         if self.as_published or wanted is None or method.told is None:
             return method
         if self.is_chosen:

@@ -13,9 +13,15 @@ from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.local_batches import Locality
-from cohirf.algorithm.reach import find_reach
+from cohirf.algorithm.population import ArrayWeights
+from cohirf.algorithm.reach import MARGIN, can_be_local, find_reach
+from cohirf.clusterers.grid_dbscan import ComputedDBSCAN, GridDBSCAN, has_kernels
+from cohirf.clusterers.metric_spaces import find_space
 from cohirf.data import Data
-from cohirf.optional import import_optional
+from cohirf.data.on_dask import OnDask
+from cohirf.fitting.density_labels import DensityLabels
+from cohirf.optional import import_optional, is_installed
+from cohirf.planning.memory import resident_bytes
 from cohirf.spanning.settings import Settings, settings_of
 from cohirf.spanning.spanning_labels import SpanningLabels
 
@@ -25,13 +31,16 @@ SPANNED_ROWS, SPANNED_FEATURES = 2**17, 16
 # Rows of a halo that does not follow from a radius, in multiples of the rows of its cell. With 1, each row is clustered
 # about twice; wider halos cost as much more. Spanning trees need less: edges that no batch has are found afterwards.
 OVERLAP, SPANNED_OVERLAP = 1.0, 0.5
+# Kernels of DBSCAN take about 150 bytes per row, and no longer for each row of a larger batch. So its batches have at
+# least so many rows.
+DENSITY_ROWS, DENSITY_BYTES = 2**17, 150
 SPARSE_FEATURES = 256  # sparse rows with more features are not made dense for spanning trees
 MAX_SPANNED = 2**30 - 1  # the nodes of the tree of merges are numbered by 32-bit integers
 
 
 def choose_locality(
-    model: Any, data: Data, n_rows: int, contraction: Contraction
-) -> tuple[Locality | None, SpanningLabels | None]:
+    model: Any, data: Data, n_rows: int, contraction: Contraction, weights: Any = None
+) -> tuple[Locality | None, SpanningLabels | DensityLabels | None]:
     """Return how the local batches of a fit are made, and what labels them if the base method does not.
 
     The first is None if batches are random, or if there is only one.
@@ -44,10 +53,23 @@ def choose_locality(
             'batches="local" cannot be combined with a pipeline: its first steps would treat each batch differently. '
             'Transform X before the fit, or use batches="random".'
         )
+    method = views.method.prototype
+    density = choose_density(data, contraction, weights)
+    if density is not None:
+        size = max(batch_size, DENSITY_ROWS) if density.has_kernels else batch_size
+        width = 2 * density.radius * MARGIN
+        return Locality(size, OVERLAP, width, views.entropy, density.has_kernels, density.space.embed), density
     settings = choose_settings(data, n_rows, contraction)
     if settings is not None:
         batch_size = max(batch_size, count_spanned(data))
-    reach = find_reach(views.method.prototype) if _sees_everything(data, contraction) else None
+    elif not can_be_local(method, data.n_features):
+        raise ValueError(
+            f"{views.method.name} with metric={method.metric!r} cannot be divided into local batches, which would cut "
+            f"clusters where they meet: set batch_size=None, which contracts all rows together, or choose "
+            f'batches="random". Local batches can have metric="euclidean"; with a radius, such as eps of DBSCAN, also '
+            f'"manhattan", "chebyshev" or "minkowski"; and with DBSCAN and all features, "haversine" or "cosine".'
+        )
+    reach = find_reach(method, data.n_features) if _sees_everything(data, contraction) else None
     found = Locality(batch_size, choose_overlap(settings), reach, views.entropy)
     may_miss_values = data.column_means is not None
     return found, None if settings is None else SpanningLabels(settings, found, may_miss_values)
@@ -58,6 +80,20 @@ def are_local(model: Any, method: Any) -> bool:
     return model.batches == "local" or (model.batches == "auto" and finds_number(method))
 
 
+def choose_density(data: Data, contraction: Contraction, weights: Any) -> DensityLabels | None:
+    """Return the settings of DBSCAN if its labels in local batches are computed; None for other base methods."""
+    method = contraction.views.method.prototype
+    space = find_space(method) if isinstance(method, GridDBSCAN | ComputedDBSCAN) else None
+    if space is None or not _sees_everything(data, contraction) or contraction.device is not None:
+        return None
+    if data.n_features > SPARSE_FEATURES and sparse.issparse(data.take(np.arange(1))):
+        return None  # dense batches of so many features might not fit into memory
+    is_known = weights is None or isinstance(weights, ArrayWeights)  # weights on a cluster are not looked at
+    known = None if weights is None or not is_known else weights.values
+    is_quick = is_installed("numba") and is_known and has_kernels(data.n_features, known)
+    return DensityLabels(space, space.radius(float(method.eps)), int(method.min_samples), is_quick)
+
+
 def choose_overlap(settings: Settings | None) -> float:
     """Return the number of rows in a halo, in multiples of the rows of its cell."""
     return OVERLAP if settings is None else SPANNED_OVERLAP
@@ -66,6 +102,13 @@ def choose_overlap(settings: Settings | None) -> float:
 def count_spanned(data: Data) -> int:
     """Return the smallest number of rows of a batch whose spanning tree is computed."""
     return int(SPANNED_ROWS * min(1.0, math.sqrt(SPANNED_FEATURES / data.n_features)))
+
+
+def count_dense(data: Data, memory_limit: int) -> int | None:
+    """Return the number of rows of a batch that kernels label; None for one batch, which is faster if it has room."""
+    row_bytes = DENSITY_BYTES + data.n_features * np.dtype(data.dtype).itemsize
+    has_room = resident_bytes() + row_bytes * data.rows.n_rows <= memory_limit
+    return None if has_room and not isinstance(data, OnDask) else min(data.rows.n_rows, DENSITY_ROWS)
 
 
 def choose_settings(data: Data, n_rows: int, contraction: Contraction) -> Settings | None:

@@ -87,7 +87,7 @@ class SpanningLabels:
             self._span(active, batches, engine),
             active.n_rows,
             len(batches.home) + len(batches.halo),
-            lambda rows: _take_dense(active.values, active.at(rows)),
+            lambda rows: read_dense(active.values, active.at(rows)),
             self.settings,
             storage,
             self._replays(batches),
@@ -118,7 +118,7 @@ def span_batches(task: RunTask, run: Run, min_samples: int, as_sklearn: bool) ->
     assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
     trees = []
     for own, named in zip(task.run.with_halos(), run.with_halos(), strict=True):
-        X = np.concatenate([_take_dense(task.values, rows) for rows in own])
+        X = np.concatenate([read_dense(task.values, rows) for rows in own])
         core, edges = span_rows(X, min_samples, as_sklearn=as_sklearn)
         rows = np.concatenate(named)
         trees.append((rows, core, rows[edges.one], rows[edges.two], edges.lengths))
@@ -126,7 +126,7 @@ def span_batches(task: RunTask, run: Run, min_samples: int, as_sklearn: bool) ->
     return SpannedRun(rows, core, one, two, lengths, np.diff(run.bounds))
 
 
-def _take_dense(values: Rows, rows: IntArray) -> NDArray[Any]:
+def read_dense(values: Rows, rows: IntArray) -> NDArray[Any]:
     """Return rows as a dense array."""
     X = values.take(rows)
     return X.toarray() if sparse.issparse(X) else np.asarray(X)

@@ -24,6 +24,7 @@ from typing import IO, Any
 
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.runs import ContractedRun
+from cohirf.clusterers.density_parts import PartsOfRun
 from cohirf.spanning.spanning_labels import SpannedRun
 from cohirf.store.archive import Archive
 from cohirf.store.errors import CONTENT_ERRORS, CheckpointError, CheckpointWarning, naming
@@ -53,7 +54,7 @@ class Entry:
     """The result of a run, and its place: the level and the first batch. Spanning trees are at level 0."""
 
     place: tuple[int, int]
-    outcome: ContractedRun | SpannedRun
+    outcome: ContractedRun | SpannedRun | PartsOfRun
 
 
 @dataclass(frozen=True)

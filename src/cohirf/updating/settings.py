@@ -58,11 +58,10 @@ def begin_summary(model: Any, data: Data, sample_weight: Any) -> Summary:
     """
     weights = check_weights(model, data, sample_weight)
     entropy = root_entropy(model.random_state)
-    weighted = weights is not None or model.medoid_weights
     if isinstance(model.batch_size, str) and data.rows.n_rows <= MAX_LANDMARKS:
         settled = Settled(entropy, None)
     else:
-        settled = settle(model, data, entropy, weighted=weighted)
+        settled = settle(model, data, entropy, weights)
     return Summary(
         entropy=settled.entropy,
         batch_size=settled.batch_size,
