@@ -22,7 +22,7 @@ LARGEST = 100_000  # 4 GB, with one seed
 ROWS = {"small": (100, 1000), "full": (100, 1000, 10_000, LARGEST)}
 BATCH = 1000
 # how far a method goes: SC-SRGF compares all pairs of rows, and K-Means has the data in memory
-MOST_ROWS = {"K-Means": 10_000, "SC-SRGF": 1000, "CoHiRF.as_published(SC-SRGF), batches of 1,000": 10**9}
+MOST_ROWS = {"K-Means": 10_000, "SC-SRGF": 1000, "CoHiRF(SC-SRGF), batches of 1,000": 10**9}
 
 
 def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: bool) -> None:

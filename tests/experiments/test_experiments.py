@@ -1,8 +1,11 @@
 """The paper's experiments: what is compared with what, and that nothing is computed twice."""
 
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +19,8 @@ pytest.importorskip("optuna")
 pytest.importorskip("matplotlib")
 pytest.importorskip("resource", reason="the experiments limit memory as POSIX does")
 
+import experiments.keeping as keeping
+from experiments.__main__ import FIGURES, run_table
 from experiments.budgets import BUDGETS, Budget
 from experiments.cells import Cell, results_of, run_cells, tune_cell, tune_model
 from experiments.figures import bootstrap_interval, figure_table
@@ -273,3 +278,35 @@ def test_the_silhouette_of_a_sample_is_written_from_what_was_kept(tmp_path):
     text = (tmp_path / "silhouette_sample.md").read_text(encoding="utf-8")
     assert "| 2 | 0.500 to 0.500 | 0.480 to 0.480 | 0.020 | 1 |" in text
     assert "all but 0.1% of the rows" in text
+
+
+def wants_more_trials(result):
+    """Tell whether a result is of a search for which a table now asks for more trials."""
+    about = {name: value for name, value in result.items() if name in ("data", "base", "variant", "metric", "seed")}
+    cells = (cell for table in TABLES.values() for cell in table.cells(BUDGETS["full"]))
+    return any(about.items() <= cell.about().items() and result.get("n_trials", 60) < cell.n_trials for cell in cells)
+
+
+def test_every_result_that_is_stored_is_found_again(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    shutil.copy(ROOT / "experiments" / "results" / "full" / keeping.PACKED, tmp_path)
+    unpack(tmp_path / "cells")
+    asked, path_of_result = set(), keeping.path_of
+    monkeypatch.setattr(
+        keeping, "path_of", lambda *about: asked.add(path_of_result(*about).stem) or path_of_result(*about)
+    )
+    for name in (
+        "spheres.draw_lines",
+        "spheres.draw_pictures",
+        "hypercube_size.draw_lines",
+        "hypercube_noise.draw_lines",
+    ):
+        monkeypatch.setattr(f"experiments.{name}", lambda *_: None)
+    for name in TABLES:
+        run_table(name, tmp_path, SimpleNamespace(budget="full", bases=None, metrics=None, write=True))
+    for run in FIGURES.values():
+        run("full", tmp_path, lambda _: None, only_kept=True)
+    results = {file.stem: json.loads(file.read_text()) for file in (tmp_path / "cells").glob("*.json")}
+    lost = [result for name, result in results.items() if name not in asked]
+    assert len(results) > 1700
+    assert [result for result in lost if not wants_more_trials(result)] == []
