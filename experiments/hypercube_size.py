@@ -53,9 +53,11 @@ def label_rows(path: Path, method: str, seed: int) -> Any:
     if method == "K-Means":
         return KMeans(N_CLUSTERS, random_state=seed).fit_predict(np.load(path))
     if method == "SC-SRGF":
-        return SCSRGF(N_CLUSTERS, random_state=seed).fit_predict(np.load(path))
+        return SCSRGF(N_CLUSTERS, graph="local", random_state=seed).fit_predict(np.load(path))
     source = open_source(path)
-    model = CoHiRF.as_published(SCSRGF(N_CLUSTERS), n_views=1, batch_size=min(BATCH, source.n_rows), random_state=seed)
+    model = CoHiRF.as_published(
+        SCSRGF(N_CLUSTERS, graph="local"), n_views=1, batch_size=min(BATCH, source.n_rows), random_state=seed
+    )
     return model.fit(source).labels_
 
 

@@ -46,10 +46,10 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         Fraction of the features in each subspace; always at least one feature.
     n_neighbors : int, default=5
         Number of nearest neighbours of a row. If there are fewer rows, all of them are used.
-    graph : {"local", "nearest"}, default="local"
-        The affinities. "local" has those of similarity network fusion (Wang et al. 2014): similarities of all pairs,
-        with a local width; a row is not its own neighbour. "nearest" has those of the paper's experiments with CoHiRF:
-        similarities to nearest neighbours only, with one width for all; a row is its own first neighbour. See the
+    graph : {"nearest", "local"}, default="nearest"
+        The affinities. "nearest" has those of the experiments in CoHiRF's paper: similarities to nearest neighbours
+        only, with one width for all; a row is its own first neighbour. "local" has those of similarity network fusion
+        (Wang et al. 2014): similarities of all pairs, with a local width; a row is not its own neighbour. See the
         notes.
     n_fusion_iter : int, default=20
         Number of iterations of the fusion.
@@ -128,7 +128,7 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         n_affinities: int = 20,
         sampling_ratio: float = 0.5,
         n_neighbors: int = 5,
-        graph: str = "local",
+        graph: str = "nearest",
         n_fusion_iter: int = 20,
         random_state: Any = None,
         n_jobs: int | None = None,
