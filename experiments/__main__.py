@@ -8,7 +8,7 @@ from pathlib import Path
 
 from experiments import hypercube_noise, hypercube_size, silhouette_sample, spheres, trial_seeds
 from experiments.budgets import BUDGETS
-from experiments.cells import Cell, results_of, run_cells
+from experiments.cells import Cell, at_hand, results_of, run_cells
 from experiments.keeping import is_kept, pack, unpack
 from experiments.methods import BASES
 from experiments.paper import METRICS
@@ -51,6 +51,7 @@ def run_table(name: str, folder: Path, arguments: argparse.Namespace) -> None:
     ]
     if not arguments.write:
         run_cells(chosen, folder / "cells", arguments.n_jobs, say)
+    cells = at_hand(cells, folder / "cells")
     results = results_of(cells, folder / "cells")
     if not results:
         raise SystemExit(f"{folder / 'cells'} has no results for {name}: leave --write out.")

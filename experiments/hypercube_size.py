@@ -22,7 +22,7 @@ LARGEST = 100_000  # 4 GB, with one seed
 ROWS = {"small": (100, 1000), "full": (100, 1000, 10_000, LARGEST)}
 BATCH = 1000
 # how far a method goes: SC-SRGF compares all pairs of rows, and K-Means has the data in memory
-MOST_ROWS = {"K-Means": 10_000, "SC-SRGF": 1000, "CoHiRF.as_published(SC-SRGF), batches of 1,000": 10**9}
+MOST_ROWS = {"K-Means": 10_000, "SC-SRGF": 1000, "CoHiRF(SC-SRGF), batches of 1,000": 10**9}
 
 
 def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: bool) -> None:
@@ -53,9 +53,11 @@ def label_rows(path: Path, method: str, seed: int) -> Any:
     if method == "K-Means":
         return KMeans(N_CLUSTERS, random_state=seed).fit_predict(np.load(path))
     if method == "SC-SRGF":
-        return SCSRGF(N_CLUSTERS, random_state=seed).fit_predict(np.load(path))
+        return SCSRGF(N_CLUSTERS, graph="local", random_state=seed).fit_predict(np.load(path))
     source = open_source(path)
-    model = CoHiRF.as_published(SCSRGF(N_CLUSTERS), n_views=1, batch_size=min(BATCH, source.n_rows), random_state=seed)
+    model = CoHiRF.as_published(
+        SCSRGF(N_CLUSTERS, graph="local"), n_views=1, batch_size=min(BATCH, source.n_rows), random_state=seed
+    )
     return model.fit(source).labels_
 
 

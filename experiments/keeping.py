@@ -16,14 +16,14 @@ from typing import Any
 import pandas as pd
 
 PACKED = "cells.parquet"
-PROTOCOL = 2  # to be raised when results that are kept are no longer good
+PROTOCOL = 2  # of results that do not name another; what is below is no longer good
 
 
 def kept(folder: Path, about: dict[str, Any], compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return the result about something, with what it is about; it is computed if it is not there yet."""
     path = path_of(folder, about)
     if not path.exists():
-        _write_whole(path, json.dumps(about | compute() | {"protocol": PROTOCOL}, indent=1).encode())
+        _write_whole(path, json.dumps({"protocol": PROTOCOL} | about | compute(), indent=1).encode())
     result: dict[str, Any] = json.loads(path.read_text())
     return result
 
@@ -48,7 +48,7 @@ def path_of(folder: Path, about: dict[str, Any]) -> Path:
 def pack(folder: Path) -> None:
     """Write all results of a folder that are still good to one file beside it."""
     texts = {file.stem: file.read_text() for file in sorted(folder.glob("*.json"))}
-    good = {name: text for name, text in texts.items() if json.loads(text).get("protocol") == PROTOCOL}
+    good = {name: text for name, text in texts.items() if json.loads(text).get("protocol", 0) >= PROTOCOL}
     packed = io.BytesIO()
     frame = pd.DataFrame({"name": list(good), "result": list(good.values())})
     frame.to_parquet(packed, index=False, compression="zstd")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF
@@ -22,6 +23,15 @@ BASES: dict[str, Any] = {
     "DBSCAN": GridDBSCAN(),
     "SC-SRGF": SCSRGF(),
 }
+# what the authors' searches try first, alone and in CoHiRF
+FIRST: dict[str, dict[str, Any]] = {
+    "K-Means": {"n_clusters": 8},
+    KERNEL_K_MEANS: {"n_clusters": 8, "gamma": 1.0},
+    "DBSCAN": {"eps": 0.5, "min_samples": 5},
+    "SC-SRGF": {"n_clusters": 8, "n_affinities": 20, "sampling_ratio": 0.5},
+}
+FIRST_VIEWS: dict[str, Any] = {"max_features": 0.3, "n_views": 5}
+FIRST_CLUSTERS = 3  # of each view
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,7 @@ VARIANTS = {
     "CoHiRF, R=1, k to 5": Variant({"n_views": 1}, ranges=FEW_CLUSTERS),
     "CoHiRF, R=1, neighbours to 30": Variant({"n_views": 1}, ranges=NEIGHBORS),
     "CoHiRF, R=2": Variant({"n_views": 2}),
+    "CoHiRF, R=2, k to 5": Variant({"n_views": 2}, ranges=FEW_CLUSTERS),
     "CoHiRF, R=2, neighbours to 30": Variant({"n_views": 2}, ranges=NEIGHBORS),
     "CoHiRF, R=2, all options": Variant({"n_views": 2}, ranges=NEIGHBORS, all_options=True),  # neighbours among them
     "CoHiRF, 10 batches": Variant(n_batches=10),
@@ -109,3 +120,18 @@ def search_space(model: Any, variant: str) -> dict[str, Any]:
         space.pop("n_views", None)
     prefix = "" if chosen.alone else "estimator__"
     return space | {f"{prefix}{name}": values for name, values in chosen.ranges.items()}
+
+
+def first_trial(base: str, space: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of the first trial, as far as they are searched."""
+    inner = {f"estimator__{name}": value for name, value in FIRST[base].items()}
+    first = FIRST[base] | inner | FIRST_VIEWS | {"estimator__n_clusters": FIRST_CLUSTERS}
+    return {name: first[name] for name in space if name in first}
+
+
+def with_floored_views(model: Any, n_features: int) -> Any:
+    """Return a model whose views have as many features as in the authors' program, which rounds down."""
+    share = model.get_params(deep=False).get("max_features")
+    if not isinstance(share, float):
+        return model
+    return clone(model).set_params(max_features=max(1, int(share * n_features)))

@@ -30,7 +30,7 @@ SETTINGS = {
     20_000_000: (20_000, 0.2),
 }
 ROWS = {"small": (2_000, 20_000), "full": tuple(SETTINGS)}
-MOST_ROWS = {"K-Means": 200_000, "DBSCAN": 20_000, "CoHiRF.as_published(DBSCAN), batches": 10**9}
+MOST_ROWS = {"K-Means": 200_000, "DBSCAN": 20_000, "CoHiRF(DBSCAN), batches": 10**9}
 
 
 def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: bool) -> None:

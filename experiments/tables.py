@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.cells import AUTHORS, MOST_CLUSTERS
 from experiments.circumstances import describe_run
 from experiments.figures import with_spread
 from experiments.methods import ALONE
-from experiments.paper import METRICS, Figure, best_published, published
+from experiments.paper import METRICS, N_ROWS, Figure, best_published, published
 
 HEADINGS = {"ari": "ARI", "calinski_harabasz": "Calinski-Harabasz", "silhouette": "silhouette"}
 WEIGHTS = ", weights"  # ends the name of a variant that has the medoid weights of another
@@ -44,7 +45,25 @@ def metric_table(frame: pd.DataFrame, metric: str) -> list[str]:
             for name in (variant, variant + WEIGHTS):
                 cells += compare(group[group.variant == name], figure)
             lines.append(f"| {data} | {base} | {variant} | {' | '.join(cells)} |")
-    return lines + say_efforts(frame)
+    return lines + say_efforts(frame) + say_protocols(frame)
+
+
+def say_protocols(frame: pd.DataFrame) -> list[str]:
+    """Return lines that name the rows of the authors' protocol, and the others that it would not score."""
+    rows = frame.groupby(["data", "base", "variant"], sort=False)
+    new = [", ".join(row) for row, group in rows if (group.protocol == AUTHORS).all()]
+    unscored = [", ".join(row) for row, group in rows if has_too_many_clusters(group).any()]
+    lines = []
+    if new:
+        lines += ["", f"With the authors' first trial, rounding and limit of clusters: {'; '.join(new)}."]
+    if unscored:
+        lines += ["", f"Not comparable, since the authors do not score as many clusters: {'; '.join(unscored)}."]
+    return lines
+
+
+def has_too_many_clusters(frame: pd.DataFrame) -> pd.Series:
+    """Tell which results have more clusters than the authors score."""
+    return frame.n_clusters > MOST_CLUSTERS * frame.data.map(N_ROWS)
 
 
 def say_efforts(frame: pd.DataFrame) -> list[str]:
@@ -76,7 +95,8 @@ def compare(found: pd.DataFrame, figure: Figure | None) -> list[str]:
         return ["", ""]
     mean = found.score.mean()
     spread = found.score.std(ddof=1) if len(found) > 1 else None
-    return [with_spread(mean, spread), mark(mean, figure)]
+    verdict = "not comparable" if figure and has_too_many_clusters(found).any() else mark(mean, figure)
+    return [with_spread(mean, spread), verdict]
 
 
 def mark(mean: float, figure: Figure | None) -> str:

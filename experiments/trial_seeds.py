@@ -15,7 +15,7 @@ from experiments.budgets import BUDGETS, Budget
 from experiments.cells import Cell, data_of, tune_cell, tune_model
 from experiments.circumstances import describe_run
 from experiments.figures import with_spread
-from experiments.keeping import is_kept, kept
+from experiments.keeping import PROTOCOL, is_kept, kept
 from experiments.methods import ALONE
 from experiments.paper import METRICS, published
 from experiments.tables import HEADINGS, compare
@@ -49,10 +49,10 @@ def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: boo
 def tune_seeds(
     data: str, metric: str, budget: Budget, folder: Path, *, one_seed: bool, only_kept: bool
 ) -> pd.DataFrame:
-    """Return the results of all searches; those with a seed for each trial are cells of the tables."""
+    """Return the results of all searches; neither has a limit on the number of clusters."""
     results = []
     for seed in range(budget.n_seeds):
-        cell = Cell(data, BASE, ALONE, metric, seed, budget.n_trials, budget.max_rows)
+        cell = Cell(data, BASE, ALONE, metric, seed, budget.n_trials, budget.max_rows, PROTOCOL)
         about = {"one seed": True, **cell.about()} if one_seed else cell.about()
         if not only_kept or is_kept(folder, about):
             tune_it = partial(tune_with_one_seed, cell) if one_seed else partial(tune_cell, cell, {})

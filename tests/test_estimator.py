@@ -164,6 +164,25 @@ def test_it_works_in_a_pipeline_and_a_grid_search(blobs):
     assert search.best_score_ == 1
 
 
+@pytest.mark.parametrize("n_views", [1, 3])
+def test_the_base_method_runs_once_for_each_view_of_each_batch(n_views):
+    """Count the calls that the paper's theorems on time count; one of six batches is held aside."""
+    n_rows = []
+
+    class Counted(KMeans):
+        def fit(self, X, y=None, sample_weight=None):
+            n_rows.append(len(X))
+            return super().fit(X, y, sample_weight)
+
+    X, _ = make_blobs(600, 4, centers=4, random_state=0)
+    options = {"n_views": n_views, "random_state": 0}
+    CoHiRF.as_published(Counted(3, n_init=1), **options).fit(X)
+    assert n_rows == n_views * [600]
+    n_rows.clear()
+    model = CoHiRF.as_published(Counted(3, n_init=1), batch_size=100, **options).fit(X)
+    assert n_rows == n_views * 5 * [100] + n_views * [len(model.hierarchy_.sizes(1))]
+
+
 def test_batches_bound_what_the_base_sees():
     X, y = make_spheres(20_000, random_state=0)
     seen = []

@@ -68,7 +68,7 @@ def base_methods(name: str, X: np.ndarray, k: int, results: Results) -> dict[str
         "K-Means": lambda: KMeans(k),
         "kernel K-Means": lambda: KernelKMeans(k, gamma=1 / X.shape[1]),
         "DBSCAN": lambda: DBSCAN(eps=results.of((name, "eps", k), lambda: choose_eps(X, k))["eps"]),
-        "SC-SRGF": lambda: SCSRGF(k),
+        "SC-SRGF": lambda: SCSRGF(k, graph="local"),
     }
 
 

@@ -64,7 +64,9 @@ def cases(n_rows: int) -> list[Case]:
         ),
         Case(
             "SC-SRGF, blobs in 10 of 100 features",
-            CoHiRF.as_published(SCSRGF(5, n_affinities=5), n_views=3, max_features=0.5, min_cluster_size=10),
+            CoHiRF.as_published(
+                SCSRGF(5, n_affinities=5, graph="local"), n_views=3, max_features=0.5, min_cluster_size=10
+            ),
             *noisy,
             (100, 200, 500, 1000, 2000),
         ),

@@ -78,7 +78,7 @@ def run_one(rule: str, kind: str, base: Any, settings: dict[str, Any], X: np.nda
 
 
 def make_base(name: str, X: np.ndarray, k: int) -> Any:
-    return SCSRGF(k) if name == "SC-SRGF" else base_method(name, X, k)
+    return SCSRGF(k, graph="local") if name == "SC-SRGF" else base_method(name, X, k)
 
 
 def run(results: Results, bases: list[str], fraction: float, n_seeds: int, n_sets: int | None) -> list[str]:

@@ -101,7 +101,14 @@ def plain_sc_srgf(X: np.ndarray, *, running_sum: bool) -> np.ndarray:
 
 
 def sc_srgf_model() -> SCSRGF:
-    return SCSRGF(N_CENTERS, n_affinities=N_AFFINITIES, n_neighbors=N_NEIGHBORS, n_fusion_iter=N_ITER, random_state=0)
+    return SCSRGF(
+        N_CENTERS,
+        n_affinities=N_AFFINITIES,
+        n_neighbors=N_NEIGHBORS,
+        graph="local",
+        n_fusion_iter=N_ITER,
+        random_state=0,
+    )
 
 
 def sc_srgf(n_rows: int) -> None:

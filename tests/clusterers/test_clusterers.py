@@ -23,7 +23,7 @@ def test_scikit_learns_checks_pass_with_no_expected_failure(estimator, check):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([KernelKMeans(), SCSRGF(), SCSRGF(n_affinities=1, n_neighbors=3)])
+@parametrize_with_checks([KernelKMeans(), SCSRGF(), SCSRGF(n_affinities=1, n_neighbors=3, graph="local")])
 def test_scikit_learns_checks_pass_with_other_parameters(estimator, check):
     check(estimator)
 

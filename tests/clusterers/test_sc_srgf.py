@@ -16,7 +16,15 @@ from threadpoolctl import threadpool_limits
 
 from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF
-from cohirf.clusterers.affinity import CACHED_ROWS, SCALE, Affinity, build_affinity, fuse_affinities, symmetrise
+from cohirf.clusterers.affinity import (
+    CACHED_ROWS,
+    SCALE,
+    Affinity,
+    build_local_affinity,
+    build_nearest_affinity,
+    fuse_affinities,
+    symmetrise,
+)
 from cohirf.clusterers.sc_srgf import draw_subspaces, embed_graph, partition_graph
 
 QUICK = {"n_affinities": 5, "n_fusion_iter": 5, "random_state": 0}
@@ -82,29 +90,63 @@ def literals(views):
 
 def test_affinity_is_the_literal_one(views, literals):
     for view, (status, neighbors) in zip(views, literals, strict=True):
-        affinity = build_affinity(view, N_NEIGHBORS)
+        affinity = build_local_affinity(view, N_NEIGHBORS)
         assert affinity.status.dtype == affinity.neighbors.dtype == np.float32
         np.testing.assert_allclose(affinity.status, status, rtol=1e-5)
         np.testing.assert_allclose(affinity.neighbors.toarray(), neighbors, rtol=1e-5)
+
+
+# The graph of the authors of CoHiRF, dense, in float64 and slowly.
+def literal_nearest(view, n_neighbors):
+    n = len(view)
+    distance = cdist(view, view)
+    weight = np.zeros((n, n))
+    for i in range(n):
+        for j in np.argsort(distance[i], kind="stable")[:n_neighbors]:
+            weight[i, j] = np.exp(-distance[i, j] / (2 * distance.mean()))
+    weight /= weight.sum(axis=1, keepdims=True)
+    status = (weight + weight.T) / 2
+    return status, literal_neighbors(status, np.argsort(-status, axis=1)[:, :n_neighbors])
+
+
+def test_nearest_affinity_is_the_literal_one(views):
+    for view in views:
+        affinity = build_nearest_affinity(view, N_NEIGHBORS)
+        status, neighbors = literal_nearest(view, N_NEIGHBORS)
+        assert affinity.status.dtype == affinity.neighbors.dtype == np.float32
+        np.testing.assert_allclose(affinity.status, status, rtol=1e-5)
+        np.testing.assert_allclose(affinity.neighbors.toarray(), neighbors, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 5, 2000])
+def test_a_nearest_graph_has_an_edge_for_an_outlier_for_copies_and_for_few_rows(n_neighbors):
+    rng = np.random.default_rng(0)
+    outlier = np.vstack([rng.normal(size=(1000, 3)), np.full((1, 3), 1e9)])
+    for view in (outlier, np.full((10, 3), 0.1), rng.normal(size=(2, 3))):
+        fused = fuse_affinities([build_nearest_affinity(view, n_neighbors) for _ in range(2)], 3)
+        assert np.isfinite(fused).all()
+        assert (fused.sum(axis=1) > fused.diagonal()).all()
 
 
 @pytest.mark.parametrize("n_affinities", [1, 2, 4])
 @pytest.mark.parametrize("n_iter", [0, 1, 2])
 def test_fusion_is_the_literal_one(views, literals, n_affinities, n_iter):
     status, kernels = zip(*literals[:n_affinities], strict=True)
-    fused = fuse_affinities([build_affinity(view, N_NEIGHBORS) for view in views[:n_affinities]], n_iter)
+    fused = fuse_affinities([build_local_affinity(view, N_NEIGHBORS) for view in views[:n_affinities]], n_iter)
     assert fused.dtype == np.float32
     np.testing.assert_allclose(fused, literal_fusion(list(status), kernels, n_iter), rtol=1e-5)
 
 
 def test_fused_graph_is_symmetric_and_does_not_depend_on_the_number_of_threads(views):
-    one, two = (fuse_affinities([build_affinity(view, N_NEIGHBORS) for view in views], 5, jobs) for jobs in (1, 2))
+    one, two = (
+        fuse_affinities([build_local_affinity(view, N_NEIGHBORS) for view in views], 5, jobs) for jobs in (1, 2)
+    )
     np.testing.assert_array_equal(one, one.T)
     np.testing.assert_array_equal(one, two)
 
 
 def test_neighbors_are_sparse_and_leave_out_the_row_itself(views):
-    neighbors = build_affinity(views[0], N_NEIGHBORS).neighbors
+    neighbors = build_local_affinity(views[0], N_NEIGHBORS).neighbors
     assert neighbors.nnz == N_NEIGHBORS * len(views[0])
     assert not neighbors.diagonal().any()
     np.testing.assert_allclose(neighbors.sum(axis=1), 1, rtol=1e-6)
@@ -113,13 +155,13 @@ def test_neighbors_are_sparse_and_leave_out_the_row_itself(views):
 @pytest.mark.parametrize("factor", [1e-300, 1e-3, 1e300])
 def test_affinity_does_not_depend_on_the_scale_of_the_data(factor):
     view = np.random.default_rng(0).normal(size=(30, 4))
-    scaled, plain = (build_affinity(part, 3).status for part in (view * factor, view))
+    scaled, plain = (build_local_affinity(part, 3).status for part in (view * factor, view))
     np.testing.assert_allclose(scaled, plain, rtol=1e-5)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e5])
 def test_identical_rows_are_all_equally_similar(value):
-    affinity = build_affinity(np.full((10, 3), value), 4)
+    affinity = build_local_affinity(np.full((10, 3), value), 4)
     expected = np.full((10, 10), 0.5 / 9)
     np.fill_diagonal(expected, 0.5)
     np.testing.assert_allclose(affinity.status, expected, rtol=1e-6)
@@ -128,7 +170,7 @@ def test_identical_rows_are_all_equally_similar(value):
 def test_copies_of_a_row_are_at_distance_zero_whatever_rounding_does():
     rng = np.random.default_rng(0)
     X = rng.normal(loc=100, size=(20, 30)).repeat(6, axis=0)
-    affinity = build_affinity(X, 5)
+    affinity = build_local_affinity(X, 5)
     neighbors = affinity.neighbors.indices.reshape(-1, 5)
     np.testing.assert_array_equal(neighbors // 6, np.arange(120)[:, None] // 6 * np.ones((1, 5)))
     np.testing.assert_allclose(affinity.neighbors.data, 0.2, rtol=1e-6)
@@ -174,14 +216,14 @@ def check_any_scikit_learn(X, *, force_all_finite, **options):
 def test_status_is_that_of_snfpy(snfpy, views):
     for view in views:
         similarity = snfpy.affinity_matrix(cdist(view, view), K=N_NEIGHBORS, mu=SCALE)
-        status = build_affinity(view, N_NEIGHBORS).status
+        status = build_local_affinity(view, N_NEIGHBORS).status
         np.testing.assert_allclose(status, literal_status(similarity), rtol=1e-5)
 
 
 @pytest.mark.parametrize("n_affinities", [2, 4])
 @pytest.mark.parametrize("n_iter", [0, 1, 2, 20])
 def test_fusion_is_that_of_snfpy(snfpy, views, n_affinities, n_iter):
-    status = [build_affinity(view, N_NEIGHBORS).status for view in views[:n_affinities]]
+    status = [build_local_affinity(view, N_NEIGHBORS).status for view in views[:n_affinities]]
     neighbors = [sparse.csr_array(snfpy._find_dominate_set(matrix, N_NEIGHBORS)) for matrix in status]
     assert all(np.diff(matrix.indptr).max() == N_NEIGHBORS for matrix in neighbors)
     theirs = snfpy.snf(*(matrix.astype(np.float64) for matrix in status), K=N_NEIGHBORS, t=n_iter)

@@ -1,8 +1,11 @@
 """The paper's experiments: what is compared with what, and that nothing is computed twice."""
 
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,11 +19,13 @@ pytest.importorskip("optuna")
 pytest.importorskip("matplotlib")
 pytest.importorskip("resource", reason="the experiments limit memory as POSIX does")
 
+import experiments.keeping as keeping
+from experiments.__main__ import FIGURES, run_table
 from experiments.budgets import BUDGETS, Budget
-from experiments.cells import Cell, results_of, run_cells, tune_cell, tune_model
+from experiments.cells import AUTHORS, Cell, at_hand, results_of, run_cells, tune_cell, tune_model, with_fewer_clusters
 from experiments.figures import bootstrap_interval, figure_table
-from experiments.keeping import kept, pack, path_of, unpack
-from experiments.methods import ALONE, BASES, make_model, search_space
+from experiments.keeping import PROTOCOL, kept, pack, path_of, unpack
+from experiments.methods import ALONE, BASES, first_trial, make_model, search_space, with_floored_views
 from experiments.paper import METRICS, RESULTS
 from experiments.real_tables import TABLES
 from experiments.remembering import remembering
@@ -30,6 +35,7 @@ from experiments.tables import mark, metric_table, moonshot, say_efforts
 from optuna.distributions import IntDistribution
 
 from cohirf import CoHiRF
+from cohirf.tuning.metrics import find_metric
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +45,7 @@ def frame_of(scores, metric="ari", data="iris", base="K-Means"):
     return pd.DataFrame(
         [
             {"data": data, "base": base, "variant": variant, "metric": metric, "seed": seed, "score": score + shift}
-            | {"n_trials": 60}
+            | {"n_trials": 60, "n_clusters": 3, "protocol": AUTHORS}
             for variant, score in scores.items()
             for seed, shift in enumerate((-0.01, 0.01))
         ]
@@ -59,7 +65,51 @@ def test_the_paper_ours_and_ours_with_weights_stand_in_one_line():
     assert lines[2:] == [
         "| iris | K-Means | alone | 0.618 ± 0.035 | 0.620 ± 0.014 | within |  |  |",
         "| iris | K-Means | CoHiRF | 0.786 ± 0.132 | 0.700 ± 0.014 | within | 0.950 ± 0.014 | better |",
+        "",
+        "With the authors' first trial, rounding and limit of clusters: iris, K-Means, alone; iris, K-Means, CoHiRF; "
+        "iris, K-Means, CoHiRF, weights.",
     ]
+
+
+def test_a_row_with_more_clusters_than_the_authors_score_is_not_compared():
+    frame = frame_of({ALONE: 0.62}).assign(protocol=PROTOCOL, n_clusters=74)  # of 147 rows
+    assert metric_table(frame, "ari")[2:] == [
+        "| iris | K-Means | alone | 0.618 ± 0.035 | 0.620 ± 0.014 | not comparable |  |  |",
+        "",
+        "Not comparable, since the authors do not score as many clusters: iris, K-Means, alone.",
+    ]
+    assert "| within |" in metric_table(frame.assign(n_clusters=73), "ari")[2]
+
+
+def test_partitions_with_more_clusters_than_half_of_the_rows_are_not_scored():
+    X, y = np.arange(8.0)[:, None], np.arange(8) // 2
+    for name, worst in {"ari": -1, "calinski_harabasz": 0, "silhouette": -1}.items():
+        metric = with_fewer_clusters(find_metric(name, X, y))
+        assert metric(X, y, y) > 0
+        assert metric(X, np.array([0, 0, 1, 1, 2, 2, 3, 4]), y) == worst
+
+
+def test_a_search_begins_as_that_of_the_authors_and_rounds_features_down(monkeypatch):
+    fitted = []
+    monkeypatch.setattr(
+        CoHiRF, "fit", lambda self, X, **_: fitted.append(self) or setattr(self, "labels_", X[:, 0] > 0)
+    )
+    found = tune_cell(Cell("iris", "K-Means", "CoHiRF", "ari", 0, 1), {})
+    assert found["params"] == {"max_features": 0.3, "n_views": 5, "estimator__n_clusters": 3}
+    assert [model.max_features for model in fitted] == [1]
+    assert with_floored_views(CoHiRF.as_published(max_features=0.7), 4).max_features == 2
+    assert with_floored_views(CoHiRF.as_published(max_features=0.1), 4).max_features == 1
+    for base in BASES:
+        space = search_space(make_model(base, ALONE, 100), ALONE)
+        assert first_trial(base, space).keys() == space.keys()
+
+
+def test_a_row_is_of_the_earlier_protocol_until_it_was_run_again(tmp_path):
+    cells = [Cell("iris", "K-Means", ALONE, "ari", seed, 3) for seed in (0, 1)]
+    assert {cell.protocol for cell in at_hand(cells, tmp_path)} == {PROTOCOL}
+    kept(tmp_path, cells[1].about(), lambda: {"score": 0.5})
+    assert at_hand(cells, tmp_path) == cells
+    assert results_of(cells, tmp_path)[0]["protocol"] == AUTHORS
 
 
 def test_rows_with_fewer_trials_or_seeds_are_named():
@@ -273,3 +323,35 @@ def test_the_silhouette_of_a_sample_is_written_from_what_was_kept(tmp_path):
     text = (tmp_path / "silhouette_sample.md").read_text(encoding="utf-8")
     assert "| 2 | 0.500 to 0.500 | 0.480 to 0.480 | 0.020 | 1 |" in text
     assert "all but 0.1% of the rows" in text
+
+
+def wants_more_trials(result):
+    """Tell whether a result is of a search for which a table now asks for more trials."""
+    about = {name: value for name, value in result.items() if name in ("data", "base", "variant", "metric", "seed")}
+    cells = (cell for table in TABLES.values() for cell in table.cells(BUDGETS["full"]))
+    return any(about.items() <= cell.about().items() and result.get("n_trials", 60) < cell.n_trials for cell in cells)
+
+
+def test_every_result_that_is_stored_is_found_again(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    shutil.copy(ROOT / "experiments" / "results" / "full" / keeping.PACKED, tmp_path)
+    unpack(tmp_path / "cells")
+    asked, path_of_result = set(), keeping.path_of
+    monkeypatch.setattr(
+        keeping, "path_of", lambda *about: asked.add(path_of_result(*about).stem) or path_of_result(*about)
+    )
+    for name in (
+        "spheres.draw_lines",
+        "spheres.draw_pictures",
+        "hypercube_size.draw_lines",
+        "hypercube_noise.draw_lines",
+    ):
+        monkeypatch.setattr(f"experiments.{name}", lambda *_: None)
+    for name in TABLES:
+        run_table(name, tmp_path, SimpleNamespace(budget="full", bases=None, metrics=None, write=True))
+    for run in FIGURES.values():
+        run("full", tmp_path, lambda _: None, only_kept=True)
+    results = {file.stem: json.loads(file.read_text()) for file in (tmp_path / "cells").glob("*.json")}
+    lost = [result for name, result in results.items() if name not in asked]
+    assert len(results) > 1700
+    assert [result for result in lost if not wants_more_trials(result)] == []

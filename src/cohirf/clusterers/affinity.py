@@ -19,6 +19,7 @@ FloatMatrix = NDArray[np.float32]
 # column of a transposed block would then use only a few lines of the cache.
 CACHED_ROWS = 84
 SCALE = 0.5  # the width of the Gaussian, relative to the local distance; Wang et al. call it mu and advise 0.3 to 0.8
+FAINTEST = np.float32(np.exp(-16))  # weight of an edge: without a lowest one, an outlier would have no edge at all
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Affinity:
     neighbors: Any  # a CSR matrix: to the nearest neighbours only; S in Wang et al.
 
 
-def build_affinity(view: Any, n_neighbors: int) -> Affinity:
-    """Compute the affinity matrices of a view.
+def build_local_affinity(view: Any, n_neighbors: int) -> Affinity:
+    """Compute the affinity matrices of a view as Wang et al. do.
 
     The similarity of two rows at distance d is ``exp(-d ** 2 / (2 * (SCALE * local) ** 2))``, where ``local`` is the
     mean of three numbers: d, and the mean distance of each of the two rows to its nearest neighbours. A row is not its
@@ -39,18 +40,51 @@ def build_affinity(view: Any, n_neighbors: int) -> Affinity:
     The view has at least two rows. A CSR matrix must not store a column twice in a row, and is not converted to a dense
     array. No matrix of all pairs is allocated besides that of the result.
     """
-    n_rows = view.shape[0]
-    status = distances_of_pairs(standardise_sparse(view) if sparse.issparse(view) else standardise(view))
-    neighbors, local = find_neighbors(status, n_neighbors)
+    status = distances_of_pairs(standardise(view))
+    neighbors, local = find_neighbors(status, min(n_neighbors, len(status) - 1))
     similarity = np.empty(neighbors.shape, dtype=np.float32)
-    for block in blocks_of_rows(n_rows):
+    for block in blocks_of_rows(len(status)):
         compare(status[block], local[block], local)
         similarity[block] = np.take_along_axis(status[block], neighbors[block], axis=1)
         normalise(status[block], block.start)
-    similarity /= similarity.sum(axis=1, keepdims=True)
-    starts = np.arange(0, neighbors.size + 1, neighbors.shape[1], dtype=np.int32)
-    columns = neighbors.astype(np.int32).ravel()
-    return Affinity(status, sparse.csr_array((similarity.ravel(), columns, starts), shape=(n_rows, n_rows)))
+    return Affinity(status, with_rows_of_sum_one(neighbors, similarity))
+
+
+def build_nearest_affinity(view: Any, n_neighbors: int) -> Affinity:
+    """Compute the affinity matrices of a view as the authors of CoHiRF do.
+
+    A row has edges to its nearest rows, itself among them. The weight of an edge is ``exp(-d / (2 * mean))``, where
+    ``mean`` is the mean distance of all pairs. Weights of a row are scaled to sum to 1, and the matrix is then replaced
+    by the mean of it and its transpose. This is the status matrix, 0 for most pairs; neighbours are the rows with the
+    largest weights in it. A row always has an edge to another row.
+
+    The same views are accepted as by ``build_local_affinity``.
+    """
+    status = distances_of_pairs(standardise(view))
+    n_kept = min(max(n_neighbors, 2), len(status))
+    width = 2 * float(status.mean(dtype=np.float64)) or 1.0
+    nearest, distances = smallest_of_rows(status, n_kept)
+    weights = np.maximum(np.exp(distances / np.float32(-width)), FAINTEST)
+    graph = with_rows_of_sum_one(nearest, weights)
+    ((graph + graph.T) * np.float32(0.5)).toarray(out=status)
+    return Affinity(status, with_rows_of_sum_one(*smallest_of_rows(status, n_kept, sign=-1)))
+
+
+def smallest_of_rows(matrix: FloatMatrix, n_kept: int, sign: int = 1) -> tuple[NDArray[np.intp], FloatMatrix]:
+    """Return columns and values of the smallest entries of each row (sign=-1: the largest), with the diagonal."""
+    columns = np.empty((len(matrix), n_kept), dtype=np.intp)
+    for block in blocks_of_rows(len(matrix)):
+        rows = matrix[block] * np.float32(sign)
+        fill_diagonal(rows, block.start, -np.inf)
+        columns[block] = np.sort(np.argpartition(rows, n_kept - 1, axis=1)[:, :n_kept], axis=1)
+    return columns, np.take_along_axis(matrix, columns, axis=1)
+
+
+def with_rows_of_sum_one(columns: NDArray[np.intp], values: FloatMatrix) -> Any:
+    """Return a square CSR matrix with these values in these columns of each row, scaled to sum to 1."""
+    starts = np.arange(0, columns.size + 1, columns.shape[1], dtype=np.int32)
+    scaled = values / values.sum(axis=1, keepdims=True)
+    return sparse.csr_array((scaled.ravel(), columns.astype(np.int32).ravel(), starts), shape=(len(columns),) * 2)
 
 
 def blocks_of_rows(n_rows: int) -> Iterator[slice]:
@@ -59,11 +93,13 @@ def blocks_of_rows(n_rows: int) -> Iterator[slice]:
         yield slice(start, min(start + CACHED_ROWS, n_rows))
 
 
-def standardise(view: NDArray[Any]) -> NDArray[np.float64]:
+def standardise(view: Any) -> Any:
     """Centre the view and scale it to absolute values of at most 1, so that squares neither overflow nor underflow.
 
     Similarities do not change: they depend on ratios of distances only.
     """
+    if sparse.issparse(view):
+        return standardise_sparse(view)
     scaled = view.astype(np.float64)
     scaled /= _largest(scaled)
     scaled -= scaled.mean(axis=0)

@@ -12,14 +12,21 @@ from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
-from cohirf.clusterers.affinity import Affinity, FloatMatrix, build_affinity, fuse_affinities
+from cohirf.clusterers.affinity import (
+    Affinity,
+    FloatMatrix,
+    build_local_affinity,
+    build_nearest_affinity,
+    fuse_affinities,
+)
 from cohirf.clusterers.canonical_rows import canonical_csr, find_distinct_rows
 
+GRAPHS = {"local": build_local_affinity, "nearest": build_nearest_affinity}
 DECIMALS = 8  # rows of the embedding that are equal to this many decimals differ only by rounding errors
 
 
@@ -38,8 +45,12 @@ class SCSRGF(ClusterMixin, BaseEstimator):
     sampling_ratio : float, default=0.5
         Fraction of the features in each subspace; always at least one feature.
     n_neighbors : int, default=5
-        Number of nearest neighbours of a row, not counting the row itself. If there are fewer other rows, all of them
-        are used.
+        Number of nearest neighbours of a row. If there are fewer rows, all of them are used.
+    graph : {"nearest", "local"}, default="nearest"
+        The affinities. "nearest" has those of the experiments in CoHiRF's paper: similarities to nearest neighbours
+        only, with one width for all; a row is its own first neighbour. "local" has those of similarity network fusion
+        (Wang et al. 2014): similarities of all pairs, with a local width; a row is not its own neighbour. See the
+        notes.
     n_fusion_iter : int, default=20
         Number of iterations of the fusion.
     random_state : int, RandomState instance or None, default=None
@@ -65,9 +76,11 @@ class SCSRGF(ClusterMixin, BaseEstimator):
 
     Notes
     -----
-    The similarity of two rows is a Gaussian of their distance with a local width, as in similarity network fusion. The
-    width is half the mean of three numbers: this distance, and the mean distance of each of the two rows to its
-    neighbours. The result therefore does not change when all features are multiplied by the same number.
+    With ``graph="local"`` the similarity of two rows is a Gaussian of their distance with a local width. The width is
+    half the mean of three numbers: this distance, and the mean distance of each of the two rows to its neighbours. With
+    ``graph="nearest"`` it is ``exp(-distance / (2 * mean distance))`` for nearest neighbours, and 0 for others. These
+    are also the weights of Cai et al. (2020), in whose program a row is not its own neighbour. Neither result changes
+    when all features are multiplied by the same number. The fusion is that of Wang et al. in both cases.
 
     Time grows as ``n_samples ** 2 * n_neighbors * n_affinities * n_fusion_iter``. Memory is about
     ``4 * n_samples ** 2 * (n_affinities + 2)`` bytes. If that is too much, use it as the base method of
@@ -102,6 +115,7 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         "n_affinities": [Interval(Integral, 1, None, closed="left")],
         "sampling_ratio": [Interval(Real, 0, 1, closed="right")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "graph": [StrOptions(set(GRAPHS))],
         "n_fusion_iter": [Interval(Integral, 0, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
@@ -114,6 +128,7 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         n_affinities: int = 20,
         sampling_ratio: float = 0.5,
         n_neighbors: int = 5,
+        graph: str = "nearest",
         n_fusion_iter: int = 20,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -122,6 +137,7 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         self.n_affinities = n_affinities
         self.sampling_ratio = sampling_ratio
         self.n_neighbors = n_neighbors
+        self.graph = graph
         self.n_fusion_iter = n_fusion_iter
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -161,8 +177,7 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         if n_rows == 1:
             return np.ones((1, 1), dtype=np.float32)
         subspaces = draw_subspaces(n_features, self.n_affinities, self.sampling_ratio, rng)
-        n_neighbors = min(self.n_neighbors, n_rows - 1)
-        tasks = (delayed(_build_subspace_affinity)(X, subspace, n_neighbors) for subspace in subspaces)
+        tasks = (delayed(_build_subspace_affinity)(X, subspace, self.n_neighbors, self.graph) for subspace in subspaces)
         affinities = Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
         return fuse_affinities(affinities, self.n_fusion_iter, self.n_jobs)
 
@@ -181,8 +196,8 @@ def draw_subspaces(
     return [np.sort(rng.choice(n_features, size, replace=False)) for _ in range(n_subspaces)]
 
 
-def _build_subspace_affinity(X: Any, subspace: NDArray[np.intp], n_neighbors: int) -> Affinity:
-    return build_affinity(X[:, subspace], n_neighbors)
+def _build_subspace_affinity(X: Any, subspace: NDArray[np.intp], n_neighbors: int, graph: str) -> Affinity:
+    return GRAPHS[graph](X[:, subspace], n_neighbors)
 
 
 def partition_graph(affinity: NDArray[Any], n_clusters: int, rng: np.random.RandomState) -> NDArray[np.int32]:
