@@ -287,8 +287,7 @@ def test_the_number_is_chosen_for_other_methods_and_in_batches(base):
 
 
 def test_identical_rows_leave_nothing_to_choose():
-    with pytest.warns():
-        model = CoHiRF(random_state=0).fit(np.ones((20, 2)))
+    model = CoHiRF(random_state=0).fit(np.ones((20, 2)))
     assert model.n_clusters_ == 1
     assert model.choice_.describe() == "There is one cluster, and nothing to choose."
 

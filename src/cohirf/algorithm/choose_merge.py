@@ -87,7 +87,9 @@ class Comparison:
 
 def centre(points: Any) -> Any:
     """Return points around the origin: far from it, their distances lose digits. Sparse points are near it."""
-    return points if sparse.issparse(points) else points - points.mean(axis=0, dtype=np.float64)
+    if sparse.issparse(points) or len(points) == 0:
+        return points
+    return points - points.mean(axis=0, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
