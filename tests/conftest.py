@@ -19,7 +19,7 @@ from sklearn.datasets import make_blobs
 
 # A first run of the tests does not depend on luck. The profile "all" looks for new examples, and for more of them.
 settings.register_profile(
-    "fast", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, max_examples=25
+    "fast", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, max_examples=10
 )
 settings.register_profile("all", settings.get_profile("fast"), derandomize=False, max_examples=100)
 settings.load_profile("fast")
