@@ -12,13 +12,13 @@ from sklearn.utils.validation import validate_data
 
 from cohirf import validation
 from cohirf.algorithm.arrays import is_on_device, is_torch, namespace, narrow_indices, to_host
-from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, is_dask, refuse_other_collections, spread_source
+from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, refuse_other_collections, spread_source
 from cohirf.data.data import Data, NewData
 from cohirf.data.in_memory import InMemory
 from cohirf.data.in_source import InSource
 from cohirf.data.on_dask import OnDask
 from cohirf.data.on_device import OnDevice
-from cohirf.engines.dask import is_usable
+from cohirf.engines.dask import is_dask, is_usable
 from cohirf.sources import Source
 
 

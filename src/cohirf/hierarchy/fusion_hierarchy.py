@@ -392,13 +392,6 @@ class FusionHierarchy:
             tree=tree,
         )
 
-    def expand(self, parents: IntArray, absorbed_at: IntArray) -> FusionHierarchy:
-        """Return the hierarchy of all rows, given its vectors, of which this one may start at the first level."""
-        tree = self.tree
-        if tree is not None and self.rows is not None:
-            tree = replace(tree, level=tree.level + 1)
-        return FusionHierarchy(parents, absorbed_at, tree=tree)
-
     def to_frame(self) -> Any:
         """Return the hierarchy as a pandas data frame (extra ``frame``).
 
