@@ -334,15 +334,15 @@ class CoHiRF(
         ----------
         X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
             The data. float32 stays float32, and float16 becomes float32; other types become float64. CSR matrices need
-            a base method that supports them. A source (see :func:`cohirf.open_source`) is read in order, batch by batch: once, and around K-Means
-            again to find the cell of each row. For local batches it is read a few times, and its rows are written to
-            a temporary file. With several batches, arrays that grow with
-            the number of rows are kept on disk, and ``labels_``, ``parents_`` and ``stability_`` are memory maps. The
-            batches of a Dask array or data frame run on the workers that hold its chunks, and ``hierarchy_`` starts at
-            the clusters of the first level; for local batches, ``X`` is kept on the workers, and they gather the rows
-            of each batch. ``labels_``, ``parents_`` and ``stability_`` are Dask arrays with the same chunks. A source
-            is fitted on a cluster if ``client`` is given. In-memory data is always fitted locally. Tensors of torch and
-            arrays of CuPy are fitted on their device; integers there become float64, and other types stay.
+            a base method that supports them. A source (see :func:`cohirf.open_source`) is read in order, batch by
+            batch: once, and around K-Means again to find the cell of each row. For local batches it is read a few
+            times, and its rows are written to a temporary file. With several batches, arrays that grow with the number
+            of rows are kept on disk, and ``labels_``, ``parents_`` and ``stability_`` are memory maps. The batches of a
+            Dask array or data frame run on the workers that hold its chunks, and ``hierarchy_`` starts at the clusters
+            of the first level; for local batches, ``X`` is kept on the workers, and they gather the rows of each batch.
+            ``labels_``, ``parents_`` and ``stability_`` are Dask arrays with the same chunks. A source is fitted on a
+            cluster if ``client`` is given. In-memory data is always fitted locally. Tensors of torch and arrays of CuPy
+            are fitted on their device; integers there become float64, and other types stay.
         y : ignored
             Not used; present for scikit-learn's conventions.
         sample_weight : array, shape (n_samples,), optional
