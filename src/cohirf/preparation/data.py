@@ -16,7 +16,7 @@ from cohirf.error_contexts import warn_caller
 from cohirf.optional import import_optional
 from cohirf.preparation.decide import STRAY_SHARE
 from cohirf.preparation.evidence import DataError, Problem, Strays, say_strays
-from cohirf.preparation.kinds import WISHES, Boolean, Category, Column, Date, Name, Number, is_text
+from cohirf.preparation.kinds import WISHES, Boolean, Category, Column, Date, Name, Number, Vector, is_text
 from cohirf.preparation.readings import DateReading, as_text
 from cohirf.sources import Source, open_source
 from cohirf.sources.open_source import open_table
@@ -209,7 +209,10 @@ def find_column(name: str, available: Sequence[Name], wanted: Name, given: str) 
 
 def are_stored_numbers(table: Table, columns: Sequence[Column]) -> bool:
     """Return whether columns are features as they are stored, so that they need not be written again."""
-    return all(isinstance(one, Number | Boolean) and table.types[str(one.name)] in NUMBER_TYPES for one in columns)
+    return all(
+        isinstance(one, Vector) or (isinstance(one, Number | Boolean) and table.types[str(one.name)] in NUMBER_TYPES)
+        for one in columns
+    )
 
 
 def encode_table(table: Table, columns: Sequence[Column], *, lenient: Collection[Name] = ()) -> Source:

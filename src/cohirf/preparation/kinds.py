@@ -1,6 +1,7 @@
 """Kinds of columns: what the features of each are, how its cells become numbers, and how numbers become text again.
 
-A column of a table is a :class:`Number`, :class:`Boolean`, :class:`Category` or :class:`Date`, or :class:`LeftOut`.
+A column of a table is a :class:`Number`, :class:`Boolean`, :class:`Category`, :class:`Date` or :class:`Vector`, or
+:class:`LeftOut`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
 from cohirf.preparation.readings import DateReading, Floats, NumberReading, ReadCells, clean_text, compute
-from cohirf.sources.tables import NUMBER_TYPES
+from cohirf.sources.tables import NUMBER_TYPES, name_places
 
 Name = str | int  # of a column: a number if the data has no names
 
@@ -47,7 +48,7 @@ class Feature:
         Its name, such as ``age``, ``region=North`` or ``last_order: hour (sine)``.
     column : str or int
         The column of the original data.
-    kind : {"number", "boolean", "category", "date"}
+    kind : {"number", "boolean", "category", "date", "vector"}
         The kind of that column.
     unit : str
         The unit of its values in the original data, such as "€" or "%". "share" for booleans and levels of a category,
@@ -327,6 +328,33 @@ class Date(Column):
 
 
 @dataclass(frozen=True)
+class Vector(Column):
+    """Vectors of numbers, such as embeddings of texts, which are taken as they are.
+
+    Attributes
+    ----------
+    width : int
+        Their length.
+    """
+
+    kind: ClassVar[str] = "vector"
+
+    width: int = 1
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """One feature for each place."""
+        return tuple(Feature(name, self.name, self.kind) for name in name_places(str(self.name), self.width))
+
+    def encode(self, values: Any) -> Encoded:
+        """Raise: vectors are read by a source."""
+        raise TypeError(f"column {self.name!r} has vectors: they cannot be prepared together with other columns.")
+
+    def _is_consistent(self) -> bool:
+        return self.width >= 1
+
+
+@dataclass(frozen=True)
 class LeftOut(Column):
     """A column without features.
 
@@ -356,7 +384,7 @@ class LeftOut(Column):
         return self.role in LEFT_OUT
 
 
-KINDS: dict[str, type[Column]] = {one.kind: one for one in (Number, Boolean, Category, Date, LeftOut)}
+KINDS: dict[str, type[Column]] = {one.kind: one for one in (Number, Boolean, Category, Date, Vector, LeftOut)}
 
 
 def column_from_json(content: Any) -> Column:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.preparation.data import Data, Roles, assign_roles
+from cohirf.preparation.data import Data, Roles, assign_roles, find_column
 from cohirf.preparation.decide import AS_ASKED, decide, uses_comma
 from cohirf.preparation.evidence import DataError, Evidence, Problem, gather
-from cohirf.preparation.kinds import Column, LeftOut, Name, Number
+from cohirf.preparation.kinds import Column, LeftOut, Name, Number, Vector
 from cohirf.preparation.preparation import IMPUTES, SCALINGS, Preparation, Prepared
 from cohirf.preparation.readings import Floats
 from cohirf.sources import Source
@@ -32,6 +32,7 @@ def prepare(
     kinds: Mapping[Any, str] | None = None,
     impute: str = "median",
     scaling: str = "standard",
+    vectors: str | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
 ) -> Prepared:
@@ -78,6 +79,9 @@ def prepare(
         "standard" subtracts the mean of each feature and divides by the standard deviation, so that each column has the
         same weight: features of one category, or of one cycle of dates, share one divisor, with which their variances
         add up to 1. "minmax" maps each feature to the range from 0 to 1.
+    vectors : str, optional
+        A column of vectors, such as embeddings of texts: they are the features, as they are, and all other columns are
+        left out.
     delimiter, header : optional
         The delimiter of a CSV file, and whether it has column names, as in :func:`cohirf.open_source`.
 
@@ -132,6 +136,8 @@ def prepare(
     if sparse.issparse(data) and (impute, scaling) != ("none", "none"):
         raise TypeError("A sparse matrix is neither filled nor scaled: give impute='none' and scaling='none'.")
     opened = Data.open(data, delimiter=delimiter, header=header)
+    if vectors is not None:
+        return _take_vectors(opened, vectors, label_column, id_column)
     given = {"label_column": label_column, "id_column": id_column, "drop": drop, "keep": keep, "kinds": kinds or {}}
     roles = assign_roles(opened.name, opened.columns, **given)  # type: ignore[arg-type]  # one dict, several types
     columns = _look(opened, roles, impute=impute != "none")
@@ -141,6 +147,24 @@ def prepare(
     prepared = preparation.prepare(opened, lenient=[column.name for column in preparation.kept])
     learned = learn(preparation, prepared.source, impute=impute, scaling=scaling)
     return Prepared(opened, learned, learned.scaled(prepared.source))
+
+
+def _take_vectors(data: Data, vectors: str, label_column: Name | None, id_column: Name | None) -> Prepared:
+    """Return vectors as they are; other columns have no features."""
+    name = find_column(data.name, data.columns, vectors, f"{vectors=}")
+    roles = assign_roles(
+        data.name, data.columns, label_column=label_column, id_column=id_column, drop=(), keep=[name], kinds={}
+    )
+    source = data.open_numbers([name])
+    decided: dict[Name, Column] = {
+        other: LeftOut(other, f"the features are those of {name!r}") for other in data.columns
+    }
+    decided[name] = Vector(name, width=source.n_features)
+    if roles.label is not None:
+        decided[roles.label] = LeftOut(roles.label, "has the known classes", role="label")
+    if roles.id is not None:
+        decided[roles.id] = LeftOut(roles.id, AS_ASKED, role="id")
+    return Prepared(data, Preparation(tuple(decided.values()), roles.label, roles.id), source)
 
 
 def _look(data: Data, roles: Roles, *, impute: bool) -> tuple[Column, ...]:

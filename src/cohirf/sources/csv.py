@@ -60,7 +60,7 @@ class CsvTable(Table):
         said += [] if self.delimiter == usual else [f"cells separated by {self.delimiter!r}"]
         self.format = ", ".join(said)
 
-    def read(self, columns: Sequence[str], start: int = 0) -> Iterator[Any]:
+    def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
         """Yield batches of text: what its cells are is decided when all of them are seen."""
         with self._naming(), self._open(dict.fromkeys(columns, "string"), missing=MISSING) as reader:
             yield from reader
