@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cohirf.preparation.data import Classes, Data, are_stored_numbers, confirm_kinds, encode_table, find_column
-from cohirf.preparation.kinds import Category, Column, Feature, LeftOut, Name, Number, column_from_json
+from cohirf.preparation.kinds import Boolean, Category, Column, Feature, LeftOut, Name, Number, column_from_json
 from cohirf.sources import ScaledSource, Source
 from cohirf.sources.source import listed
 
@@ -176,7 +176,7 @@ class Preparation:
         values = self.to_original_units(X)
         names, columns, start = [], [], 0
         for column in self.columns:
-            if isinstance(column, Number):
+            if isinstance(column, Number) or (isinstance(column, Boolean) and column.true == "1"):
                 names.append(column.name)
                 columns.append(values[:, start])
             elif isinstance(column, LeftOut) and column.value is not None:
@@ -203,9 +203,9 @@ class Preparation:
         if column.n_bad:
             said.append(f"{_say_cells(column.n_bad)} not {column.expects}, taken as missing")
         n_gaps = column.n_missing + column.n_bad
-        if n_gaps and isinstance(column, Category) and column.missing is not None:
-            said.append(f"{_say_cells(n_gaps)} missing, filled with {column.missing!r}, the most frequent level")
-        elif n_gaps and self.fill is not None and not isinstance(column, Category):
+        if n_gaps and isinstance(column, Category):
+            said.append(f"{_say_cells(n_gaps)} missing, which are a level")
+        elif n_gaps and self.fill is not None:
             value = column.features[0].show(self.fill[start])
             said.append(f"{_say_cells(n_gaps)} missing, filled with the {self.impute}, {value}")
         return "; ".join(said)
