@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from cohirf.preparation.evidence import DataError, Problem, Strays, say_strays
 from cohirf.preparation.kinds import WISHES, Boolean, Category, Column, Date, Name, Number, is_text
 from cohirf.preparation.readings import DateReading, as_text
 from cohirf.sources import Source, open_source
+from cohirf.sources.csv_format import is_plain_number
 from cohirf.sources.open_source import open_table
 from cohirf.sources.source import listed
 from cohirf.sources.tables import NUMBER_TYPES, ArrowTable, Table, TableSource
@@ -199,14 +199,6 @@ def _check_wish(column: Any, wish: str) -> str:
             f"date:%d/%m/%Y, or numbers of which one means missing, such as number:-999."
         )
     return wish
-
-
-def is_plain_number(text: str) -> bool:
-    """Return whether text is a number as Python writes it."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def find_column(name: str, available: Sequence[Name], wanted: Name, given: str) -> Name:
