@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.error_contexts import warn_caller
 from cohirf.preparation.data import Data, Roles, assign_roles, find_column
-from cohirf.preparation.decide import AS_ASKED, decide, uses_comma
+from cohirf.preparation.decide import AS_ASKED, decide, find_marker, uses_comma
 from cohirf.preparation.evidence import DataError, Evidence, Problem, gather
 from cohirf.preparation.kinds import Column, LeftOut, Name, Number, Vector
 from cohirf.preparation.preparation import IMPUTES, SCALINGS, Preparation, Prepared
@@ -70,11 +71,12 @@ def prepare(
         Columns that must become features, even if they look like ids, text or constants.
     kinds : dict of str, optional
         What columns are: ``{"zip": "category"}``. The kinds are "number", "category", "boolean", "date", and "id" and
-        "text", which are left out. "date:%d/%m/%Y" also gives the format. Cells that are not of this kind are taken as
-        missing, with a warning.
+        "text", which are left out. "date:%d/%m/%Y" also gives the format, and "number:-999" a number that means
+        missing. Cells that are not of this kind are taken as missing, with a warning.
     impute : {"median", "mean", "none"}, default="median"
-        Fill missing cells with the median or mean of their feature; in categories, with the most frequent level. "none"
-        refuses missing cells. For data of more than 33 million cells, the median is computed from evenly spaced rows.
+        Fill missing cells of numbers and dates with the median or mean of their feature. In categories they are a level
+        of their own. "none" refuses missing cells. For data of more than 33 million cells, the median is computed from
+        evenly spaced rows.
     scaling : {"standard", "minmax", "none"}, default="standard"
         "standard" subtracts the mean of each feature and divides by the standard deviation, so that each column has the
         same weight: features of one category, or of one cycle of dates, share one divisor, with which their variances
@@ -118,18 +120,18 @@ def prepare(
     orders       number           1
     discounted   number           1  in %
     last_order   date             3  elapsed days, hour as sine and cosine
-    region       category         5  5 levels; 16 cells missing, filled with 'East', the most frequent level
+    region       category         6  5 levels; 16 cells missing, which are a level
     channel      category         3  3 levels
     newsletter   boolean          1  yes or no
     country      constant         0  left out: always 'France'
     comment      text             0  left out: 298 different texts in 298 rows, of 10 words on average
     >>> prepared.array().shape
-    (1000, 18)
+    (1000, 19)
 
     New rows are prepared with what was learned from the training data:
 
     >>> prepared.preparation.apply(customers[:10]).array().shape
-    (10, 18)
+    (10, 19)
     """
     _refuse_unknown("impute", impute, IMPUTES)
     _refuse_unknown("scaling", scaling, SCALINGS)
@@ -195,15 +197,26 @@ def _decide_all(table: Table, names: Sequence[str], roles: Roles, *, impute: boo
     decided: dict[Name, Column] = {}
     problems = []
     for name, evidence in found.items():
-        verdict = decide(evidence, comma=comma, wish=roles.wishes.get(name), keep=name in roles.kept, impute=impute)
+        verdict = decide(evidence, comma=comma, wish=roles.wishes.get(name), keep=name in roles.kept)
         if isinstance(verdict, Problem):
             problems.append(verdict)
         else:
             decided[name] = verdict
+            if marker := find_marker(evidence, verdict):
+                warn_caller(_ask_about(table.name, name, *marker), UserWarning)
             problems += [] if impute else _find_gaps(verdict, evidence)
     if problems:
         raise DataError(table.name, problems, table.find_places)
     return decided
+
+
+def _ask_about(table: str, column: str, marker: float, n_cells: int) -> str:
+    """Return the question whether a number means missing."""
+    kind = f"number:{marker:g}"
+    return (
+        f"{table}: column {column!r} has {n_cells:,} cells of {marker:g}, far from all others: if these are missing, "
+        f"give kinds={{{column!r}: {kind!r}}}; they are taken as numbers."
+    )
 
 
 def _find_gaps(column: Column, found: Evidence) -> list[Problem]:

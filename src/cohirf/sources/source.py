@@ -11,7 +11,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -373,6 +373,16 @@ def choose_names(source: str, available: Sequence[str], columns: ColumnChoice) -
         if column not in known:
             raise ValueError(f"{source} has no column {column!r}: it has {listed(available)}.")
     return chosen
+
+
+def number_repeated(names: Sequence[str]) -> list[str]:
+    """Return the names, with a number behind those that occur again."""
+    given, used = set(names), dict[str, None]()
+    for name in names:
+        numbered = (f"{name} ({number})" for number in count(2))
+        unique = name if name not in used else next(one for one in numbered if one not in used and one not in given)
+        used[unique] = None
+    return list(used)
 
 
 def refuse_type(source: str, column: Any, stored: Any) -> ValueError:
