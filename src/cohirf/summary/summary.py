@@ -20,6 +20,8 @@ from cohirf.algorithm.randomness import Entropy
 from cohirf.summary.leaves import Leaves
 from cohirf.summary.row_map import RowMap
 
+SURE_PER_CLUSTER = 50  # rows; with fewer, a model that was not fitted finds its clusters anew in each update
+
 
 @dataclass(frozen=True, eq=False)
 class Pending:
@@ -124,6 +126,8 @@ class Summary:
         Number of rows of each update so far; a fit is the first one.
     results : LeafResults or None
         Results from which those of all rows follow; None if the model has these.
+    is_settled : bool
+        Whether the clusters go on in updates. Those of ``fit`` do, and others as soon as there are 50 rows for each.
     """
 
     entropy: Entropy
@@ -136,6 +140,12 @@ class Summary:
     next_number: int
     update_rows: tuple[int, ...]
     results: LeafResults | None = None
+    is_settled: bool = True
+
+    def settled(self) -> Summary:
+        """Return the summary with clusters that go on, if there are enough rows for that."""
+        n_clusters = len(np.unique(self.labels[self.labels >= 0]))
+        return replace(self, is_settled=self.is_settled or self.n_rows >= SURE_PER_CLUSTER * n_clusters > 0)
 
     @property
     def n_rows(self) -> int:
