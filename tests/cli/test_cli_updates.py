@@ -129,9 +129,9 @@ def test_merge_converts_values_to_the_units_of_the_first_model(cohirf, first, ap
 def test_merge_refuses_models_with_other_columns_and_says_how_to_go_on(cohirf, first, iris, apart):
     iris.drop(columns="petal_width").to_csv("lacking.csv", index=False)
     assert cohirf("fit", "lacking.csv", *apart, "--clusters", 3, "--model", "other", "--quiet").code == 0
-    outcome = cohirf("merge", first, "other", "--model", "all")
+    outcome = cohirf("merge", "model", "other", "--model", "all")
     assert "column 'petal_width' differs" in outcome.err
-    assert f"cohirf update {first} DATA" in outcome.err
+    assert outcome.err.endswith("which prepares it in the same way: cohirf update model DATA\n")
     assert not (first.parent / "all").exists()
 
 

@@ -188,14 +188,20 @@ def relaxed_consensus(codes: Codes, threshold: float) -> Consensus:
     A view is dropped while the adjusted Rand index between the consensus with and without it is below ``threshold``.
     Of several views with the same index, the first is dropped. At least one view stays.
     """
-    codes, kept = codes.here(), list(range(codes.n_views))
+    codes = codes.here()
+    return _agree(codes, keep_views(codes, threshold))
+
+
+def keep_views(codes: Codes, threshold: float) -> tuple[int, ...]:
+    """Return the views that a relaxed consensus does not drop."""
+    kept = list(range(codes.n_views))
     while len(kept) > 1:
         agreement = leave_one_out_agreement(codes, kept)
         worst = int(np.argmin(agreement))
         if agreement[worst] >= threshold:
             break
         del kept[worst]
-    return _agree(codes, tuple(kept))
+    return tuple(kept)
 
 
 def label_rows(codes: Codes, group: Any, n_groups: int, alone: Any, views: tuple[int, ...]) -> Consensus:
@@ -219,14 +225,14 @@ def leave_one_out_agreement(codes: Codes, views: Sequence[int]) -> NDArray[np.fl
     """
     after = _running_partitions(codes, views[::-1])
     noise_votes = (codes.distinct[:, list(views)] == NOISE).sum(axis=1)
-    n_pairs = _pairs(codes.counts.sum())
+    n_pairs = count_pairs(codes.counts.sum())
     together = _pairs_together(*after.pop(), codes.counts * (noise_votes == 0))
     before = after[0]  # the partition by no view: one group
     agreement = np.empty(len(views))
     for i, view in enumerate(views):
         clean = noise_votes == (codes.distinct[:, view] == NOISE)
         together_without = _pairs_in_both(before, after.pop(), codes.counts * clean)
-        agreement[i] = _adjusted_rand(together, together, together_without, n_pairs)
+        agreement[i] = adjusted_rand_of(together, together, together_without, n_pairs)
         before = _join(before, codes.partition(view))
     return agreement
 
@@ -242,9 +248,9 @@ def mean_agreement(codes: Codes) -> float:
     counts = [xp.where(codes.is_noise(view), 0.0, codes.counts) for view in views]
     partitions = [codes.partition(view) for view in views]
     together = [_pairs_together(*partitions[view], counts[view]) for view in views]
-    n_pairs = _pairs(codes.of_row.shape[0])
+    n_pairs = count_pairs(codes.of_row.shape[0])
     agreement = [
-        _adjusted_rand(
+        adjusted_rand_of(
             _pairs_in_both(partitions[a], partitions[b], xp.minimum(counts[a], counts[b])),
             together[a],
             together[b],
@@ -314,7 +320,7 @@ def _join(left: Partition, right: Partition) -> Partition:
 
 def _pairs_together(group: Any, n_groups: int, counts: Any) -> float:
     """Return the number of pairs of rows in the same group; noise codes must have a count of 0."""
-    return float(_pairs(sum_by_label(group, counts, n_groups)).sum())
+    return float(count_pairs(sum_by_label(group, counts, n_groups)).sum())
 
 
 def _pairs_in_both(left: Partition, right: Partition, counts: Any) -> float:
@@ -325,12 +331,13 @@ def _pairs_in_both(left: Partition, right: Partition, counts: Any) -> float:
     return _pairs_together(pair_keys(*left, *right), n_keys, counts)
 
 
-def _pairs(size: IntArray | NDArray[np.float64]) -> NDArray[np.float64]:
+def count_pairs(size: IntArray | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the number of pairs of rows in groups of the given sizes."""
     size = np.asarray(size, dtype=np.float64)
     return size * (size - 1) / 2
 
 
-def _adjusted_rand(together: float, left: float, right: float, n_pairs: NDArray[np.float64]) -> float:
+def adjusted_rand_of(together: float, left: float, right: float, n_pairs: NDArray[np.float64]) -> float:
     """Return the adjusted Rand index from the numbers of pairs: together in both, in left, in right, and all."""
     expected = left * right / float(n_pairs) if n_pairs else 0.0
     highest = (left + right) / 2

@@ -33,6 +33,7 @@ COMMANDS = {  # and the files that they are in
     "update": "new_rows",
     "merge": "merge",
     "forget": "merge",
+    "consensus": "voting",
     "drift": "new_rows",
     "cut": "hierarchy",
     "tree": "hierarchy",

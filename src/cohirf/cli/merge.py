@@ -109,7 +109,8 @@ def _convert(model: CoHiRF, preparation: Preparation, wanted: Preparation) -> Co
         (np.zeros(n_features) if offset is None else np.array(offset), np.array(scale or np.ones(n_features)))
         for offset, scale in map(_units, (preparation, wanted))
     )
-    return in_other_units(model, scale / new_scale, (offset - new_offset) / new_scale)
+    converted: CoHiRF = in_other_units(model, scale / new_scale, (offset - new_offset) / new_scale)
+    return converted
 
 
 def _refuse_other(path: Path, preparation: Preparation, first: Path, wanted: Preparation) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 
-from cohirf.algorithm.first_level import SettledLevel
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.merge_tree import Groups, Link, MergeTree, grow_tree
@@ -18,6 +17,7 @@ from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.ward import MAX_LINKED, link_groups, move_groups
 from cohirf.choice import Choice
+from cohirf.data.first_level import FirstLevel
 from cohirf.fitting.divide import Candidates
 from cohirf.fitting.goal import LINKED_PER_CLUSTER
 from cohirf.neighbours.landmarks import Cells, NestedCells
@@ -104,7 +104,7 @@ class Ending:
 
     Attributes
     ----------
-    first_level : SettledLevel
+    first_level : FirstLevel
         The first level; if its rows were shared out among cells, these are its leaves.
     state : FitState
         The last state; if clusters were merged in the end, that is one more level.
@@ -126,7 +126,7 @@ class Ending:
         Rows whose values are known, if those of others cannot be read again, after rows were shared out.
     """
 
-    first_level: SettledLevel
+    first_level: FirstLevel
     state: FitState
     tree: MergeTree
     means: Any
@@ -138,7 +138,7 @@ class Ending:
     known: Candidates | None = None
 
 
-def end_fit(model: Any, first_level: SettledLevel, last: LastLevel, max_linked: int, merges: Merges) -> Ending:
+def end_fit(model: Any, first_level: FirstLevel, last: LastLevel, max_linked: int, merges: Merges) -> Ending:
     """Grow the tree of a fit, and merge groups; of more than ``max_linked``, light ones join heavy ones first."""
     medoids, groups, n_clusters = last.medoids, last.groups, merges.n_clusters
     if merges.linkage is None:
@@ -155,7 +155,7 @@ def end_fit(model: Any, first_level: SettledLevel, last: LastLevel, max_linked: 
     return _end_with(model, first_level, last, label, merges.link, tree if np.array_equal(label, cut) else None)
 
 
-def end_update(model: Any, first_level: SettledLevel, last: LastLevel, former: IntArray) -> Ending:
+def end_update(model: Any, first_level: FirstLevel, last: LastLevel, former: IntArray) -> Ending:
     """Grow the tree of an update, in which the ``former`` clusters of leaves go on, whatever the levels have found."""
     return _end_with(model, first_level, last, extend_labels(last.groups, former[last.medoids]), link_groups)
 
@@ -177,7 +177,7 @@ def extend_labels(groups: Groups, former: IntArray) -> IntArray:
 
 
 def _end_with(
-    model: Any, first_level: SettledLevel, last: LastLevel, label: IntArray, link: Link, tree: MergeTree | None = None
+    model: Any, first_level: FirstLevel, last: LastLevel, label: IntArray, link: Link, tree: MergeTree | None = None
 ) -> Ending:
     """End with the given label of each group; a ``tree`` is given if the labels are a cut of it."""
     state, medoids, groups, roots = last.state, last.medoids, last.groups, last.roots

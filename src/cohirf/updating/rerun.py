@@ -54,19 +54,18 @@ def rerun(model: Any, transition: Transition) -> dict[str, Any]:
     """Return the fitted attributes of a model after a change of its rows."""
     after = transition.after
     kind = Kind.of(model, after.batch_size)
-    results, former = None, after.labels if transition.goes_on else None
+    former = after.labels if transition.goes_on else None
     if after.leaves is None:
         attributes = fit_pending(model, after, former)
-        labels = attributes["labels_"]
+        labels = attributes["_rows"].look_up_labels()
     else:
         climbed = climb(model, after, kind.block_size, former)
-        attributes, labels, results = climbed.attributes, climbed.labels, climbed.results
+        attributes, labels = climbed.attributes, climbed.labels
     overlap = Overlap.of(transition.before, labels[transition.now], transition.sizes)
     numbered = number_clusters(attributes, labels, overlap, transition)
     if model.verbose:
         progress.say(str(numbered.changes))
-    summary = replace(after, labels=numbered.labels, next_number=numbered.next_number, results=results)
-    summary = summary.settled()
+    summary = replace(after, labels=numbered.labels, next_number=numbered.next_number).settled()
     history = getattr(model, "history_", ())
     if not history and len(transition.before) and transition.verb != "merge":  # the model was fitted
         history = (Step.first(transition.before, transition.sizes),)
