@@ -32,6 +32,7 @@ COMMANDS = {  # and the files that they are in
     "predict": "new_rows",
     "update": "new_rows",
     "merge": "merge",
+    "forget": "merge",
     "consensus": "voting",
     "drift": "new_rows",
     "cut": "hierarchy",
@@ -49,6 +50,7 @@ TYPES: dict[str, Any] = {  # annotations of their parameters
     "Path": Path,
     "Path | None": Path | None,
     "list[Path]": list[Path],
+    "list[str]": list[str],
     "list[str] | None": list[str] | None,
     "DataOptions": DataOptions,
     "FitParameters": FitParameters,
@@ -86,11 +88,12 @@ def _program(
 def _importing(module: str, name: str) -> Command:
     """Return a function that imports the one that does the work, and calls it."""
 
-    def run(**given: Any) -> None:
+    def run(**given: Any) -> int | None:
         try:
-            getattr(import_module(f"cohirf.cli.{module}"), name)(**given)
+            status: int | None = getattr(import_module(f"cohirf.cli.{module}"), name)(**given)
         except KeyboardInterrupt:
             raise Interrupted("Stopped.") from None
+        return status
 
     return run
 

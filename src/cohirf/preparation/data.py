@@ -21,7 +21,7 @@ from cohirf.preparation.readings import DateReading, as_text
 from cohirf.sources import Source, open_source
 from cohirf.sources.csv_format import is_plain_number
 from cohirf.sources.open_source import open_table
-from cohirf.sources.source import listed
+from cohirf.sources.source import NoRowsError, listed
 from cohirf.sources.tables import NUMBER_TYPES, ArrowTable, Table, TableSource
 from cohirf.store.files import TemporaryFile
 
@@ -248,7 +248,7 @@ def encode_table(table: Table, columns: Sequence[Column], *, lenient: Collection
         writer.write_batch(arrow.record_batch([arrow.array(one) for one in features], schema=schema))
         n_rows += len(batch)
     if writer is None or n_rows == 0:
-        raise ValueError(f"{table.name} has 0 rows: give at least one.")
+        raise NoRowsError(f"{table.name} has 0 rows: give at least one.")
     writer.close()
     target.file.flush()
     _judge_strays(table, columns, strays, n_rows, lenient)

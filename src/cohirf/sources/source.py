@@ -29,6 +29,10 @@ N_CURSORS = 2  # threads that read neighbouring blocks may arrive in either orde
 ColumnChoice = Sequence[Any] | Callable[[Any], bool] | None  # a list of columns, a function that selects them, or all
 
 
+class NoRowsError(ValueError):
+    """Data has columns, but no rows."""
+
+
 class Source(ABC):
     """Base class of sources: numeric rows that are read by row number, independently of where they are stored.
 
@@ -102,7 +106,8 @@ class Source(ABC):
                 f"{name} has shape {tuple(shape)}: give two dimensions, one row per sample and one column per feature."
             )
         if 0 in shape:
-            raise ValueError(f"{name} has {shape[0]} rows and {shape[1]} columns: give at least one of each.")
+            kind = ValueError if shape[0] else NoRowsError
+            raise kind(f"{name} has {shape[0]} rows and {shape[1]} columns: give at least one of each.")
         if stored.kind not in "biuf":
             raise ValueError(f"{name} holds values of type {stored}: turn them into numbers first.")
         self.name = name

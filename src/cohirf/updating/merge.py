@@ -107,6 +107,25 @@ def load_results(model: Any) -> Any:
     return loaded
 
 
+def in_other_units(model: Any, factor: Any, shift: Any) -> Any:
+    """Return a copy of a model whose values are multiplied by the factor of their feature, and shifted.
+
+    Only what merges use is converted: groups, pending rows, landmarks and exemplars.
+    """
+
+    def convert(values: Any) -> Any:
+        return None if values is None else (values * factor + shift).astype(values.dtype)
+
+    converted, summary = copy(model), summary_of(model)
+    leaves, pending = summary.leaves, replace(summary.pending, values=convert(summary.pending.values))
+    if leaves is not None:
+        leaves = replace(leaves, values=convert(leaves.values), means=convert(leaves.means))
+    converted._summary = replace(summary, leaves=leaves, pending=pending)
+    converted._landmarks = replace(model._landmarks, points=convert(model._landmarks.points), cells=None)
+    converted.exemplars_ = convert(model.exemplars_)
+    return converted
+
+
 def check_models(models: list[Any], *, exemplars_only: bool) -> None:
     """Raise unless the models can be merged."""
     if not models:
