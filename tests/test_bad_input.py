@@ -167,6 +167,7 @@ class FitlessBase:
             r"estimator=FitlessBase\(\) is not a clustering estimator: give an instance with",
         ),
         ("kmeans", TypeError, "estimator='kmeans' is not a clustering estimator"),
+        (3, TypeError, "estimator=3 is not a clustering estimator: for 3 clusters, give n_clusters=3"),
         (KMeans, TypeError, r"estimator=KMeans is a class: give an instance, such as KMeans\(\)"),
         (
             DBSCAN(metric="precomputed"),

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 from datetime import time as clock_time
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ TIME_TYPES = ("date", "time", "duration", "period", "interval")
 TEXT_TYPES = ("str", "string", "large_string", "utf8", "binary")
 ENCODE_TIMES = "for instance into the days since a fixed date"
 COLUMNS_TOLD = 3  # that hold values which are not finite
-ENCODE_TEXT = "for instance with sklearn.preprocessing.OneHotEncoder"
+ENCODE_TEXT = "for instance with cohirf.preparation.prepare(X) or sklearn.preprocessing.OneHotEncoder"
 
 
 @replacing_errors
@@ -95,8 +96,8 @@ def find_fault(X: Any, *, allow_nan: bool) -> str | None:
     if np.isnan(values).any() and not allow_nan:
         return (
             "contains NaN. Missing values are allowed only in dense arrays and tables in memory, with a base method "
-            "that supports them: "
-            "impute them, for instance with sklearn.impute.SimpleImputer, or leave their rows out."
+            "that supports them: impute them, for instance with cohirf.preparation.prepare(X) or "
+            "sklearn.impute.SimpleImputer, or leave their rows out."
         )
     if np.isinf(values).any():
         return "contains infinity: replace infinite values or leave their rows out."
@@ -193,10 +194,10 @@ def check_base_method(estimator: Any) -> None:
     if isinstance(estimator, type):
         raise TypeError(f"estimator={estimator.__name__} is a class: give an instance, such as {estimator.__name__}().")
     if not (hasattr(estimator, "fit_predict") or hasattr(estimator, "fit")):
-        raise TypeError(
-            f"estimator={estimator!r} is not a clustering estimator: give an instance with fit_predict, "
-            f"or with fit and either labels_ or predict."
-        )
+        remedy = "give an instance with fit_predict, or with fit and either labels_ or predict."
+        if isinstance(estimator, Integral):
+            remedy = f"for {estimator} clusters, give n_clusters={estimator}."
+        raise TypeError(f"estimator={estimator!r} is not a clustering estimator: {remedy}")
     kind = _supervised_kind(estimator)
     if kind is not None:
         raise TypeError(

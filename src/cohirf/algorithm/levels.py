@@ -26,7 +26,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.companions import Companions
 from cohirf.algorithm.contract_batch import Contraction, Mass
 from cohirf.algorithm.engine import Engine, SerialEngine
-from cohirf.algorithm.fusions import Fusions
+from cohirf.algorithm.fusions import Fusions, Recorded
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import (
@@ -276,7 +276,7 @@ def contract_level(
     level: int,
     contraction: Contraction,
     resources: Resources,
-    fusions: Fusions | None,
+    fusions: Recorded | None,
     links: list[Links] | None = None,
 ) -> Survivors:
     """Contract each batch of active rows to its medoids, and record the fusions, unless they are kept elsewhere.
@@ -303,7 +303,7 @@ def split_level(active: ActiveRows, level: int, contraction: Contraction) -> tup
 
 
 def make_tasks(
-    active: ActiveRows, level: int, batches: Batches, cuts: IntArray, resources: Resources, fusions: Fusions | None
+    active: ActiveRows, level: int, batches: Batches, cuts: IntArray, resources: Resources, fusions: Recorded | None
 ) -> Iterator[RunTask]:
     """Return tasks, one for each run, which are made when they are needed, perhaps in another thread."""
     engine, storage = resources.run_engine, resources.storage
@@ -352,7 +352,7 @@ def run_tasks(
 
 def record_runs(
     outcomes: Iterable[tuple[RunTask, ContractedRun]],
-    fusions: Fusions | None,
+    fusions: Recorded | None,
     storage: Storage,
     links: list[Links] | None = None,
 ) -> Iterator[Survivors]:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 
-from cohirf.algorithm.first_level import SettledLevel
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.merge_tree import Groups, Link, MergeTree, grow_tree
@@ -18,6 +17,7 @@ from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.ward import link_groups, move_groups
 from cohirf.choice import Choice
+from cohirf.data.first_level import FirstLevel
 from cohirf.fitting.divide import Candidates
 from cohirf.fitting.former import Former, keep_former
 from cohirf.fitting.goal import LINKED_PER_CLUSTER
@@ -102,7 +102,7 @@ class Ending:
 
     Attributes
     ----------
-    first_level : SettledLevel
+    first_level : FirstLevel
         The first level; if its rows were shared out among cells, these are its leaves.
     state : FitState
         The last state; if clusters were merged in the end, that is one more level.
@@ -124,7 +124,7 @@ class Ending:
         Rows whose values are known, if those of others cannot be read again, after rows were shared out.
     """
 
-    first_level: SettledLevel
+    first_level: FirstLevel
     state: FitState
     tree: MergeTree
     means: Any
@@ -138,7 +138,7 @@ class Ending:
 
 def end_fit(
     model: Any,
-    first_level: SettledLevel,
+    first_level: FirstLevel,
     last: LastLevel,
     max_linked: int,
     merges: Merges,

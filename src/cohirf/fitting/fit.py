@@ -20,7 +20,6 @@ from cohirf.algorithm.connected import MAX_POINTS
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.feature_tally import FeatureTally
-from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, KnownLeaves, SettledLevel
 from cohirf.algorithm.fuse_batches import find_parts, fuse_leaves, number_parts
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState, LevelRecord, Resources, contract_levels
@@ -37,13 +36,14 @@ from cohirf.algorithm.ward import link_groups
 from cohirf.choice import Choice
 from cohirf.data import Data
 from cohirf.data.data import DataWeights, Setup
+from cohirf.data.first_level import FirstLevel
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.error_contexts import warn_caller
 from cohirf.explain.verdict import find_problem, ways_to_less_noise
 from cohirf.fitting.begin import WrapEngine, begin, check_weights, watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
-from cohirf.fitting.divide import Division, divide_along_tree, divide_by_means, share_out
+from cohirf.fitting.divide import Division, divide_along_tree, divide_by_means
 from cohirf.fitting.ending import Ending, LastLevel, Merges, end_fit
 from cohirf.fitting.former import Former, split_groups
 from cohirf.fitting.goal import Goal
@@ -65,7 +65,7 @@ class Fitted:
     ----------
     attributes : dict
         The fitted attributes.
-    first_level : SettledLevel
+    first_level : FirstLevel
         The first level.
     leaf_labels : array of int
         The label of each leaf.
@@ -78,7 +78,7 @@ class Fitted:
     """
 
     attributes: dict[str, Any]
-    first_level: SettledLevel
+    first_level: FirstLevel
     leaf_labels: IntArray
     settled: Settled
     weights: DataWeights | None
@@ -170,7 +170,7 @@ class Fit:
     def set_up(self, locality: Locality | None = None, label_batches: Any = None) -> Setup:
         """Return what the first level needs beside the rows."""
         engines = self._first_resources
-        return Setup(self.contraction, self._max_level, self._n_jobs, engines, locality, label_batches)
+        return Setup(self.contraction, self._n_jobs, engines, locality, label_batches)
 
     def climb(self, first_level: FirstLevel, locality: Locality | None) -> tuple[FitState, list[LevelRecord]]:
         """Run the levels above the first one; warn if batches are too thin or the fit is unfinished."""
@@ -203,7 +203,7 @@ class Fit:
         choice = chooser.choose_number() if number is not None or goal.is_chosen else None
         if choice is None or len(last.medoids) == 0:
             ending = end_fit(model, first_level, last, goal.max_linked(state), Merges(None))
-        elif goal.makes_cells(self.contraction.views.method) and not isinstance(first_level, KnownLeaves):
+        elif goal.makes_cells(self.contraction.views.method) and first_level.rows is not None:
             ending = self._end_in_cells(first_level, last, chooser, choice, former)
         else:
             ending = self._end_with_groups(first_level, last, chooser, choice, former)
@@ -258,7 +258,7 @@ class Fit:
             tree, position = last.grow(max_linked, link=link)
             return tree.cut(min(k, tree.n_leaves))[position[sample.leaves]]
 
-        if goal.is_told and isinstance(first_level, KnownLeaves):  # rows cannot be shared out again
+        if goal.is_told and first_level.rows is None:  # rows cannot be shared out again
             choice, bound = chooser.compare(choice, label, lambda sample, bound: label(sample, link_along_tree(bound)))
             merges = merges if bound is None else Merges(k, link_along_tree(bound))
         elif goal.is_told and self._has_several_batches:
@@ -282,7 +282,7 @@ class Fit:
     ) -> Ending:
         """Share out rows among the groups of a division, and merge these."""
         means = self.data.column_means
-        shared = share_out(division, first_level, self.data.rows, means, self.weights)
+        shared = division.share_out(first_level, self.weights)
         values = self.data.rows if shared.readable is None else shared.readable
         fresh = FitState.of_leaves(shared.leaves, values, self.n_rows, self._max_level, MemoryStorage())
         cells = LastLevel.of(shared.leaves, replace(fresh, record=last.state.record), labels_noise=False)
@@ -384,18 +384,19 @@ class Fit:
                     return
         self._warn_if_unfinished(state)
 
-    def _local_levels(self, first_level: Any, state: FitState) -> Iterator[FitState]:
+    def _local_levels(self, first_level: FirstLevel, state: FitState) -> Iterator[FitState]:
         """Yield the state after the first level, and after the fusion of clusters that reach over several batches."""
         yield state
         parts = self._find_parts(first_level)
         if parts is not None and int(parts.max()) + 1 < len(parts):
             yield fuse_leaves(state, parts)
 
-    def _find_kind(self, first_level: Any) -> str:
+    def _find_kind(self, first_level: FirstLevel) -> str:
         """Return the kind of a first level with local batches, as in its record."""
         links, local = first_level.links, first_level.local
         if first_level.known is not None:
             return "spanning" if settings_of(self._prototype) is not None else "exact"
+        assert local is not None  # batches are local
         if local.n_batches == 1:
             return "all"
         return "exact" if local.is_exact and (self._one_link_is_enough(links) or len(local.halo) == 0) else "local"
@@ -407,7 +408,7 @@ class Fit:
         """
         return (len(links) > 0 and all(part.by_core for part in links)) or links_every_row(self._prototype)
 
-    def _find_parts(self, first_level: FirstLevelHere) -> IntArray | None:
+    def _find_parts(self, first_level: FirstLevel) -> IntArray | None:
         """Return a number for each leaf, the same for parts of one cluster; None if batches have nothing in common."""
         links, local, leaves = first_level.links, first_level.local, first_level.leaves
         if first_level.known is not None:
@@ -420,7 +421,7 @@ class Fit:
             batch = local.find_batches(
                 leaves.rows if taking_part is None else np.searchsorted(taking_part, leaves.rows)
             )
-        return find_parts(links, first_level.fusions.parents, leaves, batch)
+        return find_parts(links, first_level.part.leaf_of, leaves, batch)
 
     @property
     def _prototype(self) -> Any:

@@ -21,20 +21,18 @@ from cohirf.algorithm.batches import EqualBlocks
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.feature_tally import FeatureTally
-from cohirf.algorithm.first_level import FirstLevelHere
-from cohirf.algorithm.fusions import Fusions
-from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
+from cohirf.algorithm.fusions import Recorded
+from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows, Resources, contract_level
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage, StackedRows, Storage
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage, StackedRows
 from cohirf.data import Data, InMemory
+from cohirf.data.first_level import FirstLevel
 from cohirf.engines import LocalEngine
 from cohirf.fitting import Fit
 from cohirf.fitting.begin import watch_engine
 from cohirf.fitting.contraction import FEW_BATCHES, Settled, make_contraction
 from cohirf.fitting.goal import MAX_GROUPS
-from cohirf.scratch import ScratchStorage
 from cohirf.summary.leaves import Leaves, stack
-from cohirf.summary.row_map import LOOKED_UP, Part
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import upper_mass
 from cohirf.updating.settings import stack_weights
@@ -95,7 +93,7 @@ def _contract_groups(
     contraction = make_contraction(model, data, settled, weighted=weighted, n_batches=FEW_BATCHES + 1)
     mass = upper_mass(own, sum_mass=model.medoid_weights) if weighted else None
     engine, storage = LocalEngine(model.n_jobs), MemoryStorage()
-    fusions = Fusions.unwritten(len(some), height + 1, storage)
+    fusions = Recorded.unwritten(len(some), storage)
     active = ActiveRows(data.rows, None, mass, batches=blocks)
     survivors = contract_level(active, height + 1, contraction, Resources(engine, engine, storage), fusions)
     tally = FeatureTally(contraction.views, data.n_features)
@@ -150,7 +148,7 @@ def _contract(
     values = survivors.values.take(np.arange(len(survivors.rows)))
     leaves = Leaves.of_survivors(survivors, values, summary.row_map.n_rows)
     position = summary.n_leaves + np.arange(len(leaves))
-    part = Part(_find_leaf(first_level), first_level.fusions.stability, position)
+    part = replace(first_level.part, position=position)
     batches = Batches(
         np.concatenate([summary.batches.sizes, survivors.batch_sizes]),
         np.concatenate([summary.batches.costs, survivors.batch_costs]),
@@ -165,7 +163,7 @@ def _contract(
     )
 
 
-def _join_left_out(first_level: FirstLevelHere, data: Data, before: Any, start: int, mass: Mass, size: int) -> None:
+def _join_left_out(first_level: FirstLevel, data: Data, before: Any, start: int, mass: Mass, size: int) -> None:
     """Let each row of weight 0 join the nearest leaf of its block."""
     rows = StackedRows(ArrayRows(before), data.rows, len(mass), start)
     leaves = first_level.leaves
@@ -178,14 +176,3 @@ def _join_left_out(first_level: FirstLevelHere, data: Data, before: Any, start: 
         own, among = left_out[block_of_row == block], np.flatnonzero(block_of_leaf == block)
         nearest = pairwise_distances_argmin(fill_missing(rows.take(own), data.column_means), values[among])
         first_level.join(own, among[nearest])
-
-
-def _find_leaf(first_level: FirstLevelHere) -> IntArray:
-    """Return the number of the leaf of each row of a first level."""
-    parents, leaf_rows = first_level.fusions.parents, first_level.leaves.rows
-    storage: Storage = ScratchStorage() if isinstance(parents, np.memmap) else MemoryStorage()
-    found = storage.vector(len(parents), index_dtype(len(leaf_rows)))
-    for block in row_blocks(len(parents), LOOKED_UP):
-        found[block] = np.searchsorted(leaf_rows, parents[block])
-    storage.release()
-    return found

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from cohirf.algorithm.merge_tree import Groups
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.summary.leaves import Leaves, stack
-from cohirf.summary.row_map import Part, RowMap
+from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import all_groups
 from cohirf.updating.methods import bring_here, replace_results
@@ -138,7 +138,7 @@ def _features_of(model: Any) -> tuple[Any, ...]:
 def reduce_to_clusters(model: Any) -> Summary:
     """Return the summary of a model with one group for each cluster: its exemplar, its mean and its number of rows."""
     summary = summary_of(model)
-    groups, row_map = all_groups(model, summary), map_all(summary)
+    groups, row_map = all_groups(model, summary), summary.full_map
     numbers = model.cluster_numbers_
     label = np.searchsorted(numbers, summary.labels)
     clusters = Groups(groups.means, groups.mass).merged(label, len(numbers))
@@ -177,16 +177,6 @@ def _one_batch(model: Any, n_rows: int) -> Batches:
     return Batches(np.array([n_rows]), costs, np.zeros((2, model.n_features_in_)))
 
 
-def map_all(summary: Summary) -> RowMap:
-    """Return the group of each row, in which pending rows are groups of their own, behind the leaves."""
-    n_pending = summary.pending.n_rows
-    if n_pending == 0:
-        return summary.row_map
-    everything = np.arange(n_pending)
-    stability = np.full(n_pending, np.nan, dtype=np.float32)
-    return summary.row_map.followed_by([Part(everything, stability, summary.n_leaves + everything)])
-
-
 def join_landmarks(merged: Any, models: list[Any], *, exemplars_only: bool) -> None:
     """Give the merged model the landmarks of all models; none if only exemplars are used."""
     starts = np.cumsum([0, *(summary_of(model).n_rows for model in models)])
@@ -210,7 +200,6 @@ def join_summaries(merged: Any, models: list[Any], summaries: list[Summary]) -> 
         first,
         next_number=int(numbers[-1]),
         update_rows=tuple(n_rows for summary in summaries for n_rows in summary.update_rows),
-        results=None,
     )
     kind = Kind.of(merged, first.batch_size)
     n_rows = sum(summary.n_rows for summary in summaries)
@@ -241,7 +230,7 @@ def _join_leaves(joined: Summary, models: list[Any], summaries: list[Summary]) -
     parts = [
         part
         for summary, (start, stop) in zip(summaries, pairwise(leaf_starts.tolist()), strict=True)
-        for part in map_all(summary).moved(np.arange(start, stop)).parts
+        for part in summary.full_map.moved(np.arange(start, stop)).parts
     ]
     batches = [summary.batches for summary in summaries if len(summary.batches.sizes)]
     if not batches:

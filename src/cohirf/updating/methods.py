@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from cohirf import validation
 from cohirf.algorithm.arrays import is_on_device, to_host
 from cohirf.data.open_data import choosing_client, open_training_data
+from cohirf.summary.row_results import BY_ROW, RowResult
 from cohirf.updating.forget import forget_rows
-from cohirf.updating.row_results import BY_ROW, RowResult
 from cohirf.updating.update import update_model
 
 
@@ -24,7 +24,6 @@ class UpdatingMixin:
     parents_: Any = RowResult()
     stability_: Any = RowResult()
     hierarchy_: Any = RowResult()
-    _absorbed_at: Any = RowResult()  # of a model on Dask; gather() needs it
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> Self:

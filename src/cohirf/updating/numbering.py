@@ -64,6 +64,6 @@ def number_clusters(
         attributes[name] = attributes[name][order]
     attributes["cluster_numbers_"] = numbers[order]
     attributes["_landmarks"] = attributes["_landmarks"].renamed(named)
-    if "labels_" in attributes:
-        attributes["labels_"] = named[attributes["labels_"]].astype(attributes["labels_"].dtype)
+    attributes["_rows"] = attributes["_rows"].renamed(named)
+    attributes.pop("labels_", None)  # in former numbers
     return Numbered(named[leaf_labels], max(next_number, int(numbers.max(initial=-1)) + 1), changes)

@@ -58,19 +58,19 @@ def rerun(model: Any, transition: Transition) -> dict[str, Any]:
     """Return the fitted attributes of a model after a change of its rows."""
     after = transition.after
     kind = Kind.of(model, after.batch_size)
-    results, former = None, transition.former
+    former = transition.former
     if after.leaves is None:
         has_number = kind.is_told and not Goal.of(model).as_published
         attributes = fit_pending(model, after, former if has_number else None)
-        labels = attributes["labels_"]
+        labels = attributes["_rows"].look_up_labels()
     else:
         climbed = climb(model, after, kind.block_size, former)
-        attributes, labels, results = climbed.attributes, climbed.labels, climbed.results
+        attributes, labels = climbed.attributes, climbed.labels
     overlap = Overlap.of(transition.before, labels[transition.now], transition.sizes)
     numbered = number_clusters(attributes, labels, overlap, transition)
     if model.verbose:
         progress.say(str(numbered.changes))
-    summary = replace(after, labels=numbered.labels, next_number=numbered.next_number, results=results)
+    summary = replace(after, labels=numbered.labels, next_number=numbered.next_number)
     history = getattr(model, "history_", ())
     if not history and len(transition.before) and transition.of_one_model:  # the model was fitted
         history = (Step.first(transition.before, transition.sizes),)
