@@ -2,10 +2,10 @@
 
     python -m benchmarks.quality.voting [--ensembles seeds k features methods bootstrap] [--seeds 3] [--sets 14]
 
-Five kinds of ensembles of 20 partitions of each data set: K-Means with other seeds; with other numbers of clusters (from
-the true one to three times as many); on random halves of the features; several methods; and on bootstrap samples, with
-no opinion on the other rows. Then the mean adjusted Rand index of one partition of the ensemble; of ``cohirf.consensus``
-by votes and, with the values of the rows, by mass; of average linkage on the matrix of co-associations; and of CSPA,
+Five kinds of ensembles of 20 partitions of each data set: K-Means with other seeds; with other numbers of clusters
+(from the true one to three times as many); on random halves of the features; several methods; and on bootstrap samples,
+with no opinion on the other rows. Then the mean adjusted Rand index of one of the partitions; of ``cohirf.consensus`` by
+votes and, with the values of the rows, by mass; of average linkage on the matrix of co-associations; and of CSPA,
 MCLA and HBGF of the package ClusterEnsembles, if it can be imported. All are told the true number of clusters. Last, in
 how many data sets our votes are at least as good as each of the others, but for 0.005. Data sets are sampled: at most
 800 rows, because the others need a matrix of all pairs of rows.
@@ -93,7 +93,7 @@ def solvers(X: np.ndarray, k: int) -> dict[str, Callable[[np.ndarray], np.ndarra
 
 
 def _run_peer(cluster_ensembles: Any, k: int, solver: str, labels: np.ndarray) -> np.ndarray:
-    np.random.seed(0)  # noqa: NPY002 - the package draws from the global generator
+    np.random.seed(0)  # the package draws from the global generator
     return cluster_ensembles(np.where(labels < 0, np.nan, labels).T, nclass=k, solver=solver)
 
 

@@ -90,7 +90,7 @@ def test_a_fit_and_updates_with_few_rows_are_a_fit_to_all_rows():
     ids=str,
 )
 def test_blocks_do_not_depend_on_how_rows_are_divided_into_updates(options):
-    parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "n_views": 2, "random_state": 0} | options
+    parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "views": 2, "random_state": 0} | options
     model = in_parts(CoHiRF(**parameters), BLOBS[:250], 4)
     assert_equal_models(model, CoHiRF(**parameters).partial_fit(BLOBS[:250]))
     check_hierarchy(model)
@@ -260,7 +260,7 @@ class TestManyGroups:
         monkeypatch.setattr("cohirf.updating.blocks.MAX_GROUPS", 80)
 
     def model(self, **options):
-        parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "n_views": 2, "random_state": 0}
+        parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "views": 2, "random_state": 0}
         return CoHiRF(**parameters | options)
 
     @pytest.mark.parametrize("options", [{}, {"max_features": 0.5}, {"medoid_weights": False}], ids=str)
@@ -292,5 +292,5 @@ class TestManyGroups:
 
 
 def test_an_automatic_batch_size_is_not_that_of_few_first_rows():
-    model = CoHiRF(KMeans(4, n_init=1), batch_size="auto", n_views=2, random_state=0)
+    model = CoHiRF(KMeans(4, n_init=1), batch_size="auto", views=2, random_state=0)
     assert in_parts(model, BLOBS, 6)._summary.batch_size is None

@@ -12,7 +12,7 @@ OVERLAPPING, CLASSES = make_blobs(1600, n_features=4, centers=5, cluster_std=2.2
 
 
 def make_model():
-    return CoHiRF(KMeans(5, n_init=1), batch_size=100, n_views=3, random_state=0)
+    return CoHiRF(KMeans(5, n_init=1), batch_size=100, views=3, random_state=0)
 
 
 def update_in_parts(model, X, n_parts):
@@ -59,7 +59,7 @@ def test_its_tree_has_its_clusters(steady):
 def test_a_class_that_arrives_later_gets_a_cluster():
     X, y = make_blobs(900, n_features=4, centers=[[0] * 4, [9] * 4, [0, 9, 0, 9]], random_state=0)
     X = X[np.argsort(y, kind="stable")]
-    model = CoHiRF(KMeans(3, n_init=1), batch_size=100, n_views=3, random_state=0)
+    model = CoHiRF(KMeans(3, n_init=1), batch_size=100, views=3, random_state=0)
     update_in_parts(model, X, 9)
     assert adjusted_rand_score(model.labels_, np.sort(y)) == 1.0
 
@@ -67,7 +67,7 @@ def test_a_class_that_arrives_later_gets_a_cluster():
 @pytest.mark.parametrize("order", [4, 5])
 def test_former_clusters_go_on_in_an_update_with_few_rows(order):
     some = np.random.default_rng(order).permutation(len(OVERLAPPING))[:600]
-    model = CoHiRF(n_clusters=5, n_views=2, random_state=order)
+    model = CoHiRF(n_clusters=5, views=2, random_state=order)
     shares = update_in_parts(model, OVERLAPPING[some], 12)
     assert model._summary.leaves is None  # each update is a fit of all rows
     assert np.mean(shares[3:]) < 0.02
