@@ -4,11 +4,13 @@
 
 Five kinds of ensembles of 20 partitions of each data set: K-Means with other seeds; with other numbers of clusters
 (from the true one to three times as many); on random halves of the features; several methods; and on bootstrap samples,
-with no opinion on the other rows. Then the mean adjusted Rand index of one of the partitions; of ``cohirf.consensus`` by
-votes and, with the values of the rows, by mass; of average linkage on the matrix of co-associations; and of CSPA,
-MCLA and HBGF of the package ClusterEnsembles, if it can be imported. All are told the true number of clusters. Last, in
-how many data sets our votes are at least as good as each of the others, but for 0.005. Data sets are sampled: at most
-800 rows, because the others need a matrix of all pairs of rows.
+with no opinion on the other rows. Then the mean adjusted Rand index of one of the partitions; of
+``cohirf.consensus`` by votes and, with the values of the rows, by mass; of average linkage on the matrix of
+co-associations; and of CSPA, MCLA and HBGF of the package ClusterEnsembles, if it can be imported. All are told the
+true number of clusters. Then, in how many data sets our votes are as good as each of the others, but for 0.005.
+
+Last, ``CoHiRF(views=[...])`` around K-Means, a mixture, Ward and spectral clustering together, beside each of them
+alone. Data sets are sampled: at most 800 rows, because the others need a matrix of all pairs of rows.
 """
 
 from __future__ import annotations
@@ -126,6 +128,32 @@ def compare(kinds: Sequence[str], n_seeds: int, n_sets: int | None, results: Res
     print_markdown(["votes as good as", *ways], as_good)
 
 
+def score_mixed(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, float]:
+    """Return the adjusted Rand index of several methods, and of CoHiRF whose views they are."""
+    k = len(np.unique(y))
+    methods = several_methods(X, k)
+    alone = {type(one).__name__: adjusted_rand_score(y, seeded(one, seed).fit_predict(X)) for one in methods}
+    mixed = cohirf.CoHiRF(views=2 * methods, n_clusters=k, random_state=seed)
+    return {**alone, "together": adjusted_rand_score(y, mixed.fit_predict(X))}
+
+
+def compare_mixed(n_seeds: int, n_sets: int | None, results: Results) -> None:
+    """Print a row for each data set, and how often the views together are as good as the best method alone."""
+    rows, n_best, n_mean = [], 0, 0
+    for name, X, y in islice(all_sets(), n_sets):
+        some = np.sort(np.random.default_rng(0).permutation(len(X))[:MAX_ROWS])
+        found = [
+            results.of(("mixed", name, seed), partial(score_mixed, X[some], y[some], seed)) for seed in range(n_seeds)
+        ]
+        means = {way: float(np.mean([figures[way] for figures in found])) for way in found[0]}
+        *alone, together = means.values()
+        n_best += together >= max(alone) - SAME
+        n_mean += together >= np.mean(alone) - SAME
+        rows.append([name, *(f"{value:.3f}" for value in means.values())])
+    print_markdown(["data set", *means], rows)
+    print(f"together as good as the best alone: {n_best} of {len(rows)}; as their mean: {n_mean} of {len(rows)}")
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--ensembles", nargs="+", default=ENSEMBLES, choices=ENSEMBLES)
@@ -135,7 +163,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = parse(parser, argv, ensembles=["seeds"], seeds=1, sets=2)
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
-        compare(arguments.ensembles, arguments.seeds, arguments.sets, Results(arguments.results / "voting.jsonl"))
+        results = Results(arguments.results / "voting.jsonl")
+        compare(arguments.ensembles, arguments.seeds, arguments.sets, results)
+        compare_mixed(arguments.seeds, arguments.sets, results)
 
 
 if __name__ == "__main__":

@@ -250,6 +250,7 @@ CHANGES = {
     "medoid_weights": (True, "False", "True"),
     "batch_size": (41, "40", "41"),
     "batches": ("local", "'random'", "'local'"),
+    "metric": ("cosine", "'euclidean'", "'cosine'"),
     "device": ("cpu", "None", "'cpu'"),
     "estimator__width": (0.5, "0.6", "0.5"),
     "estimator__random_state": (1, "None", "1"),

@@ -398,7 +398,7 @@ PLACES = {
     "name": ({"about__model__name": "sklearn.cluster.KMeans"}, "KMeans has no parameter 'batch_size'"),
     "class": ({"about__model__name": "os.system"}, "'os.system' is not an estimator"),
     "parameter": ({"about__model__parameters__evil": 1}, "CoHiRF has no parameter 'evil'"),
-    "value": ({"about__model__parameters__n_views": 10**18}, "'views' parameter of CoHiRF must be an int in"),
+    "value": ({"about__model__parameters__views": 10**18}, "'views' parameter of CoHiRF must be an int in"),
     "lines": ({"about__model__parameters__medoid": "a\nb" * 10**4}, "'medoid' parameter of CoHiRF must be"),
     "absent": ({"about__model__parameters__estimator": {"absent": "a\n" * 10**5}}, "estimator=a a a .* pass it"),
     "n_jobs": ({"about__model__parameters__n_jobs": 10**9}, "n_jobs of cohirf.estimator.CoHiRF must be from -10000"),

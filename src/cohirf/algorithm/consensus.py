@@ -10,7 +10,7 @@ If the rows are on a device, their codes are there, too, unless they are few. Th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, namespace, to_host
+from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, namespace, put_beside, to_host
 from cohirf.algorithm.grouping import (
     IntArray,
     compress,
@@ -162,6 +162,24 @@ def strict_consensus(codes: Codes) -> Consensus:
     array([0, 0, 1, 2], dtype=int32)
     """
     return _agree(codes, tuple(range(codes.n_views)))
+
+
+def consensus_within(codes: Codes, consensus: Callable[[Codes], Consensus], apart: IntArray) -> Consensus:
+    """Return a consensus whose clusters are divided where rows have different numbers in ``apart``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = fold_views([np.array([0, 0, 0, 1])], n_rows=4)
+    >>> consensus_within(codes, strict_consensus, np.array([3, 2, 2, 2])).labels
+    array([1, 0, 0, 2])
+    """
+    found = consensus(codes)
+    names, number = np.unique(apart, return_inverse=True)
+    pairs, labels = np.unique(to_host(found.labels).astype(np.int64) * len(names) + number, return_inverse=True)
+    n_clusters = len(pairs)  # in the order of the labels, so that noise stays last
+    divides = found.divides_codes or n_clusters > found.n_clusters
+    return replace(found, labels=put_beside(labels, found.labels), n_clusters=n_clusters, divides_codes=divides)
 
 
 def relaxed_consensus(codes: Codes, threshold: float) -> Consensus:

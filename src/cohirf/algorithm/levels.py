@@ -144,6 +144,8 @@ class ActiveRows:
         The label of each active row, if the base method need not be called for it; negative for noise.
     label_seconds : float
         The time that it took to find these labels.
+    apart : array of int or None
+        A number for each active row: rows with different ones do not fuse.
     """
 
     values: Rows
@@ -154,6 +156,7 @@ class ActiveRows:
     batches: Batches | None = None
     labels: IntArray | None = None
     label_seconds: float = 0.0
+    apart: IntArray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -323,6 +326,7 @@ def make_tasks(
             n_batches=batches.n_batches,
             halo_mass=_take_halo_mass(active, run),
             labels=None if active.labels is None else active.labels[run.rows],
+            apart=None if active.apart is None else active.apart[run.rows],
         )
 
     return map(make_task, batches.runs(cuts))

@@ -61,6 +61,8 @@ class RunTask:
         For each batch, the mass of the rows of its halo; None if each has mass 1, or there are no halos.
     labels : array of int or None
         The label of each row of the run, by offset, if the base method need not be called for it.
+    apart : array of int or None
+        A number for each row of the run, by offset: rows with different ones do not fuse.
     """
 
     run: Run
@@ -73,6 +75,7 @@ class RunTask:
     n_batches: int = 1
     halo_mass: Sequence[Mass] | None = None
     labels: IntArray | None = None
+    apart: IntArray | None = None
 
     @property
     def rows_in(self) -> int:
@@ -114,6 +117,7 @@ class RunTask:
             self.n_batches,
             self.halo_mass,
             self.labels,
+            self.apart,
         )
 
 
@@ -293,7 +297,8 @@ def _contract_batches(task: RunTask, contraction: Contraction, engine: Engine) -
             links.append(_find_links(task, batch, contracted, halo))
         else:
             labels = None if task.labels is None else put_beside(_of(contracted, task.labels), X)
-            batch = contract_batch(X, mass, contraction, place, engine, shown, labels=labels)
+            apart = None if task.apart is None else _of(contracted, task.apart)
+            batch = contract_batch(X, mass, contraction, place, engine, shown, labels=labels, apart=apart)
         order, rank = _sort(np.concatenate([_at(contracted, batch.medoids), held]))
         row_map.add(batch, contracted, n_before + rank)
         stays = stays and X is read

@@ -41,6 +41,8 @@ class Setup:
         How local batches are made; None for other batches.
     label_batches : callable or None
         Labels the rows of local batches in one go, if the base method is not called on each.
+    apart : array of int or None
+        A number for each row that takes part: rows with different ones do not fuse. Not for local batches.
     """
 
     contraction: Contraction
@@ -48,6 +50,7 @@ class Setup:
     make_resources: Callable[[Engine, Storage], Resources]
     locality: Locality | None = None
     label_batches: Callable[[ActiveRows, LocalBatches, Engine, Storage], IntArray] | None = None
+    apart: IntArray | None = None
 
     def engine(self) -> Engine:
         """Return the engine of the first level on this machine.

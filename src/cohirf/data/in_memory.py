@@ -86,7 +86,7 @@ class InMemory:
         storage: Storage = ScratchStorage() if several and not engine.is_serial else MemoryStorage()
         values = engine.share(self.rows) if several else self.rows
         resources = setup.make_resources(engine, storage)
-        active = active_rows(values, weights)
+        active = replace(active_rows(values, weights), apart=setup.apart)
         if setup.locality is not None:
             active = setup.make_local(active, self.column_means, storage, engine)
             active = setup.label(active, resources.run_engine, MemoryStorage())
@@ -121,7 +121,7 @@ def contract_stacked(
     """Contract blocks of rows, which are read in order, in this process or in others."""
     resources = setup.make_resources(setup.engine(), storage)
     active = active_rows(stacked, None if mass is None else ArrayWeights(mass), in_order=True)
-    active = replace(active, batches=blocks)
+    active = replace(active, batches=blocks, apart=setup.apart)
     return contract_rows(active, setup.contraction, resources)
 
 

@@ -209,7 +209,8 @@ class OnDask:
         kept = keep_on_workers(client, chunks[start : start + n_rows])
         rows = LazyDaskSource(kept)
         resources = setup.make_resources(DaskEngine(client, kept), ScratchStorage())
-        active = replace(active_rows(rows, None if mass is None else ArrayWeights(mass), in_order=True), batches=blocks)
+        active = active_rows(rows, None if mass is None else ArrayWeights(mass), in_order=True)
+        active = replace(active, batches=blocks, apart=setup.apart)
         return contract_rows(active, setup.contraction, resources)
 
     def _contract_here(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:

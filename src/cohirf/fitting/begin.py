@@ -65,6 +65,7 @@ def begin(model: Any, data: Data, weights: DataWeights | None, stack: ExitStack)
             rows=data.rows.n_rows,
             features=data.n_features,
             reading=data.reading,
+            metric=model.metric,  # named first: it changes the rows
             data=data.fingerprint(),
             sample_weight=None if weights is None else weights.describe(),
             random_state=entropy if isinstance(model.random_state, np.random.RandomState) else model.random_state,

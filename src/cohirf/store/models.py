@@ -39,7 +39,7 @@ from cohirf.summary.history import Step
 from cohirf.summary.numbers import Changes
 from cohirf.summary.summary import Summary
 
-KIND, VERSION = "cohirf-model", 6
+KIND, VERSION = "cohirf-model", 7
 MAX_JSON_BYTES = 2**22  # of a record: this much JSON takes up to 100 megabytes of memory
 FloatArray = NDArray[np.float64]
 

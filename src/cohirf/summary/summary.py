@@ -19,6 +19,8 @@ from cohirf.algorithm.randomness import Entropy
 from cohirf.summary.leaves import Leaves
 from cohirf.summary.row_map import Part, RowMap
 
+SURE_PER_CLUSTER = 50  # rows; with fewer, a model that was not fitted finds its clusters anew in each update
+
 
 @dataclass(frozen=True, eq=False)
 class Pending:
@@ -101,6 +103,8 @@ class Summary:
         The next number for a new cluster.
     update_rows : tuple of int
         Number of rows of each update so far; a fit is the first one.
+    is_settled : bool
+        Whether the clusters go on in updates. Those of ``fit`` do, and others as soon as there are 50 rows for each.
     """
 
     entropy: Entropy
@@ -112,6 +116,12 @@ class Summary:
     labels: IntArray
     next_number: int
     update_rows: tuple[int, ...]
+    is_settled: bool = True
+
+    def settled(self) -> Summary:
+        """Return the summary with clusters that go on, if there are enough rows for that."""
+        n_clusters = len(np.unique(self.labels[self.labels >= 0]))
+        return replace(self, is_settled=self.is_settled or self.n_rows >= SURE_PER_CLUSTER * n_clusters > 0)
 
     @property
     def n_rows(self) -> int:

@@ -40,11 +40,13 @@ from cohirf.updating.settings import stack_weights
 MAX_HEIGHT = 20  # groups that were contracted so often stay as they are
 
 
-def add_rows(model: Any, summary: Summary, data: Data, weights: Mass | None, size: int) -> tuple[Summary, IntArray]:
+def add_rows(
+    model: Any, summary: Summary, data: Data, weights: Mass | None, size: int, numbers: IntArray | None
+) -> tuple[Summary, IntArray]:
     """Return the summary with the rows of the data: contracted as far as they fill blocks of a size, or pending.
 
-    The rows that were pending come first. The model must know the means of columns. Also returns where
-    each leaf is now.
+    The rows that were pending come first. The model must know the means of columns. If the ``numbers`` of the clusters
+    of new rows are known, groups do not reach over the borders of clusters. Also returns where each leaf is now.
     """
     n_leaves = summary.n_leaves
     pending, n_new = summary.pending, data.rows.n_rows
@@ -53,20 +55,25 @@ def add_rows(model: Any, summary: Summary, data: Data, weights: Mass | None, siz
     joined = stack_weights(pending.weights, n_before, weights, n_new)
     counted: IntArray = np.arange(n_all) if joined is None else np.flatnonzero(joined)  # rows of weight 0 fill no block
     n_blocks = len(counted) // size
+    of_rows = None if numbers is None else np.concatenate([summary.labels[n_leaves:], numbers])
+    summary = replace(summary, labels=summary.labels[:n_leaves])
     start = n_contracted = 0
     for n_section in _sections(len(summary.batches.sizes), n_blocks):
         n_contracted += n_section * size
         stop = int(counted[n_contracted - 1]) + 1
         mass = None if joined is None else joined[start:stop]
-        summary = _contract(model, summary, data, values, start, mass, EqualBlocks(n_section, size))
+        apart = None if of_rows is None else of_rows[start:stop]
+        summary = _contract(model, summary, data, values, start, mass, EqualBlocks(n_section, size), apart)
         start = stop
     parts = [values[min(start, n_before) :], data.take(np.arange(max(start - n_before, 0), n_new))]
     left = Pending(stack(parts), None if joined is None else joined[start:])
-    summary, now = contract_again(model, replace(summary, pending=left), size)
+    summary, now = contract_again(model, replace(summary, pending=left), size, goes_on=of_rows is not None)
+    if of_rows is not None:
+        summary = replace(summary, labels=np.concatenate([summary.labels, of_rows[start:]]))
     return summary, now[:n_leaves]
 
 
-def contract_again(model: Any, summary: Summary, size: int) -> tuple[Summary, IntArray]:
+def contract_again(model: Any, summary: Summary, size: int, *, goes_on: bool) -> tuple[Summary, IntArray]:
     """Contract groups in blocks of a size, while there are many of the same height; return where each leaf is now."""
     now: IntArray = np.arange(summary.n_leaves)
     n_many = max(1, MAX_GROUPS // size) * size
@@ -75,13 +82,14 @@ def contract_again(model: Any, summary: Summary, size: int) -> tuple[Summary, In
             some = np.flatnonzero(summary.leaves.heights == height)[:n_many]
             if len(some) < n_many:
                 break
-            summary, moved = _contract_groups(model, summary, summary.leaves, some, height, size)
+            apart = summary.labels[some] if goes_on else None
+            summary, moved = _contract_groups(model, summary, summary.leaves, some, height, size, apart)
             now = moved[now]
     return summary, now
 
 
 def _contract_groups(
-    model: Any, summary: Summary, leaves: Leaves, some: IntArray, height: int, size: int
+    model: Any, summary: Summary, leaves: Leaves, some: IntArray, height: int, size: int, apart: IntArray | None
 ) -> tuple[Summary, IntArray]:
     """Contract some of the leaves in blocks of a size; return where each leaf is now."""
     batches, own = summary.batches, leaves.take(some)
@@ -94,7 +102,7 @@ def _contract_groups(
     mass = upper_mass(own, sum_mass=model.medoid_weights) if weighted else None
     engine, storage = LocalEngine(model.n_jobs), MemoryStorage()
     fusions = Recorded.unwritten(len(some), storage)
-    active = ActiveRows(data.rows, None, mass, batches=blocks)
+    active = ActiveRows(data.rows, None, mass, batches=blocks, apart=apart)
     survivors = contract_level(active, height + 1, contraction, Resources(engine, engine, storage), fusions)
     tally = FeatureTally(contraction.views, data.n_features)
     tally.add_level(height + 1, survivors, n_again[height - 1])
@@ -113,6 +121,7 @@ def _contract_groups(
     return replace(
         summary,
         leaves=changed.take(index[stays]),
+        labels=summary.labels if apart is None else summary.labels[stays],
         row_map=summary.row_map.moved(moved),
         batches=replace(batches, tally=tally.sums(), n_again=n_again),
     ), moved
@@ -125,7 +134,14 @@ def _sections(n_before: int, n_blocks: int) -> Iterator[int]:
 
 
 def _contract(
-    model: Any, summary: Summary, data: Data, before: Any, start: int, mass: Mass | None, blocks: EqualBlocks
+    model: Any,
+    summary: Summary,
+    data: Data,
+    before: Any,
+    start: int,
+    mass: Mass | None,
+    blocks: EqualBlocks,
+    apart: IntArray | None,
 ) -> Summary:
     """Return the summary with the leaves of some blocks: rows from ``start`` on of those before, and of the data."""
     n_batches = len(summary.batches.sizes)
@@ -138,7 +154,8 @@ def _contract(
     tally = FeatureTally(contraction.views, data.n_features)
     n_rows = blocks.n_batches * blocks.size  # without rows of weight 0
     fit = Fit(model, data, None, n_rows, contraction, watch_engine(model), tally)
-    first_level = data.contract_blocks(before, start, mass, blocks, fit.set_up())
+    counted = apart if apart is None or mass is None else apart[mass > 0]
+    first_level = data.contract_blocks(before, start, mass, blocks, fit.set_up(apart=counted))
     if mass is not None and (mass == 0).any():
         _join_left_out(first_level, data, before, start, mass, blocks.size)
     survivors = first_level.leaves
@@ -158,6 +175,7 @@ def _contract(
     return replace(
         summary,
         leaves=leaves if summary.leaves is None else Leaves.join([summary.leaves, leaves]),
+        labels=summary.labels if apart is None else np.append(summary.labels, apart[survivors.rows]),
         row_map=summary.row_map.followed_by([part]),
         batches=batches,
     )

@@ -20,7 +20,6 @@ from cohirf.engines.local import one_thread
 from cohirf.fitting import Fit
 from cohirf.fitting.begin import watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
-from cohirf.fitting.former import Former
 from cohirf.fitting.results import Clusters, KeptRows, describe_clusters
 from cohirf.neighbours.landmarks import Landmarks, sample_landmarks
 from cohirf.summary.leaves import Leaves, stack
@@ -38,10 +37,10 @@ class Climbed:
     labels: IntArray
 
 
-def climb(model: Any, summary: Summary, size: int, former: Former | None) -> Climbed:
+def climb(model: Any, summary: Summary, size: int, former: IntArray | None) -> Climbed:
     """Run the upper levels on the leaves and pending rows of a summary, in batches of about a size.
 
-    The ``former`` clusters of these may go on.
+    Clusters of these from before, the ``former`` ones, go on.
     """
     with ExitStack() as stack_:
         stack_.enter_context(one_thread())
@@ -58,14 +57,14 @@ def climb(model: Any, summary: Summary, size: int, former: Former | None) -> Cli
         leaves = groups.as_survivors(data.rows, mass, summary.batches.sizes, summary.batches.costs)
         first_level = FirstLevel.of_groups(leaves)
         fit = Fit(model, data, None, summary.n_rows, contraction, watch_engine(model), tally)
-        state, records = fit.climb(first_level, None)
+        state, records = fit.climb(first_level, None, stays=former is not None)
         ending = fit.end(first_level, state, former)
         clusters = Clusters.of(model, data, first_level, ending)
         fit.warn_of_problem(clusters.sizes)
         kept = keep_rows(model, summary, data, clusters)
         attributes = {
             **describe_clusters(data, None, clusters, ending, kept),
-            "choice_": ending.choice,
+            "choice_": ending.choice if former is None else model.choice_,
             "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves]),
             "_landmark_rows": kept.rows,
             "diagnostics_": records,

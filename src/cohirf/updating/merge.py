@@ -21,7 +21,7 @@ from cohirf.updating.climb import all_groups
 from cohirf.updating.methods import bring_here, replace_results
 from cohirf.updating.rerun import Transition, rerun
 from cohirf.updating.settings import Kind, known_landmarks, stack_weights
-from cohirf.updating.update import refuse_rows, summary_of
+from cohirf.updating.update import goes_on, refuse_rows, summary_of
 
 
 def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
@@ -84,7 +84,7 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     >>> model.n_clusters_, len(model.labels_)
     (3, 900)
     >>> print(model.changes_)
-    Update 2: merged, 563 older rows have another number
+    Update 2: models merged, 563 older rows have another number
       grown: 1 (191 rows); 2 (192 rows); 6 (180 rows)
       merged: 6 <- 0, 4; 1 <- 3, 7; 2 <- 5, 8
     """
@@ -211,7 +211,8 @@ def join_summaries(merged: Any, models: list[Any], summaries: list[Summary]) -> 
         after = _join_leaves(joined, models, summaries)
     else:
         refuse_rows(merged, n_rows)
-    return Transition(after, np.concatenate(before), np.arange(len(sizes)), sizes, 0, of_one_model=len(models) == 1)
+    going_on = len(models) == 1 and goes_on(models[0], first)
+    return Transition(after, np.concatenate(before), np.arange(len(sizes)), sizes, 0, goes_on=going_on, verb="merge")
 
 
 def _join_pending(summaries: list[Summary]) -> Pending:
