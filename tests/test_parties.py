@@ -41,7 +41,7 @@ def make_parties(X, folder=None, scale=1.0, **options):
             X[:, part] * scale,
             METHOD,
             name=name,
-            n_views=2,
+            views=2,
             log=None if folder is None else folder / f"{name}.jsonl",
             random_state=number,
             **options,
@@ -73,7 +73,7 @@ def run_threads(folder, parties, **options):
 def test_one_party_with_all_columns_is_cohirf_label_for_label(blobs, medoid, consensus, weights, method):
     X, _ = blobs
     options = {"consensus": consensus, "medoid_weights": weights}
-    views = {"n_views": 4, "max_features": 0.6, "medoid": medoid, "random_state": 3}
+    views = {"views": 4, "max_features": 0.6, "medoid": medoid, "random_state": 3}
     model = CoHiRF.as_published(method, **options, **views).fit(X)
     found = run([Party(X, method, **views)], **options)
     assert np.array_equal(found.labels, model.labels_)
@@ -127,8 +127,8 @@ def test_parties_may_lack_rows(blobs):
     X, y = blobs
     half = np.arange(0, 150)
     parties = [
-        Party(X[:, :3], METHOD, name="all", n_views=2),
-        Party(X[half, 3:], METHOD, name="some", n_views=2, rows=half, n_rows=len(X)),
+        Party(X[:, :3], METHOD, name="all", views=2),
+        Party(X[half, 3:], METHOD, name="some", views=2, rows=half, n_rows=len(X)),
     ]
     found = run(parties, n_clusters=4)
     assert adjusted_rand_score(y, found.labels) > 0.7

@@ -319,7 +319,7 @@ def test_a_tree_in_text_has_a_line_for_each_cluster_and_each_merge(cohirf, model
 
 def test_a_tree_in_text_is_of_bounded_height(cohirf, tmp_path):
     X = np.random.default_rng(0).normal(size=(300, 3))
-    CoHiRF(n_clusters=60, n_views=2, random_state=0).fit(X).save(tmp_path / "many")
+    CoHiRF(n_clusters=60, views=2, random_state=0).fit(X).save(tmp_path / "many")
     assert len(cohirf("tree", tmp_path / "many").out.splitlines()) == 2 * 30 - 1
     assert len(cohirf("tree", tmp_path / "many", "--top", 5).out.splitlines()) == 2 * 5 - 1
 

@@ -96,11 +96,11 @@ def test_shells_complete_what_the_library_takes():
 
 
 def test_options_become_parameters():
-    given = {"n_views": "3", "max_features": "0.5", "batch_size": "auto", "max_iter": "7", "random_state": "none"}
+    given = {"views": "3", "max_features": "0.5", "batch_size": "auto", "max_iter": "7", "random_state": "none"}
     parameters = read_parameters(given)
-    assert parameters == {"n_views": 3, "max_features": 0.5, "batch_size": "auto", "max_iter": 7, "random_state": None}
+    assert parameters == {"views": 3, "max_features": 0.5, "batch_size": "auto", "max_iter": 7, "random_state": None}
     assert read_parameters(dict(given, batch_size="2GB")) == parameters | {"batch_size": "2GB"}
-    assert to_arguments({"batch_size": "2GB", "n_views": 3}) == ["--batch-size", "2GB", "--views", "3"]
+    assert to_arguments({"batch_size": "2GB", "views": 3}) == ["--batch-size", "2GB", "--views", "3"]
 
 
 @pytest.mark.parametrize("width", [60, 100])
@@ -207,7 +207,7 @@ def test_a_warning_is_said_once(capsys):
     console = Console()
     with console.watching():
         for _ in range(2):
-            warnings.warn("batch_size=5 is thin: raise batch_size, or set n_views=20.", UserWarning, stacklevel=1)
+            warnings.warn("batch_size=5 is thin: raise batch_size, or set views=20.", UserWarning, stacklevel=1)
     assert capsys.readouterr().err == ("warning: --batch-size 5 is thin: raise --batch-size, or set --views 20.\n")
 
 

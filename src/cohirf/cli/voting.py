@@ -117,7 +117,7 @@ def join(
         prepared.source,
         read_base_method(estimator or BASE_METHOD, param),
         name=name,
-        n_views=read_count("--views", views),
+        views=read_count("--views", views),
         ids=ids,
         log=Path(f"{name}.sent.jsonl"),
         random_state=read_count("--seed", seed, least=0),

@@ -49,7 +49,7 @@ class Party:
         The base clustering method, as in :class:`cohirf.CoHiRF`.
     name : str, default="party"
         Name of the party: letters, digits, ``-`` and ``_``.
-    n_views : int, default=1
+    views : int, default=1
         Number of runs of the base method at each level.
     max_features : int or float, default=1.0
         Number or fraction of the columns in each run.
@@ -88,7 +88,7 @@ class Party:
         estimator: Any,
         *,
         name: str = "party",
-        n_views: int = 1,
+        views: int = 1,
         max_features: int | float = 1.0,
         medoid: str = "cosine",
         rows: Any = None,
@@ -109,7 +109,7 @@ class Party:
         self._held = _check_rows(rows, len(self._X), self.n_rows)
         self.ids_digest = None if ids is None else _digest_ids(ids, self.n_rows)
         n_features = validation.count_view_features(max_features, source.n_features)
-        self._views = Views(BaseMethod.of(computed(estimator)), n_views, n_features, root_entropy(random_state))
+        self._views = Views(BaseMethod.of(computed(estimator)), views, n_features, root_entropy(random_state))
         self._centrality = CENTRALITY[medoid]
         self._log = None if log is None else Path(log)
 
