@@ -32,6 +32,7 @@ COMMANDS = {  # and the files that they are in
     "predict": "new_rows",
     "update": "new_rows",
     "merge": "merge",
+    "curate": "curate",
     "drift": "new_rows",
     "cut": "hierarchy",
     "tree": "hierarchy",

@@ -189,8 +189,10 @@ def name_topics(
 def _nested_labels(model: Any, levels: Sequence[int] | None) -> IntArray:
     """Return the labels of each level, the coarsest first; without levels, the final clusters."""
     if levels is None:
-        return cluster_positions(model)[:, None]
-    return model.hierarchy_.levels(sorted(set(levels)))  # type: ignore[no-any-return]
+        final: IntArray = cluster_positions(model)[:, None]
+        return final
+    nested: IntArray = model.hierarchy_.levels(sorted(set(levels)))
+    return nested
 
 
 @dataclass(frozen=True)
