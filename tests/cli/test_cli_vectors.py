@@ -41,7 +41,7 @@ def test_texts_are_fitted_by_their_vectors_named_and_reported_on_levels(cohirf, 
     )
     assert outcome.code == 0, outcome.err
     document = json.loads(outcome.out)
-    assert {name.split()[0] for name in document["names"]} == set(SUBJECTS)
+    assert {name.replace(",", " ").split()[0] for name in document["names"]} == set(SUBJECTS)
     labels = pd.read_csv("labels.csv")
     assert list(labels) == ["id", "cluster", "cluster_2"]
     assert labels[["cluster", "cluster_2"]].drop_duplicates().shape[0] == 4
