@@ -34,6 +34,7 @@ COMMANDS = {  # and the files that they are in
     "merge": "merge",
     "forget": "merge",
     "consensus": "voting",
+    "curate": "curate",
     "drift": "new_rows",
     "cut": "hierarchy",
     "tree": "hierarchy",
