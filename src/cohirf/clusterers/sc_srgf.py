@@ -23,10 +23,11 @@ from cohirf.clusterers.affinity import (
     build_local_affinity,
     build_nearest_affinity,
     fuse_affinities,
+    symmetrise,
 )
 from cohirf.clusterers.canonical_rows import canonical_csr, find_distinct_rows
 
-GRAPHS = {"local": build_local_affinity, "nearest": build_nearest_affinity}
+GRAPHS = {"local": build_local_affinity, "nearest": build_nearest_affinity, "published": build_nearest_affinity}
 DECIMALS = 8  # rows of the embedding that are equal to this many decimals differ only by rounding errors
 
 
@@ -179,13 +180,17 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         subspaces = draw_subspaces(n_features, self.n_affinities, self.sampling_ratio, rng)
         tasks = (delayed(_build_subspace_affinity)(X, subspace, self.n_neighbors, self.graph) for subspace in subspaces)
         affinities = Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
-        return fuse_affinities(affinities, self.n_fusion_iter, self.n_jobs)
+        fused = fuse_affinities(affinities, self.n_fusion_iter, self.n_jobs, rescale=self.graph != "published")
+        if self.graph == "published":
+            fused /= fused.sum(axis=1, keepdims=True)
+            symmetrise(fused, 0.5)
+        return fused
 
     def _partition(self, X: Any, rng: np.random.RandomState) -> NDArray[np.int32]:
         distinct = find_distinct_rows(X)
         if len(distinct.first) <= self.n_clusters:
             return distinct.group.astype(np.int32)
-        return partition_graph(self.affinity_matrix_, self.n_clusters, rng)
+        return partition_graph(self.affinity_matrix_, self.n_clusters, rng, unit=self.graph != "published")
 
 
 def draw_subspaces(
@@ -200,7 +205,9 @@ def _build_subspace_affinity(X: Any, subspace: NDArray[np.intp], n_neighbors: in
     return GRAPHS[graph](X[:, subspace], n_neighbors)
 
 
-def partition_graph(affinity: NDArray[Any], n_clusters: int, rng: np.random.RandomState) -> NDArray[np.int32]:
+def partition_graph(
+    affinity: NDArray[Any], n_clusters: int, rng: np.random.RandomState, *, unit: bool = True
+) -> NDArray[np.int32]:
     """Partition a graph, a symmetric matrix with positive row sums, into clusters with weak connections between them.
 
     The embedding of a row is the vector of its entries in the leading eigenvectors of the affinity matrix, which is
@@ -209,7 +216,7 @@ def partition_graph(affinity: NDArray[Any], n_clusters: int, rng: np.random.Rand
 
     There are fewer than ``n_clusters`` clusters if fewer rows have distinct embeddings.
     """
-    embedding = embed_graph(affinity, n_clusters)
+    embedding = embed_graph(affinity, n_clusters) if unit else embed_walk(affinity, n_clusters)
     n_distinct = len(find_distinct_rows(embedding).first)
     method = KMeans(min(n_clusters, n_distinct), n_init=10, random_state=rng)
     labels: NDArray[np.int32] = method.fit(embedding).labels_
@@ -226,6 +233,18 @@ def embed_graph(affinity: NDArray[Any], n_vectors: int) -> NDArray[np.float64]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors /= np.where(lengths > 0, lengths, 1)
     return vectors.round(DECIMALS)
+
+
+def embed_walk(affinity: NDArray[Any], n_vectors: int) -> NDArray[np.float64]:
+    """Return the entries of each row in the leading eigenvectors of the random walk on the graph without loops."""
+    normalised = affinity.astype(np.float64)
+    np.fill_diagonal(normalised, 0)
+    degrees = normalised.sum(axis=1)
+    inverse_root = np.where(degrees > 0, degrees, 1) ** -0.5
+    normalised *= inverse_root[:, None]
+    normalised *= inverse_root
+    vectors = leading_eigenvectors(normalised, n_vectors) * inverse_root[:, None]
+    return (vectors / np.abs(vectors).max()).round(DECIMALS)
 
 
 def leading_eigenvectors(matrix: NDArray[np.float64], n_vectors: int) -> NDArray[np.float64]:
