@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from cohirf.optional import lazy_names
 
 if TYPE_CHECKING:
+    from cohirf.algorithm.choose_medoids import SampledMedoid
     from cohirf.algorithm.levels import LevelRecord
     from cohirf.algorithm.thin_batches import ThinBatchesWarning
     from cohirf.data.dask_arrays import to_dask_array
@@ -28,6 +29,7 @@ __all__ = [
     "FusionHierarchy",
     "LevelRecord",
     "ModelFileError",
+    "SampledMedoid",
     "ThinBatchesWarning",
     "load",
     "merge",
@@ -50,6 +52,7 @@ __getattr__, __dir__ = lazy_names(
         "FusionHierarchy": "cohirf.hierarchy:FusionHierarchy",
         "LevelRecord": "cohirf.algorithm.levels:LevelRecord",
         "ModelFileError": "cohirf.store:ModelFileError",
+        "SampledMedoid": "cohirf.algorithm.choose_medoids:SampledMedoid",
         "ThinBatchesWarning": "cohirf.algorithm.thin_batches:ThinBatchesWarning",
         "load": "cohirf.store:load_model",
         "merge": "cohirf.updating.merge:merge",

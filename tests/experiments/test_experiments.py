@@ -67,9 +67,6 @@ def test_the_paper_ours_and_ours_with_weights_stand_in_one_line():
     assert lines[2:] == [
         "| iris | K-Means | alone | 0.618 ± 0.035 | 0.620 ± 0.014 | within |  |  |",
         "| iris | K-Means | CoHiRF | 0.786 ± 0.132 | 0.700 ± 0.014 | within | 0.950 ± 0.014 | better |",
-        "",
-        "With the authors' first trial, rounding and limit of clusters: iris, K-Means, alone; iris, K-Means, CoHiRF; "
-        "iris, K-Means, CoHiRF, weights.",
     ]
 
 
