@@ -193,20 +193,17 @@ def fuse_affinities(
 
     In each iteration, every status matrix P is replaced by ``S @ (mean of the other P) @ S.T`` and normalised again,
     where S is the sparse matrix of its own neighbours. Without ``rescale`` the identity is added instead, as the
-    authors of CoHiRF do. If there is only one affinity, its own P is used instead of the
-    mean. The product takes O(n_rows ** 2 * n_neighbors) operations. The status matrices are overwritten, and one more
-    matrix of this size is allocated per thread. The result is symmetric, and does not depend on ``n_jobs``.
+    authors of CoHiRF do. If there is only one affinity, its own P is used instead of the mean. The product takes
+    O(n_rows ** 2 * n_neighbors) operations. The status matrices are overwritten, and one more matrix of this size is
+    allocated per thread. The result is symmetric, and does not depend on ``n_jobs``.
     """
     workers = [Diffuser.of(part) for part in share_out(affinities, effective_n_jobs(n_jobs))]
+    n_summed = len(affinities) - 1
     total = np.empty_like(affinities[0].status)
     add_up(affinities, total)
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:  # workers write into the status matrices
         for _ in range(n_iter):
-            n_others = max(1, len(affinities) - 1)
-            parallel(
-                delayed(worker.diffuse)(total, alone=len(affinities) == 1, n_summed=None if rescale else n_others)
-                for worker in workers
-            )
+            parallel(delayed(worker.diffuse)(total, n_summed=n_summed, rescale=rescale) for worker in workers)
             add_up(affinities, total)
     symmetrise(total, 0.5 / len(affinities))
     return total
@@ -226,11 +223,11 @@ class Diffuser:
         cut = [[a.neighbors[block] for block in blocks_of_rows(len(a.status))] for a in affinities]
         return cls(affinities, cut, np.empty_like(affinities[0].status))
 
-    def diffuse(self, total: FloatMatrix, *, alone: bool, n_summed: int | None) -> None:
+    def diffuse(self, total: FloatMatrix, *, n_summed: int, rescale: bool) -> None:
         """Run one iteration for each affinity; ``total`` is the sum of all status matrices before the iteration."""
         for affinity, neighbor_blocks in zip(self.affinities, self.neighbor_blocks, strict=True):
-            np.subtract(total, 0 if alone else affinity.status, out=self.others)
-            diffuse(affinity, neighbor_blocks, self.others, n_summed)
+            np.subtract(total, affinity.status if n_summed else 0, out=self.others)
+            diffuse(affinity, neighbor_blocks, self.others, None if rescale else max(1, n_summed))
 
 
 def share_out(affinities: Sequence[Affinity], n_parts: int) -> list[Sequence[Affinity]]:

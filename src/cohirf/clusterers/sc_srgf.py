@@ -27,7 +27,8 @@ from cohirf.clusterers.affinity import (
 )
 from cohirf.clusterers.canonical_rows import canonical_csr, find_distinct_rows
 
-GRAPHS = {"local": build_local_affinity, "nearest": build_nearest_affinity, "published": build_nearest_affinity}
+PUBLISHED = "published"
+GRAPHS = {"local": build_local_affinity, "nearest": build_nearest_affinity, PUBLISHED: build_nearest_affinity}
 DECIMALS = 8  # rows of the embedding that are equal to this many decimals differ only by rounding errors
 
 
@@ -47,11 +48,11 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         Fraction of the features in each subspace; always at least one feature.
     n_neighbors : int, default=5
         Number of nearest neighbours of a row. If there are fewer rows, all of them are used.
-    graph : {"nearest", "local"}, default="nearest"
+    graph : {"nearest", "local", "published"}, default="nearest"
         The affinities. "nearest" has those of the experiments in CoHiRF's paper: similarities to nearest neighbours
         only, with one width for all; a row is its own first neighbour. "local" has those of similarity network fusion
-        (Wang et al. 2014): similarities of all pairs, with a local width; a row is not its own neighbour. See the
-        notes.
+        (Wang et al. 2014): similarities of all pairs, with a local width; a row is not its own neighbour. "published"
+        also fuses and partitions as the program of CoHiRF's authors does, to compare with the paper. See the notes.
     n_fusion_iter : int, default=20
         Number of iterations of the fusion.
     random_state : int, RandomState instance or None, default=None
@@ -81,7 +82,12 @@ class SCSRGF(ClusterMixin, BaseEstimator):
     half the mean of three numbers: this distance, and the mean distance of each of the two rows to its neighbours. With
     ``graph="nearest"`` it is ``exp(-distance / (2 * mean distance))`` for nearest neighbours, and 0 for others. These
     are also the weights of Cai et al. (2020), in whose program a row is not its own neighbour. Neither result changes
-    when all features are multiplied by the same number. The fusion is that of Wang et al. in both cases.
+    when all features are multiplied by the same number. The fusion is that of Wang et al. in both cases, and rows of
+    the embedding are scaled to length 1.
+
+    ``graph="published"`` has the graph "nearest". Its fusion adds the identity matrix to each product, where that of
+    Wang et al. scales rows to a sum of 1, and the embedding is that of :class:`sklearn.cluster.SpectralClustering`:
+    loops are left out, and eigenvectors are divided by the square roots of the degrees.
 
     Time grows as ``n_samples ** 2 * n_neighbors * n_affinities * n_fusion_iter``. Memory is about
     ``4 * n_samples ** 2 * (n_affinities + 2)`` bytes. If that is too much, use it as the base method of
@@ -180,8 +186,8 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         subspaces = draw_subspaces(n_features, self.n_affinities, self.sampling_ratio, rng)
         tasks = (delayed(_build_subspace_affinity)(X, subspace, self.n_neighbors, self.graph) for subspace in subspaces)
         affinities = Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
-        fused = fuse_affinities(affinities, self.n_fusion_iter, self.n_jobs, rescale=self.graph != "published")
-        if self.graph == "published":
+        fused = fuse_affinities(affinities, self.n_fusion_iter, self.n_jobs, rescale=self.graph != PUBLISHED)
+        if self.graph == PUBLISHED:
             fused /= fused.sum(axis=1, keepdims=True)
             symmetrise(fused, 0.5)
         return fused
@@ -190,7 +196,7 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         distinct = find_distinct_rows(X)
         if len(distinct.first) <= self.n_clusters:
             return distinct.group.astype(np.int32)
-        return partition_graph(self.affinity_matrix_, self.n_clusters, rng, unit=self.graph != "published")
+        return partition_graph(self.affinity_matrix_, self.n_clusters, rng, unit=self.graph != PUBLISHED)
 
 
 def draw_subspaces(
@@ -212,7 +218,7 @@ def partition_graph(
 
     The embedding of a row is the vector of its entries in the leading eigenvectors of the affinity matrix, which is
     normalised by the square roots of its row sums. These vectors, scaled to length 1, are clustered by K-Means (Ng,
-    Jordan and Weiss, 2001).
+    Jordan and Weiss, 2001). If not ``unit``, the embedding is that of ``embed_walk``.
 
     There are fewer than ``n_clusters`` clusters if fewer rows have distinct embeddings.
     """
