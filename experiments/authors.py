@@ -69,6 +69,8 @@ def found_rows(budget: Budget, folder: Path) -> pd.DataFrame:
         if results and all(map(is_done, results)):
             rows[key] = results
     wanted = [found for key, results in rows.items() if key[:3] in RESULTS for found in results if found]
+    if not wanted:
+        raise SystemExit(f"{folder} has no results: leave --write out.")
     return pd.DataFrame(wanted)
 
 
@@ -187,7 +189,8 @@ def summary_of(trials: list[dict[str, Any]], cell: Cell) -> dict[str, Any]:
 
 def write_tables(frame: pd.DataFrame, folder: Path, budget: str) -> None:
     """Write the best trials as Parquet, and for each metric a table of all rows of the paper."""
-    frame = frame.assign(n_done=frame.n_done.fillna(frame.n_trials), params=frame.params.map(str))
+    n_done = frame.get("n_done", frame.n_trials).fillna(frame.n_trials)
+    frame = frame.assign(n_done=n_done, params=frame.params.map(str))
     frame.drop(columns="trials", errors="ignore").to_parquet(folder / "authors.parquet", index=False)
     lines = ["# The paper's rows, searched as the authors' program does", ""]
     lines += [*describe_run(f"python -m experiments authors --budget {budget}"), ""]
