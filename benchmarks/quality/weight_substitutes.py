@@ -36,7 +36,7 @@ from cohirf.data.first_level import contract_rows
 
 MAX_ROWS = 1000
 KINDS = ("none", "repeat", "companions")
-OPTIONS: dict[str, dict[str, Any]] = {"strict": {}, "majority": {"consensus": "majority", "n_views": 10}}
+OPTIONS: dict[str, dict[str, Any]] = {"strict": {}, "majority": {"consensus": "majority", "views": 10}}
 
 
 @dataclass(frozen=True)

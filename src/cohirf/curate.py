@@ -231,7 +231,7 @@ def find_pairs(bounds: Any, threshold: float) -> IntArray:
             start = left.start + right.start
             products = bounds[left, :] @ bounds[start : left.start + right.stop, :].T
             cells = _find_cells(products >= threshold - SLACK)
-            pairs = [*np.stack(np.divmod(cells, products.shape[1]), axis=1), left.start, start]
+            pairs = np.stack(np.divmod(cells, products.shape[1]), axis=1) + np.array([left.start, start])
             found.append(pairs[pairs[:, 0] < pairs[:, 1]])
             n_pairs += len(found[-1])
             if n_pairs > MAX_PAIRS:

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
+from cohirf.algorithm.base_method import BaseMethod
 from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
 from cohirf.degrees.methods import DegreesMixin
 from cohirf.explain.methods import DescribedClusters
@@ -80,9 +81,11 @@ class CoHiRF(
         How rows are compared. "cosine" compares their directions, as is usual for vectors of texts and images: rows are
         scaled to length 1 when they are read, and then all distances are chords, so ``medoids_`` and ``exemplars_``
         have length 1. Rows that have length 1 already are not copied. A row of zeros is refused.
-    n_views : int, default=5
+    views : int or list, default=5
         Number of random feature views at each level (R in the paper). If the base method is deterministic and every
-        view has all features, all views are the same, and the method runs only once.
+        view has all features, all views are the same, and the method runs only once. Or a list with the base method of
+        each view: estimators and pipelines, or pairs of one and the columns that it sees, as names, numbers, a slice
+        or a mask. ``estimator`` is then left out, and ``max_features`` has no effect.
     max_features : int or float, default=1.0
         Number (int) or fraction (float) of features in each view (q in the paper). With 1.0, every view has all
         features, and views differ only by the randomness of the base method. With many features, try fractions from
@@ -99,7 +102,7 @@ class CoHiRF(
         rows. "cosine" and "euclidean" (negative squared distance) are computed exactly. "rbf" (squared Euclidean
         distance) and "laplacian" (Manhattan distance) decay to 1/e at the mean distance within the cluster. A callable
         takes a matrix of rows and returns the square matrix of their similarities. Kernels and callables choose
-        among a random sample of at most 1,000 rows of the cluster.
+        among a random sample of at most 1,000 rows of the cluster; :class:`SampledMedoid` has other limits.
     medoid_weights : bool, default=True
         Whether a medoid counts with its mass, the number (or total weight) of the rows that it represents. The mass
         is passed to the base method as ``sample_weight``. If the base method does not support sample weights, it
@@ -232,7 +235,7 @@ class CoHiRF(
         "n_clusters": [None, StrOptions({"auto", "levels"}), Interval(Integral, 1, None, closed="left")],
         "merge": [StrOptions({"auto", "compact", "connected"})],
         "metric": [StrOptions({"euclidean", "cosine"})],
-        "n_views": [Interval(Integral, 1, MOST_VIEWS_OR_LEVELS, closed="both")],
+        "views": [Interval(Integral, 1, MOST_VIEWS_OR_LEVELS, closed="both"), list],
         "max_features": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
         "consensus": [StrOptions({"auto", "strict", "relaxed", "majority"}), Interval(Real, 0, 1, closed="both")],
         "medoid": [StrOptions({*CENTRALITY, *SIMILARITY}), callable],
@@ -256,7 +259,7 @@ class CoHiRF(
         n_clusters: int | str | None = None,
         merge: str = "auto",
         metric: str = "euclidean",
-        n_views: int = 5,
+        views: int | list[Any] = 5,
         max_features: int | float = 1.0,
         consensus: str | float = "auto",
         medoid: str | Callable[[Any], Any] = "cosine",
@@ -276,7 +279,7 @@ class CoHiRF(
         self.n_clusters = n_clusters
         self.merge = merge
         self.metric = metric
-        self.n_views = n_views
+        self.views = views
         self.max_features = max_features
         self.consensus = consensus
         self.medoid = medoid
@@ -298,7 +301,8 @@ class CoHiRF(
 
         The consensus is strict, medoids have no mass, batches are random, the base method is told at every level what
         the user wrote, and the clusters of the last level are the result, however many there are; noise rows are
-        clusters of their own.
+        clusters of their own. The paper gives a new row the cluster of the nearest medoid, which
+        ``model.cluster_numbers_[model.transform(X).argmin(axis=1)]`` returns; :meth:`predict` looks at more rows.
 
         Parameters
         ----------
@@ -355,7 +359,7 @@ class CoHiRF(
         self : CoHiRF
             The fitted estimator.
         """
-        validation.check_base_method(self._base_method())
+        validation.check_views(self)
         self._check_resources()
         fitted = copy(self)  # if the fit fails, or is interrupted, this model stays as it is
         with choosing_client(fitted, client, X):
@@ -453,8 +457,8 @@ class CoHiRF(
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: sparse and missing values are allowed if the base method allows them."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = validation.takes_sparse(self._base_method())
-        tags.input_tags.allow_nan = validation.takes_nan(self._base_method())
+        tags.input_tags.sparse = validation.take_sparse(self)
+        tags.input_tags.allow_nan = validation.take_nan(self)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -475,7 +479,11 @@ class CoHiRF(
         return np.array([f"cohirf{number}" for number in self.cluster_numbers_.tolist()], dtype=object)
 
     def _base_method(self) -> Any:
-        return KMeans() if self.estimator is None else self.estimator
+        """Return the base method; of several, one that finds the number of clusters itself, or the first."""
+        if isinstance(self.views, Integral):
+            return KMeans() if self.estimator is None else self.estimator
+        methods = validation.list_methods(self)
+        return next((method for method in methods if BaseMethod.of(method).told is None), methods[0])
 
     def _check_resources(self) -> None:
         """Check ``n_jobs`` and ``batch_size``; loading a model checks them, too."""

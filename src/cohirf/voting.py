@@ -20,9 +20,9 @@ from cohirf.algorithm.grouping import IntArray, first_rows, index_dtype, row_blo
 from cohirf.algorithm.merge_tree import Groups, MergeTree
 from cohirf.algorithm.votes import NO_OPINION, VotedCodes, VotedGroups, group_by_votes, measure_votes
 from cohirf.algorithm.ward import link_groups
-from cohirf.data.dask_arrays import DaskTable, is_dask
+from cohirf.data.dask_arrays import DaskTable
 from cohirf.data.in_memory import check_array_weights
-from cohirf.engines.dask import dask, dask_array, naming_faults
+from cohirf.engines.dask import dask, dask_array, is_dask, naming_faults
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import Source, open_source

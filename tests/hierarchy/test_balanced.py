@@ -61,6 +61,12 @@ def test_exemplars_come_first():
     np.testing.assert_array_equal(HIERARCHY.sample(1000), np.arange(1000))
 
 
+def test_a_sample_is_drawn_among_the_given_rows():
+    rows = np.arange(3, 1000, 7)
+    assert set(HIERARCHY.sample(20, among=rows)) < set(rows)
+    np.testing.assert_array_equal(HIERARCHY.sample(len(rows), among=rows), rows)
+
+
 @given(st.data())
 def test_a_division_gives_what_is_asked_for_and_no_leaf_more_than_it_has(data):
     sizes = np.array(data.draw(st.lists(st.integers(0, 50), min_size=1, max_size=8)))

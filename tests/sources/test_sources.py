@@ -334,7 +334,7 @@ def test_row_numbers_are_checked(kind, X, tmp_path):
 @of_all()
 def test_a_fit_finds_the_clusters_of_the_array(kind, X, tmp_path):
     data = kind.store(X, tmp_path)
-    model = CoHiRF.as_published(KMeans(4, n_init=1), n_views=2, random_state=0)
+    model = CoHiRF.as_published(KMeans(4, n_init=1), views=2, random_state=0)
     alike = data if sparse.issparse(data) else X  # a fit of sparse data rounds in another way
     expected = model.fit(alike).parents_
     assert (model.fit(open_source(data)).parents_ == expected).all()

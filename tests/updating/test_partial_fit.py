@@ -89,7 +89,7 @@ def test_a_fit_and_updates_with_few_rows_are_a_fit_to_all_rows():
     ids=str,
 )
 def test_updates_in_blocks_find_the_clusters_and_no_row_changes_its_own(options):
-    parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "n_views": 2, "random_state": 0} | options
+    parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "views": 2, "random_state": 0} | options
     model = CoHiRF(**parameters).fit(BLOBS[:150])
     before = model.labels_.copy()
     check_hierarchy(in_parts(model, BLOBS[150:400], 6))
@@ -100,7 +100,7 @@ def test_updates_in_blocks_find_the_clusters_and_no_row_changes_its_own(options)
 
 
 def test_blocks_of_the_published_algorithm_do_not_depend_on_how_rows_are_divided_into_updates():
-    parameters = {"n_clusters": "levels", "batch_size": 40, "n_views": 2, "random_state": 0}
+    parameters = {"n_clusters": "levels", "batch_size": 40, "views": 2, "random_state": 0}
     model = in_parts(CoHiRF(KMeans(4, n_init=1), **parameters), BLOBS[:250], 4)
     assert_equal_models(model, CoHiRF(KMeans(4, n_init=1), **parameters).partial_fit(BLOBS[:250]))
     check_hierarchy(model)
@@ -263,7 +263,7 @@ class TestManyGroups:
         monkeypatch.setattr("cohirf.updating.blocks.MAX_GROUPS", 80)
 
     def model(self, **options):
-        parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "n_views": 2, "random_state": 0}
+        parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "views": 2, "random_state": 0}
         return CoHiRF(**parameters | options)
 
     @pytest.mark.parametrize("options", [{}, {"max_features": 0.5}, {"medoid_weights": False}], ids=str)
@@ -290,5 +290,5 @@ class TestManyGroups:
 
 
 def test_an_automatic_batch_size_is_not_that_of_few_first_rows():
-    model = CoHiRF(KMeans(4, n_init=1), batch_size="auto", n_views=2, random_state=0)
+    model = CoHiRF(KMeans(4, n_init=1), batch_size="auto", views=2, random_state=0)
     assert in_parts(model, BLOBS, 6)._summary.batch_size is None

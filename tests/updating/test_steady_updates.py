@@ -12,7 +12,7 @@ OVERLAPPING, CLASSES = make_blobs(1600, n_features=4, centers=5, cluster_std=2.2
 
 
 def make_model():
-    return CoHiRF(KMeans(5, n_init=1), batch_size=100, n_views=3, random_state=0)
+    return CoHiRF(KMeans(5, n_init=1), batch_size=100, views=3, random_state=0)
 
 
 def update_in_parts(model, X, n_parts):
@@ -53,7 +53,7 @@ def test_its_tree_has_its_clusters(steady):
 def test_a_class_that_arrives_later_gets_a_cluster(batch_size):
     X, y = make_blobs(900, n_features=4, centers=[[0] * 4, [9] * 4, [0, 9, 0, 9]], random_state=0)
     order = np.argsort(y == 2, kind="stable")
-    model = CoHiRF(n_clusters=2, batch_size=batch_size, n_views=3, random_state=0)
+    model = CoHiRF(n_clusters=2, batch_size=batch_size, views=3, random_state=0)
     shares = update_in_parts(model, X[order], 9)
     assert adjusted_rand_score(model.labels_, y[order]) == 1.0
     assert max(shares) == 0
@@ -63,7 +63,7 @@ def test_a_class_that_arrives_later_gets_a_cluster(batch_size):
 @pytest.mark.parametrize("fitted", [False, True])
 def test_no_row_changes_its_number_as_soon_as_the_clusters_are_settled(batch_size, fitted):
     some = np.random.default_rng(4).permutation(len(OVERLAPPING))[:600]
-    model = CoHiRF(n_clusters=5, batch_size=batch_size, n_views=2, random_state=4)
+    model = CoHiRF(n_clusters=5, batch_size=batch_size, views=2, random_state=4)
     n_first = 100 if fitted else 0  # clusters of a fit are settled, those of other first rows with 50 rows for each
     model = model.fit(OVERLAPPING[some][:n_first]) if fitted else model
     shares = update_in_parts(model, OVERLAPPING[some][n_first:], 12)

@@ -34,6 +34,7 @@ COMMANDS = {  # and the files that they are in
     "merge": "merge",
     "forget": "merge",
     "consensus": "voting",
+    "curate": "curate",
     "drift": "new_rows",
     "cut": "hierarchy",
     "tree": "hierarchy",
@@ -41,6 +42,7 @@ COMMANDS = {  # and the files that they are in
     "info": "info",
     "demo": "report",
 }
+PARTY_COMMANDS = {"join": "voting", "run": "voting"}  # below cohirf party
 TYPES: dict[str, Any] = {  # annotations of their parameters
     "str": str,
     "str | None": str | None,
@@ -97,13 +99,21 @@ def _importing(module: str, name: str) -> Command:
     return run
 
 
-def _add(name: str, module: str) -> None:
+def _add(name: str, module: str, to: typer.Typer) -> None:
     place = f"cli/{module}.py"
     examples = read_section(ast.get_docstring(find_definition(place, name)), "Examples").replace("\\\n", "")
     epilog = "\n\n".join(["Examples:", *examples.splitlines()])
     made = make_command(place, name, TYPES, _importing(module, name))
-    app.command(epilog=epilog, context_settings=CONTEXT)(made)
+    to.command(epilog=epilog, context_settings=CONTEXT)(made)
 
 
 for _name, _module in COMMANDS.items():
-    _add(_name, _module)
+    _add(_name, _module, app)
+party = typer.Typer(
+    help="Cluster rows whose columns lie with several owners, who exchange labels and ranks only.",
+    context_settings=CONTEXT,
+    no_args_is_help=True,
+)
+app.add_typer(party, name="party")
+for _name, _module in PARTY_COMMANDS.items():
+    _add(_name, _module, party)

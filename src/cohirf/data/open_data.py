@@ -49,7 +49,7 @@ def open_training_data(model: Any, X: Any, *, on_cluster: bool, is_first: bool =
         return OnDevice(_check_device_array(model, X, reset=is_first))
     allow_nan = is_first or model._column_means is not None
     X = _check_array(model, X, reset=is_first, allow_nan=allow_nan)
-    fills = not sparse.issparse(X) and validation.takes_nan(model._base_method())
+    fills = not sparse.issparse(X) and validation.take_nan(model)
     return InMemory(X, validation.column_means(X) if fills else None)
 
 
@@ -141,9 +141,8 @@ def _scale_chunk(chunk: Any) -> Any:
 
 def _check_array(model: Any, X: Any, *, reset: bool, allow_nan: bool) -> Any:
     """Return ``X`` as a finite C-ordered array or CSR matrix of float64 or float32."""
-    estimator = model._base_method()
     validation.refuse_what_is_no_table(X)
-    accept_sparse = "csr" if validation.takes_sparse(estimator) else False
+    accept_sparse = "csr" if validation.take_sparse(model) else False
     is_half = getattr(X, "dtype", None) == np.float16  # float32 has all of its values
     with validation.naming_cells(X):
         X = validate_data(
@@ -155,7 +154,7 @@ def _check_array(model: Any, X: Any, *, reset: bool, allow_nan: bool) -> Any:
             order="C",
             ensure_all_finite=False,
         )
-    allow_nan = allow_nan and validation.takes_nan(estimator) and model.metric != "cosine"
+    allow_nan = allow_nan and validation.take_nan(model) and model.metric != "cosine"
     validation.check_finite(X, getattr(model, "feature_names_in_", None), allow_nan=allow_nan)
     X = unit_rows(X) if model.metric == "cosine" else X
     return narrow_indices(X) if sparse.issparse(X) else X

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from cohirf import progress
+from cohirf import progress, validation
 from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.companions import Companions, count_shown
@@ -190,7 +190,7 @@ class Fit:
             state = after
             records.append(state.record)
             if model.verbose:
-                progress.say(progress.describe_level(state.record, model.n_views))
+                progress.say(progress.describe_level(state.record, self.contraction.views.n_views))
         return state, records
 
     def end(self, first_level: FirstLevel, state: FitState, former: IntArray | None = None) -> Ending:
@@ -351,7 +351,9 @@ class Fit:
     def _companions(self, first_level: FirstLevel) -> Companions | None:
         """Return the companions that replace medoid weights if the base method does not support weights."""
         base = self.model._base_method()
-        if not self.model.medoid_weights or find_weight_argument(base) is not None:
+        methods = validation.list_methods(self.model)
+        take_weights = any(method is None or find_weight_argument(method) is not None for method in methods)
+        if not self.model.medoid_weights or take_weights:
             return None
         n_shown = count_shown(BaseMethod.of(base), self.contraction.batch_size)
         return Companions(self.data.rows, self.contraction.views.entropy, n_shown, first_level.leaves.rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cohirf.algorithm.grouping import IntArray, count_by_label, rows_by_label
 from cohirf.algorithm.parents import find_roots
@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from cohirf.hierarchy.fusion_hierarchy import FusionHierarchy
 
 
-def draw_balanced(hierarchy: FusionHierarchy, n: int, balance: float, first: str, random_state: int | None) -> IntArray:
+def draw_balanced(
+    hierarchy: FusionHierarchy,
+    n: int,
+    balance: float,
+    first: str,
+    among: ArrayLike | None,
+    random_state: int | None,
+) -> IntArray:
     """Return sorted row numbers; see ``FusionHierarchy.sample``."""
     if hierarchy.rows is not None:
         raise ValueError("the leaves of this hierarchy are clusters: call sample of the hierarchy of all rows.")
@@ -23,10 +30,14 @@ def draw_balanced(hierarchy: FusionHierarchy, n: int, balance: float, first: str
     if first not in ("random", "exemplars"):
         raise ValueError(f"first={first!r} is not valid: give 'random' or 'exemplars'.")
     leaf_of, linkage = _find_leaves(hierarchy)
+    if among is not None:
+        left_out = np.ones(len(leaf_of), dtype=bool)
+        left_out[np.asarray(among)] = False
+        leaf_of = np.where(left_out, -1, leaf_of)
     n_leaves = len(linkage) + 1
     sizes = count_by_label(leaf_of[leaf_of >= 0], n_leaves)
     if not 1 <= n <= sizes.sum():
-        raise ValueError(f"n={n} is not valid: give a number from 1 to {sizes.sum():,}, the rows that are not noise.")
+        raise ValueError(f"n={n} is not valid: give a number from 1 to {sizes.sum():,}, the rows to draw from.")
     rng = np.random.default_rng(random_state)
     counts = divide(int(n), sizes, linkage, balance, rng)
     order = rng.permutation(len(leaf_of))

@@ -265,7 +265,15 @@ class FusionHierarchy:
             raise ValueError("numbers=[] is empty: give one or more numbers of clusters, such as [200, 40, 8].")
         return np.stack([self.cut(n_clusters=number) for number in numbers], axis=1)
 
-    def sample(self, n: int, *, balance: float = 1.0, first: str = "random", random_state: int | None = 0) -> IntArray:
+    def sample(
+        self,
+        n: int,
+        *,
+        balance: float = 1.0,
+        first: str = "random",
+        among: ArrayLike | None = None,
+        random_state: int | None = 0,
+    ) -> IntArray:
         """Return rows that are spread over the tree, so that large clusters do not crowd out small ones.
 
         Parameters
@@ -280,6 +288,8 @@ class FusionHierarchy:
         first : {"random", "exemplars"}, default="random"
             Which rows of a cluster are taken: random ones, or those that lasted longest as medoids, which are the most
             central, and then random ones.
+        among : array of int, optional
+            Row numbers to draw from; all rows by default.
         random_state : int or None, default=0
             Seed of the draw.
 
@@ -295,7 +305,7 @@ class FusionHierarchy:
         >>> hierarchy.sample(4).tolist(), hierarchy.sample(2, first="exemplars").tolist()
         ([2, 3, 4, 5], [0, 4])
         """
-        return draw_balanced(self, n, balance, first, random_state)
+        return draw_balanced(self, n, balance, first, among, random_state)
 
     def medoids(self, level: int) -> IntArray:
         """Return the medoids of the clusters at one level.

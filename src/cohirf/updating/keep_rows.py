@@ -44,5 +44,5 @@ def fit_pending(model: Any, summary: Summary, former: IntArray | None) -> dict[s
 def open_values(model: Any, values: Any) -> InMemory:
     """Return values as the data of a fit."""
     data = InMemory(values, None)
-    fills = isinstance(values, np.ndarray) and validation.takes_nan(model._base_method())
+    fills = isinstance(values, np.ndarray) and validation.take_nan(model)
     return replace(data, column_means=validation.column_means(values)) if fills else data

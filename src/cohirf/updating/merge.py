@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cohirf import validation
 from cohirf.algorithm.merge_tree import Groups
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.summary.leaves import Leaves, stack
@@ -192,7 +193,7 @@ def reduce_to_clusters(model: Any) -> Summary:
 
 
 def _one_batch(model: Any, n_rows: int) -> Batches:
-    costs = np.array([[model.n_views, np.nan, 1.0, 0.0, 0.0, 0.0]])
+    costs = np.array([[validation.count_views(model.views), np.nan, 1.0, 0.0, 0.0, 0.0]])
     return Batches(np.array([n_rows]), costs, np.zeros((2, model.n_features_in_)))
 
 

@@ -97,7 +97,7 @@ class UpdatingMixin:
         is_first = not hasattr(self, "n_clusters_")
         updated: Any = copy(self)  # if the update fails, or is interrupted, this model stays as it is
         X = bring_here(updated, X)
-        validation.check_base_method(updated._base_method())
+        validation.check_views(updated)
         updated._check_resources()
         with choosing_client(updated, client, X):
             data = open_training_data(updated, X, on_cluster=client is not None, is_first=is_first)
