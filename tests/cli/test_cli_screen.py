@@ -35,7 +35,7 @@ from cohirf.preparation.preparation import IMPUTES, SCALINGS
 from cohirf.progress import LogBar, Work
 from cohirf.tuning import metrics, tune
 
-COMMANDS = ["fit", "tune", "predict", "update", "merge", "consensus", "drift", "cut", "tree", "report", "info", "demo"]
+COMMANDS = "fit tune predict update merge forget consensus drift cut tree report info demo".split()
 
 
 class Terminal(io.StringIO):
