@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs, make_circles
-from sklearn.metrics import pairwise_distances, silhouette_score
+from sklearn.datasets import make_blobs, make_circles, make_moons
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, pairwise_distances, silhouette_score
 
 from cohirf import CoHiRF, open_source
 from cohirf.choice import COLUMNS, Choice, choose_number, mean_silhouette, predict_strength
@@ -84,3 +85,66 @@ def test_rows_that_were_read_once_may_be_fewer_than_clusters(tmp_path):
 def test_few_distinct_rows_are_no_reason_to_warn():
     X = np.repeat(np.arange(5.0)[:, None], 80, axis=0)
     assert CoHiRF(n_clusters=3, random_state=0).fit(X).n_clusters_ == 3
+
+
+# -- weights -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_clusters", [2, None])
+def test_rows_of_next_to_no_weight_do_not_choose(n_clusters):
+    moons, y = make_moons(300, noise=0.05, random_state=0)
+    X = np.r_[moons, np.random.default_rng(0).uniform([-1.5, -1], [2.5, 1.5], (600, 2))]
+    weights = np.r_[np.full(300, 7.0), np.full(600, 1e-9)]
+    model = CoHiRF(n_clusters=n_clusters, random_state=0).fit(X, sample_weight=weights)
+    assert model.choice_.merge == "connected"
+    assert adjusted_rand_score(y, model.labels_[:300]) == 1
+
+
+def test_equal_weights_choose_as_none(monkeypatch):
+    monkeypatch.setattr("cohirf.fitting.merging.CHOICE_ROWS", 100)
+    X, _ = make_blobs(200, centers=5, random_state=0)
+    plain, weighted = (CoHiRF(random_state=0).fit(X, sample_weight=each) for each in (None, np.full(200, 0.3)))
+    for figure in ("n_clusters", "compact_cut", "connected_cut", "strengths", "silhouettes"):
+        np.testing.assert_array_equal(getattr(plain.choice_, figure), getattr(weighted.choice_, figure))
+    assert (plain.labels_ == weighted.labels_).all()
+
+
+def test_figures_of_weighted_rows_are_those_of_repeated_rows():
+    rng = np.random.default_rng(0)
+    X, labels, carried, mass = rng.normal(size=(40, 3)), rng.integers(3, size=40), rng.integers(3, size=40), np.ones(40)
+    mass[7:20] = 3
+    times = mass.astype(int)
+    of_pairs = predict_strength(labels, carried, mass)
+    repeated = [np.repeat(each, times, axis=0) for each in (X, labels, carried)]
+    # a row is no pair with its own copies
+    assert of_pairs == pytest.approx(predict_strength(*repeated[1:]), abs=0.05)
+    assert mean_silhouette(pairwise_distances(X), labels, np.full(40, 2.5)) == pytest.approx(
+        silhouette_score(X, labels)
+    )
+    weighted = mean_silhouette(pairwise_distances(X), labels, mass)
+    assert weighted == pytest.approx(silhouette_score(*repeated[:2]), abs=0.05)
+
+
+# -- words and bad input -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("merge", "words"),
+    [
+        ("compact", "Compact clusters were asked for."),
+        ("connected", "Connected clusters were asked for: 0.0% of near neighbours are in another cluster"),
+    ],
+)
+def test_a_merge_that_was_asked_for_is_said_to_be(merge, words):
+    X, _ = make_blobs(100, centers=[[0, 0], [9, 0]], random_state=0)
+    assert CoHiRF(n_clusters=2, merge=merge, random_state=0).fit(X).choice_.describe().startswith(words)
+
+
+@pytest.mark.parametrize("n_clusters", [2, None])
+def test_differences_whose_squares_vanish_are_said(n_clusters):
+    X, y = make_blobs(100, centers=[[0, 0], [9, 0]], random_state=0)
+    with pytest.warns(
+        ConvergenceWarning, match=r"The values of X differ by 7.\de-200 or less.*: multiply X by 1e\+199"
+    ):
+        CoHiRF(n_clusters=n_clusters, random_state=0).fit(X * 1e-200)
+    assert adjusted_rand_score(y, CoHiRF(n_clusters=n_clusters, random_state=0).fit(X * 1e-155).labels_) == 1

@@ -44,9 +44,12 @@ class Choice:
         The number of clusters.
     merge : {"compact", "connected"}
         How groups of rows were merged to that number.
+    is_merge_given : bool
+        Whether the parameter ``merge`` asked for that.
     compact_cut, connected_cut : float
         For both kinds of merges: mean over clusters of the share of the ten nearest neighbours of a row that are in
-        another cluster, on a sample of rows. The lower one was taken. NaN if they were not compared.
+        another cluster, on a sample of rows. With ``merge="auto"``, the lower one was taken. NaN if they were not
+        compared.
     candidates : array of int
         Numbers of clusters that were compared; empty if the number was given.
     strengths, silhouettes : array of float
@@ -60,6 +63,7 @@ class Choice:
     candidates: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     strengths: FloatArray = field(default_factory=lambda: np.empty(0))
     silhouettes: FloatArray = field(default_factory=lambda: np.empty(0))
+    is_merge_given: bool = False
 
     @classmethod
     def of_number(cls, candidates: IntArray, strengths: FloatArray, silhouettes: FloatArray) -> Choice:
@@ -109,25 +113,26 @@ class Choice:
         return f"{text}." if best == self.n_clusters else f"{text}, nearly as high as {best} ({highest:.2f})."
 
     def describe_merge(self) -> str:
-        """Return why clusters are compact or connected; nothing if these were not compared."""
+        """Return why clusters are compact or connected; nothing if these were not compared and not asked for."""
+        what = f"{self.merge.capitalize()} clusters were asked for" if self.is_merge_given else ""
         if np.isnan(self.compact_cut):
-            return ""
+            return f"{what}." if what else ""
+        what = what or f"The clusters are {self.merge}"
         other, cut, other_cut = "connected", self.compact_cut, self.connected_cut
         if self.merge == "connected":
             other, cut, other_cut = "compact", other_cut, cut
-        return (
-            f"The clusters are {self.merge}: {cut:.1%} of near neighbours are in another cluster, with {other} "
-            f"clusters {other_cut:.1%}."
-        )
+        return f"{what}: {cut:.1%} of near neighbours are in another cluster, with {other} clusters {other_cut:.1%}."
 
 
-def measure_strengths(points: Any, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
+def measure_strengths(points: Any, mass: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
     """Return numbers of clusters, and the prediction strength of each: the mean over some splits into two halves.
 
     Parameters
     ----------
     points : array or CSR matrix
         Values of the rows.
+    mass : array of float
+        Mass of each row.
     rng : numpy.random.Generator
         Splits the rows.
     """
@@ -138,12 +143,12 @@ def measure_strengths(points: Any, rng: np.random.Generator) -> tuple[IntArray, 
     strengths = np.zeros((N_SPLITS, 2, len(candidates)))
     for split in range(N_SPLITS):
         order = rng.permutation(points.shape[0])
-        halves = [Half.of(points[some]) for some in (np.sort(order[:n_half]), np.sort(order[n_half:]))]
+        halves = [Half.of(points[some], mass[some]) for some in (np.sort(order[:n_half]), np.sort(order[n_half:]))]
         for number, (half, other) in enumerate((halves, halves[::-1])):
             nearest = pairwise_distances_argmin(half.points, other.points)
             for place, n_clusters in enumerate(candidates.tolist()):
                 carried = other.divide(n_clusters)[nearest]
-                strengths[split, number, place] = predict_strength(half.divide(n_clusters), carried)
+                strengths[split, number, place] = predict_strength(half.divide(n_clusters), carried, half.mass)
     return candidates, strengths.mean(axis=(0, 1))
 
 
@@ -154,14 +159,14 @@ def _count_distinct(points: Any) -> int:
     return len(np.unique(points, axis=0))
 
 
-def choose_number(points: Any, rng: np.random.Generator) -> Choice:
-    """Choose the number of clusters of some rows; see ``measure_strengths``."""
-    points = centre(points)
-    candidates, strengths = measure_strengths(points, rng)
+def choose_number(points: Any, rng: np.random.Generator, mass: FloatArray | None = None) -> Choice:
+    """Choose the number of clusters of some rows, perhaps with masses; see ``measure_strengths``."""
+    points, mass = centre(points), np.ones(points.shape[0]) if mass is None else mass
+    candidates, strengths = measure_strengths(points, mass, rng)
     if len(candidates) == 0:
         return Choice(1)
-    whole, distances = Half.of(points), euclidean_distances(points)
-    silhouettes = [mean_silhouette(distances, whole.divide(n_clusters)) for n_clusters in candidates.tolist()]
+    whole, distances = Half.of(points, mass), euclidean_distances(points)
+    silhouettes = [mean_silhouette(distances, whole.divide(n_clusters), mass) for n_clusters in candidates.tolist()]
     return Choice.of_number(candidates, strengths, np.array(silhouettes))
 
 
@@ -170,14 +175,15 @@ class Half:
     """Some rows, such as one half of them, and their compact and connected merges."""
 
     points: Any
+    mass: FloatArray
     sample: SampledRows
     compact: FloatArray
     divisions: dict[int, IntArray] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, points: Any) -> Half:
+    def of(cls, points: Any, mass: FloatArray) -> Half:
         """Merge rows."""
-        return cls(points, SampledRows(points), link_groups(points, np.ones(points.shape[0])))
+        return cls(points, mass, SampledRows(points, mass), link_groups(points, mass))
 
     def divide(self, n_clusters: int) -> IntArray:
         """Return the cluster of each row, by the merges that cut fewer neighbours."""
@@ -189,8 +195,10 @@ class Half:
         return self.divisions[n_clusters]
 
 
-def predict_strength(labels: IntArray, carried: IntArray) -> float:
+def predict_strength(labels: IntArray, carried: IntArray, mass: FloatArray | None = None) -> float:
     """Return the share of pairs of rows of a cluster that the other labels put together, too, in the worst cluster.
+
+    A pair counts as much as the product of the masses of its rows.
 
     Examples
     --------
@@ -200,13 +208,15 @@ def predict_strength(labels: IntArray, carried: IntArray) -> float:
     0.33
     """
     n_labels, n_carried = int(labels.max()) + 1, int(carried.max()) + 1
-    counts = np.bincount(labels * n_carried + carried, minlength=n_labels * n_carried).reshape(n_labels, n_carried)
-    sizes = counts.sum(axis=1)
-    together = (counts * (counts - 1)).sum(axis=1)
-    return float(np.min(together / np.maximum(sizes * (sizes - 1), 1)))
+    mass = np.ones(len(labels)) if mass is None else mass
+    masses = np.bincount(labels * n_carried + carried, weights=mass, minlength=n_labels * n_carried)
+    masses = masses.reshape(n_labels, n_carried)
+    of_itself = np.bincount(labels, weights=mass**2)  # a row with itself is no pair
+    pairs, together = masses.sum(axis=1) ** 2 - of_itself, (masses**2).sum(axis=1) - of_itself
+    return float(np.divide(together, pairs, out=np.zeros(n_labels), where=np.bincount(labels) > 1).min())
 
 
-def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray) -> float:
+def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray, mass: FloatArray | None = None) -> float:
     """Return the mean silhouette; the silhouette of a singleton is 0. Many partitions can share the distances.
 
     Parameters
@@ -215,6 +225,8 @@ def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray) -> f
         Distances between all rows.
     labels : array of int, shape (n_rows,)
         Cluster of each row; there must be at least two clusters.
+    mass : array of float, shape (n_rows,), or None
+        Mass of each row, as which it counts in all means; None if all are the same.
 
     Returns
     -------
@@ -231,27 +243,33 @@ def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray) -> f
     0.9
     """
     _, codes = np.unique(labels, return_inverse=True)
-    sizes = np.bincount(codes)
     n_rows = len(codes)
-    members = sparse.csr_array((np.ones(n_rows), (codes, np.arange(n_rows))), shape=(len(sizes), n_rows))
+    mass = np.ones(n_rows) if mass is None else mass
+    sizes = np.bincount(codes, weights=mass)
+    members = sparse.csr_array((mass, (codes, np.arange(n_rows))), shape=(len(sizes), n_rows))
     total = 0.0
     for start in range(0, n_rows, COLUMNS):
         sums = members @ distances[:, start : start + COLUMNS].astype(np.float64)
-        total += silhouettes(sums, sizes, codes[start : start + COLUMNS]).sum()
-    return float(total / n_rows)
+        of_rows = mass[start : start + COLUMNS]
+        total += float(of_rows @ silhouettes(sums, sizes, codes[start : start + COLUMNS], of_rows))
+    return float(total / mass.sum())
 
 
-def silhouettes(sums: NDArray[np.floating[Any]], sizes: IntArray, own: IntArray) -> NDArray[np.floating[Any]]:
+def silhouettes(
+    sums: NDArray[np.floating[Any]], sizes: NDArray[Any], own: IntArray, mass: FloatArray | float = 1
+) -> NDArray[np.floating[Any]]:
     """Return the silhouette of each of some rows; that of a singleton is 0.
 
     Parameters
     ----------
     sums : array of float, shape (n_clusters, n_some_rows)
         Sum of the distances of each row to the rows of each cluster. It is overwritten.
-    sizes : array of int, shape (n_clusters,)
-        Number of rows in each cluster.
+    sizes : array, shape (n_clusters,)
+        Number of rows in each cluster, or their mass.
     own : array of int, shape (n_some_rows,)
         The cluster of each row.
+    mass : array of float, shape (n_some_rows,), or 1
+        The mass of each row.
 
     Returns
     -------
@@ -259,10 +277,11 @@ def silhouettes(sums: NDArray[np.floating[Any]], sizes: IntArray, own: IntArray)
         The silhouette of each row.
     """
     at = own, np.arange(len(own))
-    inside = sums[at] / np.maximum(sizes[own] - 1, 1)
+    others = sizes[own] - mass
+    inside = sums[at] / np.where(others > 0, others, 1)
     sums /= sizes[:, None]
     sums[at] = np.inf
     outside = sums.min(axis=0)
     larger = np.maximum(inside, outside)
-    is_defined = (sizes[own] > 1) & (larger > 0)
+    is_defined = (others > 0) & (larger > 0)
     return np.where(is_defined, outside - inside, 0) / np.where(is_defined, larger, 1)

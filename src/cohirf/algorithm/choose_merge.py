@@ -36,7 +36,7 @@ MOST_CUT = 0.1
 FEWEST_PER_CLUSTER = 5  # with fewer rows of a cluster, their neighbours tell nothing
 
 
-def normalised_cut(labels: IntArray, neighbours: IntArray) -> float:
+def normalised_cut(labels: IntArray, neighbours: IntArray, mass: FloatArray | None = None) -> float:
     """Return the mean over clusters of the share of neighbours of their rows that are in other clusters.
 
     In a cluster of fewer rows than there are neighbours, only as many of these count as it has other rows, but two at
@@ -48,6 +48,8 @@ def normalised_cut(labels: IntArray, neighbours: IntArray) -> float:
         Cluster of each row.
     neighbours : array of int, shape (n_rows, n_neighbours)
         Nearest other rows of each row, the nearest first.
+    mass : array of float, shape (n_rows,), or None
+        Mass of each row, by which it counts in its cluster and as a neighbour; None if all are the same.
 
     Examples
     --------
@@ -57,10 +59,13 @@ def normalised_cut(labels: IntArray, neighbours: IntArray) -> float:
     0.5
     """
     _, cluster, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    leaves = cluster[neighbours] != cluster[:, None]
+    mass = np.ones(len(cluster)) if mass is None else mass / mass.max()
+    counts_for = mass[neighbours]
     n_counted = np.clip(counts - 1, min(2, neighbours.shape[1]), neighbours.shape[1])[cluster]
-    share_leaving = np.cumsum(leaves, axis=1)[np.arange(len(cluster)), n_counted - 1] / n_counted
-    return float((np.bincount(cluster, weights=share_leaving) / counts).mean())
+    counts_for[np.arange(neighbours.shape[1]) >= n_counted[:, None]] = 0
+    leaving = np.where(cluster[neighbours] != cluster[:, None], counts_for, 0)
+    share_leaving = leaving.sum(axis=1) / counts_for.sum(axis=1)
+    return float((np.bincount(cluster, weights=mass * share_leaving) / np.bincount(cluster, weights=mass)).mean())
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,18 @@ def centre(points: Any) -> Any:
     return points - points.mean(axis=0, dtype=np.float64)
 
 
+def explain_vanishing(points: Any) -> str | None:
+    """Return why points that differ cannot be told apart, if squares of their differences vanish; None otherwise."""
+    centred = centre(points)
+    largest = float(abs(centred).max()) if centred.shape[0] else 0.0
+    if largest == 0 or largest**2 >= np.finfo(np.float64).tiny:
+        return None
+    return (
+        f"The values of X differ by {largest:.2g} or less, and the squares of such differences vanish, so that all "
+        f"rows are in one cluster: multiply X by {1 / max(largest, np.finfo(np.float64).tiny):.0e}."
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class SampledRows:
     """At least two rows, with masses if these differ; neighbours and connected merges are found if they are needed."""
@@ -120,7 +137,7 @@ class SampledRows:
 
     def cut_share(self, labels: IntArray) -> float:
         """Return the normalised cut of a division."""
-        return normalised_cut(labels, self.neighbours)
+        return normalised_cut(labels, self.neighbours, self.mass)
 
     def compare(self, compact: IntArray, connect: Callable[[float], IntArray]) -> Comparison:
         """Compare a compact division, with a label for each row, with the connected one of each bound."""

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cohirf import progress
 from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
 from cohirf.algorithm.batches import count_batches
+from cohirf.algorithm.choose_merge import FEWEST_ROWS, explain_vanishing
 from cohirf.algorithm.companions import Companions, count_shown
 from cohirf.algorithm.connected import MAX_POINTS
 from cohirf.algorithm.contract_batch import Contraction
@@ -201,13 +202,18 @@ class Fit:
         number, draw = goal.n_clusters, self._sampler(first_level, last)
         chooser = Chooser(self._merge_wanted(former), number, draw, self._generator(Draw.CHOICE))
         choice = chooser.choose_number() if number is not None or goal.is_chosen else None
+        if choice is not None and goal.chooses_merge:
+            choice = replace(choice, is_merge_given=model.merge != "auto")
         if choice is None or len(last.medoids) == 0:
             ending = end_fit(model, first_level, last, goal.max_linked(state), Merges(None))
         elif goal.makes_cells(self.contraction.views.method) and not isinstance(first_level, KnownLeaves):
             ending = self._end_in_cells(first_level, last, chooser, choice, former)
         else:
             ending = self._end_with_groups(first_level, last, chooser, choice, former)
-        if goal.is_required and number is not None and ending.n_found < number:
+        too_close = explain_vanishing(draw(FEWEST_ROWS).values) if choice is not None and ending.n_found == 1 else None
+        if too_close is not None:
+            self._warn(too_close)
+        elif goal.is_required and number is not None and ending.n_found < number:
             self._warn(self._explain_too_few(number, ending.n_found))
         if model.verbose and ending.choice is not None:
             progress.say(ending.choice.describe())

@@ -29,15 +29,17 @@ from cohirf.algorithm.first_level import FirstLevel
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.merge_tree import Link
-from cohirf.algorithm.population import Population
+from cohirf.algorithm.population import Population, draw_by_mass
 from cohirf.algorithm.storage import take_in_order
 from cohirf.algorithm.ward import raise_merges
 from cohirf.choice import CHOICE_ROWS, Choice, choose_number
 from cohirf.fitting.divide import Candidates, Division, divide_by_centres
+from cohirf.fitting.ending import mass_of
 
 FloatArray = NDArray[np.float64]
 CLEARLY = 0.9  # cells are better than centres only if they cut fewer neighbours than this share of theirs
 FEWEST_MOVED, MOVED_PER_CLUSTER = 10_000, 200  # rows by which the centres of clusters are moved
+SAME_WEIGHT = 1e-9  # relative difference of weights of rows, which are rounded where many were added up
 FEWEST_AROUND = 5  # with fewer rows for each cluster, centres are not moved
 
 
@@ -66,18 +68,23 @@ class Sample:
     def draw(
         cls, first_level: FirstLevel, population: Population, column_means: Any, n_rows: int, rng: np.random.Generator
     ) -> Sample:
-        """Draw rows; of rows that were read once, those that were held aside, or leaves if these are too few."""
+        """Draw rows by weight; of rows that were read once, those that were held aside, or leaves if these are few."""
         leaves = first_level.leaves
         if first_level.readable is not None:
-            rows = np.sort(population.draw(n_rows, rng))
-            mass = np.ones(len(rows)) if population.weights is None else population.weights.take(rows)
+            rows, mass = population.draw_by_weight(n_rows, rng)
             values = fill_missing(to_host(first_level.readable.take(rows)), column_means)
             return cls(rows, values, first_level.find_leaves(rows), mass)
         single: IntArray = np.flatnonzero(np.isnan(leaves.stability) & (leaves.sizes == 1))
         among = single if len(single) >= FEWEST_ROWS // 2 else np.arange(len(leaves.rows))
-        some = among if len(among) <= n_rows else np.sort(rng.choice(among, n_rows, replace=False))
-        mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
-        return cls(leaves.rows[some], fill_missing(take_in_order(leaves.values, some), column_means), some, mass[some])
+        weights = mass_of(leaves)
+        per_row = weights[among] / leaves.sizes[among]
+        if np.ptp(per_row) > SAME_WEIGHT * per_row.max():
+            drawn, mass = draw_by_mass(weights[among], n_rows, rng)
+            some = among[drawn]
+        else:
+            some = among if len(among) <= n_rows else np.sort(rng.choice(among, n_rows, replace=False))
+            mass = leaves.sizes[some].astype(np.float64)
+        return cls(leaves.rows[some], fill_missing(take_in_order(leaves.values, some), column_means), some, mass)
 
     def at(self, some: Any) -> Sample:
         """Return some of the rows."""
@@ -98,8 +105,7 @@ def leaves_as_candidates(first_level: FirstLevel, state: FitState, column_means:
     """Return all leaves of the levels as candidates for medoids."""
     leaves = first_level.leaves
     values = to_host(take_in_order(state.active.values, np.arange(len(leaves.rows))))
-    mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
-    return Candidates(leaves.rows, fill_missing(values, column_means), mass)
+    return Candidates(leaves.rows, fill_missing(values, column_means), mass_of(leaves))
 
 
 def link_along_tree(gini_bound: float) -> Link:
@@ -136,7 +142,8 @@ class Chooser:
         """Return the number of clusters, or choose it."""
         if self.n_clusters is not None:
             return Choice(self.n_clusters)
-        return choose_number(self.draw(CHOICE_ROWS).values, self.rng)
+        sample = self.draw(CHOICE_ROWS)
+        return choose_number(sample.values, self.rng, sample.mass)
 
     def refine(self, division: Division, n_clusters: int) -> Division:
         """Return the division, or the one by centres that follow from it if that cuts fewer neighbours."""
