@@ -2,14 +2,17 @@
 
 Cluster two halves of the rows, and carry the clusters of one half over to the other by the nearest row. If there are
 clusters, both agree. The prediction strength of a number of clusters (Tibshirani and Walther, JCGS 14, 2005) is the
-share of pairs of rows of a cluster that stay together, in the worst cluster; a cluster of a single row has 0. Of all
+share of pairs of rows of a cluster that stay together, in the worst cluster; a cluster of a single row has 0. Parts of
+one cluster can agree by chance, but they separate near neighbours: twice the share of these is subtracted. Of all
 numbers whose strength is nearly the highest, the largest is chosen. If even the highest is low, the clusters overlap,
-and the number with the highest silhouette is chosen.
+and of all numbers whose silhouette is nearly the highest, the strongest is chosen, which mostly is a small one.
+
+A few rows that are far from all others are not a cluster. They are cut off before clusters are counted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +22,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
 
-from cohirf.algorithm.choose_merge import SampledRows, centre, cut_linkage
+from cohirf.algorithm.choose_merge import SampledRows, centre, cut_large
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.ward import link_groups
 
@@ -31,7 +34,12 @@ CHOICE_ROWS = 1000  # both halves together
 # How far below the highest strength the chosen one may be, and how low that may be before the silhouette is better:
 # chosen on the sets of benchmarks/quality/ablation.py.
 NEARLY, CLEAR = 0.15, 0.85
-WEAK_STRENGTH = 0.6  # a single cloud of points has less
+# Without cuts, 8 % of fits to five separate blobs had six clusters, with twice the cuts 0.5 %.
+CUT_WEIGHT = 2.0
+FLAT = 0.9  # silhouettes above this share of the highest are nearly the same
+# Up to so many rows, and one for so many, are not a cluster, however far from the others they are.
+MOST_CRUMBS, ROWS_PER_CRUMB = 3, 30
+WEAK_STRENGTH = 0.55  # a single cloud of points has less
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +54,21 @@ class Choice:
         How groups of rows were merged to that number.
     is_merge_given : bool
         Whether the parameter ``merge`` asked for that.
+    min_share : float
+        Smallest share of the rows, or of their weight, that was counted as a cluster when the number was chosen. Rows
+        of smaller parts were set aside.
+    n_aside : int
+        Number of rows that are noise for that reason.
     compact_cut, connected_cut : float
         For both kinds of merges: mean over clusters of the share of the ten nearest neighbours of a row that are in
         another cluster, on a sample of rows. With ``merge="auto"``, the lower one was taken. NaN if they were not
         compared.
     candidates : array of int
         Numbers of clusters that were compared; empty if the number was given.
-    strengths, silhouettes : array of float
-        Prediction strength and mean silhouette of each candidate, at most 1.
+    strengths : array of float
+        Prediction strength of each candidate, less twice the share of near neighbours that are in another cluster.
+    silhouettes : array of float
+        Mean silhouette of each candidate, at most 1.
     """
 
     n_clusters: int
@@ -64,15 +79,19 @@ class Choice:
     strengths: FloatArray = field(default_factory=lambda: np.empty(0))
     silhouettes: FloatArray = field(default_factory=lambda: np.empty(0))
     is_merge_given: bool = False
+    min_share: float = 0.0
+    n_aside: int = 0
 
     @classmethod
     def of_number(cls, candidates: IntArray, strengths: FloatArray, silhouettes: FloatArray) -> Choice:
         """Choose one of several numbers of clusters; 1 if there is none."""
         if len(candidates) == 0:
             return cls(1)
-        best = int(silhouettes.argmax())
         if strengths.max() >= CLEAR:
             best = int(np.flatnonzero(strengths >= strengths.max() - NEARLY)[-1])
+        else:
+            flat = np.flatnonzero(silhouettes >= silhouettes.max() - (1 - FLAT) * abs(silhouettes.max()))
+            best = int(flat[strengths[flat].argmax()])
         return cls(int(candidates[best]), candidates=candidates, strengths=strengths, silhouettes=silhouettes)
 
     @property
@@ -82,7 +101,7 @@ class Choice:
 
     @property
     def is_strong(self) -> bool:
-        """Whether the number was chosen by prediction strength; if all strengths are low, by the silhouette."""
+        """Whether the number was chosen by prediction strength alone; if all are low, by the silhouette as well."""
         return len(self.candidates) > 0 and bool(self.strengths.max() >= CLEAR)
 
     @property
@@ -90,9 +109,15 @@ class Choice:
         """Whether there are clusters at all: some number has a higher prediction strength than parts of one cloud."""
         return len(self.candidates) == 0 or bool(self.strengths.max() >= WEAK_STRENGTH)
 
+    @property
+    def is_largest(self) -> bool:
+        """Whether the largest number that is ever tried was chosen, so that there may be more clusters."""
+        return len(self.candidates) > 0 and self.n_clusters == MAX_CHOICE
+
     def describe(self) -> str:
-        """Return the choice in one or two sentences."""
-        said = " ".join(part for part in (self.describe_number(), self.describe_merge()) if part)
+        """Return the choice in a few sentences."""
+        parts = (self.describe_number(), self.describe_aside(), self.describe_merge())
+        said = " ".join(part for part in parts if part)
         if said:
             return said
         return "There is one cluster." if self.n_clusters == 1 else f"{self.n_clusters:,} clusters were asked for."
@@ -101,16 +126,39 @@ class Choice:
         """Return why there are so many clusters; nothing if the number was given."""
         if len(self.candidates) == 0:
             return "" if self.is_given else "There is one cluster, and nothing to choose."
+        said = self._describe_strong() if self.is_strong else self._describe_weak()
+        more = f" {MAX_CHOICE} is the largest number that is tried, so there may be more: give n_clusters."
+        return said + more if self.is_largest else said
+
+    def _describe_strong(self) -> str:
         highest, best = float(self.strengths.max()), int(self.candidates[self.strengths.argmax()])
-        if not self.is_strong:
-            kind = "the clusters overlap" if self.is_clear else "these are parts of one cloud rather than clusters"
-            return (
-                f"{self.n_clusters} clusters have the highest silhouette ({self.silhouettes.max():.2f}). No number has "
-                f"a high prediction strength (at most {highest:.2f}), so {kind}."
-            )
         strength = float(self.strengths[self.candidates == self.n_clusters][0])
         text = f"{self.n_clusters} clusters have a prediction strength of {strength:.2f}"
         return f"{text}." if best == self.n_clusters else f"{text}, nearly as high as {best} ({highest:.2f})."
+
+    def _describe_weak(self) -> str:
+        highest, silhouette = float(self.strengths.max()), float(self.silhouettes.max())
+        own = float(self.silhouettes[self.candidates == self.n_clusters][0])
+        nearly = "" if own == silhouette else f"nearly as high as {self.candidates[self.silhouettes.argmax()]} "
+        which = (
+            f"a silhouette of {own:.2f}, {nearly}({silhouette:.2f})"
+            if nearly
+            else f"the highest silhouette ({own:.2f})"
+        )
+        strength = f"prediction strength (at most {highest:.2f})"
+        if self.is_clear:
+            return f"{self.n_clusters} clusters have {which}. No number has a high {strength}: the clusters overlap."
+        return (
+            f"There are no clear groups: no number of clusters has a high {strength}. These {self.n_clusters} are "
+            f"parts of one cloud, with {which}."
+        )
+
+    def describe_aside(self) -> str:
+        """Return how many rows are not in a cluster because they are few and far from the others, if there are any."""
+        if self.n_aside == 0:
+            return ""
+        rows = "1 row is" if self.n_aside == 1 else f"{self.n_aside:,} rows are"
+        return f"{rows} apart from all clusters, too few to be one, and noise."
 
     def describe_merge(self) -> str:
         """Return why clusters are compact or connected; nothing if these were not compared and not asked for."""
@@ -124,7 +172,9 @@ class Choice:
         return f"{what}: {cut:.1%} of near neighbours are in another cluster, with {other} clusters {other_cut:.1%}."
 
 
-def measure_strengths(points: Any, mass: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
+def measure_strengths(
+    points: Any, mass: FloatArray, min_mass: float, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
     """Return numbers of clusters, and the prediction strength of each: the mean over some splits into two halves.
 
     Parameters
@@ -133,6 +183,8 @@ def measure_strengths(points: Any, mass: FloatArray, rng: np.random.Generator) -
         Values of the rows.
     mass : array of float
         Mass of each row.
+    min_mass : float
+        Smallest mass of a cluster.
     rng : numpy.random.Generator
         Splits the rows.
     """
@@ -143,7 +195,8 @@ def measure_strengths(points: Any, mass: FloatArray, rng: np.random.Generator) -
     strengths = np.zeros((N_SPLITS, 2, len(candidates)))
     for split in range(N_SPLITS):
         order = rng.permutation(points.shape[0])
-        halves = [Half.of(points[some], mass[some]) for some in (np.sort(order[:n_half]), np.sort(order[n_half:]))]
+        parts = (np.sort(order[:n_half]), np.sort(order[n_half:]))
+        halves = [Half.of(points[some], mass[some], min_mass / 2) for some in parts]
         for number, (half, other) in enumerate((halves, halves[::-1])):
             nearest = pairwise_distances_argmin(half.points, other.points)
             for place, n_clusters in enumerate(candidates.tolist()):
@@ -159,36 +212,72 @@ def _count_distinct(points: Any) -> int:
     return len(np.unique(points, axis=0))
 
 
-def choose_number(points: Any, rng: np.random.Generator, mass: FloatArray | None = None) -> Choice:
-    """Choose the number of clusters of some rows, perhaps with masses; see ``measure_strengths``."""
-    points, mass = centre(points), np.ones(points.shape[0]) if mass is None else mass
-    candidates, strengths = measure_strengths(points, mass, rng)
+def count_crumbs(n_rows: int) -> int:
+    """Return the smallest number of rows that can be a cluster, if the number of clusters is chosen: from 1 to 4."""
+    return 1 + min(MOST_CRUMBS, n_rows // ROWS_PER_CRUMB)
+
+
+def choose_number(
+    points: Any, rng: np.random.Generator, mass: FloatArray | None = None, min_share: float = 0.0
+) -> Choice:
+    """Choose the number of clusters of some rows, each with at least a share of their mass."""
+    n_rows = points.shape[0]
+    points, mass = centre(points), np.ones(n_rows) if mass is None else mass
+    min_share = max(min_share, count_crumbs(n_rows) / max(n_rows, 1))
+    min_mass = min_share * float(mass.sum())
+    candidates, strengths = measure_strengths(points, mass, min_mass, rng)
     if len(candidates) == 0:
         return Choice(1)
-    whole, distances = Half.of(points, mass), euclidean_distances(points)
-    silhouettes = [mean_silhouette(distances, whole.divide(n_clusters), mass) for n_clusters in candidates.tolist()]
-    return Choice.of_number(candidates, strengths, np.array(silhouettes))
+    whole, distances = Half.of(points, mass, min_mass), euclidean_distances(points)
+    divisions = [whole.divide(n_clusters) for n_clusters in candidates.tolist()]
+    is_reached = np.array([int(labels.max()) + 1 == k for labels, k in zip(divisions, candidates, strict=True)])
+    if not is_reached.any():
+        return Choice(1)
+    silhouettes = [
+        _silhouette_of_clusters(distances, labels, mass)
+        for labels, is_used in zip(divisions, is_reached, strict=True)
+        if is_used
+    ]
+    cuts = np.array([whole.sample.cut_share(labels) for labels in divisions])
+    chosen = Choice.of_number(
+        candidates[is_reached], (strengths - CUT_WEIGHT * cuts)[is_reached], np.array(silhouettes)
+    )
+    return replace(chosen, min_share=min_share)
+
+
+def _silhouette_of_clusters(distances: FloatArray, labels: IntArray, mass: FloatArray) -> float:
+    """Return the mean silhouette of rows that are in a cluster."""
+    some = np.flatnonzero(labels >= 0)
+    return mean_silhouette(distances[np.ix_(some, some)], labels[some], mass[some])
 
 
 @dataclass(frozen=True)
 class Half:
     """Some rows, such as one half of them, and their compact and connected merges."""
 
-    points: Any
-    mass: FloatArray
     sample: SampledRows
     compact: FloatArray
     divisions: dict[int, IntArray] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, points: Any, mass: FloatArray) -> Half:
+    def of(cls, points: Any, mass: FloatArray, min_mass: float) -> Half:
         """Merge rows."""
-        return cls(points, mass, SampledRows(points, mass), link_groups(points, mass))
+        return cls(SampledRows(points, mass, min_mass), link_groups(points, mass))
+
+    @property
+    def points(self) -> Any:
+        """Values of the rows."""
+        return self.sample.points
+
+    @property
+    def mass(self) -> FloatArray:
+        """Mass of each row."""
+        return self.sample.masses
 
     def divide(self, n_clusters: int) -> IntArray:
-        """Return the cluster of each row, by the merges that cut fewer neighbours."""
+        """Return the cluster of each row, by the merges that cut fewer neighbours; -1 in parts that are too small."""
         if n_clusters not in self.divisions:
-            compact = cut_linkage(self.compact, n_clusters)
+            compact = cut_large(self.compact, self.mass, n_clusters, self.sample.min_mass)
             connect = partial(self.sample.divide, n_clusters=n_clusters)
             found = self.sample.compare(compact, connect)
             self.divisions[n_clusters] = connect(found.gini_bound) if found.is_connected else compact
@@ -198,7 +287,7 @@ class Half:
 def predict_strength(labels: IntArray, carried: IntArray, mass: FloatArray | None = None) -> float:
     """Return the share of pairs of rows of a cluster that the other labels put together, too, in the worst cluster.
 
-    A pair counts as much as the product of the masses of its rows.
+    A pair counts as much as the product of the masses of its rows. Rows with the label -1 are in no cluster.
 
     Examples
     --------
@@ -207,13 +296,15 @@ def predict_strength(labels: IntArray, carried: IntArray, mass: FloatArray | Non
     >>> round(predict_strength(np.array([0, 0, 1, 1, 1]), np.array([5, 5, 7, 7, 5])), 2)
     0.33
     """
-    n_labels, n_carried = int(labels.max()) + 1, int(carried.max()) + 1
-    mass = np.ones(len(labels)) if mass is None else mass
+    mass, is_in = np.ones(len(labels)) if mass is None else mass, labels >= 0
+    labels, carried, mass = labels[is_in], carried[is_in] + 1, mass[is_in]
+    n_labels, n_carried = int(labels.max(initial=0)) + 1, int(carried.max(initial=0)) + 1
     masses = np.bincount(labels * n_carried + carried, weights=mass, minlength=n_labels * n_carried)
     masses = masses.reshape(n_labels, n_carried)
-    of_itself = np.bincount(labels, weights=mass**2)  # a row with itself is no pair
+    of_itself = np.bincount(labels, weights=mass**2, minlength=n_labels)  # a row with itself is no pair
     pairs, together = masses.sum(axis=1) ** 2 - of_itself, (masses**2).sum(axis=1) - of_itself
-    return float(np.divide(together, pairs, out=np.zeros(n_labels), where=np.bincount(labels) > 1).min())
+    counts = np.bincount(labels, minlength=n_labels)
+    return float(np.divide(together, pairs, out=np.zeros(n_labels), where=counts > 1).min())
 
 
 def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray, mass: FloatArray | None = None) -> float:

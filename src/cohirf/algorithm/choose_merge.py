@@ -33,11 +33,14 @@ FEWEST_ROWS, MOST_ROWS = 1000, 2000  # of a sample whose neighbours are counted
 ROWS_PER_CLUSTER = 20  # in such a sample, unless this is more than MOST_ROWS
 # Clusters that lose more of their neighbours overlap, and then the spanning tree runs through all of them.
 MOST_CUT = 0.1
+MOST_ASIDE = 0.1  # share of the mass that may be cut off in parts too small to be clusters
 FEWEST_PER_CLUSTER = 5  # with fewer rows of a cluster, their neighbours tell nothing
 
 
 def normalised_cut(labels: IntArray, neighbours: IntArray, mass: FloatArray | None = None) -> float:
     """Return the mean over clusters of the share of neighbours of their rows that are in other clusters.
+
+    Rows with the label -1 are in no cluster.
 
     In a cluster of fewer rows than there are neighbours, only as many of these count as it has other rows, but two at
     least. So a small cluster that is far from the others cuts nothing, and a single row is cut off.
@@ -58,14 +61,15 @@ def normalised_cut(labels: IntArray, neighbours: IntArray, mass: FloatArray | No
     >>> normalised_cut(np.array([0, 0, 1]), np.array([[1], [0], [1]]))
     0.5
     """
-    _, cluster, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    names, cluster, counts = np.unique(labels, return_inverse=True, return_counts=True)
     mass = np.ones(len(cluster)) if mass is None else mass / mass.max()
     counts_for = mass[neighbours]
     n_counted = np.clip(counts - 1, min(2, neighbours.shape[1]), neighbours.shape[1])[cluster]
     counts_for[np.arange(neighbours.shape[1]) >= n_counted[:, None]] = 0
     leaving = np.where(cluster[neighbours] != cluster[:, None], counts_for, 0)
     share_leaving = leaving.sum(axis=1) / counts_for.sum(axis=1)
-    return float((np.bincount(cluster, weights=mass * share_leaving) / np.bincount(cluster, weights=mass)).mean())
+    shares = np.bincount(cluster, weights=mass * share_leaving) / np.bincount(cluster, weights=mass)
+    return float(shares[names >= 0].mean())
 
 
 @dataclass(frozen=True)
@@ -111,10 +115,14 @@ def explain_vanishing(points: Any) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """At least two rows, with masses if these differ; neighbours and connected merges are found if they are needed."""
+    """At least two rows, with masses if these differ; neighbours and connected merges are found if they are needed.
+
+    Rows of connected clusters of less than ``min_mass`` are in no cluster.
+    """
 
     points: Any
     mass: FloatArray | None = None
+    min_mass: float = 0.0
 
     @cached_property
     def neighbours(self) -> IntArray:
@@ -128,12 +136,16 @@ class SampledRows:
     def linkages(self) -> dict[float, FloatArray]:
         """The connected merges, for each bound of the Gini index."""
         tree = SpanningTree(self.points)
-        mass = np.ones(self.points.shape[0]) if self.mass is None else self.mass
-        return {bound: link_connected(tree, mass, bound) for bound in GINI_BOUNDS}
+        return {bound: link_connected(tree, self.masses, bound) for bound in GINI_BOUNDS}
+
+    @property
+    def masses(self) -> FloatArray:
+        """The mass of each row."""
+        return np.ones(self.points.shape[0]) if self.mass is None else self.mass
 
     def divide(self, bound: float, n_clusters: int) -> IntArray:
         """Return the cluster of each row by the connected merges with a bound."""
-        return cut_linkage(self.linkages[bound], n_clusters)
+        return cut_large(self.linkages[bound], self.masses, n_clusters, self.min_mass)
 
     def cut_share(self, labels: IntArray) -> float:
         """Return the normalised cut of a division."""
@@ -141,7 +153,11 @@ class SampledRows:
 
     def compare(self, compact: IntArray, connect: Callable[[float], IntArray]) -> Comparison:
         """Compare a compact division, with a label for each row, with the connected one of each bound."""
-        cuts = {bound: self.cut_share(connect(bound)) for bound in GINI_BOUNDS}
+        n_compact, cuts = int(compact.max()), {}
+        for bound in GINI_BOUNDS:
+            labels = connect(bound)
+            is_whole = self.min_mass == 0 or int(labels.max()) == n_compact
+            cuts[bound] = self.cut_share(labels) if is_whole else np.inf  # with fewer clusters, fewer pairs are cut
         best = min(cuts, key=cuts.__getitem__)
         return Comparison(self.cut_share(compact), cuts[best], best)
 
@@ -150,6 +166,42 @@ def cut_linkage(linkage: FloatArray, n_clusters: int) -> IntArray:
     """Return the cluster of each point after merging to ``n_clusters`` clusters, numbered from 0."""
     n_points = len(linkage) + 1
     return np.unique(last_clusters(linkage[: n_points - n_clusters], n_points), return_inverse=True)[1]
+
+
+def count_parts(linkage: FloatArray, mass: FloatArray, n_clusters: int, min_mass: float) -> int:
+    """Return into how many parts to cut, so that ``n_clusters`` of them have at least ``min_mass``.
+
+    A few far points are not a cluster: they are cut off first, and do not count. If there are fewer such parts before
+    too much mass is cut off, as many parts as give most of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.algorithm.choose_merge import count_parts
+    >>> from cohirf.algorithm.ward import link_groups
+    >>> x, mass = np.array([[0.0], [1], [10], [11], [1000]]), np.array([9.0, 9, 9, 9, 1])
+    >>> count_parts(link_groups(x, mass), mass, 2, min_mass=2)
+    3
+    """
+    if min_mass <= 0:
+        return n_clusters
+    nodes, merged = np.concatenate([mass, np.zeros(len(linkage))]), linkage[:, :2].astype(np.int64)
+    for merge, (left, right) in enumerate(merged.tolist()):
+        nodes[len(mass) + merge] = nodes[left] + nodes[right]
+    large = np.where(nodes >= min_mass, nodes, 0)
+    # what each cut adds to the one before, from the whole to single points
+    n_large = np.cumsum(np.append(large[-1] > 0, (np.sum(large[merged] > 0, axis=1) - (large[len(mass) :] > 0))[::-1]))
+    kept = np.cumsum(np.append(large[-1], (large[merged].sum(axis=1) - large[len(mass) :])[::-1]))
+    too_few = np.flatnonzero(kept < (1 - MOST_ASIDE) * nodes[-1])
+    n_large = n_large[: too_few[0]] if len(too_few) else n_large
+    return int(np.argmax(n_large >= min(n_clusters, n_large.max(initial=0)))) + 1
+
+
+def cut_large(linkage: FloatArray, mass: FloatArray, n_clusters: int, min_mass: float) -> IntArray:
+    """Return the cluster of each point, of which ``n_clusters`` have at least ``min_mass``; -1 in smaller ones."""
+    label = cut_linkage(linkage, count_parts(linkage, mass, n_clusters, min_mass))
+    is_large = np.bincount(label, weights=mass) >= min_mass
+    return np.where(is_large, np.cumsum(is_large) - 1, -1)[label]
 
 
 def count_sampled(n_clusters: int) -> int:

@@ -18,6 +18,7 @@ FEW_ROWS = 20  # fewer are not judged: it can be right that none of them fuse
 MOSTLY_NOISE = 0.9  # share of rows
 # A cluster of at most this many rows next to one of at least this many; DBSCAN by itself has clusters of four rows.
 CRUMB, LARGE = 3, 1000
+UNDIVIDED = 100  # of so many rows, the same is no division at all if there are no other clusters
 RADII = ("eps", "distance_threshold")  # parameters of base methods; rows that are nearer than this fuse
 WHOLE = ("exact", "spanning")  # kinds of levels that find what the base method finds on all rows
 ALONE, EITHER, UNKNOWN = "use the base method alone", "either", "unknown"
@@ -51,6 +52,8 @@ def find_problem(model: Any, sizes: IntArray, n_noise: int) -> Problem | None:
         return _mostly_noise(model, n_noise / n_rows)
     if largest == 1 and len(sizes) > 1:
         return _nothing_fused(model, n_rows)
+    if len(sizes) > 1 and n_rows >= UNDIVIDED and int(sizes.sum()) - largest <= CRUMB:
+        return _undivided(sizes)
     smallest = 2 if _keeps_noise_apart(model) else 1
     n_crumbs = int(((sizes >= smallest) & (sizes <= CRUMB)).sum())
     if n_crumbs and largest >= LARGE:
@@ -85,6 +88,14 @@ def _nothing_fused(model: Any, n_rows: int) -> Problem:
     ways = ways or [f"let {name} find fewer and larger clusters"]
     finding = f"Nothing fused: each of the {n_rows:,} rows is a cluster of its own."
     return Problem("Nothing fused.", f"{finding} To change that, {', or '.join(ways)}.", spoils_all=True)
+
+
+def _undivided(sizes: IntArray) -> Problem:
+    message = (
+        f"All rows but {int(sizes.sum() - sizes.max())} are in one cluster, so nothing is divided. Look at these few: "
+        f"they may be errors, or totals. Leave them out, or let n_clusters='auto' set them aside."
+    )
+    return Problem("All rows but a few are in one cluster.", message, spoils_all=True)
 
 
 def _crumbs(n_crumbs: int, sizes: IntArray) -> Problem:

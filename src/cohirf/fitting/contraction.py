@@ -47,15 +47,21 @@ class Settled:
 
 
 def make_contraction(
-    model: Any, data: Data, settled: Settled, *, weighted: bool, n_batches: int | None = None
+    model: Any,
+    data: Data,
+    settled: Settled,
+    *,
+    weighted: bool,
+    n_batches: int | None = None,
+    n_chosen: int | None = None,
 ) -> Contraction:
-    """Return how the fit of a model contracts batches of the data.
+    """Return how the fit of a model contracts batches of the data, perhaps for a number of clusters that was chosen.
 
     The number of batches follows from their size, unless this is not known yet.
     """
     if n_batches is None:
         n_batches = count_batches(data.rows.n_rows, settled.batch_size)
-    goal, n_features = Goal.of(model), model._count_view_features()
+    goal, n_features = Goal.of(model, n_chosen), model._count_view_features()
     one_view = model.n_views == 1 or (
         n_features == data.n_features and BaseMethod.of(model._base_method()).is_deterministic
     )

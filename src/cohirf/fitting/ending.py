@@ -17,10 +17,10 @@ from cohirf.algorithm.merge_tree import Groups, Link, MergeTree, grow_tree
 from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.ward import link_groups, move_groups
-from cohirf.choice import Choice
+from cohirf.choice import Choice, count_crumbs
 from cohirf.fitting.divide import Candidates
 from cohirf.fitting.former import Former, keep_former
-from cohirf.fitting.goal import LINKED_PER_CLUSTER
+from cohirf.fitting.goal import LINKED_PER_CLUSTER, Goal
 from cohirf.neighbours.landmarks import Cells, NestedCells
 
 FloatArray = NDArray[np.float64]
@@ -169,7 +169,7 @@ def end_fit(
         of_groups = kept.moved(lambda leaves: np.searchsorted(medoids, roots[leaves])).numbers_of(n_found)
         label = keep_former(groups, of_groups, label, may_move=merges.refines)
     if model.small_clusters == "nearest":
-        label = join_nearest(groups, label, smallest_size(model, float(mass_of(last.leaves).sum())))
+        label = join_nearest(groups, label, smallest_size(model, last.leaves))
     if not np.array_equal(label, cut):  # then the clusters are not a cut of the tree, and another one is grown
         of_leaf = label[np.searchsorted(medoids, roots[tree.medoids])]
         tree, _ = last.grow(max(len(np.unique(label)), LINKED_PER_CLUSTER), of_leaf, merges.link)
@@ -189,8 +189,19 @@ def find_noise(state: FitState, roots: IntArray, sizes: IntArray) -> NDArray[np.
     return np.asarray(state.is_noise & (n_leaves[roots] == 1) & (sizes == 1))
 
 
-def smallest_size(model: Any, total: float) -> float:
-    """Return the smallest size of a cluster: a number of rows, or a share (float) of the total."""
+def smallest_size(model: Any, leaves: Survivors) -> float:
+    """Return the smallest size of a cluster: a number of rows or total weight.
+
+    If the number of clusters is chosen, a few rows are no cluster.
+    """
+    total, n_rows = float(mass_of(leaves).sum()), int(leaves.sizes.sum())
+    return max(
+        smallest_wanted(model, total), count_crumbs(n_rows) * total / n_rows if Goal.of(model).is_chosen else 0.0
+    )
+
+
+def smallest_wanted(model: Any, total: float) -> float:
+    """Return the smallest size of a cluster that the user wants, if this is the total weight of all rows."""
     min_cluster_size = model.min_cluster_size
     if not isinstance(min_cluster_size, Integral):
         return float(min_cluster_size) * total

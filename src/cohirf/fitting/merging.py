@@ -26,15 +26,19 @@ from cohirf.algorithm.choose_merge import (
 )
 from cohirf.algorithm.connected import SpanningTree, link_connected
 from cohirf.algorithm.first_level import FirstLevel
-from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.merge_tree import Link
 from cohirf.algorithm.population import Population, draw_by_mass
+from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.algorithm.storage import take_in_order
 from cohirf.algorithm.ward import raise_merges
 from cohirf.choice import CHOICE_ROWS, Choice, choose_number
+from cohirf.data import Data
+from cohirf.data.data import DataWeights
 from cohirf.fitting.divide import Candidates, Division, divide_by_centres
-from cohirf.fitting.ending import mass_of
+from cohirf.fitting.ending import mass_of, smallest_wanted
+from cohirf.fitting.goal import Goal
 
 FloatArray = NDArray[np.float64]
 CLEARLY = 0.9  # cells are better than centres only if they cut fewer neighbours than this share of theirs
@@ -101,6 +105,29 @@ class Sample:
         return Candidates(self.rows, self.values, self.mass)
 
 
+def choose_first(model: Any, data: Data, weights: DataWeights | None, entropy: Entropy) -> Choice | None:
+    """Choose the number of clusters before the levels, so that they are those of a fit with this number; if it is open.
+
+    A method that finds clusters itself has to find them first.
+    """
+    goal, population = Goal.of(model), Population(data.rows, weights)
+    if not (goal.is_chosen and goal.is_told):
+        return None
+    rows, mass = population.draw_by_weight(CHOICE_ROWS, generator_at(entropy, Draw.CHOICE, CHOICE_ROWS))
+    values = fill_missing(to_host(data.rows.take(rows)), data.column_means)
+    min_share = find_min_share(model, population)
+    return choose_number(values, generator_at(entropy, Draw.CHOICE), mass, min_share)
+
+
+def find_min_share(model: Any, population: Population) -> float:
+    """Return the smallest share of a cluster that the user wants."""
+    total = float(population.n_rows)
+    if population.weights is not None and model.min_cluster_size > 1:
+        blocks = row_blocks(population.values.n_rows)
+        total = float(sum(population.weights.take(np.arange(block.start, block.stop)).sum() for block in blocks))
+    return smallest_wanted(model, total) / total
+
+
 def leaves_as_candidates(first_level: FirstLevel, state: FitState, column_means: Any) -> Candidates:
     """Return all leaves of the levels as candidates for medoids."""
     leaves = first_level.leaves
@@ -131,19 +158,22 @@ class Chooser:
         Returns a sample of so many rows, which is always the same.
     rng : numpy.random.Generator
         Splits samples into halves.
+    min_share : float
+        Smallest share of a cluster, if the number is to be chosen.
     """
 
     merge: str
     n_clusters: int | None
     draw: Callable[[int], Sample]
     rng: np.random.Generator
+    min_share: float = 0.0
 
     def choose_number(self) -> Choice:
         """Return the number of clusters, or choose it."""
         if self.n_clusters is not None:
             return Choice(self.n_clusters)
         sample = self.draw(CHOICE_ROWS)
-        return choose_number(sample.values, self.rng, sample.mass)
+        return choose_number(sample.values, self.rng, sample.mass, self.min_share)
 
     def refine(self, division: Division, n_clusters: int) -> Division:
         """Return the division, or the one by centres that follow from it if that cuts fewer neighbours."""
@@ -171,10 +201,11 @@ class Chooser:
         sample = None if self.merge == "compact" or k < 2 else self.draw(count_sampled(k))
         if sample is None or len(sample.rows) <= max(k, 2) or (self.merge == "auto" and self._are_few(sample, k)):
             return choice, None
-        connect = partial(sample.compared.divide, n_clusters=k)
+        compared = replace(sample.compared, min_mass=choice.min_share * float(sample.mass.sum()))
+        connect = partial(compared.divide, n_clusters=k)
         if label_connected is not None:
             connect = partial(label_connected, sample)
-        found = sample.compared.compare(label_compact(sample), connect)
+        found = compared.compare(label_compact(sample), connect)
         is_connected = self.merge == "connected" or found.is_connected
         merge = "connected" if is_connected else "compact"
         choice = replace(choice, merge=merge, compact_cut=found.compact_cut, connected_cut=found.connected_cut)
