@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances, silhouette_
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF, open_source
-from cohirf.choice import COLUMNS, Choice, choose_number, mean_silhouette, predict_strength
+from cohirf.choice import CLEAR, COLUMNS, Choice, choose_number, mean_silhouette, measure_strengths, predict_strength
 from cohirf.description import find_badly_fitting
 
 
@@ -44,6 +44,14 @@ def test_clear_clusters_are_counted(n_clusters):
     model = CoHiRF(random_state=0).fit(X)
     assert model.n_clusters_ == n_clusters
     assert model.choice_.is_clear
+
+
+@pytest.mark.parametrize(("of_blobs", "of_splits"), [(2, 0), (1, 0), (12, 1)])
+def test_halves_that_cut_a_cluster_alike_by_chance_do_not_make_it_two(monkeypatch, of_blobs, of_splits):
+    monkeypatch.setattr("cohirf.choice.MAX_CHOICE", 6)
+    X, _ = make_blobs(300, n_features=4, centers=5, cluster_std=0.5, random_state=of_blobs)
+    assert measure_strengths(X, np.ones(300), 0.0, np.random.default_rng(of_splits))[1][-1] > CLEAR  # of six clusters
+    assert choose_number(X, np.random.default_rng(of_splits)).n_clusters == 5
 
 
 def test_rings_are_counted_too():

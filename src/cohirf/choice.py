@@ -13,7 +13,7 @@ A few rows that are far from all others are not a cluster. They are cut off befo
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
 
-from cohirf.algorithm.choose_merge import SampledRows, centre, cut_large
+from cohirf.algorithm.choose_merge import LargeParts, SampledRows, centre
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.ward import link_groups
 
@@ -256,13 +256,13 @@ class Half:
     """Some rows, such as one half of them, and their compact and connected merges."""
 
     sample: SampledRows
-    compact: FloatArray
+    compact: LargeParts
     divisions: dict[int, IntArray] = field(default_factory=dict)
 
     @classmethod
     def of(cls, points: Any, mass: FloatArray, min_mass: float) -> Half:
         """Merge rows."""
-        return cls(SampledRows(points, mass, min_mass), link_groups(points, mass))
+        return cls(SampledRows(points, mass, min_mass), LargeParts(link_groups(points, mass), mass, min_mass))
 
     @property
     def points(self) -> Any:
@@ -274,13 +274,19 @@ class Half:
         """Mass of each row."""
         return self.sample.masses
 
+    @cached_property
+    def connected(self) -> dict[float, LargeParts]:
+        """The connected merges for each bound of the Gini index."""
+        linkages = self.sample.linkages
+        return {bound: LargeParts(linkages[bound], self.mass, self.sample.min_mass) for bound in linkages}
+
     def divide(self, n_clusters: int) -> IntArray:
         """Return the cluster of each row, by the merges that cut fewer neighbours; -1 in parts that are too small."""
         if n_clusters not in self.divisions:
-            compact = cut_large(self.compact, self.mass, n_clusters, self.sample.min_mass)
-            connect = partial(self.sample.divide, n_clusters=n_clusters)
-            found = self.sample.compare(compact, connect)
-            self.divisions[n_clusters] = connect(found.gini_bound) if found.is_connected else compact
+            compact = self.compact.label(n_clusters)
+            connected = {bound: parts.label(n_clusters) for bound, parts in self.connected.items()}
+            found = self.sample.compare(compact, connected.__getitem__)
+            self.divisions[n_clusters] = connected[found.gini_bound] if found.is_connected else compact
         return self.divisions[n_clusters]
 
 
