@@ -216,7 +216,8 @@ class LargeParts:
         is_first[self.split_at[: self.count(n_clusters) - 1]] = 1
         part = np.cumsum(is_first)[self.position]
         is_large = np.bincount(part, weights=self.mass) >= self.min_mass
-        return np.where(is_large, np.cumsum(is_large) - 1, -1)[part]
+        number: IntArray = np.where(is_large, np.cumsum(is_large) - 1, -1)
+        return number[part]
 
 
 def count_parts(linkage: FloatArray, mass: FloatArray, n_clusters: int, min_mass: float) -> int:
