@@ -56,7 +56,7 @@ def label_rows(path: Path, method: str, seed: int) -> Any:
         return SCSRGF(N_CLUSTERS, graph="local", random_state=seed).fit_predict(np.load(path))
     source = open_source(path)
     model = CoHiRF.as_published(
-        SCSRGF(N_CLUSTERS, graph="local"), n_views=1, batch_size=min(BATCH, source.n_rows), random_state=seed
+        SCSRGF(N_CLUSTERS, graph="local"), views=1, batch_size=min(BATCH, source.n_rows), random_state=seed
     )
     return model.fit(source).labels_
 

@@ -60,9 +60,7 @@ def label_rows(path: Path, method: str, seed: int) -> Any:
         return KMeans(2, random_state=seed).fit_predict(np.load(path))
     if method == "DBSCAN":
         return DBSCAN(eps=eps).fit_predict(np.load(path))
-    model = CoHiRF.as_published(
-        GridDBSCAN(eps), n_views=1, batch_size=batch_size, min_cluster_size=2, random_state=seed
-    )
+    model = CoHiRF.as_published(GridDBSCAN(eps), views=1, batch_size=batch_size, min_cluster_size=2, random_state=seed)
     return model.fit(source).labels_
 
 
@@ -72,7 +70,7 @@ def draw_pictures(path: Path) -> None:
     methods = {
         "K-Means": KMeans(2, random_state=0),
         "DBSCAN": DBSCAN(eps=0.3),
-        "CoHiRF.as_published(DBSCAN)": CoHiRF.as_published(DBSCAN(eps=0.3), n_views=1, batch_size=1000, random_state=0),
+        "CoHiRF.as_published(DBSCAN)": CoHiRF.as_published(DBSCAN(eps=0.3), views=1, batch_size=1000, random_state=0),
     }
     seen = X[:, 1] > -0.15  # so that the inner sphere shows
     figure = plt.figure(figsize=(12, 4.3), layout="constrained")

@@ -5,13 +5,16 @@ import sys
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import HDBSCAN
 from sklearn.datasets import make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.cluster import contingency_matrix
 
 from cohirf import CoHiRF, open_source
 from cohirf.fitting import locality
-from cohirf.spanning import spanning_labels
+from cohirf.spanning import join_batches, spanning_labels
 from cohirf.spanning.spanning_labels import SpannedRun
 from resumable import result
 
@@ -95,6 +98,43 @@ def test_a_fit_goes_on_with_the_spanning_trees_of_its_checkpoint(moons, tmp_path
     resumed = fit(moons, checkpoint=tmp_path / "fit")
     assert len(calls) == 4 + 4  # of seven batches, three were in the journal
     assert result(resumed) == result(fit(moons))
+
+
+@pytest.fixture(scope="module")
+def many_features():
+    rng = np.random.default_rng(0)
+    centres, spread = rng.normal(size=(6, 16)) * 0.7, rng.uniform(0.2, 0.4, size=(6, 1))
+    y = rng.integers(6, size=3000)
+    X = centres[y] + spread[y] * rng.normal(size=(3000, 16))
+    X[:200] = rng.uniform(X.min(axis=0), X.max(axis=0), size=(200, 16))
+    return X
+
+
+def same_share(labels, expected):
+    """The share of rows that are in the same cluster, or noise in both."""
+    table = contingency_matrix(expected, labels)
+    noise = table[0, 0]
+    one, two = linear_sum_assignment(-table[1:, 1:])
+    return (noise + table[1:, 1:][one, two].sum()) / len(labels)
+
+
+def test_many_features_in_small_batches_have_the_labels_of_all_rows(many_features):
+    model, alone = fit(many_features), BASE.fit_predict(many_features)
+    assert model.diagnostics_[0].n_batches > 10
+    assert (alone < 0).any()
+    assert same_share(model.labels_, alone) > 0.98
+
+
+def test_many_features_have_the_same_labels_in_sources_and_with_jobs(many_features, tmp_path):
+    labels = fit(many_features).labels_
+    assert (fit(open_source(many_features), n_jobs=2, checkpoint=tmp_path / "fit").labels_ == labels).all()
+
+
+def test_neighbours_that_are_missing_are_said_to_be(many_features, monkeypatch):
+    monkeypatch.setattr(spanning_labels, "LONGEST_LIST", 10)  # min_samples is 30: lists are not improved
+    monkeypatch.setattr(join_batches, "ENOUGH_RIGHT", 0.99)
+    with pytest.warns(ConvergenceWarning, match=r"all nearest neighbours of only \d+% of the rows"):
+        fit(many_features)
 
 
 def test_more_rows_than_the_tree_can_number_are_refused(moons, monkeypatch):

@@ -17,18 +17,21 @@ if TYPE_CHECKING:
     from cohirf.store import load_model as load
     from cohirf.summary.numbers import Changes
     from cohirf.updating.merge import merge
+    from cohirf.voting import ConsensusResult, consensus
 
 __all__ = [
     "Changes",
     "CheckpointError",
     "CheckpointWarning",
     "CoHiRF",
+    "ConsensusResult",
     "EpsSuggestion",
     "FeatureScreen",
     "FusionHierarchy",
     "LevelRecord",
     "ModelFileError",
     "ThinBatchesWarning",
+    "consensus",
     "load",
     "merge",
     "open_source",
@@ -45,12 +48,14 @@ __getattr__, __dir__ = lazy_names(
         "CheckpointError": "cohirf.store:CheckpointError",
         "CheckpointWarning": "cohirf.store:CheckpointWarning",
         "CoHiRF": "cohirf.estimator:CoHiRF",
+        "ConsensusResult": "cohirf.voting:ConsensusResult",
         "EpsSuggestion": "cohirf.eps:EpsSuggestion",
         "FeatureScreen": "cohirf.screening:FeatureScreen",
         "FusionHierarchy": "cohirf.hierarchy:FusionHierarchy",
         "LevelRecord": "cohirf.algorithm.levels:LevelRecord",
         "ModelFileError": "cohirf.store:ModelFileError",
         "ThinBatchesWarning": "cohirf.algorithm.thin_batches:ThinBatchesWarning",
+        "consensus": "cohirf.voting:consensus",
         "load": "cohirf.store:load_model",
         "merge": "cohirf.updating.merge:merge",
         "open_source": "cohirf.sources:open_source",

@@ -400,7 +400,7 @@ def test_one_cluster_holds_all_rows():
 def test_cohirf_hands_it_csr_rows(batch_size):
     X, y = counts(200, 400, 0.2)
     model = CoHiRF.as_published(
-        SCSRGF(3, n_affinities=5, n_fusion_iter=5), n_views=2, batch_size=batch_size, random_state=0
+        SCSRGF(3, n_affinities=5, n_fusion_iter=5), views=2, batch_size=batch_size, random_state=0
     )
     assert adjusted_rand_score(y, model.fit(sparse.csr_array(X)).labels_) == 1
     assert sparse.issparse(model.medoids_)
@@ -410,7 +410,7 @@ def test_cohirf_hands_it_csr_rows(batch_size):
 @pytest.mark.parametrize("batch_size", [None, 100])
 def test_it_is_a_base_method_of_cohirf(consensus, batch_size):
     X, y = hypercube(200, 10)
-    settings = {"consensus": consensus, "batch_size": batch_size, "n_views": 2, "random_state": 0}
+    settings = {"consensus": consensus, "batch_size": batch_size, "views": 2, "random_state": 0}
     model = CoHiRF.as_published(SCSRGF(5, n_affinities=5, n_fusion_iter=5), **settings).fit(X)
     assert adjusted_rand_score(y, model.labels_) == 1
 

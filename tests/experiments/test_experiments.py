@@ -95,7 +95,7 @@ def test_a_search_begins_as_that_of_the_authors_and_rounds_features_down(monkeyp
         CoHiRF, "fit", lambda self, X, **_: fitted.append(self) or setattr(self, "labels_", X[:, 0] > 0)
     )
     found = tune_cell(Cell("iris", "K-Means", "CoHiRF", "ari", 0, 1), {})
-    assert found["params"] == {"max_features": 0.3, "n_views": 5, "estimator__n_clusters": 3}
+    assert found["params"] == {"max_features": 0.3, "views": 5, "estimator__n_clusters": 3}
     assert [model.max_features for model in fitted] == [1]
     assert with_floored_views(CoHiRF.as_published(max_features=0.7), 4).max_features == 2
     assert with_floored_views(CoHiRF.as_published(max_features=0.1), 4).max_features == 1

@@ -7,7 +7,7 @@ from scipy.spatial import cKDTree
 
 from cohirf.algorithm.storage import MemoryStorage
 from cohirf.spanning.batch_edges import span_rows
-from cohirf.spanning.join_batches import label_runs
+from cohirf.spanning.join_batches import JoinedTrees
 from cohirf.spanning.spanning_labels import SpannedRun
 
 
@@ -43,10 +43,10 @@ def with_all_neighbours(X, size, min_samples) -> Iterator[np.ndarray]:
 
 def label_rows(X, batches, settings, as_sklearn=False):
     """Return the labels of rows from the spanning trees of the given batches."""
-    runs = []
+    batches = list(batches)
+    trees = JoinedTrees(len(X), sum(map(len, batches)), X.__getitem__, settings, MemoryStorage())
     for batch in batches:
         core, edges = span_rows(X[batch], settings.min_samples, as_sklearn=as_sklearn)
         one, two = batch[edges.one].astype(np.int32), batch[edges.two].astype(np.int32)
-        runs.append(SpannedRun(batch, core, one, two, edges.lengths, np.array([len(batch)])))
-    n_copies = sum(len(run.rows) for run in runs)
-    return label_runs(runs, len(X), n_copies, X.__getitem__, settings, MemoryStorage(), as_sklearn)
+        trees.add(SpannedRun(batch, core, one, two, edges.lengths, np.array([len(batch)])))
+    return trees.label(as_sklearn)

@@ -78,24 +78,24 @@ CASES = {
     "CSR matrix": (published(), sparse.csr_matrix(rows())),
     "CSR array, 64-bit indices": (published(), sparse.csr_array(sparse.coo_array(rows(dtype=np.float32)))),
     "names": (published(), frame()),
-    "missing": (published(HDBSCAN(min_cluster_size=5, copy=True), n_views=1), with_missing(rows())),
+    "missing": (published(HDBSCAN(min_cluster_size=5, copy=True), views=1), with_missing(rows())),
     "noise": (published(min_cluster_size=20), rows()),
     "no clusters, CSR": (published(min_cluster_size=1000), sparse.csr_matrix(rows())),
     "one row": (published(), rows()[:1]),
     "batches": (published(batch_size=20, medoid_weights=True, medoid="rbf"), rows()),
-    "not finite": (published(OPTICS(max_eps=np.inf, min_samples=5), n_views=1), rows()),
+    "not finite": (published(OPTICS(max_eps=np.inf, min_samples=5), views=1), rows()),
     "pipeline": (published(make_pipeline(MinMaxScaler((0, 2)), PCA(2), AgglomerativeClustering(3))), rows()),
     "union": (
         published(Pipeline([("u", FeatureUnion([("a", PCA(1)), ("b", "passthrough")])), ("k", KMeans(3))])),
         rows(),
     ),
-    "nested": (published(CoHiRF.as_published(KMeans(3), n_views=2), n_views=2), rows()),
+    "nested": (published(CoHiRF.as_published(KMeans(3), views=2), views=2), rows()),
 }
 
 
 @pytest.fixture(scope="module")
 def model():
-    return published(n_views=2).fit(rows(2, 12))
+    return published(views=2).fit(rows(2, 12))
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_a_loaded_model_keeps_its_output_format(tmp_path):
 
 
 def test_paths_that_a_fit_writes_to_are_neither_stored_nor_restored(model, tmp_path):
-    inner = CoHiRF.as_published(KMeans(3), n_views=1, checkpoint="inner")
+    inner = CoHiRF.as_published(KMeans(3), views=1, checkpoint="inner")
     base = Pipeline([("scale", StandardScaler()), ("cluster", inner)], memory=str(tmp_path / "cache"))
     held = copy.copy(model).set_params(estimator=base, checkpoint=tmp_path / "outer")
     save_model(held, tmp_path / "model")
@@ -236,8 +236,8 @@ def test_only_a_fitted_cohirf_can_be_saved(tmp_path):
 
 
 PARAMETERS = {
-    "n_views=<class 'object'> cannot be saved: a parameter of type type": {"n_views": object},
-    "cannot be saved: .*'n_views' parameter": {"n_views": -1},
+    "views=<class 'object'> cannot be saved: a parameter of type type": {"views": object},
+    "cannot be saved: .*'views' parameter": {"views": -1},
     "cannot be saved: .*n_jobs=0": {"n_jobs": 0},
     "cannot be saved: .*max_features=3": {"max_features": 3},
 }
@@ -307,7 +307,7 @@ def test_every_one_of_100_truncations_and_more_bytes_are_noticed(path):
 
 
 def test_the_records_of_another_model_are_noticed(path, tmp_path):
-    save_model(published(n_views=3).fit(rows(2, 12)), tmp_path / "other")
+    save_model(published(views=3).fit(rows(2, 12)), tmp_path / "other")
     one, other = path.read_bytes(), (tmp_path / "other").read_bytes()
     damage(path, one[: one.rindex(b"cRec")] + other[other.rindex(b"cRec") :])
 
@@ -398,7 +398,7 @@ PLACES = {
     "name": ({"about__model__name": "sklearn.cluster.KMeans"}, "KMeans has no parameter 'batch_size'"),
     "class": ({"about__model__name": "os.system"}, "'os.system' is not an estimator"),
     "parameter": ({"about__model__parameters__evil": 1}, "CoHiRF has no parameter 'evil'"),
-    "value": ({"about__model__parameters__n_views": 10**18}, "'n_views' parameter of CoHiRF must be an int in"),
+    "value": ({"about__model__parameters__views": 10**18}, "'views' parameter of CoHiRF must be an int in"),
     "lines": ({"about__model__parameters__medoid": "a\nb" * 10**4}, "'medoid' parameter of CoHiRF must be"),
     "absent": ({"about__model__parameters__estimator": {"absent": "a\n" * 10**5}}, "estimator=a a a .* pass it"),
     "n_jobs": ({"about__model__parameters__n_jobs": 10**9}, "n_jobs of cohirf.estimator.CoHiRF must be from -10000"),
@@ -511,7 +511,7 @@ def test_pipes_and_devices_are_not_read(tmp_path):
 @pytest.mark.parametrize("name", ["open", "write", "fsync", "link", "replace"])
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_failing_call_leaves_the_old_state_and_no_stray_files(name, overwrite, model, tmp_path, monkeypatch):
-    path, other = tmp_path / "model", copy.copy(model).set_params(n_views=3)
+    path, other = tmp_path / "model", copy.copy(model).set_params(views=3)
     if overwrite:
         save_model(other, path)
     for fail_at in range(1, 300):
@@ -524,13 +524,13 @@ def test_a_failing_call_leaves_the_old_state_and_no_stray_files(name, overwrite,
             if len(calls) < fail_at:
                 break
         expected = [3, 2] if overwrite else [None, 2]  # some failures are survived
-        assert (load_model(path).n_views if path.exists() else None) in expected
+        assert (load_model(path).views if path.exists() else None) in expected
         assert [file.name for file in tmp_path.iterdir()] in (["model"], [])
         if overwrite:
             save_model(other, path, overwrite=True)
         else:
             path.unlink(missing_ok=True)
-    assert load_model(path).n_views == 2
+    assert load_model(path).views == 2
 
 
 def count_calls(monkeypatch, name, fail_at):
@@ -566,13 +566,13 @@ def save_and_die(model, path, call):
 
 @posix_only
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize(("call", "n_views"), [(1, 2), (2, 3)], ids=["file", "directory"])
-def test_a_killed_save_leaves_the_model_before_or_after_it_and_nothing_else(call, n_views, path, model):
-    save_and_die(copy.copy(model).set_params(n_views=3), path, call)
-    assert load_model(path).n_views == n_views
+@pytest.mark.parametrize(("call", "views"), [(1, 2), (2, 3)], ids=["file", "directory"])
+def test_a_killed_save_leaves_the_model_before_or_after_it_and_nothing_else(call, views, path, model):
+    save_and_die(copy.copy(model).set_params(views=3), path, call)
+    assert load_model(path).views == views
     save_model(model, path, overwrite=True)
     assert [file.name for file in path.parent.iterdir()] == ["model"]
-    assert load_model(path).n_views == 2
+    assert load_model(path).views == 2
 
 
 def test_a_full_disk_is_reported_with_the_path_and_leaves_nothing(model, tmp_path):
@@ -594,12 +594,12 @@ def test_a_missing_parent_is_named_and_not_made(model, tmp_path):
 
 
 def test_an_existing_model_is_replaced_only_when_asked(path, model):
-    other = copy.copy(model).set_params(n_views=3)
+    other = copy.copy(model).set_params(views=3)
     with pytest.raises(FileExistsError, match=r"pass overwrite=True or another path: .*model'"):
         save_model(other, path)
-    assert load_model(path).n_views == 2
+    assert load_model(path).views == 2
     save_model(other, path, overwrite=True)
-    assert load_model(path).n_views == 3
+    assert load_model(path).views == 3
     path.write_bytes(path.read_bytes()[:100])  # a damaged one, too
     save_model(other, path, overwrite=True)
     load_model(path)
@@ -618,9 +618,9 @@ def test_what_is_no_model_is_never_replaced(model, tmp_path):
 def test_a_link_keeps_pointing_at_the_model(path, model):
     link = path.parent / "latest"
     link.symlink_to(path)
-    save_model(copy.copy(model).set_params(n_views=3), link, overwrite=True)
+    save_model(copy.copy(model).set_params(views=3), link, overwrite=True)
     assert link.is_symlink()
-    assert load_model(link).n_views == load_model(path).n_views == 3
+    assert load_model(link).views == load_model(path).views == 3
 
 
 @pytest.mark.slow

@@ -140,7 +140,7 @@ def choose_central_medoids(
 ) -> IntArray:
     """Return the row number of each cluster's exact medoid, for a centrality that costs O(n p)."""
     if mass is not None:
-        mass = _scale_mass(mass, labels, n_clusters)
+        mass = scale_mass(mass, labels, n_clusters)
     if sparse.issparse(X) or not is_here(X) or n_clusters * X.shape[1] <= SUM_CELLS:
         members = Members(X, None, labels, n_clusters, mass)
         return best_by_label(centrality(members), labels, n_clusters, TIE)
@@ -456,7 +456,7 @@ def _spread(members: Members, squares: Any) -> FloatArray:
     return sum_by_label(members.labels, members.weigh(squares), members.n_clusters) / members.cluster_mass()
 
 
-def _scale_mass(mass: Any, labels: Any, n_clusters: int) -> Any:
+def scale_mass(mass: Any, labels: Any, n_clusters: int) -> Any:
     """Return the mass of each row relative to the heaviest row of its cluster; see ``_relative``."""
     if is_here(mass):
         heaviest = np.zeros(n_clusters)

@@ -214,10 +214,10 @@ class LargeParts:
         """Return the cluster of each point, or -1 in parts that are too small."""
         is_first = np.zeros(len(self.mass), dtype=np.int64)
         is_first[self.split_at[: self.count(n_clusters) - 1]] = 1
-        part = np.cumsum(is_first)[self.position]
+        part: IntArray = np.cumsum(is_first)[self.position]
         is_large = np.bincount(part, weights=self.mass) >= self.min_mass
-        number: IntArray = np.where(is_large, np.cumsum(is_large) - 1, -1)
-        return number[part]
+        label: IntArray = np.where(is_large, np.cumsum(is_large) - 1, -1)[part]
+        return label
 
 
 def count_parts(linkage: FloatArray, mass: FloatArray, n_clusters: int, min_mass: float) -> int:

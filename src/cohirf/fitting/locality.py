@@ -71,8 +71,9 @@ def choose_locality(
         )
     reach = find_reach(method, data.n_features) if _sees_everything(data, contraction) else None
     found = Locality(batch_size, choose_overlap(settings), reach, views.entropy)
-    may_miss_values = data.column_means is not None
-    return found, None if settings is None else SpanningLabels(settings, found, may_miss_values)
+    if settings is None:
+        return found, None
+    return found, SpanningLabels(settings, found, data.column_means is not None, data.n_features, model.n_jobs)
 
 
 def are_local(model: Any, method: Any) -> bool:

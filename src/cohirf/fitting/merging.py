@@ -25,7 +25,6 @@ from cohirf.algorithm.choose_merge import (
     count_sampled,
 )
 from cohirf.algorithm.connected import SpanningTree, link_connected
-from cohirf.algorithm.first_level import FirstLevel
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.merge_tree import Link
@@ -36,6 +35,7 @@ from cohirf.algorithm.ward import raise_merges
 from cohirf.choice import CHOICE_ROWS, Choice, choose_number
 from cohirf.data import Data
 from cohirf.data.data import DataWeights
+from cohirf.data.first_level import FirstLevel
 from cohirf.fitting.divide import Candidates, Division, divide_by_centres
 from cohirf.fitting.ending import mass_of, smallest_wanted
 from cohirf.fitting.goal import Goal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from cohirf.algorithm.storage import Storage
 from cohirf.algorithm.ward import FloatArray
 from cohirf.neighbours.box_tree import build_tree
 from cohirf.spanning.batch_kernels import find_neighbours, run_prim, spanning_edges
+from cohirf.spanning.spanning_labels import Lists
 
 LIST_LENGTH = 16  # longer lists cost more than the walks through the tree that they save
 
@@ -71,18 +73,45 @@ def span_rows(X: Any, min_samples: int, *, as_sklearn: bool = False) -> tuple[Fl
     >>> sorted(edges.lengths.tolist())
     [1.0, 2.0]
     """
+    core, edges, lists = _span(X, min_samples)
+    if as_sklearn:
+        edges = _replay(edges, core, _edges_in(lists(), min(min_samples, len(core))))
+    return core, edges
+
+
+def span_and_list(X: Any, min_samples: int) -> tuple[FloatArray, Edges, Lists]:
+    """Return what :func:`span_rows` returns, and the nearest rows of each row."""
+    core, edges, lists = _span(X, min_samples)
+    return core, edges, lists()
+
+
+def _span(X: Any, min_samples: int) -> tuple[FloatArray, Edges, Callable[[], Lists]]:
     tree, columns = _build(X)
     n_rows = len(tree.rows)
     rank = min(min_samples, n_rows)
-    neighbours, distances2 = find_neighbours(tree, columns, min(max(rank, LIST_LENGTH), n_rows))
+    neighbours, distances2 = find_neighbours(tree, columns, max(min_samples, LIST_LENGTH))
     core2 = distances2[:, rank - 1].copy()
-    pairs = spanning_edges(tree, columns, core2, neighbours, distances2, np.arange(n_rows, dtype=np.int32))
+    found = spanning_edges(tree, columns, core2, neighbours, distances2, np.arange(n_rows, dtype=np.int32))
     core = np.empty(n_rows)
     core[tree.rows] = np.sqrt(core2)
-    edges = _edges_of(tree, pairs)
-    if as_sklearn:
-        edges = _replay(edges, core, _lists_of(tree, neighbours[:, :rank], distances2[:, :rank]))
-    return core, edges
+
+    def lists() -> Lists:
+        place = np.argsort(tree.rows)
+        return Lists(np.arange(n_rows), tree.rows.astype(np.int32)[neighbours[place]], distances2[place])
+
+    return core, _edges_of(tree, *found), lists
+
+
+def span_known(X: Any, core: FloatArray, lists: Lists) -> Edges:
+    """Return the minimum spanning tree of rows whose core distances are known, and with them some neighbours.
+
+    No row that is not in a list is nearer than its end. Where a neighbour is not among the rows, the row itself stands.
+    """
+    tree, columns = _build(X)
+    neighbours = np.argsort(tree.rows).astype(np.int32)[lists.neighbours[tree.rows]]
+    parents = np.arange(len(tree.rows), dtype=np.int32)
+    core2, distances2 = core[tree.rows] ** 2, lists.distances2[tree.rows]
+    return _edges_of(tree, *spanning_edges(tree, columns, core2, neighbours, distances2, parents))
 
 
 def span_parts(X: Any, core: FloatArray, parts: IntArray) -> Edges:
@@ -92,7 +121,7 @@ def span_parts(X: Any, core: FloatArray, parts: IntArray) -> Edges:
     positions = np.arange(len(tree.rows), dtype=np.int32)
     lists, ends = positions.reshape(-1, 1), np.zeros((len(positions), 1))  # rows of other parts are in no list
     parents = first[part].astype(np.int32)
-    return _edges_of(tree, spanning_edges(tree, columns, core[tree.rows] ** 2, lists, ends, parents))
+    return _edges_of(tree, *spanning_edges(tree, columns, core[tree.rows] ** 2, lists, ends, parents))
 
 
 def _build(X: Any) -> tuple[Any, FloatArray]:
@@ -102,20 +131,16 @@ def _build(X: Any) -> tuple[Any, FloatArray]:
     return tree, np.ascontiguousarray(tree.points.T)
 
 
-def _edges_of(tree: Any, pairs: NDArray[np.int32]) -> Edges:
-    """Return pairs of positions in a tree as edges between its rows, with their distances."""
-    one, two = pairs.T
-    squares = np.zeros(len(pairs))
-    for column in tree.points.T:  # in the order of features, as everywhere: equal distances stay equal
-        squares += (column[one] - column[two]) ** 2
+def _edges_of(tree: Any, pairs: NDArray[np.int32], lengths2: FloatArray) -> Edges:
+    """Return pairs of positions in a tree as edges between its rows."""
     rows = tree.rows.astype(np.int32)
-    return Edges(rows[one], rows[two], np.sqrt(squares))
+    return Edges(rows[pairs[:, 0]], rows[pairs[:, 1]], np.sqrt(lengths2))
 
 
-def _lists_of(tree: Any, neighbours: NDArray[np.int32], distances2: FloatArray) -> Edges:
-    """Return edges from each row to its neighbours."""
-    rows = tree.rows.astype(np.int32)
-    return Edges(np.repeat(rows, neighbours.shape[1]), rows[neighbours.ravel()], np.sqrt(distances2.ravel()))
+def _edges_in(lists: Lists, rank: int) -> Edges:
+    """Return edges from each row to the first rows of its list."""
+    neighbours, distances2 = lists.neighbours[:, :rank], lists.distances2[:, :rank]
+    return Edges(np.repeat(lists.rows.astype(np.int32), rank), neighbours.ravel(), np.sqrt(distances2.ravel()))
 
 
 def _replay(edges: Edges, core: FloatArray, lists: Edges) -> Edges:

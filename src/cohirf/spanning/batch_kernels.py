@@ -83,7 +83,7 @@ def _compare_leaves(tree: Any, columns: Any, leaf: Any, other: Any, neighbours: 
             _measure_to_leaf(tree, columns, tree.points[i], other, room)
             for place in range(tree.ends[other] - tree.starts[other]):
                 if room[place] < distances2[i, k - 1]:
-                    _insert(neighbours[i], distances2[i], tree.starts[other] + place, room[place])
+                    insert_neighbour(neighbours[i], distances2[i], tree.starts[other] + place, room[place])
         farthest = max(farthest, distances2[i, k - 1])
     return farthest
 
@@ -104,7 +104,7 @@ def _measure_to_leaf(tree: Any, columns: Any, x: Any, leaf: Any, room: Any) -> N
 
 
 @njit(cache=True, nogil=True)
-def _insert(neighbours: Any, distances2: Any, neighbour: Any, distance2: Any) -> None:
+def insert_neighbour(neighbours: Any, distances2: Any, neighbour: Any, distance2: Any) -> None:
     """Insert a neighbour into a sorted list, whose last one drops out."""
     place = len(distances2) - 1
     while place > 0 and distances2[place - 1] > distance2:
@@ -123,28 +123,43 @@ class Lightest(NamedTuple):
 
 
 def spanning_edges(tree: Any, columns: Any, core: Any, neighbours: Any, distances2: Any, parents: Any) -> Any:
-    """Return pairs of positions: the lightest edges that connect all components.
+    """Return the lightest edges that connect all components: pairs of positions, and squared lengths.
 
     ``core`` has the squared core distance of each position, and ``parents`` is the forest of components to begin with,
     as :func:`root` reads it.
     """
-    n = len(core)
-    pairs = np.empty((n - 1, 2), dtype=np.int32)
-    n_pairs = 0
-    lightest = Lightest(np.empty(n), np.empty(n), np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32))
     node_core = _lowest_in_nodes(tree, core)
     room = _room_for_leaf(tree)
     reach = np.ascontiguousarray(distances2[:, -1])
-    grows = True
-    while grows:
-        components = flatten(parents)
-        lightest.weights[:] = np.inf
+
+    def search(components: Any, lightest: Any) -> None:
         _search_lists(core, neighbours, distances2, components, lightest)
         _search_tree(tree, columns, core, node_core, reach, components, lightest, room)
-        n_before = n_pairs
-        n_pairs = _join_components(components, lightest, parents, pairs, n_pairs)
-        grows = n_pairs > n_before
-    return pairs[:n_pairs]
+
+    return _join_in_rounds(search, parents)
+
+
+def span_lists(core: Any, neighbours: Any, distances2: Any) -> Any:
+    """Return the lightest edges in lists of neighbours: pairs of positions, and squared lengths."""
+
+    def search(components: Any, lightest: Any) -> None:
+        _search_lists(core, neighbours, distances2, components, lightest)
+
+    return _join_in_rounds(search, np.arange(len(core), dtype=np.int32))
+
+
+def _join_in_rounds(search: Any, parents: Any) -> Any:
+    """Join components by the lightest edges that a search finds, until it finds no more."""
+    n = len(parents)
+    pairs, lengths = np.empty((n - 1, 2), dtype=np.int32), np.empty(n - 1)
+    n_pairs, n_before = 0, -1
+    lightest = Lightest(np.empty(n), np.empty(n), np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32))
+    while n_pairs > n_before:
+        components, n_before = flatten(parents), n_pairs
+        lightest.weights[:] = np.inf
+        search(components, lightest)
+        n_pairs = _join_components(components, lightest, parents, pairs, lengths, n_pairs)
+    return pairs[:n_pairs], lengths[:n_pairs]
 
 
 @njit(cache=True, nogil=True)
@@ -255,7 +270,7 @@ def _search_between(
 
 
 @njit(cache=True, nogil=True)
-def _join_components(components: Any, lightest: Any, parents: Any, pairs: Any, n_pairs: Any) -> Any:
+def _join_components(components: Any, lightest: Any, parents: Any, pairs: Any, lengths: Any, n_pairs: Any) -> Any:
     """Add the lightest edge of each component, unless edges of this round have joined its ends; return the count.
 
     Among edges of equal weight any choice gives a minimum spanning tree, as long as no cycle is closed.
@@ -266,7 +281,7 @@ def _join_components(components: Any, lightest: Any, parents: Any, pairs: Any, n
             a, b = root(parents, i), root(parents, j)
             if a != b:
                 parents[max(a, b)] = min(a, b)
-                pairs[n_pairs, 0], pairs[n_pairs, 1] = i, j
+                pairs[n_pairs, 0], pairs[n_pairs, 1], lengths[n_pairs] = i, j, lightest.lengths[component]
                 n_pairs += 1
     return n_pairs
 

@@ -2,63 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from cohirf.algorithm.grouping import count_by_label, row_blocks, take_places
 from cohirf.algorithm.storage import MemoryStorage, Storage
 from cohirf.algorithm.ward import FloatArray
+from cohirf.error_contexts import warn_caller
 from cohirf.spanning import joining_kernels as kernels
 from cohirf.spanning.batch_edges import Edges, span_parts
 from cohirf.spanning.batch_kernels import flatten, root
+from cohirf.spanning.neighbour_lists import NeighbourLists, Read, measure_share
 from cohirf.spanning.settings import Settings
 from cohirf.spanning.spanning_labels import SpannedRun
 
 CANDIDATES = 1_000_000  # rows of all parts together, for edges between parts
 SORTED_EDGES = 2**22  # edges that are sorted at a time, about
 SAMPLED_EDGES = 2**16  # edges whose weights tell where to divide the others
-Read = Callable[[NDArray[np.intp]], Any]  # from the numbers of rows to their values
+ENOUGH_RIGHT = 0.9  # rows with the right core distance: with as many, at least 98 % of the labels were the same
 
 
-def label_runs(
-    runs: Iterable[SpannedRun],
-    n_rows: int,
-    n_copies: int,
-    read: Read,
-    settings: Settings,
-    storage: Storage,
-    as_sklearn: bool = False,
-) -> NDArray[np.int32]:
-    """Return the label of each row, -1 for noise, from the spanning trees of all batches.
-
-    Each row is in one batch or more; ``n_copies`` is the number of rows of all batches together, halos included. Edges
-    are kept in ``storage``. For ``as_sklearn``, see :func:`sort_by_weight`.
+class JoinedTrees:
+    """The spanning trees of all batches, joined to one.
 
     Labels are those of all rows in one batch if each row shares a batch with its ``min_samples`` nearest rows, and if
     the rows of each edge of the spanning tree share a batch in which their core distances are the right ones. Other
     edges are replaced by a heavier way around. Labels differ, too, where both weights and lengths of edges are equal.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    n_edges : int
+        Most edges of all trees together.
+    read : callable
+        Returns the values of rows, given their numbers.
+    settings : Settings
+        The parameters of HDBSCAN.
+    storage : Storage
+        Keeps edges.
     """
-    core = storage.vector(n_rows, np.float64)
-    core[:] = np.inf
-    edges, n_edges = Edges.room_for(n_copies, storage), 0  # fewer by one for each batch: there is room for bridges
-    parts = np.arange(n_rows, dtype=np.int32)
-    for run in runs:
-        np.minimum.at(core, run.rows, run.core)  # the lowest is the best: it misses the fewest neighbours
-        kernels.unite(parts, run.one, run.two)
-        edges.put(slice(n_edges, n_edges + len(run.one)), Edges(run.one, run.two, run.lengths))
-        n_edges += len(run.one)
-        storage.release()
-    bridges = find_bridges(flatten(parts), core, read)
-    edges.put(slice(n_edges, n_edges + bridges.count), bridges)
-    n_edges += bridges.count
-    tree = CondensedTree(n_rows, settings)
-    for part in sort_by_weight(edges.take(slice(n_edges)), core, storage, as_sklearn):
-        tree.merge(part)
-    return tree.label()
+
+    def __init__(self, n_rows: int, n_edges: int, read: Read, settings: Settings, storage: Storage) -> None:
+        self._read, self._settings, self._storage = read, settings, storage
+        self.core = storage.vector(n_rows, np.float64)
+        self.core[:] = np.inf
+        self.lists: NeighbourLists | None = None
+        self._edges, self._n_edges = Edges.room_for(n_edges + n_rows, storage), 0  # there is room for bridges
+        self._parts = np.arange(n_rows, dtype=np.int32)
+
+    def add(self, run: SpannedRun) -> None:
+        """Add the spanning trees of a run."""
+        np.minimum.at(self.core, run.rows, run.core)  # the lowest is the best: it misses the fewest neighbours
+        self._add_edges(Edges(run.one, run.two, run.lengths))
+        if run.lists is not None:
+            if self.lists is None:
+                self.lists = NeighbourLists.room_for(len(self.core), run.lists.neighbours.shape[1], self._storage)
+            self.lists.put(run.lists)
+        self._storage.release()
+
+    def improve_lists(self, n_jobs: int) -> None:
+        """Find neighbours that batches miss, if runs have lists; ``n_jobs`` threads look for them."""
+        if self.lists is not None:
+            self.lists.improve(self._read, self._storage, n_jobs)
+            distances2 = self.lists.distances2[:, self._settings.min_samples - 1]
+            np.minimum(self.core, np.sqrt(distances2), out=self.core)
+            self._add_edges(self.lists.span(self.core))
+
+    def warn_of_missing(self) -> None:
+        """Warn if many rows of a sample have neighbours that were not found."""
+        share = measure_share(self.core, self._settings.min_samples, self._read)
+        if share < ENOUGH_RIGHT:
+            warn_caller(
+                f"HDBSCAN in several local batches found all nearest neighbours of only {share:.0%} of the rows "
+                f"(measured on a sample), because there are many features. Where clusters overlap, borders and noise "
+                f"can differ from HDBSCAN on all rows. Raise batch_size; batch_size=None has no such error.",
+                ConvergenceWarning,
+            )
+
+    def label(self, as_sklearn: bool = False) -> NDArray[np.int32]:
+        """Return the label of each row, -1 for noise; for ``as_sklearn``, see :func:`sort_by_weight`."""
+        self._add_edges(find_bridges(flatten(self._parts), self.core, self._read))
+        tree = CondensedTree(len(self.core), self._settings)
+        for part in sort_by_weight(self._edges.take(slice(self._n_edges)), self.core, self._storage, as_sklearn):
+            tree.merge(part)
+        return tree.label()
+
+    def _add_edges(self, edges: Edges) -> None:
+        kernels.unite(self._parts, edges.one, edges.two)
+        self._edges.put(slice(self._n_edges, self._n_edges + edges.count), edges)
+        self._n_edges += edges.count
 
 
 # -- edges between parts -------------------------------------------------------------------------------------------

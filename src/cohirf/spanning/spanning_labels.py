@@ -6,15 +6,17 @@ HDBSCAN on a batch alone would be another method: a batch inside a large cluster
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.algorithm.batches import LocalBatches, Run, cut_into_runs
+from cohirf.algorithm.cells import MAX_AXES
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import ActiveRows
@@ -23,7 +25,38 @@ from cohirf.algorithm.runs import RunTask
 from cohirf.algorithm.storage import MemoryStorage, Rows, RunRows, Storage
 from cohirf.spanning.settings import Settings
 
+LONGEST_LIST = 64  # longer lists of neighbours are not improved: a row looks at the square of this number of rows
+N_CUTS = 2  # with other borders; measured: these find the edges that decide where clusters merge
 MAX_NEIGHBOURS = 2**22  # of all rows together: those of more would take more memory than the spanning tree
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The nearest rows of some rows, nearest first."""
+
+    rows: NDArray[Any]
+    neighbours: NDArray[Any]  # a line for each row; shorter lists end with the row itself
+    distances2: NDArray[np.float64]  # squared distances; infinite at the end of shorter lists
+
+    def __sizeof__(self) -> int:
+        """Return its bytes."""
+        return object.__sizeof__(self) + sum(sys.getsizeof(getattr(self, field.name)) for field in fields(self))
+
+    @classmethod
+    def join(cls, parts: Sequence[Lists]) -> Lists:
+        """Return the lists of all parts."""
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+
+    def within(self, here: slice) -> Lists:
+        """Return the lists of some sorted rows, numbered from 0; a row stands for each neighbour that is not there."""
+        rows, neighbours = self.rows[here], self.neighbours[here]
+        places = np.minimum(np.searchsorted(rows, neighbours), len(rows) - 1)
+        own = np.arange(len(rows))
+        return Lists(own, np.where(rows[places] == neighbours, places, own[:, None]), self.distances2[here])
+
+    def among(self, numbers: NDArray[Any], n_first: int) -> Lists:
+        """Return the lists of the first rows, with other numbers of rows."""
+        return Lists(numbers[:n_first], numbers[self.neighbours[:n_first]].astype(np.int32), self.distances2[:n_first])
 
 
 @dataclass(frozen=True)
@@ -36,6 +69,7 @@ class SpannedRun:
     two: NDArray[Any]
     lengths: NDArray[np.float64]  # distance of these two rows
     batch_sizes: NDArray[np.int64]  # number of rows of each batch, without its halo
+    lists: Lists | None = None  # the nearest rows of its rows, without halos, if batches may miss neighbours
 
     def __sizeof__(self) -> int:
         """Return its bytes, by which Dask decides what stays in memory."""
@@ -64,6 +98,8 @@ class SpanningLabels:
     settings: Settings
     locality: Locality  # how local batches are made
     may_miss_values: bool  # batches of all rows have means in the place of missing values, and could not be used
+    n_features: int
+    n_jobs: int | None  # threads that look for neighbours that batches miss
 
     def __call__(self, active: ActiveRows, batches: LocalBatches, engine: Engine, storage: Storage) -> IntArray:
         """Return the label of each active row, -1 for noise and, as in scikit-learn, for rows with missing values.
@@ -81,49 +117,106 @@ class SpanningLabels:
         return labels
 
     def _label(self, active: ActiveRows, batches: LocalBatches, engine: Engine, storage: Storage) -> IntArray:
-        from cohirf.spanning.join_batches import label_runs
+        from cohirf.spanning.join_batches import JoinedTrees
 
-        return label_runs(
-            self._span(active, batches, engine),
-            active.n_rows,
-            len(batches.home) + len(batches.halo),
-            lambda rows: read_dense(active.values, active.at(rows)),
-            self.settings,
-            storage,
-            self._replays(batches),
-        )
+        def read(rows: IntArray) -> NDArray[Any]:
+            return read_dense(active.values, active.at(rows))
+
+        may_miss = self.n_features > MAX_AXES and batches.n_batches > 1
+        lists_rows = may_miss and self.settings.min_samples <= LONGEST_LIST
+        n_edges = len(batches.home) + len(batches.halo) + may_miss * (N_CUTS + 1) * active.n_rows
+        trees = JoinedTrees(active.n_rows, n_edges, read, self.settings, storage)
+        how = (self.settings.min_samples, self._replays(batches), lists_rows)
+        for run in self._run(active, batches, engine, span_batches, lambda _: how):
+            trees.add(run)
+        if may_miss:
+            trees.improve_lists(effective_n_jobs(self.n_jobs))
+            for number in range(1, N_CUTS + 1):
+                self._cut_again(number, trees, active, engine)
+            trees.warn_of_missing()
+        return trees.label(self._replays(batches))
+
+    def _cut_again(self, number: int, trees: Any, active: ActiveRows, engine: Engine) -> None:
+        """Add the spanning trees of batches that have other borders, which contain edges across the first ones."""
+        embed = RandomAxes(number, self.locality.embed)
+        locality = replace(self.locality, overlap=0.0, reach=None, embed=embed)
+        batches = make_local_batches(active, locality, None, MemoryStorage())
+
+        def known(run: Run) -> tuple[NDArray[Any], Lists]:
+            rows = np.concatenate([home for home, _ in run.with_halos()])
+            return trees.core[rows], Lists(rows, trees.lists.neighbours[rows], trees.lists.distances2[rows])
+
+        how = (self.settings.min_samples, False, False)
+        span, arguments = (span_batches, lambda _: how) if trees.lists is None else (span_known_batches, known)
+        for run in self._run(active, batches, engine, span, arguments):
+            trees.add(run)
 
     def _replays(self, batches: LocalBatches) -> bool:
         """Return whether ties are broken as in scikit-learn, which needs all rows at once."""
         n_neighbours = len(batches.home) * self.settings.min_samples
         return self.settings.as_sklearn and batches.n_batches == 1 and n_neighbours <= MAX_NEIGHBOURS
 
-    def _span(self, active: ActiveRows, batches: LocalBatches, engine: Engine) -> Iterator[SpannedRun]:
+    def _run(
+        self, active: ActiveRows, batches: LocalBatches, engine: Engine, span: Any, arguments: Callable[[Run], Any]
+    ) -> Iterator[SpannedRun]:
         """Yield the spanning trees of each run; its rows are positions among the active rows."""
         values = engine.share(active.values)
         cuts = cut_into_runs(batches.n_batches, active.n_rows)
-        how = (self.settings.min_samples, self._replays(batches))
         tasks = (
-            (RunTask(run.among(active.index), 0, values, n_batches=batches.n_batches), run, *how)
+            (RunTask(run.among(active.index), 0, values, n_batches=batches.n_batches), run, *arguments(run))
             for run in batches.runs(cuts)
         )
-        return engine.run(span_batches, tasks, len(cuts))
+        return engine.run(span, tasks, len(cuts))
 
 
-def span_batches(task: RunTask, run: Run, min_samples: int, as_sklearn: bool) -> SpannedRun:
+@dataclass(frozen=True)
+class RandomAxes:
+    """Points on a few random axes: cells that are divided along these have other borders than those of the fit."""
+
+    seed: int
+    embed: Callable[[Any, IntArray], Any] | None
+
+    def __call__(self, X: Any, rows: IntArray) -> NDArray[Any]:
+        """Return the coordinates of rows, given with their numbers."""
+        X = X if self.embed is None else self.embed(X, rows)
+        axes = np.linalg.qr(np.random.default_rng(self.seed).normal(size=(X.shape[1], MAX_AXES)))[0]
+        return np.asarray(X @ axes)
+
+
+def span_batches(task: RunTask, run: Run, min_samples: int, as_sklearn: bool, lists_rows: bool = False) -> SpannedRun:
     """Return the spanning trees of the batches of a task; there its rows have the numbers that they have in ``run``."""
-    from cohirf.spanning.batch_edges import span_rows
+    from cohirf.spanning.batch_edges import span_and_list, span_rows
 
     assert task.values is not None
     assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
-    trees = []
+    trees, lists = [], []
     for own, named in zip(task.run.with_halos(), run.with_halos(), strict=True):
         X = np.concatenate([read_dense(task.values, rows) for rows in own])
-        core, edges = span_rows(X, min_samples, as_sklearn=as_sklearn)
         rows = np.concatenate(named)
+        if lists_rows:
+            core, edges, of_rows = span_and_list(X, min_samples)
+            lists.append(of_rows.among(rows, len(named[0])))
+        else:
+            core, edges = span_rows(X, min_samples, as_sklearn=as_sklearn)
         trees.append((rows, core, rows[edges.one], rows[edges.two], edges.lengths))
     rows, core, one, two, lengths = (np.concatenate(parts) for parts in zip(*trees, strict=True))
-    return SpannedRun(rows, core, one, two, lengths, np.diff(run.bounds))
+    return SpannedRun(rows, core, one, two, lengths, np.diff(run.bounds), Lists.join(lists) if lists_rows else None)
+
+
+def span_known_batches(task: RunTask, run: Run, core: NDArray[Any], known: Lists) -> SpannedRun:
+    """Return the spanning trees of the batches of a task, given core distances and lists of the rows of the run."""
+    from cohirf.spanning.batch_edges import span_known
+
+    assert task.values is not None
+    assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
+    trees, start = [], 0
+    for (own, _), (rows, _) in zip(task.run.with_halos(), run.with_halos(), strict=True):
+        here = slice(start, start + len(rows))
+        edges = span_known(read_dense(task.values, own), core[here], known.within(here))
+        trees.append((rows[edges.one], rows[edges.two], edges.lengths))
+        start += len(rows)
+    one, two, lengths = (np.concatenate(parts) for parts in zip(*trees, strict=True))
+    return SpannedRun(known.rows, core, one, two, lengths, np.diff(run.bounds))
 
 
 def read_dense(values: Rows, rows: IntArray) -> NDArray[Any]:

@@ -31,7 +31,7 @@ from cohirf.store.errors import CONTENT_ERRORS, CheckpointError, CheckpointWarni
 from cohirf.store.files import replacing, sync_directory, sync_file
 from cohirf.store.schema import read, write
 
-KIND, VERSION = "cohirf-checkpoint", 5
+KIND, VERSION = "cohirf-checkpoint", 6
 JOURNAL, LOCK = "journal", "lock"
 SYNC_SECONDS = 1.0  # a power failure loses at most the batches of the last second, a kill none
 REMEDY = {

@@ -39,7 +39,7 @@ from cohirf.summary.history import Step
 from cohirf.summary.numbers import Changes
 from cohirf.summary.summary import Summary
 
-KIND, VERSION = "cohirf-model", 6
+KIND, VERSION = "cohirf-model", 7
 MAX_JSON_BYTES = 2**22  # of a record: this much JSON takes up to 100 megabytes of memory
 FloatArray = NDArray[np.float64]
 
@@ -237,7 +237,9 @@ def save_model(
                 archive.append(content, arrays)
 
 
-def load_model(path: str | os.PathLike[str], *, estimator: Any = None, medoid: Any = None) -> Any:
+def load_model(
+    path: str | os.PathLike[str], *, estimator: Any = None, views: list[Any] | None = None, medoid: Any = None
+) -> Any:
     """Load a model that :meth:`cohirf.CoHiRF.save` has written.
 
     Loading never runs code from the file, so it is safe to load models of unknown origin. Any damage is detected.
@@ -250,6 +252,8 @@ def load_model(path: str | os.PathLike[str], *, estimator: Any = None, medoid: A
     estimator : object, optional
         The base estimator. It replaces the stored one. It is required if the base estimator could not be stored, such
         as an estimator of your own class.
+    views : list, optional
+        The list of views. It replaces the stored one. It is required if one of its estimators could not be stored.
     medoid : str or callable, optional
         The medoid rule. It replaces the stored one. It is required if ``medoid`` was a callable.
 
@@ -286,7 +290,8 @@ def load_model(path: str | os.PathLike[str], *, estimator: Any = None, medoid: A
     >>> bool((loaded.predict(X) == model.predict(X)).all())
     True
     """
-    passed = {name: value for name, value in (("estimator", estimator), ("medoid", medoid)) if value is not None}
+    given = {"estimator": estimator, "views": views, "medoid": medoid}
+    passed = {name: value for name, value in given.items() if value is not None}
     with _opened(Path(path)) as archive:
         about = read(About, *_next(archive))
         fitted = read(Fitted, *_next(archive))

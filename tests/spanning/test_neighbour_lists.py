@@ -1,0 +1,75 @@
+"""Neighbours that no batch has are found among the neighbours of neighbours, and what is missing is measured."""
+
+import numpy as np
+import pytest
+from overlapping import leaves, with_nearest_to_box
+
+from cohirf.algorithm.storage import MemoryStorage
+from cohirf.spanning import neighbour_lists
+from cohirf.spanning.batch_edges import span_and_list, span_rows
+from cohirf.spanning.neighbour_lists import NeighbourLists, measure_share
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(1500, 12)) + 3 * RANDOM.normal(size=(5, 12))[RANDOM.integers(5, size=1500)]
+RANK = 8
+TRUE = span_rows(X, RANK)[0]
+
+
+def lists_of(batches, homes):
+    lists = NeighbourLists.room_for(len(X), 16, MemoryStorage())
+    for batch, home in zip(batches, homes, strict=True):
+        lists.put(span_and_list(X[batch], RANK)[2].among(batch, len(home)))
+    return lists
+
+
+def lists_of_batches():
+    return lists_of(with_nearest_to_box(X, 200), leaves(X, np.arange(len(X)), 200))
+
+
+def core_of(lists):
+    return np.sqrt(lists.distances2[:, RANK - 1])
+
+
+def share_right(lists):
+    return np.isclose(core_of(lists), TRUE, rtol=1e-12).mean()
+
+
+def improved(n_jobs=1):
+    lists = lists_of_batches()
+    lists.improve(X.__getitem__, MemoryStorage(), n_jobs)
+    return lists
+
+
+def test_neighbours_of_neighbours_are_found():
+    assert share_right(lists_of_batches()) < 0.6
+    lists = improved()
+    assert share_right(lists) > 0.9
+    gaps = np.linalg.norm(X[:, None] - X[lists.neighbours], axis=2)
+    np.testing.assert_allclose(gaps**2, lists.distances2, atol=1e-12)
+    assert (np.diff(lists.distances2, axis=1) >= 0).all()
+    assert all(len(set(row)) == 16 for row in lists.neighbours.tolist())
+
+
+def test_threads_and_blocks_change_nothing(monkeypatch):
+    expected = improved()
+    monkeypatch.setattr(neighbour_lists, "BLOCK_ROWS", 37)
+    np.testing.assert_array_equal(improved(2).neighbours, expected.neighbours)
+
+
+def test_edges_of_lists_are_those_of_the_spanning_tree():
+    lists = lists_of(*2 * [[np.arange(len(X))]])
+    found, (core, tree) = lists.span(TRUE), span_rows(X, RANK)
+    assert set(np.sort(found.weigh(core))) <= set(np.sort(tree.weigh(core)))
+    assert found.count > 0.95 * tree.count
+
+
+def test_batches_with_fewer_rows_than_a_list_have_shorter_ones():
+    lists = lists_of(*2 * [np.array_split(np.arange(len(X)), 150)])
+    assert np.isinf(lists.distances2[:, 10:]).all()
+    assert np.isfinite(lists.distances2[:, :10]).all()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+def test_the_share_of_right_core_distances_is_measured(share):
+    wrong = RANDOM.random(len(X)) >= share
+    assert measure_share(np.where(wrong, TRUE * 1.01, TRUE), RANK, X.__getitem__) == pytest.approx(share, abs=0.12)
