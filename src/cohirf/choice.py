@@ -239,9 +239,8 @@ def choose_number(
         if is_used
     ]
     cuts = np.array([whole.sample.cut_share(labels) for labels in divisions])
-    chosen = Choice.of_number(
-        candidates[is_reached], (strengths - CUT_WEIGHT * cuts)[is_reached], np.array(silhouettes)
-    )
+    strengths = np.maximum(strengths - CUT_WEIGHT * cuts, 0)
+    chosen = Choice.of_number(candidates[is_reached], strengths[is_reached], np.array(silhouettes))
     return replace(chosen, min_share=min_share)
 
 
