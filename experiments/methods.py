@@ -21,7 +21,7 @@ BASES: dict[str, Any] = {
     "K-Means": KMeans(),
     KERNEL_K_MEANS: KernelKMeans(n_components=500),
     "DBSCAN": GridDBSCAN(),
-    "SC-SRGF": SCSRGF(),
+    "SC-SRGF": SCSRGF(graph="local"),
 }
 # what the authors' searches try first, alone and in CoHiRF
 FIRST: dict[str, dict[str, Any]] = {

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -162,6 +163,14 @@ def test_it_works_in_a_pipeline_and_a_grid_search(blobs):
     search = GridSearchCV(pipeline, {"cohirf__estimator__n_clusters": [2, 4]}, scoring=scoring, cv=3).fit(X, y)
     assert search.best_params_ == {"cohirf__estimator__n_clusters": 4}
     assert search.best_score_ == 1
+
+
+def test_transform_has_the_papers_rule_for_new_rows_which_is_the_nearest_medoid():
+    X, _ = make_blobs(300, 3, centers=5, cluster_std=3, random_state=0)
+    model = CoHiRF.as_published(KMeans(4, n_init=1), random_state=0).fit(X[:200])
+    nearest = NearestNeighbors(n_neighbors=1).fit(X[model.medoid_indices_]).kneighbors(X[200:])[1].ravel()
+    by_medoid = model.cluster_numbers_[model.transform(X[200:]).argmin(axis=1)]
+    assert by_medoid.tolist() == model.labels_[model.medoid_indices_][nearest].tolist()
 
 
 @pytest.mark.parametrize("views", [1, 3])

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from cohirf.optional import lazy_names
 
 if TYPE_CHECKING:
+    from cohirf.algorithm.choose_medoids import SampledMedoid
     from cohirf.algorithm.levels import LevelRecord
     from cohirf.algorithm.thin_batches import ThinBatchesWarning
     from cohirf.data.dask_arrays import to_dask_array
@@ -30,6 +31,7 @@ __all__ = [
     "FusionHierarchy",
     "LevelRecord",
     "ModelFileError",
+    "SampledMedoid",
     "ThinBatchesWarning",
     "consensus",
     "load",
@@ -54,6 +56,7 @@ __getattr__, __dir__ = lazy_names(
         "FusionHierarchy": "cohirf.hierarchy:FusionHierarchy",
         "LevelRecord": "cohirf.algorithm.levels:LevelRecord",
         "ModelFileError": "cohirf.store:ModelFileError",
+        "SampledMedoid": "cohirf.algorithm.choose_medoids:SampledMedoid",
         "ThinBatchesWarning": "cohirf.algorithm.thin_batches:ThinBatchesWarning",
         "consensus": "cohirf.voting:consensus",
         "load": "cohirf.store:load_model",

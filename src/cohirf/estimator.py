@@ -103,7 +103,7 @@ class CoHiRF(
         rows. "cosine" and "euclidean" (negative squared distance) are computed exactly. "rbf" (squared Euclidean
         distance) and "laplacian" (Manhattan distance) decay to 1/e at the mean distance within the cluster. A callable
         takes a matrix of rows and returns the square matrix of their similarities. Kernels and callables choose
-        among a random sample of at most 1,000 rows of the cluster.
+        among a random sample of at most 1,000 rows of the cluster; :class:`SampledMedoid` has other limits.
     medoid_weights : bool, default=True
         Whether a medoid counts with its mass, the number (or total weight) of the rows that it represents. The mass
         is passed to the base method as ``sample_weight``. If the base method does not support sample weights, it
@@ -303,7 +303,8 @@ class CoHiRF(
 
         The consensus is strict, medoids have no mass, batches are random, the base method is told at every level what
         the user wrote, and the clusters of the last level are the result, however many there are; noise rows are
-        clusters of their own.
+        clusters of their own. The paper gives a new row the cluster of the nearest medoid, which
+        ``model.cluster_numbers_[model.transform(X).argmin(axis=1)]`` returns; :meth:`predict` looks at more rows.
 
         Parameters
         ----------

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.sparse.linalg import eigsh
 from scipy.spatial.distance import cdist
+from sklearn.cluster import SpectralClustering
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_array
@@ -135,6 +136,35 @@ def test_fusion_is_the_literal_one(views, literals, n_affinities, n_iter):
     fused = fuse_affinities([build_local_affinity(view, N_NEIGHBORS) for view in views[:n_affinities]], n_iter)
     assert fused.dtype == np.float32
     np.testing.assert_allclose(fused, literal_fusion(list(status), kernels, n_iter), rtol=1e-5)
+
+
+def literal_published_fusion(status, kernels, n_iter):
+    m, identity = len(status), np.eye(len(status[0]))
+    for _ in range(n_iter):
+        others = [sum(status[k] for k in range(m) if k != v) / (m - 1) if m > 1 else status[0] for v in range(m)]
+        status = [kernels[v] @ others[v] @ kernels[v].T + identity for v in range(m)]
+    mean = sum(status) / m
+    mean /= mean.sum(axis=1, keepdims=True)
+    return (mean + mean.T) / 2
+
+
+@pytest.mark.parametrize("n_affinities", [1, 3])
+@pytest.mark.parametrize("n_iter", [0, 1, 20])
+def test_the_published_graph_is_fused_with_the_identity(n_affinities, n_iter):
+    X = make_blobs(150, n_features=6, centers=3, random_state=0)[0]
+    options = {"n_affinities": n_affinities, "n_fusion_iter": n_iter, "sampling_ratio": 1.0, "random_state": 0}
+    model = SCSRGF(3, graph="published", n_neighbors=N_NEIGHBORS, **options).fit(X)
+    status, kernel = literal_nearest(X, N_NEIGHBORS)
+    literal = literal_published_fusion(n_affinities * [status], n_affinities * [kernel], n_iter)
+    np.testing.assert_allclose(model.affinity_matrix_, literal, rtol=1e-4)
+
+
+def test_the_published_partition_is_that_of_scikit_learn():
+    X, y = make_blobs(200, n_features=5, centers=4, cluster_std=3, random_state=1)
+    model = SCSRGF(4, graph="published", random_state=0).fit(X)
+    theirs = SpectralClustering(4, affinity="precomputed", random_state=0).fit_predict(model.affinity_matrix_)
+    assert adjusted_rand_score(model.labels_, theirs) > 0.95
+    assert adjusted_rand_score(model.labels_, y) > 0.8
 
 
 def test_fused_graph_is_symmetric_and_does_not_depend_on_the_number_of_threads(views):
@@ -368,7 +398,9 @@ DEGENERATE = {
 
 
 @pytest.mark.parametrize("name", DEGENERATE)
-@pytest.mark.parametrize("settings", [{}, {"n_affinities": 1}, {"n_fusion_iter": 0}, {"n_neighbors": 1}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"n_affinities": 1}, {"n_fusion_iter": 0}, {"n_neighbors": 1}, {"graph": "published"}], ids=str
+)
 def test_degenerate_data_have_a_defined_result(name, settings):
     X = DEGENERATE[name]
     model = SCSRGF(3, **(QUICK | settings)).fit(X)

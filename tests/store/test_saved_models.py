@@ -32,6 +32,8 @@ from cohirf.neighbours.landmarks import Landmarks
 from cohirf.store import ModelFileError, Origin, archive, load_model, load_origin, load_preparation, save_model
 from cohirf.store.archive import Archive
 from cohirf.store.models import KIND, VERSION
+from cohirf.summary.row_map import Part, RowMap
+from cohirf.summary.row_results import BY_ROW, RowResults
 from systems import posix_only
 
 PREPARATION = {"columns": ["a", "b"], "scale": [1.5, 2.5e-300], "text": "dörte\x00"}
@@ -124,7 +126,10 @@ def assert_same(left, right, name=""):
 
 
 def assert_same_parts(left, right, name=""):
-    found, expected = ({key: value for key, value in vars(one).items() if "search" not in key} for one in (left, right))
+    found, expected = (
+        {key: value for key, value in vars(one).items() if "search" not in key and key not in BY_ROW}
+        for one in (left, right)
+    )
     assert found.keys() == expected.keys(), name
     for key in found:
         assert_same(found[key], expected[key], f"{name}.{key}")
@@ -132,6 +137,8 @@ def assert_same_parts(left, right, name=""):
 
 def assert_same_model(left, right, X):
     assert_same_parts(left, right)
+    for name in BY_ROW:
+        assert_same(getattr(left, name), getattr(right, name))
     assert_same(left.predict(X), right.predict(X))
     assert_same(left.transform(X), right.transform(X))
 
@@ -242,8 +249,8 @@ PARAMETERS = {
     "cannot be saved: .*max_features=3": {"max_features": 3},
 }
 SPOILED = {
-    "hierarchy_.parents has 12 rows, but labels_ has 11": {"labels_": lambda m: m.labels_[:-1]},
-    "labels_ has numbers that are not those of clusters": {"labels_": lambda m: m.labels_ + 1},
+    "labels has not an entry for each of": {"_rows": lambda m: replace(m._rows, labels=m._rows.labels[:-1])},
+    "labels_ has numbers that are not those of clusters": {"_rows": lambda m: m._rows.renamed(np.arange(5) + 1)},
     "medoid_indices_ lists rows": {"medoid_indices_": lambda m: m.medoid_indices_[::-1].copy()},
     "medoids_ has 2 clusters, but n_clusters_ has 3": {"medoids_": lambda m: m.medoids_[:2]},
     "records of": {"n_iter_": lambda m: 99},
@@ -410,6 +417,7 @@ PLACES = {
     "options": ({"about__origin": {"data": "a", "options": {"a b": 1}, "command": ""}}, "the names of arguments"),
     "features": ({"fitted__n_features_in_": 3}, "has 2 features, but n_features_in_ has 3"),
     "clusters": ({"fitted__n_clusters_": -1}, "cluster_numbers_ has 3 clusters, but n_clusters_ has -1"),
+    "rows": ({"fitted__n_rows": 13}, "the groups have 12 rows, but the model has 13"),
     "levels": ({"fitted__n_iter_": 10**9}, "records of 1000000000 levels"),
     "record": ({"fitted__diagnostics_": [1]}, "diagnostics_ is 1, but must be an object"),
     "history": ({"fitted__history_": [{"n_rows": -1}]}, "history_ is .*, but must be an object"),
@@ -433,20 +441,27 @@ def test_hostile_content_is_refused(path, name):
     assert_refused(path, message)
 
 
+N_GROUPS = 3  # of the model
 ARRAYS = {
-    "parents": (("hierarchy_", "parents"), np.full(12, 12), "hierarchy_.parents has numbers outside the range 0 to 11"),
-    "circle": (("hierarchy_", "parents"), np.roll(np.arange(12), 1), "parents is not a fusion hierarchy"),
-    "levels": (("hierarchy_", "absorbed_at"), np.arange(12, dtype=np.uint64) << 58, "absorbed_at|levels"),
-    "labels": (("labels_",), np.full(12, 3), "labels_ has numbers that are not those of clusters"),
-    "few labels": (("labels_",), np.zeros(11, int), "has 12 rows, but labels_ has 11"),
+    "parents": (("_rows", "parents"), np.full(N_GROUPS, 12), "parents"),
+    "circle": (("_rows", "parents"), np.roll(np.arange(N_GROUPS), 1), "parents is not a fusion hierarchy"),
+    "levels": (("_rows", "absorbed_at"), np.arange(N_GROUPS, dtype=np.uint64) << 58, "absorbed_at|levels"),
+    "too early": (("_rows", "absorbed_at"), np.ones(N_GROUPS, np.uint8), "absorbed before they were formed"),
+    "labels": (("_rows", "labels"), np.full(N_GROUPS, 3), "labels_ has numbers that are not those of clusters"),
+    "few labels": (("_rows", "labels"), np.zeros(N_GROUPS - 1, int), "labels has not an entry for each of"),
+    "groups": (("_rows", "rows"), np.arange(N_GROUPS)[::-1], "rows of groups are not sorted row numbers"),
+    "other groups": (("_rows", "rows"), np.arange(12 - N_GROUPS, 12), "rows stand for groups that they are not in"),
+    "of rows": (("_rows", "row_map", "parts", 0, "leaf_of"), np.full(12, N_GROUPS), "groups that are not there"),
+    "few rows": (("_rows", "row_map", "parts", 0, "leaf_of"), np.zeros(11, int), "not one stability each"),
+    "matrix": (("_rows", "row_map", "parts", 0, "leaf_of"), np.zeros((12, 1), int), "are not vectors"),
+    "fractions": (("_rows", "row_map", "parts", 0, "leaf_of"), np.zeros(12), "of type float64"),
     "landmarks": (("_landmark_rows",), np.arange(1, 13), "_landmark_rows has numbers outside the range 0 to 11"),
     "medoids": (("medoid_indices_",), np.array([-12, 1, 2]), "medoid_indices_ has numbers outside the range 0 to 11"),
     "other medoids": (("medoid_indices_",), np.zeros(3, int), "medoid_indices_ lists rows that are not in"),
-    "floats": (("labels_",), np.zeros(12), "labels_ has values of type float64"),
+    "floats": (("_rows", "labels"), np.zeros(N_GROUPS), "labels has values of type float64"),
     "names": (("feature_names_in_",), np.frombuffer(b'["a"]', np.uint8), "must be a list of 2 names"),
     "names of lists": (("feature_names_in_",), np.frombuffer(b'[[], "a"]', np.uint8), "must be a list of 2 names"),
     "deep names": (("feature_names_in_",), np.frombuffer(b"[" * 10**5, np.uint8), "recursion|cannot be used"),
-    "no rows": (("labels_",), np.empty(0, int), "has 12 rows, but labels_ has 0"),
 }
 
 
@@ -628,17 +643,16 @@ def test_saving_and_loading_copy_no_array(model, tmp_path, monkeypatch):
     n_rows, held = 1_000_000, copy.copy(model)  # the least copy is of a megabyte; names and JSON take 200 kB
     ints = np.int32
     tree = MergeTree(np.zeros(1, ints), np.empty((0, 4)), level=1)
-    hierarchy = type(held.hierarchy_)(np.zeros(n_rows, ints), (np.arange(n_rows) > 0).astype(np.uint8), tree=tree)
+    part = Part(np.zeros(n_rows, ints), np.ones(n_rows, np.float32), np.zeros(1, int))
+    one, zero = np.ones(1, np.float32), np.zeros(1, ints)
     vars(held).update(
-        labels_=np.zeros(n_rows, ints),
-        hierarchy_=hierarchy,
+        _rows=RowResults(RowMap((part,)), zero, zero, zero, zero, one, np.array([n_rows]), tree),
         n_clusters_=1,
         cluster_numbers_=np.zeros(1, int),
         medoid_indices_=np.zeros(1, int),
         medoids_=held.medoids_[:1],
         exemplar_indices_=np.zeros(1, int),
         exemplars_=held.exemplars_[:1],
-        stability_=np.ones(n_rows, np.float32),
         _landmarks=Landmarks(held._landmarks.points, np.zeros(12, ints)),
         _summary=None,  # of the fit
     )

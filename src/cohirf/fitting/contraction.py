@@ -13,6 +13,7 @@ from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.choose_medoids import (
     CallableSimilarity,
+    SampledMedoid,
     choose_central_medoids,
     choose_sampled_medoids,
     cosine_centrality,
@@ -124,5 +125,11 @@ def _medoid_function(model: Any) -> ChooseMedoids:
     return partial(
         choose_sampled_medoids,
         similarity=CallableSimilarity(model.medoid) if callable(model.medoid) else SIMILARITY[model.medoid],
-        max_candidates=MAX_CANDIDATES,
+        **_limits_of(model.medoid),
     )
+
+
+def _limits_of(medoid: Any) -> dict[str, Any]:
+    if isinstance(medoid, SampledMedoid):
+        return {"max_candidates": medoid.most, "share": medoid.share}
+    return {"max_candidates": MAX_CANDIDATES}

@@ -85,6 +85,13 @@ class RowResults:
         """Return the results with the group of each row in this process."""
         return replace(self, row_map=self.row_map.gathered())
 
+    def labels_of(self, rows: IntArray) -> IntArray:
+        """Return the cluster of some rows, in any order."""
+        order = np.argsort(rows, kind="stable")
+        found: IntArray = np.empty(len(rows), dtype=self.labels.dtype)
+        found[order] = self.labels[self.row_map.find_leaves(rows[order])]
+        return found
+
     def look_up_labels(self) -> Any:
         """Return the cluster of each row, where the rows are."""
         return _join([part.look_up(self.labels) for part in self.row_map.parts])
