@@ -19,6 +19,7 @@ FEW_ROWS = 20  # fewer are not judged: it can be right that none of them fuse
 MOSTLY_NOISE = 0.9  # share of rows
 # A cluster of at most this many rows next to one of at least this many; DBSCAN by itself has clusters of four rows.
 CRUMB, LARGE = 3, 1000
+UNDIVIDED = 100  # if there are no other clusters, the same beside one of so many rows is no division at all
 RADII = ("eps", "distance_threshold")  # parameters of base methods; rows that are nearer than this fuse
 WHOLE = ("exact", "spanning")  # kinds of levels that find what the base method finds on all rows
 ALONE, EITHER, UNKNOWN = "use the base method alone", "either", "unknown"
@@ -54,8 +55,9 @@ def find_problem(model: Any, sizes: IntArray, n_noise: int) -> Problem | None:
         return _nothing_fused(model, n_rows)
     smallest = 2 if _keeps_noise_apart(model) else 1
     n_crumbs = int(((sizes >= smallest) & (sizes <= CRUMB)).sum())
-    if n_crumbs and largest >= LARGE:
-        return _crumbs(n_crumbs, sizes)
+    is_undivided = n_crumbs == len(sizes) - 1 and largest >= UNDIVIDED
+    if n_crumbs and (largest >= LARGE or is_undivided):
+        return _crumbs(n_crumbs, sizes, is_undivided=is_undivided)
     return None
 
 
@@ -90,14 +92,16 @@ def _nothing_fused(model: Any, n_rows: int) -> Problem:
     return Problem("Nothing fused.", f"{finding} To change that, {', or '.join(ways)}.", spoils_all=True)
 
 
-def _crumbs(n_crumbs: int, sizes: IntArray) -> Problem:
+def _crumbs(n_crumbs: int, sizes: IntArray, *, is_undivided: bool) -> Problem:
     have = "has" if n_crumbs == 1 else "have"
     message = (
         f"{n_crumbs:,} of {len(sizes):,} clusters {have} at most {CRUMB} rows, and the largest has "
         f"{int(sizes.max()):,}. With min_cluster_size={CRUMB + 1} or more, their rows become noise; with "
         f"small_clusters='nearest' as well, they join the nearest cluster."
     )
-    return Problem("Some have only a few rows.", message, spoils_all=False)
+    if is_undivided:
+        message += " All other rows are in one cluster, so nothing is divided: these few may be errors, or totals."
+    return Problem("Some have only a few rows.", message, spoils_all=is_undivided)
 
 
 def _ways_to_fuse_more(model: Any) -> tuple[str, list[str]]:

@@ -51,15 +51,21 @@ class Settled:
 
 
 def make_contraction(
-    model: Any, data: Data, settled: Settled, *, weighted: bool, n_batches: int | None = None
+    model: Any,
+    data: Data,
+    settled: Settled,
+    *,
+    weighted: bool,
+    n_batches: int | None = None,
+    n_chosen: int | None = None,
 ) -> Contraction:
-    """Return how the fit of a model contracts batches of the data.
+    """Return how the fit of a model contracts batches of the data, perhaps for a number of clusters that was chosen.
 
     The number of batches follows from their size, unless this is not known yet.
     """
     if n_batches is None:
         n_batches = count_batches(data.rows.n_rows, settled.batch_size)
-    goal = Goal.of(model)
+    goal = Goal.of(model, n_chosen)
     views = _make_views(model, data.n_features, goal, settled.entropy, several_batches=n_batches > 1)
     return Contraction(
         views=views,

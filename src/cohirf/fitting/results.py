@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_cl
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.storage import ArrayRows, Rows, take_in_order
+from cohirf.choice import Choice
 from cohirf.data import Data
 from cohirf.data.data import DataWeights
 from cohirf.data.first_level import FirstLevel
@@ -54,8 +55,7 @@ class Clusters:
     def of(cls, model: Any, data: Data, first_level: FirstLevel, ending: Ending) -> Clusters:
         """Return the clusters that are large enough, numbered by their first row."""
         leaves = first_level.leaves
-        total = float(leaves.sizes.sum() if leaves.weights is None else leaves.weights.sum())
-        min_size, dtype = smallest_size(model, total), index_dtype(data.rows.n_rows)
+        min_size, dtype = smallest_size(model, leaves), index_dtype(data.rows.n_rows)
         labels, medoids = label_leaves(ending.state, leaves, ending.is_noise, min_size, dtype)
         return cls(first_level, ending.state.active.values, labels, medoids)
 
@@ -98,13 +98,20 @@ def collect_results(
         clusters = Clusters.of(model, data, first_level, ending)  # a row that joined can be the first of its cluster
     attributes = {
         **describe_clusters(data, positive, clusters, ending, kept),
-        "choice_": ending.choice,
+        "choice_": _count_aside(ending.choice, clusters),
         "batch_size_": contraction.batch_size,
         "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves], _label_cells(cells, clusters.labels)),
         "_landmark_rows": kept.rows,
         **_look_up_rows(data, clusters, ending),
     }
     return attributes, clusters
+
+
+def _count_aside(choice: Choice | None, clusters: Clusters) -> Choice | None:
+    """Return the choice with the number of rows that are in no cluster, if the number of clusters was chosen."""
+    if choice is None or choice.min_share == 0:
+        return choice
+    return replace(choice, n_aside=int(clusters.first_level.leaves.sizes.sum() - clusters.sizes.sum()))
 
 
 def keep_rows(data: Data, positive: IntArray | None, clusters: Clusters, rng: np.random.Generator) -> KeptRows:

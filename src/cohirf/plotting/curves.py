@@ -159,7 +159,8 @@ def plot_choice(model: Any, *, ax: Axes | None = None) -> Axes:
 
     The curve has the prediction strength of each number of clusters: how well clusters of one half of the rows predict
     those of the other half, from 0 to 1. The chosen number is the largest whose strength is nearly the highest: above
-    the dashed line. If all strengths are low, the curve has silhouettes, and the chosen number has the highest.
+    the dashed line. If all strengths are low, the curve has silhouettes, and the chosen number is the strongest of
+    those whose silhouette is nearly the highest.
 
     Parameters
     ----------
