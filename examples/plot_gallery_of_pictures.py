@@ -23,7 +23,7 @@ from cohirf.plotting import plot_dendrogram, plot_exemplars, plot_heatmap, plot_
 X, _ = load_digits(return_X_y=True)
 model = CoHiRF(
     KMeans(10),
-    n_views=3,
+    views=3,
     max_features=0.6,
     random_state=0,
 )

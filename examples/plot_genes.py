@@ -29,7 +29,7 @@ from cohirf import CoHiRF
 data = pd.read_parquet(Path(os.environ.get("COHIRF_DATA", "../shared/data")) / "alizadeh-2000-v2.parquet")
 genes, disease = data.drop(columns="label"), data["label"].to_numpy()
 genes = (genes - genes.mean()) / genes.std()
-model = CoHiRF(KMeans(3), n_views=20, max_features=0.2, random_state=0).fit(genes)
+model = CoHiRF(KMeans(3), views=20, max_features=0.2, random_state=0).fit(genes)
 print(f"adjusted Rand index with the diseases: {adjusted_rand_score(disease, model.labels_):.2f}")
 print(pd.crosstab(disease, model.labels_, rownames=["disease"], colnames=["cluster"]))
 

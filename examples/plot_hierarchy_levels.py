@@ -26,7 +26,7 @@ from cohirf.plotting.colours import cluster_colours
 X, _ = make_blobs(600, centers=6, cluster_std=0.9, random_state=0)
 model = CoHiRF.as_published(
     KMeans(n_clusters=6, init="random", n_init=1),
-    n_views=5,
+    views=5,
     max_features=1.0,
     medoid="euclidean",
     medoid_weights=True,

@@ -34,7 +34,7 @@ species = iris.target_names[iris.target]
 
 def fit(seed):
     base = KernelKMeans(3, gamma=1 / 4)
-    return CoHiRF.as_published(base, n_views=10, consensus="relaxed", random_state=seed).fit(X)
+    return CoHiRF.as_published(base, views=10, consensus="relaxed", random_state=seed).fit(X)
 
 
 # %%

@@ -6,9 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from experiments import hypercube_noise, hypercube_size, silhouette_sample, spheres, trial_seeds
+from experiments import authors, hypercube_noise, hypercube_size, silhouette_sample, spheres, trial_seeds
 from experiments.budgets import BUDGETS
-from experiments.cells import Cell, at_hand, results_of, run_cells
+from experiments.cells import Cell, results_of, run_cells
 from experiments.keeping import is_kept, pack, unpack
 from experiments.methods import BASES
 from experiments.paper import METRICS
@@ -24,6 +24,8 @@ FIGURES = {
     "trial_seeds": trial_seeds.run,
     "silhouette_sample": silhouette_sample.run,
 }
+AS_AUTHORS = "authors"
+NAMES = (AS_AUTHORS, *TABLES, *FIGURES)
 
 
 def main() -> None:
@@ -31,9 +33,12 @@ def main() -> None:
     arguments = parse()
     folder = arguments.out / arguments.budget
     unpack(folder / "cells")
-    for name in [*TABLES, *FIGURES] if arguments.name == "all" else [arguments.name]:
+    for name in NAMES if arguments.name == "all" else [arguments.name]:
         if name in TABLES:
             run_table(name, folder, arguments)
+        elif name == AS_AUTHORS:
+            options = {"only_kept": arguments.write, "n_jobs": arguments.n_jobs, "metrics": arguments.metrics}
+            authors.run(arguments.budget, folder, say, **options)
         else:
             FIGURES[name](arguments.budget, folder, say, only_kept=arguments.write)
         say(f"written to {folder / name}.md")
@@ -51,7 +56,6 @@ def run_table(name: str, folder: Path, arguments: argparse.Namespace) -> None:
     ]
     if not arguments.write:
         run_cells(chosen, folder / "cells", arguments.n_jobs, say)
-    cells = at_hand(cells, folder / "cells")
     results = results_of(cells, folder / "cells")
     if not results:
         raise SystemExit(f"{folder / 'cells'} has no results for {name}: leave --write out.")
@@ -72,7 +76,7 @@ def is_measured(cell: Cell) -> bool:
 def parse() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
-    parser.add_argument("name", choices=["all", *TABLES, *FIGURES])
+    parser.add_argument("name", choices=["all", *NAMES])
     parser.add_argument(
         "--budget", choices=BUDGETS, default="small", help="small: 3 trials, 2 seeds, 300 rows; full: 60, 5 and all"
     )

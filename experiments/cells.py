@@ -19,24 +19,17 @@ from threadpoolctl import threadpool_limits
 
 from cohirf.datasets import load_real
 from cohirf.tuning import tune
-from cohirf.tuning.metrics import Metric, find_metric
 from experiments.keeping import PROTOCOL, is_kept, kept, look_up
-from experiments.methods import KERNEL_K_MEANS, first_trial, make_model, search_space, with_floored_views
+from experiments.methods import KERNEL_K_MEANS, make_model, search_space
 from experiments.remembering import Fits, key_of, remembering
 
 MEMORY_LIMIT = 9 * 2**30  # of a process; a trial that wants more fails, and is the worst
-AUTHORS = 3  # the protocol with the authors' first trial, views rounded down, and no score for too many clusters
-MOST_CLUSTERS = 0.5  # of the rows; the authors do not score partitions with more
 FLOAT64_ROWS = 10_000  # beyond them, kernel K-Means has the data in float32: half the memory and time
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is tuned: data set, base method, variant, metric; with which seed, in how many trials, on how many rows.
-
-    The protocol is that of the authors, or an earlier one of ours: no first trial, views rounded to the nearest number
-    of features, a score for any number of clusters, and SC-SRGF with its local graph.
-    """
+    """What is tuned: data set, base method, variant, metric; with which seed, in how many trials, on how many rows."""
 
     data: str
     base: str
@@ -45,7 +38,7 @@ class Cell:
     seed: int
     n_trials: int
     max_rows: int | None = None
-    protocol: int = AUTHORS
+    protocol: int = PROTOCOL
 
     def about(self) -> dict[str, Any]:
         """Return what its result is found again by."""
@@ -67,16 +60,6 @@ def results_of(cells: list[Cell], folder: Path) -> list[dict[str, Any]]:
     return [found for cell in cells if (found := look_up(folder, cell.about())) is not None]
 
 
-def at_hand(cells: list[Cell], folder: Path) -> list[Cell]:
-    """Return cells whose rows have no result yet, for any seed, as cells of the earlier protocol."""
-    rows = {_row_of(cell) for cell in cells if is_kept(folder, cell.about())}
-    return [cell if _row_of(cell) in rows else replace(cell, protocol=PROTOCOL) for cell in cells]
-
-
-def _row_of(cell: Cell) -> tuple[str, ...]:
-    return cell.data, cell.base, cell.variant, cell.metric
-
-
 def run_row(cells: list[Cell], folder: Path) -> list[dict[str, Any]]:
     """Return the results of cells that differ in the metric, and maybe in the number of trials, alone."""
     fits: Fits = {}
@@ -88,21 +71,7 @@ def tune_cell(cell: Cell, fits: Fits) -> dict[str, Any]:
     X, y = data_for(cell.base, cell.data, cell.max_rows)
     model = make_model(cell.base, cell.variant, len(X))
     space = search_space(model, cell.variant)
-    options = {"space": space, "n_trials": cell.n_trials, "seed": cell.seed, "fits": fits}
-    if cell.protocol < AUTHORS:
-        return tune_model(model, X, y, metric=cell.metric, **options)
-    metric = with_fewer_clusters(find_metric(cell.metric, X, y))
-    return tune_model(model, X, y, metric=metric, first=first_trial(cell.base, space), **options)
-
-
-def with_fewer_clusters(metric: Metric) -> Metric:
-    """Return a metric that is undefined for more clusters than half of the rows."""
-
-    def score(X: Any, labels: Any, y: Any) -> float:
-        too_many = len(np.unique(labels)) > MOST_CLUSTERS * len(labels)
-        return np.nan if too_many else metric.score(X, labels, y)
-
-    return replace(metric, score=score)
+    return tune_model(model, X, y, space=space, metric=cell.metric, n_trials=cell.n_trials, seed=cell.seed, fits=fits)
 
 
 def tune_model(
@@ -111,27 +80,24 @@ def tune_model(
     y: Any,
     *,
     space: dict[str, Any],
-    metric: str | Metric,
+    metric: str,
     n_trials: int,
     seed: int,
     one_seed: bool = False,
-    first: dict[str, Any] | None = None,
     fits: Fits | None = None,
 ) -> dict[str, Any]:
-    """Tune a model on one thread, with a seed for each trial or one for all; with a first trial, as the authors do."""
+    """Tune a model on one thread, with a seed for each trial or one for all."""
     fits = {} if fits is None else fits
-    as_the_authors = {} if first is None else {"change": with_floored_views}
     started = time.perf_counter()
     with warnings.catch_warnings(), threadpool_limits(1), memory_limit():
         warnings.simplefilter("ignore")  # of bad parameters
         found = tune(
-            remembering(model, fits, **as_the_authors),
+            remembering(model, fits),
             X,
             y,
             metric=metric,
             n_trials=n_trials,
             search_space=space,
-            first=None if first is None else [first],
             seeds=(seed,) if one_seed else None,
             random_state=seed,
         )

@@ -21,10 +21,14 @@ PROTOCOL = 2  # of results that do not name another; what is below is no longer 
 
 def kept(folder: Path, about: dict[str, Any], compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return the result about something, with what it is about; it is computed if it is not there yet."""
-    path = path_of(folder, about)
-    if not path.exists():
-        _write_whole(path, json.dumps({"protocol": PROTOCOL} | about | compute(), indent=1).encode())
-    result: dict[str, Any] = json.loads(path.read_text())
+    return look_up(folder, about) or store(folder, about, compute())
+
+
+def store(folder: Path, about: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    """Keep what was found about something, and return both."""
+    text = json.dumps({"protocol": PROTOCOL} | about | found, indent=1)
+    _write_whole(path_of(folder, about), text.encode())
+    result: dict[str, Any] = json.loads(text)
     return result
 
 

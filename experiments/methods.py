@@ -21,7 +21,7 @@ BASES: dict[str, Any] = {
     "K-Means": KMeans(),
     KERNEL_K_MEANS: KernelKMeans(n_components=500),
     "DBSCAN": GridDBSCAN(),
-    "SC-SRGF": SCSRGF(),
+    "SC-SRGF": SCSRGF(graph="local"),
 }
 # what the authors' searches try first, alone and in CoHiRF
 FIRST: dict[str, dict[str, Any]] = {
@@ -30,7 +30,7 @@ FIRST: dict[str, dict[str, Any]] = {
     "DBSCAN": {"eps": 0.5, "min_samples": 5},
     "SC-SRGF": {"n_clusters": 8, "n_affinities": 20, "sampling_ratio": 0.5},
 }
-FIRST_VIEWS: dict[str, Any] = {"max_features": 0.3, "n_views": 5}
+FIRST_VIEWS: dict[str, Any] = {"max_features": 0.3, "views": 5}
 FIRST_CLUSTERS = 3  # of each view
 
 
@@ -86,17 +86,17 @@ VARIANTS = {
     "CoHiRF, gamma from 1e-5": Variant(ranges=SMALL_GAMMA),
     "R-CoHiRF, gamma from 1e-5": Variant(RELAXED, ranges=SMALL_GAMMA),
     "majority, gamma from 1e-5, weights": Variant(MAJORITY | WEIGHTS, ranges=SMALL_GAMMA),
-    "CoHiRF, R=1": Variant({"n_views": 1}),
-    "CoHiRF, R=1, k to 5": Variant({"n_views": 1}, ranges=FEW_CLUSTERS),
-    "CoHiRF, R=1, neighbours to 30": Variant({"n_views": 1}, ranges=NEIGHBORS),
-    "CoHiRF, R=2": Variant({"n_views": 2}),
-    "CoHiRF, R=2, k to 5": Variant({"n_views": 2}, ranges=FEW_CLUSTERS),
-    "CoHiRF, R=2, neighbours to 30": Variant({"n_views": 2}, ranges=NEIGHBORS),
-    "CoHiRF, R=2, all options": Variant({"n_views": 2}, ranges=NEIGHBORS, all_options=True),  # neighbours among them
+    "CoHiRF, R=1": Variant({"views": 1}),
+    "CoHiRF, R=1, k to 5": Variant({"views": 1}, ranges=FEW_CLUSTERS),
+    "CoHiRF, R=1, neighbours to 30": Variant({"views": 1}, ranges=NEIGHBORS),
+    "CoHiRF, R=2": Variant({"views": 2}),
+    "CoHiRF, R=2, k to 5": Variant({"views": 2}, ranges=FEW_CLUSTERS),
+    "CoHiRF, R=2, neighbours to 30": Variant({"views": 2}, ranges=NEIGHBORS),
+    "CoHiRF, R=2, all options": Variant({"views": 2}, ranges=NEIGHBORS, all_options=True),  # neighbours among them
     "CoHiRF, 10 batches": Variant(n_batches=10),
     "R-CoHiRF, 10 batches": Variant(RELAXED, n_batches=10),
     "CoHiRF, 10 batches, weights": Variant(WEIGHTS, n_batches=10),
-    "CoHiRF, R=1, 100 batches": Variant({"n_views": 1}, n_batches=100),
+    "CoHiRF, R=1, 100 batches": Variant({"views": 1}, n_batches=100),
 }
 OF_THE_PAPER = (ALONE, "CoHiRF", "R-CoHiRF")
 WITH_WEIGHTS = (*OF_THE_PAPER, "CoHiRF, weights", "R-CoHiRF, weights", "majority, weights")
@@ -116,8 +116,8 @@ def search_space(model: Any, variant: str) -> dict[str, Any]:
     """Return the paper's ranges, changed as the variant says."""
     chosen = VARIANTS[variant]
     space = paper_space(model) | (ALL_OPTIONS if chosen.all_options else {})
-    if "n_views" in chosen.options:
-        space.pop("n_views", None)
+    if "views" in chosen.options:
+        space.pop("views", None)
     prefix = "" if chosen.alone else "estimator__"
     return space | {f"{prefix}{name}": values for name, values in chosen.ranges.items()}
 

@@ -8,10 +8,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from experiments.cells import AUTHORS, Cell, data_for
+from experiments.cells import Cell, data_for
 from experiments.fresh_process import measure, peak_mb, report
 from experiments.keeping import is_kept, kept, path_of
-from experiments.methods import make_model, with_floored_views
+from experiments.methods import make_model
 
 
 def peak_of(cell: Cell, folder: Path, *, may_fit: bool) -> float | None:
@@ -33,8 +33,6 @@ def main(path: Path) -> None:
     model = make_model(cell["base"], cell["variant"], len(X)).set_params(**cell["params"])
     if cell["random_state"] is not None:
         model.set_params(random_state=cell["random_state"])
-    if cell["protocol"] == AUTHORS:
-        model = with_floored_views(model, X.shape[1])
     warnings.simplefilter("ignore")
     model.fit(X)
     report({"peak_mb": peak_mb()})

@@ -14,7 +14,6 @@ Rows = dict[str, tuple[str, ...]]  # base method: variants
 Efforts = dict[str, tuple[int, int]]  # metric: trials and seeds
 
 SPECTRAL = (ALONE, "CoHiRF, R=1", "CoHiRF, R=2")
-WITH_FEW_SPECTRAL = ("CoHiRF, R=1, k to 5", "CoHiRF, R=2, k to 5")
 WITH_NEIGHBORS = ("alone, neighbours to 30", "CoHiRF, R=1, neighbours to 30", "CoHiRF, R=2, neighbours to 30")
 WITH_SMALL_GAMMA = (
     "alone, gamma from 1e-5",
@@ -62,13 +61,7 @@ TABLES = {
             "K-Means": (*OURS, *WITH_FEW_CLUSTERS),
             KERNEL_K_MEANS: (*WITH_WEIGHTS, *WITH_SMALL_GAMMA),
             "DBSCAN": OF_THE_PAPER,
-            "SC-SRGF": (
-                *SPECTRAL,
-                "CoHiRF, R=1, k to 5",
-                "CoHiRF, R=2, k to 5",
-                *WITH_NEIGHBORS,
-                "CoHiRF, R=2, all options",
-            ),
+            "SC-SRGF": (*SPECTRAL, *WITH_NEIGHBORS, "CoHiRF, R=2, all options"),
         },
     ),
     "shuttle": Table(

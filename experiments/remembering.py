@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 from cohirf.algorithm.grouping import IntArray
@@ -20,17 +19,14 @@ class Fit(NamedTuple):
 Fits = dict[str, Fit]  # by the parameters of the model; all are of the same data
 
 
-def remembering(model: Any, fits: Fits, change: Callable[[Any, int], Any] = lambda model, _: model) -> Any:
-    """Return a model like this one that is fitted once for the same parameters; afterwards it has labels alone.
-
-    What is fitted may be changed first, given the number of features.
-    """
+def remembering(model: Any, fits: Fits) -> Any:
+    """Return a model like this one that is fitted once for the same parameters; afterwards it has labels alone."""
 
     class Remembering(type(model)):  # type: ignore[misc]  # the class of the model is known when it is there
         def fit(self, X: Any, y: Any = None, **options: Any) -> Self:
             key = key_of(self)
             if key not in fits:
-                fitted = change(type(model)(**self.get_params(deep=False)), X.shape[1])
+                fitted = type(model)(**self.get_params(deep=False))
                 started = time.process_time()
                 fitted.fit(X, **options)
                 fits[key] = Fit(fitted.labels_, time.process_time() - started)

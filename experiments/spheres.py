@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib import pyplot as plt
+from optuna.distributions import FloatDistribution, IntDistribution
 from sklearn.cluster import DBSCAN, KMeans
 
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
 from cohirf.datasets import make_spheres, write_spheres
 from experiments.budgets import BUDGETS
+from experiments.cells import tune_model
 from experiments.circumstances import describe_run
 from experiments.figures import COLOURS, draw_lines, figure_table
 from experiments.fresh_process import measure_sizes, report_fit
+from experiments.keeping import kept
 
 mpl.use("Agg")
 
@@ -30,13 +35,27 @@ SETTINGS = {
     20_000_000: (20_000, 0.2),
 }
 ROWS = {"small": (2_000, 20_000), "full": tuple(SETTINGS)}
-MOST_ROWS = {"K-Means": 200_000, "DBSCAN": 20_000, "CoHiRF(DBSCAN), batches": 10**9}
+TUNED = ", tuned"
+PARAMETERS = "parameters.json"  # beside the data
+MOST_ROWS = {
+    "K-Means": 200_000,
+    "DBSCAN": 20_000,
+    "DBSCAN" + TUNED: 20_000,
+    "CoHiRF(DBSCAN), batches": 10**9,
+    "CoHiRF(DBSCAN), batches" + TUNED: 10**9,
+}
+# eps and min_samples are searched as in the paper, up to this many rows; with more, batches are as large and as dense
+MOST_SEARCHED = 200_000
+RANGES = {"eps": FloatDistribution(0.1, 10.0), "min_samples": IntDistribution(2, 50)}
 
 
 def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: bool) -> None:
     """Fit all methods for all sizes, each fit in a process of its own, and draw the figure and the pictures."""
     sizes = [(n_rows, BUDGETS[budget].n_seeds) for n_rows in ROWS[budget]]
-    frame = measure_sizes("experiments.spheres", sizes, MOST_ROWS, write, folder / "cells", say, only_kept=only_kept)
+    found = {} if only_kept else {n_rows: tune_sizes(n_rows, budget, folder / "cells") for n_rows, _ in sizes}
+    write_all = partial(write, tuned=found)
+    cells = folder / "cells"
+    frame = measure_sizes("experiments.spheres", sizes, MOST_ROWS, write_all, cells, say, only_kept=only_kept)
     frame.to_parquet(folder / "spheres.parquet", index=False)
     draw_lines(frame, "n_rows", "rows", folder / "spheres.png", "Two concentric spheres")
     draw_pictures(folder / "spheres_3d.png")
@@ -47,23 +66,50 @@ def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: boo
     (folder / "spheres.md").write_text("\n".join(lines))
 
 
-def write(path: Path, n_rows: int, seed: int) -> None:
-    """Write the data of a size."""
+def tune_sizes(n_rows: int, budget: str, folder: Path) -> dict[str, Any]:
+    """Return the parameters of DBSCAN, alone and in batches, with the best ARI of a search."""
+    n_rows, n_trials = min(n_rows, MOST_SEARCHED), BUDGETS[budget].n_trials
+    about = {"figure": "spheres tuning", "n_rows": n_rows, "n_trials": n_trials}
+    return kept(folder, about, partial(tune_methods, n_rows, n_trials))["params"]
+
+
+def tune_methods(n_rows: int, n_trials: int) -> dict[str, Any]:
+    """Search parameters of DBSCAN alone, as far as it goes, and in batches."""
+    X, y = make_spheres(n_rows, random_state=0)
+    methods: dict[str, Any] = {"CoHiRF(DBSCAN), batches": in_batches(GridDBSCAN(), SETTINGS[n_rows][0], 0)}
+    if n_rows <= MOST_ROWS["DBSCAN"]:
+        methods["DBSCAN"] = GridDBSCAN()
+    best = {}
+    for name, model in methods.items():
+        prefix = "estimator__" if isinstance(model, CoHiRF) else ""
+        space = {prefix + parameter: values for parameter, values in RANGES.items()}
+        found = tune_model(model, X, y, space=space, metric="ari", n_trials=n_trials, seed=0)["params"]
+        best[name] = {parameter.removeprefix(prefix): value for parameter, value in found.items()}
+    return {"params": best}
+
+
+def write(path: Path, n_rows: int, seed: int, tuned: dict[int, dict[str, Any]]) -> None:
+    """Write the data of a size, and the parameters that were found for it."""
     write_spheres(path, n_rows, random_state=seed)
+    path.with_name(PARAMETERS).write_text(json.dumps(tuned[n_rows]))
 
 
 def label_rows(path: Path, method: str, seed: int) -> Any:
     """Return the labels that a method gives to the rows of a file."""
     source = open_source(path)
     batch_size, eps = SETTINGS.get(source.n_rows, SETTINGS[2_000])
-    if method == "K-Means":
+    name = method.removesuffix(TUNED)
+    params = {"eps": eps} if name == method else json.loads(path.with_name(PARAMETERS).read_text())[name]
+    if name == "K-Means":
         return KMeans(2, random_state=seed).fit_predict(np.load(path))
-    if method == "DBSCAN":
-        return DBSCAN(eps=eps).fit_predict(np.load(path))
-    model = CoHiRF.as_published(
-        GridDBSCAN(eps), n_views=1, batch_size=batch_size, min_cluster_size=2, random_state=seed
-    )
-    return model.fit(source).labels_
+    if name == "DBSCAN":
+        return DBSCAN(**params).fit_predict(np.load(path))
+    return in_batches(GridDBSCAN(**params), batch_size, seed).fit(source).labels_
+
+
+def in_batches(base: GridDBSCAN, batch_size: int, seed: int) -> CoHiRF:
+    """Return the model of the paper: one view of all features, and random batches."""
+    return CoHiRF.as_published(base, views=1, batch_size=batch_size, min_cluster_size=2, random_state=seed)
 
 
 def draw_pictures(path: Path) -> None:
@@ -72,7 +118,7 @@ def draw_pictures(path: Path) -> None:
     methods = {
         "K-Means": KMeans(2, random_state=0),
         "DBSCAN": DBSCAN(eps=0.3),
-        "CoHiRF.as_published(DBSCAN)": CoHiRF.as_published(DBSCAN(eps=0.3), n_views=1, batch_size=1000, random_state=0),
+        "CoHiRF.as_published(DBSCAN)": CoHiRF.as_published(DBSCAN(eps=0.3), views=1, batch_size=1000, random_state=0),
     }
     seen = X[:, 1] > -0.15  # so that the inner sphere shows
     figure = plt.figure(figsize=(12, 4.3), layout="constrained")

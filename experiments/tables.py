@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.cells import AUTHORS, MOST_CLUSTERS
 from experiments.circumstances import describe_run
 from experiments.figures import with_spread
 from experiments.methods import ALONE
@@ -16,6 +15,7 @@ from experiments.paper import METRICS, N_ROWS, Figure, best_published, published
 
 HEADINGS = {"ari": "ARI", "calinski_harabasz": "Calinski-Harabasz", "silhouette": "silhouette"}
 WEIGHTS = ", weights"  # ends the name of a variant that has the medoid weights of another
+MOST_CLUSTERS = 0.5  # of the rows; the authors do not score partitions with more
 TIE = 0.0005  # half of the last digit that is printed
 
 
@@ -45,20 +45,16 @@ def metric_table(frame: pd.DataFrame, metric: str) -> list[str]:
             for name in (variant, variant + WEIGHTS):
                 cells += compare(group[group.variant == name], figure)
             lines.append(f"| {data} | {base} | {variant} | {' | '.join(cells)} |")
-    return lines + say_efforts(frame) + say_protocols(frame)
+    return lines + say_efforts(frame) + say_unscored(frame)
 
 
-def say_protocols(frame: pd.DataFrame) -> list[str]:
-    """Return lines that name the rows of the authors' protocol, and the others that it would not score."""
+def say_unscored(frame: pd.DataFrame) -> list[str]:
+    """Return lines that name the rows that the authors would not score."""
     rows = frame.groupby(["data", "base", "variant"], sort=False)
-    new = [", ".join(row) for row, group in rows if (group.protocol == AUTHORS).all()]
     unscored = [", ".join(row) for row, group in rows if has_too_many_clusters(group).any()]
-    lines = []
-    if new:
-        lines += ["", f"With the authors' first trial, rounding and limit of clusters: {'; '.join(new)}."]
-    if unscored:
-        lines += ["", f"Not comparable, since the authors do not score as many clusters: {'; '.join(unscored)}."]
-    return lines
+    if not unscored:
+        return []
+    return ["", f"Not comparable, since the authors do not score as many clusters: {'; '.join(unscored)}."]
 
 
 def has_too_many_clusters(frame: pd.DataFrame) -> pd.Series:

@@ -35,7 +35,7 @@ class LastBit(ClusterMixin, BaseEstimator):
         return self
 
 
-OPTIONS = {"n_views": 2, "max_features": 0.5}
+OPTIONS = {"views": 2, "max_features": 0.5}
 BATCHED = {"consensus": "relaxed", "medoid_weights": True, "medoid": "rbf", "batch_size": 300}
 MODELS = {
     "strict": CoHiRF.as_published(LastBit(), **OPTIONS),

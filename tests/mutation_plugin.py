@@ -18,7 +18,7 @@ settings.register_profile(
 # Test files that are named after something else than what they are about.
 LOCAL_BATCHES = tuple(
     f"cohirf.algorithm.{module}."
-    for module in ("cells", "contract_batch", "first_level", "fuse_batches", "local_batches", "reach", "runs")
+    for module in ("cells", "contract_batch", "fuse_batches", "local_batches", "reach", "runs")
 )
 SUBJECTS: dict[str, str | tuple[str, ...]] = {
     "test_local_fits.py": LOCAL_BATCHES,

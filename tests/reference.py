@@ -20,7 +20,7 @@ from cohirf.validation import count_view_features
 TIE = 1e-9
 
 
-def cohirf(X, estimator, *, n_views, max_features, medoid, random_state, threshold=None, majority=None, max_iter=100):
+def cohirf(X, estimator, *, views, max_features, medoid, random_state, threshold=None, majority=None, max_iter=100):
     """Return final labels and parents; without ``threshold`` and ``majority`` the consensus is strict."""
     n, p = X.shape
     entropy = root_entropy(random_state)
@@ -32,15 +32,15 @@ def cohirf(X, estimator, *, n_views, max_features, medoid, random_state, thresho
     while n_before != len(active) and level < max_iter:
         level += 1
         n_before = len(active)
-        views = []
-        for view in range(n_views):
+        labels = []
+        for view in range(views):
             rng = generator_at(entropy, Draw.VIEW, level, 0, view)
             features = sample_features(rng, p, q)
-            views.append(BaseMethod.of(estimator).label_rows(X[active][:, features], rng))
+            labels.append(BaseMethod.of(estimator).label_rows(X[active][:, features], rng))
         if majority is None:
-            clusters = consensus_clusters(views, threshold)
+            clusters = consensus_clusters(labels, threshold)
         else:
-            clusters = majority_clusters(views, [1] * len(active), majority)
+            clusters = majority_clusters(labels, [1] * len(active), majority)
         chosen = []
         for members in clusters:
             rows = [active[i] for i in members]

@@ -47,7 +47,7 @@ class BatchedCoHiRF:
 
     estimator: Any
     batch_size: int
-    n_views: int
+    views: int
     max_features: int | float
     random_state: int
     consensus: str = "strict"
@@ -85,7 +85,7 @@ class BatchedCoHiRF:
 
     def contract(self, fit, batch, entropy, place):
         """Run one iteration of Algorithm 1 on a batch, and return its medoids."""
-        views = [self.label_view(fit, batch, entropy, place, view) for view in range(self.n_views)]
+        views = [self.label_view(fit, batch, entropy, place, view) for view in range(self.views)]
         clusters = self.get_clusters(views, [fit.mass[row] for row in batch])
         candidates = self.draw_candidates(clusters, views, generator_at(entropy, Draw.MEDOIDS, *place))
         medoids = []

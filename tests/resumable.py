@@ -57,7 +57,7 @@ def note_call(X):
 
 def make_model(checkpoint=None, **parameters):
     """Return a model that calls its base method once for each of about ten batches."""
-    options = {"estimator": Cells(), "n_views": 1, "batch_size": 40, "random_state": 0} | parameters
+    options = {"estimator": Cells(), "views": 1, "batch_size": 40, "random_state": 0} | parameters
     return CoHiRF.as_published(checkpoint=checkpoint, **options)
 
 

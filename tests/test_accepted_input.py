@@ -221,7 +221,7 @@ def test_sparse_and_dense_fits_agree_on_signed_data(medoid):
         X = np.random.default_rng(seed).integers(-1, 2, (30, 4)).astype(float)
         weights = np.random.default_rng(seed).integers(1, 4, 30) * 2.0 ** (200 * (seed % 3 - 1))
         dense, as_csr = (
-            CoHiRF.as_published(Signs(2), max_features=3, n_views=3, medoid=medoid, random_state=seed).fit(
+            CoHiRF.as_published(Signs(2), max_features=3, views=3, medoid=medoid, random_state=seed).fit(
                 rows, sample_weight=weights
             )
             for rows in (X, sparse.csr_matrix(X))

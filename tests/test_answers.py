@@ -46,14 +46,14 @@ FINDING = {"dbscan": DBSCAN(0.5), "hdbscan": HDBSCAN(copy=True), "optics": OPTIC
 @pytest.mark.parametrize("batch_size", [None, 40])
 @pytest.mark.parametrize("base", TOLD)
 def test_a_number_that_is_asked_for_is_reached_exactly(base, batch_size):
-    model = CoHiRF(TOLD[base], n_clusters=5, batch_size=batch_size, n_views=3, random_state=0).fit(IRIS)
+    model = CoHiRF(TOLD[base], n_clusters=5, batch_size=batch_size, views=3, random_state=0).fit(IRIS)
     assert np.unique(model.labels_).tolist() == list(range(5))
     assert model.n_clusters_ == 5
 
 
 @pytest.mark.parametrize("base", [name for name in TOLD if name != "none"])
 def test_a_base_method_that_is_told_a_number_means_it(base):
-    model = CoHiRF(TOLD[base], batch_size=50, n_views=2, random_state=0).fit(IRIS)
+    model = CoHiRF(TOLD[base], batch_size=50, views=2, random_state=0).fit(IRIS)
     assert model.n_clusters_ == 9
 
 
@@ -64,7 +64,7 @@ def test_separated_clusters_are_found_without_a_base_method():
 
 
 def test_the_paper_keeps_the_clusters_of_the_last_level():
-    model = CoHiRF.as_published(KMeans(5, n_init=1), n_views=8, random_state=0).fit(IRIS)
+    model = CoHiRF.as_published(KMeans(5, n_init=1), views=8, random_state=0).fit(IRIS)
     assert model.n_clusters_ == model.hierarchy_.cluster_counts()[-1] == model.diagnostics_[-1].rows_out > 5
     changed = CoHiRF.as_published(consensus="relaxed").get_params()
     assert (changed["consensus"], changed["n_clusters"], changed["medoid_weights"]) == ("relaxed", "levels", False)
@@ -103,7 +103,7 @@ class FailsOnFewRows(KMeans):
 @pytest.mark.filterwarnings("ignore:Levels 2 and 3 merged nothing")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_method_that_fails_above_the_first_level_loses_nothing(n_jobs):
-    options = {"batch_size": 50, "n_views": 1, "n_jobs": n_jobs, "random_state": 0}
+    options = {"batch_size": 50, "views": 1, "n_jobs": n_jobs, "random_state": 0}
     with pytest.warns(
         ConvergenceWarning, match="FailsOnFewRows failed on 38 rows of level 2, which stay apart in this"
     ):
@@ -135,7 +135,7 @@ def test_labels_do_not_depend_on_jobs_or_the_kind_of_source(tmp_path):
 
 def test_weights_count_as_repeated_rows_in_the_merges():
     weights = np.random.default_rng(0).integers(1, 4, len(IRIS)).astype(float)
-    options = {"n_clusters": 4, "n_views": 1, "consensus": "strict", "random_state": 0}
+    options = {"n_clusters": 4, "views": 1, "consensus": "strict", "random_state": 0}
     base = DBSCAN(0.3, min_samples=1)  # groups that do not depend on weights
     weighted = CoHiRF(base, **options).fit(IRIS, sample_weight=weights)
     repeated = CoHiRF(base, **options).fit(np.repeat(IRIS, weights.astype(int), axis=0))
@@ -220,7 +220,7 @@ def test_small_clusters_are_noise_or_join_the_nearest(min_size):
 MODELS = {
     "one batch": CoHiRF(n_clusters=4, random_state=0),
     "batches": CoHiRF(KMeans(4, n_init=1), batch_size=30, random_state=0),
-    "published": CoHiRF.as_published(KMeans(6, n_init=1), n_views=4, max_features=2, random_state=0),
+    "published": CoHiRF.as_published(KMeans(6, n_init=1), views=4, max_features=2, random_state=0),
     "published, batches": CoHiRF.as_published(KMeans(6, n_init=1), batch_size=40, random_state=0),
 }
 
@@ -282,7 +282,7 @@ def test_the_largest_number_of_nearly_the_highest_strength_is_chosen(tmp_path):
 @pytest.mark.parametrize("base", [SpectralClustering(3, affinity="nearest_neighbors"), DBSCAN(1.6, min_samples=2)])
 def test_the_number_is_chosen_for_other_methods_and_in_batches(base):
     options = {} if isinstance(base, SpectralClustering) else {"batch_size": 60}
-    model = CoHiRF(base, n_clusters="auto", n_views=2, random_state=0, **options).fit(BLOBS)
+    model = CoHiRF(base, n_clusters="auto", views=2, random_state=0, **options).fit(BLOBS)
     assert model.n_clusters_ == model.choice_.n_clusters > 1
 
 
@@ -364,7 +364,7 @@ def test_a_method_with_its_own_starts_is_told_what_the_user_wrote():
 
 def test_a_model_of_models_without_weights_runs_in_batches():
     inner = CoHiRF(GaussianMixture(3, covariance_type="diag"), n_clusters=3)
-    assert CoHiRF(inner, batch_size=60, n_views=2, random_state=0).fit(BLOBS).n_clusters_ == 3
+    assert CoHiRF(inner, batch_size=60, views=2, random_state=0).fit(BLOBS).n_clusters_ == 3
 
 
 def test_rows_of_weight_zero_are_not_exemplars():

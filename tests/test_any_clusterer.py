@@ -50,17 +50,17 @@ def assert_valid(model, n_rows):
 
 @pytest.mark.parametrize("mode", ["strict", "batched", pytest.param("relaxed", marks=pytest.mark.slow)])
 def test_it_clusters_blobs(base, mode):
-    assert_valid(CoHiRF.as_published(base, n_views=2, max_iter=5, random_state=0, **MODES[mode]).fit(BLOBS), len(BLOBS))
+    assert_valid(CoHiRF.as_published(base, views=2, max_iter=5, random_state=0, **MODES[mode]).fit(BLOBS), len(BLOBS))
 
 
 @pytest.mark.parametrize("n_rows", [2, 3, *(pytest.param(n_rows, marks=pytest.mark.slow) for n_rows in (4, 5))])
 def test_it_survives_a_tiny_level(base, n_rows):
-    assert_valid(CoHiRF.as_published(base, n_views=2, random_state=0).fit(BLOBS[:n_rows]), n_rows)
+    assert_valid(CoHiRF.as_published(base, views=2, random_state=0).fit(BLOBS[:n_rows]), n_rows)
 
 
 @pytest.mark.parametrize("n_rows", [2, 12])
 def test_it_survives_identical_rows(base, n_rows):
-    assert_valid(CoHiRF.as_published(base, n_views=2, random_state=0).fit(np.ones((n_rows, 3))), n_rows)
+    assert_valid(CoHiRF.as_published(base, views=2, random_state=0).fit(np.ones((n_rows, 3))), n_rows)
 
 
 def test_a_method_that_clusters_features_is_refused():

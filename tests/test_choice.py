@@ -77,7 +77,7 @@ def test_rows_that_are_all_equal_have_a_silhouette_of_zero():
 def test_rows_that_were_read_once_may_be_fewer_than_clusters(tmp_path):
     X, _ = make_blobs(4000, n_features=5, centers=6, random_state=3)
     np.save(tmp_path / "x.npy", X)
-    model = CoHiRF(n_clusters=700, batch_size=700, n_views=2, random_state=0).fit(open_source(tmp_path / "x.npy"))
+    model = CoHiRF(n_clusters=700, batch_size=700, views=2, random_state=0).fit(open_source(tmp_path / "x.npy"))
     assert model.n_clusters_ == 700
 
 

@@ -40,19 +40,19 @@ pa = pytest.importorskip("pyarrow")
 
 K_MEANS = KMeans(4, n_init=1)
 MODELS = {
-    "defaults": CoHiRF(n_clusters=4, n_views=3),
+    "defaults": CoHiRF(n_clusters=4, views=3),
     "defaults, noise": CoHiRF(DBSCAN(eps=1.2)),
     "spanning trees": CoHiRF(HDBSCAN(min_cluster_size=20, copy=True)),
-    "k-means": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6),
-    "dbscan": CoHiRF.as_published(DBSCAN(eps=1.5), n_views=2),
-    "relaxed": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, consensus="relaxed"),
-    "majority": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, consensus="majority"),
-    "medoid weights": CoHiRF.as_published(K_MEANS, n_views=2, medoid_weights=True, medoid="euclidean"),
-    "rbf": CoHiRF.as_published(K_MEANS, n_views=2, medoid="rbf"),
+    "k-means": CoHiRF.as_published(K_MEANS, views=3, max_features=0.6),
+    "dbscan": CoHiRF.as_published(DBSCAN(eps=1.5), views=2),
+    "relaxed": CoHiRF.as_published(K_MEANS, views=3, max_features=0.6, consensus="relaxed"),
+    "majority": CoHiRF.as_published(K_MEANS, views=3, max_features=0.6, consensus="majority"),
+    "medoid weights": CoHiRF.as_published(K_MEANS, views=2, medoid_weights=True, medoid="euclidean"),
+    "rbf": CoHiRF.as_published(K_MEANS, views=2, medoid="rbf"),
     "medoid weights in other words": CoHiRF.as_published(
-        AgglomerativeClustering(4), n_views=2, max_features=0.6, medoid_weights=True
+        AgglomerativeClustering(4), views=2, max_features=0.6, medoid_weights=True
     ),
-    "small clusters": CoHiRF.as_published(DBSCAN(eps=1.2), n_views=1, max_iter=3, min_cluster_size=5),
+    "small clusters": CoHiRF.as_published(DBSCAN(eps=1.2), views=1, max_iter=3, min_cluster_size=5),
 }
 FAST_MODELS = ("defaults", "defaults, noise", "k-means", "dbscan", "medoid weights in other words")
 CHUNKS = ((350, 25, 25, 550, 550), (3, 2))
@@ -127,14 +127,11 @@ def assert_same(on_dask, here):
     assert (on_dask._landmarks.points == here._landmarks.points).all()
     assert (on_dask._landmarks.labels == here._landmarks.labels).all()
     top, whole = on_dask.hierarchy_, here.hierarchy_
-    if top.rows is None:  # of local batches, all rows are in this process
-        assert top == whole
-    else:
-        assert (top.rows[top.parents] == whole.parents[top.rows]).all()
-        for level in range(top.n_levels + 1):
-            assert sorted(zip(top.medoids(level), top.sizes(level), strict=True)) == sorted(
-                zip(whole.medoids(level + 1), whole.sizes(level + 1), strict=True)
-            )
+    assert (top.rows[top.parents] == whole.parents[top.rows]).all()
+    for level in range(top.n_levels + 1):
+        assert sorted(zip(top.medoids(level), top.sizes(level), strict=True)) == sorted(
+            zip(whole.medoids(level + 1), whole.sizes(level + 1), strict=True)
+        )
     for there, local in zip(on_dask.diagnostics_, here.diagnostics_, strict=True):
         assert (there.n_batches, there.rows_in, there.rows_out) == (local.n_batches, local.rows_in, local.rows_out)
         assert there.rows_held_aside == local.rows_held_aside
@@ -196,7 +193,7 @@ def test_chunks_need_not_match_batches(chunks, client, X, fitted_here):
 def test_twenty_seeds_give_one_fit_each_in_serial_threads_processes_and_dask(client):
     X = np.random.default_rng(0).uniform(size=(450, 4))
     array = da.from_array(X, chunks=(250, 4))
-    options = {"n_views": 2, "max_features": 0.5, "consensus": "relaxed", "batch_size": 150}
+    options = {"views": 2, "max_features": 0.5, "consensus": "relaxed", "batch_size": 150}
 
     def fit(seed, data, n_jobs=None):
         return np.asarray(
@@ -329,7 +326,7 @@ def test_one_batch_of_a_dask_array_is_fitted_like_an_array(client, X, weights):
     here = model_of(MODELS["k-means"], batch_size=1250).fit(X, sample_weight=weights)
     assert there.labels_.chunks == there.parents_.chunks == (CHUNKS[0],)
     assert (there.labels_.compute() == here.labels_).all()
-    assert there.hierarchy_ == here.hierarchy_
+    assert there.gather().hierarchy_ == here.hierarchy_
 
 
 @pytest.mark.slow
@@ -614,7 +611,7 @@ class LoggedKMeans(KMeans):
 
 def fit_logged(data, log, checkpoint):
     model = CoHiRF.as_published(
-        LoggedKMeans(4, str(log), 0.1), n_views=1, batch_size=75, random_state=0, checkpoint=checkpoint
+        LoggedKMeans(4, str(log), 0.1), views=1, batch_size=75, random_state=0, checkpoint=checkpoint
     )
     return model.fit(data)
 
@@ -639,7 +636,7 @@ def _count_running(dask_worker):
 @pytest.mark.parametrize("n_calls", [2, 7])
 def test_a_killed_worker_costs_no_label(n_calls, client, X, tmp_path):
     log = tmp_path / "calls"
-    expected = fit_here(CoHiRF.as_published(K_MEANS, n_views=1, batch_size=75, random_state=0), X)
+    expected = fit_here(CoHiRF.as_published(K_MEANS, views=1, batch_size=75, random_state=0), X)
     killed = []
 
     def kill():
@@ -689,7 +686,7 @@ with Client(address):
 
     model = fit_logged(da.from_array(X, chunks=(150, 5)), log, tmp_path / "checkpoint")
     assert not committed & {call for _, call in read_calls(log)}
-    assert_same(model, fit_here(CoHiRF.as_published(K_MEANS, n_views=1, batch_size=75, random_state=0), X))
+    assert_same(model, fit_here(CoHiRF.as_published(K_MEANS, views=1, batch_size=75, random_state=0), X))
     with pytest.raises(CheckpointError, match="belongs to another fit: reading was"):
         fit_logged(da.from_array(X, chunks=(500, 5)), log, tmp_path / "checkpoint")
 

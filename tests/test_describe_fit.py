@@ -105,11 +105,11 @@ def test_a_function_that_refers_to_what_is_gone_has_a_description():
 
 
 def test_a_fit_is_described_by_versions_facts_and_parameters():
-    model = CoHiRF.as_published(make_pipeline(StandardScaler(), KMeans(3)), n_views=2)
+    model = CoHiRF.as_published(make_pipeline(StandardScaler(), KMeans(3)), views=2)
     found = describe_fit(model, rows=10)
     assert list(found)[:5] == ["cohirf", "numpy", "scipy", "scikit-learn", "rows"]
     assert found["rows"] == "10"
-    assert found["n_views"] == "2"
+    assert found["views"] == "2"
     assert found["estimator__kmeans__n_clusters"] == "3"
     assert found["estimator"] == "sklearn.pipeline.Pipeline"
     assert "n_jobs" not in found

@@ -19,12 +19,12 @@ from cohirf import CoHiRF
 from fit_hashes import hash_fits
 
 X = make_blobs(300, 12, centers=6, cluster_std=4.0, random_state=0)[0]
-SMALL = {"n_views": 3, "max_features": 0.5, "random_state": 0}
+SMALL = {"views": 3, "max_features": 0.5, "random_state": 0}
 MODELS = {
     "strict": CoHiRF.as_published(KMeans(6), **SMALL),
     "relaxed": CoHiRF.as_published(KMeans(6), consensus="relaxed", **SMALL),
     "weighted": CoHiRF.as_published(KMeans(6), medoid_weights=True, **SMALL),
-    "majority": CoHiRF.as_published(KMeans(6), consensus="majority", **SMALL | {"n_views": 5}),
+    "majority": CoHiRF.as_published(KMeans(6), consensus="majority", **SMALL | {"views": 5}),
     "majority, weighted, batched": CoHiRF.as_published(
         KMeans(6), consensus="majority", medoid_weights=True, batch_size=150, **SMALL
     ),

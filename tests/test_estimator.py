@@ -11,13 +11,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF
 from cohirf.datasets import make_spheres
 
-SPHERES = {"estimator": DBSCAN(eps=0.2, min_samples=5), "n_views": 1, "max_features": 1.0, "random_state": 0}
+SPHERES = {"estimator": DBSCAN(eps=0.2, min_samples=5), "views": 1, "max_features": 1.0, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ def test_without_an_estimator_the_base_is_k_means(blobs):
 
 def test_small_clusters_are_reported_as_noise_and_kept_in_the_hierarchy():
     X = np.concatenate([np.random.default_rng(0).normal(0, 0.1, (30, 2)), [[9.0, 9.0]], [[-9.0, 9.0]]])
-    common = {"n_views": 1, "max_features": 1.0, "random_state": 0}
+    common = {"views": 1, "max_features": 1.0, "random_state": 0}
     model = CoHiRF.as_published(DBSCAN(eps=0.5), min_cluster_size=2, **common).fit(X)
     assert model.labels_[-2:].tolist() == [-1, -1]
     assert set(model.labels_[:-2]) == {0}
@@ -96,7 +97,7 @@ def blobs_at(n, seed):
 
 PREDICTED = {
     "blobs": (blobs_at, {"estimator": KMeans(5), "random_state": 0}),
-    "collinear": (collinear, {"estimator": KMeans(3, n_init=5), "n_views": 2, "max_features": 1.0, "random_state": 0}),
+    "collinear": (collinear, {"estimator": KMeans(3, n_init=5), "views": 2, "max_features": 1.0, "random_state": 0}),
     "spheres": (lambda n, seed: make_spheres(n, random_state=seed), SPHERES),
 }
 
@@ -133,7 +134,7 @@ def test_time_stamps_are_predicted_and_measured_exactly(n_features, container):
     X = 0.1 * np.random.default_rng(0).normal(size=(300, n_features))
     X[:, 0] += 1.7e9 + np.repeat(10 * np.arange(6), 50)
     X = container(X)
-    model = CoHiRF.as_published(DBSCAN(eps=8, min_samples=2, metric="manhattan"), n_views=1, random_state=0).fit(X)
+    model = CoHiRF.as_published(DBSCAN(eps=8, min_samples=2, metric="manhattan"), views=1, random_state=0).fit(X)
     assert model.n_clusters_ == 6
     assert (model.predict(X) == model.labels_).all()
     assert (model.transform(X).argmin(axis=1) == model.labels_).all()
@@ -164,8 +165,16 @@ def test_it_works_in_a_pipeline_and_a_grid_search(blobs):
     assert search.best_score_ == 1
 
 
-@pytest.mark.parametrize("n_views", [1, 3])
-def test_the_base_method_runs_once_for_each_view_of_each_batch(n_views):
+def test_transform_has_the_papers_rule_for_new_rows_which_is_the_nearest_medoid():
+    X, _ = make_blobs(300, 3, centers=5, cluster_std=3, random_state=0)
+    model = CoHiRF.as_published(KMeans(4, n_init=1), random_state=0).fit(X[:200])
+    nearest = NearestNeighbors(n_neighbors=1).fit(X[model.medoid_indices_]).kneighbors(X[200:])[1].ravel()
+    by_medoid = model.cluster_numbers_[model.transform(X[200:]).argmin(axis=1)]
+    assert by_medoid.tolist() == model.labels_[model.medoid_indices_][nearest].tolist()
+
+
+@pytest.mark.parametrize("views", [1, 3])
+def test_the_base_method_runs_once_for_each_view_of_each_batch(views):
     """Count the calls that the paper's theorems on time count; one of six batches is held aside."""
     n_rows = []
 
@@ -175,12 +184,12 @@ def test_the_base_method_runs_once_for_each_view_of_each_batch(n_views):
             return super().fit(X, y, sample_weight)
 
     X, _ = make_blobs(600, 4, centers=4, random_state=0)
-    options = {"n_views": n_views, "random_state": 0}
+    options = {"views": views, "random_state": 0}
     CoHiRF.as_published(Counted(3, n_init=1), **options).fit(X)
-    assert n_rows == n_views * [600]
+    assert n_rows == views * [600]
     n_rows.clear()
     model = CoHiRF.as_published(Counted(3, n_init=1), batch_size=100, **options).fit(X)
-    assert n_rows == n_views * 5 * [100] + n_views * [len(model.hierarchy_.sizes(1))]
+    assert n_rows == views * 5 * [100] + views * [len(model.hierarchy_.sizes(1))]
 
 
 def test_batches_bound_what_the_base_sees():
@@ -212,12 +221,12 @@ def test_a_method_without_randomness_runs_once_where_all_views_are_the_same(blob
             calls.append(X.shape)
             return super().fit(X, y, sample_weight)
 
-    model = CoHiRF.as_published(Recorder(eps=3.0), n_views=5, random_state=0).fit(blobs[0])
+    model = CoHiRF.as_published(Recorder(eps=3.0), views=5, random_state=0).fit(blobs[0])
     assert len(calls) == model.n_iter_
     assert model.diagnostics_[0].views_kept == 5
     assert model.diagnostics_[0].agreement == 1
     calls.clear()
-    CoHiRF.as_published(Recorder(eps=3.0), n_views=5, max_features=0.5, random_state=0).fit(blobs[0])
+    CoHiRF.as_published(Recorder(eps=3.0), views=5, max_features=0.5, random_state=0).fit(blobs[0])
     assert len(calls) % 5 == 0
 
 
@@ -274,7 +283,7 @@ def test_nothing_is_printed_unasked(blobs, capsys):
 
 
 def test_parameters_are_stored_verbatim_and_cloned():
-    model = CoHiRF.as_published(KMeans(3), n_views=7, max_features=0.25, medoid="rbf")
+    model = CoHiRF.as_published(KMeans(3), views=7, max_features=0.25, medoid="rbf")
     assert clone(model).get_params()["max_features"] == 0.25
     assert clone(model).set_params(estimator__n_clusters=9).estimator.n_clusters == 9
 
@@ -300,4 +309,4 @@ def test_more_clusters_than_rows_are_warned_of(blobs):
 
 
 def test_fewer_clusters_than_rows_are_not_warned_of(blobs):
-    CoHiRF.as_published(KMeans(19, n_init=1), n_views=1, random_state=0).fit(blobs[0][:20])
+    CoHiRF.as_published(KMeans(19, n_init=1), views=1, random_state=0).fit(blobs[0][:20])

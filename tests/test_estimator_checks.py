@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import (
 
 from cohirf import CoHiRF, FeatureScreen, screening
 
-few_views = {"n_views": 3, "max_features": 0.3, "min_cluster_size": 5}
+few_views = {"views": 3, "max_features": 0.3, "min_cluster_size": 5}
 ESTIMATORS = {
     "strict": CoHiRF(KMeans(n_clusters=3), **few_views),
     "relaxed": CoHiRF(KMeans(n_clusters=3), consensus="relaxed", **few_views),
@@ -42,7 +42,7 @@ def few_views_of_a_screening(monkeypatch):
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-@parametrize_with_checks([CoHiRF(n_views=2)], expected_failed_checks=lambda estimator: NUMBERED)
+@parametrize_with_checks([CoHiRF(views=2)], expected_failed_checks=lambda estimator: NUMBERED)
 def test_ordinary_settings_pass_all_checks_but_those_on_the_numbers_of_clusters(estimator, check):
     check(estimator)
 
@@ -69,4 +69,4 @@ def test_all_checks_pass_with_dbscan(estimator, check):
 @pytest.mark.parametrize("check", ON_WEIGHTS)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_checks_on_weights_pass_where_many_views_find_nothing(name, check):
-    check("CoHiRF", clone(ESTIMATORS[name]).set_params(n_views=20, n_clusters="levels", consensus="strict"))
+    check("CoHiRF", clone(ESTIMATORS[name]).set_params(views=20, n_clusters="levels", consensus="strict"))

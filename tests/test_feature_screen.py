@@ -63,7 +63,7 @@ def test_missing_cells_count_as_the_mean_of_their_column_and_stay_missing():
     holes = X.copy()
     holes[7, 52] = np.nan
     holes[3:90, 0] = np.nan
-    method = CoHiRF(HDBSCAN(min_cluster_size=20, copy=True), n_views=1, random_state=0)
+    method = CoHiRF(HDBSCAN(min_cluster_size=20, copy=True), views=1, random_state=0)
     model = make_pipeline(FeatureScreen(random_state=0), method).fit(holes)
     assert np.isnan(model["featurescreen"].transform(holes)).sum() == 1
     assert adjusted_rand_score(Y, model["cohirf"].labels_) > 0.95

@@ -341,13 +341,13 @@ def test_the_number_of_clusters_can_be_asked_for(rings):
 
 def test_several_views_and_few_features_still_find_a_consensus():
     X = np.concatenate([np.random.default_rng(5).normal(size=(120, 6)) * 0.3 + 4 * i for i in range(3)])
-    model = in_local_batches(DBSCAN(eps=1.5), 60, n_views=3, max_features=0.5).fit(X)
+    model = in_local_batches(DBSCAN(eps=1.5), 60, views=3, max_features=0.5).fit(X)
     assert adjusted_rand_score(np.repeat(np.arange(3), 120), model.labels_) > 0.9
 
 
 def test_one_view_of_some_features_has_no_radius_in_units_of_all():
     """The halos are those of the overlap: two rows that are near in some features can be far apart in all."""
-    model = in_local_batches(DBSCAN(eps=1e-3), 80, n_views=1, max_features=1)
+    model = in_local_batches(DBSCAN(eps=1e-3), 80, views=1, max_features=1)
     contraction = SimpleNamespace(
         batch_size=80, views=Views(BaseMethod.of(DBSCAN(eps=1e-3)), n_views=1, n_features=1, entropy=(0,))
     )

@@ -25,14 +25,14 @@ class Recorder(AgglomerativeClustering):
 
 
 def fit(X, base=None, **options):
-    options = {"n_views": 3, "max_features": 0.5, "random_state": 0, "medoid_weights": True} | options
+    options = {"views": 3, "max_features": 0.5, "random_state": 0, "medoid_weights": True} | options
     return CoHiRF.as_published(base or AgglomerativeClustering(4), **options).fit(X)
 
 
 def test_from_the_second_level_on_the_base_sees_other_rows():
     Recorder.seen.clear()
-    model = fit(BLOBS, Recorder(4), max_features=1.0, n_views=1, max_iter=5)
-    fit(BLOBS, Recorder(4), max_features=2, n_views=3)
+    model = fit(BLOBS, Recorder(4), max_features=1.0, views=1, max_iter=5)
+    fit(BLOBS, Recorder(4), max_features=2, views=3)
     assert len(Recorder.seen[0]) == 1000
     assert model.n_clusters_ == 4
     later = [len(rows) for rows in Recorder.seen if len(rows) < 1000]

@@ -7,7 +7,8 @@ import pytest
 from sklearn.base import BaseEstimator, ClusterMixin
 
 from cohirf import CoHiRF, open_source
-from cohirf.algorithm import first_level
+from cohirf.data import first_level
+from cohirf.summary import row_map
 
 BATCH_ROWS = 10_000
 
@@ -31,7 +32,7 @@ def write_rows(path, n_rows):
 
 def fit_and_trace(source, checkpoint):
     """Return the most bytes that a fit holds, those of mapped files left out, and the model."""
-    model = CoHiRF.as_published(Bins(), n_views=1, batch_size=BATCH_ROWS, random_state=0, checkpoint=checkpoint)
+    model = CoHiRF.as_published(Bins(), views=1, batch_size=BATCH_ROWS, random_state=0, checkpoint=checkpoint)
     tracemalloc.start()
     try:
         model.fit(source)
@@ -52,7 +53,8 @@ def most_bytes(folder, n_rows):
 
 @pytest.mark.slow
 def test_ten_times_the_rows_take_no_more_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(first_level, "LABEL_ROWS", BATCH_ROWS)  # labels are looked up for 4 million rows at a time
+    monkeypatch.setattr(first_level, "NUMBERED_ROWS", BATCH_ROWS)  # 4 million rows at a time
+    monkeypatch.setattr(row_map, "LOOKED_UP", BATCH_ROWS)
     most_bytes(tmp_path, 5 * BATCH_ROWS)  # what is imported or allocated once does not count
     few = most_bytes(tmp_path, 10 * BATCH_ROWS)
     many = most_bytes(tmp_path, 100 * BATCH_ROWS)

@@ -69,6 +69,6 @@ def test_other_names_are_not_there():
 
 
 def test_models_are_pickled_by_the_place_of_their_class():
-    content = pickle.dumps(cohirf.CoHiRF.as_published(n_views=3))
+    content = pickle.dumps(cohirf.CoHiRF.as_published(views=3))
     assert b"cohirf.estimator" in content
-    assert pickle.loads(content).n_views == 3
+    assert pickle.loads(content).views == 3

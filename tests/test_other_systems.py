@@ -40,7 +40,7 @@ def data(tmp_path):
 
 
 def make_model(**options):
-    return CoHiRF.as_published(KMeans(3, n_init=1), **{"n_views": 2, "random_state": 0} | options)
+    return CoHiRF.as_published(KMeans(3, n_init=1), **{"views": 2, "random_state": 0} | options)
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +108,8 @@ from cohirf.store import files
 source, base = open_source(sys.argv[1]), KMeans(3, n_init=1)
 assert not hasattr(files.os, "O_TMPFILE")
 with parallel_config(backend="loky", n_jobs=2):
-    found = [CoHiRF.as_published(base, n_views=2, random_state=0, batch_size=100).fit(source).labels_]
-found.append(CoHiRF.as_published(base, n_views=2, random_state=0, batch_size="auto").fit(source).labels_)
+    found = [CoHiRF.as_published(base, views=2, random_state=0, batch_size=100).fit(source).labels_]
+found.append(CoHiRF.as_published(base, views=2, random_state=0, batch_size="auto").fit(source).labels_)
 np.save(sys.argv[2], np.array(found))
 """
 ON_START = """

@@ -18,10 +18,10 @@ from cohirf.clusterers import GridDBSCAN
 from cohirf.datasets import make_spheres
 
 MODELS = {
-    "strict": {"n_views": 3, "max_features": 0.6},
-    "relaxed": {"n_views": 3, "max_features": 0.6, "consensus": "relaxed"},
-    "weighted": {"n_views": 2, "medoid_weights": True, "medoid": "euclidean"},
-    "rbf": {"n_views": 2, "medoid": "rbf"},
+    "strict": {"views": 3, "max_features": 0.6},
+    "relaxed": {"views": 3, "max_features": 0.6, "consensus": "relaxed"},
+    "weighted": {"views": 2, "medoid_weights": True, "medoid": "euclidean"},
+    "rbf": {"views": 2, "medoid": "rbf"},
 }
 
 
@@ -32,7 +32,7 @@ def blobs():
 
 
 def fit(source, base=None, **options):
-    options = {"batch_size": 300, "random_state": 0, "n_views": 2} | options
+    options = {"batch_size": 300, "random_state": 0, "views": 2} | options
     return CoHiRF.as_published(base or KMeans(4, n_init=1), **options).fit(source)
 
 
@@ -87,7 +87,7 @@ def test_twenty_seeds_give_one_fit_each(blobs, tmp_path):
     sources = [open_source(save_as(kind, blobs[0][:900], tmp_path)) for kind in ("array", "npy", "parquet", "zarr")]
     for seed in range(20):
         runs = [(source, n_jobs) for source in sources for n_jobs in (1, 2)]
-        assert len({digest(fit(source, random_state=seed, n_jobs=jobs, n_views=1)) for source, jobs in runs}) == 1
+        assert len({digest(fit(source, random_state=seed, n_jobs=jobs, views=1)) for source, jobs in runs}) == 1
 
 
 def test_results_that_grow_with_the_data_are_on_disk(blobs, tmp_path):
@@ -110,7 +110,7 @@ def test_the_fit_is_good(blobs, tmp_path):
 def test_rows_sorted_by_class_are_no_trouble():
     X, y = make_spheres(20_000, random_state=0)
     order = np.argsort(y, kind="stable")
-    model = fit(open_source(X[order]), GridDBSCAN(eps=0.2, min_samples=5), batch_size=2000, n_views=1)
+    model = fit(open_source(X[order]), GridDBSCAN(eps=0.2, min_samples=5), batch_size=2000, views=1)
     assert adjusted_rand_score(y[order], model.labels_) == 1
 
 
@@ -169,7 +169,7 @@ class WeightedKMeans(KMeans):
 def test_sample_weights_reach_the_base_method(blobs, tmp_path):
     weights = np.random.default_rng(0).uniform(1, 2, len(blobs[0]))
     WeightedKMeans.seen.clear()
-    model = CoHiRF.as_published(WeightedKMeans(4, n_init=1), n_views=1, batch_size=300, random_state=0)
+    model = CoHiRF.as_published(WeightedKMeans(4, n_init=1), views=1, batch_size=300, random_state=0)
     model.fit(open_source(save_as("npy", blobs[0], tmp_path)), sample_weight=weights)
     assert np.isin(np.concatenate(WeightedKMeans.seen[: model.diagnostics_[0].n_batches]), weights).all()
 
@@ -177,7 +177,7 @@ def test_sample_weights_reach_the_base_method(blobs, tmp_path):
 def test_rows_of_weight_zero_join_in_the_end(blobs, tmp_path):
     X, y = blobs
     weights = (np.arange(len(X)) % 3 > 0).astype(float)
-    model = CoHiRF.as_published(KMeans(4, n_init=1), n_views=2, batch_size=300, random_state=0)
+    model = CoHiRF.as_published(KMeans(4, n_init=1), views=2, batch_size=300, random_state=0)
     model.fit(open_source(save_as("npy", X, tmp_path)), sample_weight=weights)
     assert (model.hierarchy_.absorbed_at[weights == 0] == 1).all()
     assert adjusted_rand_score(y[weights == 0], model.labels_[weights == 0]) > 0.95
@@ -222,7 +222,7 @@ def test_refitting_on_data_without_names_forgets_them(blobs, tmp_path):
 def test_scikit_learns_dbscan_and_the_fast_one_give_the_same_fit(tmp_path):
     X, _ = make_spheres(4000, random_state=1)
     source = open_source(save_as("npy", X.astype(np.float32), tmp_path))
-    models = [fit(source, base, batch_size=800, n_views=1) for base in (DBSCAN(eps=0.3), GridDBSCAN(eps=0.3))]
+    models = [fit(source, base, batch_size=800, views=1) for base in (DBSCAN(eps=0.3), GridDBSCAN(eps=0.3))]
     assert adjusted_rand_score(*(model.labels_ for model in models)) == 1
 
 

@@ -32,7 +32,7 @@ def test_in_memory_for_any_shape(X, merge, tmp_path):
 def test_in_batches_from_any_kind_of_data(base, opened):
     X = TOUCHING if opened is open_source else opened(TOUCHING)
     data = opened(X) if opened is open_source else X
-    model = CoHiRF(base, n_views=2, batch_size=500, random_state=0).fit(data)
+    model = CoHiRF(base, views=2, batch_size=500, random_state=0).fit(data)
     assert model.n_clusters_ == 4
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
@@ -42,7 +42,7 @@ def test_on_dask(merge):
     da, distributed = pytest.importorskip("dask.array"), pytest.importorskip("distributed")
     X = da.from_array(TOUCHING, chunks=((700, 1100, 1200), (6,)))
     with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0"):
-        model = CoHiRF(n_clusters=4, merge=merge, n_views=2, batch_size=1000, random_state=0).fit(X)
+        model = CoHiRF(n_clusters=4, merge=merge, views=2, batch_size=1000, random_state=0).fit(X)
         labels, found = np.asarray(model.labels_), model.predict(X).compute()
     assert model.choice_.merge == merge
     np.testing.assert_array_equal(found, labels)
@@ -53,7 +53,7 @@ def test_of_any_method_in_batches_if_clusters_are_connected():
     turn, arm = np.tile(np.linspace(1, 9, 300), 3), np.repeat(np.arange(3), 300)
     angle = turn + 2 * np.pi / 3 * arm
     spirals = (turn * [np.cos(angle), np.sin(angle)]).T
-    model = CoHiRF(GaussianMixture(3), n_views=2, batch_size=150, random_state=0).fit(spirals)
+    model = CoHiRF(GaussianMixture(3), views=2, batch_size=150, random_state=0).fit(spirals)
     assert model.choice_.merge == "connected"
     assert adjusted_rand_score(arm, model.labels_) == 1
     np.testing.assert_array_equal(model.predict(spirals), model.labels_)

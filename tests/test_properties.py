@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Nothing fused:sklearn.exceptions
 options = st.fixed_dictionaries(
     {
         "estimator": st.sampled_from([KMeans(3), DBSCAN(eps=1.0, min_samples=2)]),
-        "n_views": st.integers(1, 4),
+        "views": st.integers(1, 4),
         "max_features": st.sampled_from([1, 0.5, 1.0]),
         "consensus": st.sampled_from(["strict", "relaxed", "majority", 0.3, 1.0]),
         "medoid": st.sampled_from(["cosine", "euclidean", "rbf", "laplacian"]),
@@ -76,7 +76,7 @@ MODELS = {
 
 @pytest.fixture(scope="module", params=MODELS)
 def make(request):
-    options = {"n_views": 3, "max_features": 1.0, "random_state": 0} | MODELS[request.param]
+    options = {"views": 3, "max_features": 1.0, "random_state": 0} | MODELS[request.param]
     return lambda **more: CoHiRF.as_published(**options | more)
 
 
@@ -182,8 +182,6 @@ def test_float32_and_float64_find_the_same_clusters(make, fitted):
 
 def test_codes_beyond_2_to_the_63_do_not_overflow():
     rows = np.random.default_rng(0).normal(size=(60, 3))
-    model = CoHiRF.as_published(KMeans(30), n_views=20, random_state=0).fit(
-        np.repeat(rows, 2, axis=0)
-    )  # 30 ** 20 codes
+    model = CoHiRF.as_published(KMeans(30), views=20, random_state=0).fit(np.repeat(rows, 2, axis=0))  # 30 ** 20 codes
     assert model.n_clusters_ > 40
     assert (model.labels_[::2] == model.labels_[1::2]).all()

@@ -56,15 +56,15 @@ bases = st.one_of(
 @given(
     X=matrices,
     base=bases,
-    n_views=st.integers(1, 5),
+    views=st.integers(1, 5),
     max_features=st.sampled_from([0.3, 0.6, 1.0]),
     threshold=st.sampled_from([0.0, 0.5, 0.8, 1.0]),
     seed=st.integers(0, 1000),
 )
 def test_labels_and_parents_equal_the_literal_algorithm(
-    consensus, medoid, X, base, n_views, max_features, threshold, seed
+    consensus, medoid, X, base, views, max_features, threshold, seed
 ):
-    common = {"n_views": n_views, "max_features": max_features, "random_state": seed}
+    common = {"views": views, "max_features": max_features, "random_state": seed}
     model = CoHiRF.as_published(
         base, consensus=threshold if consensus == "relaxed" else consensus, medoid=medoid, **common
     ).fit(X)
@@ -77,7 +77,7 @@ def test_labels_and_parents_equal_the_literal_algorithm(
 
 @given(X=matrices, base=bases, seed=st.integers(0, 1000))
 def test_a_callable_medoid_rule_equals_the_literal_algorithm(X, base, seed):
-    common = {"n_views": 3, "max_features": 1.0, "random_state": seed}
+    common = {"views": 3, "max_features": 1.0, "random_state": seed}
     model = CoHiRF.as_published(base, medoid=partial(linear_kernel), **common).fit(X)
     _, parents = reference.cohirf(X, base, medoid=linear_kernel, **common)
     assert model.parents_.tolist() == parents
@@ -87,12 +87,12 @@ def test_a_callable_medoid_rule_equals_the_literal_algorithm(X, base, seed):
 @given(
     X=hnp.arrays(np.float64, st.tuples(st.integers(1, 10), st.integers(1, 5)), elements=cells),
     base=bases,
-    n_views=st.integers(1, 9),
+    views=st.integers(1, 9),
     majority=st.sampled_from([0.3, 0.5, 0.7, 1.0]),
     seed=st.integers(0, 1000),
 )
-def test_majority_consensus_equals_the_literal_algorithm(X, base, n_views, majority, seed):
-    common = {"n_views": n_views, "max_features": 0.6, "random_state": seed}
+def test_majority_consensus_equals_the_literal_algorithm(X, base, views, majority, seed):
+    common = {"views": views, "max_features": 0.6, "random_state": seed}
     try:
         labels, parents = reference.cohirf(X, base, medoid=reference.cosine, majority=majority, **common)
     except reference.TieError:

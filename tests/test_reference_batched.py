@@ -65,7 +65,7 @@ def quarters(n, seed=0, lightest=1):
 
 def assert_same_as_reference(X, base, *, in_order=False, sample_weight=None, n_jobs=None, **options):
     """Compare all results of a fit with those of the reference; return these, and the warnings of the fit."""
-    options = {"n_views": 3, "max_features": 0.7, "random_state": 0} | options
+    options = {"views": 3, "max_features": 0.7, "random_state": 0} | options
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = CoHiRF.as_published(base, n_jobs=n_jobs, **options)
@@ -113,7 +113,7 @@ def test_batches_of_several_levels_equal_the_literal_algorithm(base, consensus, 
 @pytest.mark.parametrize("medoid_weights", [False, True])
 @pytest.mark.parametrize("base", ["kmeans", "dbscan"])
 def test_majorities_in_batches_equal_the_literal_algorithm(base, medoid_weights, in_order):
-    options = {"batch_size": 8, "n_views": 5, "medoid_weights": medoid_weights, **CONSENSUS["majority"]}
+    options = {"batch_size": 8, "views": 5, "medoid_weights": medoid_weights, **CONSENSUS["majority"]}
     for seed in range(20):
         with suppress(TieError):
             assert_same_as_reference(points(30, 4, seed), BASES[base], in_order=in_order, random_state=seed, **options)
@@ -153,7 +153,7 @@ def test_batches_in_processes_equal_the_literal_algorithm(in_order, monkeypatch)
 @IN_ORDER
 @pytest.mark.parametrize("medoid", ["cosine", "euclidean", "rbf", "laplacian"])
 def test_medoids_of_batches_equal_the_literal_algorithm(medoid, in_order):
-    options = {"medoid": medoid, "medoid_weights": True, "min_cluster_size": 9, "n_views": 1}
+    options = {"medoid": medoid, "medoid_weights": True, "min_cluster_size": 9, "views": 1}
     fit, _ = assert_same_as_reference(points(60), BASES["bins"], in_order=in_order, batch_size=12, **options)
     assert {-1, 0} <= set(fit.labels.values())
 
@@ -162,7 +162,7 @@ def test_medoids_of_batches_equal_the_literal_algorithm(medoid, in_order):
 @pytest.mark.parametrize("max_candidates", [1, 3])
 def test_candidates_of_batches_equal_the_literal_algorithm(max_candidates, in_order, monkeypatch):
     monkeypatch.setattr(contraction, "MAX_CANDIDATES", max_candidates)
-    options = {"medoid": "rbf", "n_views": 2}
+    options = {"medoid": "rbf", "views": 2}
     for base in (MassBins(2), DBSCAN(eps=2.0, min_samples=3)):
         assert_same_as_reference(points(60), base, in_order=in_order, batch_size=15, **options)
 
@@ -172,7 +172,7 @@ def test_candidates_of_batches_equal_the_literal_algorithm(max_candidates, in_or
 @pytest.mark.parametrize("n_clusters", [6, 8])
 def test_companions_of_medoids_equal_the_literal_algorithm(n_clusters, in_order):
     # Most batches are smaller than batch_size, so that there is room for companions.
-    options = {"batch_size": 20, "n_views": 2, "medoid_weights": True}
+    options = {"batch_size": 20, "views": 2, "medoid_weights": True}
     for seed in range(3):
         X = points(94, seed=seed)
         assert_same_as_reference(
@@ -230,7 +230,7 @@ bases = st.one_of(
     options=st.fixed_dictionaries(
         {
             "batch_size": st.integers(2, 20),
-            "n_views": st.sampled_from([1, 2, 3]),
+            "views": st.sampled_from([1, 2, 3]),
             "max_features": st.sampled_from([0.3, 0.6, 1.0]),
             "medoid": st.sampled_from(["cosine", "euclidean", "rbf", "laplacian"]),
             "medoid_weights": st.booleans(),
@@ -256,7 +256,7 @@ def test_every_fit_equals_the_literal_algorithm(X, base, in_order, lightest, con
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_updates_equal_the_literal_algorithm_with_blocks_in_order(base, options, parts):
     X, weights = points(46), quarters(46)
-    options = {"n_views": 3, "max_features": 0.7, "random_state": 0, "batch_size": 8} | options
+    options = {"views": 3, "max_features": 0.7, "random_state": 0, "batch_size": 8} | options
     model = CoHiRF.as_published(BASES[base], **options)
     stops = np.cumsum(parts)
     for stop, n_rows in zip(stops, parts, strict=True):

@@ -30,7 +30,7 @@ def test_weights_are_repeated_rows(options, seed):
     weights[0] = 1
     # every row is a core row, so no copy of a row can be noise on its own
     base = DBSCAN(eps=1.0, min_samples=1)
-    model = CoHiRF.as_published(base, n_views=3, max_features=0.5, random_state=0, **options)
+    model = CoHiRF.as_published(base, views=3, max_features=0.5, random_state=0, **options)
     weighted = model.fit(X, sample_weight=weights)
     labels, medoids = weighted.labels_, weighted.medoids_
     repeated = model.fit(np.repeat(X, weights, axis=0))
@@ -65,7 +65,7 @@ def test_medoid_weights_pass_the_absorbed_mass_to_the_base():
             return super().fit(X, y, sample_weight)
 
     X = np.concatenate([np.random.default_rng(0).normal(c, 0.1, (20, 2)) for c in range(0, 60, 6)])
-    CoHiRF.as_published(Recorder(n_clusters=5), medoid_weights=True, n_views=3, random_state=0).fit(X)
+    CoHiRF.as_published(Recorder(n_clusters=5), medoid_weights=True, views=3, random_state=0).fit(X)
     assert len({len(weights) for weights in seen}) > 1
     assert all(weights.sum() == pytest.approx(200) for weights in seen)
 

@@ -20,7 +20,7 @@ def test_separated_clusters_are_sure():
 
 
 def test_views_that_cannot_differ_are_sure_of_everything():
-    model = CoHiRF.as_published(DBSCAN(eps=2.0), n_views=3, random_state=0).fit(X)
+    model = CoHiRF.as_published(DBSCAN(eps=2.0), views=3, random_state=0).fit(X)
     assert (model.stability_ == 1).all()
     assert (model.feature_agreement_ == 1).all()
 
@@ -28,7 +28,7 @@ def test_views_that_cannot_differ_are_sure_of_everything():
 def test_rows_between_clusters_are_less_sure_than_rows_inside():
     between = (X[Y == 0].mean(axis=0) + X[Y == 1].mean(axis=0)) / 2
     rows = np.r_[X, between + 0.3 * np.random.default_rng(0).standard_normal((10, 6))]
-    options = {"n_views": 15, "max_features": 0.5, "consensus": "majority", "random_state": 0}
+    options = {"views": 15, "max_features": 0.5, "consensus": "majority", "random_state": 0}
     model = CoHiRF.as_published(KMeans(3, n_init=5), **options).fit(rows)
     assert model.stability_[300:].mean() < model.stability_[:300].mean()
 
@@ -49,7 +49,7 @@ def test_rows_that_took_no_part_are_unknown():
 
 
 def test_out_of_core_it_is_kept_on_disk_and_is_the_same_for_every_storage():
-    options = {"n_views": 3, "max_features": 0.5, "batch_size": 60, "random_state": 0}
+    options = {"views": 3, "max_features": 0.5, "batch_size": 60, "random_state": 0}
     model = CoHiRF.as_published(KMeans(3, n_init=1), **options).fit(open_source(X))
     assert isinstance(model.stability_, np.memmap)
     assert not np.isnan(model.stability_).any()
@@ -60,7 +60,7 @@ def test_out_of_core_it_is_kept_on_disk_and_is_the_same_for_every_storage():
 
 def test_a_resumed_fit_has_the_same(tmp_path):
     model = CoHiRF.as_published(
-        KMeans(3), n_views=3, max_features=0.5, batch_size=60, checkpoint=tmp_path / "fit", random_state=0
+        KMeans(3), views=3, max_features=0.5, batch_size=60, checkpoint=tmp_path / "fit", random_state=0
     )
     first, agreement = model.fit(X).stability_.copy(), model.feature_agreement_
     assert (model.fit(X).stability_ == first).all()

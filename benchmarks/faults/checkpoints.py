@@ -47,10 +47,10 @@ LOG = "COHIRF_KILLS_LOG"
 SHARED = Path("/dev/shm")
 KILLS_A_FIT = 20
 VARIANTS = (
-    {"n_views": 1},
-    {"n_views": 1, "medoid_weights": True},
-    {"n_views": 3, "max_features": 2, "consensus": "relaxed"},
-    {"n_views": 1, "medoid": "rbf"},
+    {"views": 1},
+    {"views": 1, "medoid_weights": True},
+    {"views": 3, "max_features": 2, "consensus": "relaxed"},
+    {"views": 1, "medoid": "rbf"},
 )
 
 
@@ -94,7 +94,7 @@ class Job:
     @property
     def n_runs(self) -> int:
         """How often the base method is called for a batch."""
-        return int(self.options["n_views"])
+        return int(self.options["views"])
 
 
 def start(function: Callable[[], None]) -> int:
@@ -272,7 +272,7 @@ def bench_damage(n_flips: int, step: int, rng: np.random.Generator) -> bool:
     X = make_spheres(60, random_state=0)[0]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "checkpoint"
-        model = CoHiRF.as_published(DBSCAN(eps=1.0), n_views=1, batch_size=20, random_state=0, checkpoint=path)
+        model = CoHiRF.as_published(DBSCAN(eps=1.0), views=1, batch_size=20, random_state=0, checkpoint=path)
         expected = model.fit(X)
         whole = {file: file.read_bytes() for file in path.iterdir()}
         kinds = {

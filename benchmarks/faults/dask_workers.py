@@ -50,10 +50,10 @@ class SlowDBSCAN(DBSCAN):
 
 K_MEANS = SlowKMeans(5, n_init=1)
 VARIANTS = {
-    "k-means": CoHiRF.as_published(K_MEANS, n_views=1),
-    "dbscan": CoHiRF.as_published(SlowDBSCAN(eps=0.3), n_views=1),
-    "relaxed": CoHiRF.as_published(K_MEANS, n_views=2, max_features=2, consensus="relaxed"),
-    "weighted": CoHiRF.as_published(K_MEANS, n_views=1, medoid_weights=True),
+    "k-means": CoHiRF.as_published(K_MEANS, views=1),
+    "dbscan": CoHiRF.as_published(SlowDBSCAN(eps=0.3), views=1),
+    "relaxed": CoHiRF.as_published(K_MEANS, views=2, max_features=2, consensus="relaxed"),
+    "weighted": CoHiRF.as_published(K_MEANS, views=1, medoid_weights=True),
 }
 
 

@@ -80,7 +80,7 @@ class Job:
     def fit(self, base: DBSCAN, **options: Any) -> CoHiRF:
         """Fit the data."""
         X = np.load(self.folder / "data.npy") if self.in_memory else open_source(self.folder / "data.npy")
-        return CoHiRF.as_published(base, n_views=1, batch_size=1000, random_state=self.seed, **options).fit(X)
+        return CoHiRF.as_published(base, views=1, batch_size=1000, random_state=self.seed, **options).fit(X)
 
     def start(self) -> int:
         """Start the fit with two jobs in a process group of its own, and return the number of the group.

@@ -122,7 +122,7 @@ def start_program(path: Path, parts: list[np.ndarray]) -> tuple[subprocess.Popen
 
 
 def first_model(parts: list[np.ndarray]) -> CoHiRF:
-    return CoHiRF(KMeans(4, n_init=1), batch_size=200, n_views=2, random_state=0).partial_fit(parts[0])
+    return CoHiRF(KMeans(4, n_init=1), batch_size=200, views=2, random_state=0).partial_fit(parts[0])
 
 
 def main(argv: Sequence[str] | None = None) -> None:

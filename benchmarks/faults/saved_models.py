@@ -67,7 +67,7 @@ def bench_damage(n_flips: int, n_cuts: int) -> None:
 
 def bench_kills(n_kills: int) -> None:
     rng = np.random.default_rng(0)
-    models = [small_model(), small_model().set_params(n_views=3)]
+    models = [small_model(), small_model().set_params(views=3)]
     whole = with_strays = cleaned = 0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
@@ -81,7 +81,7 @@ def bench_kills(n_kills: int) -> None:
             time.sleep(rng.uniform(0.01, 0.05))
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            whole += load_model(path).n_views in (3, 5)
+            whole += load_model(path).views in (3, 5)
             with_strays += len(list(Path(folder).iterdir())) > 1
             save_model(models[0], path, overwrite=True)
             cleaned += list(Path(folder).iterdir()) == [path]

@@ -167,7 +167,7 @@ def draw_case(rng: np.random.Generator) -> Case:
     if isinstance(method, HDBSCAN) and rng.random() < 0.3:
         X[rng.random(X.shape) < 0.05] = np.nan
     parameters = {
-        "n_views": int(rng.integers(1, 5)),
+        "views": int(rng.integers(1, 5)),
         "max_features": float(rng.choice([1.0, 0.7])),
         "consensus": str(rng.choice(["auto", "strict", "relaxed", "majority"])),
         "batch_size": [None, None, 30, 60][rng.integers(4)],

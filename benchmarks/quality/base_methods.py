@@ -79,7 +79,7 @@ def models(base: Any, n_rows: int, batch_size: int) -> Iterator[tuple[str, Any]]
         yield from ((variant, CoHiRF.as_published(base, **options)) for variant, options in VARIANTS.items())
         return
     in_batches = n_rows > MAX_SPECTRAL_ROWS
-    common: dict[str, Any] = {"n_views": 1, "batch_size": batch_size} if in_batches else {"n_views": 2}
+    common: dict[str, Any] = {"views": 1, "batch_size": batch_size} if in_batches else {"views": 2}
     yield "alone", None if in_batches else base
     yield "strict", CoHiRF.as_published(base, **common)
     yield (

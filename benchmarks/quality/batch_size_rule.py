@@ -52,20 +52,20 @@ def cases(n_rows: int) -> list[Case]:
     return [
         Case(
             "DBSCAN eps=.1, spheres",
-            CoHiRF.as_published(DBSCAN(eps=0.1), n_views=1, min_cluster_size=10),
+            CoHiRF.as_published(DBSCAN(eps=0.1), views=1, min_cluster_size=10),
             *spheres,
             (1000, 2000, 5000, 10_000, 20_000, 50_000),
         ),
         Case(
             "K-Means, blobs",
-            CoHiRF.as_published(KMeans(10, n_init=1), n_views=3, medoid_weights=True, min_cluster_size=10),
+            CoHiRF.as_published(KMeans(10, n_init=1), views=3, medoid_weights=True, min_cluster_size=10),
             *blobs,
             (200, 1000, 5000, 20_000, 50_000),
         ),
         Case(
             "SC-SRGF, blobs in 10 of 100 features",
             CoHiRF.as_published(
-                SCSRGF(5, n_affinities=5, graph="local"), n_views=3, max_features=0.5, min_cluster_size=10
+                SCSRGF(5, n_affinities=5, graph="local"), views=3, max_features=0.5, min_cluster_size=10
             ),
             *noisy,
             (100, 200, 500, 1000, 2000),
@@ -76,9 +76,7 @@ def cases(n_rows: int) -> list[Case]:
 def learn_cost(case: Case) -> BatchCost:
     n_rows, n_features = case.X.shape
     n_sampled = count_view_features(case.model.max_features, n_features)
-    contraction = contraction_of(
-        case.model.estimator, case.model.n_views, n_sampled, weighted=case.model.medoid_weights
-    )
+    contraction = contraction_of(case.model.estimator, case.model.views, n_sampled, weighted=case.model.medoid_weights)
     with fresh_process() as call:
         call(probe_batch, case.X[:100], contraction)
         return probe_increasing_sizes(

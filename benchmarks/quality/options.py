@@ -41,7 +41,7 @@ from cohirf import CoHiRF, FeatureScreen
 from cohirf.algorithm.base_method import find_weight_argument
 
 MAX_ROWS = {"K-Means": 10_000, "GMM": 3000, "DBSCAN": 3000, "Ward": 3000, "spectral": 1000}
-MAJORITY: dict[str, Any] = {"consensus": "majority", "n_views": 10, "medoid_weights": True}
+MAJORITY: dict[str, Any] = {"consensus": "majority", "views": 10, "medoid_weights": True}
 VARIANTS: dict[str, dict[str, Any] | None] = {
     "alone": None,
     "strict": {},

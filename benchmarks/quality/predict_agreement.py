@@ -51,7 +51,7 @@ def models(X: np.ndarray, k: int) -> Iterator[tuple[str, Any]]:
     yield "mixture, batches", CoHiRF(GaussianMixture(k), batch_size=5000)
     if len(X) <= MANY_ROWS:
         yield "Ward", CoHiRF(AgglomerativeClustering(k))
-        yield "spectral, one view", CoHiRF(SpectralClustering(k, affinity="nearest_neighbors"), n_views=1)
+        yield "spectral, one view", CoHiRF(SpectralClustering(k, affinity="nearest_neighbors"), views=1)
     yield "Ward, batches", CoHiRF(AgglomerativeClustering(k), batch_size=2000)
     yield "DBSCAN", CoHiRF(DBSCAN(suggest_eps(X, random_state=0).eps))
     yield "HDBSCAN", CoHiRF(HDBSCAN(min_cluster_size=50, copy=True))

@@ -41,10 +41,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         table.row(k, int(found[0]), *found[1:])
 
 
-def compare(k: int, n_rows: int, n_views: int, seed: int) -> tuple[float, ...]:
+def compare(k: int, n_rows: int, views: int, seed: int) -> tuple[float, ...]:
     """Return the number of groups, and the adjusted Rand index of three fits."""
     X, y = make_blobs(n_rows, N_FEATURES, centers=k, cluster_std=SPREAD[k], random_state=seed)
-    model = CoHiRF(n_clusters=k, n_views=n_views, random_state=seed)
+    model = CoHiRF(n_clusters=k, views=views, random_state=seed)
     kept = model.fit(X)
     n_groups, index_kept = kept.diagnostics_[0].rows_out, adjusted_rand_score(y, kept.labels_)
     with mock.patch.object(rare_groups, "MAX_GROUPS", n_groups // 2):

@@ -20,9 +20,7 @@ from cohirf.planning.memory import peak_bytes
 def measure(n_rows: int, n_noise: int, seed: int) -> list[float]:
     """Fit, and return a row of the table; run in a process of its own."""
     X, y = make_hypercube(n_rows, n_informative=10, n_noise=n_noise, random_state=seed)
-    found = score_fit(
-        CoHiRF.as_published(SCSRGF(5, graph="local"), n_views=1, batch_size=1000, random_state=seed), X, y
-    )
+    found = score_fit(CoHiRF.as_published(SCSRGF(5, graph="local"), views=1, batch_size=1000, random_state=seed), X, y)
     return [found["ari"], found["clusters"], found["seconds"], peak_bytes() / 1e6, peak_bytes() / X.nbytes]
 
 

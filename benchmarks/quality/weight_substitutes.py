@@ -25,17 +25,18 @@ from threadpoolctl import threadpool_limits
 from benchmarks._common import Results, add_results_option, all_sets, make_parser, parse, print_markdown, score_fit
 from benchmarks.quality.options import base_method
 from cohirf import CoHiRF
-from cohirf.algorithm import first_level, levels
+from cohirf.algorithm import levels
 from cohirf.algorithm.companions import Companions
-from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.levels import contract_level
 from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.clusterers import SCSRGF
+from cohirf.data import in_memory
+from cohirf.data.first_level import contract_rows
 
 MAX_ROWS = 1000
 KINDS = ("none", "repeat", "companions")
-OPTIONS: dict[str, dict[str, Any]] = {"strict": {}, "majority": {"consensus": "majority", "n_views": 10}}
+OPTIONS: dict[str, dict[str, Any]] = {"strict": {}, "majority": {"consensus": "majority", "views": 10}}
 
 
 @dataclass(frozen=True)
@@ -48,17 +49,23 @@ class Repeated(Companions):
         if n_drawn <= 0:
             return None
         drawn = generator_at(self.entropy, Draw.COMPANIONS, *place).choice(self.values.n_rows, n_drawn, replace=False)
-        leaves = np.searchsorted(self.numbers, FUSIONS["of rows"].parents[drawn])
+        leaves = FUSIONS["of rows"].find_leaves(drawn)
         of_leaves = FUSIONS["of leaves"]
         return self.values.X[self.numbers[find_roots(of_leaves.parents, of_leaves.absorbed_at, place[0] - 1)[leaves]]]
 
 
-FUSIONS: dict[str, Fusions] = {}  # of the fit that runs
+FUSIONS: dict[str, Any] = {}  # of the fit that runs
 
 
-def note_fusions(active: Any, level: int, contraction: Any, resources: Any, fusions: Fusions) -> Any:
+def note_rows(*arguments: Any) -> Any:
+    """Stand in for ``contract_rows``."""
+    FUSIONS["of rows"] = found = contract_rows(*arguments)
+    return found
+
+
+def note_leaves(active: Any, level: int, contraction: Any, resources: Any, fusions: Any) -> Any:
     """Stand in for ``contract_level``."""
-    FUSIONS["of rows" if level == 1 else "of leaves"] = fusions
+    FUSIONS["of leaves"] = fusions
     return contract_level(active, level, contraction, resources, fusions)
 
 
@@ -70,8 +77,8 @@ def run_one(rule: str, kind: str, base: Any, settings: dict[str, Any], X: np.nda
     if kind != "repeat":
         return score_fit(model, X, y)
     with (
-        mock.patch.object(levels, "contract_level", note_fusions),
-        mock.patch.object(first_level, "contract_level", note_fusions),
+        mock.patch.object(levels, "contract_level", note_leaves),
+        mock.patch.object(in_memory, "contract_rows", note_rows),
         mock.patch("cohirf.fitting.fit.Companions", Repeated),
     ):
         return score_fit(model, X, y)

@@ -27,7 +27,7 @@ from cohirf.datasets import make_spheres
 
 def fit(data: Callable[[], Any]) -> tuple[Any, float]:
     """Return labels, and seconds by the clock: the work of other processes counts."""
-    model = CoHiRF.as_published(DBSCAN(eps=0.2), n_views=1, batch_size=2_000, min_cluster_size=2, random_state=0)
+    model = CoHiRF.as_published(DBSCAN(eps=0.2), views=1, batch_size=2_000, min_cluster_size=2, random_state=0)
     seconds, fitted = timed(lambda: model.fit(data()), time.perf_counter)
     return np.array(fitted.labels_), seconds
 

@@ -57,7 +57,7 @@ def blobs(n_rows: int, spread: float) -> np.ndarray:
 def model(consensus: str, base: Any = None) -> CoHiRF:
     return CoHiRF.as_published(
         TimedKMeans(n_clusters=N_CENTERS) if base is None else base,
-        n_views=N_VIEWS,
+        views=N_VIEWS,
         max_features=FRACTION,
         consensus=consensus,
         random_state=0,

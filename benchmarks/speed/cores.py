@@ -46,7 +46,7 @@ def k_means(folder: Path, n: int) -> Fit:
 
 
 def grid_dbscan(folder: Path, n: int) -> Fit:
-    return from_file(folder, n, estimator=GridDBSCAN(eps=0.2), batch_size=20_000, n_views=1)
+    return from_file(folder, n, estimator=GridDBSCAN(eps=0.2), batch_size=20_000, views=1)
 
 
 def dbscan(folder: Path, n: int) -> Fit:
@@ -62,7 +62,7 @@ def from_file(folder: Path, n: int, **parameters: Any) -> Fit:
 
 def views(n: int) -> Fit:
     X = make_blobs(n, 50, centers=10, random_state=0)[0].astype(np.float32)
-    model = partial(CoHiRF.as_published, KMeans(10, n_init=1), n_views=10, max_features=0.3, random_state=0)
+    model = partial(CoHiRF.as_published, KMeans(10, n_init=1), views=10, max_features=0.3, random_state=0)
     return lambda n_jobs: model(n_jobs=n_jobs).fit(X)
 
 

@@ -47,7 +47,7 @@ class Cost:
 
 def model(**options: Any) -> CoHiRF:
     return CoHiRF.as_published(
-        GridDBSCAN(eps=0.2, min_samples=5), n_views=1, batch_size=20_000, random_state=0, min_cluster_size=2, **options
+        GridDBSCAN(eps=0.2, min_samples=5), views=1, batch_size=20_000, random_state=0, min_cluster_size=2, **options
     )
 
 

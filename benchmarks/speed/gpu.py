@@ -100,15 +100,15 @@ def measure_on_device(device: str, n_rows: int) -> None:
     X, component = draw_mixture(n_rows, N_FEATURES, N_CLUSTERS, device)
     touching, component_of_touching = draw_mixture(n_rows // 10, N_FEATURES, N_CLUSTERS, device, spread=0.7)
     views = {"max_features": 0.3, "random_state": 0}
-    published = partial(CoHiRF.as_published, TorchKMeans(N_CLUSTERS), n_views=5, **views)
+    published = partial(CoHiRF.as_published, TorchKMeans(N_CLUSTERS), views=5, **views)
     defaults = partial(CoHiRF, TorchKMeans(N_CLUSTERS), **views)
     table = Table(COLUMNS)
     measure_fit("as published, 5 views", published, X, component, table)
-    measure_fit("defaults, 5 views", partial(defaults, n_views=5), X, component, table)
-    measure_fit("defaults, 10 views", partial(defaults, n_views=10), X, component, table)
-    without = partial(CoHiRF, n_clusters=N_CLUSTERS, n_views=5, **views)
+    measure_fit("defaults, 5 views", partial(defaults, views=5), X, component, table)
+    measure_fit("defaults, 10 views", partial(defaults, views=10), X, component, table)
+    without = partial(CoHiRF, n_clusters=N_CLUSTERS, views=5, **views)
     measure_fit("no base method, 5 views", without, X, component, table)
-    measure_fit("touching, 10 views", partial(defaults, n_views=10), touching, component_of_touching, table)
+    measure_fit("touching, 10 views", partial(defaults, views=10), touching, component_of_touching, table)
     seconds, _ = timed_there(lambda: TorchKMeans(N_CLUSTERS, random_state=0).fit(X), device)
     print(f"TorchKMeans alone, one start, all features: {seconds:.2f} s")
     model = published().fit(X[: min(n_rows, 100_000)])
@@ -143,7 +143,7 @@ def measure_embeddings(device: str, n_rows: int) -> None:
 
     X, component = draw_mixture(n_rows, 768, 1000, device, torch.bfloat16, spread=0.5)
     method = TorchKMeans(1000, max_iter=20)
-    options = {"n_views": 3, "max_features": 0.5, "max_iter": 1, "random_state": 0}
+    options = {"views": 3, "max_features": 0.5, "max_iter": 1, "random_state": 0}
     model = CoHiRF.as_published(method, **options).fit(X[: min(n_rows, 200_000)])  # loads kernels
     fit, model = timed_there(partial(model.fit, X), device)
     base = sum(record.base_seconds for record in model.diagnostics_)
@@ -200,7 +200,7 @@ def measure_stream(device: str, n_rows: int) -> None:
     here = own.cpu().numpy()
     own = own[: 4 * BLOCK].clone()  # the rest would be in the way
     model = CoHiRF.as_published(
-        TorchKMeans(N_CLUSTERS), n_views=5, max_features=0.3, batch_size=BLOCK, device=device, random_state=0
+        TorchKMeans(N_CLUSTERS), views=5, max_features=0.3, batch_size=BLOCK, device=device, random_state=0
     )
     seconds, _ = timed_there(lambda: model.fit(RepeatedRows(here, n_rows)), device)
     gigabytes = n_rows * N_FEATURES * 4 / 1e9
@@ -239,7 +239,7 @@ def measure_copying(rows: Any, device: str) -> float:
 def measure_computing(X: Any, device: str) -> float:
     """Return the gigabytes a second at which blocks of rows on the device are contracted."""
     blocks = [X[start : start + BLOCK] for start in range(0, len(X), BLOCK)]
-    model = CoHiRF.as_published(TorchKMeans(N_CLUSTERS), n_views=5, max_features=0.3, max_iter=1, random_state=0)
+    model = CoHiRF.as_published(TorchKMeans(N_CLUSTERS), views=5, max_features=0.3, max_iter=1, random_state=0)
     seconds, _ = timed_there(lambda: [model.fit(block) for block in blocks], device)
     return X.nbytes / 1e9 / seconds
 
@@ -247,7 +247,7 @@ def measure_computing(X: Any, device: str) -> float:
 def compare_with_cores(device: str, n_rows: int) -> None:
     """Compare the time of a fit on the device with that on all cores."""
     X, _ = draw_mixture(n_rows, N_FEATURES, N_CLUSTERS, device)
-    options = {"n_views": 5, "max_features": 0.3, "random_state": 0}
+    options = {"views": 5, "max_features": 0.3, "random_state": 0}
     there = CoHiRF.as_published(TorchKMeans(N_CLUSTERS), **options)
     there.fit(X[:100_000])
     on_device, _ = timed_there(lambda: there.fit(X), device)

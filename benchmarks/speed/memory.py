@@ -32,7 +32,7 @@ LIMIT = 0.05
 
 def measure(path: Path, base: str, batch_size: int) -> tuple[int, int, int, int]:
     """Return the peak, by how much the fit raised it, bytes of the vectors, and clusters; in a process of its own."""
-    model = CoHiRF.as_published(BASES[base], n_views=1, batch_size=batch_size, random_state=0)
+    model = CoHiRF.as_published(BASES[base], views=1, batch_size=batch_size, random_state=0)
     model.fit(open_source(make_spheres(3 * batch_size, random_state=0)[0].astype("float32")))
     source = open_source(path, columns=FEATURES[path.suffix[1:]])
     rise, _ = peak_rise(lambda: model.fit(source))

@@ -45,7 +45,7 @@ def make_case(name: str) -> tuple[Any, int, np.ndarray, np.ndarray]:
 
 def measure(name: str, limit: str, n_jobs: int, path: Path | None) -> list[Any]:
     """Plan, fit and return a row of the table; run in a process of its own."""
-    base, n_views, X, y = make_case(name)
+    base, views, X, y = make_case(name)
     n_rows, n_features = X.shape
     if path is not None:
         np.save(path, X)
@@ -57,13 +57,13 @@ def measure(name: str, limit: str, n_jobs: int, path: Path | None) -> list[Any]:
     plan = plan_batches(
         lambda size: rows.take(draw_rows(n_rows, size, (0,))),
         n_rows,
-        contraction_of(base, n_views, n_features),
+        contraction_of(base, views, n_features),
         memory_limit=read_memory_limit(limit),
         n_jobs=n_jobs,
         held_bytes=None if path is None else 0,
     )
     reset_peak()
-    model = CoHiRF.as_published(base, n_views=n_views, batch_size=plan.batch_size, n_jobs=n_jobs, random_state=0)
+    model = CoHiRF.as_published(base, views=views, batch_size=plan.batch_size, n_jobs=n_jobs, random_state=0)
     seconds, _ = timed(lambda: model.fit(data))
     peak = peak_bytes()
     planned = [plan.batch_size, plan.n_batches, plan.n_levels, model.n_iter_, plan.seconds * n_jobs, seconds]

@@ -25,7 +25,7 @@ from cohirf.screening import screen_features
 
 def compare_consensus(n_rows: int, repeats: int, levels: int) -> None:
     X, _ = make_blobs(n_rows, 50, centers=10, cluster_std=8.0, random_state=0)
-    common: dict[str, Any] = {"n_views": 10, "max_features": 0.3, "max_iter": levels, "random_state": 0}
+    common: dict[str, Any] = {"views": 10, "max_features": 0.3, "max_iter": levels, "random_state": 0}
     for weighted in (False, True):
         times: dict[str, list[float]] = {"strict": [], "majority": []}
         for _ in range(repeats):

@@ -211,7 +211,7 @@ def batches_of_k_means(case: Case, cores: int, **options: Any) -> dict[str, Any]
 def batches_of_dbscan(case: Case, cores: int) -> dict[str, Any]:
     base = GridDBSCAN(eps=case.batch_eps, min_samples=MIN_SAMPLES)
     shared = {"batch_size": case.batch_size, "n_jobs": cores, "random_state": 0}
-    return {"estimator": base, "n_views": 1, "min_cluster_size": 2, "batches": "random"} | shared
+    return {"estimator": base, "views": 1, "min_cluster_size": 2, "batches": "random"} | shared
 
 
 METHODS = (
@@ -264,14 +264,14 @@ METHODS = (
         "CoHiRF.as_published(KMeans), 1 view",
         OURS,
         COHIRF,
-        lambda case, cores: batches_of_k_means(case, cores, n_views=1),
+        lambda case, cores: batches_of_k_means(case, cores, views=1),
         tables=("blobs", "files"),
     ),
     Method(
         "CoHiRF.as_published(KMeans), 10 views",
         OURS,
         COHIRF,
-        lambda case, cores: batches_of_k_means(case, cores, n_views=10, consensus="majority"),
+        lambda case, cores: batches_of_k_means(case, cores, views=10, consensus="majority"),
         tables=("blobs", "files"),
     ),
 )

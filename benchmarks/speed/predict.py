@@ -34,7 +34,7 @@ def cases(n_rows: int) -> Iterator[tuple[str, Any, np.ndarray]]:
     """Yield a name, a model and rows to label; the model is fitted to the first of them."""
     for title, std in {"blobs, apart": 1.0, "blobs, close": 3.0}.items():
         X = make_blobs(n_rows, n_features=50, centers=10, cluster_std=std, random_state=0)[0].astype(np.float32)
-        yield title, CoHiRF.as_published(KMeans(10), n_views=10, max_features=0.3, random_state=0), X
+        yield title, CoHiRF.as_published(KMeans(10), views=10, max_features=0.3, random_state=0), X
     X = np.random.default_rng(0).normal(size=(n_rows // 10, 50)).astype(np.float32)
     yield "one cloud", CoHiRF.as_published(KMeans(10), consensus="majority", random_state=0), X
     X = make_blobs(n_rows, n_features=5, centers=8, random_state=0)[0]

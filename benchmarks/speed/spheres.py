@@ -86,14 +86,12 @@ def overhead(n: int) -> None:
     X = np.random.default_rng(0).normal(size=(n, 3)).astype(np.float32)
     for base in (TimedKMeans(8, n_init=1), TimedGridDBSCAN(eps=0.3)):
         base.fit(X[:100])  # compiled
-        for n_views in (1, 5):
-            model = CoHiRF.as_published(
-                base, n_views=n_views, max_features=2, batch_size=2_000, max_iter=1, random_state=0
-            )
+        for views in (1, 5):
+            model = CoHiRF.as_published(base, views=views, max_features=2, batch_size=2_000, max_iter=1, random_state=0)
             type(base).seconds = 0
             total, _ = timed(partial(model.fit, X))
             print(
-                f"{type(base).__name__[5:]}, {n_views} view(s): fit / base method = {total / base.seconds:.2f}; "
+                f"{type(base).__name__[5:]}, {views} view(s): fit / base method = {total / base.seconds:.2f}; "
                 f"a batch takes {1e3 * total / model.diagnostics_[0].n_batches:.2f} ms",
                 flush=True,
             )
@@ -120,7 +118,7 @@ def fit(path: Path, batch_size: int, eps: float, n_jobs: int, base: str) -> dict
     dbscan = {"fast": GridDBSCAN, "sklearn": DBSCAN}[base](eps=eps, min_samples=5)
     dbscan.fit(np.zeros((10, 3), dtype=np.float32))  # compiled, or read from the cache of compiled code
     model = CoHiRF.as_published(
-        dbscan, n_views=1, batch_size=batch_size, n_jobs=n_jobs, random_state=0, min_cluster_size=2
+        dbscan, views=1, batch_size=batch_size, n_jobs=n_jobs, random_state=0, min_cluster_size=2
     )
     with TreePeak() as together:
         clock, (cpu, _) = timed(lambda: timed(lambda: model.fit(open_source(path)), cpu_seconds), time.perf_counter)

@@ -103,7 +103,7 @@ def fit(n_rows: int) -> bool:
     from cohirf.clusterers import GridDBSCAN
     from cohirf.datasets import write_spheres
 
-    model = CoHiRF.as_published(GridDBSCAN(eps=0.2), n_views=1, batch_size=20_000, min_cluster_size=2, random_state=0)
+    model = CoHiRF.as_published(GridDBSCAN(eps=0.2), views=1, batch_size=20_000, min_cluster_size=2, random_state=0)
     with Client(SCHEDULER) as client:
         client.wait_for_workers(2)
         print(f"workers: {', '.join(client.nthreads())}; the file is on this host: {DATA.exists()}")

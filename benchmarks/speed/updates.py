@@ -93,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--views", type=int, default=5, help="one view takes a fifth of the time")
     arguments = parse(parser, argv, rows=200_000, updates=10, update_rows=20_000)
     warnings.simplefilter("ignore")
-    options = {"n_views": arguments.views, "batch_size": 10_000, "random_state": 0}
+    options = {"views": arguments.views, "batch_size": 10_000, "random_state": 0}
     make = partial(CoHiRF, METHODS[arguments.method], **options)
     with tempfile.TemporaryDirectory() as folder:
         part = Path(folder) / "part.npy"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from cohirf.optional import lazy_names
 
 if TYPE_CHECKING:
+    from cohirf.algorithm.choose_medoids import SampledMedoid
     from cohirf.algorithm.levels import LevelRecord
     from cohirf.algorithm.thin_batches import ThinBatchesWarning
     from cohirf.data.dask_arrays import to_dask_array
@@ -17,18 +18,22 @@ if TYPE_CHECKING:
     from cohirf.store import load_model as load
     from cohirf.summary.numbers import Changes
     from cohirf.updating.merge import merge
+    from cohirf.voting import ConsensusResult, consensus
 
 __all__ = [
     "Changes",
     "CheckpointError",
     "CheckpointWarning",
     "CoHiRF",
+    "ConsensusResult",
     "EpsSuggestion",
     "FeatureScreen",
     "FusionHierarchy",
     "LevelRecord",
     "ModelFileError",
+    "SampledMedoid",
     "ThinBatchesWarning",
+    "consensus",
     "load",
     "merge",
     "open_source",
@@ -45,12 +50,15 @@ __getattr__, __dir__ = lazy_names(
         "CheckpointError": "cohirf.store:CheckpointError",
         "CheckpointWarning": "cohirf.store:CheckpointWarning",
         "CoHiRF": "cohirf.estimator:CoHiRF",
+        "ConsensusResult": "cohirf.voting:ConsensusResult",
         "EpsSuggestion": "cohirf.eps:EpsSuggestion",
         "FeatureScreen": "cohirf.screening:FeatureScreen",
         "FusionHierarchy": "cohirf.hierarchy:FusionHierarchy",
         "LevelRecord": "cohirf.algorithm.levels:LevelRecord",
         "ModelFileError": "cohirf.store:ModelFileError",
+        "SampledMedoid": "cohirf.algorithm.choose_medoids:SampledMedoid",
         "ThinBatchesWarning": "cohirf.algorithm.thin_batches:ThinBatchesWarning",
+        "consensus": "cohirf.voting:consensus",
         "load": "cohirf.store:load_model",
         "merge": "cohirf.updating.merge:merge",
         "open_source": "cohirf.sources:open_source",

@@ -80,10 +80,16 @@ def _describe_collection(value: Any) -> str:
     if isinstance(value, dict):
         inside = [f"{_describe(key)}: {_describe(item)}" for key, item in value.items()]
     else:
-        inside = [_describe(item) for item in value]
+        inside = [_describe_item(item) for item in value]
     if isinstance(value, set | frozenset):
         inside.sort()
     return f"{type(value).__name__}({', '.join(inside)})"
+
+
+def _describe_item(value: Any) -> str:
+    """Describe an item of a collection; an estimator with its parameters, which are not described separately."""
+    described = _describe(value)
+    return f"{described}({_describe(value.get_params())})" if isinstance(value, BaseEstimator) else described
 
 
 def _describe_function(value: Any) -> str:

@@ -13,7 +13,8 @@ The parts can be used for any other partition, such as a cut of the tree::
 
 :func:`find_badly_fitting` returns the least typical rows and the rows between two clusters. :func:`make_headline` says
 in a few sentences how many clusters there are, how large, how far apart, and whether to trust them.
-:func:`name_tree` names the branches of the tree. ``CoHiRF.diagnose`` returns a :class:`Diagnosis`.
+:func:`name_tree` names the branches of the tree, and :func:`name_topics` clusters of texts on several levels.
+``CoHiRF.diagnose`` returns a :class:`Diagnosis`.
 """
 
 from cohirf.explain.describe import ClusterDescription, Description, Headline, describe_clusters, make_headline
@@ -21,6 +22,7 @@ from cohirf.explain.diagnose import Diagnosis
 from cohirf.explain.effects import Trait, find_traits
 from cohirf.explain.rows import BadlyFitting, BorderRow, LooseRow, find_badly_fitting
 from cohirf.explain.table import Feature, Table, read_table
+from cohirf.explain.topics import Topic, Topics, name_topics
 from cohirf.explain.tree import NamedTree, name_tree, write_tree
 from cohirf.explain.verdict import Comparison, Finding
 from cohirf.explain.words import name_clusters
@@ -38,12 +40,15 @@ __all__ = [
     "LooseRow",
     "NamedTree",
     "Table",
+    "Topic",
+    "Topics",
     "Trait",
     "describe_clusters",
     "find_badly_fitting",
     "find_traits",
     "make_headline",
     "name_clusters",
+    "name_topics",
     "name_tree",
     "read_table",
     "write_tree",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -16,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
-from cohirf.data.dask_arrays import gather_vectors
+from cohirf.algorithm.base_method import BaseMethod
 from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
 from cohirf.degrees.degrees import density_of
 from cohirf.degrees.methods import DegreesMixin
@@ -24,9 +25,8 @@ from cohirf.explain.methods import DescribedClusters
 from cohirf.fitting.contraction import CENTRALITY, SIMILARITY
 from cohirf.neighbours.landmarks import label_new_rows, measure_new_rows
 from cohirf.planning import read_memory_limit
-from cohirf.scratch import ScratchStorage
 from cohirf.store import save_model
-from cohirf.updating import UpdatingMixin, fit_model, gather_summary, replace_results
+from cohirf.updating import UpdatingMixin, fit_model, replace_results
 
 # Larger values would run for ever or fill the memory. The limit also applies to models that are loaded from disk.
 MOST_VIEWS_OR_LEVELS = 100_000
@@ -78,9 +78,15 @@ class CoHiRF(
         which fewer of the ten nearest neighbours of a row are in another cluster, on a sample of rows; ``choice_`` has
         both figures. It applies where the number of clusters is given or chosen: around K-Means, and around other
         methods that are told the number, if there are several batches. This is not part of the paper.
-    n_views : int, default=5
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        How rows are compared. "cosine" compares their directions, as is usual for vectors of texts and images: rows are
+        scaled to length 1 when they are read, and then all distances are chords, so ``medoids_`` and ``exemplars_``
+        have length 1. Rows that have length 1 already are not copied. A row of zeros is refused.
+    views : int or list, default=5
         Number of random feature views at each level (R in the paper). If the base method is deterministic and every
-        view has all features, all views are the same, and the method runs only once.
+        view has all features, all views are the same, and the method runs only once. Or a list with the base method of
+        each view: estimators and pipelines, or pairs of one and the columns that it sees, as names, numbers, a slice
+        or a mask. ``estimator`` is then left out, and ``max_features`` has no effect.
     max_features : int or float, default=1.0
         Number (int) or fraction (float) of features in each view (q in the paper). With 1.0, every view has all
         features, and views differ only by the randomness of the base method. With many features, try fractions from
@@ -97,7 +103,7 @@ class CoHiRF(
         rows. "cosine" and "euclidean" (negative squared distance) are computed exactly. "rbf" (squared Euclidean
         distance) and "laplacian" (Manhattan distance) decay to 1/e at the mean distance within the cluster. A callable
         takes a matrix of rows and returns the square matrix of their similarities. Kernels and callables choose
-        among a random sample of at most 1,000 rows of the cluster.
+        among a random sample of at most 1,000 rows of the cluster; :class:`SampledMedoid` has other limits.
     medoid_weights : bool, default=True
         Whether a medoid counts with its mass, the number (or total weight) of the rows that it represents. The mass
         is passed to the base method as ``sample_weight``. If the base method does not support sample weights, it
@@ -229,7 +235,8 @@ class CoHiRF(
         "estimator": "no_validation",  # check_base_method has clearer messages
         "n_clusters": [None, StrOptions({"auto", "levels"}), Interval(Integral, 1, None, closed="left")],
         "merge": [StrOptions({"auto", "compact", "connected"})],
-        "n_views": [Interval(Integral, 1, MOST_VIEWS_OR_LEVELS, closed="both")],
+        "metric": [StrOptions({"euclidean", "cosine"})],
+        "views": [Interval(Integral, 1, MOST_VIEWS_OR_LEVELS, closed="both"), list],
         "max_features": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
         "consensus": [StrOptions({"auto", "strict", "relaxed", "majority"}), Interval(Real, 0, 1, closed="both")],
         "medoid": [StrOptions({*CENTRALITY, *SIMILARITY}), callable],
@@ -252,7 +259,8 @@ class CoHiRF(
         *,
         n_clusters: int | str | None = None,
         merge: str = "auto",
-        n_views: int = 5,
+        metric: str = "euclidean",
+        views: int | list[Any] = 5,
         max_features: int | float = 1.0,
         consensus: str | float = "auto",
         medoid: str | Callable[[Any], Any] = "cosine",
@@ -271,7 +279,8 @@ class CoHiRF(
         self.estimator = estimator
         self.n_clusters = n_clusters
         self.merge = merge
-        self.n_views = n_views
+        self.metric = metric
+        self.views = views
         self.max_features = max_features
         self.consensus = consensus
         self.medoid = medoid
@@ -293,7 +302,8 @@ class CoHiRF(
 
         The consensus is strict, medoids have no mass, batches are random, the base method is told at every level what
         the user wrote, and the clusters of the last level are the result, however many there are; noise rows are
-        clusters of their own.
+        clusters of their own. The paper gives a new row the cluster of the nearest medoid, which
+        ``model.cluster_numbers_[model.transform(X).argmin(axis=1)]`` returns; :meth:`predict` looks at more rows.
 
         Parameters
         ----------
@@ -327,16 +337,16 @@ class CoHiRF(
         Parameters
         ----------
         X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
-            The data. float32 stays float32; other types become float64. CSR matrices need a base method that supports
-            them. A source (see :func:`cohirf.open_source`) is read in order, batch by batch: once, and around K-Means
-            again to find the cell of each row. For local batches it is read a few times, and its rows are written to
-            a temporary file. With several batches, arrays that grow with
-            the number of rows are kept on disk, and ``labels_``, ``parents_`` and ``stability_`` are memory maps. The
-            batches of a Dask array or data frame run on the workers that hold its chunks, and ``hierarchy_`` starts at
-            the clusters of the first level; for local batches, ``X`` is kept on the workers, and they gather the rows
-            of each batch. ``labels_``, ``parents_`` and ``stability_`` are Dask arrays with the same chunks. A source
-            is fitted on a cluster if ``client`` is given. In-memory data is always fitted locally. Tensors of torch and
-            arrays of CuPy are fitted on their device; integers there become float64, and other types stay.
+            The data. float32 stays float32, and float16 becomes float32; other types become float64. CSR matrices need
+            a base method that supports them. A source (see :func:`cohirf.open_source`) is read in order, batch by
+            batch: once, and around K-Means again to find the cell of each row. For local batches it is read a few
+            times, and its rows are written to a temporary file. With several batches, arrays that grow with the number
+            of rows are kept on disk, and ``labels_``, ``parents_`` and ``stability_`` are memory maps. The batches of a
+            Dask array or data frame run on the workers that hold its chunks, and ``hierarchy_`` starts at the clusters
+            of the first level; for local batches, ``X`` is kept on the workers, and they gather the rows of each batch.
+            ``labels_``, ``parents_`` and ``stability_`` are Dask arrays with the same chunks. A source is fitted on a
+            cluster if ``client`` is given. In-memory data is always fitted locally. Tensors of torch and arrays of CuPy
+            are fitted on their device; integers there become float64, and other types stay.
         y : ignored
             Not used; present for scikit-learn's conventions.
         sample_weight : array, shape (n_samples,), optional
@@ -350,7 +360,7 @@ class CoHiRF(
         self : CoHiRF
             The fitted estimator.
         """
-        validation.check_base_method(self._base_method())
+        validation.check_views(self)
         self._check_resources()
         fitted = copy(self)  # if the fit fails, or is interrupted, this model stays as it is
         with choosing_client(fitted, client, X):
@@ -417,9 +427,9 @@ class CoHiRF(
         """Load the results of a fit on Dask or on a device into this process, as ``save`` and ``diagnose`` need them.
 
         ``labels_``, ``parents_`` and ``stability_`` become memory maps, and ``hierarchy_`` has all rows as its leaves,
-        as after a local fit. This takes 13 bytes of disk space per row (21 with more than two billion rows) in the
-        directory for temporary files. The client of the fit must be the active one. Results from a device are loaded
-        into memory.
+        as after a local fit. This takes 8 bytes of disk space per row (16 with more than two billion rows) in the
+        directory for temporary files, and 13 more (21) when these attributes are asked for. The client of the fit must
+        be the active one. Results from a device are loaded into memory.
 
         Returns
         -------
@@ -429,14 +439,10 @@ class CoHiRF(
         check_is_fitted(self, "n_clusters_")
         if isinstance(self.labels_, np.ndarray):
             return self
-        loaded = copy(self)
-        vectors = (self.labels_, self.parents_, self.stability_, self._absorbed_at)
-        loaded.labels_, loaded.parents_, loaded.stability_, absorbed_at = gather_vectors(vectors, ScratchStorage())
-        if loaded.hierarchy_.rows is not None:
-            loaded.hierarchy_ = loaded.hierarchy_.expand(loaded.parents_, absorbed_at)
-        del loaded._absorbed_at
-        loaded._summary = gather_summary(loaded)
-        self.__dict__ = loaded.__dict__
+        rows, summary = self._rows.gathered(), self._summary
+        if summary is not None and not summary.row_map.is_here:
+            summary = replace(summary, row_map=rows.row_map)
+        replace_results(self, self, {"_rows": rows, "_summary": summary})
         return self
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -454,8 +460,8 @@ class CoHiRF(
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: sparse and missing values are allowed if the base method allows them."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = validation.takes_sparse(self._base_method())
-        tags.input_tags.allow_nan = validation.takes_nan(self._base_method())
+        tags.input_tags.sparse = validation.take_sparse(self)
+        tags.input_tags.allow_nan = validation.take_nan(self)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -476,7 +482,11 @@ class CoHiRF(
         return np.array([f"cohirf{number}" for number in self.cluster_numbers_.tolist()], dtype=object)
 
     def _base_method(self) -> Any:
-        return KMeans() if self.estimator is None else self.estimator
+        """Return the base method; of several, one that finds the number of clusters itself, or the first."""
+        if isinstance(self.views, Integral):
+            return KMeans() if self.estimator is None else self.estimator
+        methods = validation.list_methods(self)
+        return next((method for method in methods if BaseMethod.of(method).told is None), methods[0])
 
     def _check_resources(self) -> None:
         """Check ``n_jobs`` and ``batch_size``; loading a model checks them, too."""

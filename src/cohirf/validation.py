@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 from datetime import time as clock_time
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ TIME_TYPES = ("date", "time", "duration", "period", "interval")
 TEXT_TYPES = ("str", "string", "large_string", "utf8", "binary")
 ENCODE_TIMES = "for instance into the days since a fixed date"
 COLUMNS_TOLD = 3  # that hold values which are not finite
-ENCODE_TEXT = "for instance with sklearn.preprocessing.OneHotEncoder"
+ENCODE_TEXT = "for instance with cohirf.preparation.prepare(X) or sklearn.preprocessing.OneHotEncoder"
 
 
 @replacing_errors
@@ -95,8 +96,8 @@ def find_fault(X: Any, *, allow_nan: bool) -> str | None:
     if np.isnan(values).any() and not allow_nan:
         return (
             "contains NaN. Missing values are allowed only in dense arrays and tables in memory, with a base method "
-            "that supports them: "
-            "impute them, for instance with sklearn.impute.SimpleImputer, or leave their rows out."
+            "that supports them: impute them, for instance with cohirf.preparation.prepare(X) or "
+            "sklearn.impute.SimpleImputer, or leave their rows out."
         )
     if np.isinf(values).any():
         return "contains infinity: replace infinite values or leave their rows out."
@@ -193,10 +194,10 @@ def check_base_method(estimator: Any) -> None:
     if isinstance(estimator, type):
         raise TypeError(f"estimator={estimator.__name__} is a class: give an instance, such as {estimator.__name__}().")
     if not (hasattr(estimator, "fit_predict") or hasattr(estimator, "fit")):
-        raise TypeError(
-            f"estimator={estimator!r} is not a clustering estimator: give an instance with fit_predict, "
-            f"or with fit and either labels_ or predict."
-        )
+        remedy = "give an instance with fit_predict, or with fit and either labels_ or predict."
+        if isinstance(estimator, Integral):
+            remedy = f"for {estimator} clusters, give n_clusters={estimator}."
+        raise TypeError(f"estimator={estimator!r} is not a clustering estimator: {remedy}")
     kind = _supervised_kind(estimator)
     if kind is not None:
         raise TypeError(
@@ -209,6 +210,73 @@ def check_base_method(estimator: Any) -> None:
         raise ValueError(
             f"estimator={estimator!r} works on a precomputed matrix: CoHiRF needs a method that works on features."
         )
+
+
+def take_sparse(model: Any) -> bool:
+    """Return whether all base methods of a model support CSR matrices."""
+    return all(method is None or takes_sparse(method) for method in list_methods(model))
+
+
+def take_nan(model: Any) -> bool:
+    """Return whether all base methods of a model support missing values, which the default does not."""
+    return all(method is not None and takes_nan(method) for method in list_methods(model))
+
+
+def list_methods(model: Any) -> list[Any]:
+    """Return the base methods of a model: that of each view, or the one of all; None means the default."""
+    if isinstance(model.views, Integral):
+        return [model.estimator]
+    return [view[0] if isinstance(view, tuple) else view for view in model.views]
+
+
+def list_views(model: Any, n_features: int) -> list[tuple[Any, NDArray[np.intp] | None]]:
+    """Return base method and columns of each view of a list; None means all columns."""
+    names = getattr(model, "feature_names_in_", None)
+    return [
+        (view[0], find_columns(view[1], n_features, names)) if isinstance(view, tuple) else (view, None)
+        for view in model.views
+    ]
+
+
+def find_columns(columns: Any, n_features: int, names: Any) -> NDArray[np.intp]:
+    """Return the numbers of columns that are given by names, numbers, a slice or a mask."""
+    wanted = [columns] if isinstance(columns, str | Integral) else columns
+    if not isinstance(wanted, slice):
+        wanted = np.asarray(list(wanted))
+        if wanted.dtype.kind in "UO":
+            known = {} if names is None else {name: number for number, name in enumerate(names)}
+            missing = [name for name in wanted.tolist() if name not in known]
+            if missing:
+                raise ValueError(f"views: X has no column {missing[0]!r}: give names or numbers of its columns.")
+            wanted = np.array([known[name] for name in wanted.tolist()])
+    try:
+        found = np.arange(n_features)[wanted]
+    except IndexError as error:
+        raise ValueError(f"views: columns {columns!r} do not fit the {n_features} features of X.") from error
+    if found.ndim != 1 or len(found) == 0 or len(np.unique(found)) < len(found):
+        raise ValueError(f"views: columns {columns!r} are not one or more different columns of X.")
+    return found
+
+
+def count_views(views: Any) -> int:
+    """Return the number of views, which are given as a number or as a list."""
+    return int(views) if isinstance(views, Integral) else len(views)
+
+
+def check_views(model: Any) -> None:
+    """Raise for views or a base method that cannot cluster."""
+    if isinstance(model.views, Integral):
+        check_base_method(model._base_method())
+        return
+    if not model.views:
+        raise ValueError("views=[] is empty: give a number, or at least one estimator.")
+    if model.estimator is not None:
+        raise ValueError("estimator is the method of equal views, but views is a list: leave estimator out.")
+    for view in model.views:
+        if isinstance(view, tuple) and len(view) != 2:
+            raise ValueError(f"views: {view!r} is not a pair: give (estimator, columns).")
+    for estimator in list_methods(model):
+        check_base_method(estimator)
 
 
 def check_jobs(n_jobs: int | None) -> None:

@@ -8,13 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import linear_kernel
 
 import reference
+from cohirf import CoHiRF
 from cohirf.algorithm import choose_medoids as module
 from cohirf.algorithm.choose_medoids import (
     CallableSimilarity,
     Members,
+    SampledMedoid,
     choose_central_medoids,
     choose_sampled_medoids,
     cosine_centrality,
@@ -314,6 +317,22 @@ def test_no_more_candidates_are_compared_than_asked_for(most):
     medoids = choose(function, X, labels)
     assert labels[medoids].tolist() == [0, 1]
     assert max(seen, default=1) == most
+
+
+@pytest.mark.parametrize(("share", "most", "expected"), [(0.5, 1000, 20), (0.5, 7, 7), (1.0, 30, 30), (0.001, 9, 1)])
+def test_a_medoid_of_a_sample_has_the_share_and_the_number_of_rows_that_the_paper_allows(share, most, expected):
+    seen = []
+    medoid = SampledMedoid(share, most, lambda X: seen.append(len(X)) or X @ X.T)
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = CoHiRF.as_published(KMeans(1), medoid=medoid, n_views=1, random_state=0).fit(X)
+    assert model.n_clusters_ == 1
+    assert seen[:1] == ([expected] if expected > 1 else [])  # a single candidate is compared with nothing
+
+
+@pytest.mark.parametrize("wrong", [{"share": 0.0}, {"share": 1.5}, {"most": 0}])
+def test_a_sample_for_a_medoid_is_never_empty(wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))}=.* is not valid: give"):
+        SampledMedoid(**wrong)
 
 
 def test_candidates_are_drawn_at_random_and_without_repetition():

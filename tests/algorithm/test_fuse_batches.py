@@ -38,7 +38,7 @@ def parts_of(*shared, one_is_enough):
     seen = np.repeat([pair[1] for pair in shared], [pair[2] for pair in shared]).astype(np.int64)
     runs = np.array_split(np.arange(len(home)), 3)
     links = [Links(rows, seen[rows], by_core=one_is_enough) for rows in runs]
-    part = find_parts(links, home, leaves(), None if one_is_enough else BATCH)
+    part = find_parts(links, np.searchsorted(ROWS, home), leaves(), None if one_is_enough else BATCH)
     return [ROWS[part == number].tolist() for number in range(part.max() + 1)]
 
 

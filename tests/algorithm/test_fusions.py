@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cohirf.algorithm.fusions import Fusions
+from cohirf.algorithm.fusions import Fusions, Recorded
 from cohirf.algorithm.storage import MemoryStorage
 
 
@@ -28,8 +28,7 @@ def test_only_absorbed_rows_get_the_level(rows):
 
 
 def test_rows_that_no_level_has_clustered_are_their_own_parents_without_a_stability():
-    fusions = Fusions.unwritten(4, 100, MemoryStorage())
+    fusions = Recorded.unwritten(4, MemoryStorage())
     fusions.keep(np.array([1, 3]))
     assert fusions.parents[[1, 3]].tolist() == [1, 3]
-    assert fusions.absorbed_at[[1, 3]].tolist() == [0, 0]
     assert np.isnan(fusions.stability[[1, 3]]).all()

@@ -19,13 +19,13 @@ from cohirf.algorithm.companions import Companions
 from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import SerialEngine
-from cohirf.algorithm.first_level import FirstLevelHere
-from cohirf.algorithm.fusions import Fusions
+from cohirf.algorithm.fusions import Recorded
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.levels import ActiveRows, FitState, LevelRecord, Resources, contract_level, contract_levels
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
+from cohirf.data.first_level import contract_rows
 
 
 class Pairs(BaseEstimator):
@@ -54,13 +54,13 @@ def line(n, weights=None, *, in_order=False, rows=ArrayRows):
     return ActiveRows(rows(np.arange(float(n))[:, None]), active, mass, in_order)
 
 
-def first_level(active, what, max_level=100, resources=None):
-    return FirstLevelHere.contract(active, what, max_level, resources or Resources())
+def first_level(active, what, resources=None):
+    return contract_rows(active, what, resources or Resources())
 
 
 def state_after(active, what, max_level=100, resources=None):
     """Return the state after the first level."""
-    leaves = first_level(active, what, max_level, resources).leaves
+    leaves = first_level(active, what, resources).leaves
     return FitState.of_leaves(leaves, active.values, active.n_rows, max_level, MemoryStorage())
 
 
@@ -98,9 +98,8 @@ def test_held_aside_rows_stay_active_and_untouched(in_order):
     assert record.n_batches == 3
     assert record.rows_held_aside == 10
     assert len(first.leaves.rows) == 10 + 3 * 5
-    assert np.flatnonzero(first.fusions.absorbed_at == 0).tolist() == first.leaves.rows.tolist()
-    assert (first.fusions.parents[first.leaves.rows] == first.leaves.rows).all()
-    assert np.isnan(first.fusions.stability).sum() == 10
+    assert first.find_leaves(first.leaves.rows).tolist() == list(range(25))
+    assert np.isnan(first.part.stability).sum() == 10
 
 
 def test_rows_read_in_order_carry_their_values_along():
@@ -155,8 +154,8 @@ def test_rows_of_weight_zero_are_not_active():
     weights = np.tile([1.0, 0.0], 20)
     what = contraction(Pairs(), weighted=True)
     first = first_level(line(40, weights), what)
-    assert (first.fusions.parents[1::2] == np.arange(1, 40, 2)).all()
-    assert np.isnan(first.fusions.stability[1::2]).all()
+    assert (first.leaves.rows % 2 == 0).all()
+    assert np.isnan(first.part.stability[1::2]).all()
     assert run(Pairs(), 40, weights=weights)[-1].n_active == 1
 
 
@@ -279,7 +278,7 @@ def test_storage_is_released_whenever_enough_rows_were_contracted(monkeypatch):
             Released.times += 1
 
     monkeypatch.setattr(module, "RELEASE_ROWS", 20)
-    fusions = Fusions.unwritten(200, 1, MemoryStorage())
+    fusions = Recorded.unwritten(200, MemoryStorage())
     contract_level(line(200), 1, contraction(Pairs(), batch_size=10), Resources(storage=Released()), fusions)
     assert Released.times == 6  # nineteen batches of ten rows: after every third
 
@@ -318,7 +317,7 @@ def test_rows_that_were_contracted_have_a_stability_and_the_choice_of_medoids_a_
     # each look at the clock is a second
     monkeypatch.setattr(contract_batch, "perf_counter", itertools.count().__next__)
     active, what = line(8), contraction(Pairs())
-    assert first_level(active, what).fusions.stability.tolist() == [1.0] * 8
+    assert first_level(active, what).part.stability.tolist() == [1.0] * 8
     assert state_after(active, what).record.medoid_seconds == 1
 
 

@@ -93,7 +93,7 @@ def test_every_stage_is_a_cut_and_heights_never_decrease(seed, n_groups):
 
 
 def fusions(parents, absorbed_at):
-    return Fusions(np.array(parents), np.array(absorbed_at), np.ones(len(parents), np.float32))
+    return Fusions(np.array(parents), np.ones(len(parents), np.float32), np.array(absorbed_at))
 
 
 def test_leaves_are_the_clusters_of_the_finest_level_that_has_few_enough(monkeypatch):

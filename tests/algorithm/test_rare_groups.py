@@ -69,7 +69,7 @@ def test_a_cell_without_rows_is_left_out():
 @pytest.mark.filterwarnings("ignore:The views agree on little")
 def test_fits_have_few_leaves_unless_they_are_as_published():
     X = np.random.default_rng(0).normal(size=(300, 6))
-    assert CoHiRF(n_clusters=2, n_views=10, random_state=0).fit(X).diagnostics_[0].rows_out <= 5
+    assert CoHiRF(n_clusters=2, views=10, random_state=0).fit(X).diagnostics_[0].rows_out <= 5
     assert CoHiRF.as_published(random_state=0).fit(X).diagnostics_[0].rows_out > 10
 
 
@@ -77,7 +77,7 @@ def test_batches_that_join_groups_warn_once():
     X = np.random.default_rng(0).normal(size=(600, 6))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        CoHiRF(n_clusters=2, n_views=10, batch_size=100, random_state=0).fit(X)
+        CoHiRF(n_clusters=2, views=10, batch_size=100, random_state=0).fit(X)
     assert len([warning for warning in caught if "views agree on little" in str(warning.message)]) == 1
 
 

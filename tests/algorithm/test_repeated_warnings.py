@@ -64,7 +64,7 @@ def test_a_warning_of_scikit_learn_comes_once_in_a_fit():
 
 def test_a_fit_within_a_fit_does_not_repeat_warnings():
     shown = warnings_of(
-        lambda: CoHiRF.as_published(CoHiRF.as_published(Warner(), n_views=2), n_views=2, random_state=0).fit(X)
+        lambda: CoHiRF.as_published(CoHiRF.as_published(Warner(), views=2), views=2, random_state=0).fit(X)
     )
     assert sum(text.endswith("rows did not settle") for text in shown) == 1
 
@@ -81,7 +81,7 @@ def test_a_filter_that_makes_warnings_errors_does_so(n_jobs):
 @pytest.mark.parametrize("action", ["always", "error", "ignore"])
 def test_a_warning_of_worker_processes_comes_once_through_the_filters_of_the_fit(action):
     X = np.repeat(np.eye(3), 20, axis=0)
-    model = CoHiRF.as_published(KMeans(8, n_init=1), n_views=2, batch_size=20, n_jobs=2, random_state=0)
+    model = CoHiRF.as_published(KMeans(8, n_init=1), views=2, batch_size=20, n_jobs=2, random_state=0)
     with warnings.catch_warnings(record=True) as shown, parallel_config(backend="loky"):
         warnings.simplefilter(action)
         with pytest.raises(ConvergenceWarning) if action == "error" else nullcontext():

@@ -136,11 +136,6 @@ FILES_REFUSED = {
         "fit data.csv",
         "data.csv has a very long cell that begins on line 2: is a quotation mark not closed? Repair the file.",
     ),
-    "a name twice": (
-        lambda: Path("data.csv").write_text("a,a\n1,2\n", encoding="utf-8"),
-        "fit data.csv",
-        "data.csv: the column name 'a' appears more than once: rename the columns.",
-    ),
     "missing values in Parquet": (
         lambda: with_cell(np.nan).to_parquet("data.parquet"),
         "fit data.parquet --impute none",
@@ -210,8 +205,8 @@ FILES_REFUSED = {
     "a kind that is not one": (
         lambda: TABLE.to_parquet("data.parquet"),
         "fit data.parquet --as b=integer",
-        "--as 'b'=integer is not valid: give number, category, boolean, date, id, text, or a date with its format, "
-        "such as date:%d/%m/%Y.",
+        "--as 'b'=integer is not valid: give number, category, boolean, date, id, text, a date with its format, "
+        "such as date:%d/%m/%Y, or numbers of which one means missing, such as number:-999.",
     ),
     "a column that is not of its kind": (
         lambda: TABLE.assign(b=["x", "y"] * 100).to_parquet("data.parquet"),

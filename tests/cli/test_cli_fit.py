@@ -117,7 +117,7 @@ def test_all_options_of_a_fit_work_together(cohirf, folder, iris):
     outcome = cohirf(*command.split())
     assert outcome.code == 0
     X = StandardScaler().fit_transform(iris[FEATURES])
-    options = {"n_views": 5, "max_features": 0.5, "consensus": "relaxed", "batch_size": 100}
+    options = {"views": 5, "max_features": 0.5, "consensus": "relaxed", "batch_size": 100}
     labels = expected_labels(X, DBSCAN(eps=0.8, min_samples=5), **options)
     table = pq.read_table("labels.parquet")
     assert table.column_names == ["id", "cluster"]
@@ -144,7 +144,7 @@ def test_scaling_is_scikit_learns(cohirf, folder, iris, apart, scale):
 def test_data_is_left_as_it_is_for_a_base_method_of_the_users(cohirf, folder, iris, apart):
     outcome = cohirf("fit", "iris.csv", *apart, "--estimator", "dbscan", "--views", 1, "--out", "labels.csv")
     assert "chosen: --scale none --seed 0\n" in outcome.err
-    assert (read_labels() == expected_labels(iris[FEATURES].to_numpy(), DBSCAN(), n_views=1)).all()
+    assert (read_labels() == expected_labels(iris[FEATURES].to_numpy(), DBSCAN(), views=1)).all()
 
 
 def store(iris, name):
@@ -189,7 +189,7 @@ def test_every_format_gives_the_same_clusters(cohirf, folder, iris, name, scale)
     X = X if scale == "none" else StandardScaler().fit_transform(X)
     labels = np.load("labels.npy")
     assert labels.dtype == np.int64
-    assert adjusted_rand_score(labels, expected_labels(X, n_views=2, n_clusters=3)) == 1
+    assert adjusted_rand_score(labels, expected_labels(X, views=2, n_clusters=3)) == 1
 
 
 def test_outputs_agree_and_keep_order_and_names(cohirf, folder, iris, apart):
@@ -248,7 +248,7 @@ def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypat
     assert cohirf("fit", "iris.parquet", "--drop", "id", "--drop", "species", *options, "--out", "labels.csv").code == 0
     rows = np.ascontiguousarray(iris[FEATURES])  # scaled row by row, as the program does: rounding decides on ties
     source = open_source(StandardScaler().fit_transform(rows))
-    assert (read_labels() == expected_labels(source, KMeans(3), n_views=2, batch_size=40)).all()
+    assert (read_labels() == expected_labels(source, KMeans(3), views=2, batch_size=40)).all()
 
 
 def test_batches_can_be_local(cohirf, folder, iris):

@@ -148,7 +148,7 @@ def test_a_saved_model_says_how_its_data_was_prepared(cohirf, model, iris):
         ({"scale": [1, 1, -2, 1]}, "its scale has the value -2.0, but features are divided only by values above 0"),
         ({"scaling": "huge"}, "its scaling, its fill values or its columns are not those of a preparation"),
         (
-            {"columns": [Category("x", levels=("a",), missing="b").to_json()]},
+            {"columns": [Category("x", levels=()).to_json()]},
             "its category column 'x' has a value that is not known",
         ),
         (
@@ -319,7 +319,7 @@ def test_a_tree_in_text_has_a_line_for_each_cluster_and_each_merge(cohirf, model
 
 def test_a_tree_in_text_is_of_bounded_height(cohirf, tmp_path):
     X = np.random.default_rng(0).normal(size=(300, 3))
-    CoHiRF(n_clusters=60, n_views=2, random_state=0).fit(X).save(tmp_path / "many")
+    CoHiRF(n_clusters=60, views=2, random_state=0).fit(X).save(tmp_path / "many")
     assert len(cohirf("tree", tmp_path / "many").out.splitlines()) == 2 * 30 - 1
     assert len(cohirf("tree", tmp_path / "many", "--top", 5).out.splitlines()) == 2 * 5 - 1
 

@@ -34,7 +34,7 @@ def mixed(tmp_path, monkeypatch):
 
 def by_scikit_learn(table, impute):
     """Prepare the same table: coded texts stand where the columns were."""
-    texts = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(sparse_output=False))
+    texts = make_pipeline(SimpleImputer(strategy="constant", fill_value="missing"), OneHotEncoder(sparse_output=False))
     numbers = SimpleImputer(strategy=impute)
     parts = [(numbers, ["size"]), (texts, ["colour"]), (numbers, ["weight"]), (texts, ["shape"])]
     return make_column_transformer(*parts).fit_transform(table)
@@ -52,7 +52,7 @@ def test_coding_and_filling_are_scikit_learns(cohirf, mixed, name, impute):
     assert np.allclose(model.medoids_, expected.medoids_)
     assert model.feature_names_in_.tolist() == [
         *("size", "colour=blue", "colour=green", "colour=red"),
-        *("weight", "shape=long", "shape=round"),
+        *("weight", "shape=long", "shape=missing", "shape=round"),
     ]
 
 
@@ -152,4 +152,4 @@ def test_a_model_of_coded_data_describes_itself(cohirf, mixed):
     assert "column 'colour'  category: 3 levels\n" in out
     assert "missing cells    filled (mean)\n" in out
     shape = json.loads(cohirf("info", "model", "--json").out)["preparation"]["columns"][3]
-    assert (shape["name"], shape["levels"], shape["missing"]) == ("shape", ["long", "round"], "round")
+    assert (shape["name"], shape["levels"]) == ("shape", ["long", "missing", "round"])

@@ -154,7 +154,7 @@ def test_all_trials_are_kept(cohirf, folder):
         table = read(name)
         assert len(table) == 2
         assert table["score"].is_monotonic_decreasing
-        assert {"n_views", "max_features", "n_clusters", "seconds", "error"} < set(table.columns)
+        assert {"views", "max_features", "n_clusters", "seconds", "error"} < set(table.columns)
 
 
 def test_a_quiet_search_prints_nothing(cohirf, folder):

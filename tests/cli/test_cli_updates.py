@@ -114,12 +114,60 @@ def test_merge_makes_one_model_of_several(cohirf, halves, apart):
     assert cohirf("predict", "all", "iris.csv", "--out", "labels.csv").code == 0
 
 
-def test_merge_refuses_models_with_other_scales(cohirf, first, apart):
+def test_merge_converts_values_to_the_units_of_the_first_model(cohirf, first, apart, iris):
+    iris.iloc[1::2].assign(petal_length=iris["petal_length"] * 10).to_csv("half1.csv", index=False)
     assert cohirf("fit", "half1.csv", *apart, "--clusters", 3, "--model", "other", "--quiet").code == 0
     outcome = cohirf("merge", first, "other", "--model", "all")
-    assert "was prepared in another way than" in outcome.err
-    assert "--scale none" in outcome.err
+    assert outcome.code == 0, outcome.err
+    assert load_preparation("all") == load_preparation(first)
+    merged, rows = load("all"), iris[FEATURES].to_numpy().copy()
+    rows[1::2, 2] *= 10
+    scaled = (rows - rows[::2].mean(axis=0)) / rows[::2].std(axis=0)
+    np.testing.assert_allclose(merged.medoids_, np.concatenate([scaled[::2], scaled[1::2]])[merged.medoid_indices_])
+
+
+def test_merge_refuses_models_with_other_columns_and_says_how_to_go_on(cohirf, first, iris, apart):
+    iris.drop(columns="petal_width").to_csv("lacking.csv", index=False)
+    assert cohirf("fit", "lacking.csv", *apart, "--clusters", 3, "--model", "other", "--quiet").code == 0
+    outcome = cohirf("merge", "model", "other", "--model", "all")
+    assert "column 'petal_width' differs" in outcome.err
+    assert outcome.err.endswith("which prepares it in the same way: cohirf update model DATA\n")
     assert not (first.parent / "all").exists()
+
+
+def test_forget_takes_out_updates_or_rows(cohirf, first):
+    assert cohirf("update", first, "half1.csv", "--quiet").code == 0
+    outcome = cohirf("forget", first, 1)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.startswith("Update 1: 75 rows forgotten, 0 older rows have another number\n")
+    assert len(load(first).labels_) == 75
+    document = json.loads(cohirf("forget", first, "--rows", 3, "10-12", "--json").out)
+    assert (document["command"], document["rows"], document["changes"]["n_rows"]) == ("forget", 71, -4)
+    for wrong, words in (("x", "'x' is not valid: give numbers"), ("7", "pass numbers from 0 to 1")):
+        outcome = cohirf("forget", first, wrong)
+        assert outcome.code == 2
+        assert words in outcome.err
+    assert len(load(first).labels_) == 71
+
+
+def test_update_with_recluster_finds_the_clusters_anew(cohirf, first):
+    document = json.loads(cohirf("update", first, "half1.csv", "--recluster", "--json").out)
+    assert (document["changes"]["verb"], document["reclustered"]["verb"]) == ("update", "recluster")
+    outcome = cohirf("update", first, "--recluster")
+    assert outcome.out.startswith("Update 1: clusters found anew, 0 older rows have another number\n")
+    for options in ((), ("--recluster", "--out", "labels.csv")):
+        outcome = cohirf("update", first, *options)
+        assert (outcome.code, "There are no new rows: give a file with them" in outcome.err) == (2, True)
+
+
+def test_an_update_without_rows_leaves_the_model_and_says_so(cohirf, first, iris):
+    before = first.read_bytes()
+    for name in ("empty.csv", "empty.parquet"):
+        table = iris.iloc[:0]
+        table.to_csv(name, index=False) if name.endswith("csv") else table.to_parquet(name, index=False)
+        outcome = cohirf("update", first, name)
+        assert (outcome.code, outcome.out) == (0, f"{name} has no rows: the model stays as it was.\n")
+    assert first.read_bytes() == before
 
 
 def test_merge_of_one_model_is_refused_unless_it_is_reduced(cohirf, first):
@@ -143,6 +191,7 @@ def test_drift_says_that_rows_look_alike(cohirf, first):
 def test_drift_says_what_has_changed(cohirf, first, iris):
     iris[iris["species"] == "setosa"].to_csv("setosa.csv", index=False)
     outcome = cohirf("drift", first, "setosa.csv")
+    assert outcome.code == 3
     assert outcome.out.splitlines()[-1].endswith(": update the model.")
     assert "grew from 33% to 100%" in outcome.out
     document = json.loads(cohirf("drift", first, "setosa.csv", "--json").out)

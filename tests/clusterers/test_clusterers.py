@@ -48,7 +48,7 @@ def test_every_name_is_a_base_method_that_works(name):
     if name.startswith("torch"):
         pytest.importorskip("torch")
     X = np.random.default_rng(0).normal(size=(40, 2))
-    assert len(CoHiRF.as_published(make_base_method(name), n_views=1, max_iter=2, random_state=0).fit(X).labels_) == 40
+    assert len(CoHiRF.as_published(make_base_method(name), views=1, max_iter=2, random_state=0).fit(X).labels_) == 40
 
 
 @pytest.mark.parametrize("name", NAMES)

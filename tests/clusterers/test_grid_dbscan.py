@@ -246,7 +246,7 @@ def test_the_layout_of_the_data_does_not_compile_the_kernels_again():
 
 def test_it_is_a_base_method_with_weights_and_batches():
     X, y = make_spheres(20_000, random_state=0)
-    options = {"n_views": 1, "batch_size": 2000, "random_state": 0}
+    options = {"views": 1, "batch_size": 2000, "random_state": 0}
     for weights in (False, True):
         model = CoHiRF.as_published(GridDBSCAN(0.2), medoid_weights=weights, **options).fit(X)
         assert adjusted_rand_score(model.labels_, y) == 1

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.sparse.linalg import eigsh
 from scipy.spatial.distance import cdist
+from sklearn.cluster import SpectralClustering
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_array
@@ -135,6 +136,35 @@ def test_fusion_is_the_literal_one(views, literals, n_affinities, n_iter):
     fused = fuse_affinities([build_local_affinity(view, N_NEIGHBORS) for view in views[:n_affinities]], n_iter)
     assert fused.dtype == np.float32
     np.testing.assert_allclose(fused, literal_fusion(list(status), kernels, n_iter), rtol=1e-5)
+
+
+def literal_published_fusion(status, kernels, n_iter):
+    m, identity = len(status), np.eye(len(status[0]))
+    for _ in range(n_iter):
+        others = [sum(status[k] for k in range(m) if k != v) / (m - 1) if m > 1 else status[0] for v in range(m)]
+        status = [kernels[v] @ others[v] @ kernels[v].T + identity for v in range(m)]
+    mean = sum(status) / m
+    mean /= mean.sum(axis=1, keepdims=True)
+    return (mean + mean.T) / 2
+
+
+@pytest.mark.parametrize("n_affinities", [1, 3])
+@pytest.mark.parametrize("n_iter", [0, 1, 20])
+def test_the_published_graph_is_fused_with_the_identity(n_affinities, n_iter):
+    X = make_blobs(150, n_features=6, centers=3, random_state=0)[0]
+    options = {"n_affinities": n_affinities, "n_fusion_iter": n_iter, "sampling_ratio": 1.0, "random_state": 0}
+    model = SCSRGF(3, graph="published", n_neighbors=N_NEIGHBORS, **options).fit(X)
+    status, kernel = literal_nearest(X, N_NEIGHBORS)
+    literal = literal_published_fusion(n_affinities * [status], n_affinities * [kernel], n_iter)
+    np.testing.assert_allclose(model.affinity_matrix_, literal, rtol=1e-4)
+
+
+def test_the_published_partition_is_that_of_scikit_learn():
+    X, y = make_blobs(200, n_features=5, centers=4, cluster_std=3, random_state=1)
+    model = SCSRGF(4, graph="published", random_state=0).fit(X)
+    theirs = SpectralClustering(4, affinity="precomputed", random_state=0).fit_predict(model.affinity_matrix_)
+    assert adjusted_rand_score(model.labels_, theirs) > 0.95
+    assert adjusted_rand_score(model.labels_, y) > 0.8
 
 
 def test_fused_graph_is_symmetric_and_does_not_depend_on_the_number_of_threads(views):
@@ -368,7 +398,9 @@ DEGENERATE = {
 
 
 @pytest.mark.parametrize("name", DEGENERATE)
-@pytest.mark.parametrize("settings", [{}, {"n_affinities": 1}, {"n_fusion_iter": 0}, {"n_neighbors": 1}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"n_affinities": 1}, {"n_fusion_iter": 0}, {"n_neighbors": 1}, {"graph": "published"}], ids=str
+)
 def test_degenerate_data_have_a_defined_result(name, settings):
     X = DEGENERATE[name]
     model = SCSRGF(3, **(QUICK | settings)).fit(X)
@@ -400,7 +432,7 @@ def test_one_cluster_holds_all_rows():
 def test_cohirf_hands_it_csr_rows(batch_size):
     X, y = counts(200, 400, 0.2)
     model = CoHiRF.as_published(
-        SCSRGF(3, n_affinities=5, n_fusion_iter=5), n_views=2, batch_size=batch_size, random_state=0
+        SCSRGF(3, n_affinities=5, n_fusion_iter=5), views=2, batch_size=batch_size, random_state=0
     )
     assert adjusted_rand_score(y, model.fit(sparse.csr_array(X)).labels_) == 1
     assert sparse.issparse(model.medoids_)
@@ -410,7 +442,7 @@ def test_cohirf_hands_it_csr_rows(batch_size):
 @pytest.mark.parametrize("batch_size", [None, 100])
 def test_it_is_a_base_method_of_cohirf(consensus, batch_size):
     X, y = hypercube(200, 10)
-    settings = {"consensus": consensus, "batch_size": batch_size, "n_views": 2, "random_state": 0}
+    settings = {"consensus": consensus, "batch_size": batch_size, "views": 2, "random_state": 0}
     model = CoHiRF.as_published(SCSRGF(5, n_affinities=5, n_fusion_iter=5), **settings).fit(X)
     assert adjusted_rand_score(y, model.labels_) == 1
 

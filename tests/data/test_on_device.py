@@ -304,7 +304,7 @@ def test_only_what_is_small_comes_from_the_device(is_weighted, fetched):
     X, _ = make_blobs(12_000, n_features=4, centers=5, random_state=0)
     weights = FAR.put(np.arange(12_000) % 3 + 1.0) if is_weighted else None
     for medoid in ("cosine", "euclidean"):
-        model = CoHiRF(NearestSeeds(5), n_views=2, medoid=medoid, random_state=0)
+        model = CoHiRF(NearestSeeds(5), views=2, medoid=medoid, random_state=0)
         model.fit(FAR.put(X), sample_weight=weights).predict(FAR.put(X))
     assert len(fetched) > 10
     # about 10,000 landmarks are the largest part
@@ -315,7 +315,7 @@ def test_only_what_is_small_comes_from_the_device(is_weighted, fetched):
 def test_rows_stay_on_the_device_if_some_have_weight_0(fetched):
     X, _ = make_blobs(12_000, n_features=4, centers=5, random_state=0)
     weights = FAR.put((np.arange(12_000) % 12 > 0) * 2.0)
-    CoHiRF(NearestSeeds(5), n_views=2, random_state=0).fit(FAR.put(X), sample_weight=weights)
+    CoHiRF(NearestSeeds(5), views=2, random_state=0).fit(FAR.put(X), sample_weight=weights)
     assert (11_000,) in fetched  # the numbers of the rows that take part
     assert max(shape[0] for shape in fetched if len(shape) == 2) <= 10_100
 
@@ -358,7 +358,7 @@ def test_rows_are_forgotten_after_a_fit_on_a_device(place, X):
 
 def test_large_models_on_a_device_are_updated():
     X, _ = make_blobs(16_500, n_features=3, centers=4, random_state=0)
-    parameters = {"n_clusters": 4, "n_views": 2, "random_state": 0}
+    parameters = {"n_clusters": 4, "views": 2, "random_state": 0}
     expected = CoHiRF(**parameters).fit(X[:16_000]).partial_fit(X[16_000:])
     found = CoHiRF(**parameters).fit(FAR.put(X[:16_000])).partial_fit(X[16_000:])
     np.testing.assert_array_equal(found.labels_, expected.labels_)
@@ -367,7 +367,7 @@ def test_large_models_on_a_device_are_updated():
 @on_every_device
 def test_models_of_rows_on_a_device_are_merged_in_this_process(place):
     X, _ = make_blobs(16_500, n_features=3, centers=4, random_state=0)
-    parameters = {"n_clusters": 4, "n_views": 2, "random_state": 0}
+    parameters = {"n_clusters": 4, "views": 2, "random_state": 0}
     second = CoHiRF(**parameters).fit(X[16_000:])
     expected = cohirf.merge([CoHiRF(**parameters).fit(X[:16_000]), second])
     first = CoHiRF(**parameters).fit(place.put(X[:16_000]))

@@ -35,7 +35,7 @@ def test_a_fresh_sample_raises_no_alarm(model, seed, n_rows):
 @pytest.mark.slow
 def test_a_fresh_sample_of_touching_clusters_of_many_rows_raises_no_alarm():
     X, _ = make_blobs(24_000, centers=5, n_features=6, cluster_std=3.5, random_state=0)
-    model = CoHiRF(n_clusters=5, batch_size=3000, n_views=2, random_state=0).fit(X[:12_000])
+    model = CoHiRF(n_clusters=5, batch_size=3000, views=2, random_state=0).fit(X[:12_000])
     drift = model.drift(X[12_000:])
     assert not drift.has_drifted, drift
 

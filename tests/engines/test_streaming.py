@@ -122,7 +122,7 @@ def test_labels_are_those_of_a_fit_without_streaming(device, data, batch_size, m
     from cohirf.engines import LocalEngine
 
     def fit():
-        model = CoHiRF(TorchKMeans(4, n_init=1), n_views=2, batch_size=batch_size, device=device, random_state=0).fit(
+        model = CoHiRF(TorchKMeans(4, n_init=1), views=2, batch_size=batch_size, device=device, random_state=0).fit(
             data
         )
         return model.labels_, model.parents_, model.stability_
@@ -138,7 +138,7 @@ def test_rows_beside_those_of_weight_zero_are_streamed(device):
     from cohirf.clusterers import TorchKMeans
 
     weights = np.where(np.arange(1000) % 5 > 0, 1.0, 0.0)
-    of_array = CoHiRF(TorchKMeans(4, n_init=1), n_views=2, batch_size=150, device=device, random_state=0)
+    of_array = CoHiRF(TorchKMeans(4, n_init=1), views=2, batch_size=150, device=device, random_state=0)
     of_array.fit(open_source(X), sample_weight=weights)
     assert of_array.labels_.shape == (1000,)
 
@@ -146,7 +146,7 @@ def test_rows_beside_those_of_weight_zero_are_streamed(device):
 def test_a_fit_with_a_checkpoint_is_streamed_and_resumed(device, tmp_path):
     from cohirf.clusterers import TorchKMeans
 
-    model = CoHiRF(TorchKMeans(4, n_init=1), n_views=2, batch_size=150, device=device, random_state=0)
+    model = CoHiRF(TorchKMeans(4, n_init=1), views=2, batch_size=150, device=device, random_state=0)
     expected = model.fit(open_source(X)).labels_
     model.set_params(checkpoint=tmp_path / "checkpoint")
     for _ in range(2):
@@ -156,7 +156,7 @@ def test_a_fit_with_a_checkpoint_is_streamed_and_resumed(device, tmp_path):
 def test_a_model_of_a_device_is_loaded_where_torch_is_missing(device, tmp_path, monkeypatch):
     from cohirf.clusterers import TorchKMeans
 
-    model = CoHiRF(TorchKMeans(4, n_init=1), n_views=2, device=device, random_state=0).fit(X)
+    model = CoHiRF(TorchKMeans(4, n_init=1), views=2, device=device, random_state=0).fit(X)
     model.device = "cuda"
     model.save(tmp_path / "model")
     monkeypatch.setitem(sys.modules, "torch", None)
@@ -171,7 +171,7 @@ def test_workers_of_a_cluster_use_their_own_device(device):
     distributed = pytest.importorskip("distributed")
     from cohirf.clusterers import TorchKMeans
 
-    model = CoHiRF(TorchKMeans(4, n_init=1), n_views=2, batch_size=150, device=device, random_state=0)
+    model = CoHiRF(TorchKMeans(4, n_init=1), views=2, batch_size=150, device=device, random_state=0)
     expected = model.fit(open_source(X)).labels_
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,

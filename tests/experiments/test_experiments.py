@@ -14,6 +14,7 @@ import sklearn
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import silhouette_score
+from sklearn.metrics.pairwise import rbf_kernel
 
 pytest.importorskip("optuna")
 pytest.importorskip("matplotlib")
@@ -21,10 +22,11 @@ pytest.importorskip("resource", reason="the experiments limit memory as POSIX do
 
 import experiments.keeping as keeping
 from experiments.__main__ import FIGURES, run_table
+from experiments.authors import cells_of, found_rows, model_and_space, score_labels, search, write_tables
 from experiments.budgets import BUDGETS, Budget
-from experiments.cells import AUTHORS, Cell, at_hand, results_of, run_cells, tune_cell, tune_model, with_fewer_clusters
+from experiments.cells import Cell, results_of, run_cells, tune_cell, tune_model
 from experiments.figures import bootstrap_interval, figure_table
-from experiments.keeping import PROTOCOL, kept, pack, path_of, unpack
+from experiments.keeping import kept, look_up, pack, path_of, store, unpack
 from experiments.methods import ALONE, BASES, first_trial, make_model, search_space, with_floored_views
 from experiments.paper import METRICS, RESULTS
 from experiments.real_tables import TABLES
@@ -35,7 +37,7 @@ from experiments.tables import mark, metric_table, moonshot, say_efforts
 from optuna.distributions import IntDistribution
 
 from cohirf import CoHiRF
-from cohirf.tuning.metrics import find_metric
+from experiments import authors
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,7 +47,7 @@ def frame_of(scores, metric="ari", data="iris", base="K-Means"):
     return pd.DataFrame(
         [
             {"data": data, "base": base, "variant": variant, "metric": metric, "seed": seed, "score": score + shift}
-            | {"n_trials": 60, "n_clusters": 3, "protocol": AUTHORS}
+            | {"n_trials": 60, "n_clusters": 3}
             for variant, score in scores.items()
             for seed, shift in enumerate((-0.01, 0.01))
         ]
@@ -65,14 +67,11 @@ def test_the_paper_ours_and_ours_with_weights_stand_in_one_line():
     assert lines[2:] == [
         "| iris | K-Means | alone | 0.618 ± 0.035 | 0.620 ± 0.014 | within |  |  |",
         "| iris | K-Means | CoHiRF | 0.786 ± 0.132 | 0.700 ± 0.014 | within | 0.950 ± 0.014 | better |",
-        "",
-        "With the authors' first trial, rounding and limit of clusters: iris, K-Means, alone; iris, K-Means, CoHiRF; "
-        "iris, K-Means, CoHiRF, weights.",
     ]
 
 
 def test_a_row_with_more_clusters_than_the_authors_score_is_not_compared():
-    frame = frame_of({ALONE: 0.62}).assign(protocol=PROTOCOL, n_clusters=74)  # of 147 rows
+    frame = frame_of({ALONE: 0.62}).assign(n_clusters=74)  # of 147 rows
     assert metric_table(frame, "ari")[2:] == [
         "| iris | K-Means | alone | 0.618 ± 0.035 | 0.620 ± 0.014 | not comparable |  |  |",
         "",
@@ -81,35 +80,75 @@ def test_a_row_with_more_clusters_than_the_authors_score_is_not_compared():
     assert "| within |" in metric_table(frame.assign(n_clusters=73), "ari")[2]
 
 
-def test_partitions_with_more_clusters_than_half_of_the_rows_are_not_scored():
+def test_the_authors_score_no_more_clusters_than_half_of_the_rows_and_a_sample_for_the_silhouette():
     X, y = np.arange(8.0)[:, None], np.arange(8) // 2
-    for name, worst in {"ari": -1, "calinski_harabasz": 0, "silhouette": -1}.items():
-        metric = with_fewer_clusters(find_metric(name, X, y))
-        assert metric(X, y, y) > 0
-        assert metric(X, np.array([0, 0, 1, 1, 2, 2, 3, 4]), y) == worst
+    for metric in METRICS:
+        assert score_labels(X, y, y, metric, 0) > 0
+        assert score_labels(X, np.array([0, 0, 1, 1, 2, 2, 3, 4]), y, metric, 0) is None
+    X, y = make_blobs(3000, cluster_std=3, random_state=0)
+    scores = [score_labels(X, y, y, "silhouette", seed) for seed in (0, 0, 1)]
+    assert scores[0] == scores[1] != scores[2] == pytest.approx(silhouette_score(X, y), abs=0.05)
 
 
-def test_a_search_begins_as_that_of_the_authors_and_rounds_features_down(monkeypatch):
+def test_a_search_is_that_of_the_authors(tmp_path, monkeypatch):
+    model, space = model_and_space("kernel K-Means", "CoHiRF", 100)
+    assert model.medoid is rbf_kernel
+    assert (space["estimator__n_clusters"].high, space["max_features"].high) == (5, 1.0)
+    assert model_and_space("DBSCAN", "R-CoHiRF", 100)[1]["views"].low == 1
+    assert model_and_space("SC-SRGF", "CoHiRF, R=2", 100)[0].estimator.graph == "published"
+    for base in BASES:
+        model, space = model_and_space(base, ALONE, 100)
+        assert first_trial(base, space).keys() == space.keys()
     fitted = []
     monkeypatch.setattr(
-        CoHiRF, "fit", lambda self, X, **_: fitted.append(self) or setattr(self, "labels_", X[:, 0] > 0)
+        CoHiRF, "fit", lambda self, X: fitted.append(self) or setattr(self, "labels_", X[:, 0] > 0) or self
     )
-    found = tune_cell(Cell("iris", "K-Means", "CoHiRF", "ari", 0, 1), {})
-    assert found["params"] == {"max_features": 0.3, "n_views": 5, "estimator__n_clusters": 3}
+    found = search(Cell("iris", "K-Means", "CoHiRF", "ari", 0, 1), tmp_path)
+    assert found["params"] == {"max_features": 0.3, "views": 5, "estimator__n_clusters": 3}
     assert [model.max_features for model in fitted] == [1]
     assert with_floored_views(CoHiRF.as_published(max_features=0.7), 4).max_features == 2
     assert with_floored_views(CoHiRF.as_published(max_features=0.1), 4).max_features == 1
-    for base in BASES:
-        space = search_space(make_model(base, ALONE, 100), ALONE)
-        assert first_trial(base, space).keys() == space.keys()
 
 
-def test_a_row_is_of_the_earlier_protocol_until_it_was_run_again(tmp_path):
-    cells = [Cell("iris", "K-Means", ALONE, "ari", seed, 3) for seed in (0, 1)]
-    assert {cell.protocol for cell in at_hand(cells, tmp_path)} == {PROTOCOL}
-    kept(tmp_path, cells[1].about(), lambda: {"score": 0.5})
-    assert at_hand(cells, tmp_path) == cells
-    assert results_of(cells, tmp_path)[0]["protocol"] == AUTHORS
+def test_a_search_that_was_cut_goes_on_with_the_trials_that_it_has(tmp_path, monkeypatch):
+    cell = Cell("iris", "K-Means", ALONE, "ari", 0, 14)
+    whole, fits = search(cell, tmp_path / "whole"), []
+
+    def cut(*arguments, try_it=authors.try_parameters):
+        fits.append(arguments)
+        if len(fits) == 12:
+            raise KeyboardInterrupt
+        return try_it(*arguments)
+
+    monkeypatch.setattr(authors, "try_parameters", cut)
+    with pytest.raises(KeyboardInterrupt):
+        search(cell, tmp_path)
+    assert (look_up(tmp_path, cell.about())["n_done"], len(fits)) == (11, 12)
+    again = search(cell, tmp_path)
+    assert len(fits) == 15
+    assert search(cell, tmp_path) == again
+    for name in ("score", "params", "random_state", "n_done"):
+        assert again[name] == whole[name]
+    assert "trials" not in again
+
+
+def test_every_row_of_the_paper_is_listed_with_the_search_that_found_it(tmp_path):
+    budget, found = Budget(60, 2), {"score": 0.6, "n_clusters": 3, "n_done": 60, "params": {}}
+    for cell in cells_of(budget, METRICS):
+        cut = {"n_done": 29} if cell.base == "kernel K-Means" and cell.seed == 1 else {}
+        unscored = {"is_scored": False} if cell.variant == "CoHiRF" and cell.seed == 1 else {}
+        if cell.data == "iris":
+            store(tmp_path, cell.about(), found | {"score": 0.6 + cell.seed / 50} | cut | unscored)
+    for cell in TABLES["iris"].cells(budget):
+        if cell.variant in (ALONE, "CoHiRF"):
+            store(tmp_path, cell.about(), found | {"score": 0.8})
+    write_tables(found_rows(budget, tmp_path), tmp_path, "full")
+    text = (tmp_path / "authors.md").read_text(encoding="utf-8")
+    assert "| iris | K-Means | alone | 0.618 ± 0.035 | 0.610 ± 0.014 | within | 2 | 60 | authors' |" in text
+    assert "| iris | K-Means | CoHiRF | 0.786 ± 0.132 | 0.800 ± 0.000 | within | 2 | 60 | earlier |" in text
+    assert "| iris | kernel K-Means | alone | 0.641 ± 0.022 | 0.800 ± 0.000 | better | 2 | 60 | earlier |" in text
+    assert "| iris | kernel K-Means | R-CoHiRF | 0.900 ± 0.018 |  |  |  |  | not run |" in text
+    assert "54 rows: 3 within, 1 better, 1 worse, 0 not comparable." in text
 
 
 def test_rows_with_fewer_trials_or_seeds_are_named():
@@ -347,6 +386,7 @@ def test_every_result_that_is_stored_is_found_again(tmp_path, monkeypatch):
         "hypercube_noise.draw_lines",
     ):
         monkeypatch.setattr(f"experiments.{name}", lambda *_: None)
+    authors.run("full", tmp_path, lambda _: None, only_kept=True, n_jobs=1, metrics=None)
     for name in TABLES:
         run_table(name, tmp_path, SimpleNamespace(budget="full", bases=None, metrics=None, write=True))
     for run in FIGURES.values():

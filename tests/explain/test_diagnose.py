@@ -181,7 +181,7 @@ DIGITS = load_digits(return_X_y=True)[0]
 
 @pytest.fixture(scope="module")
 def poor():
-    return CoHiRF.as_published(KMeans(10, n_init=1), n_views=3, random_state=0).fit(DIGITS)
+    return CoHiRF.as_published(KMeans(10, n_init=1), views=3, random_state=0).fit(DIGITS)
 
 
 @pytest.fixture(scope="module")
@@ -238,7 +238,7 @@ def test_a_fit_that_did_more_than_one_run_is_not_that_run(changes):
 
 def test_of_many_rows_a_sample_is_looked_at():
     X, _ = make_blobs(12_000, 3, centers=5, random_state=0)
-    model = CoHiRF(KMeans(5), random_state=0, n_views=2, batch_size=3000).fit(X)
+    model = CoHiRF(KMeans(5), random_state=0, views=2, batch_size=3000).fit(X)
     assert len(model._landmark_rows) < len(X)
     assert model.diagnose().n_rows == DIAGNOSED.most
 
@@ -250,7 +250,7 @@ def test_of_many_features_fewer_rows_are_looked_at(n_features, n_rows):
 
 def test_clusters_have_their_shares_among_the_rows_that_were_kept():
     X = np.r_[np.zeros((29_000, 2)), np.full((1000, 2), 9.0)] + np.random.default_rng(0).random((30_000, 2))
-    model = CoHiRF.as_published(KMeans(2), random_state=0, n_views=1).fit(X)
+    model = CoHiRF.as_published(KMeans(2), random_state=0, views=1).fit(X)
     kept = np.bincount(model._landmarks.labels) / len(model._landmarks.labels)
     drawn = np.bincount(model.labels_[draw_diagnosed(model).rows]) / DIAGNOSED.most
     assert kept.min() > 0.1
@@ -297,7 +297,7 @@ def test_batches_of_a_density_method_are_not_judged_by_rows_that_are_thinner_tha
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of K-Means, about equal rows
 @pytest.mark.parametrize("X", [np.zeros((1, 2)), np.zeros((20, 2)), np.arange(3.0)[:, None]])
 def test_tiny_data_is_diagnosed(X):
-    assert str(CoHiRF.as_published(KMeans(2, n_init=1), n_views=2, random_state=0).fit(X).diagnose())
+    assert str(CoHiRF.as_published(KMeans(2, n_init=1), views=2, random_state=0).fit(X).diagnose())
 
 
 def test_sparse_data_and_sources_are_diagnosed():

@@ -94,7 +94,7 @@ IRIS = load_iris(as_frame=True).data
 @pytest.fixture(scope="module")
 def model():
     return CoHiRF.as_published(
-        KMeans(3, n_init=1), n_views=10, max_features=0.5, consensus="majority", random_state=0
+        KMeans(3, n_init=1), views=10, max_features=0.5, consensus="majority", random_state=0
     ).fit(IRIS)
 
 
@@ -131,7 +131,7 @@ def test_data_is_read_from_whatever_holds_it(container):
 
 
 def test_large_numbers_keep_their_digits(model):
-    far = CoHiRF.as_published(KMeans(3, n_init=1), n_views=10, max_features=0.5, random_state=0).fit(IRIS + 1e7)
+    far = CoHiRF.as_published(KMeans(3, n_init=1), views=10, max_features=0.5, random_state=0).fit(IRIS + 1e7)
     far.labels_, far.medoid_indices_ = model.labels_, model.medoid_indices_
     far.medoids_ = model.medoids_ + 1e7
     np.testing.assert_allclose(far.explain(0, IRIS + 1e7)["effect"], model.explain(0, IRIS)["effect"], rtol=1e-6)
@@ -144,7 +144,7 @@ def test_without_data_it_is_made_from_the_rows_that_were_kept(model):
 def test_noise_features_are_in_views_that_agree_less():
     X, _ = make_blobs(500, 4, centers=3, cluster_std=1.0, random_state=1)
     X = np.c_[X, 3 * np.random.default_rng(0).standard_normal((500, 4))]
-    model = CoHiRF.as_published(KMeans(3), n_views=60, max_features=3, consensus="majority", random_state=0).fit(X)
+    model = CoHiRF.as_published(KMeans(3), views=60, max_features=3, consensus="majority", random_state=0).fit(X)
     assert model.feature_agreement_[:4].mean() > model.feature_agreement_[4:].mean() + 0.1
 
 

@@ -168,7 +168,7 @@ def make_page(blobs):
 
     def make(payload, base=None):
         X, y = blobs[0][:60], blobs[1][:60]
-        model = CoHiRF.as_published(KMeans(3) if base is None else base, n_views=2, random_state=0).fit(X)
+        model = CoHiRF.as_published(KMeans(3) if base is None else base, views=2, random_state=0).fit(X)
         names = [f"{payload} {i}" for i in range(10)]
         study = check_study(
             model, X, [f"{payload} {k}" for k in y], names, ids=[f"{payload} {i}" for i in range(len(X))]
@@ -330,7 +330,7 @@ GAPS = np.where(np.random.default_rng(1).random((60, 3)) < 0.1, np.nan, ROWS)
     ],
 )
 def test_odd_data_gives_a_page_without_holes(model, X):
-    model.set_params(n_views=2, random_state=0).fit(X)
+    model.set_params(views=2, random_state=0).fit(X)
     page = render(summarize(check_study(model, X, None, None), Options("Odd")))
     visible = "".join(Structure(page.split('id="report-data"')[0].split("</style>")[1]).text)
     assert f"{X.shape[0]:,} row" in visible

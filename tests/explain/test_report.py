@@ -230,7 +230,7 @@ def test_of_large_data_a_part_is_read_and_drawn(blobs, monkeypatch, unpack):
 
 def test_medoids_are_images_where_a_shape_is_given():
     X, y = (part[:150] for part in load_digits(return_X_y=True))
-    model = CoHiRF.as_published(KMeans(10, n_init=1), n_views=1, random_state=0).fit(X)
+    model = CoHiRF.as_published(KMeans(10, n_init=1), views=1, random_state=0).fit(X)
     study = check_study(model, X, y, None)
     pictured = summarize(study, Options("Digits", image_shape=(8, 8)))["clusters"]
     assert all(cluster["image"].startswith("data:image/png;base64,") for cluster in pictured[:12])
@@ -256,7 +256,7 @@ def blobs(blobs):
 
 @pytest.fixture(scope="module")
 def fitted(blobs):
-    return CoHiRF.as_published(KMeans(4), n_views=2, random_state=0).fit(blobs[0])
+    return CoHiRF.as_published(KMeans(4), views=2, random_state=0).fit(blobs[0])
 
 
 def test_it_writes_a_page_and_returns_its_path(blobs, fitted, tmp_path):
@@ -305,7 +305,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(blobs, fitted, tmp_
 @pytest.mark.slow
 def test_a_million_rows_stay_below_three_megabytes(tmp_path):
     X = np.random.default_rng(0).random((1_000_000, 2)).astype(np.float32)
-    model = CoHiRF.as_published(Cells(), n_views=1, random_state=0).fit(X)
+    model = CoHiRF.as_published(Cells(), views=1, random_state=0).fit(X)
     assert model.hierarchy_.cluster_counts()[1] > 200_000  # labels that hardly compress
     assert model.hierarchy_.n_levels >= 2
     path = write_report(model, X, tmp_path / "large.html", y=(4 * X[:, 0]).astype(int))

@@ -75,7 +75,7 @@ def digits(tmp_path_factory):
     X, y = load_digits(return_X_y=True)
     X, y = X[:200], y[:200]
     model = CoHiRF.as_published(
-        KMeans(10, n_init=1), n_views=2, max_features=0.7, min_cluster_size=4, random_state=0
+        KMeans(10, n_init=1), views=2, max_features=0.7, min_cluster_size=4, random_state=0
     ).fit(X)
     assert model.hierarchy_.n_levels >= 3
     assert (model.labels_ < 0).any()
@@ -116,7 +116,7 @@ def page(opened, digits):
 def hostile(tmp_path_factory, blobs):
     """A report in which every text that a user can give is hostile, in a file whose name is odd."""
     X, y = blobs
-    model = CoHiRF.as_published(KMeans(3), n_views=2, random_state=0).fit(X[:, :2])
+    model = CoHiRF.as_published(KMeans(3), views=2, random_state=0).fit(X[:, :2])
     path = tmp_path_factory.mktemp("hostile") / "a #%report.html"
     names = [f"{PAYLOAD} {i}" for i in range(2)]
     classes = [f"{PAYLOAD} {k}" for k in y]

@@ -37,9 +37,9 @@ def describe(blobs):
 
 
 def test_parameters_that_are_not_the_defaults_are_marked(describe):
-    run = describe(CoHiRF(KMeans(4, n_init=3), n_views=2, random_state=0))
+    run = describe(CoHiRF(KMeans(4, n_init=3), views=2, random_state=0))
     changed = {row["name"] for row in run["parameters"] if row["changed"]}
-    assert changed == {"n_views", "random_state"}
+    assert changed == {"views", "random_state"}
     assert {row["name"] for row in run["base_parameters"] if row["changed"]} == {"n_clusters", "n_init"}
     assert {row["name"] for row in run["parameters"]} == set(CoHiRF.as_published().get_params(deep=False)) - {
         "estimator"
@@ -63,7 +63,7 @@ def test_a_base_method_without_parameters_is_no_obstacle(describe):
 
 
 def test_arrays_as_parameters_are_shortened_and_count_as_changed(describe, blobs):
-    run = describe(CoHiRF.as_published(KMeans(4, init=blobs[0][:4], n_init=1), n_views=1, random_state=0))
+    run = describe(CoHiRF.as_published(KMeans(4, init=blobs[0][:4], n_init=1), views=1, random_state=0))
     init = next(row for row in run["base_parameters"] if row["name"] == "init")
     assert init["changed"]
     assert len(init["value"]) <= 400
@@ -94,7 +94,7 @@ def run(script, **names):
     "model",
     [
         CoHiRF(random_state=0),
-        CoHiRF.as_published(KMeans(4, n_init=2), n_views=3, max_features=0.5, consensus="relaxed", random_state=7),
+        CoHiRF.as_published(KMeans(4, n_init=2), views=3, max_features=0.5, consensus="relaxed", random_state=7),
         CoHiRF.as_published(
             make_pipeline(PCA(2), MiniBatchKMeans(4)), batch_size=50, min_cluster_size=5, random_state=1
         ),

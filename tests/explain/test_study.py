@@ -23,7 +23,7 @@ NAMES = [f"column {i}" for i in range(10)]
 
 @pytest.fixture(scope="module")
 def model(blobs):
-    return CoHiRF.as_published(KMeans(4), n_views=2, random_state=0).fit(blobs[0])
+    return CoHiRF.as_published(KMeans(4), views=2, random_state=0).fit(blobs[0])
 
 
 @pytest.mark.parametrize(

@@ -250,7 +250,7 @@ def test_noise_above_the_limit_is_a_problem_and_parameters_decide_what_to_change
 
 def test_views_are_named_where_a_strict_consensus_fuses_nothing():
     problem = find_problem(CoHiRF(KMeans(5), consensus="strict"), np.ones(50, dtype=int), 0)
-    assert problem.message.endswith("To change that, use fewer views (n_views).")
+    assert problem.message.endswith("To change that, use fewer views (views).")
     other = find_problem(CoHiRF(KMeans(5)), np.ones(50, dtype=int), 0)
     assert other.message.endswith("let KMeans find fewer and larger clusters.")
 

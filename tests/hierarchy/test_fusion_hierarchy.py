@@ -141,14 +141,6 @@ def test_the_leaves_of_a_condensed_hierarchy_are_those_of_its_tree(with_tree):
     assert with_tree.condense(max_clusters=6).tree is None  # its leaves are below those of the tree
 
 
-def test_a_hierarchy_that_starts_at_the_first_level_expands_to_all_rows(with_tree):
-    parents, absorbed_at = with_tree.parents, with_tree.absorbed_at
-    assert with_tree.condense(max_clusters=4).expand(parents, absorbed_at) == with_tree
-    assert with_tree.expand(parents, absorbed_at) == with_tree
-    top = FusionHierarchy([0, 1], [0, 0], rows=[0, 2])
-    assert top.expand(parents, absorbed_at) == FusionHierarchy(parents, absorbed_at)
-
-
 def test_the_hierarchy_of_a_fit_is_that_of_its_vectors(with_tree):
     found = FusionHierarchy.of_fit(np.array(PARENTS), np.array(ABSORBED_AT), 1, tree=TREE)
     assert found == with_tree

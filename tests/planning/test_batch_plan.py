@@ -73,7 +73,7 @@ def test_rows_that_fit_in_one_batch_are_not_divided():
 @pytest.mark.parametrize("n_rows", [1, 2, 99, 149])
 def test_few_rows_are_one_batch_and_nothing_is_measured(n_rows, monkeypatch):
     monkeypatch.setattr(plan_module, "fresh_process", lambda: pytest.fail("a process was started to measure"))
-    model = CoHiRF.as_published(KMeans(1, n_init=1), batch_size="1TB", n_views=2).fit(X[:n_rows])
+    model = CoHiRF.as_published(KMeans(1, n_init=1), batch_size="1TB", views=2).fit(X[:n_rows])
     assert model.diagnostics_[0].n_batches == 1
     plan = plan_batches(pytest.fail, n_rows, contraction_of(KMeans(200), 4), memory_limit=10**12)
     assert (plan.batch_size, plan.n_batches, plan.probes) == (n_rows, 1, ())
@@ -112,7 +112,7 @@ def test_what_was_probed_is_told():
 
 
 def test_planning_leaves_the_labels_as_they_are():
-    model = CoHiRF.as_published(KMeans(5), n_views=2, batch_size=3000, random_state=0)
+    model = CoHiRF.as_published(KMeans(5), views=2, batch_size=3000, random_state=0)
     before = model.fit(X).labels_
     np.random.seed(7)  # noqa: NPY002 - the state that must not move
     plan_for(KMeans(5), 500 * MB)
@@ -301,7 +301,7 @@ plan = plan_batches(
     n_jobs=n_jobs,
 )
 reset_peak()
-CoHiRF.as_published(base, n_views=1, batch_size=plan.batch_size, n_jobs=n_jobs, random_state=0).fit(X)
+CoHiRF.as_published(base, views=1, batch_size=plan.batch_size, n_jobs=n_jobs, random_state=0).fit(X)
 print(plan.n_batches, plan.n_bytes / limit, peak_bytes() / limit)
 """
 

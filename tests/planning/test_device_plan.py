@@ -51,7 +51,7 @@ def test_fits_have_batches_that_fit_into_the_device(data, free):
     from cohirf.clusterers import TorchKMeans
 
     free(10**5)
-    model = CoHiRF(TorchKMeans(3, n_init=1), n_views=2, batch_size="auto", device="cpu", random_state=0).fit(data)
+    model = CoHiRF(TorchKMeans(3, n_init=1), views=2, batch_size="auto", device="cpu", random_state=0).fit(data)
     assert model.batch_size_ == plan_for_device("cpu", ROW, 1.0, None, 1000)
     assert 1 < model.diagnostics_[0].n_batches < 20
     free(10**9)

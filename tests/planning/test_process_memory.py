@@ -108,7 +108,7 @@ def test_a_fit_with_a_given_batch_size_does_not_ask_how_much_memory_there_is(mon
 
     monkeypatch.setattr(psutil, "virtual_memory", fail)
     X = np.random.default_rng(0).normal(size=(40, 2))
-    assert CoHiRF.as_published(KMeans(2), n_views=2, batch_size=20, random_state=0).fit(X).labels_.shape == (40,)
+    assert CoHiRF.as_published(KMeans(2), views=2, batch_size=20, random_state=0).fit(X).labels_.shape == (40,)
     with pytest.raises(ValueError, match="batch_size='much' is not valid"):
         CoHiRF.as_published(KMeans(2), batch_size="much").fit(X)
 

@@ -23,7 +23,7 @@ def _draw_without_a_screen(monkeypatch):
 
 @pytest.fixture(scope="session")
 def model(blobs):
-    return CoHiRF.as_published(KMeans(4, n_init=1), n_views=3, max_features=0.6, random_state=0).fit(blobs[0])
+    return CoHiRF.as_published(KMeans(4, n_init=1), views=3, max_features=0.6, random_state=0).fit(blobs[0])
 
 
 @pytest.fixture(scope="session")

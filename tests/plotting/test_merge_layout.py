@@ -14,7 +14,7 @@ from cohirf.plotting.merge_layout import has_merges, merged_tree
 def grouped():
     """A model whose first level has 30 to 60 clusters, which are merged to four."""
     X, _ = make_blobs(300, 3, centers=4, random_state=1)
-    model = CoHiRF(KMeans(16, n_init=1), n_clusters=4, n_views=3, random_state=0).fit(X)
+    model = CoHiRF(KMeans(16, n_init=1), n_clusters=4, views=3, random_state=0).fit(X)
     assert 10 < model.hierarchy_.tree.n_leaves < 100
     return model
 
@@ -66,7 +66,7 @@ def test_the_cut_is_above_the_merges_within_final_clusters_and_below_all_others(
 
 
 def test_a_single_final_cluster_is_cut_above_its_last_merge(blobs):
-    model = CoHiRF(KMeans(8, n_init=1), n_clusters=1, n_views=2, random_state=0).fit(blobs[0])
+    model = CoHiRF(KMeans(8, n_init=1), n_clusters=1, views=2, random_state=0).fit(blobs[0])
     tree = tree_of(model)
     assert tree.cut_height > tree.height.max()
     assert tree.final.tolist() == [len(tree.parent) - 1]

@@ -47,7 +47,7 @@ def noisy():
     """A model with two clusters and some noise."""
     X, _ = make_blobs(200, 2, centers=[(0, 0), (9, 9)], cluster_std=0.5, random_state=0)
     X[:3] = [(20, 0), (0, 20), (20, 20)]
-    model = CoHiRF.as_published(DBSCAN(eps=0.8), n_views=1, min_cluster_size=5, random_state=0).fit(X)
+    model = CoHiRF.as_published(DBSCAN(eps=0.8), views=1, min_cluster_size=5, random_state=0).fit(X)
     assert set(model.labels_.tolist()) == {-1, 0, 1}
     return model, X
 
@@ -56,7 +56,7 @@ def noisy():
 def many():
     """Models by their number of clusters."""
     X = np.random.default_rng(0).normal(size=(600, 12))
-    return {k: CoHiRF.as_published(KMeans(k, n_init=1), n_views=1, random_state=0).fit(X) for k in (1, 3, 30, 300)}
+    return {k: CoHiRF.as_published(KMeans(k, n_init=1), views=1, random_state=0).fit(X) for k in (1, 3, 30, 300)}
 
 
 @pytest.fixture(scope="module")
@@ -427,7 +427,7 @@ class TestExemplars:
     @pytest.mark.filterwarnings("ignore:All of the rows are noise")
     def test_a_model_without_clusters_is_refused(self, noisy):
         X = noisy[1]
-        model = CoHiRF.as_published(DBSCAN(eps=0.8), n_views=1, min_cluster_size=500, random_state=0).fit(X)
+        model = CoHiRF.as_published(DBSCAN(eps=0.8), views=1, min_cluster_size=500, random_state=0).fit(X)
         with pytest.raises(
             ValueError, match=r"has no clusters to plot: every row is noise.*lower min_cluster_size=500"
         ):
@@ -516,7 +516,7 @@ class TestMap:
     @pytest.mark.filterwarnings("ignore:All of the rows are noise")
     def test_a_model_of_noise_alone_is_drawn(self, noisy):
         X = noisy[1]
-        model = CoHiRF.as_published(DBSCAN(eps=0.8), n_views=1, min_cluster_size=500, random_state=0).fit(X)
+        model = CoHiRF.as_published(DBSCAN(eps=0.8), views=1, min_cluster_size=500, random_state=0).fit(X)
         ax = plot_map(model, X)
         ax.figure.canvas.draw()
         assert scatter_labels(ax) == [200, 0]

@@ -44,6 +44,11 @@ LEVELS = RNG.choice(["red", "green", "blue"], N)
         (LEVELS, "category"),
         (pd.Series(LEVELS, dtype="category"), "category"),
         (np.where(X > 0, "yes", "maybe"), "category"),
+        (np.where(X > 0, 1, 0), "boolean"),
+        (np.where(X > 0, 1.0, np.where(X < -1, np.nan, 0.0)), "boolean"),
+        (np.where(X > 0, "1", "0"), "boolean"),
+        ([f"1.{digit}.{digit % 7}" for digit in RNG.integers(12, size=N)], "category"),  # versions, not dates
+        ([f"{day}.3.24" for day in RNG.integers(1, 31, size=N)], "date"),
         ([f"0{digit}" for digit in RNG.integers(20, size=N)], "category"),  # codes, not numbers
         (pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(1000, size=N), unit="D"), "date"),
         ([datetime.date(2024, 1, 1 + day) for day in RNG.integers(30, size=N)], "date"),
@@ -233,3 +238,72 @@ def test_the_first_id_names_the_rows():
     )
     assert prepared.preparation.id_column == "name"
     assert next(prepared.ids()).to_pylist()[:2] == ["n0", "n1"]
+
+
+@pytest.mark.parametrize("name", ["zip", "ZIP_code", "plz", "PostalCode", "phone"])
+@pytest.mark.parametrize("as_type", [int, float, str])
+def test_codes_are_no_numbers(name, as_type):
+    codes = [as_type(code) for code in RNG.choice([10115, 80331, 20095], N)]
+    assert kind_of(codes, name) == "category"
+    assert kind_of([as_type(10_000 + 7 * number) for number in range(N)], name) == "id"
+
+
+def test_spellings_of_a_level_are_one_level():
+    column = prepare(pd.DataFrame({"plan": ["Pro", "Pro", "pro", "PRO ", "basic", "basic"], "x": X[:6]})).preparation
+    assert column.columns[0].levels == ("Pro", "basic")
+    assert column.describe()[0].note == "2 levels, upper and lower case alike"
+    again = column.apply(pd.DataFrame({"plan": [" PRO", "Basic"], "x": X[:2]})).array()
+    assert (np.sign(again[:, :2]) == [[1, -1], [-1, 1]]).all()
+
+
+def test_missing_is_a_level_of_a_category():
+    frame = pd.DataFrame({"deck": ["A", "A", "B", "B", None, None], "x": X[:6]})
+    prepared = prepare(frame, scaling="none")
+    assert prepared.feature_names[:3] == ["deck=A", "deck=B", "deck=missing"]
+    assert prepared.array()[:, :3].tolist() == [[1, 0, 0]] * 2 + [[0, 1, 0]] * 2 + [[0, 0, 1]] * 2
+    assert prepared.preparation.describe()[0].note == "2 levels; 2 cells missing, which are a level"
+
+
+def test_a_missing_level_that_the_fit_did_not_have_is_no_level():
+    learned = prepare(pd.DataFrame({"deck": ["A", "A", "B", "B"], "x": X[:4]}), scaling="none").preparation
+    with pytest.warns(UserWarning, match="1 cell with a level that the training data did not contain"):
+        rows = learned.apply(pd.DataFrame({"deck": ["A", None], "x": X[:2]})).array()
+    assert rows[:, :2].tolist() == [[1, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("cells", [X, LEVELS, np.where(X > 0, "yes", "no")], ids=["numbers", "levels", "booleans"])
+def test_a_column_that_is_mostly_missing_is_left_out(cells):
+    cells = [cell if row % 3 == 0 else None for row, cell in enumerate(cells)]
+    note = decide(cells)
+    assert (note.kind, note.note) == ("empty", "left out: 133 of 200 cells are missing")
+    assert kind_of(cells, keep=["column"]) != "empty"
+
+
+@pytest.mark.parametrize("as_type", [float, str])
+def test_a_number_that_may_mean_missing_is_asked_about(as_type):
+    cells = [as_type(-999 if row % 10 == 0 else round(X[row], 3)) for row in range(N)]
+    with pytest.warns(UserWarning, match="'column' has 20 cells of -999, far from all others: if"):
+        assert kind_of(cells) == "number"
+    note = decide(cells, kinds={"column": "number:-999"})
+    assert note.note.startswith("as you asked: -999 is taken as missing; 20 cells missing, filled with the median, ")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        np.where(X > 0, -999, 999 * X),  # within reach of the others
+        np.r_[-999, X[1:]],  # once
+        np.where(X > 0, -998, X),  # no usual mark
+    ],
+)
+def test_other_numbers_are_not_asked_about(cells):
+    assert kind_of(cells) == "number"
+
+
+def test_a_number_that_means_missing_is_known_to_new_data():
+    frame = pd.DataFrame({"depth": [1.0, 2.0, 3.0, -99.0], "x": X[:4]})
+    learned = prepare(frame, kinds={"depth": "number:-99"}, scaling="none").preparation
+    again = type(learned).from_json(learned.to_json())
+    assert again.apply(frame).array()[:, 0].tolist() == [1, 2, 3, 2]
+    with pytest.raises(ValueError, match="or numbers of which one means missing, such as number:-999"):
+        prepare(frame, kinds={"depth": "number:none"})

@@ -218,3 +218,11 @@ def test_the_median_of_large_data_is_that_of_evenly_spaced_rows(monkeypatch):
     monkeypatch.setattr("cohirf.sources.source.PIECE_BYTES", 130)
     X = np.random.default_rng(0).normal(size=(1000, 1))
     assert measure(open_source(X), with_median=True).median == np.median(X[::10])
+
+
+def test_a_notebook_shows_what_was_done_as_a_table():
+    prepared = prepare(pd.DataFrame({"<b>": ["x", "y"] * 10, "size": np.arange(20.0) ** 2}))
+    shown = prepared._repr_html_()
+    assert "20 rows, 3 features" in shown
+    assert "&lt;b&gt;</td><td style='text-align: left'>category</td><td style='text-align: right'>2</td>" in shown
+    assert prepared.preparation._repr_html_() in shown

@@ -137,6 +137,23 @@ def test_lines_before_the_names_and_names_that_are_empty(tmp_path):
     assert CsvTable(tmp_path / "data.csv").lines_of([0, 1]) == {0: 4, 1: 6}
 
 
+@pytest.mark.parametrize("delimiter", [",", ";"])
+@pytest.mark.parametrize("titles", ["Sales by region\n", "Report\n\nMay 2024,,\n", '"A title, with a comma"\n'])
+def test_titles_above_the_names_are_skipped_and_said(titles, delimiter, tmp_path):
+    rows = "region,spend,orders\n" + "north,3.5,2\nsouth,4.5,7\n" * 20 + "west,x,1\n"
+    (tmp_path / "data.csv").write_text((titles + rows).replace(",", delimiter), encoding="utf-8")
+    table = CsvTable(tmp_path / "data.csv")
+    assert list(table.types) == ["region", "spend", "orders"]
+    assert sum(len(batch) for batch in table.read(["spend"])) == 41
+    assert f"{len(titles.split(chr(10))) - titles.split(chr(10)).count('')} title line" in table.format
+    assert table.lines_of([0, 40]) == {0: titles.count("\n") + 2, 40: titles.count("\n") + 42}
+
+
+def test_names_that_repeat_get_numbers(tmp_path):
+    (tmp_path / "data.csv").write_text("x,y,x,x (2),x\n1,2,3,4,5\n", encoding="utf-8")
+    assert open_source(tmp_path / "data.csv").feature_names == ["x", "y", "x (3)", "x (2)", "x (4)"]
+
+
 def test_a_file_without_names_says_so(tmp_path):
     (tmp_path / "data.csv").write_text("1,2\n3,4\n", encoding="utf-8")
     with pytest.raises(
@@ -172,7 +189,6 @@ def test_text_that_comes_late_is_named(tmp_path, monkeypatch):
     [
         ("", r"data.csv is empty: give a line of column names and a line for each sample\."),
         ("x,y\n", r"data.csv has 0 rows and 2 columns: give at least one of each\."),
-        ("x,x\n1,2\n", r"data.csv: the column name 'x' appears more than once: rename the columns\."),
         (
             "x,y\n1,2\n3\n",
             r"data.csv has 2 columns, but line 3 has 1: repair the file, or give the delimiter of the file",

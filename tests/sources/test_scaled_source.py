@@ -78,7 +78,7 @@ def test_features_keep_their_names():
 def test_a_fit_finds_the_clusters_of_the_scaled_array(stored):
     X, path = stored
     source = ScaledSource(open_source(path), fill=FILL, offset=OFFSET, scale=SCALE)
-    model = CoHiRF.as_published(n_views=2, random_state=0)
+    model = CoHiRF.as_published(views=2, random_state=0)
     assert (model.fit(source).labels_ == model.fit(expected(X)).labels_).all()
 
 

@@ -28,7 +28,7 @@ def test_files_are_joined_in_the_order_of_their_names(tmp_path):
     np.testing.assert_array_equal(open_source(tmp_path).take([0, 1, 2]), [[0], [1], [2]])
 
 
-@pytest.mark.parametrize("types", [("f4", "i2"), ("f4", "i4"), ("f4", "?"), ("f2", "f2"), ("i8", "?"), ("u8", "f4")])
+@pytest.mark.parametrize("types", [("f4", "i2"), ("f4", "i4"), ("f4", "?"), ("i8", "?"), ("u8", "f4")])
 def test_columns_of_several_types_become_what_scikit_learn_makes_of_the_table(types, tmp_path):
     frame = pd.DataFrame({name: np.arange(4).astype(kind) for name, kind in zip("xy", types, strict=True)})
     frame.to_parquet(tmp_path / "data.parquet")
@@ -61,7 +61,7 @@ def test_a_null_of_a_parquet_file_is_refused_where_it_is_read(column, tmp_path):
         (pa.array(["a"]).dictionary_encode(), "dictionary<values=string, indices=int32, ordered=0>"),
         (pa.array([1], pa.timestamp("ms")), r"timestamp\[ms\]"),
         (pa.array([1], pa.decimal128(5, 2)), r"decimal128\(5, 2\)"),
-        (pa.array([[1.0]]), "list<element: double>"),
+        (pa.array([["a"]]), "list<element: string>"),
         (pa.array([None]), "null"),
     ],
 )
@@ -74,6 +74,59 @@ def test_a_column_of_a_parquet_file_that_holds_no_numbers_is_refused_by_name(col
     ):
         open_source(tmp_path / "data.parquet")
     assert open_source(tmp_path / "data.parquet", columns=["x"]).n_features == 1
+
+
+VECTORS = np.random.default_rng(0).normal(size=(700, 5))
+MISSING, SHORT = [*VECTORS[:500].tolist(), None], [*VECTORS[:500].tolist(), [1.0, 2.0]]
+
+
+def as_lists(kind, stored):
+    flat = pa.array(VECTORS.ravel().astype(stored.to_pandas_dtype()), stored)
+    if kind == "fixed":
+        return pa.FixedSizeListArray.from_arrays(flat, 5)
+    ends = np.arange(0, 3501, 5)
+    if kind == "large":
+        return pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), flat)
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), flat)
+
+
+@pytest.mark.parametrize("kind", ["plain", "large", "fixed"])
+def test_a_column_of_vectors_is_as_many_features_in_every_kind_of_table(kind, tmp_path):
+    for stored in (pa.float16(), pa.float32(), pa.float64()):
+        table = pa.table({"text": ["a"] * 700, "v": as_lists(kind, stored), "x": np.arange(700.0)})
+        pq.write_table(table, tmp_path / "data.parquet", row_group_size=300)
+        with pa.ipc.new_file(str(tmp_path / "data.arrow"), table.schema) as writer:
+            writer.write_table(table, max_chunksize=170)
+        for data in (tmp_path / "data.parquet", tmp_path / "data.arrow", table, table.to_pandas()):
+            source = open_source(data, columns=["v"])
+            assert source.feature_names == ["v[0]", "v[1]", "v[2]", "v[3]", "v[4]"]
+            assert source.dtype == (np.float64 if stored == pa.float64() else np.float32)
+            rows = np.array([0, 299, 300, 699])
+            np.testing.assert_array_equal(source.take(rows), VECTORS[rows].astype(stored.to_pandas_dtype()))
+        both = open_source(tmp_path / "data.parquet", columns=["x", "v"])
+        np.testing.assert_array_equal(both.take([7])[0], [7.0, *VECTORS[7].astype(stored.to_pandas_dtype())])
+
+
+@pytest.mark.parametrize("open_frame", [pl.DataFrame, pd.DataFrame, pa.table])
+@pytest.mark.parametrize(("vectors", "fault"), [(MISSING, "is missing"), (SHORT, "has 2 numbers, and that of row 0")])
+def test_a_vector_that_is_missing_or_of_another_length_is_named_by_its_row(open_frame, vectors, fault, tmp_path):
+    pq.write_table(pa.table({"v": vectors}), tmp_path / "data.parquet", row_group_size=300)
+    for data in (tmp_path / "data.parquet", open_frame({"v": vectors})):
+        with pytest.raises(ValueError, match=f"the vector in row 500 of column 'v' {fault}"):
+            open_source(data).take(np.arange(501))
+
+
+def test_a_missing_vector_of_a_fixed_length_and_a_nan_are_named_by_their_row(tmp_path):
+    fixed = pa.array([[1.0, 2.0], None], pa.list_(pa.float32(), 2))
+    pq.write_table(pa.table({"v": fixed}), tmp_path / "fixed.parquet")
+    with pytest.raises(ValueError, match="the vector in row 1 of column 'v' is missing"):
+        open_source(tmp_path / "fixed.parquet").take([0, 1])
+    pq.write_table(pa.table({"v": [[1.0, 2.0], [3.0, None]]}), tmp_path / "nan.parquet")
+    with pytest.raises(ValueError, match=r"contains NaN.* row 1, column 'v\[1\]'"):
+        open_source(tmp_path / "nan.parquet").take([0, 1])
+    pq.write_table(pa.table({"v": [None, [3.0, 4.0]]}), tmp_path / "first.parquet")
+    with pytest.raises(ValueError, match="the vector in row 0 of column 'v' is missing"):
+        open_source(tmp_path / "first.parquet")
 
 
 def test_a_column_that_is_not_there_is_named(tmp_path):

@@ -34,14 +34,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::cohirf.ThinBatchesWarning")
 FILES = ["journal", "lock"]
 WEIGHTS = np.arange(len(X)) % 4
 OPTIONS = {  # parameters, and whether the data is a source
-    "strict": ({"n_views": 2}, False),
-    "strict, source": ({"n_views": 2}, True),
-    "jobs": ({"n_views": 2, "n_jobs": 2}, False),
-    "jobs, source": ({"n_views": 3, "consensus": "relaxed", "max_features": 2, "n_jobs": 2}, True),
+    "strict": ({"views": 2}, False),
+    "strict, source": ({"views": 2}, True),
+    "jobs": ({"views": 2, "n_jobs": 2}, False),
+    "jobs, source": ({"views": 3, "consensus": "relaxed", "max_features": 2, "n_jobs": 2}, True),
     "medoid weights, source": ({"medoid_weights": True}, True),
     "rbf": ({"medoid": "rbf"}, False),
     "one batch": ({"batch_size": None}, False),
-    "K-Means": ({"estimator": StoppedKMeans(4, n_init=1), "max_features": 2, "n_views": 2}, True),
+    "K-Means": ({"estimator": StoppedKMeans(4, n_init=1), "max_features": 2, "views": 2}, True),
 }
 SPARSE = np.where(X > 0, X, 0)
 DATA = {
@@ -172,10 +172,10 @@ def test_data_that_was_contracted_is_not_read_again(path, monkeypatch):
 
 
 def test_a_fit_goes_on_with_another_number_of_jobs(path):
-    whole, _ = fit(make_model(n_views=2))
-    fit(make_model(path, n_views=2), stop_at=4)
-    fit(make_model(path, n_views=2, n_jobs=2), stop_at=7)
-    resumed, _ = fit(make_model(path, n_views=2, n_jobs=1))
+    whole, _ = fit(make_model(views=2))
+    fit(make_model(path, views=2), stop_at=4)
+    fit(make_model(path, views=2, n_jobs=2), stop_at=7)
+    resumed, _ = fit(make_model(path, views=2, n_jobs=1))
     assert result(resumed) == result(whole)
 
 
@@ -234,7 +234,7 @@ def test_a_random_state_instance_resumes_from_the_state_it_had(path):
 
 
 def test_numbers_of_numpy_are_numbers(half_done):
-    model = make_model(half_done, n_views=np.int64(1), batch_size=np.int32(40), random_state=np.int64(0))
+    model = make_model(half_done, views=np.int64(1), batch_size=np.int32(40), random_state=np.int64(0))
     assert len(fit(model)[1]) == len(fit(make_model())[1]) - 3
 
 
@@ -243,13 +243,14 @@ def test_numbers_of_numpy_are_numbers(half_done):
 
 CHANGES = {
     "n_clusters": (2, "'levels'", "2"),
-    "n_views": (2, "1", "2"),
+    "views": (2, "1", "2"),
     "max_features": (2, "1.0", "2"),
     "consensus": ("relaxed", "'strict'", "'relaxed'"),
     "medoid": ("euclidean", "'cosine'", "'euclidean'"),
     "medoid_weights": (True, "False", "True"),
     "batch_size": (41, "40", "41"),
     "batches": ("local", "'random'", "'local'"),
+    "metric": ("cosine", "'euclidean'", "'cosine'"),
     "device": ("cpu", "None", "'cpu'"),
     "estimator__width": (0.5, "0.6", "0.5"),
     "estimator__random_state": (1, "None", "1"),
@@ -346,7 +347,7 @@ def test_another_version_of_this_package_is_named(half_done, monkeypatch):
 def test_a_refused_checkpoint_is_left_as_it_was(half_done):
     before = {file.name: file.read_bytes() for file in half_done.iterdir()}
     with pytest.raises(CheckpointError):
-        fit(make_model(half_done, n_views=2))
+        fit(make_model(half_done, views=2))
     assert {file.name: file.read_bytes() for file in half_done.iterdir()} == before
     assert len(fit(make_model(half_done))[1]) == len(fit(make_model())[1]) - 3
 
@@ -521,7 +522,7 @@ def test_the_lock_of_a_killed_process_is_free(half_done):
 
 def test_the_lock_is_free_after_an_error(half_done):
     with pytest.raises(CheckpointError):
-        fit(make_model(half_done, n_views=2))
+        fit(make_model(half_done, views=2))
     assert fit(make_model(half_done))[0] is not None
 
 

@@ -34,7 +34,7 @@ VALUES = [
     Pipeline([("scale", StandardScaler()), ("none", None), ("k", KMeans(2))]),
     FeatureUnion([("a", PCA(0.5)), ("b", "passthrough")], transformer_weights={"a": 2.0}),
     ColumnTransformer([("a", "passthrough", [0, 1]), ("b", OneHotEncoder(), [2])]),
-    CoHiRF.as_published(CoHiRF.as_published(KMeans(3), n_views=2), n_views=2),
+    CoHiRF.as_published(CoHiRF.as_published(KMeans(3), views=2), views=2),
 ]
 
 
@@ -144,7 +144,7 @@ HOSTILE = {
     "parameter": (named("sklearn.cluster.KMeans", x=1), "has no parameter 'x' in the installed version"),
     "self": (named("sklearn.cluster.KMeans", self=1), "has no parameter 'self'"),
     "value": (named("sklearn.cluster.KMeans", n_clusters="8"), "'n_clusters' parameter"),
-    "n_views": (named("cohirf.estimator.CoHiRF", n_views=10**18), "'n_views' parameter of CoHiRF must be an int in"),
+    "views": (named("cohirf.estimator.CoHiRF", views=10**18), "'views' parameter of CoHiRF must be an int in"),
     "n_jobs": (named("sklearn.cluster.DBSCAN", n_jobs=10**6), "n_jobs of sklearn.cluster.DBSCAN must be from -10000"),
     "output": (
         {"estimator": {"name": "sklearn.decomposition.PCA", "parameters": {}, "output": "code"}},

@@ -32,6 +32,8 @@ from cohirf.neighbours.landmarks import Landmarks
 from cohirf.store import ModelFileError, Origin, archive, load_model, load_origin, load_preparation, save_model
 from cohirf.store.archive import Archive
 from cohirf.store.models import KIND, VERSION
+from cohirf.summary.row_map import Part, RowMap
+from cohirf.summary.row_results import BY_ROW, RowResults
 from systems import posix_only
 
 PREPARATION = {"columns": ["a", "b"], "scale": [1.5, 2.5e-300], "text": "dörte\x00"}
@@ -78,24 +80,24 @@ CASES = {
     "CSR matrix": (published(), sparse.csr_matrix(rows())),
     "CSR array, 64-bit indices": (published(), sparse.csr_array(sparse.coo_array(rows(dtype=np.float32)))),
     "names": (published(), frame()),
-    "missing": (published(HDBSCAN(min_cluster_size=5, copy=True), n_views=1), with_missing(rows())),
+    "missing": (published(HDBSCAN(min_cluster_size=5, copy=True), views=1), with_missing(rows())),
     "noise": (published(min_cluster_size=20), rows()),
     "no clusters, CSR": (published(min_cluster_size=1000), sparse.csr_matrix(rows())),
     "one row": (published(), rows()[:1]),
     "batches": (published(batch_size=20, medoid_weights=True, medoid="rbf"), rows()),
-    "not finite": (published(OPTICS(max_eps=np.inf, min_samples=5), n_views=1), rows()),
+    "not finite": (published(OPTICS(max_eps=np.inf, min_samples=5), views=1), rows()),
     "pipeline": (published(make_pipeline(MinMaxScaler((0, 2)), PCA(2), AgglomerativeClustering(3))), rows()),
     "union": (
         published(Pipeline([("u", FeatureUnion([("a", PCA(1)), ("b", "passthrough")])), ("k", KMeans(3))])),
         rows(),
     ),
-    "nested": (published(CoHiRF.as_published(KMeans(3), n_views=2), n_views=2), rows()),
+    "nested": (published(CoHiRF.as_published(KMeans(3), views=2), views=2), rows()),
 }
 
 
 @pytest.fixture(scope="module")
 def model():
-    return published(n_views=2).fit(rows(2, 12))
+    return published(views=2).fit(rows(2, 12))
 
 
 @pytest.fixture
@@ -124,7 +126,10 @@ def assert_same(left, right, name=""):
 
 
 def assert_same_parts(left, right, name=""):
-    found, expected = ({key: value for key, value in vars(one).items() if "search" not in key} for one in (left, right))
+    found, expected = (
+        {key: value for key, value in vars(one).items() if "search" not in key and key not in BY_ROW}
+        for one in (left, right)
+    )
     assert found.keys() == expected.keys(), name
     for key in found:
         assert_same(found[key], expected[key], f"{name}.{key}")
@@ -132,6 +137,8 @@ def assert_same_parts(left, right, name=""):
 
 def assert_same_model(left, right, X):
     assert_same_parts(left, right)
+    for name in BY_ROW:
+        assert_same(getattr(left, name), getattr(right, name))
     assert_same(left.predict(X), right.predict(X))
     assert_same(left.transform(X), right.transform(X))
 
@@ -168,7 +175,7 @@ def test_a_loaded_model_keeps_its_output_format(tmp_path):
 
 
 def test_paths_that_a_fit_writes_to_are_neither_stored_nor_restored(model, tmp_path):
-    inner = CoHiRF.as_published(KMeans(3), n_views=1, checkpoint="inner")
+    inner = CoHiRF.as_published(KMeans(3), views=1, checkpoint="inner")
     base = Pipeline([("scale", StandardScaler()), ("cluster", inner)], memory=str(tmp_path / "cache"))
     held = copy.copy(model).set_params(estimator=base, checkpoint=tmp_path / "outer")
     save_model(held, tmp_path / "model")
@@ -236,14 +243,14 @@ def test_only_a_fitted_cohirf_can_be_saved(tmp_path):
 
 
 PARAMETERS = {
-    "n_views=<class 'object'> cannot be saved: a parameter of type type": {"n_views": object},
-    "cannot be saved: .*'n_views' parameter": {"n_views": -1},
+    "views=<class 'object'> cannot be saved: a parameter of type type": {"views": object},
+    "cannot be saved: .*'views' parameter": {"views": -1},
     "cannot be saved: .*n_jobs=0": {"n_jobs": 0},
     "cannot be saved: .*max_features=3": {"max_features": 3},
 }
 SPOILED = {
-    "hierarchy_.parents has 12 rows, but labels_ has 11": {"labels_": lambda m: m.labels_[:-1]},
-    "labels_ has numbers that are not those of clusters": {"labels_": lambda m: m.labels_ + 1},
+    "labels has not an entry for each of": {"_rows": lambda m: replace(m._rows, labels=m._rows.labels[:-1])},
+    "labels_ has numbers that are not those of clusters": {"_rows": lambda m: m._rows.renamed(np.arange(5) + 1)},
     "medoid_indices_ lists rows": {"medoid_indices_": lambda m: m.medoid_indices_[::-1].copy()},
     "medoids_ has 2 clusters, but n_clusters_ has 3": {"medoids_": lambda m: m.medoids_[:2]},
     "records of": {"n_iter_": lambda m: 99},
@@ -307,7 +314,7 @@ def test_every_one_of_100_truncations_and_more_bytes_are_noticed(path):
 
 
 def test_the_records_of_another_model_are_noticed(path, tmp_path):
-    save_model(published(n_views=3).fit(rows(2, 12)), tmp_path / "other")
+    save_model(published(views=3).fit(rows(2, 12)), tmp_path / "other")
     one, other = path.read_bytes(), (tmp_path / "other").read_bytes()
     damage(path, one[: one.rindex(b"cRec")] + other[other.rindex(b"cRec") :])
 
@@ -398,7 +405,7 @@ PLACES = {
     "name": ({"about__model__name": "sklearn.cluster.KMeans"}, "KMeans has no parameter 'batch_size'"),
     "class": ({"about__model__name": "os.system"}, "'os.system' is not an estimator"),
     "parameter": ({"about__model__parameters__evil": 1}, "CoHiRF has no parameter 'evil'"),
-    "value": ({"about__model__parameters__n_views": 10**18}, "'n_views' parameter of CoHiRF must be an int in"),
+    "value": ({"about__model__parameters__views": 10**18}, "'views' parameter of CoHiRF must be an int in"),
     "lines": ({"about__model__parameters__medoid": "a\nb" * 10**4}, "'medoid' parameter of CoHiRF must be"),
     "absent": ({"about__model__parameters__estimator": {"absent": "a\n" * 10**5}}, "estimator=a a a .* pass it"),
     "n_jobs": ({"about__model__parameters__n_jobs": 10**9}, "n_jobs of cohirf.estimator.CoHiRF must be from -10000"),
@@ -410,6 +417,7 @@ PLACES = {
     "options": ({"about__origin": {"data": "a", "options": {"a b": 1}, "command": ""}}, "the names of arguments"),
     "features": ({"fitted__n_features_in_": 3}, "has 2 features, but n_features_in_ has 3"),
     "clusters": ({"fitted__n_clusters_": -1}, "cluster_numbers_ has 3 clusters, but n_clusters_ has -1"),
+    "rows": ({"fitted__n_rows": 13}, "the groups have 12 rows, but the model has 13"),
     "levels": ({"fitted__n_iter_": 10**9}, "records of 1000000000 levels"),
     "record": ({"fitted__diagnostics_": [1]}, "diagnostics_ is 1, but must be an object"),
     "history": ({"fitted__history_": [{"n_rows": -1}]}, "history_ is .*, but must be an object"),
@@ -433,20 +441,27 @@ def test_hostile_content_is_refused(path, name):
     assert_refused(path, message)
 
 
+N_GROUPS = 3  # of the model
 ARRAYS = {
-    "parents": (("hierarchy_", "parents"), np.full(12, 12), "hierarchy_.parents has numbers outside the range 0 to 11"),
-    "circle": (("hierarchy_", "parents"), np.roll(np.arange(12), 1), "parents is not a fusion hierarchy"),
-    "levels": (("hierarchy_", "absorbed_at"), np.arange(12, dtype=np.uint64) << 58, "absorbed_at|levels"),
-    "labels": (("labels_",), np.full(12, 3), "labels_ has numbers that are not those of clusters"),
-    "few labels": (("labels_",), np.zeros(11, int), "has 12 rows, but labels_ has 11"),
+    "parents": (("_rows", "parents"), np.full(N_GROUPS, 12), "parents"),
+    "circle": (("_rows", "parents"), np.roll(np.arange(N_GROUPS), 1), "parents is not a fusion hierarchy"),
+    "levels": (("_rows", "absorbed_at"), np.arange(N_GROUPS, dtype=np.uint64) << 58, "absorbed_at|levels"),
+    "too early": (("_rows", "absorbed_at"), np.ones(N_GROUPS, np.uint8), "absorbed before they were formed"),
+    "labels": (("_rows", "labels"), np.full(N_GROUPS, 3), "labels_ has numbers that are not those of clusters"),
+    "few labels": (("_rows", "labels"), np.zeros(N_GROUPS - 1, int), "labels has not an entry for each of"),
+    "groups": (("_rows", "rows"), np.arange(N_GROUPS)[::-1], "rows of groups are not sorted row numbers"),
+    "other groups": (("_rows", "rows"), np.arange(12 - N_GROUPS, 12), "rows stand for groups that they are not in"),
+    "of rows": (("_rows", "row_map", "parts", 0, "leaf_of"), np.full(12, N_GROUPS), "groups that are not there"),
+    "few rows": (("_rows", "row_map", "parts", 0, "leaf_of"), np.zeros(11, int), "not one stability each"),
+    "matrix": (("_rows", "row_map", "parts", 0, "leaf_of"), np.zeros((12, 1), int), "are not vectors"),
+    "fractions": (("_rows", "row_map", "parts", 0, "leaf_of"), np.zeros(12), "of type float64"),
     "landmarks": (("_landmark_rows",), np.arange(1, 13), "_landmark_rows has numbers outside the range 0 to 11"),
     "medoids": (("medoid_indices_",), np.array([-12, 1, 2]), "medoid_indices_ has numbers outside the range 0 to 11"),
     "other medoids": (("medoid_indices_",), np.zeros(3, int), "medoid_indices_ lists rows that are not in"),
-    "floats": (("labels_",), np.zeros(12), "labels_ has values of type float64"),
+    "floats": (("_rows", "labels"), np.zeros(N_GROUPS), "labels has values of type float64"),
     "names": (("feature_names_in_",), np.frombuffer(b'["a"]', np.uint8), "must be a list of 2 names"),
     "names of lists": (("feature_names_in_",), np.frombuffer(b'[[], "a"]', np.uint8), "must be a list of 2 names"),
     "deep names": (("feature_names_in_",), np.frombuffer(b"[" * 10**5, np.uint8), "recursion|cannot be used"),
-    "no rows": (("labels_",), np.empty(0, int), "has 12 rows, but labels_ has 0"),
 }
 
 
@@ -511,7 +526,7 @@ def test_pipes_and_devices_are_not_read(tmp_path):
 @pytest.mark.parametrize("name", ["open", "write", "fsync", "link", "replace"])
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_failing_call_leaves_the_old_state_and_no_stray_files(name, overwrite, model, tmp_path, monkeypatch):
-    path, other = tmp_path / "model", copy.copy(model).set_params(n_views=3)
+    path, other = tmp_path / "model", copy.copy(model).set_params(views=3)
     if overwrite:
         save_model(other, path)
     for fail_at in range(1, 300):
@@ -524,13 +539,13 @@ def test_a_failing_call_leaves_the_old_state_and_no_stray_files(name, overwrite,
             if len(calls) < fail_at:
                 break
         expected = [3, 2] if overwrite else [None, 2]  # some failures are survived
-        assert (load_model(path).n_views if path.exists() else None) in expected
+        assert (load_model(path).views if path.exists() else None) in expected
         assert [file.name for file in tmp_path.iterdir()] in (["model"], [])
         if overwrite:
             save_model(other, path, overwrite=True)
         else:
             path.unlink(missing_ok=True)
-    assert load_model(path).n_views == 2
+    assert load_model(path).views == 2
 
 
 def count_calls(monkeypatch, name, fail_at):
@@ -566,13 +581,13 @@ def save_and_die(model, path, call):
 
 @posix_only
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize(("call", "n_views"), [(1, 2), (2, 3)], ids=["file", "directory"])
-def test_a_killed_save_leaves_the_model_before_or_after_it_and_nothing_else(call, n_views, path, model):
-    save_and_die(copy.copy(model).set_params(n_views=3), path, call)
-    assert load_model(path).n_views == n_views
+@pytest.mark.parametrize(("call", "views"), [(1, 2), (2, 3)], ids=["file", "directory"])
+def test_a_killed_save_leaves_the_model_before_or_after_it_and_nothing_else(call, views, path, model):
+    save_and_die(copy.copy(model).set_params(views=3), path, call)
+    assert load_model(path).views == views
     save_model(model, path, overwrite=True)
     assert [file.name for file in path.parent.iterdir()] == ["model"]
-    assert load_model(path).n_views == 2
+    assert load_model(path).views == 2
 
 
 def test_a_full_disk_is_reported_with_the_path_and_leaves_nothing(model, tmp_path):
@@ -594,12 +609,12 @@ def test_a_missing_parent_is_named_and_not_made(model, tmp_path):
 
 
 def test_an_existing_model_is_replaced_only_when_asked(path, model):
-    other = copy.copy(model).set_params(n_views=3)
+    other = copy.copy(model).set_params(views=3)
     with pytest.raises(FileExistsError, match=r"pass overwrite=True or another path: .*model'"):
         save_model(other, path)
-    assert load_model(path).n_views == 2
+    assert load_model(path).views == 2
     save_model(other, path, overwrite=True)
-    assert load_model(path).n_views == 3
+    assert load_model(path).views == 3
     path.write_bytes(path.read_bytes()[:100])  # a damaged one, too
     save_model(other, path, overwrite=True)
     load_model(path)
@@ -618,9 +633,9 @@ def test_what_is_no_model_is_never_replaced(model, tmp_path):
 def test_a_link_keeps_pointing_at_the_model(path, model):
     link = path.parent / "latest"
     link.symlink_to(path)
-    save_model(copy.copy(model).set_params(n_views=3), link, overwrite=True)
+    save_model(copy.copy(model).set_params(views=3), link, overwrite=True)
     assert link.is_symlink()
-    assert load_model(link).n_views == load_model(path).n_views == 3
+    assert load_model(link).views == load_model(path).views == 3
 
 
 @pytest.mark.slow
@@ -628,17 +643,16 @@ def test_saving_and_loading_copy_no_array(model, tmp_path, monkeypatch):
     n_rows, held = 1_000_000, copy.copy(model)  # the least copy is of a megabyte; names and JSON take 200 kB
     ints = np.int32
     tree = MergeTree(np.zeros(1, ints), np.empty((0, 4)), level=1)
-    hierarchy = type(held.hierarchy_)(np.zeros(n_rows, ints), (np.arange(n_rows) > 0).astype(np.uint8), tree=tree)
+    part = Part(np.zeros(n_rows, ints), np.ones(n_rows, np.float32), np.zeros(1, int))
+    one, zero = np.ones(1, np.float32), np.zeros(1, ints)
     vars(held).update(
-        labels_=np.zeros(n_rows, ints),
-        hierarchy_=hierarchy,
+        _rows=RowResults(RowMap((part,)), zero, zero, zero, zero, one, np.array([n_rows]), tree),
         n_clusters_=1,
         cluster_numbers_=np.zeros(1, int),
         medoid_indices_=np.zeros(1, int),
         medoids_=held.medoids_[:1],
         exemplar_indices_=np.zeros(1, int),
         exemplars_=held.exemplars_[:1],
-        stability_=np.ones(n_rows, np.float32),
         _landmarks=Landmarks(held._landmarks.points, np.zeros(12, ints)),
         _summary=None,  # of the fit
     )

@@ -476,7 +476,7 @@ def stop(descriptor):
 
 source = open_source("data.csv")
 X = source.take(range(source.n_rows))
-model = CoHiRF.as_published(KMeans(2, n_init=1), n_views=2, random_state=0).fit(X)
+model = CoHiRF.as_published(KMeans(2, n_init=1), views=2, random_state=0).fit(X)
 os.fsync = stop  # all is written, and nothing is in its place
 for write in (
     lambda: open_source("data.csv", converted="kept.arrow"),

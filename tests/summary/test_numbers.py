@@ -62,10 +62,18 @@ def test_no_rows_before_give_new_numbers_only():
     np.testing.assert_array_equal(found.match(3, 0), [0, 1, 2])
 
 
-@pytest.mark.parametrize(("n_rows", "words"), [(5, "5 rows added"), (-1200, "1,200 rows forgotten"), (0, "merged")])
-def test_changes_are_told_in_words(n_rows, words):
+@pytest.mark.parametrize(
+    ("verb", "n_rows", "words"),
+    [
+        ("update", 5, "5 rows added"),
+        ("forget", -1200, "1,200 rows forgotten"),
+        ("merge", 0, "models merged"),
+        ("recluster", 0, "clusters found anew"),
+    ],
+)
+def test_changes_are_told_in_words(verb, n_rows, words):
     many = dict.fromkeys(range(10), 1)
-    changes = Changes(3, n_rows, grown=many, merged={1: [2, 3]}, split={4: [8]}, gone=[7], n_moved=6)
+    changes = Changes(3, n_rows, verb=verb, grown=many, merged={1: [2, 3]}, split={4: [8]}, gone=[7], n_moved=6)
     first, *others = str(changes).splitlines()
     assert first == f"Update 3: {words}, 6 older rows have another number"
     assert others[0].endswith("7 (1 rows); and 2 more")

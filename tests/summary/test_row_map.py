@@ -1,19 +1,13 @@
 import numpy as np
 import pytest
 
-from cohirf.summary.row_map import FittedPart, Part, RowMap
+from cohirf.summary.row_map import Part, RowMap
 
 
 @pytest.fixture
 def row_map():
-    """Five rows of a fit with the leaves 1 and 3, and three rows of an update with two more leaves."""
-    fitted = FittedPart(
-        parents=np.array([1, 1, 3, 1, 3]),
-        absorbed_at=np.array([1, 0, 1, 2, 1]),
-        stability=np.ones(5, dtype=np.float32),
-        leaf_rows=np.array([1, 3]),
-        position=np.array([0, 1]),
-    )
+    """Five rows of a fit with two leaves, and three rows of an update with two more leaves."""
+    fitted = Part(np.array([0, 0, 1, 1, 1]), np.ones(5, dtype=np.float32), np.array([0, 1]))
     part = Part(np.array([1, 0, 1]), np.ones(3, dtype=np.float32), np.array([2, 3]))
     return RowMap((fitted, part))
 

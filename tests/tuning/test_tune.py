@@ -28,7 +28,7 @@ X, y = make_blobs(300, centers=10 * np.eye(5, 4), cluster_std=0.7, random_state=
 # A search of a few trials may well end at the edge of a range.
 pytestmark = pytest.mark.filterwarnings("ignore:.*smallest number of clusters", "ignore:.*is at the edge of its range")
 FEW = {"n_clusters": IntDistribution(2, 8)}
-FEW_VIEWS = {"n_views": IntDistribution(2, 3), "estimator__n_clusters": IntDistribution(2, 8)}
+FEW_VIEWS = {"views": IntDistribution(2, 3), "estimator__n_clusters": IntDistribution(2, 8)}
 
 
 class Counting(KMeans):
@@ -60,7 +60,7 @@ def test_the_number_of_clusters_is_found_by_every_metric(metric):
 def test_parameters_of_cohirf_and_of_its_base_method_are_searched_together():
     model = CoHiRF.as_published(KMeans(n_init=1), medoid_weights=True)
     found = tune(model, X, y, metric="ari", n_trials=15)
-    assert set(found.best_params) == {"max_features", "n_views", "estimator__n_clusters"}
+    assert set(found.best_params) == {"max_features", "views", "estimator__n_clusters"}
     assert found.best_score > 0.8
     fitted = (
         CoHiRF.as_published(KMeans(n_init=1), medoid_weights=True, random_state=0)
@@ -345,7 +345,7 @@ def test_sparse_rows_and_data_frames_are_tuned():
 )
 def test_base_methods_have_the_ranges_of_the_paper_alone_and_inside(base, names):
     assert set(paper_space(base)) == names
-    inside = set(paper_space(CoHiRF.as_published(base))) - {"max_features", "n_views"}
+    inside = set(paper_space(CoHiRF.as_published(base))) - {"max_features", "views"}
     assert inside == {f"estimator__{name}" for name in names}
 
 
@@ -363,7 +363,7 @@ def test_the_wide_space_also_has_the_consensus():
 
 def test_without_a_base_method_the_number_of_clusters_is_searched():
     found = tune(CoHiRF(), X, n_trials=3)
-    assert set(found.best_params) == {"max_features", "n_views", "n_clusters"}
+    assert set(found.best_params) == {"max_features", "views", "n_clusters"}
     assert found.best_estimator.estimator is None
     assert found.best_estimator.n_clusters_ == found.best_params["n_clusters"]
 
@@ -371,7 +371,7 @@ def test_without_a_base_method_the_number_of_clusters_is_searched():
 @pytest.mark.parametrize("n_clusters", [3, "auto"])
 def test_a_number_of_clusters_that_is_given_is_not_searched(n_clusters):
     for base, names in ((None, set()), (KMeans(), set()), (KernelKMeans(), {"estimator__gamma"})):
-        assert set(paper_space(CoHiRF(base, n_clusters=n_clusters))) == {"max_features", "n_views"} | names
+        assert set(paper_space(CoHiRF(base, n_clusters=n_clusters))) == {"max_features", "views"} | names
     assert "estimator__n_clusters" in paper_space(CoHiRF.as_published())
 
 
@@ -406,7 +406,7 @@ class TestRecommended:
         Z, _ = make_blobs(300, centers=6, random_state=1)
         chosen = CoHiRF(n_clusters="auto", random_state=0).fit(Z)
         found = tune(CoHiRF(), Z, n_trials=1)
-        assert found.best_params == {"max_features": 1.0, "n_views": 5, "n_clusters": chosen.n_clusters_}
+        assert found.best_params == {"max_features": 1.0, "views": 5, "n_clusters": chosen.n_clusters_}
         assert found.best_score >= silhouette_score(Z, chosen.labels_) - 0.02
 
     def test_ten_digits_are_not_two_clusters(self):

@@ -22,7 +22,7 @@ def client():
 
 
 def model():
-    return CoHiRF(KMeans(3, n_init=1), batch_size=100, n_views=2, random_state=0)
+    return CoHiRF(KMeans(3, n_init=1), batch_size=100, views=2, random_state=0)
 
 
 def on_dask(rows):

@@ -17,7 +17,7 @@ MOONS, CRESCENTS = make_moons(900, noise=0.05, random_state=0)
 
 
 def blocks(X=BLOBS, **parameters):
-    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2, random_state=0, **parameters)
+    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, views=2, random_state=0, **parameters)
     for part in np.array_split(np.arange(X.shape[0]), 4):
         model.partial_fit(X[part])
     return model
@@ -92,10 +92,10 @@ def test_a_window_of_updates():
 
 
 def test_forgetting_an_update_at_once_is_to_have_never_seen_it_while_all_rows_are_kept():
-    model = CoHiRF(n_clusters=3, n_views=2, random_state=0)
+    model = CoHiRF(n_clusters=3, views=2, random_state=0)
     for part in np.array_split(BLOBS, 4):
         model.partial_fit(part)
-    whole = CoHiRF(n_clusters=3, n_views=2, random_state=0).fit(BLOBS[:375])
+    whole = CoHiRF(n_clusters=3, views=2, random_state=0).fit(BLOBS[:375])
     model.forget(updates=3)
     assert adjusted_rand_score(model.labels_, whole.labels_) == 1.0
 
@@ -120,7 +120,7 @@ def test_a_medoid_that_is_not_there_any_more_is_replaced_by_the_mean_if_no_row_i
 def test_rows_of_weight_0_do_not_keep_a_wrong_label():
     weights = np.ones(500)
     weights[:50] = 0
-    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2, random_state=0).fit(BLOBS, sample_weight=weights)
+    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, views=2, random_state=0).fit(BLOBS, sample_weight=weights)
     gone = np.arange(50, 300)
     model.forget(gone)
     check(model, np.setdiff1d(np.arange(500), gone), CLASSES)
@@ -151,7 +151,7 @@ def test_rows_put_together_have_the_narrow_indices_that_base_methods_require():
 
 def test_given_weights_leave_exactly():
     weights = np.random.default_rng(0).integers(4, size=500).astype(float)
-    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2, random_state=0).fit(BLOBS, sample_weight=weights)
+    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, views=2, random_state=0).fit(BLOBS, sample_weight=weights)
     gone = np.random.default_rng(1).permutation(500)[:300]
     stay = np.setdiff1d(np.arange(500), gone)
     model.forget(gone, X=BLOBS[gone], sample_weight=weights[gone])

@@ -17,7 +17,7 @@ SITES = np.array_split(np.arange(600), 3)
 
 
 def fitted(X, parts, **parameters):
-    parameters = {"estimator": KMeans(3, n_init=1), "n_views": 2, "random_state": 0} | parameters
+    parameters = {"estimator": KMeans(3, n_init=1), "views": 2, "random_state": 0} | parameters
     return [CoHiRF(**parameters).fit(X[rows]) for rows in parts]
 
 
@@ -49,7 +49,7 @@ def test_models_of_three_sites_have_the_clusters_of_all_rows(X, batch_size, exem
 
 
 def test_with_few_rows_a_merge_is_a_fit_to_all_rows():
-    whole = CoHiRF(KMeans(3, n_init=1), n_views=2, random_state=0).fit(BLOBS)
+    whole = CoHiRF(KMeans(3, n_init=1), views=2, random_state=0).fit(BLOBS)
     model = merge(fitted(BLOBS, SITES))
     assert model.hierarchy_ == whole.hierarchy_
     assert adjusted_rand_score(model.labels_, whole.labels_) == 1.0

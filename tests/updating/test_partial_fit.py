@@ -85,14 +85,24 @@ def test_a_fit_and_updates_with_few_rows_are_a_fit_to_all_rows():
         {"max_features": 0.5},
         {"medoid_weights": False},
         {"consensus": "majority"},
-        {"n_clusters": "levels"},
     ],
     ids=str,
 )
-def test_blocks_do_not_depend_on_how_rows_are_divided_into_updates(options):
-    parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "n_views": 2, "random_state": 0} | options
-    model = in_parts(CoHiRF(**parameters), BLOBS[:250], 4)
-    assert_equal_models(model, CoHiRF(**parameters).partial_fit(BLOBS[:250]))
+def test_updates_in_blocks_find_the_clusters_and_no_row_changes_its_own(options):
+    parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "views": 2, "random_state": 0} | options
+    model = CoHiRF(**parameters).fit(BLOBS[:150])
+    before = model.labels_.copy()
+    check_hierarchy(in_parts(model, BLOBS[150:400], 6))
+    np.testing.assert_array_equal(model.labels_[:150], before)
+    assert adjusted_rand_score(model.labels_, CLASSES[:400]) == 1.0
+    leaves, labels = model._summary.leaves, model._summary.labels
+    assert (model.labels_[leaves.rows] == labels[: len(leaves)]).all()
+
+
+def test_blocks_of_the_published_algorithm_do_not_depend_on_how_rows_are_divided_into_updates():
+    parameters = {"n_clusters": "levels", "batch_size": 40, "views": 2, "random_state": 0}
+    model = in_parts(CoHiRF(KMeans(4, n_init=1), **parameters), BLOBS[:250], 4)
+    assert_equal_models(model, CoHiRF(KMeans(4, n_init=1), **parameters).partial_fit(BLOBS[:250]))
     check_hierarchy(model)
 
 
@@ -136,13 +146,6 @@ class TestRowsOfWeight0:
         assert len(model.labels_) == len(BLOBS)
         assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
         check_hierarchy(model)
-
-    def test_they_do_not_depend_on_how_rows_are_divided_into_updates(self):
-        one, other = (
-            in_parts(CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0), BLOBS, n, sample_weight=self.weights)
-            for n in (1, 5)
-        )
-        assert_equal_models(one, other)
 
     def test_a_saved_model_keeps_them(self, tmp_path):
         model = CoHiRF(KMeans(4, n_init=1), batch_size=70, random_state=0)
@@ -260,7 +263,7 @@ class TestManyGroups:
         monkeypatch.setattr("cohirf.updating.blocks.MAX_GROUPS", 80)
 
     def model(self, **options):
-        parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "n_views": 2, "random_state": 0}
+        parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "views": 2, "random_state": 0}
         return CoHiRF(**parameters | options)
 
     @pytest.mark.parametrize("options", [{}, {"max_features": 0.5}, {"medoid_weights": False}], ids=str)
@@ -276,11 +279,6 @@ class TestManyGroups:
             np.testing.assert_allclose(leaves.means[number], BLOBS[: len(leaf)][leaf == number].mean(axis=0))
         check_hierarchy(model)
 
-    def test_they_do_not_depend_on_how_rows_are_divided_into_updates(self):
-        one, other = (in_parts(self.model(), BLOBS, n_parts) for n_parts in (1, 6))
-        assert_equal_models(one, other)
-        np.testing.assert_array_equal(one._summary.leaves.rows, other._summary.leaves.rows)
-
     def test_groups_of_a_fit_are_contracted_too(self, monkeypatch):
         monkeypatch.setattr("cohirf.updating.blocks.MAX_GROUPS", 40)
         model = self.model().fit(BLOBS[:400])
@@ -292,5 +290,5 @@ class TestManyGroups:
 
 
 def test_an_automatic_batch_size_is_not_that_of_few_first_rows():
-    model = CoHiRF(KMeans(4, n_init=1), batch_size="auto", n_views=2, random_state=0)
+    model = CoHiRF(KMeans(4, n_init=1), batch_size="auto", views=2, random_state=0)
     assert in_parts(model, BLOBS, 6)._summary.batch_size is None

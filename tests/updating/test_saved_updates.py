@@ -14,9 +14,9 @@ BLOBS, _ = make_blobs(400, n_features=4, centers=3, random_state=0)
 MOONS, _ = make_moons(600, noise=0.05, random_state=0)
 
 CASES = {
-    "pending": (CoHiRF(n_clusters=3, n_views=2), BLOBS),
-    "blocks": (CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2), BLOBS),
-    "blocks, CSR": (CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2), sparse.csr_array(BLOBS)),
+    "pending": (CoHiRF(n_clusters=3, views=2), BLOBS),
+    "blocks": (CoHiRF(KMeans(3, n_init=1), batch_size=60, views=2), BLOBS),
+    "blocks, CSR": (CoHiRF(KMeans(3, n_init=1), batch_size=60, views=2), sparse.csr_array(BLOBS)),
     "density": (CoHiRF(DBSCAN(0.2)), MOONS),
 }
 

@@ -97,7 +97,7 @@ def test_a_call_that_fails_leaves_the_model_as_it_was(name, updated):
 
 
 def updated_in_blocks(X, **parameters):
-    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2, random_state=0, **parameters)
+    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, views=2, random_state=0, **parameters)
     for part in np.array_split(X, 4):
         model.partial_fit(part)
     return model
@@ -124,7 +124,7 @@ def test_the_data_of_a_model_is_recognised_after_its_medoids_were_forgotten(tmp_
 
 def test_a_new_medoid_is_the_known_row_nearest_to_the_mean_in_euclidean_distance():
     X = make_blobs(300, n_features=5, centers=3, random_state=0)[0]
-    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2, random_state=0).fit(X)
+    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, views=2, random_state=0).fit(X)
     gone = model._summary.leaves.rows
     model.forget(gone)
     left, leaves = np.delete(X, gone, axis=0), model._summary.leaves
@@ -142,7 +142,7 @@ def count_moved(before, after):
 def test_changes_count_rows_of_weight_0(batch_size):
     rng = np.random.default_rng(0)
     weights = (rng.random(300) < 0.5).astype(float)
-    model = CoHiRF(KMeans(3, n_init=1), batch_size=batch_size, n_views=2, random_state=0)
+    model = CoHiRF(KMeans(3, n_init=1), batch_size=batch_size, views=2, random_state=0)
     sizes, labels = {}, np.empty(0, dtype=int)
     for part in np.array_split(np.arange(300), 6):
         model.partial_fit(SPREAD[part], sample_weight=weights[part])

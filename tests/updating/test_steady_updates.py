@@ -1,4 +1,4 @@
-"""Rows keep their cluster in updates, unless the data changes."""
+"""Rows keep their cluster in updates, and rows of a new kind get a new one."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ OVERLAPPING, CLASSES = make_blobs(1600, n_features=4, centers=5, cluster_std=2.2
 
 
 def make_model():
-    return CoHiRF(KMeans(5, n_init=1), batch_size=100, n_views=3, random_state=0)
+    return CoHiRF(KMeans(5, n_init=1), batch_size=100, views=3, random_state=0)
 
 
 def update_in_parts(model, X, n_parts):
@@ -44,33 +44,30 @@ def test_its_clusters_are_as_good_as_those_of_one_call(steady):
     assert adjusted_rand_score(model.labels_, CLASSES) > at_once - 0.03
 
 
-def test_its_groups_are_those_of_one_call(steady):
-    model, _ = steady
-    leaves, at_once = model._summary.leaves, make_model().partial_fit(OVERLAPPING)._summary.leaves
-    for name in ("rows", "values", "means", "sizes", "stability"):
-        np.testing.assert_array_equal(getattr(leaves, name), getattr(at_once, name))
-
-
 def test_its_tree_has_its_clusters(steady):
     model, _ = steady
     assert adjusted_rand_score(model.hierarchy_.cut(n_clusters=5), model.labels_) == 1.0
 
 
-def test_a_class_that_arrives_later_gets_a_cluster():
+@pytest.mark.parametrize("batch_size", [None, 100])
+def test_a_class_that_arrives_later_gets_a_cluster(batch_size):
     X, y = make_blobs(900, n_features=4, centers=[[0] * 4, [9] * 4, [0, 9, 0, 9]], random_state=0)
-    X = X[np.argsort(y, kind="stable")]
-    model = CoHiRF(KMeans(3, n_init=1), batch_size=100, n_views=3, random_state=0)
-    update_in_parts(model, X, 9)
-    assert adjusted_rand_score(model.labels_, np.sort(y)) == 1.0
+    order = np.argsort(y == 2, kind="stable")
+    model = CoHiRF(n_clusters=2, batch_size=batch_size, views=3, random_state=0)
+    shares = update_in_parts(model, X[order], 9)
+    assert adjusted_rand_score(model.labels_, y[order]) == 1.0
+    assert max(shares) == 0
 
 
-@pytest.mark.parametrize("order", [4, 5])
-def test_former_clusters_go_on_in_an_update_with_few_rows(order):
-    some = np.random.default_rng(order).permutation(len(OVERLAPPING))[:600]
-    model = CoHiRF(n_clusters=5, n_views=2, random_state=order)
-    shares = update_in_parts(model, OVERLAPPING[some], 12)
-    assert model._summary.leaves is None  # each update is a fit of all rows
-    assert np.mean(shares[3:]) < 0.02
+@pytest.mark.parametrize("batch_size", [None, 100])
+@pytest.mark.parametrize("fitted", [False, True])
+def test_no_row_changes_its_number_as_soon_as_the_clusters_are_settled(batch_size, fitted):
+    some = np.random.default_rng(4).permutation(len(OVERLAPPING))[:600]
+    model = CoHiRF(n_clusters=5, batch_size=batch_size, views=2, random_state=4)
+    n_first = 100 if fitted else 0  # clusters of a fit are settled, those of other first rows with 50 rows for each
+    model = model.fit(OVERLAPPING[some][:n_first]) if fitted else model
+    shares = update_in_parts(model, OVERLAPPING[some][n_first:], 12)
+    assert max(shares[0 if fitted else 5 :]) == 0
 
 
 def test_the_merge_is_chosen_again_while_there_are_few_rows():

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
+from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances, manhattan_distances
 
 from cohirf.algorithm import scatter
 from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, namespace, put_beside, to_host
@@ -140,7 +140,7 @@ def choose_central_medoids(
 ) -> IntArray:
     """Return the row number of each cluster's exact medoid, for a centrality that costs O(n p)."""
     if mass is not None:
-        mass = _scale_mass(mass, labels, n_clusters)
+        mass = scale_mass(mass, labels, n_clusters)
     if sparse.issparse(X) or not is_here(X) or n_clusters * X.shape[1] <= SUM_CELLS:
         members = Members(X, None, labels, n_clusters, mass)
         return best_by_label(centrality(members), labels, n_clusters, TIE)
@@ -161,8 +161,11 @@ def choose_sampled_medoids(
     *,
     similarity: Similarity,
     max_candidates: int,
+    share: float = 1.0,
 ) -> IntArray:
     """Return the medoid of each cluster among a sample of its rows, for any similarity.
+
+    The sample has ``share`` of the rows, but at least one and at most ``max_candidates``.
 
     ``similarity`` takes candidates and their mass, and returns the similarities of the candidates. The candidates come
     from several clusters with equally many candidates each: an array of shape (clusters, candidates, features), or a
@@ -170,7 +173,7 @@ def choose_sampled_medoids(
     Candidates that are on a device are compared in this process.
     """
     labels, mass = to_host(labels), to_host(mass)
-    starts, candidates = _sample_candidates(labels, n_clusters, rng, max_candidates)
+    starts, candidates = _sample_candidates(labels, n_clusters, rng, max_candidates, share)
     n_candidates = np.diff(starts)
     medoids = candidates[starts[:-1]]
     for size in np.unique(n_candidates[n_candidates > 1]):
@@ -242,6 +245,48 @@ def laplacian_similarity(points: Any, mass: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
+class SampledMedoid:
+    """Medoids of samples, as in the paper's analysis of time: pass it as ``medoid`` of :class:`CoHiRF`.
+
+    The medoid of a cluster of ``n`` rows is chosen among ``min(share * n, most)`` random rows of it, at least one. By
+    default CoHiRF needs no sample: the medoid of all rows takes linear time.
+
+    Parameters
+    ----------
+    share : float, default=1.0
+        Fraction of a cluster's rows, in (0, 1].
+    most : int, default=1000
+        The largest number of rows.
+    similarity : callable, default=sklearn.metrics.pairwise.cosine_similarity
+        Takes a matrix of rows and returns the square matrix of their similarities.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
+    >>> from cohirf import CoHiRF, SampledMedoid
+    >>> medoid = SampledMedoid(share=0.5, most=20)
+    >>> CoHiRF.as_published(KMeans(3), medoid=medoid, random_state=0).fit(load_iris().data).n_clusters_
+    3
+    """
+
+    share: float = 1.0
+    most: int = 1000
+    similarity: Callable[[Any], Any] = cosine_similarity
+
+    def __post_init__(self) -> None:
+        """Check the limits."""
+        if not 0 < self.share <= 1:
+            raise ValueError(f"share={self.share} is not valid: give a fraction in (0, 1].")
+        if self.most < 1:
+            raise ValueError(f"most={self.most} is not valid: give an int >= 1.")
+
+    def __call__(self, X: Any) -> Any:
+        """Return the similarities of rows."""
+        return self.similarity(X)
+
+
+@dataclass(frozen=True)
 class CallableSimilarity:
     """A user's ``f(X) -> similarity matrix``, called cluster by cluster."""
 
@@ -281,12 +326,12 @@ def _parts(X: Any, labels: IntArray, n_clusters: int, mass: FloatArray | None) -
 
 
 def _sample_candidates(
-    labels: IntArray, n_clusters: int, rng: np.random.Generator, max_candidates: int
+    labels: IntArray, n_clusters: int, rng: np.random.Generator, max_candidates: int, share: float = 1.0
 ) -> tuple[IntArray, IntArray]:
     """Draw the candidates of each cluster without replacement; the result has the format of ``rows_by_label``."""
     starts, rows = rows_by_label(labels, n_clusters)
     sizes = np.diff(starts)
-    n_candidates = np.minimum(sizes, max_candidates)
+    n_candidates = np.clip((share * sizes).astype(sizes.dtype), np.minimum(sizes, 1), max_candidates)
     if (n_candidates == sizes).all():
         return starts, rows
     label_of = np.repeat(np.arange(n_clusters), sizes)
@@ -456,7 +501,7 @@ def _spread(members: Members, squares: Any) -> FloatArray:
     return sum_by_label(members.labels, members.weigh(squares), members.n_clusters) / members.cluster_mass()
 
 
-def _scale_mass(mass: Any, labels: Any, n_clusters: int) -> Any:
+def scale_mass(mass: Any, labels: Any, n_clusters: int) -> Any:
     """Return the mass of each row relative to the heaviest row of its cluster; see ``_relative``."""
     if is_here(mass):
         heaviest = np.zeros(n_clusters)

@@ -10,7 +10,7 @@ If the rows are on a device, their codes are there, too, unless they are few. Th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, namespace, to_host
+from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, namespace, put_beside, to_host
 from cohirf.algorithm.grouping import (
     IntArray,
     compress,
@@ -164,20 +164,44 @@ def strict_consensus(codes: Codes) -> Consensus:
     return _agree(codes, tuple(range(codes.n_views)))
 
 
+def consensus_within(codes: Codes, consensus: Callable[[Codes], Consensus], apart: IntArray) -> Consensus:
+    """Return a consensus whose clusters are divided where rows have different numbers in ``apart``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = fold_views([np.array([0, 0, 0, 1])], n_rows=4)
+    >>> consensus_within(codes, strict_consensus, np.array([3, 2, 2, 2])).labels
+    array([1, 0, 0, 2])
+    """
+    found = consensus(codes)
+    names, number = np.unique(apart, return_inverse=True)
+    pairs, labels = np.unique(to_host(found.labels).astype(np.int64) * len(names) + number, return_inverse=True)
+    n_clusters = len(pairs)  # in the order of the labels, so that noise stays last
+    divides = found.divides_codes or n_clusters > found.n_clusters
+    return replace(found, labels=put_beside(labels, found.labels), n_clusters=n_clusters, divides_codes=divides)
+
+
 def relaxed_consensus(codes: Codes, threshold: float) -> Consensus:
     """Drop the view whose removal changes the consensus most, until the removal of any view changes it little.
 
     A view is dropped while the adjusted Rand index between the consensus with and without it is below ``threshold``.
     Of several views with the same index, the first is dropped. At least one view stays.
     """
-    codes, kept = codes.here(), list(range(codes.n_views))
+    codes = codes.here()
+    return _agree(codes, keep_views(codes, threshold))
+
+
+def keep_views(codes: Codes, threshold: float) -> tuple[int, ...]:
+    """Return the views that a relaxed consensus does not drop."""
+    kept = list(range(codes.n_views))
     while len(kept) > 1:
         agreement = leave_one_out_agreement(codes, kept)
         worst = int(np.argmin(agreement))
         if agreement[worst] >= threshold:
             break
         del kept[worst]
-    return _agree(codes, tuple(kept))
+    return tuple(kept)
 
 
 def label_rows(codes: Codes, group: Any, n_groups: int, alone: Any, views: tuple[int, ...]) -> Consensus:
@@ -201,14 +225,14 @@ def leave_one_out_agreement(codes: Codes, views: Sequence[int]) -> NDArray[np.fl
     """
     after = _running_partitions(codes, views[::-1])
     noise_votes = (codes.distinct[:, list(views)] == NOISE).sum(axis=1)
-    n_pairs = _pairs(codes.counts.sum())
+    n_pairs = count_pairs(codes.counts.sum())
     together = _pairs_together(*after.pop(), codes.counts * (noise_votes == 0))
     before = after[0]  # the partition by no view: one group
     agreement = np.empty(len(views))
     for i, view in enumerate(views):
         clean = noise_votes == (codes.distinct[:, view] == NOISE)
         together_without = _pairs_in_both(before, after.pop(), codes.counts * clean)
-        agreement[i] = _adjusted_rand(together, together, together_without, n_pairs)
+        agreement[i] = adjusted_rand_of(together, together, together_without, n_pairs)
         before = _join(before, codes.partition(view))
     return agreement
 
@@ -224,9 +248,9 @@ def mean_agreement(codes: Codes) -> float:
     counts = [xp.where(codes.is_noise(view), 0.0, codes.counts) for view in views]
     partitions = [codes.partition(view) for view in views]
     together = [_pairs_together(*partitions[view], counts[view]) for view in views]
-    n_pairs = _pairs(codes.of_row.shape[0])
+    n_pairs = count_pairs(codes.of_row.shape[0])
     agreement = [
-        _adjusted_rand(
+        adjusted_rand_of(
             _pairs_in_both(partitions[a], partitions[b], xp.minimum(counts[a], counts[b])),
             together[a],
             together[b],
@@ -296,7 +320,7 @@ def _join(left: Partition, right: Partition) -> Partition:
 
 def _pairs_together(group: Any, n_groups: int, counts: Any) -> float:
     """Return the number of pairs of rows in the same group; noise codes must have a count of 0."""
-    return float(_pairs(sum_by_label(group, counts, n_groups)).sum())
+    return float(count_pairs(sum_by_label(group, counts, n_groups)).sum())
 
 
 def _pairs_in_both(left: Partition, right: Partition, counts: Any) -> float:
@@ -307,12 +331,13 @@ def _pairs_in_both(left: Partition, right: Partition, counts: Any) -> float:
     return _pairs_together(pair_keys(*left, *right), n_keys, counts)
 
 
-def _pairs(size: IntArray | NDArray[np.float64]) -> NDArray[np.float64]:
+def count_pairs(size: IntArray | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the number of pairs of rows in groups of the given sizes."""
     size = np.asarray(size, dtype=np.float64)
     return size * (size - 1) / 2
 
 
-def _adjusted_rand(together: float, left: float, right: float, n_pairs: NDArray[np.float64]) -> float:
+def adjusted_rand_of(together: float, left: float, right: float, n_pairs: NDArray[np.float64]) -> float:
     """Return the adjusted Rand index from the numbers of pairs: together in both, in left, in right, and all."""
     expected = left * right / float(n_pairs) if n_pairs else 0.0
     highest = (left + right) / 2

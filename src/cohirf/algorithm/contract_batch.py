@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.arrays import look_up, take_rows, to_host
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
-from cohirf.algorithm.consensus import Codes, Consensus
+from cohirf.algorithm.consensus import Codes, Consensus, consensus_within
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.get_clusters import Views, agree_on, get_clusters
 from cohirf.algorithm.grouping import IntArray, sum_by_label
@@ -100,15 +101,19 @@ def contract_batch(
     companions: Any = None,
     n_halo: int = 0,
     labels: Any = None,
+    apart: IntArray | None = None,
 ) -> ContractedBatch:
     """Cluster the rows of ``X``, which have a ``mass``, on every view, and choose the medoids of the consensus.
 
     The base method sees ``companions``, other rows of the data, beside the rows of ``X``. The last ``n_halo`` rows of
     ``X`` belong to other batches: they are clustered, too, but not contracted. If the ``labels`` of the base method are
-    known, it is not called.
+    known, it is not called. Rows with different numbers in ``apart`` are in different clusters of the consensus.
     """
     if labels is None:
-        clusters = get_clusters(X, mass, contraction.views, contraction.consensus, place, engine, companions)
+        consensus = contraction.consensus
+        if apart is not None:
+            consensus = partial(consensus_within, consensus=consensus, apart=apart)
+        clusters = get_clusters(X, mass, contraction.views, consensus, place, engine, companions)
     else:
         clusters = agree_on(labels, mass, contraction.views.n_views)
     started = perf_counter()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.features import sample_features
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.randomness import Draw, generator_at
@@ -51,7 +50,7 @@ class FeatureTally:
     def _features(self, place: tuple[int, int], view: int) -> IntArray | slice:
         """Return the features of a view. They depend on its place alone, so they need not be stored."""
         n_features = len(self._held)
-        if self._views.n_features == n_features:
+        of_place = self._views.at(view)
+        if of_place.n_features == n_features:
             return slice(None)
-        rng = generator_at(self._views.entropy, Draw.VIEW, *place, view)
-        return sample_features(rng, n_features, self._views.n_features)
+        return of_place.features(generator_at(self._views.entropy, Draw.VIEW, *place, view), n_features)

@@ -24,22 +24,22 @@ MIN_SHARED = 3  # of fewer rows, a share says little
 MIN_SHARE = 0.5  # of the smaller cluster's rows that two batches have in common
 
 
-def find_parts(links: Iterable[Links], parents: IntArray, leaves: Survivors, batch: IntArray | None) -> IntArray:
+def find_parts(links: Iterable[Links], leaf_of: IntArray, leaves: Survivors, batch: IntArray | None) -> IntArray:
     """Return a number for each leaf, which is the same for leaves that are parts of one cluster.
 
     Parameters
     ----------
     links : iterable of Links
         Rows that two batches have in common.
-    parents : array of int
-        The leaf that absorbed each row of the data where it is at home, by index.
+    leaf_of : array of int
+        The number of the leaf of each row of the data where it is at home, by index.
     leaves : Survivors
         The clusters of all batches.
     batch : array of int or None
         The batch of each leaf; None if one row in common makes two clusters parts of one.
     """
     n_leaves = len(leaves.rows)
-    here, there, n_shared = _count_pairs(links, parents, leaves)
+    here, there, n_shared = _count_pairs(links, leaf_of, leaves)
     if batch is not None:
         # rows of each of the two clusters among all that their two batches have in common
         of_here, of_there = (_sum_pairs(leaf, batch[other], n_shared) for leaf, other in ((here, there), (there, here)))
@@ -50,13 +50,13 @@ def find_parts(links: Iterable[Links], parents: IntArray, leaves: Survivors, bat
 
 
 def _count_pairs(
-    links: Iterable[Links], parents: IntArray, leaves: Survivors
+    links: Iterable[Links], leaf_of: IntArray, leaves: Survivors
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return pairs of leaves that have rows in common, and how many: leaf at home, other leaf, count."""
     n_leaves = len(leaves.rows)
     keys, counts = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     for part in links:
-        here = np.searchsorted(leaves.rows, parents[part.rows])
+        here = np.asarray(leaf_of[part.rows], dtype=np.int64)
         clustered = ~leaves.is_noise[here]
         there = np.searchsorted(leaves.rows, part.survivors[clustered])
         found, n_found = np.unique(here[clustered] * n_leaves + there, return_counts=True)

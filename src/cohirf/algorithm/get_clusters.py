@@ -26,17 +26,50 @@ from cohirf.algorithm.storage import ArrayRows
 
 
 @dataclass(frozen=True)
+class View:
+    """A base method, and the features that it clusters: given columns, or so many random ones."""
+
+    method: BaseMethod
+    n_features: int
+    columns: IntArray | None = None
+
+    def features(self, rng: np.random.Generator, n_features: int) -> IntArray:
+        """Return the features of the view, of ``n_features`` that there are."""
+        return sample_features(rng, n_features, self.n_features) if self.columns is None else self.columns
+
+
+@dataclass(frozen=True)
 class Views:
-    """The base method, and the number and size of the views that it clusters."""
+    """The views that are clustered.
+
+    Attributes
+    ----------
+    method : BaseMethod
+        The base method; if there are several, the one that decides how batches are formed and groups merge.
+    n_views : int
+        Number of views.
+    n_features : int
+        Number of features in each view; if views differ, the largest one.
+    entropy : tuple of int
+        Seeds each view, together with its place.
+    each : tuple of View
+        All views, if they differ; otherwise empty.
+    """
 
     method: BaseMethod
     n_views: int
     n_features: int
     entropy: Entropy
+    each: tuple[View, ...] = ()
+
+    def at(self, number: int) -> View:
+        """Return the view with a number."""
+        return self.each[number] if self.each else View(self.method, self.n_features)
 
     def n_runs(self, n_features: int) -> int:
-        """Return how often the base method runs on rows with ``n_features`` features: once if all views are equal."""
-        return 1 if self.method.is_deterministic and self.n_features == n_features else self.n_views
+        """Return how often a base method runs on rows with ``n_features`` features: once if all views are equal."""
+        are_equal = not self.each and self.method.is_deterministic and self.n_features == n_features
+        return 1 if are_equal else self.n_views
 
 
 @dataclass(frozen=True)
@@ -80,7 +113,7 @@ def get_clusters(
     started = perf_counter()
     n_rows = X.shape[0]
     shown = X if companions is None or views.method.finds_no_fewer_than(n_rows) else join_rows([X, companions])
-    memory = _view_memory(shown, views.n_features) if engine.is_serial else None
+    memory = _view_memory(shown, views.n_features) if engine.is_serial and not views.each else None
     n_runs = views.n_runs(X.shape[1])
     weights = None if sample_weight is None else engine.share(ArrayRows(sample_weight))
     rows = WeightedRows(engine.share(ArrayRows(shown)), weights)
@@ -127,15 +160,15 @@ def label_view(
     """
     X, sample_weight = shown.rows.X, None if shown.weights is None else shown.weights.X
     rng = generator_at(views.entropy, Draw.VIEW, *place)
-    features = sample_features(rng, X.shape[1], views.n_features)
-    view = take_features(X, features, memory)
+    of_place = views.at(place[2])
+    view = take_features(X, of_place.features(rng, X.shape[1]), memory)
     started = perf_counter()
     try:
-        labels, core = views.method.find_core(view, rng, sample_weight, may_overwrite=view is not X)
+        labels, core = of_place.method.find_core(view, rng, sample_weight, may_overwrite=view is not X)
     except ValueError as error:
         if place[0] <= 1:
             raise
-        labels, core = _leave_apart(view, views.method, place[0], error), None
+        labels, core = _leave_apart(view, of_place.method, place[0], error), None
     return ViewLabels(labels, perf_counter() - started, core)
 
 

@@ -26,7 +26,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.companions import Companions
 from cohirf.algorithm.contract_batch import Contraction, Mass
 from cohirf.algorithm.engine import Engine, SerialEngine
-from cohirf.algorithm.fusions import Fusions
+from cohirf.algorithm.fusions import Fusions, Recorded
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import (
@@ -144,6 +144,8 @@ class ActiveRows:
         The label of each active row, if the base method need not be called for it; negative for noise.
     label_seconds : float
         The time that it took to find these labels.
+    apart : array of int or None
+        A number for each active row: rows with different ones do not fuse.
     """
 
     values: Rows
@@ -154,6 +156,7 @@ class ActiveRows:
     batches: Batches | None = None
     labels: IntArray | None = None
     label_seconds: float = 0.0
+    apart: IntArray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -276,7 +279,7 @@ def contract_level(
     level: int,
     contraction: Contraction,
     resources: Resources,
-    fusions: Fusions | None,
+    fusions: Recorded | None,
     links: list[Links] | None = None,
 ) -> Survivors:
     """Contract each batch of active rows to its medoids, and record the fusions, unless they are kept elsewhere.
@@ -303,7 +306,7 @@ def split_level(active: ActiveRows, level: int, contraction: Contraction) -> tup
 
 
 def make_tasks(
-    active: ActiveRows, level: int, batches: Batches, cuts: IntArray, resources: Resources, fusions: Fusions | None
+    active: ActiveRows, level: int, batches: Batches, cuts: IntArray, resources: Resources, fusions: Recorded | None
 ) -> Iterator[RunTask]:
     """Return tasks, one for each run, which are made when they are needed, perhaps in another thread."""
     engine, storage = resources.run_engine, resources.storage
@@ -323,6 +326,7 @@ def make_tasks(
             n_batches=batches.n_batches,
             halo_mass=_take_halo_mass(active, run),
             labels=None if active.labels is None else active.labels[run.rows],
+            apart=None if active.apart is None else active.apart[run.rows],
         )
 
     return map(make_task, batches.runs(cuts))
@@ -352,7 +356,7 @@ def run_tasks(
 
 def record_runs(
     outcomes: Iterable[tuple[RunTask, ContractedRun]],
-    fusions: Fusions | None,
+    fusions: Recorded | None,
     storage: Storage,
     links: list[Links] | None = None,
 ) -> Iterator[Survivors]:

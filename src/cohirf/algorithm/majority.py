@@ -69,6 +69,19 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
     """Fuse codes by average linkage while groups agree in at least ``needed`` views on average.
 
     Returns, for each code, the first code of its group.
+    """
+    group = np.arange(len(mass))
+    for kept, absorbed in merge_by_agreement(count_agreement(distinct), mass, needed)[0]:
+        group[absorbed] = kept
+    for code in range(len(group)):  # the code that absorbed it comes before it, and has its final group already
+        group[code] = group[group[code]]
+    return group
+
+
+def merge_by_agreement(agreement: FloatArray, mass: FloatArray, needed: float) -> tuple[list[list[int]], list[float]]:
+    """Merge codes, given the agreement of each pair, which is overwritten, by average linkage.
+
+    Returns the merges, each as the kept and the absorbed code, and the agreement at which each happened.
 
     This is the nearest-neighbour chain algorithm: go from a group to the group that it agrees with most, and on from
     there, until two groups are each other's nearest neighbours; these fuse. The agreement with a fused group is a mean,
@@ -76,12 +89,10 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
     for the best of all pairs, and a group without a neighbour that agrees enough will never have one. Among equally
     near neighbours, the previous group of the chain is preferred, otherwise the first. The cost is O(n_codes ** 2).
     """
-    agreement = _count_agreement(distinct)
     np.fill_diagonal(agreement, 0)
     mass = mass.copy()
-    group = np.arange(len(mass))
     is_group = np.ones(len(mass))  # 0 for codes that were absorbed, or whose group is complete
-    chain: list[int] = []
+    merges, agreed, chain = [], [], list[int]()
     for first in range(len(mass)):
         while is_group[first]:
             chain = chain or [first]
@@ -93,6 +104,8 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
                 is_group[chain.pop()] = 0
             elif len(chain) > 1 and near[chain[-2]] >= tied:
                 kept, absorbed = sorted((chain.pop(), chain.pop()))
+                merges.append([kept, absorbed])
+                agreed.append(float(most))
                 total = mass[kept] + mass[absorbed]
                 weight = mass[absorbed] / total if total > 0 else 0.5
                 agreement[kept] += weight * (agreement[absorbed] - agreement[kept])
@@ -100,12 +113,9 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
                 agreement[:, kept] = agreement[kept]
                 mass[kept] += mass[absorbed]
                 is_group[absorbed] = 0
-                group[absorbed] = kept
             else:
                 chain.append(int((near >= tied).argmax()))
-    for code in range(len(group)):  # the code that absorbed it comes before it, and has its final group already
-        group[code] = group[group[code]]
-    return group
+    return merges, agreed
 
 
 def join_groups(codes: Codes, linked: IntArray, group: IntArray, needed: float) -> Any:
@@ -176,7 +186,7 @@ class GroupLabels:
         return (one_hot @ self.shares).toarray()
 
 
-def _count_agreement(distinct: IntArray) -> FloatArray:
+def count_agreement(distinct: IntArray) -> FloatArray:
     """Return the number of views in which each pair of codes agrees."""
     n_codes, n_views = distinct.shape
     agreement = np.empty((n_codes, n_codes))

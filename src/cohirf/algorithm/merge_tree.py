@@ -134,7 +134,7 @@ def grow_tree(
     max_linked : int
         Of more leaves, light ones join heavy ones before the others merge; see ``link_groups``.
     last_stage : array of int or None
-        A cluster for each leaf, coarser than the last level, within which leaves merge before all others do.
+        A cluster for each group, coarser than the last level, within which groups merge before all others do.
     link : callable
         Links groups, given their means and masses.
     """
@@ -149,7 +149,7 @@ def grow_tree(
         for level in range(finest + 1, n_levels + 1)
     ]
     if last_stage is not None:
-        stages.append(last_stage)
+        stages.append(last_stage[medoids])
     position = np.full(len(roots), -1)
     position[clustered] = label
     return MergeTree(medoids, link_stages(leaves, stages, max_linked, link), finest), position

@@ -29,7 +29,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import ContractedBatch, Contraction, Mass, Place, contract_batch
 from cohirf.algorithm.device_blocks import naming_full_memory
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.fusions import Fusions
+from cohirf.algorithm.fusions import Recorded
 from cohirf.algorithm.grouping import IntArray, count_by_label, first_rows, index_dtype, sum_by_label
 from cohirf.algorithm.left_out import leave_out, put_back
 from cohirf.algorithm.storage import ArrayRows, NumberedRows, Rows, RunRows, Storage, is_in_memory
@@ -51,7 +51,7 @@ class RunTask:
         Mass of each row of the run, by offset, perhaps on a device; None if each has mass 1.
     carry_values : bool
         Whether the values of the survivors are returned, because later levels cannot read the rows again.
-    fusions : Fusions or None
+    fusions : Recorded or None
         Where to record the fusions; None to return them.
     companions : sequence or None
         For each batch, values of other rows that the base method sees beside its rows, or None.
@@ -61,6 +61,8 @@ class RunTask:
         For each batch, the mass of the rows of its halo; None if each has mass 1, or there are no halos.
     labels : array of int or None
         The label of each row of the run, by offset, if the base method need not be called for it.
+    apart : array of int or None
+        A number for each row of the run, by offset: rows with different ones do not fuse.
     """
 
     run: Run
@@ -68,11 +70,12 @@ class RunTask:
     values: Rows | RunRows | None
     mass: Mass | None = None
     carry_values: bool = False
-    fusions: Fusions | None = None
+    fusions: Recorded | None = None
     companions: Sequence[Any] | None = None
     n_batches: int = 1
     halo_mass: Sequence[Mass] | None = None
     labels: IntArray | None = None
+    apart: IntArray | None = None
 
     @property
     def rows_in(self) -> int:
@@ -114,6 +117,7 @@ class RunTask:
             self.n_batches,
             self.halo_mass,
             self.labels,
+            self.apart,
         )
 
 
@@ -256,7 +260,7 @@ class ContractedRun:
         """Index of the survivor of each row of the run."""
         return self.survivors.rows[self.labels]
 
-    def record(self, task: RunTask, fusions: Fusions) -> ContractedRun:
+    def record(self, task: RunTask, fusions: Recorded) -> ContractedRun:
         """Record the fusions of the run, and return its survivors alone."""
         fusions.record(task.run.rows, look_up(self.survivors.rows, self.survivor_of), task.level)
         fusions.stability[task.run.rows] = to_host(self.stability)
@@ -293,7 +297,8 @@ def _contract_batches(task: RunTask, contraction: Contraction, engine: Engine) -
             links.append(_find_links(task, batch, contracted, halo))
         else:
             labels = None if task.labels is None else put_beside(_of(contracted, task.labels), X)
-            batch = contract_batch(X, mass, contraction, place, engine, shown, labels=labels)
+            apart = None if task.apart is None else _of(contracted, task.apart)
+            batch = contract_batch(X, mass, contraction, place, engine, shown, labels=labels, apart=apart)
         order, rank = _sort(np.concatenate([_at(contracted, batch.medoids), held]))
         row_map.add(batch, contracted, n_before + rank)
         stays = stays and X is read

@@ -110,7 +110,7 @@ def _link_scaled(means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
     """Return the linkage matrix of groups whose means and masses are at most 2, so that products do not overflow."""
     n_groups = len(mass)
     if n_groups <= max_linked:
-        return _as_linkage(*_link_all(means, mass), n_groups)
+        return as_linkage(*_link_all(means, mass), n_groups)
     order = np.argsort(-mass, kind="stable")
     heavy, light = np.sort(order[:max_linked]), np.sort(order[max_linked:])
     joined, heights = _join_nearest(means, mass, heavy, light)
@@ -120,7 +120,7 @@ def _link_scaled(means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
     merges, later_heights = _link_all(grown, total)
     joins = np.column_stack([heavy[joined], light])[np.argsort(heights, kind="stable")]
     heights = np.sort(heights)
-    return _as_linkage(
+    return as_linkage(
         np.concatenate([joins, heavy[merges]]),
         np.concatenate([heights, np.maximum(later_heights, heights[-1])]),
         n_groups,
@@ -223,7 +223,7 @@ def _merge(increase: FloatArray, mass: FloatArray, kept: int, absorbed: int) -> 
     increase[:, kept] = of_union
 
 
-def _as_linkage(merges: IntArray, heights: FloatArray, n_groups: int) -> FloatArray:
+def as_linkage(merges: IntArray, heights: FloatArray, n_groups: int) -> FloatArray:
     """Sort merges by height, and number clusters as scipy does: groups first, then clusters in the order of merges."""
     linkage = np.empty((n_groups - 1, 4))
     number, n_members = list(range(n_groups)), [1] * n_groups

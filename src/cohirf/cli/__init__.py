@@ -21,7 +21,10 @@ _arguments: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program ``cohirf`` and return its exit code: 0, 2 for bad input, 130 after Ctrl-C, 143 after SIGTERM."""
+    """Run the program ``cohirf`` and return its exit code.
+
+    0, 2 for bad input, 3 if ``cohirf drift`` finds that rows have drifted, 130 after Ctrl-C, 143 after SIGTERM.
+    """
     _arguments.set(tuple(sys.argv[1:] if arguments is None else arguments))
     signals: list[int] = []
     try:

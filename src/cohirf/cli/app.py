@@ -32,6 +32,9 @@ COMMANDS = {  # and the files that they are in
     "predict": "new_rows",
     "update": "new_rows",
     "merge": "merge",
+    "forget": "merge",
+    "consensus": "voting",
+    "curate": "curate",
     "drift": "new_rows",
     "cut": "hierarchy",
     "tree": "hierarchy",
@@ -39,6 +42,7 @@ COMMANDS = {  # and the files that they are in
     "info": "info",
     "demo": "report",
 }
+PARTY_COMMANDS = {"join": "voting", "run": "voting"}  # below cohirf party
 TYPES: dict[str, Any] = {  # annotations of their parameters
     "str": str,
     "str | None": str | None,
@@ -47,6 +51,7 @@ TYPES: dict[str, Any] = {  # annotations of their parameters
     "Path": Path,
     "Path | None": Path | None,
     "list[Path]": list[Path],
+    "list[str]": list[str],
     "list[str] | None": list[str] | None,
     "DataOptions": DataOptions,
     "FitParameters": FitParameters,
@@ -84,22 +89,31 @@ def _program(
 def _importing(module: str, name: str) -> Command:
     """Return a function that imports the one that does the work, and calls it."""
 
-    def run(**given: Any) -> None:
+    def run(**given: Any) -> int | None:
         try:
-            getattr(import_module(f"cohirf.cli.{module}"), name)(**given)
+            status: int | None = getattr(import_module(f"cohirf.cli.{module}"), name)(**given)
         except KeyboardInterrupt:
             raise Interrupted("Stopped.") from None
+        return status
 
     return run
 
 
-def _add(name: str, module: str) -> None:
+def _add(name: str, module: str, to: typer.Typer) -> None:
     place = f"cli/{module}.py"
     examples = read_section(ast.get_docstring(find_definition(place, name)), "Examples").replace("\\\n", "")
     epilog = "\n\n".join(["Examples:", *examples.splitlines()])
     made = make_command(place, name, TYPES, _importing(module, name))
-    app.command(epilog=epilog, context_settings=CONTEXT)(made)
+    to.command(epilog=epilog, context_settings=CONTEXT)(made)
 
 
 for _name, _module in COMMANDS.items():
-    _add(_name, _module)
+    _add(_name, _module, app)
+party = typer.Typer(
+    help="Cluster rows whose columns lie with several owners, who exchange labels and ranks only.",
+    context_settings=CONTEXT,
+    no_args_is_help=True,
+)
+app.add_typer(party, name="party")
+for _name, _module in PARTY_COMMANDS.items():
+    _add(_name, _module, party)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cohirf.cli import command_line
 from cohirf.cli.console import Console
-from cohirf.cli.errors import BadInputError, Interrupted, in_words_of_options
+from cohirf.cli.errors import BadInputError, Interrupted, in_words_of_options, read_count
 from cohirf.cli.options import DataOptions, MethodOptions, ScreenOptions
 from cohirf.cli.outputs import (
     CLUSTER,
@@ -25,10 +28,12 @@ from cohirf.cli.outputs import (
 from cohirf.cli.parameters import BASE_METHOD, FLAGS, FitParameters, read_parameters, settle_parameters
 from cohirf.cli.summary import agreement, cluster_grid, column_grid, describe_columns, fact_grid, summarize_model
 from cohirf.clusterers.names import NAMES, make_base_method
-from cohirf.description import describe_clusters, make_headline
+from cohirf.description import Topics, describe_clusters, make_headline, name_topics
 from cohirf.estimator import CoHiRF
+from cohirf.optional import import_optional
 from cohirf.planning.memory import peak_bytes
 from cohirf.preparation import Classes, Preparation, Prepared, prepare
+from cohirf.preparation.data import find_column
 from cohirf.sources.files import shown
 from cohirf.store import Origin, save_model
 from cohirf.validation import set_columns
@@ -57,6 +62,8 @@ def fit(
     about: DataOptions,
     screen: ScreenOptions,
     *,
+    vectors: str | None = None,
+    text: str | None = None,
     out: Path | None = None,
     model: Path | None = None,
     report: Path | None = None,
@@ -67,6 +74,10 @@ def fit(
 
     Parameters
     ----------
+    vectors : name
+        Column of vectors, such as embeddings, to cluster by their cosine; other columns are no features.
+    text : name
+        Column of texts: clusters are named by words, and the report shows topics. --clusters 200,40,8 gives levels.
     model : file
         Save the model to this new file.
     report : file
@@ -79,19 +90,24 @@ def fit(
     cohirf fit data.parquet --clusters 10 --views 10 --max-features 0.7 --out labels.csv
     cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ \
     --id-column id --out labels.parquet --model model.cohirf
+    cohirf fit docs.parquet --vectors embedding --text body --clusters 200,40,8 --report topics.html
     """
     console, targets = Console.on(screen), Targets(out, model, report, escape_formulas, force)
     base = read_base_method(method.estimator, method.param)
+    given, levels = read_levels(given)
     parameters = read_parameters(given)
+    if vectors is not None:
+        parameters.setdefault("metric", "cosine")
     _check_files(targets, data, about.id_column, parameters.get("checkpoint"))
-    scaling = about.scaling(method.estimator)
+    scaling = about.scaling(method.estimator) if vectors is None else "none"
     with console.watching():
-        prepared = prepare(data, **about.arguments(scaling))
+        prepared = prepare(data, vectors=vectors, **about.arguments(scaling))
+    texts = None if text is None else read_texts(prepared, text)
     settled = settle_parameters(parameters, prepared.source.n_rows)
     chosen = {} if base is not None or not method.as_published else {"--estimator": BASE_METHOD}
     chosen |= {} if base is not None or method.as_published or "n_clusters" in parameters else {"--clusters": "auto"}
-    chosen |= {} if about.scale != "auto" else {"--scale": scaling}
-    chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in parameters}
+    chosen |= {} if about.scale != "auto" or vectors is not None else {"--scale": scaling}
+    chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in given}
     note_data(console, prepared, chosen)
     classes = prepared.classes()  # before the fit, so that an error does not waste it
     started = time.perf_counter()
@@ -103,10 +119,14 @@ def fit(
     document |= agreement(fitted.labels_, classes)
     document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
     # before clusters are described and judged, so that an error there does not waste the fit
-    written = _write_files(targets, fitted, prepared, classes, find_origin(data, about, scaling), console)
+    origin = find_origin(data, about, scaling, vectors)
+    topics = None if texts is None else name_topics(fitted, prepared.source, texts, levels=levels or None)
+    written = _write_files(targets, fitted, prepared, classes, origin, console, levels, topics)
     document |= _describe_clusters(
         fitted, prepared.preparation, document, says_verdict=console.as_json or not console.quiet
     )
+    if topics is not None and len(topics.topics[-1]) == fitted.n_clusters_:
+        document["names"] = [topics.topics[-1][number].name for number in document["numbers"]]
     document["written"] = written
     table = [cluster_grid(document)] if document["clusters"] else []
     console.show(document, *table, fact_grid(document), document["headline"], say_written(written, NOTHING))
@@ -143,9 +163,25 @@ def note_data(console: Console, data: Prepared, chosen: dict[str, Any]) -> None:
         console.note(f"chosen: {' '.join(f'{flag} {value}' for flag, value in chosen.items())}")
 
 
-def find_origin(data: Path, about: DataOptions, scaling: str) -> Origin:
+def read_levels(given: dict[str, str]) -> tuple[dict[str, str], list[int]]:
+    """Return the options with the largest of several numbers of clusters, and all of these numbers."""
+    numbers = given.get("n_clusters", "").split(",")
+    if len(numbers) == 1:
+        return given, []
+    levels = sorted({read_count("--clusters", number.strip()) for number in numbers}, reverse=True)
+    return {**given, "n_clusters": str(levels[0])}, levels
+
+
+def read_texts(data: Prepared, column: str) -> Any:
+    """Return the column of texts, as an array of Arrow."""
+    name = find_column(data.data.name, data.data.columns, column, f"text={column!r}")
+    arrow = import_optional("pyarrow", "arrow", "--text")
+    return arrow.chunked_array([part.cast("large_string") for part in data.data.read(name)])
+
+
+def find_origin(data: Path, about: DataOptions, scaling: str, vectors: str | None = None) -> Origin:
     """Return the file of a fit, the arguments of ``prepare`` that differ from their defaults, and the command."""
-    given = about.arguments(scaling)
+    given = about.arguments(scaling) | {"vectors": vectors}
     options: dict[str, Any] = {}
     for name, parameter in signature(prepare).parameters.items():
         value = given.get(name)
@@ -187,7 +223,14 @@ def _say_stopped(model: CoHiRF) -> str:
 
 
 def _write_files(
-    targets: Targets, model: CoHiRF, data: Prepared, classes: Classes | None, origin: Origin, console: Console
+    targets: Targets,
+    model: CoHiRF,
+    data: Prepared,
+    classes: Classes | None,
+    origin: Origin,
+    console: Console,
+    levels: Sequence[int] = (),
+    topics: Topics | None = None,
 ) -> dict[str, str]:
     """Write the files, each atomically, and return their paths."""
     if targets.out is not None:
@@ -195,7 +238,9 @@ def _write_files(
         if targets.out.suffix.lower() == ".npy" or column == CLUSTER:
             column = None  # it was found, not given: the user would have been told that it cannot be written
         ids = None if column is None else data.ids()
-        save_labels(targets.out, model.labels_, ids, column, console, escape=targets.escape_formulas)
+        nested = [np.asarray(model.labels_), *(model.hierarchy_.levels(levels[1:]).T if len(levels) > 1 else ())]
+        labels = np.stack(nested, axis=1) if len(levels) > 1 else model.labels_
+        save_labels(targets.out, labels, ids, column, console, escape=targets.escape_formulas, coarser=levels[1:])
     if targets.model is not None:
         preparation = data.preparation.to_json()
         save_model(model, targets.model, overwrite=targets.force, preparation=preparation, origin=origin)
@@ -203,7 +248,8 @@ def _write_files(
         from cohirf.report import write_report  # slow to import
 
         y = None if classes is None else classes.by_name()
-        write_report(model, data, targets.report, y=y, data_name=Path(data.data.origin).name, origin=origin)
+        name = Path(data.data.origin).name
+        write_report(model, data, targets.report, y=y, texts=topics, data_name=name, origin=origin)
     written = {"labels": targets.out, "model": targets.model, "report": targets.report}
     return {name: str(path) for name, path in written.items() if path is not None}
 

@@ -19,12 +19,13 @@ from cohirf.estimator import CoHiRF
 from cohirf.preparation import Preparation, Prepared
 from cohirf.preparation.kinds import Name
 from cohirf.sources.files import one_line, shown
-from cohirf.sources.source import listed
+from cohirf.sources.source import NoRowsError, listed
 from cohirf.store import is_model, load_model, load_origin, load_preparation, save_model
 from cohirf.store.errors import CONTENT_ERRORS
 from cohirf.summary.numbers import Changes, positions_of
 
 MODEL_REMEDY = "give the file that cohirf fit --model wrote"
+DRIFTED = 3  # exit status
 DRIFT_SHOWN = 8  # clusters and features in a table
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
@@ -73,19 +74,23 @@ def predict(
 
 def update(
     model: Path,
-    data: Path,
     reading: NewRowsOptions,
     screen: ScreenOptions,
+    data: Path | None = None,
     *,
+    recluster: bool = False,
     report: Path | None = None,
     out: Path | None = None,
     escape_formulas: bool = False,
     force: bool = False,
 ) -> None:
-    """Add the rows of a file to a model; its clusters keep their numbers.
+    """Add the rows of a file to a model; all clusters go on, and new ones are born beside them.
 
     Parameters
     ----------
+    recluster : bool
+        Find the clusters of all rows anew, as a fit does, with or without new rows. Their number is chosen again, and
+        rows can change their cluster.
     report : file
         Write how clusters have changed over all updates to this .html file, and say how the new rows differ from those
         before, as cohirf drift does.
@@ -96,16 +101,24 @@ def update(
     --------
     cohirf update model.cohirf january.parquet
     cohirf update model.cohirf february.csv --report changes.html --out labels.csv
+    cohirf update model.cohirf --recluster
     """
     console = Console.on(screen)
+    if data is None:
+        _recluster(model, console, [("--out", out), ("--report", report)], recluster=recluster)
+        return
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
     check_report(report, "--report", force=force, data=data)
     refuse_data(model, "MODEL", data)
     fitted, preparation = open_model(model)
-    prepared = read_new_rows(data, model, preparation, console, **vars(reading))
+    try:
+        prepared = read_new_rows(data, model, preparation, console, **vars(reading))
+    except NoRowsError:
+        _say_empty(model, data, fitted, console)
+        return
     ids, classes = _find_ids(prepared, out, reading.id_column), prepared.classes()
     found = None if report is None else fitted.drift(prepared.source)  # before the model knows the new rows
-    _update(fitted, prepared, console)
+    changes = _update(fitted, prepared, console, recluster=recluster)
     save_model(fitted, model, overwrite=True, preparation=load_preparation(model), origin=load_origin(model))
     labels = fitted.labels_[len(fitted.labels_) - prepared.source.n_rows :]
     if out is not None:
@@ -116,18 +129,19 @@ def update(
         write_update_report(fitted, report, title=f"Updates of {model.name}", verdict=_say_drift(found))
     document: dict[str, Any] = {"command": "update", "model": str(model), "data": str(data)}
     document |= {} if found is None else {"drift": _describe_drift(found)}
-    document |= {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_), "changes": asdict(fitted.changes_)}
+    document |= {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_), "changes": asdict(changes[0])}
+    document |= {"reclustered": asdict(changes[1])} if recluster else {}
     document |= agreement(labels, classes) | {"warnings": console.warned}
     written = {"model": model, "labels": out, "report": report}
     document["written"] = {name: str(path) for name, path in written.items() if path is not None}
     facts = [("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}"), *agreement_rows(document)]
     drifted: list[TextGrid | str] = [] if found is None else [_drift_grid(found), _say_drift(found)]
     names = {"labels of the new rows" if name == "labels" else name: path for name, path in document["written"].items()}
-    console.show(document, *drifted, *say_changes(fitted.changes_), TextGrid(facts), say_written(names))
+    console.show(document, *drifted, *say_changes(*changes), TextGrid(facts), say_written(names))
 
 
-def drift(model: Path, data: Path, *, kinds: list[str] | None = None, json: bool = False) -> None:
-    """Say whether new rows look like those of a model, or whether it should be updated.
+def drift(model: Path, data: Path, *, kinds: list[str] | None = None, json: bool = False) -> int:
+    """Say whether new rows look like those of a model (exit status 0), or whether it should be updated (3).
 
     Examples
     --------
@@ -141,6 +155,7 @@ def drift(model: Path, data: Path, *, kinds: list[str] | None = None, json: bool
         found = fitted.drift(rows.source)
     document = {"command": "drift", "model": str(model), "data": str(data), **_describe_drift(found)}
     console.show(document, _drift_grid(found), _say_drift(found))
+    return DRIFTED if found.has_drifted else 0
 
 
 def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
@@ -195,18 +210,51 @@ def _find_ids(rows: Prepared, out: Path | None, given: str | None) -> Name | Non
     return ids
 
 
-def _update(model: CoHiRF, data: Prepared, console: Console) -> None:
-    """Update the model; if the user stops it, the saved model has not been touched."""
+def _update(model: CoHiRF, data: Prepared | None, console: Console, *, recluster: bool) -> list[Changes]:
+    """Update the model, and return what has changed; if the user stops it, the saved model has not been touched."""
+    changes: list[Changes] = []
     try:
         with console.watching():
-            model.partial_fit(data.source)
+            if data is not None:
+                changes.append(model.partial_fit(data.source).changes_)
+            if recluster:
+                changes.append(model.recluster().changes_)
     except KeyboardInterrupt:
         raise Interrupted("Stopped. The model is as it was before.") from None
+    return changes
 
 
-def say_changes(changes: Changes) -> list[str]:
-    """Return what an update has changed in words, one line for each kind of change."""
-    return [line.strip() for line in str(changes).splitlines()]
+def _recluster(path: Path, console: Console, outputs: list[tuple[str, Path | None]], *, recluster: bool) -> None:
+    """Find the clusters of a model anew, without new rows."""
+    needs_rows = next((flag for flag, output in outputs if output is not None), None)
+    if not recluster or needs_rows:
+        remedy = "or --recluster to find the clusters anew" if not recluster else f"because {needs_rows} is about them"
+        raise BadInputError(f"There are no new rows: give a file with them, {remedy}.")
+    fitted, _ = open_model(path)
+    _update(fitted, None, console, recluster=True)
+    save_changed("update", path, fitted, console)
+
+
+def save_changed(command: str, path: Path, fitted: CoHiRF, console: Console) -> None:
+    """Save a model without new rows in place of the one before, and say what has changed."""
+    save_model(fitted, path, overwrite=True, preparation=load_preparation(path), origin=load_origin(path))
+    document: dict[str, Any] = {"command": command, "model": str(path)}
+    document |= {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_), "changes": asdict(fitted.changes_)}
+    document |= {"warnings": console.warned, "written": {"model": str(path)}}
+    facts = TextGrid([("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}")])
+    console.show(document, *say_changes(fitted.changes_), facts, say_written(document["written"]))
+
+
+def _say_empty(path: Path, data: Path, fitted: CoHiRF, console: Console) -> None:
+    """Say that a file has no rows, so that there is nothing to update."""
+    document: dict[str, Any] = {"command": "update", "model": str(path), "data": str(data), "changes": None}
+    document |= {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_), "written": {}}
+    console.show(document, f"{shown(data)} has no rows: the model stays as it was.")
+
+
+def say_changes(*changes: Changes) -> list[str]:
+    """Return what updates have changed in words, one line for each kind of change."""
+    return [line.strip() for change in changes for line in str(change).splitlines()]
 
 
 def _describe_drift(drift: Drift) -> dict[str, Any]:

@@ -22,15 +22,17 @@ from cohirf.clusterers.names import NAMES
 
 PANELS = {  # headings in the help; all other options are under Output
     **dict.fromkeys(("label_column", "id_column", "drop", "keep", "kinds", "scale", "impute"), "Data"),
-    **dict.fromkeys(("delimiter", "header", "data"), "Data"),
-    **dict.fromkeys(("estimator", "param", "as_published", "clusters", "level", "exemplars_only"), "Clustering"),
+    **dict.fromkeys(("delimiter", "header", "data", "vectors", "text"), "Data"),
+    **dict.fromkeys(
+        ("estimator", "param", "as_published", "clusters", "level", "exemplars_only", "recluster"), "Clustering"
+    ),
     **dict.fromkeys(("space", "alone"), "Search"),
 }
 FLAGS_OF = {"kinds": "--as", "header": "--header/--no-header"}  # where they differ from the names
 METAVARS = {"bool": "true|false", "str": "TEXT"}
 PARAMETER = re.compile(r"^(\w+) : (.+?)(?:, default=(.+))?\n((?: {4}.+(?:\n|$))+)", re.MULTILINE)
 NOT_TYPED = re.compile(r'"[\w-]+"|\bor\b|None|callable|RandomState instance|str or (?=path)')
-Command = Callable[..., None]
+Command = Callable[..., int | None]  # returns the exit status; None is 0
 
 
 @dataclass(frozen=True)
@@ -121,16 +123,17 @@ def make_command(place: str, name: str, types: dict[str, Any], run: Command) -> 
     named, options = function.args.args, function.args.kwonlyargs
     wanted = {argument.arg: types[ast.unparse(argument.annotation)] for argument in [*named, *options]}
     defaults = dict(zip([option.arg for option in options], function.args.kw_defaults, strict=True))
+    optional = dict(zip([argument.arg for argument in reversed(named)], function.args.defaults[::-1], strict=False))
     own = read_docstring(docstring)
     parameters: list[Parameter] = []
     for argument, hint in wanted.items():
         kind = Parameter.KEYWORD_ONLY if argument in defaults else Parameter.POSITIONAL_OR_KEYWORD
-        default = defaults.get(argument)
+        default = defaults.get(argument, optional.get(argument))
         value = Parameter.empty if default is None else ast.literal_eval(default)
         parameters += _members(hint) or [_declare(Parameter(argument, kind, default=value), hint, own)]
 
-    def command(**given: Any) -> None:
-        run(**{argument: _gather(argument, hint, given) for argument, hint in wanted.items()})
+    def command(**given: Any) -> int | None:
+        return run(**{argument: _gather(argument, hint, given) for argument, hint in wanted.items()})
 
     command.__name__, command.__doc__ = name, str(docstring).partition("\n\n")[0]
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # functions have it

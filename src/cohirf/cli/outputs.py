@@ -105,17 +105,28 @@ def check_ids(path: Path | None, column: Any) -> None:
 
 
 def save_labels(
-    path: Path, labels: NDArray[Any], ids: Iterable[Any] | None, id_name: Any, console: Console, *, escape: bool
+    path: Path,
+    labels: NDArray[Any],
+    ids: Iterable[Any] | None,
+    id_name: Any,
+    console: Console,
+    *,
+    escape: bool,
+    coarser: Sequence[int] = (),
 ) -> None:
-    """Write the cluster of each row, in the order of the rows, with the names of the rows if there are any."""
-    parts, n_rows, id_name, n_formulas = _label_parts(labels, ids), len(labels), str(id_name), 0
+    """Write the cluster of each row, in the order of the rows, with the names of the rows if there are any.
+
+    If labels have several columns, ``coarser`` are the numbers of clusters of those behind the first.
+    """
+    parts, id_name, n_formulas = _label_parts(labels, ids), str(id_name), 0
+    columns = [CLUSTER, *(f"{CLUSTER}_{number}" for number in coarser)]
     with replacing(path) as file:
         if path.suffix.lower() == ".csv":
-            n_formulas = _write_csv(file, parts, id_name, escape=escape)
+            n_formulas = _write_csv(file, parts, id_name, columns, escape=escape)
         elif path.suffix.lower() == ".npy":
-            _write_npy(file, parts, n_rows)
+            _write_npy(file, parts, labels.shape)
         else:
-            _write_parquet(file, parts, id_name)
+            _write_parquet(file, parts, id_name, columns)
     warn_of_formulas(path, n_formulas, console)
 
 
@@ -142,38 +153,41 @@ def _label_parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> Parts:
         raise BadInputError(f"There are {start:,} names of rows for {len(labels):,} rows: give the data of the fit.")
 
 
-def _write_npy(file: IO[bytes], parts: Parts, n_rows: int) -> None:
-    header = {"descr": "<i8", "fortran_order": False, "shape": (n_rows,)}
+def _write_npy(file: IO[bytes], parts: Parts, shape: tuple[int, ...]) -> None:
+    header = {"descr": "<i8", "fortran_order": False, "shape": shape}
     npy_format.write_array_header_1_0(file, header)
     for _names, labels in parts:
         file.write(labels.astype("<i8").tobytes())
 
 
-def _write_csv(file: IO[bytes], parts: Parts, id_name: str, *, escape: bool) -> int:
+def _write_csv(file: IO[bytes], parts: Parts, id_name: str, columns: Sequence[str], *, escape: bool) -> int:
     """Write a CSV file, and return the number of cells that are formulas."""
     n_formulas = 0
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     writer = csv.writer(text, lineterminator="\n")
     for number, (names, labels) in enumerate(parts):
-        clusters = [CLUSTER, *labels.tolist()] if number == 0 else labels.tolist()
+        clusters = labels.reshape(len(labels), -1).T.tolist()
+        if number == 0:
+            clusters = [[column, *cluster] for column, cluster in zip(columns, clusters, strict=True)]
         if names is None:
-            writer.writerows(zip(clusters, strict=True))
+            writer.writerows(zip(*clusters, strict=True))
             continue
         cells = [id_name, *names.to_pylist()] if number == 0 else names.to_pylist()
         cells = [escape_formula(cell) for cell in cells] if escape else cells
         n_formulas += sum(map(is_formula, cells))
-        writer.writerows(zip(cells, clusters, strict=True))
+        writer.writerows(zip(cells, *clusters, strict=True))
     text.detach()  # leaves the file open
     return n_formulas
 
 
-def _write_parquet(file: IO[bytes], parts: Parts, id_name: str) -> None:
+def _write_parquet(file: IO[bytes], parts: Parts, id_name: str, names_of: Sequence[str]) -> None:
     arrow = import_optional("pyarrow", "arrow", "Writing a Parquet file")
     parquet = import_optional("pyarrow.parquet", "arrow", "Writing a Parquet file")
     writer = None
     try:
         for names, labels in parts:
-            columns = {CLUSTER: arrow.array(labels.astype(np.int64))}
+            clusters = labels.reshape(len(labels), -1).astype(np.int64).T
+            columns = {name: arrow.array(one) for name, one in zip(names_of, clusters, strict=True)}
             if names is not None:
                 columns = {id_name: names, **columns}
             table = arrow.table(columns)

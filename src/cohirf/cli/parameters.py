@@ -17,14 +17,14 @@ BASE_METHOD = "kmeans"
 DEFAULT_SEED = 0  # the same command gives the same clusters
 BATCHED_ROWS = 50_000  # from this number of rows on, the default batch size is auto
 
-SHORT = {"n_clusters": "clusters", "n_views": "views", "random_state": "seed"}
+SHORT = {"n_clusters": "clusters", "random_state": "seed"}
 OF_SIZE = ("batch_size", "batches", "checkpoint", "device", "n_jobs")
 NOT_OPTIONS = {
     "estimator",  # --estimator and --param
     "verbose",  # --quiet
     "medoid_weights",  # no page recommends to change it
 }
-SEARCHED = ("n_clusters", "merge", "n_views", "max_features", "consensus", "batch_size", "batches", "random_state")
+SEARCHED = ("n_clusters", "merge", "views", "max_features", "consensus", "batch_size", "batches", "random_state")
 DEFAULTS = {  # where the program's differ from those of the class
     "n_clusters": "that of the base method, else auto",
     "batch_size": f"auto from {BATCHED_ROWS:,} rows on, none below",

@@ -175,25 +175,35 @@ def fill_diagonal(block: FloatMatrix, start: int, value: float) -> None:
     block[rows, rows + start] = value
 
 
+def add_to_diagonal(block: FloatMatrix, start: int, value: float) -> None:
+    """Add to those entries of the diagonal of a square matrix that are in a block of its rows."""
+    rows = np.arange(len(block))
+    block[rows, rows + start] += value
+
+
 def _largest(values: NDArray[np.float64]) -> float:
     """Return the largest absolute value, or 1 if it is 0."""
     return float(np.abs(values).max(initial=0)) or 1.0
 
 
-def fuse_affinities(affinities: Sequence[Affinity], n_iter: int, n_jobs: int | None = None) -> FloatMatrix:
+def fuse_affinities(
+    affinities: Sequence[Affinity], n_iter: int, n_jobs: int | None = None, *, rescale: bool = True
+) -> FloatMatrix:
     """Fuse affinities by cross-diffusion, and return their mean.
 
     In each iteration, every status matrix P is replaced by ``S @ (mean of the other P) @ S.T`` and normalised again,
-    where S is the sparse matrix of its own neighbours. If there is only one affinity, its own P is used instead of the
-    mean. The product takes O(n_rows ** 2 * n_neighbors) operations. The status matrices are overwritten, and one more
-    matrix of this size is allocated per thread. The result is symmetric, and does not depend on ``n_jobs``.
+    where S is the sparse matrix of its own neighbours. Without ``rescale`` the identity is added instead, as the
+    authors of CoHiRF do. If there is only one affinity, its own P is used instead of the mean. The product takes
+    O(n_rows ** 2 * n_neighbors) operations. The status matrices are overwritten, and one more matrix of this size is
+    allocated per thread. The result is symmetric, and does not depend on ``n_jobs``.
     """
     workers = [Diffuser.of(part) for part in share_out(affinities, effective_n_jobs(n_jobs))]
+    n_summed = len(affinities) - 1
     total = np.empty_like(affinities[0].status)
     add_up(affinities, total)
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:  # workers write into the status matrices
         for _ in range(n_iter):
-            parallel(delayed(worker.diffuse)(total, alone=len(affinities) == 1) for worker in workers)
+            parallel(delayed(worker.diffuse)(total, n_summed=n_summed, rescale=rescale) for worker in workers)
             add_up(affinities, total)
     symmetrise(total, 0.5 / len(affinities))
     return total
@@ -213,11 +223,11 @@ class Diffuser:
         cut = [[a.neighbors[block] for block in blocks_of_rows(len(a.status))] for a in affinities]
         return cls(affinities, cut, np.empty_like(affinities[0].status))
 
-    def diffuse(self, total: FloatMatrix, *, alone: bool) -> None:
+    def diffuse(self, total: FloatMatrix, *, n_summed: int, rescale: bool) -> None:
         """Run one iteration for each affinity; ``total`` is the sum of all status matrices before the iteration."""
         for affinity, neighbor_blocks in zip(self.affinities, self.neighbor_blocks, strict=True):
-            np.subtract(total, 0 if alone else affinity.status, out=self.others)
-            diffuse(affinity, neighbor_blocks, self.others)
+            np.subtract(total, affinity.status if n_summed else 0, out=self.others)
+            diffuse(affinity, neighbor_blocks, self.others, None if rescale else max(1, n_summed))
 
 
 def share_out(affinities: Sequence[Affinity], n_parts: int) -> list[Sequence[Affinity]]:
@@ -234,17 +244,24 @@ def add_up(affinities: Sequence[Affinity], total: FloatMatrix) -> None:
             total[block] += affinity.status[block]
 
 
-def diffuse(affinity: Affinity, neighbor_blocks: Sequence[Any], others: FloatMatrix) -> None:
+def diffuse(
+    affinity: Affinity, neighbor_blocks: Sequence[Any], others: FloatMatrix, n_summed: int | None = None
+) -> None:
     """Replace a status matrix by ``neighbors @ others @ neighbors.T``, normalised.
 
-    ``others`` may be the sum or the mean of the other status matrices, because rows are normalised afterwards. The
+    ``others`` may be the sum or the mean of the other status matrices, because rows are normalised afterwards. If
+    ``n_summed`` is given, ``others`` is a sum of so many, and the identity is added to the product of their mean. The
     blocks of rows are small enough for both products, and the transpose between them, to fit into the cache.
     """
     status, neighbors = affinity.status, affinity.neighbors
     for block, neighbor_rows in zip(blocks_of_rows(len(status)), neighbor_blocks, strict=True):
         rows = neighbor_rows @ others
         columns = neighbors @ np.ascontiguousarray(rows.T)  # sparse @ dense is fast, dense @ sparse is not
-        normalise_transposed(columns, block.start, out=status[block])
+        if n_summed is None:
+            normalise_transposed(columns, block.start, out=status[block])
+        else:
+            np.divide(columns.T, np.float32(n_summed), out=status[block])
+            add_to_diagonal(status[block], block.start, 1)
 
 
 def normalise_transposed(columns: FloatMatrix, start: int, out: FloatMatrix) -> None:

@@ -23,10 +23,12 @@ from cohirf.clusterers.affinity import (
     build_local_affinity,
     build_nearest_affinity,
     fuse_affinities,
+    symmetrise,
 )
 from cohirf.clusterers.canonical_rows import canonical_csr, find_distinct_rows
 
-GRAPHS = {"local": build_local_affinity, "nearest": build_nearest_affinity}
+PUBLISHED = "published"
+GRAPHS = {"local": build_local_affinity, "nearest": build_nearest_affinity, PUBLISHED: build_nearest_affinity}
 DECIMALS = 8  # rows of the embedding that are equal to this many decimals differ only by rounding errors
 
 
@@ -46,11 +48,11 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         Fraction of the features in each subspace; always at least one feature.
     n_neighbors : int, default=5
         Number of nearest neighbours of a row. If there are fewer rows, all of them are used.
-    graph : {"nearest", "local"}, default="nearest"
+    graph : {"nearest", "local", "published"}, default="nearest"
         The affinities. "nearest" has those of the experiments in CoHiRF's paper: similarities to nearest neighbours
         only, with one width for all; a row is its own first neighbour. "local" has those of similarity network fusion
-        (Wang et al. 2014): similarities of all pairs, with a local width; a row is not its own neighbour. See the
-        notes.
+        (Wang et al. 2014): similarities of all pairs, with a local width; a row is not its own neighbour. "published"
+        also fuses and partitions as the program of CoHiRF's authors does, to compare with the paper. See the notes.
     n_fusion_iter : int, default=20
         Number of iterations of the fusion.
     random_state : int, RandomState instance or None, default=None
@@ -80,7 +82,12 @@ class SCSRGF(ClusterMixin, BaseEstimator):
     half the mean of three numbers: this distance, and the mean distance of each of the two rows to its neighbours. With
     ``graph="nearest"`` it is ``exp(-distance / (2 * mean distance))`` for nearest neighbours, and 0 for others. These
     are also the weights of Cai et al. (2020), in whose program a row is not its own neighbour. Neither result changes
-    when all features are multiplied by the same number. The fusion is that of Wang et al. in both cases.
+    when all features are multiplied by the same number. The fusion is that of Wang et al. in both cases, and rows of
+    the embedding are scaled to length 1.
+
+    ``graph="published"`` has the graph "nearest". Its fusion adds the identity matrix to each product, where that of
+    Wang et al. scales rows to a sum of 1, and the embedding is that of :class:`sklearn.cluster.SpectralClustering`:
+    loops are left out, and eigenvectors are divided by the square roots of the degrees.
 
     Time grows as ``n_samples ** 2 * n_neighbors * n_affinities * n_fusion_iter``. Memory is about
     ``4 * n_samples ** 2 * (n_affinities + 2)`` bytes. If that is too much, use it as the base method of
@@ -179,13 +186,17 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         subspaces = draw_subspaces(n_features, self.n_affinities, self.sampling_ratio, rng)
         tasks = (delayed(_build_subspace_affinity)(X, subspace, self.n_neighbors, self.graph) for subspace in subspaces)
         affinities = Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
-        return fuse_affinities(affinities, self.n_fusion_iter, self.n_jobs)
+        fused = fuse_affinities(affinities, self.n_fusion_iter, self.n_jobs, rescale=self.graph != PUBLISHED)
+        if self.graph == PUBLISHED:
+            fused /= fused.sum(axis=1, keepdims=True)
+            symmetrise(fused, 0.5)
+        return fused
 
     def _partition(self, X: Any, rng: np.random.RandomState) -> NDArray[np.int32]:
         distinct = find_distinct_rows(X)
         if len(distinct.first) <= self.n_clusters:
             return distinct.group.astype(np.int32)
-        return partition_graph(self.affinity_matrix_, self.n_clusters, rng)
+        return partition_graph(self.affinity_matrix_, self.n_clusters, rng, unit=self.graph != PUBLISHED)
 
 
 def draw_subspaces(
@@ -200,16 +211,18 @@ def _build_subspace_affinity(X: Any, subspace: NDArray[np.intp], n_neighbors: in
     return GRAPHS[graph](X[:, subspace], n_neighbors)
 
 
-def partition_graph(affinity: NDArray[Any], n_clusters: int, rng: np.random.RandomState) -> NDArray[np.int32]:
+def partition_graph(
+    affinity: NDArray[Any], n_clusters: int, rng: np.random.RandomState, *, unit: bool = True
+) -> NDArray[np.int32]:
     """Partition a graph, a symmetric matrix with positive row sums, into clusters with weak connections between them.
 
     The embedding of a row is the vector of its entries in the leading eigenvectors of the affinity matrix, which is
     normalised by the square roots of its row sums. These vectors, scaled to length 1, are clustered by K-Means (Ng,
-    Jordan and Weiss, 2001).
+    Jordan and Weiss, 2001). If not ``unit``, the embedding is that of ``embed_walk``.
 
     There are fewer than ``n_clusters`` clusters if fewer rows have distinct embeddings.
     """
-    embedding = embed_graph(affinity, n_clusters)
+    embedding = embed_graph(affinity, n_clusters) if unit else embed_walk(affinity, n_clusters)
     n_distinct = len(find_distinct_rows(embedding).first)
     method = KMeans(min(n_clusters, n_distinct), n_init=10, random_state=rng)
     labels: NDArray[np.int32] = method.fit(embedding).labels_
@@ -226,6 +239,19 @@ def embed_graph(affinity: NDArray[Any], n_vectors: int) -> NDArray[np.float64]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors /= np.where(lengths > 0, lengths, 1)
     return vectors.round(DECIMALS)
+
+
+def embed_walk(affinity: NDArray[Any], n_vectors: int) -> NDArray[np.float64]:
+    """Return the entries of each row in the leading eigenvectors of the random walk on the graph without loops."""
+    normalised = affinity.astype(np.float64)
+    np.fill_diagonal(normalised, 0)
+    degrees = normalised.sum(axis=1)
+    inverse_root = np.where(degrees > 0, degrees, 1) ** -0.5
+    normalised *= inverse_root[:, None]
+    normalised *= inverse_root
+    vectors = leading_eigenvectors(normalised, n_vectors) * inverse_root[:, None]
+    rounded: NDArray[np.float64] = (vectors / np.abs(vectors).max()).round(DECIMALS)
+    return rounded
 
 
 def leading_eigenvectors(matrix: NDArray[np.float64], n_vectors: int) -> NDArray[np.float64]:

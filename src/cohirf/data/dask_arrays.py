@@ -10,20 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cohirf.algorithm.arrays import to_host
 from cohirf.algorithm.batches import block_bounds, count_batches
 from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.storage import Storage
-from cohirf.engines.dask import chunks_of, dask, dask_array, naming_faults
+from cohirf.engines.dask import compute_unoptimised, dask, dask_array, is_dask, naming_faults
 from cohirf.sources import ArraySource, Source
 from cohirf.sources.arrays import DASK_ARRAY, DaskSource, refuse_unknown_chunks
 
 MANY_CHUNKS = 64  # number of chunks of a source, if it has at least as many batches; independent of the cluster
-
-
-def is_dask(X: Any) -> bool:
-    """Return whether ``X`` is a Dask collection."""
-    return type(X).__module__.startswith(("dask.", "dask_expr."))
 
 
 def refuse_other_collections(X: Any) -> None:
@@ -159,16 +152,6 @@ class LazyDaskSource(Source):
         yield from compute_unoptimised(*(self.array[sample].astype(self.dtype) for sample in self._samples()))
 
 
-def compute_unoptimised(*collections: Any) -> Any:
-    """Compute Dask collections without optimising their graphs.
-
-    Dask would fuse tasks first. The scheduler would then see two different tasks of one name, because the fit still
-    holds results of the tasks that were not fused, and would warn.
-    """
-    with naming_faults():
-        return dask().compute(*collections, optimize_graph=False)
-
-
 def require_labels_here(model: Any) -> None:
     """Raise an error if a model is not fitted, or if its labels are on Dask or a device."""
     check_is_fitted(model, "n_clusters_")
@@ -179,21 +162,6 @@ def require_labels_here(model: Any) -> None:
             f"labels_ is {place}, and this method needs the labels in this process: call gather() first, which "
             "loads 13 bytes per row."
         )
-
-
-def gather_vectors(vectors: Sequence[Any], storage: Storage) -> list[NDArray[Any]]:
-    """Load vectors into this process: from a device, or from Dask, where they have the same chunks, chunk by chunk."""
-    if not is_dask(vectors[0]):
-        return [np.asarray(to_host(vector)) for vector in vectors]
-    here = [storage.vector(len(vector), vector.dtype) for vector in vectors]
-    with naming_faults():
-        computed = dask().persist(*vectors, optimize_graph=False)
-        stops = np.cumsum(vectors[0].chunks[0])
-        for stop, *parts in zip(stops, *map(chunks_of, computed), strict=True):
-            for vector, part in zip(here, parts, strict=True):
-                vector[stop - len(part) : stop] = part
-            storage.release()
-    return here
 
 
 def _whole_rows(source: Source, chunks: Any) -> tuple[tuple[int, ...], ...]:

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from cohirf.algorithm.batches import EqualBlocks, LocalBatches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows, Resources
 from cohirf.algorithm.local_batches import Locality, make_local_batches
 from cohirf.algorithm.population import Weights
 from cohirf.algorithm.storage import Rows, Storage
+from cohirf.data.first_level import FirstLevel
 from cohirf.engines import LocalEngine, StreamingEngine
 
 # Within these limits, products of weights and values neither overflow nor vanish: squares of values are finite.
@@ -33,8 +33,6 @@ class Setup:
     ----------
     contraction : Contraction
         How batches are contracted.
-    max_level : int
-        Largest number of levels.
     n_jobs : int or None
         Number of jobs on this machine.
     make_resources : callable
@@ -43,14 +41,16 @@ class Setup:
         How local batches are made; None for other batches.
     label_batches : callable or None
         Labels the rows of local batches in one go, if the base method is not called on each.
+    apart : array of int or None
+        A number for each row that takes part: rows with different ones do not fuse. Not for local batches.
     """
 
     contraction: Contraction
-    max_level: int
     n_jobs: int | None
     make_resources: Callable[[Engine, Storage], Resources]
     locality: Locality | None = None
     label_batches: Callable[[ActiveRows, LocalBatches, Engine, Storage], IntArray] | None = None
+    apart: IntArray | None = None
 
     def engine(self) -> Engine:
         """Return the engine of the first level on this machine.
@@ -131,11 +131,14 @@ class Data(Protocol):
     def contract_first_level(self, weights: Any, setup: Setup) -> FirstLevel:
         """Contract the rows where they are; ``weights`` come from ``check_weights``."""
 
-    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevelHere:
+    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevel:
         """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on.
 
         ``mass`` is the weight of all rows of these blocks, or None.
         """
+
+    def put_vector(self, vector: Any) -> Any:
+        """Return a vector with an entry for each row where the rows are; it may be there already."""
 
 
 class NewData(Protocol):

@@ -15,11 +15,11 @@ from sklearn.utils.validation import _check_sample_weight
 from cohirf.algorithm import population
 from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.first_level import FirstLevelHere
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage, StackedRows, Storage
 from cohirf.data.data import Setup, check_range
+from cohirf.data.first_level import FirstLevel, contract_rows
 from cohirf.engines import LocalEngine
 from cohirf.planning import resolve_memory_limit
 from cohirf.scratch import ScratchStorage
@@ -79,20 +79,20 @@ class InMemory:
         """Return the engine of later levels."""
         return LocalEngine(n_jobs)
 
-    def contract_first_level(self, weights: ArrayWeights | None, setup: Setup) -> FirstLevelHere:
+    def contract_first_level(self, weights: ArrayWeights | None, setup: Setup) -> FirstLevel:
         """Contract the rows in this process or in others, which read them from a file that is written once."""
         engine = setup.engine()
         several = count_batches(self.rows.n_rows, setup.contraction.batch_size) > 1
         storage: Storage = ScratchStorage() if several and not engine.is_serial else MemoryStorage()
         values = engine.share(self.rows) if several else self.rows
         resources = setup.make_resources(engine, storage)
-        active = active_rows(values, weights)
+        active = replace(active_rows(values, weights), apart=setup.apart)
         if setup.locality is not None:
             active = setup.make_local(active, self.column_means, storage, engine)
             active = setup.label(active, resources.run_engine, MemoryStorage())
-        return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
+        return contract_rows(active, setup.contraction, resources)
 
-    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevelHere:
+    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevel:
         """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on."""
         n_rows = blocks.n_batches * blocks.size if mass is None else len(mass)
         stacked = StackedRows(ArrayRows(before), self.rows, n_rows, start)
@@ -101,6 +101,10 @@ class InMemory:
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to the rows."""
         return function(self.X)
+
+    def put_vector(self, vector: Any) -> Any:
+        """Return a vector in memory, also if it is in a file that processes write to."""
+        return np.array(vector) if isinstance(vector, np.memmap) else vector
 
 
 def active_rows(values: Any, weights: ArrayWeights | None, *, in_order: bool = False) -> ActiveRows:
@@ -113,12 +117,12 @@ def active_rows(values: Any, weights: ArrayWeights | None, *, in_order: bool = F
 
 def contract_stacked(
     stacked: StackedRows, mass: Any, blocks: EqualBlocks, setup: Setup, storage: Storage
-) -> FirstLevelHere:
+) -> FirstLevel:
     """Contract blocks of rows, which are read in order, in this process or in others."""
     resources = setup.make_resources(setup.engine(), storage)
     active = active_rows(stacked, None if mass is None else ArrayWeights(mass), in_order=True)
-    active = replace(active, batches=blocks)
-    return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
+    active = replace(active, batches=blocks, apart=setup.apart)
+    return contract_rows(active, setup.contraction, resources)
 
 
 def check_array_weights(sample_weight: Any, n_rows: int) -> ArrayWeights:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.first_level import FirstLevelHere
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.local_batches import sort_by_batch
 from cohirf.algorithm.storage import ArrayRows, Rows, StackedRows, take_in_order
 from cohirf.data.data import Setup
+from cohirf.data.first_level import FirstLevel, contract_rows
 from cohirf.data.in_memory import (
     ArrayWeights,
     InMemory,
@@ -74,7 +74,7 @@ class InSource:
         """Return the engine of later levels."""
         return LocalEngine(n_jobs)
 
-    def contract_first_level(self, weights: ArrayWeights | None, setup: Setup) -> FirstLevelHere:
+    def contract_first_level(self, weights: ArrayWeights | None, setup: Setup) -> FirstLevel:
         """Contract the rows in this process or in others, which read them from the source themselves."""
         if count_batches(self.source.n_rows, setup.contraction.batch_size) == 1:  # needs all rows in memory anyway
             in_memory = InMemory(self.rows.take(np.arange(self.source.n_rows)))
@@ -84,9 +84,9 @@ class InSource:
             return contract_local_batches(self.rows, weights, setup, engine, engine)
         active = active_rows(self.rows, weights, in_order=True)
         resources = setup.make_resources(engine, ScratchStorage())
-        return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
+        return contract_rows(active, setup.contraction, resources)
 
-    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevelHere:
+    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevel:
         """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on."""
         n_rows = blocks.n_batches * blocks.size if mass is None else len(mass)
         stacked = StackedRows(ArrayRows(before), self.rows, n_rows, start)
@@ -96,6 +96,10 @@ class InSource:
         """Apply ``function`` to blocks of rows, which are read one after the other."""
         return stack([function(block) for block in self._blocks()])
 
+    def put_vector(self, vector: Any) -> Any:
+        """Return a vector as it is: what grows with the data is in a file, unless all rows are one batch."""
+        return vector
+
     def _blocks(self) -> Iterator[Any]:
         for block in row_blocks(self.source.n_rows):
             yield self.rows.take(np.arange(block.start, block.stop))
@@ -103,7 +107,7 @@ class InSource:
 
 def contract_local_batches(
     rows: Rows, weights: ArrayWeights | None, setup: Setup, reader: Engine, engine: Engine
-) -> FirstLevelHere:
+) -> FirstLevel:
     """Contract local batches of rows that are best read in order: they are written to disk batch after batch.
 
     The ``reader`` runs tasks that read the rows where they are now; ``engine`` runs those that get their rows.
@@ -112,5 +116,4 @@ def contract_local_batches(
     active = setup.make_local(active_rows(rows, weights), None, storage, reader)
     resources = setup.make_resources(engine, storage)
     active = setup.label(sort_by_batch(active, storage), resources.run_engine, ScratchStorage())
-    first_level = FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
-    return replace(first_level, in_memory=False)
+    return contract_rows(active, setup.contraction, resources)

@@ -19,7 +19,6 @@ from cohirf.algorithm.arrays import (
     fetch_rows,
     is_on_device,
     is_torch,
-    look_up,
     namespace,
     put_beside,
     take_rows,
@@ -29,7 +28,6 @@ from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.engine import Engine, SerialEngine
-from cohirf.algorithm.first_level import Assigned, FirstLevel, FirstLevelHere, RowResults, Tree, tree_of_leaves
 from cohirf.algorithm.grouping import (
     FIXED_POINT_BITS,
     IntArray,
@@ -38,11 +36,10 @@ from cohirf.algorithm.grouping import (
     index_dtype,
     sum_by_label,
 )
-from cohirf.algorithm.left_out import all_others, leave_out, put_back
-from cohirf.algorithm.levels import ActiveRows, FitState, make_tasks, run_tasks, split_level
-from cohirf.algorithm.runs import Survivors, gather_survivors
+from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
 from cohirf.data.data import Setup, check_range
+from cohirf.data.first_level import Counts, FirstLevel, contract_together
 from cohirf.data.in_memory import ArrayWeights, InMemory
 from cohirf.planning import resolve_memory_limit
 
@@ -103,14 +100,10 @@ class OnDevice:
         """Contract the rows where they are. For several batches, they are copied into this process first."""
         if count_batches(self.rows.n_rows, setup.contraction.batch_size) > 1:
             here = None if weights is None else ArrayWeights(weights.describe())
-            found = InMemory(to_host(self.X)).contract_first_level(here, replace(setup, n_jobs=1))
-            return LoadedFromDevice(**vars(found), X=self.X)
+            return InMemory(to_host(self.X)).contract_first_level(here, replace(setup, n_jobs=1))
         active = self._find_active(weights)
         resources = setup.make_resources(SerialEngine(), MemoryStorage())
-        tasks = make_tasks(active, 1, *split_level(active, 1, setup.contraction), resources, None)
-        ((_, outcome),) = run_tasks(tasks, 1, setup.contraction, resources)
-        leaves = gather_survivors([outcome.survivors], MemoryStorage())
-        return FirstLevelOnDevice.of_active(leaves, outcome.survivor_of, outcome.stability, self.rows, active.index)
+        return contract_together(active, setup.contraction, resources, self)
 
     def _find_active(self, weights: DeviceWeights | None) -> ActiveRows:
         """Return the rows of positive weight; if some have weight 0, the others are copied on the device."""
@@ -120,13 +113,27 @@ class OnDevice:
         mass = weights.values if positive is None else take_rows(weights.values, positive)
         return ActiveRows(self.rows, positive, mass)
 
-    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevelHere:
+    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevel:
         """Contract blocks of rows in order, which are copied into this process first."""
         return InMemory(to_host(self.X)).contract_blocks(before, start, mass, blocks, setup)
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to the rows."""
         return function(self.X)
+
+    def count(self, leaf_of: Any, n_leaves: int, weights: DeviceWeights | None) -> Counts:
+        """Count the rows of each leaf, and return the means of their values."""
+        first = first_rows(leaf_of, n_leaves)
+        means = cluster_means(self.X, leaf_of, n_leaves, None if weights is None else weights.values)
+        if weights is None:
+            return Counts(count_by_label(leaf_of, n_leaves), None, first, means)
+        is_counted = namespace(leaf_of).astype(weights.values > 0, weights.values.dtype)
+        sizes = np.rint(sum_by_label(leaf_of, is_counted, n_leaves)).astype(np.int64)
+        return Counts(sizes, sum_by_label(leaf_of, weights.values, n_leaves), first, means)
+
+    def put_vector(self, vector: Any) -> Any:
+        """Return a vector on the device."""
+        return put_beside(np.array(vector) if isinstance(vector, np.ndarray) else vector, self.X)
 
 
 @dataclass(frozen=True)
@@ -175,107 +182,3 @@ def check_device_weights(sample_weight: Any, X: Any) -> DeviceWeights:
     if lowest > 0:
         return DeviceWeights(weights, None)
     return DeviceWeights(weights, to_host(xp.nonzero(weights)[0]).astype(index_dtype(n_rows)))
-
-
-@dataclass(frozen=True)
-class LoadedFromDevice(FirstLevelHere):
-    """The first level of rows that were copied into this process; results by row go back to the device of ``X``."""
-
-    X: Any = None
-
-    def hand_down(self, state: FitState, labels_of_rows: Any) -> tuple[RowResults, Tree]:
-        """Return the results of all rows on the device."""
-        found, tree = super().hand_down(state, labels_of_rows)
-        vectors = (found.labels, found.parents, found.absorbed_at, found.stability)
-        return RowResults(*(put_beside(np.array(vector), self.X) for vector in vectors)), tree
-
-
-@dataclass
-class FirstLevelOnDevice:
-    """A first level of one batch, whose row map is on a device.
-
-    Attributes
-    ----------
-    leaves : Survivors
-        The rows that it left active.
-    leaf_of : array of int
-        The leaf of each row, on the device; that of rows of weight 0 is arbitrary until they join one.
-    stability : array of float32
-        Stability of each row, on the device.
-    readable : ArrayRows
-        The rows of the data.
-    n_joined : array of int or 0
-        How many rows of weight 0 have joined each leaf.
-    """
-
-    leaves: Survivors
-    leaf_of: Any
-    stability: Any
-    readable: ArrayRows
-    n_joined: IntArray | int = 0
-
-    @classmethod
-    def of_active(
-        cls, leaves: Survivors, leaf_of: Any, stability: Any, readable: ArrayRows, active: IntArray | None
-    ) -> FirstLevelOnDevice:
-        """Return the first level, given leaf and stability of each active row; None means that all rows are active."""
-        if active is None:
-            return cls(leaves, leaf_of, stability, readable)
-        left_out = all_others(readable.n_rows, active)
-        n_left_out = len(left_out)
-        return cls(
-            leaves,
-            put_back(leaf_of, np.zeros(n_left_out, dtype=np.int64), left_out),
-            put_back(stability, np.full(n_left_out, np.nan, dtype=np.float32), left_out),
-            readable,
-        )
-
-    def join(self, rows: IntArray, leaves: Any) -> None:
-        """Let all rows that did not take part join the given leaves; the numbering of clusters counts them, too."""
-        self.leaf_of = put_back(leave_out(self.leaf_of, rows), leaves, rows)
-        here = to_host(leaves)
-        self.n_joined = np.bincount(here, minlength=len(self.leaves.rows))
-        np.minimum.at(self.leaves.first_rows, here, rows)
-
-    def assign(self, cells: Any, rows: Any, column_means: Any, n_leaves: int, weights: Any) -> Assigned:
-        """Label each row of the data by its values with the number of another leaf."""
-        leaf_of = cells.label(self.readable.X)
-        means = cluster_means(self.readable.X, leaf_of, n_leaves, None if weights is None else weights.values)
-        if weights is None:
-            return replace(Assigned.of(leaf_of, n_leaves, None), means=means)
-        sizes = sum_by_label(leaf_of, namespace(leaf_of).astype(weights.values > 0, weights.values.dtype), n_leaves)
-        sums = sum_by_label(leaf_of, weights.values, n_leaves)
-        return Assigned(leaf_of, np.rint(sizes).astype(np.int64), sums, first_rows(leaf_of, n_leaves), means)
-
-    def settle(self, found: Assigned, leaves: Survivors) -> FirstLevelOnDevice:
-        """Return a first level with other leaves, in which each row belongs to the one that it was assigned to."""
-        stability = fetch_rows(self.stability, leaves.rows)
-        n_all = count_by_label(found.leaf_of, len(leaves.rows))
-        return replace(
-            self, leaves=replace(leaves, stability=stability), leaf_of=found.leaf_of, n_joined=n_all - leaves.sizes
-        )
-
-    def find_leaves(self, rows: IntArray) -> IntArray:
-        """Return the leaf that each of the given rows belongs to."""
-        leaves: IntArray = fetch_rows(self.leaf_of, rows)
-        return leaves
-
-    def label(self, labels: IntArray) -> Any:
-        """Return the label of each row of the data, given the label of each leaf."""
-        return look_up(labels, self.leaf_of)
-
-    def hand_down(self, state: FitState, labels_of_rows: Any) -> tuple[RowResults, Tree]:
-        """Return the results of all rows on the device."""
-        rows, of_leaves = self.leaves.rows, state.fusions
-        xp, leaf_row = namespace(self.leaf_of), look_up(rows, self.leaf_of)
-        is_leaf = xp.arange(leaf_row.shape[0], dtype=leaf_row.dtype, device=leaf_row.device) == leaf_row
-
-        def choose(of_leaf: Any, of_others: Any) -> Any:
-            return xp.where(is_leaf, look_up(np.asarray(of_leaf), self.leaf_of), of_others)
-
-        return RowResults(
-            labels_of_rows,
-            choose(rows[of_leaves.parents], leaf_row),
-            choose(of_leaves.absorbed_at, xp.asarray(1, dtype=xp.uint8, device=leaf_row.device)),
-            choose(of_leaves.stability, self.stability),
-        ), replace(tree_of_leaves(state, self.leaves), row_sizes=self.leaves.sizes + self.n_joined)

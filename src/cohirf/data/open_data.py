@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, cast
 
@@ -12,14 +13,15 @@ from sklearn.utils.validation import validate_data
 
 from cohirf import validation
 from cohirf.algorithm.arrays import is_on_device, is_torch, namespace, narrow_indices, to_host
-from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, is_dask, refuse_other_collections, spread_source
+from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, refuse_other_collections, spread_source
 from cohirf.data.data import Data, NewData
 from cohirf.data.in_memory import InMemory
 from cohirf.data.in_source import InSource
 from cohirf.data.on_dask import OnDask
 from cohirf.data.on_device import OnDevice
-from cohirf.engines.dask import is_usable
-from cohirf.sources import Source
+from cohirf.engines.dask import is_dask, is_usable
+from cohirf.sources import ScaledSource, Source
+from cohirf.sources.scaled import unit_rows
 
 
 def open_training_data(model: Any, X: Any, *, on_cluster: bool, is_first: bool = True) -> Data:
@@ -38,6 +40,7 @@ def open_training_data(model: Any, X: Any, *, on_cluster: bool, is_first: bool =
     if isinstance(X, Source):
         use_columns = validation.set_columns if is_first else validation.check_columns
         use_columns(model, X.n_features, X.feature_names)
+        X = _scale_source(model, X)
         if not on_cluster:
             return InSource(X)
         batch_size = int(model.batch_size) if isinstance(model.batch_size, Integral) else None
@@ -46,7 +49,7 @@ def open_training_data(model: Any, X: Any, *, on_cluster: bool, is_first: bool =
         return OnDevice(_check_device_array(model, X, reset=is_first))
     allow_nan = is_first or model._column_means is not None
     X = _check_array(model, X, reset=is_first, allow_nan=allow_nan)
-    fills = not sparse.issparse(X) and validation.takes_nan(model._base_method())
+    fills = not sparse.issparse(X) and validation.take_nan(model)
     return InMemory(X, validation.column_means(X) if fills else None)
 
 
@@ -56,7 +59,7 @@ def open_new_data(model: Any, X: Any) -> NewData:
         return _open_table(model, X, reset=False, known_rows=False)
     if isinstance(X, Source):
         validation.check_columns(model, X.n_features, X.feature_names)
-        return InSource(X)
+        return InSource(_scale_source(model, X))
     if is_on_device(X):
         return OnDevice(_check_device_array(model, X, reset=False))
     # After a fit from a source there are no column means to fill missing cells with.
@@ -96,7 +99,7 @@ def _check_device_array(model: Any, X: Any, *, reset: bool) -> Any:
     elif X.shape[1] != model.n_features_in_:
         raise ValueError(f"X has {X.shape[1]} features, but the fit had {model.n_features_in_}.")
     _check_size(xp, X)
-    return X
+    return unit_rows(X) if model.metric == "cosine" else X
 
 
 def _check_size(xp: Any, X: Any) -> None:
@@ -122,24 +125,36 @@ def _open_table(model: Any, X: Any, *, reset: bool, known_rows: bool) -> DaskTab
         validation.set_columns(model, n_features, table.names)
     else:
         validation.check_columns(model, n_features, table.names)
+    if model.metric == "cosine":
+        table = replace(table, array=table.array.map_blocks(_scale_chunk, dtype=table.array.dtype))
     return table
+
+
+def _scale_source(model: Any, source: Source) -> Source:
+    return ScaledSource(source, unit=True) if model.metric == "cosine" else source
+
+
+def _scale_chunk(chunk: Any) -> Any:
+    """Return rows of a chunk with length 1; an empty chunk is a stand-in from which Dask infers types."""
+    return unit_rows(np.asarray(chunk), "A chunk of the Dask array") if np.size(chunk) else chunk
 
 
 def _check_array(model: Any, X: Any, *, reset: bool, allow_nan: bool) -> Any:
     """Return ``X`` as a finite C-ordered array or CSR matrix of float64 or float32."""
-    estimator = model._base_method()
     validation.refuse_what_is_no_table(X)
-    accept_sparse = "csr" if validation.takes_sparse(estimator) else False
+    accept_sparse = "csr" if validation.take_sparse(model) else False
+    is_half = getattr(X, "dtype", None) == np.float16  # float32 has all of its values
     with validation.naming_cells(X):
         X = validate_data(
             model,
             X,
             reset=reset,
             accept_sparse=accept_sparse,
-            dtype=(np.float64, np.float32),
+            dtype=np.float32 if is_half else (np.float64, np.float32),
             order="C",
             ensure_all_finite=False,
         )
-    allow_nan = allow_nan and validation.takes_nan(estimator)
+    allow_nan = allow_nan and validation.take_nan(model) and model.metric != "cosine"
     validation.check_finite(X, getattr(model, "feature_names_in_", None), allow_nan=allow_nan)
+    X = unit_rows(X) if model.metric == "cosine" else X
     return narrow_indices(X) if sparse.issparse(X) else X

@@ -12,10 +12,9 @@ from scipy import sparse
 
 from cohirf.algorithm.arrays import to_host
 from cohirf.algorithm.grouping import IntArray, count_with_noise
-from cohirf.data.dask_arrays import is_dask
 from cohirf.degrees.membership import Membership
 from cohirf.degrees.outliers import OutlierScores
-from cohirf.engines.dask import dask_array
+from cohirf.engines.dask import dask_array, is_dask
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.optional import is_installed
 from cohirf.spanning.settings import Settings, settings_of

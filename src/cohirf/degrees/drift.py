@@ -14,9 +14,9 @@ from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.grouping import IntArray, count_with_noise, row_blocks
-from cohirf.data.dask_arrays import is_dask
 from cohirf.data.open_data import open_new_data
 from cohirf.degrees.degrees import Degrees, Floats, degrees_of
+from cohirf.engines.dask import is_dask
 from cohirf.explain.words import percent
 from cohirf.summary.numbers import positions_of
 

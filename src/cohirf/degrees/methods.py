@@ -10,10 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from cohirf.algorithm.arrays import is_on_device, to_host
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.data.dask_arrays import is_dask
 from cohirf.data.open_data import open_new_data
 from cohirf.degrees.degrees import degrees_of, density_of, score_own_rows
 from cohirf.degrees.drift import Drift, find_drift
+from cohirf.engines.dask import is_dask
 
 MANY_CLUSTERS = 100  # with more, degrees of membership are sparse
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from cohirf.algorithm.grouping import IntArray, row_blocks, rows_by_label
+from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.neighbours.around import Around
+from cohirf.neighbours.landmarks import N_NEIGHBORS, choose_evenly
 from cohirf.neighbours.nearest_label import NearestLabel
 
 Floats = NDArray[np.float64]
 
-N_NEIGHBORS = 20
 MANY = 2000  # landmarks; rows are compared with more only around them
 FEW_FEATURES = 3  # measured: with at most so many, a tree of all landmarks is faster
 BLOCK_VALUES = 2**22  # of rows, and of their distances to neighbours
@@ -102,23 +102,3 @@ class OutlierScores:
         shape = (len(own), n_found - 1) if n_found > 1 else (len(own), 1)
         counts = ~is_own if n_found > 1 else np.ones_like(is_own)
         return distances[counts].reshape(shape).mean(axis=1), nearest[counts].reshape(shape)
-
-
-def choose_evenly(clusters: IntArray, masses: Floats) -> IntArray:
-    """Return sorted numbers of landmarks, each of which stands for about the same number of rows.
-
-    A cluster with few rows keeps as many as its rows are compared with. Noise is left out, unless all rows are noise.
-    """
-    if len(masses) == 0:
-        return np.arange(len(clusters))
-    clustered = np.flatnonzero(clusters >= 0)
-    counts = np.bincount(clusters[clustered], minlength=len(masses))
-    rows_of_each = masses / counts
-    kept = np.ceil(counts * rows_of_each / rows_of_each.max()).astype(np.int64)
-    kept = np.minimum(counts, np.maximum(kept, N_NEIGHBORS + 1))
-    starts, order = rows_by_label(clusters[clustered], len(masses))
-    parts = [
-        order[start + (np.arange(n_kept) * n_all) // n_kept]
-        for start, n_all, n_kept in zip(starts[:-1].tolist(), counts.tolist(), kept.tolist(), strict=True)
-    ]
-    return np.sort(clustered[np.concatenate(parts)])

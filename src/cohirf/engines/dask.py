@@ -18,11 +18,12 @@ from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn import config_context, get_config
 
 from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.runs import ContractedRun, RunTask, contract_run
-from cohirf.algorithm.storage import NumberedRows
+from cohirf.algorithm.storage import NumberedRows, Storage
 from cohirf.engines.local import Function, Task, Tasks, one_thread
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
@@ -59,6 +60,11 @@ def dask() -> Any:
 def dask_array() -> Any:
     """Import and return Dask's array module."""
     return import_optional("dask.array", "dask", "A fit on Dask")
+
+
+def is_dask(X: Any) -> bool:
+    """Return whether ``X`` is a Dask collection."""
+    return type(X).__module__.startswith(("dask.", "dask_expr."))
 
 
 def find_client() -> Any:
@@ -175,6 +181,27 @@ def chunks_of(persisted: Any) -> Iterator[Any]:
     for key in persisted.__dask_keys__():
         chunk = graph[key]
         yield chunk.result() if hasattr(chunk, "result") else getattr(chunk, "value", chunk)
+
+
+def compute_unoptimised(*collections: Any) -> Any:
+    """Compute Dask collections without optimising their graphs.
+
+    Dask would fuse tasks first. The scheduler would then see two different tasks of one name, because the fit still
+    holds results of the tasks that were not fused, and would warn.
+    """
+    with naming_faults():
+        return dask().compute(*collections, optimize_graph=False)
+
+
+def gather_chunks(vector: Any, storage: Storage) -> NDArray[Any]:
+    """Load a vector into this process, chunk by chunk."""
+    here = storage.vector(len(vector), vector.dtype)
+    with naming_faults():
+        computed = dask().persist(vector, optimize_graph=False)[0]
+        for stop, part in zip(np.cumsum(vector.chunks[0]), chunks_of(computed), strict=True):
+            here[stop - len(part) : stop] = part
+            storage.release()
+    return here
 
 
 @dataclass(frozen=True)

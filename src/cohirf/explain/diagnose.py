@@ -37,6 +37,7 @@ from cohirf.explain.verdict import (
     why_not_comparable,
 )
 from cohirf.explain.words import shorten
+from cohirf.notebook import ShownAsText
 from cohirf.summary.numbers import cluster_positions
 
 N_RUNS = 3
@@ -188,7 +189,7 @@ def _count_clusters(labels: IntArray) -> int:
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(ShownAsText):
     """Diagnosis of a fit, as returned by ``CoHiRF.diagnose``. ``print`` shows it in words.
 
     Attributes

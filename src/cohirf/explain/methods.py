@@ -114,7 +114,7 @@ def explain_cluster(model: Any, cluster: Any, X: Any = None) -> Any:
     """Return a pandas table of the features that distinguish a final cluster, the strongest first."""
     _check_cluster(cluster, model.cluster_numbers_)
     sums: tuple[Spread, Parts] | None = None
-    for features, labels in _stored_rows(model) if X is None else _all_rows(model, as_data(X)):
+    for features, labels in _stored_rows(model) if X is None else _all_rows(model, as_data(X, model.metric)):
         spread = measure_spread(features, origin=None if sums is None else sums[0].origin)
         parts = measure_parts(features, spread, labels, np.array([cluster]))
         sums = (spread, parts) if sums is None else (sums[0] + spread, sums[1] + parts)

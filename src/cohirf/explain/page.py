@@ -163,6 +163,20 @@ def render_update(content: dict[str, Any]) -> str:
     return page
 
 
+def render_topics(content: dict[str, Any]) -> str:
+    """Return a page of topics."""
+    trusted = import_optional("markupsafe", "report", "A report").Markup
+    style = "".join((HTML / name).read_text(encoding="utf-8") for name in ("style.css", "topics.css"))
+    script = f'"use strict";\n{(HTML / "topics.js").read_text(encoding="utf-8")}'
+    page: str = _template("topics.html").render(
+        content,
+        policy=_policy(_hash(script)),
+        style=trusted(style + _colour_rules(make_palette())),
+        script=trusted(script),
+    )
+    return page
+
+
 @cache
 def _template(name: str = "template.html") -> Any:
     jinja2 = import_optional("jinja2", "report", "A report")

@@ -22,10 +22,12 @@ from cohirf.explain.page import pack_labels, pack_names, render, render_update
 from cohirf.explain.pictures import Pictures
 from cohirf.explain.script import describe_run
 from cohirf.explain.study import ReportSample, Study, check_study, draw_sample
+from cohirf.explain.topic_page import draw_topics
+from cohirf.explain.topics import Topics, name_topics
 from cohirf.explain.verdict import Comparison
 from cohirf.explain.words import shorten
 from cohirf.plotting.layout import check_image_shape
-from cohirf.preparation import Preparation
+from cohirf.preparation import Preparation, Prepared
 from cohirf.store import Origin
 from cohirf.store.files import replacing
 from cohirf.summary.history import Step
@@ -219,6 +221,8 @@ def write_report(
     ids: Any = None,
     feature_names: Sequence[str] | None = None,
     image_shape: tuple[int, ...] | None = None,
+    texts: Any = None,
+    levels: Sequence[int] | None = None,
     title: str | None = None,
     data_name: str | None = None,
     origin: Origin | None = None,
@@ -251,6 +255,11 @@ def write_report(
         Names of the columns of ``X``; by default, its own names, or those that ``fit`` has seen.
     image_shape : tuple of int, optional
         Show each exemplar as an image of this height and width, or of this height, width and 3 colour channels.
+    texts : sequence of str or Topics, optional
+        The text of each row, if the rows are vectors of texts: the page shows topics instead of columns, with typical
+        texts and words, a map and search. The result of :func:`cohirf.description.name_topics` brings its own names.
+    levels : sequence of int, optional
+        For texts: numbers of clusters, such as ``[200, 40, 8]``, which the page shows as a tree.
     title : str, optional
         Title of the page; by default "Clusters", or "Clusters of" the name of the data.
     data_name : str, optional
@@ -289,16 +298,17 @@ def write_report(
     if max_points < 1:
         raise ValueError(f"max_points={max_points} is not valid: give an int >= 1.")
     path = _check_path(Path(path))
-    study = check_study(model, X, y, feature_names, pipeline=pipeline, ids=ids)
     if title is None:
         title = "Clusters" if data_name is None else f"Clusters of {Path(data_name).name}"
     today = datetime.now(UTC).date().isoformat()
+    if texts is not None:
+        rows = X.source if isinstance(X, Prepared) else X
+        topics = texts if isinstance(texts, Topics) else name_topics(model, rows, texts, levels=levels)
+        return _write(path, draw_topics(topics, title=title, written=today))
+    study = check_study(model, X, y, feature_names, pipeline=pipeline, ids=ids)
     fitted_pipeline = None if isinstance(pipeline, Preparation) else pipeline
     options = Options(title, data_name, origin, fitted_pipeline, image_shape, max_points, today)
-    page = render(summarize(study, options))
-    with replacing(path) as file:
-        file.write(page.encode())
-    return path
+    return _write(path, render(summarize(study, options)))
 
 
 def write_update_report(model: Any, path: str | os.PathLike[str], *, title: str, verdict: str) -> Path:
@@ -312,8 +322,12 @@ def write_update_report(model: Any, path: str | os.PathLike[str], *, title: str,
         "history": describe_history(model),
         "written": datetime.now(UTC).date().isoformat(),
     }
+    return _write(path, render_update(content))
+
+
+def _write(path: Path, page: str) -> Path:
     with replacing(path) as file:
-        file.write(render_update(content).encode())
+        file.write(page.encode())
     return path
 
 

@@ -201,7 +201,7 @@ def check_study(
     fitted, original = find_data(X, pipeline)
     prepared = original if isinstance(original, Prepared) else None
     is_same = fitted is original
-    data = as_data(fitted)
+    data = as_data(fitted, model.metric)
     names = name_features(model, data, feature_names if is_same else None)
     check_rows(model, data)
     n_rows, n_given = len(model.labels_), count_rows(fitted if prepared else original)

@@ -22,6 +22,7 @@ from cohirf import validation
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.grouping import IntArray
 from cohirf.explain.words import shorten
+from cohirf.sources.scaled import unit_rows
 
 CHECKED_MEDOIDS = 100  # number of medoids that are compared with X, to recognise the data of the fit
 MAX_LEVELS = 30  # of a category; rarer levels do not describe a cluster
@@ -59,8 +60,31 @@ def read_rows(data: Any, rows: IntArray) -> Any:
     return ordered if sparse.issparse(ordered) else fill_missing(ordered, validation.column_means(ordered))
 
 
-def as_data(X: Any) -> Any:
-    """Return ``X`` as an array, table, CSR matrix or source; raise if it cannot be one."""
+@dataclass(frozen=True)
+class UnitRows:
+    """Rows of some data, scaled to length 1 when they are read."""
+
+    data: Any
+    n_features: int
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return count_rows(self.data)
+
+    def take(self, rows: IntArray) -> Any:
+        """Return rows of length 1."""
+        return unit_rows(read_rows(self.data, rows))
+
+
+def as_data(X: Any, metric: str) -> Any:
+    """Return ``X`` as an array, table, CSR matrix or source, as a model with this metric sees it; raise if it is none.
+
+    For cosine, rows have length 1.
+    """
+    if metric == "cosine" and not isinstance(X, UnitRows):
+        data = as_data(X, "euclidean")
+        return UnitRows(data, data.n_features if is_source(data) else data.shape[1])
     if is_source(X):
         return X
     validation.refuse_what_is_no_table(X)

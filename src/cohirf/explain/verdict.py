@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.grouping import IntArray
 from cohirf.explain.words import count_of, uncapitalised
@@ -81,7 +82,9 @@ def _mostly_noise(model: Any, share: float) -> Problem:
 
 def _nothing_fused(model: Any, n_rows: int) -> Problem:
     name, ways = _ways_to_fuse_more(model)
-    ways += ["use fewer views (n_views)"] if model.n_views > 1 and model.consensus == "strict" else []
+    ways += (
+        ["use fewer views (views)"] if validation.count_views(model.views) > 1 and model.consensus == "strict" else []
+    )
     ways = ways or [f"let {name} find fewer and larger clusters"]
     finding = f"Nothing fused: each of the {n_rows:,} rows is a cluster of its own."
     return Problem("Nothing fused.", f"{finding} To change that, {', or '.join(ways)}.", spoils_all=True)

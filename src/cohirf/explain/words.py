@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from itertools import count
 from typing import TYPE_CHECKING, Any
+
+from cohirf.sources.source import number_repeated
 
 if TYPE_CHECKING:
     from cohirf.explain.effects import Trait
@@ -143,7 +144,7 @@ def name_clusters(traits: Sequence[Sequence[Trait]]) -> list[str]:
     for n_traits in range(FEWEST_TRAITS + 1, MOST_TRAITS + 1):
         names = _replace_repeated(names, [_join(of_cluster, n_traits) for of_cluster in traits])
     names = _replace_repeated(names, [_with_values(of_cluster) for of_cluster in traits])
-    return [*_number_repeated(names)]
+    return number_repeated(names)
 
 
 def _join(traits: Sequence[Trait], n_traits: int) -> str:
@@ -166,15 +167,3 @@ def _replace_repeated(names: list[str], longer: list[str]) -> list[str]:
     """Return the names, with those that occur more than once replaced."""
     counts = Counter(names)
     return [other if counts[name] > 1 else name for name, other in zip(names, longer, strict=True)]
-
-
-def _number_repeated(names: list[str]) -> Iterator[str]:
-    """Yield the names, with a number behind those that occur again."""
-    given, used = set(names), set[str]()
-    for name in names:
-        unique = name
-        if name in used:
-            numbered = (f"{name} ({number})" for number in count(2))
-            unique = next(other for other in numbered if other not in used and other not in given)
-        used.add(unique)
-        yield unique

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cohirf import progress
+from cohirf import progress, validation
 from cohirf.algorithm.base_method import find_weight_argument
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
@@ -37,8 +37,10 @@ def check_weights(model: Any, data: Data, sample_weight: Any) -> DataWeights | N
     """Return valid sample weights where the rows are; None without weights."""
     if sample_weight is None:
         return None
-    if find_weight_argument(model._base_method()) is None:
-        name = type(model._base_method()).__name__
+    methods = [method for method in validation.list_methods(model) if method is not None]
+    without = [type(method).__name__ for method in methods if find_weight_argument(method) is None]
+    if without:
+        name = without[0]
         raise ValueError(
             f"sample_weight needs a base method whose fit takes it, but {name}.fit does not: "
             f"choose another base method, such as KMeans or DBSCAN, or leave sample_weight out."
@@ -63,6 +65,7 @@ def begin(model: Any, data: Data, weights: DataWeights | None, stack: ExitStack)
             rows=data.rows.n_rows,
             features=data.n_features,
             reading=data.reading,
+            metric=model.metric,  # named first: it changes the rows
             data=data.fingerprint(),
             sample_weight=None if weights is None else weights.describe(),
             random_state=entropy if isinstance(model.random_state, np.random.RandomState) else model.random_state,

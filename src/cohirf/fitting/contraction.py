@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral
 from typing import Any
 
+from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.choose_medoids import (
     CallableSimilarity,
+    SampledMedoid,
     choose_central_medoids,
     choose_sampled_medoids,
     cosine_centrality,
@@ -20,11 +23,12 @@ from cohirf.algorithm.choose_medoids import (
 )
 from cohirf.algorithm.consensus import Codes, Consensus, relaxed_consensus, strict_consensus
 from cohirf.algorithm.contract_batch import ChooseMedoids, Contraction
-from cohirf.algorithm.get_clusters import Views
+from cohirf.algorithm.get_clusters import View, Views
 from cohirf.algorithm.majority import majority_consensus
 from cohirf.algorithm.randomness import Entropy
+from cohirf.clusterers.grid_dbscan import computed
 from cohirf.data import Data
-from cohirf.fitting.goal import Goal
+from cohirf.fitting.goal import Goal, is_k_means
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 # With few batches, the finer groups of the strict consensus gave better clusters. With many, they are contracted too
@@ -55,13 +59,10 @@ def make_contraction(
     """
     if n_batches is None:
         n_batches = count_batches(data.rows.n_rows, settled.batch_size)
-    goal, n_features = Goal.of(model), model._count_view_features()
-    one_view = model.n_views == 1 or (
-        n_features == data.n_features and BaseMethod.of(model._base_method()).is_deterministic
-    )
-    method = goal.method(model.estimator, several_batches=n_batches > 1, one_view=one_view)
+    goal = Goal.of(model)
+    views = _make_views(model, data.n_features, goal, settled.entropy, several_batches=n_batches > 1)
     return Contraction(
-        views=Views(method, model.n_views, n_features, settled.entropy),
+        views=views,
         consensus=_consensus_function(model, goal, n_batches),
         choose_medoids=_medoid_function(model),
         batch_size=settled.batch_size,
@@ -69,9 +70,28 @@ def make_contraction(
         sum_mass=model.medoid_weights,
         column_means=data.column_means,
         keeps_means=True,
-        bounds_groups=goal.bounds_groups and model.n_views > 1,
+        bounds_groups=goal.bounds_groups and views.n_views > 1,
         device=model.device if data.device is None else data.device,
     )
+
+
+def _make_views(model: Any, n_features: int, goal: Goal, entropy: Entropy, *, several_batches: bool) -> Views:
+    """Return the views of a model: a list of them, or so many equal ones."""
+    n_views = validation.count_views(model.views)
+    if isinstance(model.views, Integral):
+        n_sampled = model._count_view_features()
+        is_repeated = n_sampled == n_features and BaseMethod.of(model._base_method()).is_deterministic
+        method = goal.method(model.estimator, several_batches=several_batches, one_view=n_views == 1 or is_repeated)
+        return Views(method, n_views, n_sampled, entropy)
+    each = []
+    for estimator, columns in validation.list_views(model, n_features):
+        method = BaseMethod.of(computed(estimator))
+        if method.n_told in (None, goal.n_clusters):  # other numbers are what the user wants to differ
+            method = goal.method(estimator, several_batches=several_batches, one_view=n_views == 1)
+        each.append(View(method, n_features if columns is None else len(columns), columns))
+    # What is special for K-Means, or for methods that find the number of clusters, needs all views to be of this kind.
+    leading = min(each, key=lambda view: (view.method.told is None, is_k_means(view.method)))
+    return Views(leading.method, n_views, max(view.n_features for view in each), entropy, tuple(each))
 
 
 def _consensus_function(model: Any, goal: Goal, n_batches: int) -> Callable[[Codes], Consensus]:
@@ -99,5 +119,11 @@ def _medoid_function(model: Any) -> ChooseMedoids:
     return partial(
         choose_sampled_medoids,
         similarity=CallableSimilarity(model.medoid) if callable(model.medoid) else SIMILARITY[model.medoid],
-        max_candidates=MAX_CANDIDATES,
+        **_limits_of(model.medoid),
     )
+
+
+def _limits_of(medoid: Any) -> dict[str, Any]:
+    if isinstance(medoid, SampledMedoid):
+        return {"max_candidates": medoid.most, "share": medoid.share}
+    return {"max_candidates": MAX_CANDIDATES}

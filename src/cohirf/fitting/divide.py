@@ -21,12 +21,12 @@ from sklearn.cluster import KMeans
 from cohirf.algorithm.arrays import join_rows, narrow_indices
 from cohirf.algorithm.choose_merge import cut_linkage
 from cohirf.algorithm.connected import SpanningTree, link_connected
-from cohirf.algorithm.first_level import Assigned, FirstLevel, SettledLevel
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import Groups, MergeTree, link_stages
 from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.storage import ArrayRows
 from cohirf.algorithm.ward import link_groups, raise_merges
+from cohirf.data.first_level import Counts, FirstLevel
 from cohirf.fitting.quick_k_means import ITERATIONS
 from cohirf.neighbours.landmarks import Cells, NestedCells
 
@@ -66,7 +66,7 @@ class Division:
         label: IntArray = cut_linkage(self.linkage, min(n_clusters, len(self.rows)))[self.cells.label(X)]
         return label
 
-    def leaves(self, found: Assigned, former: Survivors) -> Survivors:
+    def leaves(self, found: Counts, former: Survivors) -> Survivors:
         """Return the groups as leaves, given their rows; ``former`` are the leaves of the levels."""
         n_groups = len(self.rows)
         return replace(
@@ -81,6 +81,10 @@ class Division:
             is_noise=np.zeros(n_groups, dtype=bool),
             stability=np.full(n_groups, np.nan, dtype=np.float32),  # known to the first level
         )
+
+    def share_out(self, first_level: FirstLevel, weights: Any) -> FirstLevel:
+        """Return a first level whose leaves are the groups, after each row has joined the nearest one."""
+        return first_level.share_out(self.cells, weights, self.rows, self.leaves)
 
 
 @dataclass(frozen=True)
@@ -183,12 +187,6 @@ def divide_along_tree(candidates: Candidates, gini_bound: float, n_groups: int) 
         mass,
         raise_merges(pruned.linkage, means, mass),
     )
-
-
-def share_out(division: Division, first_level: FirstLevel, rows: Any, column_means: Any, weights: Any) -> SettledLevel:
-    """Return a first level whose leaves are the groups of a division, after each row has joined the nearest one."""
-    found = first_level.assign(division.cells, rows, column_means, len(division.rows), weights)
-    return first_level.settle(found, division.leaves(found, first_level.leaves))
 
 
 def _find_nearest(values: Any, centres: Any, nearest: IntArray) -> IntArray:

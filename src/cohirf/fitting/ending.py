@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 
-from cohirf.algorithm.first_level import SettledLevel
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.merge_tree import Groups, Link, MergeTree, grow_tree
 from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.runs import Survivors
-from cohirf.algorithm.ward import link_groups, move_groups
+from cohirf.algorithm.ward import MAX_LINKED, link_groups, move_groups
 from cohirf.choice import Choice
+from cohirf.data.first_level import FirstLevel
 from cohirf.fitting.divide import Candidates
-from cohirf.fitting.former import Former, keep_former
 from cohirf.fitting.goal import LINKED_PER_CLUSTER
 from cohirf.neighbours.landmarks import Cells, NestedCells
 
@@ -54,10 +53,13 @@ class LastLevel:
     groups: Groups
 
     @classmethod
-    def of(cls, leaves: Survivors, state: FitState, *, labels_noise: bool) -> LastLevel:
-        """Return the groups after the last level."""
+    def of(
+        cls, leaves: Survivors, state: FitState, *, labels_noise: bool, is_noise: NDArray[np.bool_] | None = None
+    ) -> LastLevel:
+        """Return the groups after the last level; which leaves are noise may be known."""
         roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level)
-        is_noise = find_noise(state, roots, leaves.sizes) if labels_noise else np.zeros(len(roots), dtype=bool)
+        if is_noise is None:
+            is_noise = find_noise(state, roots, leaves.sizes) if labels_noise else np.zeros(len(roots), dtype=bool)
         medoids: IntArray = np.flatnonzero((roots == np.arange(len(roots))) & ~is_noise)
         clustered = np.flatnonzero(~is_noise)
         groups = Groups(leaves.means[clustered], mass_of(leaves)[clustered]).merged(
@@ -102,7 +104,7 @@ class Ending:
 
     Attributes
     ----------
-    first_level : SettledLevel
+    first_level : FirstLevel
         The first level; if its rows were shared out among cells, these are its leaves.
     state : FitState
         The last state; if clusters were merged in the end, that is one more level.
@@ -124,7 +126,7 @@ class Ending:
         Rows whose values are known, if those of others cannot be read again, after rows were shared out.
     """
 
-    first_level: SettledLevel
+    first_level: FirstLevel
     state: FitState
     tree: MergeTree
     means: Any
@@ -136,43 +138,58 @@ class Ending:
     known: Candidates | None = None
 
 
-def end_fit(
-    model: Any,
-    first_level: SettledLevel,
-    last: LastLevel,
-    max_linked: int,
-    merges: Merges,
-    former: Former | None = None,
-) -> Ending:
-    """Grow the tree of a fit, and merge groups.
-
-    Of more groups than ``max_linked``, light ones join heavy ones first. Clusters from before an update are given as
-    the ``former`` ones of leaves, and may go on.
-    """
-    state, medoids, groups, roots = last.state, last.medoids, last.groups, last.roots
-    n_found, n_clusters = len(medoids), merges.n_clusters
+def end_fit(model: Any, first_level: FirstLevel, last: LastLevel, max_linked: int, merges: Merges) -> Ending:
+    """Grow the tree of a fit, and merge groups; of more than ``max_linked``, light ones join heavy ones first."""
+    medoids, groups, n_clusters = last.medoids, last.groups, merges.n_clusters
     if merges.linkage is None:
         tree, position = last.grow(max_linked, link=merges.link)
     else:
-        position = np.arange(len(roots))
-        tree = MergeTree(position, merges.linkage, state.level)
-    if n_found == 0:
-        return Ending(first_level, state, tree, groups.means, medoids, last.is_noise, n_found)
-    cut: IntArray = np.arange(n_found)
-    if n_clusters is not None and n_clusters < n_found:
+        position = np.arange(len(last.roots))
+        tree = MergeTree(position, merges.linkage, last.state.level)
+    cut: IntArray = np.arange(len(medoids))
+    if n_clusters is not None and n_clusters < len(medoids):
         cut = tree.cut(n_clusters)[position[medoids]]
     label = cut
-    if merges.refines and n_clusters is not None:
+    if merges.refines and n_clusters is not None and len(medoids):
         label = move_groups(groups.means, groups.mass, label)
-    if former is not None and n_clusters is not None:
-        kept = former.at(np.flatnonzero(~last.is_noise))  # noise is in no group
-        of_groups = kept.moved(lambda leaves: np.searchsorted(medoids, roots[leaves])).numbers_of(n_found)
-        label = keep_former(groups, of_groups, label, may_move=merges.refines)
-    if model.small_clusters == "nearest":
-        label = join_nearest(groups, label, smallest_size(model, float(mass_of(last.leaves).sum())))
-    if not np.array_equal(label, cut):  # then the clusters are not a cut of the tree, and another one is grown
-        of_leaf = label[np.searchsorted(medoids, roots[tree.medoids])]
-        tree, _ = last.grow(max(len(np.unique(label)), LINKED_PER_CLUSTER), of_leaf, merges.link)
+    return _end_with(model, first_level, last, label, merges.link, tree if np.array_equal(label, cut) else None)
+
+
+def end_update(model: Any, first_level: FirstLevel, last: LastLevel, former: IntArray) -> Ending:
+    """Grow the tree of an update, in which the ``former`` clusters of leaves go on, whatever the levels have found."""
+    return _end_with(model, first_level, last, extend_labels(last.groups, former[last.medoids]), link_groups)
+
+
+def extend_labels(groups: Groups, former: IntArray) -> IntArray:
+    """Return labels of groups from 0: groups without a label (-1) get that of the nearest one, if any has one.
+
+    Examples
+    --------
+    >>> groups = Groups(np.array([[0.0], [1.0], [7.0], [8.0]]), np.ones(4))
+    >>> extend_labels(groups, np.array([3, 3, 1, -1]))
+    array([1, 1, 0, 0])
+    """
+    label, known, new = former.copy(), np.flatnonzero(former >= 0), np.flatnonzero(former < 0)
+    if len(known) and len(new):
+        heavy = known[np.argsort(-groups.mass[known], kind="stable")[:MAX_LINKED]]
+        label[new] = former[heavy[pairwise_distances_argmin(groups.means[new], groups.means[heavy])]]
+    return np.unique(label, return_inverse=True)[1]
+
+
+def _end_with(
+    model: Any, first_level: FirstLevel, last: LastLevel, label: IntArray, link: Link, tree: MergeTree | None = None
+) -> Ending:
+    """End with the given label of each group; a ``tree`` is given if the labels are a cut of it."""
+    state, medoids, groups, roots = last.state, last.medoids, last.groups, last.roots
+    n_found = len(medoids)
+    if n_found and model.small_clusters == "nearest":
+        joined = join_nearest(groups, label, smallest_size(model, float(mass_of(last.leaves).sum())))
+        label, tree = joined, tree if np.array_equal(joined, label) else None
+    if tree is None:
+        of_leaf = np.full(len(roots), -1)
+        clustered = ~last.is_noise
+        of_leaf[clustered] = label[np.searchsorted(medoids, roots[clustered])]
+        tree, _ = last.grow(max(len(np.unique(label)), LINKED_PER_CLUSTER), of_leaf, link)
     if len(np.unique(label)) < n_found:
         state, medoids, groups = merge_clusters(state, medoids, groups, label)
     return Ending(first_level, state, tree, groups.means, medoids, last.is_noise, n_found)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from cohirf import progress
+from cohirf import progress, validation
 from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.companions import Companions, count_shown
@@ -20,7 +20,6 @@ from cohirf.algorithm.connected import MAX_POINTS
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.feature_tally import FeatureTally
-from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, KnownLeaves, SettledLevel
 from cohirf.algorithm.fuse_batches import find_parts, fuse_leaves, number_parts
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState, LevelRecord, Resources, contract_levels
@@ -37,15 +36,15 @@ from cohirf.algorithm.ward import link_groups
 from cohirf.choice import Choice
 from cohirf.data import Data
 from cohirf.data.data import DataWeights, Setup
+from cohirf.data.first_level import FirstLevel
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.error_contexts import warn_caller
 from cohirf.explain.verdict import find_problem, ways_to_less_noise
 from cohirf.fitting.begin import WrapEngine, begin, check_weights, watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
-from cohirf.fitting.divide import Division, divide_along_tree, divide_by_means, share_out
-from cohirf.fitting.ending import Ending, LastLevel, Merges, end_fit
-from cohirf.fitting.former import Former, split_groups
+from cohirf.fitting.divide import Division, divide_along_tree, divide_by_means
+from cohirf.fitting.ending import Ending, LastLevel, Merges, end_fit, end_update
 from cohirf.fitting.goal import Goal
 from cohirf.fitting.locality import choose_locality
 from cohirf.fitting.merging import Chooser, Sample, leaves_as_candidates, link_along_tree
@@ -53,8 +52,6 @@ from cohirf.fitting.results import collect_results
 from cohirf.neighbours.landmarks import Cells
 from cohirf.scratch import ScratchStorage
 from cohirf.spanning.settings import settings_of
-
-SURE_PER_CLUSTER = 30  # with fewer rows for each cluster, an update chooses the merge again
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class Fitted:
     ----------
     attributes : dict
         The fitted attributes.
-    first_level : SettledLevel
+    first_level : FirstLevel
         The first level.
     leaf_labels : array of int
         The label of each leaf.
@@ -78,7 +75,7 @@ class Fitted:
     """
 
     attributes: dict[str, Any]
-    first_level: SettledLevel
+    first_level: FirstLevel
     leaf_labels: IntArray
     settled: Settled
     weights: DataWeights | None
@@ -86,11 +83,11 @@ class Fitted:
 
 
 def fit_data(
-    model: Any, data: Data, sample_weight: Any, known: Settled | None = None, former: Former | None = None
+    model: Any, data: Data, sample_weight: Any, known: Settled | None = None, former: IntArray | None = None
 ) -> Fitted:
     """Fit a model to opened data; entropy and batch size may be ``known``, and then there is no checkpoint.
 
-    Rows may have ``former`` clusters, which go on if the new ones are not clearly better.
+    Rows may have a ``former`` cluster, or -1: these clusters go on.
     """
     with ExitStack() as stack:
         weights = check_weights(model, data, sample_weight)
@@ -99,33 +96,22 @@ def fit_data(
         else:
             settled, wrap_engine = known, watch_engine(model)
         contraction = make_contraction(model, data, settled, weighted=weights is not None or model.medoid_weights)
-        if former is not None:
-            former = former if weights is None else former.at(weights.positive)
-            contraction = _divide_groups(contraction, former, data.rows.n_rows, weights)
         stack.enter_context(one_thread())
         stack.enter_context(showing_warnings_once())
         tally = FeatureTally(contraction.views, data.n_features)
         n_rows = Population(data.rows, weights).n_rows
         fit = Fit(model, data, weights, n_rows, contraction, wrap_engine, tally)
-        first_level, locality = fit.contract_rows()
+        first_level, locality = fit.contract_rows(former)
         tally.add_level(1, first_level.leaves)
         of_first_level = tally.sums()
         state, records = fit.climb(first_level, locality)
-        ending = fit.end(first_level, state, None if former is None else former.moved(first_level.find_leaves))
+        ending = fit.end(first_level, state, None if former is None else former[first_level.leaves.rows])
         attributes, clusters = collect_results(model, data, weights, ending, contraction)
         fit.warn_of_problem(clusters.sizes)
         attributes["diagnostics_"] = records
         attributes["n_iter_"] = state.level
         attributes["feature_agreement_"] = tally.mean()
         return Fitted(attributes, ending.first_level, clusters.labels, settled, weights, of_first_level)
-
-
-def _divide_groups(contraction: Contraction, former: Former, n_rows: int, weights: DataWeights | None) -> Contraction:
-    """Let the groups of the rows, which are one batch, not reach over the borders of former clusters."""
-    labels = former.numbers_of(n_rows)
-    if weights is not None and weights.positive is not None:
-        labels = labels[weights.positive]
-    return replace(contraction, consensus=partial(split_groups, consensus=contraction.consensus, former=labels))
 
 
 @dataclass(frozen=True)
@@ -161,26 +147,42 @@ class Fit:
     tally: FeatureTally
     warned: list[str] = field(default_factory=list)
 
-    def contract_rows(self) -> tuple[FirstLevel, Locality | None]:
-        """Run the first level, which sees all rows; also return how local batches were made, if they were."""
+    def contract_rows(self, former: IntArray | None = None) -> tuple[FirstLevel, Locality | None]:
+        """Run the first level, which sees all rows; also return how local batches were made, if they were.
+
+        If the base method is told the number of clusters, groups do not reach over the borders of ``former`` ones.
+        """
         self._warn_if_no_two_rows_can_fuse()
         locality, label_batches = choose_locality(self.model, self.data, self.n_rows, self.contraction, self.weights)
-        return self.data.contract_first_level(self.weights, self.set_up(locality, label_batches)), locality
+        apart = former if self._goal.is_told else None
+        if apart is not None and self.weights is not None and self.weights.positive is not None:
+            apart = apart[self.weights.positive]
+        setup = self.set_up(locality, label_batches, apart)
+        return self.data.contract_first_level(self.weights, setup), locality
 
-    def set_up(self, locality: Locality | None = None, label_batches: Any = None) -> Setup:
+    def set_up(
+        self, locality: Locality | None = None, label_batches: Any = None, apart: IntArray | None = None
+    ) -> Setup:
         """Return what the first level needs beside the rows."""
         engines = self._first_resources
-        return Setup(self.contraction, self._max_level, self._n_jobs, engines, locality, label_batches)
+        return Setup(self.contraction, self._n_jobs, engines, locality, label_batches, apart)
 
-    def climb(self, first_level: FirstLevel, locality: Locality | None) -> tuple[FitState, list[LevelRecord]]:
-        """Run the levels above the first one; warn if batches are too thin or the fit is unfinished."""
+    def climb(
+        self, first_level: FirstLevel, locality: Locality | None, *, stays: bool = False
+    ) -> tuple[FitState, list[LevelRecord]]:
+        """Run the levels above the first one; warn if batches are too thin or the fit is unfinished.
+
+        If the leaves stay as they are (``stays``), because their clusters are known, there are no such levels.
+        """
         model = self.model
         storage: Storage = ScratchStorage() if first_level.readable is None else MemoryStorage()
         values = self.data.rows if first_level.readable is None else first_level.readable
         kind = None if locality is None else self._find_kind(first_level)
         state = FitState.of_leaves(first_level.leaves, values, self.n_rows, self._max_level, storage, kind)
         records: list[LevelRecord] = []
-        if locality is None:
+        if stays:
+            states = iter([state])
+        elif locality is None:
             states = self._levels(first_level, state, self._later_resources(first_level, storage))
         else:
             states = self._local_levels(first_level, state)
@@ -188,49 +190,40 @@ class Fit:
             state = after
             records.append(state.record)
             if model.verbose:
-                progress.say(progress.describe_level(state.record, model.n_views))
+                progress.say(progress.describe_level(state.record, self.contraction.views.n_views))
         return state, records
 
-    def end(self, first_level: FirstLevel, state: FitState, former: Former | None = None) -> Ending:
+    def end(self, first_level: FirstLevel, state: FitState, former: IntArray | None = None) -> Ending:
         """Grow the tree above the levels, and merge clusters to as many as are wanted.
 
-        Clusters of leaves from before an update, the ``former`` ones, may go on.
+        If leaves have a ``former`` cluster, or -1, these clusters go on. Noise stays noise, unless the base method,
+        which is not told the number of clusters, says otherwise.
         """
         model, goal = self.model, self._goal
-        last = LastLevel.of(first_level.leaves, state, labels_noise=not goal.as_published)
+        is_noise = None if former is None or not goal.is_told else former < 0
+        last = LastLevel.of(first_level.leaves, state, labels_noise=not goal.as_published, is_noise=is_noise)
+        if former is not None:
+            return end_update(model, first_level, last, former)
         number, draw = goal.n_clusters, self._sampler(first_level, last)
-        chooser = Chooser(self._merge_wanted(former), number, draw, self._generator(Draw.CHOICE))
+        chooser = Chooser(model.merge if goal.chooses_merge else "compact", number, draw, self._generator(Draw.CHOICE))
         choice = chooser.choose_number() if number is not None or goal.is_chosen else None
         if choice is None or len(last.medoids) == 0:
             ending = end_fit(model, first_level, last, goal.max_linked(state), Merges(None))
-        elif goal.makes_cells(self.contraction.views.method) and not isinstance(first_level, KnownLeaves):
-            ending = self._end_in_cells(first_level, last, chooser, choice, former)
+        elif goal.makes_cells(self.contraction.views.method) and first_level.rows is not None:
+            ending = self._end_in_cells(first_level, last, chooser, choice)
         else:
-            ending = self._end_with_groups(first_level, last, chooser, choice, former)
+            ending = self._end_with_groups(first_level, last, chooser, choice)
         if goal.is_required and number is not None and ending.n_found < number:
             self._warn(self._explain_too_few(number, ending.n_found))
         if model.verbose and ending.choice is not None:
             progress.say(ending.choice.describe())
         return ending
 
-    def _merge_wanted(self, former: Former | None) -> str:
-        """Return the kind of merges; in an update of many rows, compact clusters stay compact."""
-        merge: str = self.model.merge if self._goal.chooses_merge else "compact"
-        if merge != "auto" or former is None:
-            return merge
-        n_clusters = len(np.unique(former.numbers[former.numbers >= 0]))
-        if int(former.n_rows.sum()) < SURE_PER_CLUSTER * n_clusters:  # the merge was chosen by few rows
-            return merge
-        before: Choice | None = getattr(self.model, "choice_", None)
-        return "auto" if before is not None and before.merge == "connected" else "compact"
-
-    def _end_in_cells(
-        self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice, former: Former | None
-    ) -> Ending:
+    def _end_in_cells(self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice) -> Ending:
         """Share out rows among cells or connected groups, whichever fits them better, and merge these."""
         k = choice.n_clusters
 
-        @cache  # an update of compact clusters needs no cells
+        @cache  # connected clusters need no cells
         def divide() -> Division:
             candidates = leaves_as_candidates(first_level, last.state, self.data.column_means)
             rng = self._generator(Draw.CELLS) if self._has_several_batches else None
@@ -239,16 +232,11 @@ class Fit:
         choice, bound = chooser.compare(choice, lambda sample: divide().label(sample.values, k))
         if bound is not None:
             return self._end_connected(first_level, last, chooser, choice, bound)
-        if former is not None:  # rows stay in the groups that their former clusters allow
-            ending = end_fit(self.model, first_level, last, self._count_cells(k), Merges(k, refines=True), former)
-            return replace(ending, choice=choice)
         division = divide()
         merges = Merges(k, linkage=division.linkage, refines=isinstance(division.cells, Cells))
         return self._share_out(first_level, last, division, choice, merges)
 
-    def _end_with_groups(
-        self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice, former: Former | None
-    ) -> Ending:
+    def _end_with_groups(self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice) -> Ending:
         """Merge the groups that the levels have left, or those of several batches by the merges that fit better."""
         goal, k = self._goal, choice.n_clusters
         max_linked = goal.max_linked(last.state)
@@ -258,14 +246,14 @@ class Fit:
             tree, position = last.grow(max_linked, link=link)
             return tree.cut(min(k, tree.n_leaves))[position[sample.leaves]]
 
-        if goal.is_told and isinstance(first_level, KnownLeaves):  # rows cannot be shared out again
+        if goal.is_told and first_level.rows is None:  # rows cannot be shared out again
             choice, bound = chooser.compare(choice, label, lambda sample, bound: label(sample, link_along_tree(bound)))
             merges = merges if bound is None else Merges(k, link_along_tree(bound))
         elif goal.is_told and self._has_several_batches:
             choice, bound = chooser.compare(choice, label)
             if bound is not None:
                 return self._end_connected(first_level, last, chooser, choice, bound)
-        ending = end_fit(self.model, first_level, last, max_linked, merges, former)
+        ending = end_fit(self.model, first_level, last, max_linked, merges)
         return replace(ending, choice=choice)
 
     def _end_connected(
@@ -282,7 +270,7 @@ class Fit:
     ) -> Ending:
         """Share out rows among the groups of a division, and merge these."""
         means = self.data.column_means
-        shared = share_out(division, first_level, self.data.rows, means, self.weights)
+        shared = division.share_out(first_level, self.weights)
         values = self.data.rows if shared.readable is None else shared.readable
         fresh = FitState.of_leaves(shared.leaves, values, self.n_rows, self._max_level, MemoryStorage())
         cells = LastLevel.of(shared.leaves, replace(fresh, record=last.state.record), labels_noise=False)
@@ -363,7 +351,9 @@ class Fit:
     def _companions(self, first_level: FirstLevel) -> Companions | None:
         """Return the companions that replace medoid weights if the base method does not support weights."""
         base = self.model._base_method()
-        if not self.model.medoid_weights or find_weight_argument(base) is not None:
+        methods = validation.list_methods(self.model)
+        take_weights = any(method is None or find_weight_argument(method) is not None for method in methods)
+        if not self.model.medoid_weights or take_weights:
             return None
         n_shown = count_shown(BaseMethod.of(base), self.contraction.batch_size)
         return Companions(self.data.rows, self.contraction.views.entropy, n_shown, first_level.leaves.rows)
@@ -384,18 +374,19 @@ class Fit:
                     return
         self._warn_if_unfinished(state)
 
-    def _local_levels(self, first_level: Any, state: FitState) -> Iterator[FitState]:
+    def _local_levels(self, first_level: FirstLevel, state: FitState) -> Iterator[FitState]:
         """Yield the state after the first level, and after the fusion of clusters that reach over several batches."""
         yield state
         parts = self._find_parts(first_level)
         if parts is not None and int(parts.max()) + 1 < len(parts):
             yield fuse_leaves(state, parts)
 
-    def _find_kind(self, first_level: Any) -> str:
+    def _find_kind(self, first_level: FirstLevel) -> str:
         """Return the kind of a first level with local batches, as in its record."""
         links, local = first_level.links, first_level.local
         if first_level.known is not None:
             return "spanning" if settings_of(self._prototype) is not None else "exact"
+        assert local is not None  # batches are local
         if local.n_batches == 1:
             return "all"
         return "exact" if local.is_exact and (self._one_link_is_enough(links) or len(local.halo) == 0) else "local"
@@ -407,7 +398,7 @@ class Fit:
         """
         return (len(links) > 0 and all(part.by_core for part in links)) or links_every_row(self._prototype)
 
-    def _find_parts(self, first_level: FirstLevelHere) -> IntArray | None:
+    def _find_parts(self, first_level: FirstLevel) -> IntArray | None:
         """Return a number for each leaf, the same for parts of one cluster; None if batches have nothing in common."""
         links, local, leaves = first_level.links, first_level.local, first_level.leaves
         if first_level.known is not None:
@@ -420,7 +411,7 @@ class Fit:
             batch = local.find_batches(
                 leaves.rows if taking_part is None else np.searchsorted(taking_part, leaves.rows)
             )
-        return find_parts(links, first_level.fusions.parents, leaves, batch)
+        return find_parts(links, first_level.part.leaf_of, leaves, batch)
 
     @property
     def _prototype(self) -> Any:

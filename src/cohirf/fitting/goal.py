@@ -13,6 +13,7 @@ from typing import Any
 
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 
+from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.rare_groups import N_CELLS
@@ -59,13 +60,16 @@ class Goal:
         """Return the goal of a model."""
         if model.n_clusters == "levels":
             return cls(as_published=True)
-        method = None if model.estimator is None else BaseMethod.of(model.estimator)
-        is_told = method is None or method.told is not None
-        if model.n_clusters == "auto" or (model.n_clusters is None and method is None):
+        methods = [BaseMethod.of(estimator) for estimator in validation.list_methods(model) if estimator is not None]
+        is_told = all(method.told is not None for method in methods)
+        if model.n_clusters == "auto" or (model.n_clusters is None and not methods):
             return cls(is_chosen=True, is_told=is_told)
         if model.n_clusters is not None:
             return cls(n_clusters=int(model.n_clusters), is_required=True, is_told=is_told)
-        return cls(n_clusters=None if method is None else method.n_told, is_told=is_told)
+        told = {method.n_told for method in methods} - {None}
+        if len(told) > 1:
+            raise ValueError(f"Views are told different numbers of clusters, {told}: set n_clusters of CoHiRF.")
+        return cls(n_clusters=told.pop() if told and is_told else None, is_told=is_told)
 
     @property
     def n_sought(self) -> int | None:

@@ -25,7 +25,6 @@ from cohirf.algorithm.choose_merge import (
     count_sampled,
 )
 from cohirf.algorithm.connected import SpanningTree, link_connected
-from cohirf.algorithm.first_level import FirstLevel
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.merge_tree import Link
@@ -33,6 +32,7 @@ from cohirf.algorithm.population import Population
 from cohirf.algorithm.storage import take_in_order
 from cohirf.algorithm.ward import raise_merges
 from cohirf.choice import CHOICE_ROWS, Choice, choose_number
+from cohirf.data.first_level import FirstLevel
 from cohirf.fitting.divide import Candidates, Division, divide_by_centres
 
 FloatArray = NDArray[np.float64]

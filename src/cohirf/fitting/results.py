@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cohirf.algorithm.arrays import join_rows, take_rows, to_host
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.algorithm.first_level import SettledLevel, label_leaves
 from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
 from cohirf.algorithm.left_out import all_others, put_back
+from cohirf.algorithm.levels import FitState
+from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, number_by_first_row
 from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.storage import ArrayRows, Rows, take_in_order
 from cohirf.data import Data
 from cohirf.data.data import DataWeights
+from cohirf.data.first_level import FirstLevel
 from cohirf.fitting.ending import Ending, smallest_size
 from cohirf.fitting.exemplars import FilledRows, find_exemplars
-from cohirf.hierarchy import FusionHierarchy
 from cohirf.neighbours.landmarks import Cells, Landmarks, NestedCells, sample_landmarks
+from cohirf.summary.row_map import RowMap
+from cohirf.summary.row_results import RowResults
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Clusters:
 
     Attributes
     ----------
-    first_level : SettledLevel
+    first_level : FirstLevel
         Knows the leaf of each row.
     values : Rows
         Values of each leaf.
@@ -40,13 +45,13 @@ class Clusters:
         The leaf that is the medoid of each cluster.
     """
 
-    first_level: SettledLevel
+    first_level: FirstLevel
     values: Rows
     labels: IntArray
     medoids: IntArray
 
     @classmethod
-    def of(cls, model: Any, data: Data, first_level: SettledLevel, ending: Ending) -> Clusters:
+    def of(cls, model: Any, data: Data, first_level: FirstLevel, ending: Ending) -> Clusters:
         """Return the clusters that are large enough, numbered by their first row."""
         leaves = first_level.leaves
         total = float(leaves.sizes.sum() if leaves.weights is None else leaves.weights.sum())
@@ -97,7 +102,7 @@ def collect_results(
         "batch_size_": contraction.batch_size,
         "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves], _label_cells(cells, clusters.labels)),
         "_landmark_rows": kept.rows,
-        **_hand_down(clusters, ending),  # the last one: it rewrites which leaf each row belongs to
+        **_look_up_rows(data, clusters, ending),
     }
     return attributes, clusters
 
@@ -173,24 +178,34 @@ def describe_clusters(
     }
 
 
-def _hand_down(clusters: Clusters, ending: Ending) -> dict[str, Any]:
-    """Return the attributes that have an entry for each row, and the hierarchy."""
-    leaf_rows, merges = clusters.first_level.leaves.rows, ending.tree
-    by_row, tree = clusters.first_level.hand_down(ending.state, clusters.labels_of_rows)
-    merges = replace(merges, medoids=leaf_rows[merges.medoids], level=merges.level - tree.level_0)
-    is_here = isinstance(by_row.labels, np.ndarray)
-    return {
-        "labels_": by_row.labels,
-        "parents_": by_row.parents,
-        "stability_": by_row.stability,
-        "hierarchy_": FusionHierarchy.of_fit(
-            tree.parents, tree.absorbed_at, tree.n_levels, tree.rows, tree.row_sizes, merges
-        ),
-        **({} if is_here else {"_absorbed_at": by_row.absorbed_at}),
+def _look_up_rows(data: Data, clusters: Clusters, ending: Ending) -> dict[str, Any]:
+    """Return what the attributes with an entry for each row are looked up in, where the rows are."""
+    first_level = clusters.first_level
+    part, leaves = first_level.part.mapped(data.put_vector), first_level.leaves
+    found: dict[str, Any] = {
+        "_rows": RowResults.of(
+            RowMap((part,)), leaves.rows, clusters.labels, leaves.sizes, ending.state.fusions, ending.tree
+        )
     }
+    if "labels_of_rows" in vars(clusters):  # they were needed already
+        found["labels_"] = data.put_vector(clusters.labels_of_rows)
+    return found
 
 
-def _join_left_out(data: Data, positive: IntArray, first_level: Any, landmarks: Landmarks) -> None:
+def label_leaves(
+    state: FitState, leaves: Survivors, is_noise: NDArray[np.bool_], min_cluster_size: float, dtype: Any
+) -> tuple[IntArray, IntArray]:
+    """Return the final label of each leaf, and the leaf that is the medoid of each label (GetFinalLabels).
+
+    Noise, and the leaves of clusters that are too small, have the label -1.
+    """
+    roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level).astype(dtype)
+    labels, medoids = number_by_first_row(*get_final_labels(roots), leaves.first_rows)
+    sizes: NDArray[np.float64] = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
+    return hide_small_clusters(labels, medoids, np.where(is_noise, -1, sizes), min_cluster_size)
+
+
+def _join_left_out(data: Data, positive: IntArray, first_level: FirstLevel, landmarks: Landmarks) -> None:
     """Let each row of weight 0 join the leaf of its nearest landmark, which is the landmark's label."""
     values = data.rows if first_level.readable is None else first_level.readable
     left_out = all_others(data.rows.n_rows, positive)

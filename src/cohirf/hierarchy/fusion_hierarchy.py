@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import index
 from typing import Any
@@ -14,6 +15,7 @@ from cohirf.algorithm.grouping import IntArray, count_by_label, row_blocks
 from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.algorithm.parents import find_roots, get_final_labels
 from cohirf.hierarchy import export, outline
+from cohirf.hierarchy.balanced import draw_balanced
 from cohirf.hierarchy.export import VECTORS, Merges
 from cohirf.optional import import_optional
 
@@ -235,6 +237,76 @@ class FusionHierarchy:
             return self._cut_tree(index(n_clusters))
         return self._partition(self._level_with(n_clusters))[0]
 
+    def levels(self, numbers: Sequence[int]) -> IntArray:
+        """Return nested labels: a column for each number of clusters, all of them cuts of the same tree.
+
+        Parameters
+        ----------
+        numbers : sequence of int
+            Numbers of clusters, such as ``[200, 40, 8]``; those that ``cut`` takes.
+
+        Returns
+        -------
+        labels : array of int, shape (n_rows, len(numbers))
+            Column j is ``cut(n_clusters=numbers[j])``. Rows that are together in a column are together in every column
+            with fewer clusters.
+
+        See Also
+        --------
+        cut : One of these columns.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).levels([3, 2]).tolist()
+        [[0, 0], [0, 0], [1, 0], [2, 1]]
+        """
+        if len(numbers) == 0:
+            raise ValueError("numbers=[] is empty: give one or more numbers of clusters, such as [200, 40, 8].")
+        return np.stack([self.cut(n_clusters=number) for number in numbers], axis=1)
+
+    def sample(
+        self,
+        n: int,
+        *,
+        balance: float = 1.0,
+        first: str = "random",
+        among: ArrayLike | None = None,
+        random_state: int | None = 0,
+    ) -> IntArray:
+        """Return rows that are spread over the tree, so that large clusters do not crowd out small ones.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        balance : float from 0 to 1, default=1.0
+            0 draws as the data is: each cluster gives its share of the rows. 1 divides them evenly over the space that
+            the data takes: from the top of ``tree`` down, a cluster gives its share of the sum of squared distances
+            between the clusters that merge, however many rows it has. What a small cluster cannot give, the one that
+            it merges with does. Between 0 and 1, the shares are mixed.
+        first : {"random", "exemplars"}, default="random"
+            Which rows of a cluster are taken: random ones, or those that lasted longest as medoids, which are the most
+            central, and then random ones.
+        among : array of int, optional
+            Row numbers to draw from; all rows by default.
+        random_state : int or None, default=0
+            Seed of the draw.
+
+        Returns
+        -------
+        rows : array of int, shape (n,)
+            Sorted row numbers. Noise is left out, unless there is no tree.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> hierarchy = FusionHierarchy(parents=[0, 0, 0, 0, 4, 4], absorbed_at=[0, 1, 1, 1, 0, 1])
+        >>> hierarchy.sample(4).tolist(), hierarchy.sample(2, first="exemplars").tolist()
+        ([2, 3, 4, 5], [0, 4])
+        """
+        return draw_balanced(self, n, balance, first, among, random_state)
+
     def medoids(self, level: int) -> IntArray:
         """Return the medoids of the clusters at one level.
 
@@ -391,13 +463,6 @@ class FusionHierarchy:
             row_sizes=sizes,
             tree=tree,
         )
-
-    def expand(self, parents: IntArray, absorbed_at: IntArray) -> FusionHierarchy:
-        """Return the hierarchy of all rows, given its vectors, of which this one may start at the first level."""
-        tree = self.tree
-        if tree is not None and self.rows is not None:
-            tree = replace(tree, level=tree.level + 1)
-        return FusionHierarchy(parents, absorbed_at, tree=tree)
 
     def to_frame(self) -> Any:
         """Return the hierarchy as a pandas data frame (extra ``frame``).

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, take_rows
 from cohirf.algorithm.choose_medoids import fill_missing
@@ -21,6 +22,7 @@ from cohirf.neighbours.around import split
 from cohirf.neighbours.nearest_label import NearestLabel
 
 MAX_LANDMARKS = 10_000
+N_NEIGHBORS = 20  # landmarks that a row is compared with, to say whether it is an outlier
 
 
 def sample_landmarks(
@@ -67,6 +69,26 @@ def find_ranked(labels: Any, group: IntArray, ranks: IntArray, n_groups: int) ->
         here = np.flatnonzero((place >= 0) & (ranks < n_before[group]))
         found[here] = block.start + rows[starts[group[here]] + place[here]]
     return found
+
+
+def choose_evenly(clusters: IntArray, masses: NDArray[np.float64]) -> IntArray:
+    """Return sorted numbers of landmarks, each of which stands for about the same number of rows.
+
+    A cluster with few rows keeps as many as its rows are compared with. Noise is left out, unless all rows are noise.
+    """
+    if len(masses) == 0:
+        return np.arange(len(clusters))
+    clustered = np.flatnonzero(clusters >= 0)
+    counts = np.bincount(clusters[clustered], minlength=len(masses))
+    rows_of_each = masses / counts
+    kept = np.ceil(counts * rows_of_each / rows_of_each.max()).astype(np.int64)
+    kept = np.minimum(counts, np.maximum(kept, N_NEIGHBORS + 1))
+    starts, order = rows_by_label(clusters[clustered], len(masses))
+    parts = [
+        order[start + (np.arange(n_kept) * n_all) // n_kept]
+        for start, n_all, n_kept in zip(starts[:-1].tolist(), counts.tolist(), kept.tolist(), strict=True)
+    ]
+    return np.sort(clustered[np.concatenate(parts)])
 
 
 @dataclass(frozen=True)

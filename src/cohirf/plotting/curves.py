@@ -15,6 +15,7 @@ from cohirf.optional import import_optional
 from cohirf.plotting.canvas import FONT, hide_spines, make_axes, text_width, units_per_inch
 from cohirf.plotting.colours import ACCENT, FAINT, INK, NOISE, SECOND_ACCENT
 from cohirf.plotting.layout import Floats, check_model
+from cohirf.validation import count_views
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +72,7 @@ def plot_levels(model: Any, *, ax: Axes | None = None) -> Axes:
     _draw_rows(ax, rows, ROWS_SHARE if has_agreement else 0.9)
     _frame_numbers(ax, "level")
     if has_agreement:
-        _draw_agreement(ax.inset_axes((0, 0.65, 1, 0.26), sharex=ax), records, fitted.n_views)
+        _draw_agreement(ax.inset_axes((0, 0.65, 1, 0.26), sharex=ax), records, count_views(fitted.views))
     return ax
 
 

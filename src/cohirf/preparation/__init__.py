@@ -6,9 +6,9 @@ data. The same code prepares data frames and files of any size.
 From features back to the original data:
 
 - ``preparation.columns`` are all columns of the training data, with ``name``, ``kind`` ("number", "boolean",
-  "category", "date" or "left out"), ``reason``, ``n_missing`` and ``features``. A :class:`Category` has ``levels``, a
-  :class:`Number` has a ``unit``, a :class:`LeftOut` has a ``role`` ("id", "text", "constant", "empty", "dropped" or
-  "label").
+  "category", "date", "vector" or "left out"), ``reason``, ``n_missing`` and ``features``. A :class:`Category` has
+  ``levels``, a :class:`Number` has a ``unit``, a :class:`Vector` has a ``width``, a :class:`LeftOut` has a ``role``
+  ("id", "text", "constant", "empty", "dropped" or "label").
 - ``preparation.features`` are the features of the prepared rows: each :class:`Feature` has a ``name``, the ``column``
   that it comes from, its ``kind`` and ``unit``, the ``level`` of a category or the ``cycle`` of a date.
 - ``preparation.to_original_units(X)`` undoes the scaling of rows or of means of rows; ``feature.show(value)`` returns
@@ -20,7 +20,7 @@ From features back to the original data:
 
 from cohirf.preparation.data import Classes, Data
 from cohirf.preparation.evidence import DataError
-from cohirf.preparation.kinds import Boolean, Category, Column, Date, Feature, LeftOut, Number
+from cohirf.preparation.kinds import Boolean, Category, Column, Date, Feature, LeftOut, Number, Vector
 from cohirf.preparation.learn import Statistics, measure, prepare
 from cohirf.preparation.preparation import ColumnNote, Preparation, Prepared
 
@@ -39,6 +39,7 @@ __all__ = [
     "Preparation",
     "Prepared",
     "Statistics",
+    "Vector",
     "measure",
     "prepare",
 ]

@@ -16,11 +16,12 @@ from cohirf.error_contexts import warn_caller
 from cohirf.optional import import_optional
 from cohirf.preparation.decide import STRAY_SHARE
 from cohirf.preparation.evidence import DataError, Problem, Strays, say_strays
-from cohirf.preparation.kinds import WISHES, Boolean, Category, Column, Date, Name, Number, is_text
+from cohirf.preparation.kinds import WISHES, Boolean, Category, Column, Date, Name, Number, Vector, is_text
 from cohirf.preparation.readings import DateReading, as_text
 from cohirf.sources import Source, open_source
+from cohirf.sources.csv_format import is_plain_number
 from cohirf.sources.open_source import open_table
-from cohirf.sources.source import listed
+from cohirf.sources.source import NoRowsError, listed
 from cohirf.sources.tables import NUMBER_TYPES, ArrowTable, Table, TableSource
 from cohirf.store.files import TemporaryFile
 
@@ -169,7 +170,7 @@ def confirm_kinds(columns: Sequence[Column], kinds: Mapping[Any, str]) -> dict[N
 
 
 def _confirm(column: Column, wish: str, given: str) -> Column:
-    """Return the column with the format that a wish for a date may have."""
+    """Return the column with the format of dates, or the number that means missing, that a wish may have."""
     kind, _, form = wish.partition(":")
     if not column.features:
         raise ValueError(f"{given}: the model was fitted without column {column.name!r}: leave it out here, too.")
@@ -178,6 +179,8 @@ def _confirm(column: Column, wish: str, given: str) -> Column:
             f"{given} is not valid: column {column.name!r} was a {column.kind} in the training data: give "
             f"kinds={{{column.name!r}: {column.kind!r}}}, or fit the model again."
         )
+    if isinstance(column, Number) and form:
+        return replace(column, missing=float(form))
     if not isinstance(column, Date) or not form:
         return column
     if column.elapsed and not (DateReading(form).has_day and DateReading(form).has_year):
@@ -188,10 +191,12 @@ def _confirm(column: Column, wish: str, given: str) -> Column:
 
 
 def _check_wish(column: Any, wish: str) -> str:
-    if wish not in WISHES and not (isinstance(wish, str) and wish.startswith("date:") and wish != "date:"):
+    kind, _, detail = wish.partition(":") if isinstance(wish, str) else ("", "", "")
+    has_detail = bool(detail) and (kind == "date" or (kind == "number" and is_plain_number(detail)))
+    if wish not in WISHES and not has_detail:
         raise ValueError(
-            f"kinds={{{column!r}: {wish!r}}} is not valid: give {', '.join(WISHES)}, or a date with its "
-            f"format, such as date:%d/%m/%Y."
+            f"kinds={{{column!r}: {wish!r}}} is not valid: give {', '.join(WISHES)}, a date with its format, such as "
+            f"date:%d/%m/%Y, or numbers of which one means missing, such as number:-999."
         )
     return wish
 
@@ -209,7 +214,15 @@ def find_column(name: str, available: Sequence[Name], wanted: Name, given: str) 
 
 def are_stored_numbers(table: Table, columns: Sequence[Column]) -> bool:
     """Return whether columns are features as they are stored, so that they need not be written again."""
-    return all(isinstance(one, Number | Boolean) and table.types[str(one.name)] in NUMBER_TYPES for one in columns)
+    return all(
+        isinstance(one, Vector)
+        or (
+            isinstance(one, Number | Boolean)
+            and table.types[str(one.name)] in NUMBER_TYPES
+            and getattr(one, "missing", None) is None
+        )
+        for one in columns
+    )
 
 
 def encode_table(table: Table, columns: Sequence[Column], *, lenient: Collection[Name] = ()) -> Source:
@@ -235,7 +248,7 @@ def encode_table(table: Table, columns: Sequence[Column], *, lenient: Collection
         writer.write_batch(arrow.record_batch([arrow.array(one) for one in features], schema=schema))
         n_rows += len(batch)
     if writer is None or n_rows == 0:
-        raise ValueError(f"{table.name} has 0 rows: give at least one.")
+        raise NoRowsError(f"{table.name} has 0 rows: give at least one.")
     writer.close()
     target.file.flush()
     _judge_strays(table, columns, strays, n_rows, lenient)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.preparation.evidence import MOST_LEVELS_COUNTED, Evidence, Problem, Tally, abridge
+from cohirf.preparation.evidence import MOST_LEVELS_COUNTED, Evidence, Problem, Tally, abridge, is_called
 from cohirf.preparation.kinds import (
     CYCLES,
+    MISSING_LEVEL,
     Boolean,
     Category,
     Column,
@@ -29,6 +30,8 @@ from cohirf.preparation.readings import DateReading, NumberReading
 STRAY_SHARE = 0.01
 # If at least this share of the cells are numbers or dates, but too few for that, only the user knows what is meant.
 MIXED_SHARE = 0.5
+# A column with more missing cells than this share is left out: what fills them would be most of its content.
+MOST_MISSING = 0.5
 # Levels of a category that have a feature; rarer levels are together. More features would hide other columns.
 MOST_LEVELS = 50
 # Levels repeat: on average, a level of a category is in at least two rows. Otherwise cells name rows, or are free text.
@@ -43,6 +46,11 @@ FEWEST_COUNTED = 20
 CYCLIC_SHARE = 0.6
 # and if chance would make the hours (weekdays) so unequal with a probability below 1 in 1,000: quantiles of chi-square.
 CHANCE = {"hour": 49.7, "weekday": 22.5}
+
+# Numbers that stand for a missing cell in many tables,
+MARKERS = (-9.0, -99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0)
+# if one is twice or more at the end of the range, further from all others than these are from each other.
+MARKED_CELLS = 2
 
 ID_WORDS = {"id", "ids", "uuid", "guid", "key", "index", "idx", "nr"}
 PAIRS = (
@@ -59,27 +67,33 @@ PAIRS = (
 AS_ASKED = "as you asked"
 
 
-def decide(
-    found: Evidence, *, comma: bool = False, wish: str | None = None, keep: bool = False, impute: bool = True
-) -> Column | Problem:
+def decide(found: Evidence, *, comma: bool = False, wish: str | None = None, keep: bool = False) -> Column | Problem:
     """Return the kind of a column, or what is wrong with it.
 
     ``comma`` says whether other columns show that numbers have a decimal comma, ``wish`` is the kind that the user asks
-    for, ``keep`` says whether the user wants features of the column, and ``impute`` whether missing cells are filled.
+    for, and ``keep`` says whether the user wants features of the column.
     """
     if wish is not None:
-        return _grant(found, wish, comma=comma, impute=impute)
+        return _grant(found, wish, comma=comma)
     if not (is_number(found.stored) or is_text(found.stored) or is_time(found.stored) or found.n_present == 0):
         return Problem(
             found.name,
             f"has type {found.stored}, which holds neither numbers nor text nor dates",
             f": leave it out with drop=[{found.name!r}], or turn it into numbers first",
         )
-    column = _choose(found, comma=comma, impute=impute)
+    column = _leave_out_gaps(found, _choose(found, comma=comma))
     if keep and isinstance(column, LeftOut):
         wanted = "number" if _has_numbers(found) and not found.is_code else "category"
-        return _grant(found, wanted, comma=comma, impute=impute)
+        return _grant(found, wanted, comma=comma)
     return column
+
+
+def _leave_out_gaps(found: Evidence, column: Column | Problem) -> Column | Problem:
+    """Leave out a column if most of its cells are missing."""
+    if not isinstance(column, Column) or not column.features or found.n_missing <= MOST_MISSING * found.n_rows:
+        return column
+    reason = f"{found.n_missing:,} of {found.n_rows:,} cells are missing"
+    return LeftOut(found.name, reason, found.n_missing, role="empty")
 
 
 def uses_comma(found: Evidence) -> bool:
@@ -93,7 +107,7 @@ def _has_numbers(found: Evidence) -> bool:
     return any(isinstance(tally.reading, NumberReading) for tally in found.tallies or [])
 
 
-def _choose(found: Evidence, *, comma: bool, impute: bool) -> Column | Problem:
+def _choose(found: Evidence, *, comma: bool) -> Column | Problem:
     if found.n_present == 0:
         return LeftOut(found.name, "has no values", found.n_missing, role="empty")
     if found.is_counted and found.n_distinct == 1:
@@ -104,19 +118,19 @@ def _choose(found: Evidence, *, comma: bool, impute: bool) -> Column | Problem:
         return LeftOut(found.name, f"always {_quote(value)}{gaps}", found.n_missing, role="constant", value=number)
     if found.stored == "bool":
         return Boolean(found.name, "true or false", found.n_missing)
-    if pair := _find_pair(found):
+    if pair := _find_pair(found) or _find_digits(found):
         return Boolean(found.name, f"{pair[0]} or {pair[1]}", found.n_missing, true=pair[0], false=pair[1])
     if found.stored.startswith("dictionary") or (found.is_code and found.is_whole):
-        return _settle_text(found, impute=impute)
+        return _settle_text(found)
     best = best_tally(found, comma=comma)
     if best is None or best.n_bad > (1 - MIXED_SHARE) * found.n_present:
-        return _settle_text(found, impute=impute)
+        return _settle_text(found)
     if _suits(found, best):
         return _settle_reading(found, best)
     return _refuse_mixture(found, best)
 
 
-def _grant(found: Evidence, wish: str, *, comma: bool, impute: bool) -> Column | Problem:
+def _grant(found: Evidence, wish: str, *, comma: bool) -> Column | Problem:
     """Return a column of the kind that the user asks for, or say why it cannot be one."""
     reason = AS_ASKED
     if found.n_present == 0:
@@ -124,7 +138,7 @@ def _grant(found: Evidence, wish: str, *, comma: bool, impute: bool) -> Column |
     if wish in ("id", "text"):
         return LeftOut(found.name, reason, found.n_missing, role=wish)
     if wish == "category":
-        return _make_category(found, reason, impute=impute)
+        return _make_category(found, reason)
     if wish == "boolean":
         pair = ("true", "false") if found.stored == "bool" else _find_pair(found) or _find_digits(found)
         if pair is None:
@@ -132,13 +146,42 @@ def _grant(found: Evidence, wish: str, *, comma: bool, impute: bool) -> Column |
             return Problem(found.name, f"is not a boolean, but holds {levels}", ": ask for a category instead")
         return Boolean(found.name, reason, found.n_missing, true=pair[0], false=pair[1])
     best = best_tally(found, comma=comma)
-    kind = wish.partition(":")[0]
+    kind, _, detail = wish.partition(":")
     if best is None or best.n_bad == found.n_present:
         return Problem(found.name, f"is not a {kind}", ": none of its cells can be read as one")
     made = _make_reading(found, best)
     if made.kind != kind:
         return Problem(found.name, f"is not a {kind}", f": its cells are {made.kind}s")
+    if isinstance(made, Number) and detail:
+        made = _take_as_missing(found, made, float(detail))
     return replace(made, reason=f"{reason}: {made.reason}" if made.reason else reason)
+
+
+def _take_as_missing(found: Evidence, made: Number, marker: float) -> Number:
+    """Return numbers of which one stands for missing cells."""
+    n_marked = sum(times for cell, times in found.counts.items() if str(cell) in (f"{marker:g}", str(marker)))
+    said = f"{marker:g} is taken as missing"
+    reason = f"{made.reason}, {said}" if made.reason else said
+    return replace(made, reason=reason, n_missing=made.n_missing + n_marked, missing=marker)
+
+
+def find_marker(found: Evidence, column: Column) -> tuple[float, int] | None:
+    """Return a number that seems to stand for missing cells, such as -999, and how many cells have it."""
+    if not isinstance(column, Number) or column.missing is not None or not found.has_levels:
+        return None
+    counts: dict[float, int] = {}
+    for cell, times in found.counts.items():
+        try:
+            counts[float(cell)] = counts.get(float(cell), 0) + times
+        except ValueError:  # text with a unit or grouped digits, which a marker lacks
+            return None
+    for marker in (min(counts), max(counts)):
+        others = [number for number in counts if number != marker]
+        if marker in MARKERS and counts[marker] >= MARKED_CELLS and len(others) > 1:
+            gap = min(abs(marker - number) for number in others)
+            if gap > max(others) - min(others):
+                return marker, counts[marker]
+    return None
 
 
 def best_tally(found: Evidence, *, comma: bool) -> Tally | None:
@@ -160,7 +203,7 @@ def _tally_of(found: Evidence, decimal: str) -> Tally | None:
 def _settle_reading(found: Evidence, best: Tally) -> Column:
     """Return numbers or dates, or an id if whole numbers name the rows."""
     if isinstance(best.reading, NumberReading) and best.is_whole and not best.reading.unit:
-        if _is_called_id(found.name):
+        if is_called(found.name, ID_WORDS):
             reason = "its name says so" if found.has_repeats else _say_distinct(found, "values")
             return LeftOut(found.name, reason, found.n_missing, best.n_bad, role="id")
         if found.is_whole and found.is_unique and found.high - found.low + 1 == found.n_present >= FEWEST_COUNTED:
@@ -212,15 +255,17 @@ def _is_cyclic(steps: NDArray[np.int64], cycle: str) -> bool:
     return bool(share > CYCLIC_SHARE and ((steps - expected) ** 2 / expected).sum() > CHANCE[cycle])
 
 
-def _settle_text(found: Evidence, *, impute: bool) -> Column | Problem:
+def _settle_text(found: Evidence) -> Column | Problem:
     """Return a category if levels repeat, otherwise leave the column out."""
-    repeats = found.is_counted and found.n_distinct * ROWS_PER_LEVEL <= found.n_present
+    levels = _levels(found)
+    n_levels = len(levels) or found.n_distinct
+    repeats = found.is_counted and n_levels * ROWS_PER_LEVEL <= found.n_present
     is_typed = found.stored.startswith("dictionary")
-    if repeats or (is_typed and found.n_distinct <= MOST_LEVELS):
-        known = sum(times for _, times in _levels(found)[:MOST_LEVELS])
+    if repeats or (is_typed and n_levels <= MOST_LEVELS):
+        known = sum(times for _, times in levels[:MOST_LEVELS])
         if known >= KNOWN_SHARE * found.n_present:
-            return _make_category(found, "", impute=impute)
-        reason = f"{found.n_distinct:,} levels, none of them frequent"
+            return _make_category(found, "")
+        reason = f"{n_levels:,} levels, none of them frequent"
         return LeftOut(found.name, reason, found.n_missing, role="text")
     if found.n_words >= WORDS_OF_TEXT:
         reason = f"{_say_distinct(found, 'texts')}, of {found.n_words:.0f} words on average"
@@ -233,7 +278,7 @@ def _say_distinct(found: Evidence, what: str) -> str:
     return f"{about}{found.n_distinct:,} different {what} in {found.n_present:,} rows"
 
 
-def _make_category(found: Evidence, reason: str, *, impute: bool) -> Category | Problem:
+def _make_category(found: Evidence, reason: str) -> Category | Problem:
     if not found.has_levels:
         return Problem(
             found.name,
@@ -241,23 +286,22 @@ def _make_category(found: Evidence, reason: str, *, impute: bool) -> Category | 
             f": leave it out with drop=[{found.name!r}]",
         )
     levels = _levels(found)
-    kept = tuple(sorted(level for level, _ in levels[:MOST_LEVELS]))
+    kept = {level for level, _ in levels[:MOST_LEVELS]} | ({MISSING_LEVEL} if found.n_missing else set())
     has_other = len(levels) > MOST_LEVELS
     said = f"{len(levels):,} level{'s' if len(levels) > 1 else ''}"
     said += f", the {MOST_LEVELS} most frequent as features" if has_other else ""
-    return Category(
-        found.name,
-        f"{reason}: {said}" if reason else said,
-        found.n_missing,
-        levels=kept,
-        missing=levels[0][0] if impute else None,
-        has_other=has_other,
-    )
+    said += ", upper and lower case alike" if len(levels) < len(found.counts) else ""
+    reason = f"{reason}: {said}" if reason else said
+    return Category(found.name, reason, found.n_missing, levels=tuple(sorted(kept)), has_other=has_other)
 
 
 def _levels(found: Evidence) -> list[tuple[str, int]]:
-    """Return the levels as text, the most frequent first, and sorted where they are equally frequent."""
-    return sorted(found.counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    """Return the levels, each in its most frequent spelling: the most frequent first, then in the order of text."""
+    spellings: dict[str, Counter[str]] = {}
+    for cell, times in sorted(found.counts.items()):
+        spellings.setdefault(cell.lower(), Counter())[cell] += times
+    levels = [(cells.most_common(1)[0][0], cells.total()) for cells in spellings.values()]
+    return sorted(levels, key=lambda entry: (-entry[1], entry[0]))
 
 
 def _refuse_mixture(found: Evidence, best: Tally) -> Column | Problem:
@@ -283,12 +327,8 @@ def _find_pair(found: Evidence) -> tuple[str, str] | None:
 
 def _find_digits(found: Evidence) -> tuple[str, str] | None:
     """Return 1 and 0 if a column has no other cells."""
-    return ("1", "0") if found.is_counted and {str(cell) for cell in found.counts} <= {"1", "0", "1.0", "0.0"} else None
-
-
-def _is_called_id(name: Any) -> bool:
-    """Return whether a word of a name, such as customer_id or customerId, says that the column names rows."""
-    return any(word.lower() in ID_WORDS for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", str(name)))
+    cells = {str(cell) for cell in found.counts}
+    return ("1", "0") if found.is_counted and cells and cells <= {"1", "0", "1.0", "0.0"} else None
 
 
 def _quote(value: Any) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +35,8 @@ MOST_STRAYS = 5  # cells that are named in a message
 HOPELESS = 0.5  # share of bad cells with which a reading is not tried any more, if another one is better
 TRIED_CELLS = 200  # cells that say which readings are worth a try
 LONGEST = 40  # characters of a cell in a message
+# Whole numbers of these names are codes, which have no order.
+CODE_WORDS = {"zip", "zipcode", "postcode", "postal", "plz", "fips", "isbn", "ean", "sku", "phone", "tel", "telephone"}
 
 FindPlaces = Callable[[Iterable[int]], dict[int, str]]
 
@@ -49,7 +52,7 @@ class Strays:
         """Count the bad cells of a block that starts with row ``start``."""
         bad = np.flatnonzero(is_bad)
         self.n_bad += len(bad)
-        self.first += [(start + int(row), text[int(row)].as_py()) for row in bad[: MOST_STRAYS - len(self.first)]]
+        self.first += [(start + int(row), text[int(row)].as_py() or "") for row in bad[: MOST_STRAYS - len(self.first)]]
 
 
 @dataclass(kw_only=True)
@@ -107,7 +110,7 @@ class Evidence:
     is_increasing: bool = True  # and each is larger than the one before
     low: float = np.inf
     high: float = -np.inf
-    is_code: bool = False  # whether there are whole numbers that would lose digits, like 007
+    is_code: bool = False  # whether whole numbers are codes: its name says so, or they would lose digits, like 007
     separators: set[str] = field(default_factory=set)  # "." and "," in cells that could be numbers with either
     n_spaces: int = 0  # between words
 
@@ -128,7 +131,7 @@ class Evidence:
 
     def add(self, values: Any) -> None:
         """Take a block of cells, as an Arrow array, into account."""
-        if self.wish == "category":
+        if self.wish == "category" or self.is_code:
             self._add_text(clean_text(values))
         elif is_number(str(values.type)):
             self._add_numbers(values)
@@ -213,8 +216,9 @@ class Evidence:
         if self.wish is not None and self.wish.startswith("date:"):
             return [DateReading(self.wish.removeprefix("date:"))]
         suitable = [one for one in numbers if any(one.read(sample).is_bad.mean() <= 0.5 for sample in samples)]
-        if self.wish == "number" or (suitable and self.wish != "date"):
-            return numbers if self.wish == "number" else suitable
+        wants_numbers = self.wish is not None and self.wish.startswith("number")
+        if wants_numbers or (suitable and self.wish != "date"):
+            return numbers if wants_numbers else suitable
         dates = list(dict.fromkeys(reading for sample in samples for reading in find_date_formats(sample)))
         return [*dates, DateReading(COMPACT_DATE)] if self.wish == "date" else dates
 
@@ -241,6 +245,11 @@ class Evidence:
             self.n_distinct = self.most_distinct  # does not depend on the size of blocks
 
 
+def is_called(name: Name, words: Collection[str]) -> bool:
+    """Return whether a name, such as customer_id or customerId, has one of some words."""
+    return any(word.lower() in words for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", str(name)))
+
+
 def _all_match(text: Any, pattern: str) -> bool:
     return bool(compute().all(compute().match_substring_regex(text, pattern)).as_py())
 
@@ -259,7 +268,10 @@ def gather_numbers(source: Source) -> dict[Any, Evidence]:
 def gather(table: Table, columns: Sequence[str], wishes: dict[Any, str]) -> dict[str, Evidence]:
     """Read the given columns once, and return what is found in each."""
     most = min(MOST_DISTINCT, MOST_COUNTED // max(1, len(columns)))
-    found = {name: Evidence(name, table.types[name], most, wishes.get(name)) for name in columns}
+    found = {
+        name: Evidence(name, table.types[name], most, wishes.get(name), is_code=is_called(name, CODE_WORDS))
+        for name in columns
+    }
     for batch in table.read(columns):
         for number, name in enumerate(columns):
             found[name].add(batch.column(number))

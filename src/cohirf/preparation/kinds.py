@@ -1,6 +1,7 @@
 """Kinds of columns: what the features of each are, how its cells become numbers, and how numbers become text again.
 
-A column of a table is a :class:`Number`, :class:`Boolean`, :class:`Category` or :class:`Date`, or :class:`LeftOut`.
+A column of a table is a :class:`Number`, :class:`Boolean`, :class:`Category`, :class:`Date` or :class:`Vector`, or
+:class:`LeftOut`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
 from cohirf.preparation.readings import DateReading, Floats, NumberReading, ReadCells, clean_text, compute
-from cohirf.sources.tables import NUMBER_TYPES
+from cohirf.sources.tables import NUMBER_TYPES, name_places
 
 Name = str | int  # of a column: a number if the data has no names
 
@@ -23,6 +24,7 @@ DAY = 86_400  # seconds
 CYCLES = {"hour": (DAY, 24), "weekday": (7 * DAY, 7)}  # length of a cycle in seconds, and its number of steps
 MONDAY = 4 * DAY  # 1970-01-05: weekdays count from Monday
 OTHER = "other"
+MISSING_LEVEL = "missing"  # of a category: the level of empty cells
 LEFT_OUT = ("id", "text", "constant", "empty", "dropped", "label")
 WISHES = ("number", "category", "boolean", "date", "id", "text")  # kinds that the user may ask for
 # what the values of a saved column are, by the annotations of the classes below
@@ -47,7 +49,7 @@ class Feature:
         Its name, such as ``age``, ``region=North`` or ``last_order: hour (sine)``.
     column : str or int
         The column of the original data.
-    kind : {"number", "boolean", "category", "date"}
+    kind : {"number", "boolean", "category", "date", "vector"}
         The kind of that column.
     unit : str
         The unit of its values in the original data, such as "€" or "%". "share" for booleans and levels of a category,
@@ -162,12 +164,23 @@ class Column(ABC):
 
 @dataclass(frozen=True)
 class Number(Column):
-    """Numbers, stored as such or as text."""
+    """Numbers, stored as such or as text.
+
+    Attributes
+    ----------
+    decimal : {".", ","}
+        The decimal sign of text.
+    unit : str
+        The unit, such as "€".
+    missing : float or None
+        A number that stands for a missing cell, such as -999.
+    """
 
     kind: ClassVar[str] = "number"
 
     decimal: str = "."
     unit: str = ""
+    missing: float | None = None
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -183,7 +196,7 @@ class Number(Column):
     def encode(self, values: Any) -> Encoded:
         """Return the numbers."""
         cells = read_numbers(values, NumberReading(self.decimal, self.unit))
-        return Encoded([cells.values], cells.is_bad)
+        return Encoded([np.where(cells.values == self.missing, np.nan, cells.values)], cells.is_bad)
 
     def _is_consistent(self) -> bool:
         return self.decimal in (".", ",")
@@ -222,14 +235,12 @@ class Boolean(Column):
 
 @dataclass(frozen=True)
 class Category(Column):
-    """Levels without an order.
+    """Levels without an order. Upper and lower case are the same level.
 
     Attributes
     ----------
     levels : tuple of str
-        The levels with a feature, sorted.
-    missing : str or None
-        The level that fills missing cells; None: they are refused.
+        The levels with a feature, sorted, each in its most frequent spelling. Missing cells are the level "missing".
     has_other : bool
         Whether the training data had more levels, which share the feature "other".
     """
@@ -237,7 +248,6 @@ class Category(Column):
     kind: ClassVar[str] = "category"
 
     levels: tuple[str, ...] = ()
-    missing: str | None = None
     has_other: bool = False
 
     @property
@@ -257,11 +267,10 @@ class Category(Column):
     def encode(self, values: Any) -> Encoded:
         """Return zeros and ones; other levels are ones of "other" if there is such a feature, and bad otherwise."""
         arrow = import_optional("pyarrow", "arrow", "Encoding categories")
-        text = clean_text(values)
-        codes = compute().index_in(text, value_set=arrow.array(self.levels, arrow.string()))
+        pc = compute()
+        text = pc.utf8_lower(pc.fill_null(clean_text(values), MISSING_LEVEL))
+        codes = pc.index_in(text, value_set=pc.utf8_lower(arrow.array(self.levels, arrow.string())))
         numbers = np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False))
-        is_missing = text.is_null().to_numpy(zero_copy_only=False)
-        numbers = np.where(is_missing, -2 if self.missing is None else self.levels.index(self.missing), numbers)
         ones = [(numbers == number).astype(np.float64) for number in range(len(self.levels))]
         is_bad = numbers == -1
         if self.has_other:
@@ -270,12 +279,10 @@ class Category(Column):
             else:
                 ones.append(is_bad.astype(np.float64))
             is_bad = np.zeros(len(is_bad), dtype=bool)
-        for one in ones:
-            one[numbers == -2] = np.nan
         return Encoded(ones, is_bad)
 
     def _is_consistent(self) -> bool:
-        return bool(self.levels) and (self.missing is None or self.missing in self.levels)
+        return bool(self.levels)
 
 
 @dataclass(frozen=True)
@@ -327,6 +334,33 @@ class Date(Column):
 
 
 @dataclass(frozen=True)
+class Vector(Column):
+    """Vectors of numbers, such as embeddings of texts, which are taken as they are.
+
+    Attributes
+    ----------
+    width : int
+        Their length.
+    """
+
+    kind: ClassVar[str] = "vector"
+
+    width: int = 1
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """One feature for each place."""
+        return tuple(Feature(name, self.name, self.kind) for name in name_places(str(self.name), self.width))
+
+    def encode(self, values: Any) -> Encoded:
+        """Raise: vectors are read by a source."""
+        raise TypeError(f"column {self.name!r} has vectors: they cannot be prepared together with other columns.")
+
+    def _is_consistent(self) -> bool:
+        return self.width >= 1
+
+
+@dataclass(frozen=True)
 class LeftOut(Column):
     """A column without features.
 
@@ -356,7 +390,7 @@ class LeftOut(Column):
         return self.role in LEFT_OUT
 
 
-KINDS: dict[str, type[Column]] = {one.kind: one for one in (Number, Boolean, Category, Date, LeftOut)}
+KINDS: dict[str, type[Column]] = {one.kind: one for one in (Number, Boolean, Category, Date, Vector, LeftOut)}
 
 
 def column_from_json(content: Any) -> Column:

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.preparation.data import Data, Roles, assign_roles
-from cohirf.preparation.decide import AS_ASKED, decide, uses_comma
+from cohirf.error_contexts import warn_caller
+from cohirf.preparation.data import Data, Roles, assign_roles, find_column
+from cohirf.preparation.decide import AS_ASKED, decide, find_marker, uses_comma
 from cohirf.preparation.evidence import DataError, Evidence, Problem, gather
-from cohirf.preparation.kinds import Column, LeftOut, Name, Number
+from cohirf.preparation.kinds import Column, LeftOut, Name, Number, Vector
 from cohirf.preparation.preparation import IMPUTES, SCALINGS, Preparation, Prepared
 from cohirf.preparation.readings import Floats
 from cohirf.sources import Source
@@ -32,6 +33,7 @@ def prepare(
     kinds: Mapping[Any, str] | None = None,
     impute: str = "median",
     scaling: str = "standard",
+    vectors: str | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
 ) -> Prepared:
@@ -69,15 +71,19 @@ def prepare(
         Columns that must become features, even if they look like ids, text or constants.
     kinds : dict of str, optional
         What columns are: ``{"zip": "category"}``. The kinds are "number", "category", "boolean", "date", and "id" and
-        "text", which are left out. "date:%d/%m/%Y" also gives the format. Cells that are not of this kind are taken as
-        missing, with a warning.
+        "text", which are left out. "date:%d/%m/%Y" also gives the format, and "number:-999" a number that means
+        missing. Cells that are not of this kind are taken as missing, with a warning.
     impute : {"median", "mean", "none"}, default="median"
-        Fill missing cells with the median or mean of their feature; in categories, with the most frequent level. "none"
-        refuses missing cells. For data of more than 33 million cells, the median is computed from evenly spaced rows.
+        Fill missing cells of numbers and dates with the median or mean of their feature. In categories they are a level
+        of their own. "none" refuses missing cells. For data of more than 33 million cells, the median is computed from
+        evenly spaced rows.
     scaling : {"standard", "minmax", "none"}, default="standard"
         "standard" subtracts the mean of each feature and divides by the standard deviation, so that each column has the
         same weight: features of one category, or of one cycle of dates, share one divisor, with which their variances
         add up to 1. "minmax" maps each feature to the range from 0 to 1.
+    vectors : str, optional
+        A column of vectors, such as embeddings of texts: they are the features, as they are, and all other columns are
+        left out.
     delimiter, header : optional
         The delimiter of a CSV file, and whether it has column names, as in :func:`cohirf.open_source`.
 
@@ -114,24 +120,26 @@ def prepare(
     orders       number           1
     discounted   number           1  in %
     last_order   date             3  elapsed days, hour as sine and cosine
-    region       category         5  5 levels; 16 cells missing, filled with 'East', the most frequent level
+    region       category         6  5 levels; 16 cells missing, which are a level
     channel      category         3  3 levels
     newsletter   boolean          1  yes or no
     country      constant         0  left out: always 'France'
     comment      text             0  left out: 298 different texts in 298 rows, of 10 words on average
     >>> prepared.array().shape
-    (1000, 18)
+    (1000, 19)
 
     New rows are prepared with what was learned from the training data:
 
     >>> prepared.preparation.apply(customers[:10]).array().shape
-    (10, 18)
+    (10, 19)
     """
     _refuse_unknown("impute", impute, IMPUTES)
     _refuse_unknown("scaling", scaling, SCALINGS)
     if sparse.issparse(data) and (impute, scaling) != ("none", "none"):
         raise TypeError("A sparse matrix is neither filled nor scaled: give impute='none' and scaling='none'.")
     opened = Data.open(data, delimiter=delimiter, header=header)
+    if vectors is not None:
+        return _take_vectors(opened, vectors, label_column, id_column)
     given = {"label_column": label_column, "id_column": id_column, "drop": drop, "keep": keep, "kinds": kinds or {}}
     roles = assign_roles(opened.name, opened.columns, **given)  # type: ignore[arg-type]  # one dict, several types
     columns = _look(opened, roles, impute=impute != "none")
@@ -141,6 +149,24 @@ def prepare(
     prepared = preparation.prepare(opened, lenient=[column.name for column in preparation.kept])
     learned = learn(preparation, prepared.source, impute=impute, scaling=scaling)
     return Prepared(opened, learned, learned.scaled(prepared.source))
+
+
+def _take_vectors(data: Data, vectors: str, label_column: Name | None, id_column: Name | None) -> Prepared:
+    """Return vectors as they are; other columns have no features."""
+    name = find_column(data.name, data.columns, vectors, f"{vectors=}")
+    roles = assign_roles(
+        data.name, data.columns, label_column=label_column, id_column=id_column, drop=(), keep=[name], kinds={}
+    )
+    source = data.open_numbers([name])
+    decided: dict[Name, Column] = {
+        other: LeftOut(other, f"the features are those of {name!r}") for other in data.columns
+    }
+    decided[name] = Vector(name, width=source.n_features)
+    if roles.label is not None:
+        decided[roles.label] = LeftOut(roles.label, "has the known classes", role="label")
+    if roles.id is not None:
+        decided[roles.id] = LeftOut(roles.id, AS_ASKED, role="id")
+    return Prepared(data, Preparation(tuple(decided.values()), roles.label, roles.id), source)
 
 
 def _look(data: Data, roles: Roles, *, impute: bool) -> tuple[Column, ...]:
@@ -171,15 +197,26 @@ def _decide_all(table: Table, names: Sequence[str], roles: Roles, *, impute: boo
     decided: dict[Name, Column] = {}
     problems = []
     for name, evidence in found.items():
-        verdict = decide(evidence, comma=comma, wish=roles.wishes.get(name), keep=name in roles.kept, impute=impute)
+        verdict = decide(evidence, comma=comma, wish=roles.wishes.get(name), keep=name in roles.kept)
         if isinstance(verdict, Problem):
             problems.append(verdict)
         else:
             decided[name] = verdict
+            if marker := find_marker(evidence, verdict):
+                warn_caller(_ask_about(table.name, name, *marker), UserWarning)
             problems += [] if impute else _find_gaps(verdict, evidence)
     if problems:
         raise DataError(table.name, problems, table.find_places)
     return decided
+
+
+def _ask_about(table: str, column: str, marker: float, n_cells: int) -> str:
+    """Return the question whether a number means missing."""
+    kind = f"number:{marker:g}"
+    return (
+        f"{table}: column {column!r} has {n_cells:,} cells of {marker:g}, far from all others: if these are missing, "
+        f"give kinds={{{column!r}: {kind!r}}}; they are taken as numbers."
+    )
 
 
 def _find_gaps(column: Column, found: Evidence) -> list[Problem]:

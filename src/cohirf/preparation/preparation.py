@@ -5,22 +5,26 @@ from __future__ import annotations
 import reprlib
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cohirf.notebook import draw_table
 from cohirf.preparation.data import Classes, Data, are_stored_numbers, confirm_kinds, encode_table, find_column
-from cohirf.preparation.kinds import Category, Column, Feature, LeftOut, Name, Number, column_from_json
+from cohirf.preparation.kinds import Boolean, Category, Column, Feature, LeftOut, Name, Number, column_from_json
 from cohirf.sources import ScaledSource, Source
 from cohirf.sources.source import listed
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 SCALINGS = ("standard", "minmax", "none")
 IMPUTES = ("median", "mean", "none")
 IN_MEMORY_BYTES = 2**28  # the same on all machines, because in-memory batches differ from those of sources
+
+HEADER = ("column", "kind", "features", "what was done")
 
 Vector = tuple[float, ...]
 
@@ -176,7 +180,7 @@ class Preparation:
         values = self.to_original_units(X)
         names, columns, start = [], [], 0
         for column in self.columns:
-            if isinstance(column, Number):
+            if isinstance(column, Number) or (isinstance(column, Boolean) and column.true == "1"):
                 names.append(column.name)
                 columns.append(values[:, start])
             elif isinstance(column, LeftOut) and column.value is not None:
@@ -203,19 +207,23 @@ class Preparation:
         if column.n_bad:
             said.append(f"{_say_cells(column.n_bad)} not {column.expects}, taken as missing")
         n_gaps = column.n_missing + column.n_bad
-        if n_gaps and isinstance(column, Category) and column.missing is not None:
-            said.append(f"{_say_cells(n_gaps)} missing, filled with {column.missing!r}, the most frequent level")
-        elif n_gaps and self.fill is not None and not isinstance(column, Category):
+        if n_gaps and isinstance(column, Category):
+            said.append(f"{_say_cells(n_gaps)} missing, which are a level")
+        elif n_gaps and self.fill is not None:
             value = column.features[0].show(self.fill[start])
             said.append(f"{_say_cells(n_gaps)} missing, filled with the {self.impute}, {value}")
         return "; ".join(said)
 
     def __str__(self) -> str:
         rows = [(str(note.column), note.kind, str(note.n_features), note.note) for note in self.describe()]
-        rows = [("column", "kind", "features", "what was done"), *rows]
+        rows = [HEADER, *rows]
         name, kind, number, _ = (max(len(row[place]) for row in rows) for place in range(4))
         lines = [f"{row[0]:{name}}  {row[1]:{kind}}  {row[2]:>{number}}  {row[3]}".rstrip() for row in rows]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks."""
+        return draw_table(HEADER, (astuple(note) for note in self.describe()))
 
     def apply(
         self,
@@ -454,6 +462,10 @@ class Prepared:
         """Return the name, the size and, if it is unusual, the format of the data as text."""
         form = "" if self.data.table is None or not self.data.table.format else f" ({self.data.table.format})"
         return f"{self.data.name}: {self.source.n_rows:,} rows, {self.source.n_features:,} features{form}"
+
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks."""
+        return f"<p>{escape(self.describe())}</p>{self.preparation._repr_html_()}"
 
 
 def _kind(column: Column) -> str:

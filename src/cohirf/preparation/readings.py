@@ -202,8 +202,14 @@ def _unit_of(cell: str) -> str:
 def find_date_formats(sample: Any) -> list[DateReading]:
     """Return the formats that read at least half of some clean text without missing cells."""
     first = sample[:FIRST_CELLS].to_pylist()  # few cells show that most of the formats are wrong
-    readings = [DateReading(form) for form in DATE_FORMATS if any(_shape(form).match(cell) for cell in first)]
+    readings = [DateReading(form) for form in DATE_FORMATS if _fits(form, first)]
     return [reading for reading in readings if reading.read(sample).is_bad.mean() <= 0.5]
+
+
+def _fits(form: str, cells: list[str]) -> bool:
+    """Return whether cells look like a format. Years of two digits are in all of them: 1.2.3 is no date."""
+    fit = all if "%y" in form else any
+    return fit(_shape(form).match(cell) for cell in cells)
 
 
 def _field_pattern(found: re.Match[str]) -> str:
@@ -214,7 +220,8 @@ def _field_pattern(found: re.Match[str]) -> str:
 @cache
 def _shape(form: str) -> re.Pattern[str]:
     """Return a pattern that matches the beginning of all text in a format of strptime."""
-    return re.compile(re.sub(r"%(.)", lambda found: FIELDS.get(found[1], r"\d{1,2}"), form.replace(".", r"\.")))
+    fields = FIELDS | {"y": r"\d{2}(?!\d)"}
+    return re.compile(re.sub(r"%(.)", lambda found: fields.get(found[1], r"\d{1,2}"), form.replace(".", r"\.")))
 
 
 def _cast(text: Any) -> Floats | None:

@@ -13,9 +13,17 @@ from typing import IO, Any
 
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
-from cohirf.sources.csv_format import UTF_8, find_delimiter, find_encoding, find_lines, find_ragged, first_record
+from cohirf.sources.csv_format import (
+    UTF_8,
+    find_delimiter,
+    find_encoding,
+    find_header,
+    find_lines,
+    find_ragged,
+    is_plain_number,
+)
 from cohirf.sources.files import FileStamp, one_line, shown
-from cohirf.sources.source import ColumnChoice, choose_names, refuse_type
+from cohirf.sources.source import ColumnChoice, choose_names, number_repeated, refuse_type
 from cohirf.sources.tables import ArrowTable, Table, TableSource, open_file
 from cohirf.store.files import TemporaryFile, replacing
 
@@ -52,15 +60,17 @@ class CsvTable(Table):
         with _naming_archive(self._file):
             self.encoding = find_encoding(self._file)
             self.delimiter = delimiter or find_delimiter(self._file, self.encoding)
-            self._n_empty, cells = first_record(self._file, self.encoding, self.delimiter)
-        self._names = _name_columns(self._file.name, cells, header)
+            self._first = find_header(self._file, self.encoding, self.delimiter, skip_titles=header is not False)
+        self._names = _name_columns(self._file.name, self._first.cells, header)
         super().__init__(self._file.name, dict.fromkeys(choose_names(self._file.name, self._names, None), "string"))
         usual = "\t" if ".tsv" in self.name.lower() else ","
         said = [] if self.encoding == UTF_8 else [f"read as {ENCODINGS.get(self.encoding, self.encoding)}"]
         said += [] if self.delimiter == usual else [f"cells separated by {self.delimiter!r}"]
+        n_titles = self._first.n_titles
+        said += [f"{n_titles} title line{'' if n_titles == 1 else 's'} skipped"] if n_titles else []
         self.format = ", ".join(said)
 
-    def read(self, columns: Sequence[str], start: int = 0) -> Iterator[Any]:
+    def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
         """Yield batches of text: what its cells are is decided when all of them are seen."""
         with self._naming(), self._open(dict.fromkeys(columns, "string"), missing=MISSING) as reader:
             yield from reader
@@ -81,7 +91,7 @@ class CsvTable(Table):
 
     def lines_of(self, rows: Iterable[int]) -> dict[int, int]:
         """Return the line of the file on which each row begins; the first line is 1, the first row is 0."""
-        shift = int(self._header is not False)
+        shift = int(self._header is not False) + self._first.n_titles
         found = find_lines(self._file, self.encoding, self.delimiter, [row + shift for row in rows])
         return {record - shift: line for record, line in found.items()}
 
@@ -125,7 +135,7 @@ class CsvTable(Table):
                 block_size=CSV_BLOCK_BYTES,
                 column_names=self._names,
                 # Arrow counts empty lines when it skips lines
-                skip_rows_after_names=0 if self._header is False else self._n_empty + 1,
+                skip_rows_after_names=0 if self._header is False else self._first.n_lines + 1,
                 encoding="utf8" if self.encoding == UTF_8 else self.encoding,
             ),
             csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
@@ -159,7 +169,7 @@ class CsvTable(Table):
 
     def _explain_ragged(self) -> str:
         n_columns = len(self._names)
-        ragged = find_ragged(self._file, self.encoding, self.delimiter, n_columns, MOST_RAGGED)
+        ragged = find_ragged(self._file, self.encoding, self.delimiter, n_columns, MOST_RAGGED, self._first.n_titles)
         if ragged.endless is not None or not ragged.n_records:
             where = "" if ragged.endless is None else f" that begins on line {ragged.endless}"
             return f"{self.name} has a very long cell{where}: is a quotation mark not closed? Repair the file."
@@ -173,25 +183,17 @@ class CsvTable(Table):
 
 
 def _name_columns(name: str, cells: Sequence[str], header: bool | None) -> list[str]:
-    """Return the column names; those that are empty are replaced by the number of the column."""
+    """Return the column names; empty ones get the number of the column, and those that repeat are numbered."""
     if not cells:
         raise ValueError(f"{name} is empty: {A_LINE_EACH}.")
     if header is False:
         return [f"f{number}" for number in range(len(cells))]
-    if header is None and all(_is_number(cell) for cell in cells):
+    if header is None and all(is_plain_number(cell) for cell in cells):
         raise ValueError(
             f"{name} has only numbers in its first line: give header=False if they are data, "
             f"header=True if they are names."
         )
-    return [cell or f"column {number}" for number, cell in enumerate(cells, start=1)]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return number_repeated([cell or f"column {number}" for number, cell in enumerate(cells, start=1)])
 
 
 def open_csv(

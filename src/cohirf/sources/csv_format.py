@@ -74,7 +74,7 @@ def find_delimiter(file: FileStamp, encoding: str) -> str:
 
 
 def _judge_delimiter(beginning: str, delimiter: str) -> tuple[float, float, int]:
-    """Return the share of rows as long as the first, that of cells without other delimiters, and that length."""
+    """Return the share of rows as long as the names, that of cells without other delimiters, and that length."""
     lines = io.StringIO(beginning, newline="")
     records = [record for record in islice(_records(lines, delimiter), MOST_RECORDS) if record]
     if len(beginning) == BEGINNING and len(records) > 1:
@@ -84,16 +84,44 @@ def _judge_delimiter(beginning: str, delimiter: str) -> tuple[float, float, int]
     others = [one for one in DELIMITERS[1:] if one != delimiter]  # a comma may be part of a number
     cells = [cell for record in records for cell in record]
     clean = sum(not any(other in cell for other in others) for cell in cells) / len(cells)
-    return sum(len(record) == len(records[0]) for record in records) / len(records), clean, len(records[0])
+    below = records[_count_titles(records) :]
+    return sum(len(record) == len(below[0]) for record in below) / len(below), clean, len(below[0])
 
 
-def first_record(file: FileStamp, encoding: str, delimiter: str) -> tuple[int, list[str]]:
-    """Return the number of empty lines before the first record, and its cells; there are none in an empty file."""
-    with open_text(file, encoding) as opened:
-        for n_empty, record in enumerate(_records(opened, delimiter)):
-            if record:
-                return n_empty, list(record)
-    return 0, []
+def _count_titles(records: Sequence[Sequence[str]]) -> int:
+    """Return the number of records at the top that are titles: one cell each, above names of several columns."""
+    filled = [sum(map(bool, record)) for record in records]
+    first = next((place for place, cells in enumerate(filled) if cells > 1), 0)
+    return 0 if any(is_plain_number(cell) for cell in records[first]) else first
+
+
+def is_plain_number(text: str) -> bool:
+    """Return whether text is a number as Python writes it."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+class Header(NamedTuple):
+    """The first record that is no title: how many lines and titles stand above it, and its cells."""
+
+    n_lines: int
+    n_titles: int
+    cells: list[str]
+
+
+def find_header(file: FileStamp, encoding: str, delimiter: str, *, skip_titles: bool = True) -> Header:
+    """Return the first record that is no title, such as the name of a report; it has no cells in an empty file."""
+    first: list[tuple[int, list[str]]] = []
+    with open_text(file, encoding) as opened, suppress(csv.Error):  # a cell that is too long is named later
+        first += islice(_numbered(opened, delimiter), MOST_RECORDS)
+    if not first:
+        return Header(0, 0, [])
+    n_titles = _count_titles([record for _, record in first]) if skip_titles else 0
+    line, cells = first[n_titles]
+    return Header(line - 1, n_titles, cells)
 
 
 def find_lines(file: FileStamp, encoding: str, delimiter: str, records: Iterable[int]) -> dict[int, int]:
@@ -120,13 +148,13 @@ class Ragged(NamedTuple):
     endless: int | None
 
 
-def find_ragged(file: FileStamp, encoding: str, delimiter: str, n_columns: int, most: int) -> Ragged:
-    """Return the records that do not have ``n_columns`` cells."""
+def find_ragged(file: FileStamp, encoding: str, delimiter: str, n_columns: int, most: int, n_titles: int = 0) -> Ragged:
+    """Return the records below the titles that do not have ``n_columns`` cells."""
     n_ragged, line = 0, 0
     first: list[tuple[int, int]] = []
     with open_text(file, encoding) as opened:
         try:
-            for line, record in _numbered(opened, delimiter):
+            for line, record in islice(_numbered(opened, delimiter), n_titles, None):
                 if len(record) != n_columns:
                     n_ragged += 1
                     if len(first) < most:

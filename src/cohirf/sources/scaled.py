@@ -1,4 +1,4 @@
-"""A source that fills missing cells and scales features while it reads the rows of another source."""
+"""A source that fills missing cells and scales features or rows while it reads, and rows of length 1."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.utils.extmath import row_norms
 
-from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.arrays import is_on_device, namespace, to_host
+from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.sources.source import Source
+
+ROUNDING = 16  # rows whose length differs from 1 by so many times the precision of their type are not scaled again
 
 
 class ScaledSource(Source):
@@ -25,6 +30,8 @@ class ScaledSource(Source):
         Is subtracted from each feature, after filling.
     scale : array, shape (n_features,), optional
         Each feature is divided by it, after the subtraction.
+    unit : bool, default=False
+        Whether each row is divided by its length at last, as ``CoHiRF(metric="cosine")`` does.
 
     Examples
     --------
@@ -43,6 +50,7 @@ class ScaledSource(Source):
         fill: ArrayLike | None = None,
         offset: ArrayLike | None = None,
         scale: ArrayLike | None = None,
+        unit: bool = False,
     ) -> None:
         shape = (source.n_rows, source.n_features)
         super().__init__(source.name, shape, source.dtype, feature_names=source.feature_names)
@@ -50,6 +58,7 @@ class ScaledSource(Source):
         self._fill_values = self._per_feature(fill, "fill")
         self._offset = self._per_feature(offset, "offset")
         self._scale = self._per_feature(scale, "scale")
+        self._unit = unit
 
     def _per_feature(self, values: ArrayLike | None, name: str) -> NDArray[Any] | None:
         if values is None:
@@ -75,19 +84,68 @@ class ScaledSource(Source):
         yield from self._source._content()
         for values in (self._fill_values, self._offset, self._scale):
             yield b"none" if values is None else values
+        if self._unit:
+            yield b"unit"
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
         self._source._fill(start, out)
-        self._change(out)
+        self._change(out, range(start, start + len(out)))
 
     def _pick(self, rows: IntArray, out: NDArray[Any]) -> None:
         self._source._pick(rows, out)
-        self._change(out)
+        self._change(out, rows)
 
-    def _change(self, X: NDArray[Any]) -> None:
+    def _change(self, X: NDArray[Any], rows: IntArray | range) -> None:
         if self._fill_values is not None:
             np.copyto(X, self._fill_values, where=np.isnan(X))
         if self._offset is not None:
             X -= self._offset
         if self._scale is not None:
             X /= self._scale
+        if self._unit:
+            X /= _lengths(X, self.name, rows)[:, None]
+
+
+def unit_rows(X: Any, name: str = "X") -> Any:
+    """Return rows with length 1: the same array if they have it already, otherwise a copy; for any library and CSR.
+
+    A row of zeros has no direction: it is refused by its number.
+    """
+    if is_on_device(X):
+        return _unit_rows_there(X, name)
+    lengths = _lengths(X, name, range(X.shape[0]))
+    if np.abs(lengths - 1).max(initial=0) <= ROUNDING * np.finfo(X.dtype).eps:
+        return X
+    if sparse.issparse(X):
+        return sparse.csr_array(X.multiply((1 / lengths)[:, None]), dtype=X.dtype)
+    return X / lengths[:, None]
+
+
+def _lengths(X: Any, name: str, rows: Any) -> NDArray[Any]:
+    lengths: NDArray[Any] = row_norms(X)
+    if not lengths.all():
+        _refuse_zeros(name, int(rows[int(np.argmin(lengths))]))
+    return lengths
+
+
+def _unit_rows_there(X: Any, name: str) -> Any:
+    """Return rows with length 1 on a device, where half precision keeps its type, and blocks its memory."""
+    xp, out = namespace(X), X
+    tolerance = float(xp.finfo(X.dtype).eps) * (ROUNDING if X.dtype in (xp.float32, xp.float64) else 1)
+    for block in row_blocks(int(X.shape[0])):
+        wide = xp.astype(X[block, :], xp.float64 if X.dtype == xp.float64 else xp.float32)
+        lengths = xp.sqrt(xp.sum(wide * wide, axis=1, keepdims=True))
+        shortest, deviation = float(to_host(xp.min(lengths))), float(to_host(xp.max(xp.abs(lengths - 1))))
+        if shortest == 0:
+            _refuse_zeros(name, block.start + int(to_host(xp.argmin(lengths))))
+        if deviation > tolerance:
+            out = xp.asarray(X, copy=True) if out is X else out
+            out[block, :] = xp.astype(wide / lengths, X.dtype)
+    return out
+
+
+def _refuse_zeros(name: str, row: int) -> None:
+    raise ValueError(
+        f'{name}: row {row:,} is all zeros, without a direction, and metric="cosine" compares directions: leave the '
+        f"row out."
+    )

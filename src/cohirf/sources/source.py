@@ -11,7 +11,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,10 @@ FINGERPRINT_SAMPLES = 16
 N_CURSORS = 2  # threads that read neighbouring blocks may arrive in either order
 
 ColumnChoice = Sequence[Any] | Callable[[Any], bool] | None  # a list of columns, a function that selects them, or all
+
+
+class NoRowsError(ValueError):
+    """Data has columns, but no rows."""
 
 
 class Source(ABC):
@@ -58,7 +62,7 @@ class Source(ABC):
     n_rows, n_features : int
         Number of rows, and of columns that are read.
     dtype : dtype
-        Type of the rows that ``take`` returns: float32 if the storage holds float32, float64 otherwise.
+        Type of the rows that ``take`` returns: float32 if the storage holds float16 or float32, float64 otherwise.
     feature_names : list of str or None
         Names of the columns that are read; None if the storage has no names.
 
@@ -102,14 +106,15 @@ class Source(ABC):
                 f"{name} has shape {tuple(shape)}: give two dimensions, one row per sample and one column per feature."
             )
         if 0 in shape:
-            raise ValueError(f"{name} has {shape[0]} rows and {shape[1]} columns: give at least one of each.")
+            kind = ValueError if shape[0] else NoRowsError
+            raise kind(f"{name} has {shape[0]} rows and {shape[1]} columns: give at least one of each.")
         if stored.kind not in "biuf":
             raise ValueError(f"{name} holds values of type {stored}: turn them into numbers first.")
         self.name = name
         self.n_rows = int(shape[0])
         self._columns = choose_numbers(name, int(shape[1]), columns)
         self.n_features = int(shape[1]) if self._columns is None else len(self._columns)
-        self.dtype = np.dtype(np.float32 if stored == np.float32 else np.float64)
+        self.dtype = np.dtype(np.float32 if stored in (np.float16, np.float32) else np.float64)
         self.feature_names = None if feature_names is None else list(feature_names)
 
     def take(self, rows: IntArray) -> Any:
@@ -275,8 +280,8 @@ class StreamedSource(Source):
     def _pieces(self, number: int) -> Iterator[Any]:
         """Yield pieces of rows, each with a length, from row ``_starts[number]`` to the end of the data."""
 
-    def _copy(self, piece: Any, start: int, out: NDArray[Any]) -> None:
-        """Write ``len(out)`` rows of a piece, starting with its row ``start``, into ``out``."""
+    def _copy(self, piece: Any, start: int, out: NDArray[Any], first: int) -> None:
+        """Write ``len(out)`` rows of a piece into ``out``, from its row ``start`` on, the row ``first`` of the data."""
         out[...] = piece[start : start + len(out)]
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
@@ -295,7 +300,7 @@ class StreamedSource(Source):
                 raise ValueError(f"{self.name} ends before row {start + n_filled:,}: write it again.")
             offset = start + n_filled - cursor.first
             n = min(len(cursor.piece) - offset, len(out) - n_filled)
-            self._copy(cursor.piece, offset, out[n_filled : n_filled + n])
+            self._copy(cursor.piece, offset, out[n_filled : n_filled + n], start + n_filled)
             n_filled += n
 
     def _cursor_before(self, start: int) -> _Cursor:
@@ -373,6 +378,16 @@ def choose_names(source: str, available: Sequence[str], columns: ColumnChoice) -
         if column not in known:
             raise ValueError(f"{source} has no column {column!r}: it has {listed(available)}.")
     return chosen
+
+
+def number_repeated(names: Sequence[str]) -> list[str]:
+    """Return the names, with a number behind those that occur again."""
+    given, used = set(names), dict[str, None]()
+    for name in names:
+        numbered = (f"{name} ({number})" for number in count(2))
+        unique = name if name not in used else next(one for one in numbered if one not in used and one not in given)
+        used[unique] = None
+    return list(used)
 
 
 def refuse_type(source: str, column: Any, stored: Any) -> ValueError:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,8 +36,49 @@ MAPPED_BYTES = 2**24
 NUMBER_TYPES = {"bool": "bool", "halffloat": "float16", "float": "float32", "double": "float64"} | {
     name: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 }
+VECTORS = re.compile(r"(?:fixed_size_|large_)?list<.*: (\w+)(?: not null)?>(?:\[(\d+)\])?")  # Arrow's names
+FIRST_ROWS = 16  # that are read to find the length of vectors
 
 Types = dict[str, str]  # Arrow's name of the type of each column
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """A column of numbers, or of vectors, each of which is as many features as it has numbers.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    stored : dtype
+        Type of its numbers.
+    width : int or None
+        Length of its vectors; 0 if their type does not say it, None for a column of numbers.
+    """
+
+    name: str
+    stored: np.dtype[Any]
+    width: int | None = None
+
+    @classmethod
+    def of(cls, name: str, stored: str) -> NumberColumn | None:
+        """Return a column of a type of Arrow; None if it has no numbers."""
+        if stored in NUMBER_TYPES:
+            return cls(name, np.dtype(NUMBER_TYPES[stored]))
+        found = VECTORS.fullmatch(stored)
+        if found is None or found[1] not in NUMBER_TYPES:
+            return None
+        return cls(name, np.dtype(NUMBER_TYPES[found[1]]), int(found[2] or 0))
+
+    @property
+    def features(self) -> list[str]:
+        """The names of its features."""
+        return name_places(self.name, self.width)
+
+
+def name_places(name: str, width: int | None) -> list[str]:
+    """Return the names of the features of a column, given the length of its vectors."""
+    return [name] if width is None else [f"{name}[{place}]" for place in range(width)]
 
 
 class Table(ABC):
@@ -61,8 +104,11 @@ class Table(ABC):
         self.format = ""
 
     @abstractmethod
-    def read(self, columns: Sequence[str], start: int = 0) -> Iterator[Any]:
-        """Yield record batches of the given columns, in this order; the first begins at row ``starts[start]``."""
+    def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
+        """Yield record batches of the given columns, in this order; the first begins at row ``starts[start]``.
+
+        ``row_bytes`` is the size of a row; 8 bytes for each column if None.
+        """
 
     @abstractmethod
     def content(self, n_chunks: int) -> Iterator[bytes]:
@@ -85,7 +131,7 @@ class Table(ABC):
                     f"with the same columns{remedy}."
                 )
 
-    def choose_numbers(self, columns: ColumnChoice) -> Types:
+    def choose_numbers(self, columns: ColumnChoice) -> list[NumberColumn]:
         """Return the chosen columns, all of which must have numbers; by default all but pandas' index columns."""
         file = next(iter(self.parts), self.name)
         names = choose_names(file, list(self.types), columns)
@@ -94,10 +140,21 @@ class Table(ABC):
         others = [] if columns is not None else [name for types in self.parts.values() for name in types]
         for name in dict.fromkeys([*names, *others]):
             self.refuse_difference(name, ", or choose others with columns=[...]")
+        found = []
         for name in names:
-            if self.types[name] not in NUMBER_TYPES:
+            column = NumberColumn.of(name, self.types[name])
+            if column is None:
                 raise refuse_type(file, name, self.types[name])
-        return {name: self.types[name] for name in names}
+            found.append(column if column.width != 0 else self._measure_vectors(column))
+        return found
+
+    def _measure_vectors(self, column: NumberColumn) -> NumberColumn:
+        """Return a column of lists as vectors of the length of the first one."""
+        batch = next(self.read([column.name], row_bytes=PIECE_BYTES // FIRST_ROWS), None)
+        first = batch.column(0)[0].as_py() if batch is not None and len(batch) else None
+        if batch is not None and len(batch) and not first:
+            raise refuse_vector(self.name, column.name, 0, "is missing" if first is None else "is empty")
+        return replace(column, width=len(first or ()))
 
 
 class StoredTable(Table):
@@ -137,9 +194,9 @@ class ParquetTable(StoredTable):
         """The number of rows of each row group."""
         return [n_rows for _, _, n_rows in self._groups]
 
-    def read(self, columns: Sequence[str], start: int = 0) -> Iterator[Any]:
+    def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
         """Yield small batches, so that a long row group is never decoded as a whole."""
-        n_rows = min(PIECE_ROWS, rows_within(PIECE_BYTES, 8 * len(columns)))
+        n_rows = min(PIECE_ROWS, rows_within(PIECE_BYTES, row_bytes or 8 * len(columns)))
         first_file, first_group, _ = self._groups[start] if self._groups else (0, 0, 0)
         for file in self._files[first_file:]:
             with naming(file.name, PARQUET), _open_parquet(file) as parquet:
@@ -193,9 +250,9 @@ class ArrowTable(StoredTable):
             buffers = [] if batch is None else [buffer for one in batch.columns for buffer in one.buffers() if buffer]
             return all(whole.address <= buffer.address < whole.address + whole.size for buffer in buffers)
 
-    def read(self, columns: Sequence[str], start: int = 0) -> Iterator[Any]:
+    def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
         """Yield the record batches of the file, or parts of very large ones."""
-        row_bytes = 8 * len(columns)
+        row_bytes = row_bytes or 8 * len(columns)
         with naming(self._file.name, ARROW):
             if self._is_plain and max(self.sizes, default=0) * row_bytes > LOADED_BYTES:
                 batches = self._read_mapped(int(self.starts[start]), rows_within(MAPPED_BYTES, row_bytes))
@@ -259,7 +316,7 @@ class FrameTable(Table):
             self._table = frame.to_arrow() if hasattr(frame, "to_arrow") else arrow.table(frame)
         super().__init__(FRAME, *_read_schema(FRAME, self._table.schema))
 
-    def read(self, columns: Sequence[str], start: int = 0) -> Iterator[Any]:
+    def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
         """Yield slices of the frame."""
         yield from self._table.select(list(columns)).combine_chunks().to_batches(max_chunksize=PIECE_ROWS)
 
@@ -283,13 +340,14 @@ class TableSource(StreamedSource):
     """
 
     def __init__(self, table: StoredTable, columns: ColumnChoice = None, *, origin: Table | None = None) -> None:
-        types = table.choose_numbers(columns)
+        self._chosen = table.choose_numbers(columns)
         self._table, self._origin = table, origin or table
+        names = [name for column in self._chosen for name in column.features]
         super().__init__(
             self._origin.name,
-            (sum(table.sizes), len(types)),
-            np.result_type(*(np.dtype(NUMBER_TYPES[stored]) for stored in types.values())),
-            feature_names=list(types),
+            (sum(table.sizes), len(names)),
+            np.result_type(*(column.stored for column in self._chosen)),
+            feature_names=names,
             starts=table.starts,
         )
 
@@ -308,13 +366,43 @@ class TableSource(StreamedSource):
         return self._origin.content(64)
 
     def _pieces(self, number: int) -> Iterator[Any]:
-        return self._table.read(self.feature_names or [], number)
+        names = [column.name for column in self._chosen]
+        return self._table.read(names, number, self.n_features * self.dtype.itemsize)
 
-    def _copy(self, piece: Any, start: int, out: NDArray[Any]) -> None:
+    def _copy(self, piece: Any, start: int, out: NDArray[Any], first: int) -> None:
         """Write rows column by column; nulls become NaN."""
-        for place, column in enumerate(piece.columns):
-            values = column.slice(start, len(out))
-            out[:, place] = (values.cast("double") if values.null_count else values).to_numpy(zero_copy_only=False)
+        place = 0
+        for column, stored in zip(self._chosen, piece.columns, strict=True):
+            values = stored.slice(start, len(out))
+            if column.width is None:
+                out[:, place] = _as_numbers(values)
+            else:
+                self._refuse_ragged(values, column, first)
+                out[:, place : place + column.width] = _as_numbers(values.flatten()).reshape(-1, column.width)
+            place += 1 if column.width is None else column.width
+
+    def _refuse_ragged(self, values: Any, column: NumberColumn, first: int) -> None:
+        """Raise ValueError if one of the vectors is missing or has another length than the others."""
+        compute = import_optional("pyarrow.compute", "arrow", "Reading vectors")
+        lengths = compute.list_value_length(values).fill_null(-1).to_numpy(zero_copy_only=False)
+        wrong = np.flatnonzero(lengths != column.width)
+        if len(wrong):
+            length = int(lengths[wrong[0]])
+            fault = "is missing" if length < 0 else f"has {length:,} numbers, and that of row 0 has {column.width:,}"
+            raise refuse_vector(self.name, column.name, first + int(wrong[0]), fault)
+
+
+def _as_numbers(values: Any) -> Any:
+    """Return an Arrow array of numbers as one of NumPy; nulls become NaN."""
+    return (values.cast("double") if values.null_count else values).to_numpy(zero_copy_only=False)
+
+
+def refuse_vector(source: str, column: Any, row: int, fault: str) -> ValueError:
+    """Return the error for a vector that does not fit the others."""
+    return ValueError(
+        f"{source}: the vector in row {row:,} of column {column!r} {fault}: give vectors of one length, or leave the "
+        f"row out."
+    )
 
 
 def open_file(file: FileStamp) -> Any:
@@ -364,25 +452,37 @@ def read_frame(frame: Any, columns: ColumnChoice) -> tuple[NDArray[Any], list[st
                 f"{FRAME} has column names of several types, {names[:8]}: convert all column names to strings."
             )
         numbers = choose_numbers(FRAME, len(names), columns) or range(len(names))
-        return _stack_columns(frame, numbers, names), None
+        return np.column_stack([_read_column(frame, number, names) for number in numbers]), None
     chosen = choose_names(FRAME, names, columns)
     place = {name: number for number, name in enumerate(names)}
-    return _stack_columns(frame, [place[name] for name in chosen], names), chosen
+    parts = [_read_column(frame, place[name], names) for name in chosen]
+    widths = [None if part.ndim == 1 else part.shape[1] for part in parts]
+    features = [name_places(name, width) for name, width in zip(chosen, widths, strict=True)]
+    return np.column_stack(parts), [feature for one in features for feature in one]
 
 
-def _stack_columns(frame: Any, numbers: Sequence[int], names: list[Any]) -> NDArray[Any]:
-    """Return columns as an array of numbers; missing cells become NaN."""
-    values = []
-    for number in numbers:
-        column = frame.iloc[:, number] if hasattr(frame, "iloc") else frame[names[number]]
-        is_extension = hasattr(column, "iloc") and not isinstance(column.dtype, np.dtype)
-        if is_extension and column.dtype.kind in "biuf":  # pandas' nullable numeric types
-            values.append(np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan)))
-        else:
-            values.append(np.asarray(column.to_numpy()))
-        if values[-1].dtype.kind not in "biuf":
-            raise refuse_type(FRAME, names[number], column.type if hasattr(column, "type") else column.dtype)
-    return np.stack(values, axis=1)
+def _read_column(frame: Any, number: int, names: list[Any]) -> NDArray[Any]:
+    """Return a column of numbers, in which missing cells are NaN, or of vectors, which is an array."""
+    column = frame.iloc[:, number] if hasattr(frame, "iloc") else frame[names[number]]
+    is_extension = hasattr(column, "iloc") and not isinstance(column.dtype, np.dtype)
+    if is_extension and column.dtype.kind in "biuf":  # pandas' nullable numeric types
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    values = np.asarray(column.to_numpy())
+    if values.dtype.kind == "O" and len(values) and isinstance(values[0], np.ndarray | list | tuple):
+        values = _stack_vectors(values, names[number])
+    if values.dtype.kind not in "biuf":
+        raise refuse_type(FRAME, names[number], column.type if hasattr(column, "type") else column.dtype)
+    return values
+
+
+def _stack_vectors(vectors: NDArray[Any], name: Any) -> NDArray[Any]:
+    """Return a column of objects as an array with a row for each vector."""
+    shape = np.shape(vectors[0])
+    for row, vector in enumerate(vectors):
+        if vector is None or np.shape(vector) != shape:
+            fault = "is missing" if np.ndim(vector) != 1 else f"has {len(vector)} numbers, and that of row 0 {shape[0]}"
+            raise refuse_vector(FRAME, name, row, fault)
+    return np.stack(list(vectors))
 
 
 def _unmix(frame: Any) -> Any:

@@ -12,7 +12,7 @@ import os
 import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf.algorithm.arrays import is_on_device
-from cohirf.algorithm.grouping import IntArray, row_blocks
+from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import LevelRecord
-from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.choice import Choice
 from cohirf.error_contexts import replacing_errors
 from cohirf.hierarchy import FusionHierarchy
@@ -37,9 +36,11 @@ from cohirf.store.parameters import NOT_STORED, describe_model, is_absent, is_kn
 from cohirf.store.schema import Layout, read, write
 from cohirf.summary.history import Step
 from cohirf.summary.numbers import Changes
+from cohirf.summary.row_map import RowMap
+from cohirf.summary.row_results import RowResults
 from cohirf.summary.summary import Summary
 
-KIND, VERSION = "cohirf-model", 6
+KIND, VERSION = "cohirf-model", 7
 MAX_JSON_BYTES = 2**22  # of a record: this much JSON takes up to 100 megabytes of memory
 FloatArray = NDArray[np.float64]
 
@@ -86,26 +87,15 @@ class About:
 
 
 @dataclass(frozen=True)
-class Forest:
-    """The hierarchy of a model as it is stored."""
-
-    parents: Annotated[IntArray, Layout("rows", below="rows")]
-    absorbed_at: Annotated[IntArray, Layout("rows")]
-    tree: MergeTree
-
-
-@dataclass(frozen=True)
 class Fitted:
     """The second record of a saved model: the attributes that a fit sets, by their names."""
 
     n_features_in_: Annotated[int, Layout("features")]
     n_clusters_: Annotated[int, Layout("clusters")]
+    n_rows: Annotated[int, Layout("rows")]
     n_iter_: int
     batch_size_: int | None
-    labels_: Annotated[IntArray, Layout("rows")]
     cluster_numbers_: Annotated[IntArray, Layout("clusters")]
-    hierarchy_: Forest
-    stability_: Annotated[NDArray[np.float32], Layout("rows")]
     medoid_indices_: Annotated[IntArray, Layout("clusters", below="rows")]
     medoids_: Annotated[Any, Layout("clusters features")]
     exemplar_indices_: Annotated[IntArray, Layout("clusters", below="rows")]
@@ -119,14 +109,15 @@ class Fitted:
     _column_means: Annotated[FloatArray, Layout("features")] | None
     _landmarks: Landmarks
     _landmark_rows: Annotated[IntArray, Layout("landmarks", below="rows")]
+    _rows: RowResults  # labels_, parents_, stability_ and hierarchy_ are looked up in it
     _summary: Summary | None
 
     @classmethod
     def of(cls, model: Any) -> Fitted:
         """Return the attributes of a fitted model."""
-        hierarchy, names = model.hierarchy_, getattr(model, "feature_names_in_", None)
+        names = getattr(model, "feature_names_in_", None)
         stored: dict[str, Any] = {
-            "hierarchy_": Forest(hierarchy.parents, hierarchy.absorbed_at, hierarchy.tree),
+            "n_rows": vars(model)["_rows"].n_rows,
             "feature_names_in_": None
             if names is None
             else np.frombuffer(json.dumps(names.tolist()).encode(), np.uint8),
@@ -136,9 +127,7 @@ class Fitted:
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of a fitted model, after a check that they fit together."""
-        found, forest = dict(vars(self)), self.hierarchy_
-        hierarchy = FusionHierarchy(forest.parents, forest.absorbed_at, tree=forest.tree)
-        found |= {"hierarchy_": hierarchy, "parents_": hierarchy.parents}
+        found = {name: value for name, value in vars(self).items() if name != "n_rows"}
         names = found.pop("feature_names_in_")
         if names is not None:
             found["feature_names_in_"] = _parse_names(names, self.n_features_in_)
@@ -146,21 +135,21 @@ class Fitted:
         return found
 
     def _check(self) -> None:
-        labels, landmarks = self.labels_, self._landmarks
-        if not len(labels) or not self.n_features_in_ or not len(landmarks.labels):
+        rows, landmarks = self._rows, self._landmarks
+        if not self.n_rows or not self.n_features_in_ or not len(landmarks.labels):
             raise ValueError("the model has no rows, features or landmarks")
         if len(self.diagnostics_) != self.n_iter_:
             raise ValueError(f"the model has {len(self.diagnostics_)} records of {self.n_iter_} levels")
-        for block in row_blocks(len(labels)):
-            if not np.isin(labels[block], np.append(self.cluster_numbers_, -1)).all():
-                raise ValueError("labels_ has numbers that are not those of clusters")
+        _check_rows(rows, self.n_rows)
+        if not np.isin(rows.labels, np.append(self.cluster_numbers_, -1)).all():
+            raise ValueError("labels_ has numbers that are not those of clusters")
         for name in ("medoid_indices_", "exemplar_indices_"):
-            if not np.array_equal(labels[getattr(self, name)], self.cluster_numbers_):
+            if not np.array_equal(rows.labels_of(getattr(self, name)), self.cluster_numbers_):
                 raise ValueError(f"{name} lists rows that are not in the clusters they should represent")
-        if not np.array_equal(labels[self._landmark_rows], landmarks.labels):
+        if not np.array_equal(rows.labels_of(self._landmark_rows), landmarks.labels):
             raise ValueError("landmarks have other labels than their rows")
         if self._summary is not None:
-            _check_summary(self._summary, len(labels))
+            _check_summary(self._summary, self.n_rows)
 
 
 def save_model(
@@ -237,7 +226,9 @@ def save_model(
                 archive.append(content, arrays)
 
 
-def load_model(path: str | os.PathLike[str], *, estimator: Any = None, medoid: Any = None) -> Any:
+def load_model(
+    path: str | os.PathLike[str], *, estimator: Any = None, views: list[Any] | None = None, medoid: Any = None
+) -> Any:
     """Load a model that :meth:`cohirf.CoHiRF.save` has written.
 
     Loading never runs code from the file, so it is safe to load models of unknown origin. Any damage is detected.
@@ -250,6 +241,8 @@ def load_model(path: str | os.PathLike[str], *, estimator: Any = None, medoid: A
     estimator : object, optional
         The base estimator. It replaces the stored one. It is required if the base estimator could not be stored, such
         as an estimator of your own class.
+    views : list, optional
+        The list of views. It replaces the stored one. It is required if one of its estimators could not be stored.
     medoid : str or callable, optional
         The medoid rule. It replaces the stored one. It is required if ``medoid`` was a callable.
 
@@ -286,7 +279,8 @@ def load_model(path: str | os.PathLike[str], *, estimator: Any = None, medoid: A
     >>> bool((loaded.predict(X) == model.predict(X)).all())
     True
     """
-    passed = {name: value for name, value in (("estimator", estimator), ("medoid", medoid)) if value is not None}
+    given = {"estimator": estimator, "views": views, "medoid": medoid}
+    passed = {name: value for name, value in given.items() if value is not None}
     with _opened(Path(path)) as archive:
         about = read(About, *_next(archive))
         fitted = read(Fitted, *_next(archive))
@@ -421,9 +415,45 @@ def _check_summary(summary: Summary, n_rows: int) -> None:
         raise ValueError(f"the summary has {summary.n_rows} rows in updates of {summary.update_rows}")
     if len(summary.labels) != n_leaves + summary.pending.n_rows:
         raise ValueError("the summary has not a label for each group of rows")
-    for part in summary.row_map.parts:
-        if len(part.position) and not 0 <= part.position.min() <= part.position.max() < n_leaves:
-            raise ValueError("the summary has rows of groups that are not there")
+    _check_map(summary.row_map, n_leaves)
+
+
+def _check_rows(rows: RowResults, n_rows: int) -> None:
+    """Raise if results of groups are not those of a model with so many rows."""
+    n_groups, numbers = len(rows.rows), rows.rows
+    _check_map(rows.row_map, n_groups)
+    if rows.n_rows != n_rows:
+        raise ValueError(f"the groups have {rows.n_rows} rows, but the model has {n_rows}")
+    for name in ("labels", "parents", "absorbed_at", "stability", "sizes"):
+        if getattr(rows, name).shape != (n_groups,):
+            raise ValueError(f"{name} has not an entry for each of {n_groups} groups")
+    if not _numbers_all(numbers, n_rows) or not (numbers[1:] > numbers[:-1]).all():
+        raise ValueError("rows of groups are not sorted row numbers")
+    if not np.array_equal(rows.row_map.find_leaves(numbers), np.arange(n_groups)):
+        raise ValueError("rows stand for groups that they are not in")
+    if (rows.absorbed_at == 1).any():
+        raise ValueError("absorbed_at has groups that were absorbed before they were formed")
+    above = np.maximum(rows.absorbed_at, 1) - 1
+    tree = replace(rows.tree, level=rows.tree.level - 1)
+    FusionHierarchy(rows.parents, above, tree=tree)  # raises if it is none
+
+
+def _check_map(row_map: RowMap, n_groups: int) -> None:
+    """Raise if a map has rows of groups that are not there."""
+    for part in row_map.parts:
+        vectors = (part.leaf_of, part.stability, part.position)
+        if not all(isinstance(vector, np.ndarray) and vector.ndim == 1 for vector in vectors):
+            raise ValueError("the groups of rows are not vectors")
+        if part.leaf_of.dtype.kind not in "iu" or part.stability.dtype.kind != "f":
+            raise ValueError(f"the groups of rows are of type {part.leaf_of.dtype}")
+        if len(part.leaf_of) != len(part.stability):
+            raise ValueError("rows have not one stability each")
+        if not (_numbers_all(part.leaf_of, len(part.position)) and _numbers_all(part.position, n_groups)):
+            raise ValueError("rows have groups that are not there")
+
+
+def _numbers_all(numbers: IntArray, length: int) -> bool:
+    return len(numbers) == 0 or bool(0 <= numbers.min() <= numbers.max() < length)
 
 
 # ---- writing
@@ -434,12 +464,12 @@ def _refuse_model(model: Any) -> None:
     if type(model).__name__ != "CoHiRF" or not is_known(model):
         raise TypeError(f"model={reprlib.repr(model)} is not a CoHiRF estimator: only CoHiRF estimators can be saved.")
     check_is_fitted(model, "n_clusters_")
-    if is_on_device(model.labels_):
+    if any(is_on_device(part.leaf_of) for part in vars(model)["_rows"].row_map.parts):
         raise TypeError(
             "labels_ is on a device, and cannot be saved with the model: call gather() first, which loads 13 bytes per "
             "row into this process."
         )
-    if not isinstance(model.labels_, np.ndarray):
+    if not vars(model)["_rows"].row_map.is_here:
         raise TypeError(
             "labels_ is a Dask array, which cannot be saved with the model: call gather() first, which loads 13 bytes "
             "per row into this process. Or write the labels with model.labels_.to_zarr(path), and to keep a model that "

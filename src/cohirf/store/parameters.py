@@ -40,7 +40,7 @@ PACKAGES = {
 }
 # A fit writes to these paths, and loads pickles from a cache directory, so they are neither stored nor restored.
 PATHS = ("checkpoint", "memory")
-NOT_STORED = ("estimator", "medoid")  # the parameters that may be absent from a file and passed at load
+NOT_STORED = ("estimator", "views", "medoid")  # the parameters that may be absent from a file and passed at load
 MAX_JOBS = 10_000  # a file with a larger number could make the next fit start as many threads or processes
 MAX_BYTES = 2**17  # of JSON: enough for thousands of nested estimators
 OUTPUT = "_sklearn_output_config"  # attribute in which scikit-learn stores the choice of set_output; clones copy it
@@ -81,8 +81,8 @@ def restore_model(path: Path, description: dict[str, Any], n_features: int, pass
         model = _restore_estimator({**description, "parameters": parameters})
         if type(model).__name__ != "CoHiRF":
             raise ValueError(f"the model is {reprlib.repr(description['name'])}, not CoHiRF")
-        if model.estimator is not None:
-            validation.check_base_method(model.estimator)
+        if model.estimator is not None or not isinstance(model.views, int):
+            validation.check_views(model)
         model._check_resources()
         validation.count_view_features(model.max_features, n_features)
         get_tags(model)  # asks the base method for its tags; fails for a pipeline with invalid steps

@@ -22,7 +22,8 @@ class Changes:
     update : int
         Number of the update, from 0.
     n_rows : int
-        Number of rows that came with the update; negative if rows were forgotten, and 0 if models were merged.
+        Number of rows that came with the update; negative if rows were forgotten, and 0 if models were merged, or
+        clusters found anew.
     grown : dict
         Number of rows gained by each cluster that went on and has more rows than before.
     shrunk : dict
@@ -40,6 +41,8 @@ class Changes:
     n_moved : int
         Number of rows from before the update that have another cluster number, or none, after it; rows of clusters that
         were taken in are among them.
+    verb : {"update", "forget", "merge", "recluster"}
+        What changed the model.
     """
 
     update: int
@@ -52,11 +55,13 @@ class Changes:
     split: dict[int, list[int]] = field(default_factory=dict)
     gone: list[int] = field(default_factory=list)
     n_moved: int = 0
+    verb: str = "update"
 
     def __str__(self) -> str:
         """Return the changes in words, one line for each kind."""
-        rows = f"{abs(self.n_rows):,} rows {'forgotten' if self.n_rows < 0 else 'added'}"
-        what = rows if self.n_rows else "merged"
+        rows = f"{abs(self.n_rows):,} rows"
+        said = {"forget": f"{rows} forgotten", "merge": "models merged", "recluster": "clusters found anew"}
+        what = said.get(self.verb, f"{rows} added")
         lines = [f"Update {self.update}: {what}, {self.n_moved:,} older rows have another number"]
         counted = {"grown": self.grown, "shrunk": self.shrunk, "born": self.born, "born out of noise": self.from_noise}
         for what, counts in counted.items():

@@ -1,20 +1,25 @@
-"""Which leaf each row belongs to: a part for each update, so that an update adds to it and never rewrites it.
+"""Which group each row belongs to, wherever the rows are: in memory, in a file, on Dask or on a device.
 
-A part numbers its leaves from 0. Where these leaves are now, after others were removed or put together, is a table with
-an entry for each leaf, not for each row. Results by row, such as labels, are looked up when they are asked for.
+A map has a part for each update, so that an update adds to it and never rewrites it. A part numbers its groups from 0.
+Where these groups are now, after others were removed or put together, is a table with an entry for each group, not for
+each row. Results by row, such as labels, are looked up through the map.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
+from cohirf.algorithm import arrays
+from cohirf.algorithm.engine import Engine, SerialEngine
+from cohirf.algorithm.grouping import IntArray, count_by_label, row_blocks
+from cohirf.algorithm.left_out import leave_out, put_back
 from cohirf.algorithm.storage import MemoryStorage, Storage
+from cohirf.engines.dask import compute_unoptimised, dask, dask_array, gather_chunks, is_dask
 from cohirf.scratch import ScratchStorage
 
 LOOKED_UP = 2**20  # rows that are looked up at a time
@@ -27,11 +32,11 @@ class Part:
     Attributes
     ----------
     leaf_of : array of int
-        For each row, the number of its leaf among those of the part; a NumPy array or a Dask array.
+        For each row, the number of its group among those of the part; an array of NumPy, of Dask or on a device.
     stability : array of float32
-        Stability of each row at the first level.
+        Stability of each row at the first level, in the same place.
     position : array of int
-        For each leaf of the part, its position among all leaves of the model now.
+        For each group of the part, its position among all groups of the model now.
     """
 
     leaf_of: Any
@@ -45,108 +50,36 @@ class Part:
 
     @property
     def is_here(self) -> bool:
-        """Whether the vectors are in this process, and not on Dask."""
+        """Whether the vectors are in this process."""
         return isinstance(self.leaf_of, np.ndarray)
 
-    def look_up(self, table: NDArray[Any]) -> Any:
-        """Return what a table with an entry for each leaf of the model says about each row."""
-        return look_up(table[self.position], self.leaf_of)
+    def look_up(self, table: NDArray[Any], engine: Engine | None = None) -> Any:
+        """Return what a table with an entry for each group of the model says about each row."""
+        return look_up(table[self.position], self.leaf_of, engine)
 
     def find_leaves(self, rows: IntArray) -> IntArray:
-        """Return the leaf of the model of each of the given rows, by their numbers in the part."""
-        numbers: IntArray = np.asarray(self.leaf_of[rows])
-        return self.position[numbers]
+        """Return the group of the model of each of the given rows, by their numbers in the part."""
+        leaves: IntArray = self.position[fetch(self.leaf_of, rows)]
+        return leaves
+
+    def with_leaves(self, rows: IntArray, leaves: Any) -> Part:
+        """Return the part after the given rows (sorted) have joined other groups of it."""
+        return replace(self, leaf_of=put(self.leaf_of, rows, leaves))
 
     def without(self, rows: IntArray) -> Part:
         """Return the part without the given rows (sorted), by their numbers in it."""
-        keep = np.ones(self.n_rows, dtype=bool)
-        keep[rows] = False
-        return replace(self, leaf_of=self.leaf_of[keep], stability=self.stability[keep])
+        return replace(self, leaf_of=leave_out(self.leaf_of, rows), stability=leave_out(self.stability, rows))
 
-
-@dataclass(frozen=True, eq=False)
-class FittedPart:
-    """The rows of a fit, whose leaves follow from its results: a row that was absorbed at level 1 is not a leaf.
-
-    Attributes
-    ----------
-    parents, absorbed_at : array of int
-        The hierarchy of the fit; NumPy arrays or Dask arrays.
-    stability : array of float32
-        Stability of each row.
-    leaf_rows : array of int
-        Row number of each leaf of the fit, sorted.
-    position : array of int
-        For each of these leaves, its position among all leaves of the model now.
-    """
-
-    parents: Any
-    absorbed_at: Any
-    stability: Any
-    leaf_rows: IntArray
-    position: IntArray
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.parents.shape[0])
-
-    @property
-    def is_here(self) -> bool:
-        """Whether the vectors are in this process, and not on Dask."""
-        return isinstance(self.parents, np.ndarray)
-
-    @property
-    def leaf_of(self) -> Any:
-        """For each row, the number of its leaf among those of the part."""
-        if not self.is_here:
-            own = _numbers_like(self.parents)
-            return own.map_blocks(
-                _find_leaf,
-                self.parents,
-                self.absorbed_at,
-                leaf_rows=self.leaf_rows,
-                dtype=np.int64,
-                meta=np.empty(0, int),
-            )
-        storage: Storage = ScratchStorage() if isinstance(self.parents, np.memmap) else MemoryStorage()
-        found = storage.vector(self.n_rows, index_dtype(self.n_rows))
-        for block in row_blocks(self.n_rows, LOOKED_UP):
-            own = np.arange(block.start, block.stop)
-            found[block] = _find_leaf(own, self.parents[block], self.absorbed_at[block], self.leaf_rows)
-        return found
-
-    def look_up(self, table: NDArray[Any]) -> Any:
-        """Return what a table with an entry for each leaf of the model says about each row."""
-        return look_up(table[self.position], self.leaf_of)
-
-    def find_leaves(self, rows: IntArray) -> IntArray:
-        """Return the leaf of the model of each of the given rows, by their numbers in the part."""
-        parents, absorbed_at = np.asarray(self.parents[rows]), np.asarray(self.absorbed_at[rows])
-        return self.position[_find_leaf(rows, parents, absorbed_at, self.leaf_rows)]
-
-    def without(self, rows: IntArray) -> Part:
-        """Return the part without the given rows (sorted), by their numbers in it."""
-        return Part(self.leaf_of, self.stability, self.position).without(rows)
-
-
-def _find_leaf(own: IntArray, parents: IntArray, absorbed_at: IntArray, leaf_rows: IntArray) -> IntArray:
-    """Return the number of the leaf of rows with the numbers ``own``."""
-    return np.searchsorted(leaf_rows, np.where(absorbed_at == 1, parents, own))
-
-
-def _numbers_like(vector: Any) -> Any:
-    """Return the row numbers of a Dask vector, with the same chunks."""
-    from cohirf.optional import import_optional
-
-    return import_optional("dask.array", "dask", "A fit on Dask").arange(vector.shape[0], chunks=vector.chunks)
+    def mapped(self, function: Callable[[Any], Any]) -> Part:
+        """Return the part with other vectors, such as copies in another place."""
+        return replace(self, leaf_of=function(self.leaf_of), stability=function(self.stability))
 
 
 @dataclass(frozen=True, eq=False)
 class RowMap:
-    """The leaf of each row, part by part."""
+    """The group of each row, part by part."""
 
-    parts: tuple[Part | FittedPart, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -163,25 +96,27 @@ class RowMap:
         """Number of the first row of each part."""
         return np.cumsum([0, *(part.n_rows for part in self.parts)])[:-1]
 
-    def followed_by(self, parts: Sequence[Part | FittedPart]) -> RowMap:
+    def followed_by(self, parts: Sequence[Part]) -> RowMap:
         """Return the map with more rows."""
         return RowMap((*self.parts, *parts))
 
     def moved(self, position: IntArray) -> RowMap:
-        """Return the map after the leaf at each position has moved to the position beside it in ``position``."""
+        """Return the map after the group at each position has moved to the position beside it in ``position``."""
         return RowMap(tuple(replace(part, position=position[part.position]) for part in self.parts))
 
+    def gathered(self) -> RowMap:
+        """Return the map in this process: what is on Dask goes to files, what is on a device into memory."""
+        return RowMap(tuple(part.mapped(gather_vector) for part in self.parts))
+
     def count(self, n_leaves: int) -> IntArray:
-        """Return the number of rows of each leaf of the model."""
+        """Return the number of rows of each group of the model."""
         counts = np.zeros(n_leaves, dtype=np.int64)
         for part in self.parts:
-            leaf_of = part.leaf_of
-            for block in row_blocks(part.n_rows, LOOKED_UP):
-                np.add.at(counts, part.position, np.bincount(leaf_of[block], minlength=len(part.position)))
+            np.add.at(counts, part.position, count(part.leaf_of, len(part.position)))
         return counts
 
     def find_leaves(self, rows: IntArray) -> IntArray:
-        """Return the leaf of each of the given rows (sorted)."""
+        """Return the group of each of the given rows (sorted)."""
         bounds = np.searchsorted(rows, [*self.starts, self.n_rows])
         found = [
             part.find_leaves(rows[first:last] - start)
@@ -191,13 +126,76 @@ class RowMap:
         return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
 
-def look_up(table: NDArray[Any], numbers: Any) -> Any:
-    """Return the entries of a table at the given numbers, which may be on disk or on Dask."""
+def look_up(table: NDArray[Any], numbers: Any, engine: Engine | None = None) -> Any:
+    """Return the entries of a table at the given numbers, where these are.
+
+    An ``engine`` runs blocks of them as tasks, which must be able to write into vectors of this process.
+    """
+    if is_dask(numbers):
+        # a task of its own, so that the table is sent to each worker only once
+        sent = dask().delayed(table, pure=False, traverse=False)
+        return numbers.map_blocks(_take, table=sent, dtype=table.dtype, meta=table[:0])
     if not isinstance(numbers, np.ndarray):
-        return numbers.map_blocks(table.__getitem__, dtype=table.dtype, meta=table[:0])
-    storage: Storage = ScratchStorage() if isinstance(numbers, np.memmap) else MemoryStorage()
+        return arrays.look_up(table, numbers)
+    storage = storage_like(numbers)
     found = storage.vector(len(numbers), table.dtype)
-    for block in row_blocks(len(numbers), LOOKED_UP):
-        found[block] = table[numbers[block]]
-    storage.release()
+    tasks = [(found, table, numbers, block) for block in row_blocks(len(numbers), LOOKED_UP)]
+    for _ in (engine or SerialEngine()).run(look_up_block, tasks, len(tasks)):
+        storage.release()
     return found
+
+
+def look_up_block(found: NDArray[Any], table: NDArray[Any], numbers: IntArray, block: slice) -> None:
+    """Write the entries of a table at some numbers into a vector."""
+    found[block] = table[numbers[block]]
+
+
+def storage_like(vector: Any) -> Storage:
+    """Return where vectors beside a vector are kept: in files, if it is in one."""
+    return ScratchStorage() if isinstance(vector, np.memmap) else MemoryStorage()
+
+
+def _take(numbers: IntArray, table: NDArray[Any]) -> NDArray[Any]:
+    return table[numbers]
+
+
+def fetch(vector: Any, rows: IntArray) -> NDArray[Any]:
+    """Return the entries of some rows as an array of NumPy."""
+    if is_dask(vector):
+        (entries,) = compute_unoptimised(vector[rows])
+        return np.asarray(entries)
+    return np.asarray(arrays.fetch_rows(vector, rows))
+
+
+def count(numbers: Any, n_numbers: int) -> IntArray:
+    """Return how often each number occurs."""
+    if not is_dask(numbers):
+        return count_by_label(numbers, n_numbers)
+    (counts,) = compute_unoptimised(dask_array().bincount(numbers, minlength=n_numbers))
+    return np.asarray(counts)
+
+
+def put(vector: Any, rows: IntArray, entries: Any) -> Any:
+    """Return a vector with other entries at some rows (sorted, distinct); one in this process is changed in place."""
+    if isinstance(vector, np.ndarray):
+        vector[rows] = arrays.to_host(entries)
+        return vector
+    if is_dask(vector):
+        own = dask_array().arange(vector.shape[0], chunks=vector.chunks)
+        return vector.map_blocks(_put_into_chunk, own, rows=rows, entries=entries, dtype=vector.dtype)
+    return put_back(leave_out(vector, rows), entries, rows)
+
+
+def _put_into_chunk(chunk: NDArray[Any], own: IntArray, rows: IntArray, entries: NDArray[Any]) -> NDArray[Any]:
+    changed = np.array(chunk)
+    if len(own):
+        some = slice(*np.searchsorted(rows, [own[0], own[-1] + 1]).tolist())
+        changed[rows[some] - own[0]] = entries[some]
+    return changed
+
+
+def gather_vector(vector: Any) -> NDArray[Any]:
+    """Return a vector in this process: one of Dask is written to a file, chunk by chunk."""
+    if not is_dask(vector):
+        return np.asarray(arrays.to_host(vector))
+    return gather_chunks(vector, ScratchStorage())

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.algorithm.randomness import Entropy
 from cohirf.summary.leaves import Leaves
-from cohirf.summary.row_map import RowMap
+from cohirf.summary.row_map import Part, RowMap
+
+SURE_PER_CLUSTER = 50  # rows; with fewer, a model that was not fitted finds its clusters anew in each update
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,26 +80,6 @@ class Batches:
 
 
 @dataclass(frozen=True, eq=False)
-class LeafResults:
-    """What the last update found out about leaves and pending rows; both are numbered by their position.
-
-    Attributes
-    ----------
-    parents, absorbed_at : array of int
-        What absorbed each of them, and at which level; a leaf has absorbed its rows at level 1.
-    stability : array of float32
-        Stability of the row that stands for it, at the last level that clustered it.
-    tree : MergeTree
-        Merges up to a single cluster; its medoids are positions.
-    """
-
-    parents: IntArray
-    absorbed_at: IntArray
-    stability: NDArray[np.float32]
-    tree: MergeTree
-
-
-@dataclass(frozen=True, eq=False)
 class Summary:
     """What a model keeps of its rows.
 
@@ -122,8 +103,8 @@ class Summary:
         The next number for a new cluster.
     update_rows : tuple of int
         Number of rows of each update so far; a fit is the first one.
-    results : LeafResults or None
-        Results from which those of all rows follow; None if the model has these.
+    is_settled : bool
+        Whether the clusters go on in updates. Those of ``fit`` do, and others as soon as there are 50 rows for each.
     """
 
     entropy: Entropy
@@ -135,7 +116,12 @@ class Summary:
     labels: IntArray
     next_number: int
     update_rows: tuple[int, ...]
-    results: LeafResults | None = None
+    is_settled: bool = True
+
+    def settled(self) -> Summary:
+        """Return the summary with clusters that go on, if there are enough rows for that."""
+        n_clusters = len(np.unique(self.labels[self.labels >= 0]))
+        return replace(self, is_settled=self.is_settled or self.n_rows >= SURE_PER_CLUSTER * n_clusters > 0)
 
     @property
     def n_rows(self) -> int:
@@ -154,7 +140,7 @@ class Summary:
         if leaves is None:
             return ones
         # the rows of a large model are counted only if the leaves, which leave out rows of weight 0, do not know
-        is_known = leaves.n_rows == self.row_map.n_rows or not self.row_map.is_here
+        is_known = leaves.n_rows == self.row_map.n_rows
         return np.concatenate([leaves.sizes if is_known else self.row_map.count(len(leaves)), ones])
 
     @property
@@ -162,6 +148,16 @@ class Summary:
         """Row number of each leaf, and then of each pending row."""
         pending = np.arange(self.row_map.n_rows, self.n_rows)
         return pending if self.leaves is None else np.concatenate([self.leaves.rows, pending])
+
+    @property
+    def full_map(self) -> RowMap:
+        """The group of each row, in which pending rows are groups of their own, behind the leaves."""
+        n_pending = self.pending.n_rows
+        if n_pending == 0:
+            return self.row_map
+        everything = np.arange(n_pending)
+        stability = np.full(n_pending, np.nan, dtype=np.float32)
+        return self.row_map.followed_by([Part(everything, stability, self.n_leaves + everything)])
 
     @property
     def unknown_rows(self) -> IntArray:

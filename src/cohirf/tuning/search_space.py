@@ -21,8 +21,8 @@ INNER = "estimator__"  # prefix of the base method's parameters in CoHiRF
 NUMBER_NAMES = ("n_clusters", "n_components")  # parameters of base methods that are a number of clusters
 RADIUS_FACTOR = 3.16  # a radius is searched from the suggested one divided by this to the suggested one times this
 
-VIEWS: Ranges = {"max_features": (0.1, 1.0), "n_views": (2, 10)}
-GOOD_VIEWS: Ranges = {"max_features": (0.3, 1.0), "n_views": (5, 10)}
+VIEWS: Ranges = {"max_features": (0.1, 1.0), "views": (2, 10)}
+GOOD_VIEWS: Ranges = {"max_features": (0.3, 1.0), "views": (5, 10)}
 CLUSTERS: Ranges = {"n_clusters": (2, 30)}
 COMPONENTS: Ranges = {"n_components": (2, 30)}
 RADIUS: Ranges = {"eps": (0.1, 10.0), "min_samples": (2, 50)}
@@ -78,7 +78,7 @@ def recommended_space(estimator: Any, X: Any = None) -> SearchSpace:
     >>> from cohirf import CoHiRF
     >>> from cohirf.tuning import recommended_space
     >>> sorted(recommended_space(CoHiRF()))
-    ['max_features', 'n_clusters', 'n_views']
+    ['max_features', 'n_clusters', 'views']
     >>> eps = recommended_space(CoHiRF(DBSCAN()), load_iris().data)["estimator__eps"]
     >>> round(eps.low, 2), round(eps.high, 2)
     (0.16, 1.64)
@@ -128,7 +128,7 @@ def paper_space(estimator: Any) -> SearchSpace:
     >>> for name, values in paper_space(CoHiRF(KMeans())).items():
     ...     print(name, values)
     max_features FloatDistribution(high=1.0, log=False, low=0.1, step=None)
-    n_views IntDistribution(high=10, log=False, low=2, step=1)
+    views IntDistribution(high=10, log=False, low=2, step=1)
     estimator__n_clusters IntDistribution(high=30, log=False, low=2, step=1)
     """
     if not isinstance(estimator, CoHiRF):
@@ -168,7 +168,7 @@ def wide_space(estimator: CoHiRF) -> SearchSpace:
     >>> space = wide_space(CoHiRF(KMeans()))
     >>> del space["max_features"]  # do not search this parameter
     >>> sorted(space)
-    ['consensus', 'estimator__n_clusters', 'n_views']
+    ['consensus', 'estimator__n_clusters', 'views']
     """
     choose = _distributions().CategoricalDistribution
     return paper_space(estimator) | {"consensus": choose(("auto", "strict", "majority"))}

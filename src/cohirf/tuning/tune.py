@@ -27,7 +27,7 @@ from cohirf.tuning.search_space import INNER, NUMBER_NAMES, SearchSpace, first_t
 DESCRIPTION = "cohirf"  # attribute of a study: description of the search
 ERROR = "error"  # attribute of a trial: why it failed
 SEEDS = "seeds"  # attribute of a trial: the seeds of its fits
-OF_VIEWS = ("max_features", "n_views")  # their ranges end where nothing is gained beyond
+OF_VIEWS = ("max_features", "views")  # their ranges end where nothing is gained beyond
 EDGE_SHARE = 0.01  # share of a range of numbers that counts as its edge
 WITHOUT_EFFECT = {"checkpoint", "n_jobs", "random_state", "verbose"}  # do not affect scores; each fit gets its seed
 

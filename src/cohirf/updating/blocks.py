@@ -21,20 +21,18 @@ from cohirf.algorithm.batches import EqualBlocks
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.feature_tally import FeatureTally
-from cohirf.algorithm.first_level import FirstLevelHere
-from cohirf.algorithm.fusions import Fusions
-from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
+from cohirf.algorithm.fusions import Recorded
+from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows, Resources, contract_level
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage, StackedRows, Storage
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage, StackedRows
 from cohirf.data import Data, InMemory
+from cohirf.data.first_level import FirstLevel
 from cohirf.engines import LocalEngine
 from cohirf.fitting import Fit
 from cohirf.fitting.begin import watch_engine
 from cohirf.fitting.contraction import FEW_BATCHES, Settled, make_contraction
 from cohirf.fitting.goal import MAX_GROUPS
-from cohirf.scratch import ScratchStorage
 from cohirf.summary.leaves import Leaves, stack
-from cohirf.summary.row_map import LOOKED_UP, Part
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import upper_mass
 from cohirf.updating.settings import stack_weights
@@ -42,11 +40,13 @@ from cohirf.updating.settings import stack_weights
 MAX_HEIGHT = 20  # groups that were contracted so often stay as they are
 
 
-def add_rows(model: Any, summary: Summary, data: Data, weights: Mass | None, size: int) -> tuple[Summary, IntArray]:
+def add_rows(
+    model: Any, summary: Summary, data: Data, weights: Mass | None, size: int, numbers: IntArray | None
+) -> tuple[Summary, IntArray]:
     """Return the summary with the rows of the data: contracted as far as they fill blocks of a size, or pending.
 
-    The rows that were pending come first. The model must know the means of columns. Also returns where
-    each leaf is now.
+    The rows that were pending come first. The model must know the means of columns. If the ``numbers`` of the clusters
+    of new rows are known, groups do not reach over the borders of clusters. Also returns where each leaf is now.
     """
     n_leaves = summary.n_leaves
     pending, n_new = summary.pending, data.rows.n_rows
@@ -55,20 +55,25 @@ def add_rows(model: Any, summary: Summary, data: Data, weights: Mass | None, siz
     joined = stack_weights(pending.weights, n_before, weights, n_new)
     counted: IntArray = np.arange(n_all) if joined is None else np.flatnonzero(joined)  # rows of weight 0 fill no block
     n_blocks = len(counted) // size
+    of_rows = None if numbers is None else np.concatenate([summary.labels[n_leaves:], numbers])
+    summary = replace(summary, labels=summary.labels[:n_leaves])
     start = n_contracted = 0
     for n_section in _sections(len(summary.batches.sizes), n_blocks):
         n_contracted += n_section * size
         stop = int(counted[n_contracted - 1]) + 1
         mass = None if joined is None else joined[start:stop]
-        summary = _contract(model, summary, data, values, start, mass, EqualBlocks(n_section, size))
+        apart = None if of_rows is None else of_rows[start:stop]
+        summary = _contract(model, summary, data, values, start, mass, EqualBlocks(n_section, size), apart)
         start = stop
     parts = [values[min(start, n_before) :], data.take(np.arange(max(start - n_before, 0), n_new))]
     left = Pending(stack(parts), None if joined is None else joined[start:])
-    summary, now = contract_again(model, replace(summary, pending=left), size)
+    summary, now = contract_again(model, replace(summary, pending=left), size, goes_on=of_rows is not None)
+    if of_rows is not None:
+        summary = replace(summary, labels=np.concatenate([summary.labels, of_rows[start:]]))
     return summary, now[:n_leaves]
 
 
-def contract_again(model: Any, summary: Summary, size: int) -> tuple[Summary, IntArray]:
+def contract_again(model: Any, summary: Summary, size: int, *, goes_on: bool) -> tuple[Summary, IntArray]:
     """Contract groups in blocks of a size, while there are many of the same height; return where each leaf is now."""
     now: IntArray = np.arange(summary.n_leaves)
     n_many = max(1, MAX_GROUPS // size) * size
@@ -77,13 +82,14 @@ def contract_again(model: Any, summary: Summary, size: int) -> tuple[Summary, In
             some = np.flatnonzero(summary.leaves.heights == height)[:n_many]
             if len(some) < n_many:
                 break
-            summary, moved = _contract_groups(model, summary, summary.leaves, some, height, size)
+            apart = summary.labels[some] if goes_on else None
+            summary, moved = _contract_groups(model, summary, summary.leaves, some, height, size, apart)
             now = moved[now]
     return summary, now
 
 
 def _contract_groups(
-    model: Any, summary: Summary, leaves: Leaves, some: IntArray, height: int, size: int
+    model: Any, summary: Summary, leaves: Leaves, some: IntArray, height: int, size: int, apart: IntArray | None
 ) -> tuple[Summary, IntArray]:
     """Contract some of the leaves in blocks of a size; return where each leaf is now."""
     batches, own = summary.batches, leaves.take(some)
@@ -95,8 +101,8 @@ def _contract_groups(
     contraction = make_contraction(model, data, settled, weighted=weighted, n_batches=FEW_BATCHES + 1)
     mass = upper_mass(own, sum_mass=model.medoid_weights) if weighted else None
     engine, storage = LocalEngine(model.n_jobs), MemoryStorage()
-    fusions = Fusions.unwritten(len(some), height + 1, storage)
-    active = ActiveRows(data.rows, None, mass, batches=blocks)
+    fusions = Recorded.unwritten(len(some), storage)
+    active = ActiveRows(data.rows, None, mass, batches=blocks, apart=apart)
     survivors = contract_level(active, height + 1, contraction, Resources(engine, engine, storage), fusions)
     tally = FeatureTally(contraction.views, data.n_features)
     tally.add_level(height + 1, survivors, n_again[height - 1])
@@ -115,6 +121,7 @@ def _contract_groups(
     return replace(
         summary,
         leaves=changed.take(index[stays]),
+        labels=summary.labels if apart is None else summary.labels[stays],
         row_map=summary.row_map.moved(moved),
         batches=replace(batches, tally=tally.sums(), n_again=n_again),
     ), moved
@@ -127,7 +134,14 @@ def _sections(n_before: int, n_blocks: int) -> Iterator[int]:
 
 
 def _contract(
-    model: Any, summary: Summary, data: Data, before: Any, start: int, mass: Mass | None, blocks: EqualBlocks
+    model: Any,
+    summary: Summary,
+    data: Data,
+    before: Any,
+    start: int,
+    mass: Mass | None,
+    blocks: EqualBlocks,
+    apart: IntArray | None,
 ) -> Summary:
     """Return the summary with the leaves of some blocks: rows from ``start`` on of those before, and of the data."""
     n_batches = len(summary.batches.sizes)
@@ -140,7 +154,8 @@ def _contract(
     tally = FeatureTally(contraction.views, data.n_features)
     n_rows = blocks.n_batches * blocks.size  # without rows of weight 0
     fit = Fit(model, data, None, n_rows, contraction, watch_engine(model), tally)
-    first_level = data.contract_blocks(before, start, mass, blocks, fit.set_up())
+    counted = apart if apart is None or mass is None else apart[mass > 0]
+    first_level = data.contract_blocks(before, start, mass, blocks, fit.set_up(apart=counted))
     if mass is not None and (mass == 0).any():
         _join_left_out(first_level, data, before, start, mass, blocks.size)
     survivors = first_level.leaves
@@ -150,7 +165,7 @@ def _contract(
     values = survivors.values.take(np.arange(len(survivors.rows)))
     leaves = Leaves.of_survivors(survivors, values, summary.row_map.n_rows)
     position = summary.n_leaves + np.arange(len(leaves))
-    part = Part(_find_leaf(first_level), first_level.fusions.stability, position)
+    part = replace(first_level.part, position=position)
     batches = Batches(
         np.concatenate([summary.batches.sizes, survivors.batch_sizes]),
         np.concatenate([summary.batches.costs, survivors.batch_costs]),
@@ -160,12 +175,13 @@ def _contract(
     return replace(
         summary,
         leaves=leaves if summary.leaves is None else Leaves.join([summary.leaves, leaves]),
+        labels=summary.labels if apart is None else np.append(summary.labels, apart[survivors.rows]),
         row_map=summary.row_map.followed_by([part]),
         batches=batches,
     )
 
 
-def _join_left_out(first_level: FirstLevelHere, data: Data, before: Any, start: int, mass: Mass, size: int) -> None:
+def _join_left_out(first_level: FirstLevel, data: Data, before: Any, start: int, mass: Mass, size: int) -> None:
     """Let each row of weight 0 join the nearest leaf of its block."""
     rows = StackedRows(ArrayRows(before), data.rows, len(mass), start)
     leaves = first_level.leaves
@@ -178,14 +194,3 @@ def _join_left_out(first_level: FirstLevelHere, data: Data, before: Any, start: 
         own, among = left_out[block_of_row == block], np.flatnonzero(block_of_leaf == block)
         nearest = pairwise_distances_argmin(fill_missing(rows.take(own), data.column_means), values[among])
         first_level.join(own, among[nearest])
-
-
-def _find_leaf(first_level: FirstLevelHere) -> IntArray:
-    """Return the number of the leaf of each row of a first level."""
-    parents, leaf_rows = first_level.fusions.parents, first_level.leaves.rows
-    storage: Storage = ScratchStorage() if isinstance(parents, np.memmap) else MemoryStorage()
-    found = storage.vector(len(parents), index_dtype(len(leaf_rows)))
-    for block in row_blocks(len(parents), LOOKED_UP):
-        found[block] = np.searchsorted(leaf_rows, parents[block])
-    storage.release()
-    return found

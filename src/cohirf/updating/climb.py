@@ -11,37 +11,36 @@ import numpy as np
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.feature_tally import FeatureTally
-from cohirf.algorithm.first_level import KnownLeaves
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.repeated_warnings import showing_warnings_once
 from cohirf.data import InMemory
+from cohirf.data.first_level import FirstLevel
 from cohirf.engines.local import one_thread
 from cohirf.fitting import Fit
 from cohirf.fitting.begin import watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
-from cohirf.fitting.former import Former
 from cohirf.fitting.results import Clusters, KeptRows, describe_clusters
 from cohirf.neighbours.landmarks import Landmarks, sample_landmarks
 from cohirf.summary.leaves import Leaves, stack
-from cohirf.summary.summary import LeafResults, Summary
+from cohirf.summary.row_results import RowResults
+from cohirf.summary.summary import Summary
 
 NEXT_TO_NOTHING = 1e-9  # weight of a pending row of weight 0, as a share of the smallest weight
 
 
 @dataclass(frozen=True)
 class Climbed:
-    """What the upper levels found: fitted attributes, the label of each leaf and pending row, and their results."""
+    """What the upper levels found: fitted attributes, and the label of each leaf and pending row."""
 
     attributes: dict[str, Any]
     labels: IntArray
-    results: LeafResults
 
 
-def climb(model: Any, summary: Summary, size: int, former: Former | None) -> Climbed:
+def climb(model: Any, summary: Summary, size: int, former: IntArray | None) -> Climbed:
     """Run the upper levels on the leaves and pending rows of a summary, in batches of about a size.
 
-    The ``former`` clusters of these may go on.
+    Clusters of these from before, the ``former`` ones, go on.
     """
     with ExitStack() as stack_:
         stack_.enter_context(one_thread())
@@ -56,28 +55,27 @@ def climb(model: Any, summary: Summary, size: int, former: Former | None) -> Cli
         tally.add_sums(summary.batches.tally)
         mass = upper_mass(groups, sum_mass=model.medoid_weights) if weighted else None
         leaves = groups.as_survivors(data.rows, mass, summary.batches.sizes, summary.batches.costs)
-        first_level: Any = KnownLeaves(leaves)
+        first_level = FirstLevel.of_groups(leaves)
         fit = Fit(model, data, None, summary.n_rows, contraction, watch_engine(model), tally)
-        state, records = fit.climb(first_level, None)
+        state, records = fit.climb(first_level, None, stays=former is not None)
         ending = fit.end(first_level, state, former)
         clusters = Clusters.of(model, data, first_level, ending)
         fit.warn_of_problem(clusters.sizes)
         kept = keep_rows(model, summary, data, clusters)
         attributes = {
             **describe_clusters(data, None, clusters, ending, kept),
-            "choice_": ending.choice,
+            "choice_": ending.choice if former is None else model.choice_,
             "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves]),
             "_landmark_rows": kept.rows,
             "diagnostics_": records,
             "n_iter_": state.level,
             "batch_size_": summary.batch_size,
             "feature_agreement_": tally.mean(),
+            "_rows": RowResults.of(
+                summary.full_map, summary.rows, clusters.labels, summary.sizes, ending.state.fusions, ending.tree
+            ),
         }
-        fusions = ending.state.fusions
-        results = LeafResults(
-            np.array(fusions.parents), np.array(fusions.absorbed_at), np.array(fusions.stability), ending.tree
-        )
-        return Climbed(attributes, clusters.labels, results)
+        return Climbed(attributes, clusters.labels)
 
 
 def all_groups(model: Any, summary: Summary) -> Leaves:

@@ -24,7 +24,7 @@ from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import find_groups
 from cohirf.updating.rerun import Transition, rerun
 from cohirf.updating.settings import known_landmarks
-from cohirf.updating.update import summary_of
+from cohirf.updating.update import goes_on, summary_of
 
 ROUNDING = 1e-9  # of sums of weights
 
@@ -140,13 +140,17 @@ def remove_rows(model: Any, before: Summary, gone: Gone) -> Transition:
     pending_stay = np.ones(before.pending.n_rows, dtype=bool)
     pending_stay[gone.rows[cut:] - n_contracted] = False
     n_gone = np.bincount(position, minlength=len(before.labels))
+    is_left = np.append(np.zeros(before.n_leaves, dtype=bool), pending_stay)
     if leaves is not None:
         of_leaves = gone.take(slice(0, cut))
         leaves = _shrink(model, leaves, row_map, position[:cut], of_leaves)
+        is_left[: len(leaves)] = leaves.sizes > 0
         row_map = _leave_map(row_map, of_leaves.rows)
         leaves, row_map, now = _settle(model, leaves, row_map, of_leaves.rows)
     n_now = 0 if leaves is None else len(leaves)
     now = np.concatenate([now, n_now + np.cumsum(pending_stay) - 1])
+    labels = np.empty(n_now + np.count_nonzero(pending_stay), dtype=np.int64)
+    labels[now[is_left]] = before.labels[is_left]
     after = replace(
         before,
         leaves=leaves,
@@ -154,9 +158,18 @@ def remove_rows(model: Any, before: Summary, gone: Gone) -> Transition:
         pending=_leave_pending(before.pending, pending_stay),
         batches=before.batches.without(cut) if n_now else Batches.none(0),
         update_rows=_count_updates(before.update_rows, gone.rows),
+        labels=labels,
     )
-    lost = _count_lost(before.labels, n_gone)
-    return Transition(after, before.labels, np.maximum(now, 0), before.sizes - n_gone, -len(gone.rows), lost)
+    return Transition(
+        after,
+        before.labels,
+        np.maximum(now, 0),
+        before.sizes - n_gone,
+        -len(gone.rows),
+        lost=_count_lost(before.labels, n_gone),
+        goes_on=goes_on(model, before),
+        verb="forget",
+    )
 
 
 def _leave_map(row_map: RowMap, gone: IntArray) -> RowMap:
@@ -224,13 +237,13 @@ def _settle(model: Any, leaves: Leaves, row_map: RowMap, gone: IntArray) -> tupl
     is_stand_in = leaves.is_stand_in.copy()
     first_rows[touched] = row_map.n_rows  # groups without rows
     first_rows[list(members)] = list(members.values())
-    goes_on = leaves.sizes > 0
-    orphans = np.flatnonzero(has_left & goes_on)
+    has_rows = leaves.sizes > 0
+    orphans = np.flatnonzero(has_left & has_rows)
     if len(orphans):
         rows[orphans] = first_rows[orphans]
         rows[orphans], stand_ins, is_stand_in[orphans] = _choose_medoids(model, leaves, row_map, orphans, rows[orphans])
         values = _put(values, orphans, stand_ins)
-    order = np.flatnonzero(goes_on)
+    order = np.flatnonzero(has_rows)
     order = order[np.argsort(rows[order], kind="stable")]
     if len(order) == 0:
         if row_map.n_rows:
@@ -239,7 +252,7 @@ def _settle(model: Any, leaves: Leaves, row_map: RowMap, gone: IntArray) -> tupl
     kept = replace(leaves, rows=rows, values=values, is_stand_in=is_stand_in).take(order)
     now = np.zeros(len(leaves), dtype=np.int64)
     now[order] = np.arange(len(order))
-    join = np.flatnonzero(~goes_on & (first_rows < row_map.n_rows))
+    join = np.flatnonzero(~has_rows & (first_rows < row_map.n_rows))
     if len(join):
         now[join] = pairwise_distances_argmin(leaves.means[join], kept.means)
     first = np.full(len(order), row_map.n_rows)

@@ -13,9 +13,9 @@ import numpy as np
 
 from cohirf import validation
 from cohirf.algorithm.contract_batch import Mass
+from cohirf.algorithm.grouping import IntArray
 from cohirf.data import Data, InMemory
 from cohirf.fitting import fit_data
-from cohirf.fitting.former import Former
 from cohirf.summary.leaves import stack
 from cohirf.summary.summary import Pending, Summary
 from cohirf.updating.settings import settled_of, stack_weights
@@ -30,18 +30,19 @@ def add_all(summary: Summary, data: Data, weights: Mass | None) -> Summary:
     return replace(summary, pending=joined)
 
 
-def fit_pending(model: Any, summary: Summary, former: Former | None) -> dict[str, Any]:
+def fit_pending(model: Any, summary: Summary, former: IntArray | None) -> dict[str, Any]:
     """Fit a model to its pending rows, which are all its rows, and return its attributes.
 
-    If the base method is told the number of clusters, the ``former`` clusters of rows may go on.
+    Clusters of rows from before, the ``former`` ones, go on.
     """
     data = open_values(model, summary.pending.values)
     model._column_means = data.column_means
-    return dict(fit_data(model, data, summary.pending.weights, settled_of(summary), former).attributes)
+    found = fit_data(model, data, summary.pending.weights, settled_of(summary), former).attributes
+    return dict(found) if former is None else {**found, "choice_": model.choice_}
 
 
 def open_values(model: Any, values: Any) -> InMemory:
     """Return values as the data of a fit."""
     data = InMemory(values, None)
-    fills = isinstance(values, np.ndarray) and validation.takes_nan(model._base_method())
+    fills = isinstance(values, np.ndarray) and validation.take_nan(model)
     return replace(data, column_means=validation.column_means(values)) if fills else data

@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cohirf import validation
 from cohirf.algorithm.merge_tree import Groups
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.summary.leaves import Leaves, stack
-from cohirf.summary.row_map import Part, RowMap
+from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import all_groups
 from cohirf.updating.methods import bring_here, replace_results
 from cohirf.updating.rerun import Transition, rerun
 from cohirf.updating.settings import Kind, known_landmarks, stack_weights
-from cohirf.updating.update import refuse_rows, summary_of
+from cohirf.updating.update import goes_on, refuse_rows, summary_of
 
 
 def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
@@ -83,7 +84,7 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     >>> model.n_clusters_, len(model.labels_)
     (3, 900)
     >>> print(model.changes_)
-    Update 2: merged, 563 older rows have another number
+    Update 2: models merged, 563 older rows have another number
       grown: 1 (191 rows); 2 (192 rows); 6 (180 rows)
       merged: 6 <- 0, 4; 1 <- 3, 7; 2 <- 5, 8
     """
@@ -105,6 +106,25 @@ def load_results(model: Any) -> Any:
     loaded = copy(model)
     bring_here(loaded, None)
     return loaded
+
+
+def in_other_units(model: Any, factor: Any, shift: Any) -> Any:
+    """Return a copy of a model whose values are multiplied by the factor of their feature, and shifted.
+
+    Only what merges use is converted: groups, pending rows, landmarks and exemplars.
+    """
+
+    def convert(values: Any) -> Any:
+        return None if values is None else (values * factor + shift).astype(values.dtype)
+
+    converted, summary = copy(model), summary_of(model)
+    leaves, pending = summary.leaves, replace(summary.pending, values=convert(summary.pending.values))
+    if leaves is not None:
+        leaves = replace(leaves, values=convert(leaves.values), means=convert(leaves.means))
+    converted._summary = replace(summary, leaves=leaves, pending=pending)
+    converted._landmarks = replace(model._landmarks, points=convert(model._landmarks.points), cells=None)
+    converted.exemplars_ = convert(model.exemplars_)
+    return converted
 
 
 def check_models(models: list[Any], *, exemplars_only: bool) -> None:
@@ -138,7 +158,7 @@ def _features_of(model: Any) -> tuple[Any, ...]:
 def reduce_to_clusters(model: Any) -> Summary:
     """Return the summary of a model with one group for each cluster: its exemplar, its mean and its number of rows."""
     summary = summary_of(model)
-    groups, row_map = all_groups(model, summary), map_all(summary)
+    groups, row_map = all_groups(model, summary), summary.full_map
     numbers = model.cluster_numbers_
     label = np.searchsorted(numbers, summary.labels)
     clusters = Groups(groups.means, groups.mass).merged(label, len(numbers))
@@ -173,18 +193,8 @@ def reduce_to_clusters(model: Any) -> Summary:
 
 
 def _one_batch(model: Any, n_rows: int) -> Batches:
-    costs = np.array([[model.n_views, np.nan, 1.0, 0.0, 0.0, 0.0]])
+    costs = np.array([[validation.count_views(model.views), np.nan, 1.0, 0.0, 0.0, 0.0]])
     return Batches(np.array([n_rows]), costs, np.zeros((2, model.n_features_in_)))
-
-
-def map_all(summary: Summary) -> RowMap:
-    """Return the group of each row, in which pending rows are groups of their own, behind the leaves."""
-    n_pending = summary.pending.n_rows
-    if n_pending == 0:
-        return summary.row_map
-    everything = np.arange(n_pending)
-    stability = np.full(n_pending, np.nan, dtype=np.float32)
-    return summary.row_map.followed_by([Part(everything, stability, summary.n_leaves + everything)])
 
 
 def join_landmarks(merged: Any, models: list[Any], *, exemplars_only: bool) -> None:
@@ -210,7 +220,6 @@ def join_summaries(merged: Any, models: list[Any], summaries: list[Summary]) -> 
         first,
         next_number=int(numbers[-1]),
         update_rows=tuple(n_rows for summary in summaries for n_rows in summary.update_rows),
-        results=None,
     )
     kind = Kind.of(merged, first.batch_size)
     n_rows = sum(summary.n_rows for summary in summaries)
@@ -221,7 +230,8 @@ def join_summaries(merged: Any, models: list[Any], summaries: list[Summary]) -> 
         after = _join_leaves(joined, models, summaries)
     else:
         refuse_rows(merged, n_rows)
-    return Transition(after, np.concatenate(before), np.arange(len(sizes)), sizes, 0, of_one_model=len(models) == 1)
+    going_on = len(models) == 1 and goes_on(models[0], first)
+    return Transition(after, np.concatenate(before), np.arange(len(sizes)), sizes, 0, goes_on=going_on, verb="merge")
 
 
 def _join_pending(summaries: list[Summary]) -> Pending:
@@ -241,7 +251,7 @@ def _join_leaves(joined: Summary, models: list[Any], summaries: list[Summary]) -
     parts = [
         part
         for summary, (start, stop) in zip(summaries, pairwise(leaf_starts.tolist()), strict=True)
-        for part in map_all(summary).moved(np.arange(start, stop)).parts
+        for part in summary.full_map.moved(np.arange(start, stop)).parts
     ]
     batches = [summary.batches for summary in summaries if len(summary.batches.sizes)]
     if not batches:

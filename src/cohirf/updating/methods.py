@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from cohirf import validation
 from cohirf.algorithm.arrays import is_on_device, to_host
 from cohirf.data.open_data import choosing_client, open_training_data
+from cohirf.summary.row_results import BY_ROW, RowResult
 from cohirf.updating.forget import forget_rows
-from cohirf.updating.row_results import BY_ROW, RowResult
-from cohirf.updating.update import update_model
+from cohirf.updating.update import find_anew, update_model
 
 
 class UpdatingMixin:
@@ -24,7 +24,6 @@ class UpdatingMixin:
     parents_: Any = RowResult()
     stability_: Any = RowResult()
     hierarchy_: Any = RowResult()
-    _absorbed_at: Any = RowResult()  # of a model on Dask; gather() needs it
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> Self:
@@ -33,24 +32,20 @@ class UpdatingMixin:
         An update costs as much as the new rows and the groups of rows that the model keeps, however many rows it has
         seen. The first call may be for a new model or follow ``fit``. Parameters should not be changed between updates.
 
-        What updates are equal to depends on the base method:
+        An update never chooses the number of clusters again: ``n_clusters=5`` means five at the fit. All clusters go on
+        with all their rows, new rows get the cluster that ``predict`` gives them, and where many new rows are near each
+        other and far from all known ones, a cluster is born beside the others. To choose again, call ``recluster``.
 
-        - While there are few rows, the levels of an update are those of a single ``fit`` of all rows: up to 1.5 times
-          ``batch_size`` rows (15,000 with ``batch_size=None``) if the base method is told the number of clusters, as
-          K-Means is, and always if it finds the number itself, as DBSCAN and HDBSCAN do.
-        - With more rows, a method that is told the number contracts them in blocks of ``batch_size`` consecutive rows
-          (10,000 with None) as soon as a block is full. The other rows take part in the upper levels as they are, as
-          the rows that ``fit`` holds aside do. When there are 8,000 groups, these are contracted in blocks, too. The
-          groups depend on the rows and their order, but not on how they were divided into updates. They are not those
-          of ``fit``, whose batches have other rows.
-        - If the method is told the number, the clusters from before an update go on: new groups of rows join the
-          cluster of the nearest old group, and while there are few rows, groups do not reach over the border between
-          two clusters. The clusters that the levels have found, those described above, take their place if they are
-          clearly better: if there is another number of them, or if the sum of squared distances of groups to the mean
-          of their cluster is lower by more than 0.5 %. Compact clusters
-          stay compact, unless they were found on fewer than 30 rows each.
-        - A method that finds the number itself depends on the density of rows. So the model keeps all rows, at most
-          262,144, and an update costs as much as a fit to all of them. More rows are refused.
+        - This holds for clusters of ``fit``, and for those of the first ``partial_fit`` calls as soon as there are 50
+          rows for each. Until then, each call is a ``fit`` of all rows.
+        - It does not hold for methods that find the number of clusters themselves, as DBSCAN and HDBSCAN do, unless
+          ``n_clusters`` is given. They depend on the density of rows. So the model keeps all rows, at most 262,144, and
+          an update is a ``fit`` of all of them. More rows are refused. With ``n_clusters="levels"``, the levels decide
+          in each update, too.
+
+        Few rows, up to 1.5 times ``batch_size`` (15,000 with ``batch_size=None``), are all kept. More are contracted in
+        blocks of ``batch_size`` consecutive rows (10,000 with None) as soon as a block is full; groups of rows do not
+        reach over the border between two clusters. When there are 8,000 groups, these are contracted in blocks, too.
 
         ``fit`` keeps what updates need. For methods that find the number themselves, only fits of arrays with at most
         262,144 rows do.
@@ -59,17 +54,17 @@ class UpdatingMixin:
         them can see. If ``batch_size`` is measured, then on the rows of the first update, if these are more than
         10,000; otherwise, it means None. A ``checkpoint`` is not used.
 
-        Clusters keep their numbers: a cluster after the update has the number of the cluster before it with which it
-        shares most rows, if that is not taken by another that shares more. A new cluster has a new number, and a number
-        that is gone is not used again. So numbers can have gaps: ``cluster_numbers_`` has the number of each cluster,
+        Clusters keep their numbers. Where they were found anew, a cluster has the number of the cluster before it with
+        which it shares most rows, if that is not taken by another that shares more. A new cluster has a new number, and
+        a number that is gone is not used again. So numbers can have gaps: ``cluster_numbers_`` has the number of each,
         in the order of ``medoids_`` and other attributes with an entry for each cluster. ``changes_`` says what the
         update has changed. If an update fails or is interrupted, the model stays as it was.
 
         Parameters
         ----------
         X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
-            The new rows, with the features of the model. Rows of a source are read once, in order, and what belongs to
-            each of them is kept on disk. Rows on Dask are contracted by the workers; ``labels_`` is in this process,
+            The new rows, with the features of the model. Rows of a source are read in order, and what belongs to each
+            of them is kept on disk. Rows on Dask are contracted by the workers; ``labels_`` is in this process,
             unless the model was fitted on Dask.
         y : ignored
             Not used; present for scikit-learn's conventions.
@@ -102,7 +97,7 @@ class UpdatingMixin:
         is_first = not hasattr(self, "n_clusters_")
         updated: Any = copy(self)  # if the update fails, or is interrupted, this model stays as it is
         X = bring_here(updated, X)
-        validation.check_base_method(updated._base_method())
+        validation.check_views(updated)
         updated._check_resources()
         with choosing_client(updated, client, X):
             data = open_training_data(updated, X, on_cluster=client is not None, is_first=is_first)
@@ -115,13 +110,10 @@ class UpdatingMixin:
 
         The masses of the rows leave their groups, groups and clusters without rows go, and what the model keeps of
         the values of these rows is removed: they are not among the landmarks, medoids and exemplars any more. The other
-        rows keep their order, and are numbered from 0 again. Clusters keep their numbers, as in ``partial_fit``.
+        rows keep their order, and are numbered from 0 again. Clusters go on with their numbers, as in ``partial_fit``.
 
         If the medoid of a group is forgotten, the row of the group nearest to its mean among those that the model has
-        kept takes its place. If there is none, the mean of the group takes the place of the values of another row. For
-        methods with a radius, such as DBSCAN, the centre of the cell takes the place of the row that stood for it. For
-        other methods that find the number of clusters, rows that have joined a forgotten row of the sample (see
-        ``partial_fit``) join the nearest other row of the sample.
+        kept takes its place. If there is none, the mean of the group takes the place of the values of another row.
 
         What stays: means of groups still have the share of the forgotten rows, unless ``X`` is given; they are then
         those of the rows that stay. The model does not keep the weight of each row: with each forgotten row, the
@@ -169,6 +161,34 @@ class UpdatingMixin:
         attributes = forget_rows(updated, rows, updates, values, sample_weight)
         if attributes is not None:
             replace_results(self, updated, attributes)
+        return self
+
+    def recluster(self) -> Self:
+        """Find the clusters of all rows anew, as a fit does, from what the model keeps of the rows.
+
+        An update keeps the clusters and only adds to them. This chooses their number again, if ``n_clusters`` does not
+        give it, and can move every row. While there are few rows, the clusters are those of a ``fit`` of all of them;
+        with more, the groups of rows merge anew. Numbers last as far as rows stay together, and ``changes_`` says which
+        clusters were born, split or merged.
+
+        Returns
+        -------
+        self : CoHiRF
+            The model with the new clusters.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from cohirf import CoHiRF
+        >>> X, _ = make_blobs(600, centers=3, random_state=0)
+        >>> model = CoHiRF(n_clusters=3, random_state=0).fit(X).partial_fit(X[:100] + 50)
+        >>> model.n_clusters_, model.recluster().n_clusters_
+        (4, 3)
+        """
+        check_is_fitted(self, "n_clusters_")
+        updated: Any = copy(self)
+        bring_here(updated, None)
+        replace_results(self, updated, find_anew(updated))
         return self
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,12 +58,13 @@ def number_clusters(
     rows_in = np.bincount(leaf_labels[clustered], weights=sizes[clustered], minlength=n_clusters).astype(np.int64)
     update = len(transition.after.update_rows) - 1
     changes = overlap.describe(numbers, rows_in, update, transition.n_rows, transition.lost)
+    changes = replace(changes, verb=transition.verb)
     named = np.append(numbers, -1)
     order = np.argsort(numbers)
     for name in BY_CLUSTER:
         attributes[name] = attributes[name][order]
     attributes["cluster_numbers_"] = numbers[order]
     attributes["_landmarks"] = attributes["_landmarks"].renamed(named)
-    if "labels_" in attributes:
-        attributes["labels_"] = named[attributes["labels_"]].astype(attributes["labels_"].dtype)
+    attributes["_rows"] = attributes["_rows"].renamed(named)
+    attributes.pop("labels_", None)  # in former numbers
     return Numbered(named[leaf_labels], max(next_number, int(numbers.max(initial=-1)) + 1), changes)

@@ -7,8 +7,6 @@ from typing import Any
 
 from cohirf import progress
 from cohirf.algorithm.grouping import IntArray
-from cohirf.fitting.former import Former
-from cohirf.fitting.goal import Goal
 from cohirf.summary.history import Step, continue_history
 from cohirf.summary.numbers import Overlap
 from cohirf.summary.summary import Summary
@@ -25,7 +23,7 @@ class Transition:
     Attributes
     ----------
     after : Summary
-        The summary after the change. Its labels are not known yet.
+        The summary after the change. Unless clusters go on, its labels are not known yet.
     before : array of int
         For each leaf and pending row from before, the number of its cluster before.
     now : array of int
@@ -36,8 +34,10 @@ class Transition:
         Number of rows that have come, or gone if it is negative.
     lost : dict
         For each cluster number before, how many rows of it were forgotten.
-    of_one_model : bool
-        Whether all rows from before are of one model.
+    goes_on : bool
+        Whether the clusters go on, so that those of all rows are known.
+    verb : str
+        What changes the rows, as in ``Changes``.
     """
 
     after: Summary
@@ -46,33 +46,28 @@ class Transition:
     sizes: IntArray
     n_rows: int
     lost: dict[int, int] = field(default_factory=dict)
-    of_one_model: bool = True
-
-    @property
-    def former(self) -> Former | None:
-        """The clusters from before that may go on; none of a new model, or if models with their own are merged."""
-        return Former(self.before, self.now, self.sizes) if self.of_one_model and len(self.before) else None
+    goes_on: bool = False
+    verb: str = "update"
 
 
 def rerun(model: Any, transition: Transition) -> dict[str, Any]:
     """Return the fitted attributes of a model after a change of its rows."""
     after = transition.after
     kind = Kind.of(model, after.batch_size)
-    results, former = None, transition.former
+    former = after.labels if transition.goes_on else None
     if after.leaves is None:
-        has_number = kind.is_told and not Goal.of(model).as_published
-        attributes = fit_pending(model, after, former if has_number else None)
-        labels = attributes["labels_"]
+        attributes = fit_pending(model, after, former)
+        labels = attributes["_rows"].look_up_labels()
     else:
         climbed = climb(model, after, kind.block_size, former)
-        attributes, labels, results = climbed.attributes, climbed.labels, climbed.results
+        attributes, labels = climbed.attributes, climbed.labels
     overlap = Overlap.of(transition.before, labels[transition.now], transition.sizes)
     numbered = number_clusters(attributes, labels, overlap, transition)
     if model.verbose:
         progress.say(str(numbered.changes))
-    summary = replace(after, labels=numbered.labels, next_number=numbered.next_number, results=results)
+    summary = replace(after, labels=numbered.labels, next_number=numbered.next_number).settled()
     history = getattr(model, "history_", ())
-    if not history and len(transition.before) and transition.of_one_model:  # the model was fitted
+    if not history and len(transition.before) and transition.verb != "merge":  # the model was fitted
         history = (Step.first(transition.before, transition.sizes),)
     history = continue_history(history, Step.of(numbered.changes, numbered.labels, summary.sizes))
     return {**attributes, "changes_": numbered.changes, "history_": history, "_summary": summary}

@@ -72,6 +72,7 @@ def begin_summary(model: Any, data: Data, sample_weight: Any) -> Summary:
         labels=np.empty(0, dtype=np.int64),
         next_number=0,
         update_rows=(),
+        is_settled=False,
     )
 
 

@@ -14,7 +14,7 @@ from cohirf.data import Data, InMemory
 from cohirf.fitting import Fitted, fit_data
 from cohirf.scratch import ScratchStorage
 from cohirf.summary.leaves import Leaves
-from cohirf.summary.row_map import FittedPart, RowMap
+from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.settings import Kind
 
@@ -62,7 +62,7 @@ def _without_rows(data: Data, fitted: Fitted) -> Summary:
 
 def _keep_all(data: Data, fitted: Fitted) -> Summary:
     """Return a summary with all rows, as they are."""
-    labels = np.asarray(to_host(fitted.attributes["labels_"]))
+    labels = np.asarray(to_host(fitted.attributes["_rows"].gathered().look_up_labels()))
     pending = Pending(_take_all(data, fitted.attributes), _take_mass(data, fitted))
     return replace(_without_rows(data, fitted), pending=pending, labels=labels)
 
@@ -74,18 +74,10 @@ def _keep_groups(data: Data, fitted: Fitted) -> Summary:
     if isinstance(values, np.memmap):  # what grows with the data is on disk
         first = replace(first, means=ScratchStorage().store(first.means))
     leaves = Leaves.of_survivors(first, values, 0)
-    absorbed_at = attributes.get("_absorbed_at")
-    part = FittedPart(
-        attributes["parents_"],
-        attributes["hierarchy_"].absorbed_at if absorbed_at is None else absorbed_at,
-        attributes["stability_"],
-        leaves.rows,
-        np.arange(len(leaves)),
-    )
     return replace(
         _without_rows(data, fitted),
         leaves=leaves,
-        row_map=RowMap((part,)),
+        row_map=attributes["_rows"].row_map,
         batches=Batches(first.batch_sizes, first.batch_costs, fitted.tally),
         labels=fitted.leaf_labels.astype(np.int64),
     )

@@ -9,7 +9,9 @@ import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.data import Data, InMemory
+from cohirf.fitting.goal import Goal
 from cohirf.summary.summary import Summary
+from cohirf.updating.arrivals import number_arrivals
 from cohirf.updating.blocks import add_rows
 from cohirf.updating.climb import find_groups
 from cohirf.updating.keep_rows import add_all
@@ -23,9 +25,11 @@ def update_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
     weights = load_weights(model, data, sample_weight)
     kind = Kind.of(model, before.batch_size)
     n_new = data.rows.n_rows
+    numbers = number_arrivals(model, before, data, weights) if goes_on(model, before) else None
     now: IntArray
     if before.leaves is None and kind.keeps_all(before.n_rows + n_new):
         after, now = add_all(before, data, weights), np.arange(before.n_rows)
+        after = after if numbers is None else replace(after, labels=np.concatenate([before.labels, numbers]))
     elif kind.is_told:
         if before.n_rows:
             model._landmark_rows, model._landmarks = known_landmarks(model)
@@ -33,13 +37,30 @@ def update_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
             model._column_means = data.column_means
         if isinstance(data, InMemory):
             data = replace(data, column_means=model._column_means)
-        after, now = add_rows(model, before, data, weights, kind.block_size)
+        after, now = add_rows(model, before, data, weights, kind.block_size, numbers)
         pending = np.arange(before.row_map.n_rows, before.n_rows)  # they keep their numbers, and may be contracted now
         now = np.concatenate([now, find_groups(after, pending)])
     else:
         refuse_rows(model, before.n_rows + n_new)
     after = replace(after, update_rows=(*before.update_rows, n_new))
-    return rerun(model, Transition(after, before.labels, now, before.sizes, n_new))
+    change = Transition(after, before.labels, now, before.sizes, n_new, goes_on=numbers is not None)
+    return rerun(model, change)
+
+
+def goes_on(model: Any, before: Summary) -> bool:
+    """Return whether the clusters of a model go on in an update, whatever the levels find.
+
+    Those of a density-based method without ``n_clusters``, and of the paper's algorithm, are what the levels find.
+    """
+    goal = Goal.of(model)
+    return before.is_settled and model.n_clusters_ > 0 and (goal.n_clusters is not None or goal.is_chosen)
+
+
+def find_anew(model: Any) -> dict[str, Any]:
+    """Return the fitted attributes of a model after its clusters were found anew, and their number chosen."""
+    before = summary_of(model)
+    everything = np.arange(len(before.labels))
+    return rerun(model, Transition(before, before.labels, everything, before.sizes, 0, verb="recluster"))
 
 
 def refuse_rows(model: Any, n_rows: int) -> NoReturn:

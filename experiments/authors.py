@@ -1,0 +1,225 @@
+"""The paper's tables on real data, searched as the authors' published program searches them.
+
+What that program does and the paper does not say: the sampler is multivariate, the first trial has default parameters,
+CoHiRF has 2 to 5 clusters in each view, and 1 to 10 views of DBSCAN; medoids of kernel K-Means are chosen by an RBF
+kernel; shares of features are rounded down; more clusters than half of the rows are not scored; and the silhouette is
+that of 1,000 random rows, others in each trial.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import chain, groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pandas as pd
+from joblib import Parallel, delayed
+from optuna.distributions import IntDistribution
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, silhouette_score
+from sklearn.metrics.pairwise import rbf_kernel
+from threadpoolctl import threadpool_limits
+
+from experiments.budgets import BUDGETS, Budget
+from experiments.cells import Cell, data_for, memory_limit
+from experiments.circumstances import describe_run
+from experiments.figures import with_spread
+from experiments.keeping import look_up, store
+from experiments.methods import ALONE, KERNEL_K_MEANS, first_trial, make_model, search_space, with_floored_views
+from experiments.paper import METRICS, RESULTS, published
+from experiments.real_tables import TABLES
+from experiments.tables import HEADINGS, MOST_CLUSTERS, compare, mark
+
+AUTHORS = 4  # the protocol of these searches
+SILHOUETTE_ROWS = 1000
+UNSCORED = {"ari": 0.0, "calinski_harabasz": 0.0, "silhouette": -1.0}  # in the paper, if no trial has a score
+N_SEEDS = {("coil-20", "SC-SRGF"): 2, ("shuttle", "SC-SRGF"): 2, ("shuttle", KERNEL_K_MEANS): 3}  # of the dearest rows
+GRAPH = "published"
+MANY_SEEDS = 25  # of base methods alone on iris, whose searches take a second
+FEWEST_TRIALS = 0.5  # of all; a row with a search that was cut before, or scored nothing, is shown as it was earlier
+TAKE_HOURS = (("shuttle", "SC-SRGF"), ("coil-20", "SC-SRGF"))
+SIZES = ("iris", "alizadeh-2000-v2", "garber-2001", "coil-20", "shuttle")
+COSTS = ("K-Means", "DBSCAN", "SC-SRGF", KERNEL_K_MEANS)
+
+
+def run(
+    budget: str, folder: Path, say: Callable[[str], None], *, only_kept: bool, n_jobs: int, metrics: list[str] | None
+) -> None:
+    """Search all rows of the paper's tables, and write them beside the paper's."""
+    cells = list(cells_of(BUDGETS[budget], metrics or METRICS))
+    if not only_kept:
+        calls = (delayed(search)(cell, folder / "cells") for cell in cells)
+        for cell, found in zip(cells, Parallel(n_jobs=n_jobs, return_as="generator")(calls), strict=True):
+            say(f"{cell.data}, {cell.base}, {cell.variant}, {cell.metric}, seed {cell.seed}: {found['score']:.3f}")
+    write_tables(found_rows(BUDGETS[budget], folder / "cells"), folder, budget)
+
+
+def found_rows(budget: Budget, folder: Path) -> pd.DataFrame:
+    """Return what was found for each row of the paper: by these searches or, if they were not done, earlier."""
+    rows = {}
+    for cell in chain.from_iterable(table.cells(budget) for table in TABLES.values()):
+        rows.setdefault(row_of(cell), []).append(look_up(folder, cell.about()))
+    for key, cells in groupby(sorted(cells_of(budget, METRICS), key=row_of), key=row_of):
+        results = [found for cell in cells if (found := look_up(folder, cell.about()))]
+        if results and all(map(is_done, results)):
+            rows[key] = results
+    wanted = [found for key, results in rows.items() if key[:3] in RESULTS for found in results if found]
+    if not wanted:
+        raise SystemExit(f"{folder} has no results: leave --write out.")
+    return pd.DataFrame(wanted)
+
+
+def is_done(found: dict[str, Any]) -> bool:
+    """Tell whether a search had half of its trials or more, and one of them had a score."""
+    return found["n_done"] >= FEWEST_TRIALS * found["n_trials"] and found.get("is_scored", True)
+
+
+def row_of(cell: Cell) -> tuple[str, ...]:
+    """Return the row of the paper, and the metric."""
+    return cell.data, cell.base, cell.variant, cell.metric
+
+
+def cells_of(budget: Budget, metrics: list[str] | tuple[str, ...]) -> Iterator[Cell]:
+    """Yield what is to be searched: rows of each metric that take hours, then from the cheapest to the dearest."""
+    rows = [row for row in RESULTS if row[0] in SIZES]
+    rows.sort(key=lambda row: (row[:2] not in TAKE_HOURS, SIZES.index(row[0]), COSTS.index(row[1])))
+    for metric in metrics:
+        for data, base, variant in rows:
+            for seed in range(seeds_of(data, base, variant, metric, budget)):
+                yield Cell(data, base, variant, metric, seed, budget.n_trials, budget.max_rows, AUTHORS)
+
+
+def seeds_of(data: str, base: str, variant: str, metric: str, budget: Budget) -> int:
+    """Return the number of searches of a row: fewer if they take hours, and more if they take a second."""
+    if (data, variant, metric) == ("iris", ALONE, "ari") and budget == BUDGETS["full"]:
+        return MANY_SEEDS
+    return min(budget.n_seeds, N_SEEDS.get((data, base), budget.n_seeds))
+
+
+def model_and_space(base: str, variant: str, n_rows: int) -> tuple[Any, dict[str, Any]]:
+    """Return a model of the authors' program, and the ranges that it searches."""
+    model = clone(make_model(base, variant, n_rows))
+    space = search_space(model, variant)
+    if base == "SC-SRGF":
+        model.set_params(**{"graph" if variant == ALONE else "estimator__graph": GRAPH})
+    if variant == ALONE:
+        return model, space
+    if base == "DBSCAN":
+        return model, space | {"views": IntDistribution(1, 10)}
+    if base == KERNEL_K_MEANS:
+        model.set_params(medoid=rbf_kernel)
+    return model, space | {"estimator__n_clusters": IntDistribution(2, 5)}
+
+
+def search(cell: Cell, folder: Path) -> dict[str, Any]:
+    """Return the best of all trials; each trial is kept, so that a search that was cut goes on where it was."""
+    found = look_up(folder, cell.about()) or {}
+    known = found.get("trials", [])
+    if found and not known:
+        return found
+    X, y = data_for(cell.base, cell.data, cell.max_rows)
+    model, space = model_and_space(cell.base, cell.variant, len(X))
+    seeds = np.random.default_rng(cell.seed)
+    with warnings.catch_warnings(), threadpool_limits(1), memory_limit():
+        warnings.simplefilter("ignore")  # of bad parameters, and of an experimental sampler
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        sampler = optuna.samplers.TPESampler(multivariate=True, constant_liar=True, seed=cell.seed)
+        study = optuna.create_study(direction="maximize", sampler=sampler)
+        study.enqueue_trial(first_trial(cell.base, space))
+        trials: list[dict[str, Any]] = []
+        while len(trials) < cell.n_trials:
+            asked, seed = study.ask(space), int(seeds.integers(2**31 - 1))
+            before = known[len(trials)] if len(trials) < len(known) else None
+            if before is None or before["params"] != asked.params:
+                known = []  # another version of Optuna goes another way
+                before = try_parameters(model, asked.params, seed, X, y, cell.metric)
+            trials.append(before)
+            study.tell(asked, -np.inf if before["score"] is None else before["score"])
+            if not known[len(trials) :]:
+                found = store(folder, cell.about(), summary_of(trials, cell))
+    return found
+
+
+def try_parameters(model: Any, params: dict[str, Any], seed: int, X: Any, y: Any, metric: str) -> dict[str, Any]:
+    """Fit a model once, and return its score, None if it has none."""
+    model = with_floored_views(clone(model).set_params(**params), X.shape[1])
+    if "random_state" in model.get_params(deep=False):
+        model.set_params(random_state=seed)
+    started = time.process_time()
+    try:
+        labels = model.fit(X).labels_
+        score = score_labels(X, labels, y, metric, seed)
+    except (ValueError, MemoryError):  # too few rows for the method, or one cluster
+        labels, score = np.zeros(1), None
+    seconds = time.process_time() - started
+    return {
+        "params": params,
+        "random_state": seed,
+        "score": score,
+        "n_clusters": len(np.unique(labels)),
+        "seconds": seconds,
+    }
+
+
+def score_labels(X: Any, labels: Any, y: Any, metric: str, seed: int) -> float | None:
+    """Return a score as the authors compute it, None for too many clusters."""
+    if len(np.unique(labels)) > MOST_CLUSTERS * len(labels):
+        return None
+    if metric == "ari":
+        return float(adjusted_rand_score(y, labels))
+    if metric == "calinski_harabasz":
+        return float(calinski_harabasz_score(X, labels))
+    return float(silhouette_score(X, labels, sample_size=min(SILHOUETTE_ROWS, len(X)), random_state=seed))
+
+
+def summary_of(trials: list[dict[str, Any]], cell: Cell) -> dict[str, Any]:
+    """Return the best trial, how many there were, and all of them while there are more to come."""
+    best = max(trials, key=lambda trial: -np.inf if trial["score"] is None else trial["score"])
+    is_scored = best["score"] is not None
+    score = best["score"] if is_scored else UNSCORED[cell.metric]
+    more = {} if len(trials) == cell.n_trials else {"trials": trials}
+    cpu = sum(trial["seconds"] for trial in trials)
+    return best | {"score": score, "is_scored": is_scored, "n_done": len(trials), "search_seconds": cpu} | more
+
+
+def write_tables(frame: pd.DataFrame, folder: Path, budget: str) -> None:
+    """Write the best trials as Parquet, and for each metric a table of all rows of the paper."""
+    n_done = frame.get("n_done", frame.n_trials).fillna(frame.n_trials)
+    frame = frame.assign(n_done=n_done, params=frame.params.map(str))
+    frame.drop(columns="trials", errors="ignore").to_parquet(folder / "authors.parquet", index=False)
+    lines = ["# The paper's rows, searched as the authors' program does", ""]
+    lines += [*describe_run(f"python -m experiments authors --budget {budget}"), ""]
+    lines += ["*Earlier* rows are those of the tables below: they were not searched as the authors do.", ""]
+    for metric in METRICS:
+        lines += [f"## {HEADINGS[metric]}", "", *metric_lines(frame[frame.metric == metric], metric), ""]
+    (folder / "authors.md").write_text("\n".join(lines))
+
+
+def metric_lines(frame: pd.DataFrame, metric: str) -> list[str]:
+    """Return a table with a line for each row of the paper, and how many are within, better and worse."""
+    lines = ["| data | base | variant | paper | ours | | seeds | trials | search |", "| --- " * 9 + "|"]
+    verdicts = []
+    for row in (row for row in RESULTS if row[0] in SIZES):
+        figure = published(*row, metric)
+        found = frame[(frame.data == row[0]) & (frame.base == row[1]) & (frame.variant == row[2])]
+        ours, verdict = compare(found, figure)
+        if verdict == "not comparable" and metric == "ari":  # which does not grow with the number of clusters
+            verdict = mark(found.score.mean(), figure)
+        verdicts.append(verdict)
+        lines.append(f"| {' | '.join([*row, with_spread(*figure), ours, verdict, *say_search(found)])} |")
+    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in ("within", "better", "worse", "not comparable")]
+    return [*lines, "", f"{len(verdicts)} rows: {', '.join(counts)}."]
+
+
+def say_search(found: pd.DataFrame) -> list[str]:
+    """Return the numbers of seeds and trials, and which search it was."""
+    if found.empty:
+        return ["", "", "not run"]
+    fewest, most = int(found.n_done.min()), int(found.n_done.max())
+    trials = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    return [f"{len(found)}", trials, "authors'" if (found.protocol == AUTHORS).all() else "earlier"]

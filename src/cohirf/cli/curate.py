@@ -1,0 +1,168 @@
+"""cohirf curate: a smaller data set of vectors, without near duplicates, and spread evenly over what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.cli.console import Console, TextGrid
+from cohirf.cli.errors import BadInputError, read_count, read_number
+from cohirf.cli.options import ScreenOptions
+from cohirf.cli.outputs import check_file, say_written
+from cohirf.curate import NearDuplicates, near_duplicates
+from cohirf.estimator import CoHiRF
+from cohirf.optional import import_optional
+from cohirf.preparation import Data, Prepared, prepare
+from cohirf.sources.tables import NumberColumn, Table
+from cohirf.store.files import replacing
+
+MOST_COMPARED = 200_000  # rows, of which all pairs are compared; of more, those in the same cluster
+ROWS_PER_CLUSTER = 500
+MOST_CLUSTERS = 1000
+BATCHED_ROWS = 50_000
+N_TOLD = 10  # removed rows in the summary
+OUT_FILES = (".parquet", ".npy")
+
+
+def curate(
+    data: Path,
+    screen: ScreenOptions,
+    *,
+    vectors: str | None = None,
+    deduplicate: str | None = None,
+    sample: str | None = None,
+    out: Path | None = None,
+    force: bool = False,
+) -> None:
+    """Leave out near duplicates of vectors, and draw a sample that is spread evenly over them.
+
+    Parameters
+    ----------
+    vectors : name
+        Column of vectors; by default, the only one of the data.
+    deduplicate : float
+        Leave out rows whose cosine with a kept row is at least this, such as 0.95.
+    sample : int
+        Keep this many rows, spread evenly over the hierarchy of clusters.
+    out : file
+        Write the kept rows to this new .parquet file, or their numbers to an .npy file.
+
+    Examples
+    --------
+    cohirf curate docs.parquet --deduplicate 0.95 --out kept.parquet
+    cohirf curate docs.parquet --vectors embedding --deduplicate 0.95 --sample 100000 --out kept.parquet
+    """
+    console = Console.on(screen)
+    if deduplicate is None and sample is None:
+        raise BadInputError("curate needs something to do: give --deduplicate 0.95, --sample 1000, or both.")
+    check_file(out, "--out", OUT_FILES, force=force, data=data)
+    threshold = None if deduplicate is None else read_number("--deduplicate", deduplicate)
+    n_wanted = None if sample is None else read_count("--sample", sample)
+    with console.watching():
+        prepared = _open(data, vectors)
+    n_rows = prepared.source.n_rows
+    if out is not None and out.suffix.lower() == ".parquet" and prepared.data.table is None:
+        raise BadInputError("--out: the data is an array: give a name that ends in .npy for the numbers of kept rows.")
+    model = _fit(prepared, console) if n_wanted is not None or n_rows > MOST_COMPARED else None
+    found = None
+    if threshold is not None:
+        found = near_duplicates(prepared.source, threshold, groups=_groups(model, n_rows))
+    kept = np.arange(n_rows) if found is None else found.kept
+    n_distinct = len(kept)
+    if n_wanted is not None and model is not None and n_wanted < n_distinct:
+        kept = model.hierarchy_.sample(n_wanted, among=kept)
+    document: dict[str, Any] = {"command": "curate", "data": str(data), "rows": n_rows, "kept": len(kept)}
+    document |= {"near_duplicates": n_rows - n_distinct, "not_sampled": n_distinct - len(kept)}
+    document |= {"removed": [] if found is None else _tell_removed(found), "warnings": console.warned}
+    if out is not None:
+        _write(out, prepared, kept)
+    document["written"] = {} if out is None else {"kept rows": str(out)}
+    facts = [
+        ("rows", f"{n_rows:,}"),
+        ("near duplicates", _say_duplicates(found, threshold, n_rows, model is not None)),
+        ("not sampled", f"{document['not_sampled']:,}"),
+        ("kept", f"{len(kept):,}"),
+    ]
+    told = [(f"row {one['row']}", f"{one['similarity']:.3f} to row {one['kept']}") for one in document["removed"]]
+    shown = [TextGrid(facts), *([TextGrid(told, ("removed", "cosine"))] if told else [])]
+    console.show(document, *shown, say_written(document["written"], "give --out kept.parquet to keep the rows."))
+
+
+def _open(data: Path, vectors: str | None) -> Prepared:
+    """Open the vectors of a table, or the rows of an array."""
+    if vectors is not None:
+        return prepare(data, vectors=vectors)
+    opened = Data.open(data)
+    if opened.table is None:
+        return prepare(data, impute="none", scaling="none")
+    found = _vector_columns(opened.table)
+    if len(found) != 1:
+        there = f"it has {', '.join(map(repr, found))}" if found else "it has none of lists of numbers"
+        raise BadInputError(f"{data}: the column of vectors is not known, because {there}: give --vectors NAME.")
+    return prepare(data, vectors=found[0])
+
+
+def _vector_columns(table: Table | None) -> list[str]:
+    types = {} if table is None else table.types
+    columns = [NumberColumn.of(name, stored) for name, stored in types.items()]
+    return [column.name for column in columns if column is not None and column.width is not None]
+
+
+def _fit(data: Prepared, console: Console) -> CoHiRF:
+    n_rows = data.source.n_rows
+    n_clusters = int(np.clip(n_rows // ROWS_PER_CLUSTER, 2, MOST_CLUSTERS))
+    batch_size = "auto" if n_rows >= BATCHED_ROWS else None
+    model = CoHiRF(n_clusters=n_clusters, metric="cosine", batch_size=batch_size, random_state=0)
+    with console.watching():
+        model.fit(data.rows())
+    return model
+
+
+def _groups(model: CoHiRF | None, n_rows: int) -> Any:
+    """Return the groups in which rows are compared; None if all of them are."""
+    return None if model is None or n_rows <= MOST_COMPARED else model.labels_
+
+
+def _tell_removed(found: NearDuplicates) -> list[dict[str, Any]]:
+    """Return the first removed rows, the rows that are kept in their place, and their cosines."""
+    removed = np.flatnonzero(found.kept_for != np.arange(len(found.kept_for)))[:N_TOLD]
+    cosine = {tuple(pair): value for pair, value in zip(found.pairs.tolist(), found.similarity.tolist(), strict=True)}
+    kept = found.kept_for[removed].tolist()
+    return [
+        {"row": row, "kept": other, "similarity": cosine[other, row]}
+        for row, other in zip(removed.tolist(), kept, strict=True)
+    ]
+
+
+def _say_duplicates(found: NearDuplicates | None, threshold: float | None, n_rows: int, has_model: bool) -> str:
+    if found is None:
+        return "not looked for"
+    within = " within clusters" if has_model and n_rows > MOST_COMPARED else ""
+    return f"{n_rows - len(found.kept):,} rows with a cosine of at least {threshold}{within} to a kept row"
+
+
+def _write(path: Path, data: Prepared, kept: IntArray) -> None:
+    """Write the kept rows, block by block, or their numbers."""
+    with replacing(path) as file:
+        if path.suffix.lower() == ".npy":
+            np.save(file, kept)
+            return
+        parquet = import_optional("pyarrow.parquet", "arrow", "Writing a Parquet file")
+        writer = None
+        for batch in _kept_batches(data.data.table, kept):
+            writer = writer or parquet.ParquetWriter(file, batch.schema)
+            writer.write_batch(batch)
+        if writer is not None:
+            writer.close()
+
+
+def _kept_batches(table: Any, kept: IntArray) -> Iterator[Any]:
+    start = 0
+    for batch in table.read(list(table.types), row_bytes=2**12):
+        here = kept[np.searchsorted(kept, start) : np.searchsorted(kept, start + len(batch))] - start
+        yield batch.take(here)
+        start += len(batch)

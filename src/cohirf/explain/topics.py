@@ -1,0 +1,412 @@
+"""Topics: clusters of texts on several levels, with words that set each apart, typical texts, and a name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.utils.extmath import row_norms
+
+from cohirf.algorithm.grouping import IntArray, rows_by_label
+from cohirf.error_contexts import warn_caller
+from cohirf.explain.table import as_data, check_n_rows, read_rows
+from cohirf.explain.words import shorten
+from cohirf.store.files import replacing
+from cohirf.summary.numbers import cluster_positions
+
+MOST_ROWS = 20_000  # that words and typical texts are taken from, but
+FEWEST, MOST = 10, 200  # at least and at most so many of each of the smallest clusters
+READ_CHARACTERS = 5_000  # of a text, to count words
+SHOWN_CHARACTERS = 300  # of a typical text
+MOST_WORDS = 50_000  # that are counted
+LONGEST_WORD = 40  # characters; longer ones are no words
+IN_NAME = 3  # words
+N_TYPICAL = 3
+N_WORDS = 8
+LONGEST_NAME = 80
+TINY = 1e-300  # instead of division by zero
+
+Floats = NDArray[np.floating[Any]]
+Namer = Callable[[list[str], list[str]], str]
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A cluster of texts.
+
+    Attributes
+    ----------
+    level : int
+        Its level: 0 is the coarsest.
+    cluster : int
+        Its label in that level.
+    parent : int or None
+        Its cluster in the level above; None at the coarsest level.
+    size : int
+        Number of rows.
+    stability : float
+        Mean of ``stability_`` over its rows.
+    name : str
+        Its name, which no other topic of the same parent has, and not its parent either.
+    words : tuple of str
+        Words that set it apart from the other topics of the same parent, the strongest first.
+    rows : tuple of int
+        Row numbers of typical texts: those nearest to the mean of its rows.
+    texts : tuple of str
+        These texts, shortened.
+    """
+
+    level: int
+    cluster: int
+    parent: int | None
+    size: int
+    stability: float
+    name: str
+    words: tuple[str, ...]
+    rows: tuple[int, ...]
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Topics:
+    """Topics of texts on several levels; printing them shows the tree.
+
+    Attributes
+    ----------
+    topics : list of list of Topic
+        The topics of each level, the coarsest level first, in the order of their labels.
+    labels : array of int, shape (n_rows, n_levels)
+        The topic of each row in each level; -1 for noise.
+    places : array of float, shape (n_topics of the finest level, n_features)
+        Mean of the sampled rows of each topic of the finest level.
+    """
+
+    topics: list[list[Topic]]
+    labels: IntArray
+    places: Floats
+
+    def children(self, topic: Topic) -> list[Topic]:
+        """Return the topics of the next level that a topic is divided into, the largest first."""
+        if topic.level + 1 == len(self.topics):
+            return []
+        below = [one for one in self.topics[topic.level + 1] if one.parent == topic.cluster]
+        return sorted(below, key=lambda one: -one.size)
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+
+        def tell(topic: Topic) -> None:
+            lines.append(f"{'  ' * topic.level}{topic.name} ({topic.size:,})")
+            for child in self.children(topic):
+                tell(child)
+
+        for topic in sorted(self.topics[0], key=lambda one: -one.size):
+            tell(topic)
+        return "\n".join(lines)
+
+
+def name_topics(
+    model: Any,
+    X: Any,
+    texts: Any,
+    *,
+    levels: Sequence[int] | None = None,
+    stop_words: str | Sequence[str] | None = "english",
+    name: Namer | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    max_calls: int = 1000,
+    retries: int = 2,
+) -> Topics:
+    """Describe clusters of texts: words that set each apart from its siblings, typical texts, and a name.
+
+    Parameters
+    ----------
+    model : fitted CoHiRF
+        The model.
+    X : array, table or source, shape (n_samples, n_features)
+        The vectors that it was fitted to. A sample of them is read, of at least ten rows of each cluster.
+    texts : sequence of str, shape (n_samples,)
+        The text of each row: a list, an array, or a column of a table. Missing texts are empty.
+    levels : sequence of int, optional
+        Numbers of clusters, such as ``[200, 40, 8]``; by default, the final clusters alone.
+    stop_words : "english", sequence of str or None, default="english"
+        Words that say nothing: those of scikit-learn's English list, or a list for another language.
+    name : callable, optional
+        A function that gets typical texts and words of a topic and returns its name, such as a call of a language
+        model. If it fails, the topic is named by its words, with a warning.
+    cache : str or path, optional
+        A JSON file of names that the function has given: it is not called again for the same texts and words.
+    max_calls : int, default=1000
+        Largest number of calls of the function. Coarse topics come first.
+    retries : int, default=2
+        How often a call that fails is repeated.
+
+    Returns
+    -------
+    topics : Topics
+        Topics of each level, the coarsest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.description import name_topics
+    >>> texts = ["a red apple", "a ripe red apple", "the fast train", "a train at night", "the night train"] * 4
+    >>> X = np.array([[1, 0.1], [1, 0.2], [0.1, 1], [0.2, 1], [0.1, 1]] * 4)
+    >>> model = CoHiRF(n_clusters=2, metric="cosine", random_state=0).fit(X)
+    >>> print(name_topics(model, X, texts))
+    train, night, fast (12)
+    apple, red, ripe (8)
+    """
+    check_n_rows(model, X)
+    labels = _nested_labels(model, levels)
+    if len(texts) != len(labels):
+        raise ValueError(f"texts has {len(texts):,} entries, but the data has {len(labels):,} rows: pass one per row.")
+    sample = _draw(model, X, texts, labels)
+    counts, vocabulary = count_words(sample, stop_words)
+    naming = _Naming(name, cache, max_calls, retries)
+    found: list[list[Topic]] = []
+    for level in range(labels.shape[1]):
+        above = found[-1] if found else None
+        drafts = _describe_level(model, labels, level, sample, counts, vocabulary)
+        found.append(_name_level([replace(one, name=naming.ask(one)) for one in drafts], above))
+    naming.close()
+    n_finest = int(labels[:, -1].max()) + 1
+    return Topics(found, labels, _means(sample, sample.finest, n_finest))
+
+
+def _nested_labels(model: Any, levels: Sequence[int] | None) -> IntArray:
+    """Return the labels of each level, the coarsest first; without levels, the final clusters."""
+    if levels is None:
+        final: IntArray = cluster_positions(model)[:, None]
+        return final
+    nested: IntArray = model.hierarchy_.levels(sorted(set(levels)))
+    return nested
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Some rows of each topic of the finest level."""
+
+    rows: IntArray
+    finest: IntArray  # the topic of each of these rows
+    weights: Floats  # how many rows each stands for
+    vectors: Floats
+    texts: list[str]
+
+
+def _draw(model: Any, X: Any, texts: Any, labels: IntArray) -> _Sample:
+    finest = labels[:, -1]
+    clustered = np.flatnonzero(finest >= 0)
+    n_topics = int(finest.max()) + 1
+    if n_topics == 0:
+        raise ValueError("All rows are noise, so there are no topics to name: fit the model with other parameters.")
+    starts, members = rows_by_label(finest[clustered], n_topics)
+    rng, drawn = np.random.default_rng(0), []
+    most = int(np.clip(MOST_ROWS // n_topics, FEWEST, MOST))
+    for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        some = members[start:end]
+        drawn.append(clustered[some if len(some) <= most else rng.choice(some, most, replace=False)])
+    rows = np.sort(np.concatenate(drawn))
+    weights = np.diff(starts) / np.array([len(one) for one in drawn])
+    vectors = np.asarray(read_rows(as_data(X, model.metric), rows), dtype=np.float32)
+    return _Sample(rows, finest[rows], weights[finest[rows]], vectors, take_texts(texts, rows))
+
+
+def take_texts(texts: Any, rows: IntArray) -> list[str]:
+    """Return some entries of a list, an array or a column of a table as text; missing ones are empty."""
+    if hasattr(texts, "iloc"):
+        found = texts.iloc[rows].tolist()
+    elif hasattr(texts, "take") and not isinstance(texts, np.ndarray):  # Arrow
+        found = texts.take(rows).to_pylist()
+    elif isinstance(texts, np.ndarray):
+        found = texts[rows].tolist()
+    else:
+        found = [texts[row] for row in rows.tolist()]
+    return ["" if text is None or text != text else str(text) for text in found]
+
+
+def count_words(sample: _Sample, stop_words: Any) -> tuple[Floats, NDArray[Any]]:
+    """Return how many texts of each topic of the finest level contain each word, and the words."""
+    n_topics = int(sample.finest.max()) + 1
+    stop = stop_words if stop_words is None or isinstance(stop_words, str) else list(stop_words)
+    vectoriser = CountVectorizer(stop_words=stop, max_features=MOST_WORDS, binary=True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about stop words that the tokens of others contain
+            counts = vectoriser.fit_transform([text[:READ_CHARACTERS] for text in sample.texts])
+    except ValueError as error:
+        if "empty vocabulary" not in str(error):
+            raise
+        return np.zeros((n_topics, 0)), np.empty(0, dtype=object)
+    shares = sparse.csr_array(
+        (sample.weights, (sample.finest, np.arange(len(sample.rows)))), shape=(n_topics, len(sample.rows))
+    )
+    words = vectoriser.get_feature_names_out()
+    usable = np.array([len(word) <= LONGEST_WORD for word in words])
+    return np.asarray((shares @ counts).toarray())[:, usable], words[usable]
+
+
+def score_words(counts: Floats, parents: IntArray) -> Floats:
+    """Return how well each word sets each topic apart from its siblings: class-based tf-idf, times the word's share.
+
+    A word scores high if many texts of the topic contain it, few texts of all siblings do, and these are in the topic.
+    An only child is compared with all topics.
+    """
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), TINY)
+    scores = np.zeros_like(counts)
+    for parent in np.unique(parents):
+        own = np.flatnonzero(parents == parent)
+        total = share[own if len(own) > 1 else slice(None)]
+        total, n_compared = total.sum(axis=0), len(total)
+        rarity = np.log1p(total.sum() / n_compared / np.maximum(total, TINY))
+        scores[own] = share[own] * rarity * share[own] / np.maximum(total, TINY)
+    return scores
+
+
+def _describe_level(
+    model: Any, labels: IntArray, level: int, sample: _Sample, counts: Floats, vocabulary: NDArray[Any]
+) -> list[Topic]:
+    """Return the topics of a level, without names."""
+    own = labels[:, level]
+    n_topics = int(own.max()) + 1
+    of_finest = np.zeros(counts.shape[0], dtype=np.int64)
+    of_finest[sample.finest] = own[sample.rows]
+    merged = np.zeros((n_topics, counts.shape[1]))
+    np.add.at(merged, of_finest, counts)
+    parents = None
+    if level:
+        parents = np.zeros(n_topics, dtype=np.int64)
+        parents[own[sample.rows]] = labels[sample.rows, level - 1]
+    scores = score_words(merged, np.zeros(n_topics, dtype=np.int64) if parents is None else parents)
+    sizes = np.bincount(own[own >= 0], minlength=n_topics)
+    stability = _mean_stability(model, own, n_topics)
+    typical = _find_typical(sample, own[sample.rows], n_topics)
+    return [
+        Topic(
+            level=level,
+            cluster=topic,
+            parent=None if parents is None else int(parents[topic]),
+            size=int(sizes[topic]),
+            stability=float(stability[topic]),
+            name="",
+            words=tuple(str(vocabulary[word]) for word in _best(scores[topic], 2 * N_WORDS)),
+            rows=tuple(int(sample.rows[place]) for place in typical[topic]),
+            texts=tuple(shorten(sample.texts[place], SHOWN_CHARACTERS) for place in typical[topic]),
+        )
+        for topic in range(n_topics)
+    ]
+
+
+def _best(scores: Floats, n: int) -> list[int]:
+    order = np.argsort(-scores, kind="stable")[:n]
+    return [int(word) for word in order if scores[word] > 0]
+
+
+def _mean_stability(model: Any, labels: IntArray, n_topics: int) -> Floats:
+    stability = np.asarray(model.stability_, dtype=np.float64)
+    known = (labels >= 0) & ~np.isnan(stability)
+    sums = np.bincount(labels[known], weights=stability[known], minlength=n_topics)
+    return np.asarray(sums / np.maximum(np.bincount(labels[known], minlength=n_topics), 1))
+
+
+def _means(sample: _Sample, labels: IntArray, n_topics: int) -> Floats:
+    sums = np.zeros((n_topics, sample.vectors.shape[1]))
+    np.add.at(sums, labels, sample.vectors * sample.weights[:, None])
+    mass = np.bincount(labels, weights=sample.weights, minlength=n_topics)
+    return np.asarray(sums / np.maximum(mass, TINY)[:, None])
+
+
+def _find_typical(sample: _Sample, labels: IntArray, n_topics: int) -> list[list[int]]:
+    """Return, for each topic, the rows of the sample that are nearest to its mean, each text once."""
+    distance = row_norms(sample.vectors - _means(sample, labels, n_topics)[labels], squared=True)
+    starts, members = rows_by_label(labels, n_topics)
+    found = []
+    for topic in range(n_topics):
+        some = members[starts[topic] : starts[topic + 1]]
+        seen: dict[str, int] = {}
+        for place in some[np.argsort(distance[some], kind="stable")].tolist():
+            if len(seen) < N_TYPICAL and sample.texts[place].strip():
+                seen.setdefault(sample.texts[place], place)
+        found.append(list(seen.values()))
+    return found
+
+
+def _name_level(topics: list[Topic], above: list[Topic] | None) -> list[Topic]:
+    """Return topics with names: of siblings no two have the same, and none has that of its parent."""
+    named, taken = [], Counter[tuple[int | None, str]]()
+    for topic in topics:
+        parent = None if above is None or topic.parent is None else above[topic.parent]
+        words = topic.words
+        choices = [topic.name] if topic.name else []
+        choices += [", ".join(words[start : start + IN_NAME]) for start in range(max(len(words) - 1, 1))]
+        choices.append(f"{choices[0] or 'topic'} {topic.level + 1}.{topic.cluster}")
+        name = next(
+            one for one in choices if one and (parent is None or one != parent.name) and not taken[topic.parent, one]
+        )
+        taken[topic.parent, name] += 1
+        named.append(replace(topic, name=name, words=tuple(words[:N_WORDS])))
+    return named
+
+
+class _Naming:
+    """Calls of the user's function, with a limit, retries and a file that keeps its answers."""
+
+    def __init__(self, function: Namer | None, cache: Any, max_calls: int, retries: int) -> None:
+        self._function, self._left, self._retries = function, max_calls, retries
+        self._path = None if cache is None else Path(cache)
+        self._known: dict[str, str] = {}
+        if self._path is not None and self._path.exists():
+            try:
+                self._known = dict(json.loads(self._path.read_text(encoding="utf-8")))
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"cache={str(cache)!r} is not a file of names: give another path.") from error
+        self._n_failed, self._error = 0, ""
+
+    def ask(self, topic: Topic) -> str:
+        """Return the name that the function gives, or an empty text."""
+        if self._function is None:
+            return ""
+        texts, words = list(topic.texts), list(topic.words[:N_WORDS])
+        key = hashlib.sha256(json.dumps([texts, words]).encode()).hexdigest()[:32]
+        if key not in self._known:
+            name = self._call(texts, words)
+            if name:
+                self._known[key] = name
+        return self._known.get(key, "")
+
+    def _call(self, texts: list[str], words: list[str]) -> str:
+        assert self._function is not None
+        for _ in range(1 + self._retries):
+            if self._left <= 0:
+                return ""
+            self._left -= 1
+            try:
+                return shorten(self._function(texts, words), LONGEST_NAME)
+            except Exception as error:  # a failing call costs a name, never the work so far
+                self._error = f"{type(error).__name__}: {shorten(error)}"
+        self._n_failed += 1
+        return ""
+
+    def close(self) -> None:
+        """Write the names to the file, and warn of those that failed."""
+        if self._path is not None and self._known:
+            with replacing(self._path) as file:
+                file.write(json.dumps(self._known, ensure_ascii=False, indent=0).encode())
+        if self._n_failed:
+            warn_caller(
+                f"name= failed for {self._n_failed} topics, which are named by their words; the last error was "
+                f"{self._error}.",
+                UserWarning,
+            )

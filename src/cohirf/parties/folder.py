@@ -1,0 +1,180 @@
+"""Parties in other processes or on other machines: a folder in which they exchange small files.
+
+The coordinator writes numbered requests, and each party a reply to each. All files are written as a whole. The state of
+the coordinator follows from the replies, so that one that was killed starts again with the first request, finds the
+replies there, and goes on where it was. A party answers requests that have no reply of it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.parties.coordinator import PartyResult, check_parties, coordinate
+from cohirf.parties.messages import PartyError, Request, pack, read, refuse, write
+from cohirf.parties.party import Party
+
+SHORTEST_WAIT, LONGEST_WAIT = 0.01, 1.0  # seconds between two looks into the folder
+REMEDY = "Remove the file, and start its writer again: it writes it anew."
+
+Paths = str | os.PathLike[str]
+
+
+def join(folder: Paths, party: Party, *, timeout: float | None = None) -> IntArray:
+    """Take part: answer requests in a folder until the coordinator has ended.
+
+    A party that was killed is started again by the same call.
+
+    Parameters
+    ----------
+    folder : str or path
+        A folder that all parties and the coordinator can read and write to. It is created if it does not exist.
+    party : Party
+        The party.
+    timeout : float, default=None
+        Longest time in seconds to wait for the next request; None means for ever.
+
+    Returns
+    -------
+    labels : array of int
+        The cluster of each row.
+
+    Raises
+    ------
+    PartyError
+        If another party of this name has joined, or a file is damaged.
+    TimeoutError
+        If no request comes in time.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    about = {"party": party.name, "n_rows": party.n_rows, "ids": party.ids_digest, "n_views": party.n_views}
+    path = folder / f"{party.name}.joined"
+    if not path.exists():
+        _send(party, path, {"kind": "join"}, about, [])
+    elif read(path, REMEDY)[0] != about:
+        raise refuse(path, f"another party named {party.name} has joined: give another name, or another folder.")
+    for number in count(1):
+        asked = _request_path(folder, number)
+        _wait([asked], timeout, "The coordinator")
+        request, path = Request.of(*read(asked, REMEDY)), _reply_path(folder, number, party.name)
+        if request.kind == "done":
+            return np.asarray(request.clusters)
+        if not path.exists():
+            told = {"number": number, "kind": request.kind, "party": party.name, "of": request.digest()}
+            _send(party, path, {"number": number, "kind": request.kind}, told, [party.answer(request)])
+    raise AssertionError("requests are numbered without end")
+
+
+def run_folder(folder: Paths, n_parties: int, *, timeout: float | None = None, **options: Any) -> PartyResult:
+    """Coordinate the parties that join in a folder.
+
+    A coordinator that was killed is started again by the same call.
+
+    Parameters
+    ----------
+    folder : str or path
+        The folder.
+    n_parties : int
+        How many parties to wait for.
+    timeout : float, default=None
+        Longest time in seconds to wait for the parties; None means for ever.
+    **options
+        ``n_clusters``, ``consensus``, ``medoid_weights`` and ``max_iter``, as in :func:`cohirf.parties.run`.
+
+    Returns
+    -------
+    result : PartyResult
+        As :func:`cohirf.parties.run` returns it for parties in this process.
+
+    Raises
+    ------
+    PartyError
+        If the parties have different rows, if the folder has another run, or if a file is damaged.
+    TimeoutError
+        If a party does not answer in time.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return coordinate(_Folder(folder, n_parties, timeout), **options)
+
+
+class _Folder:
+    """Parties that join in a folder."""
+
+    def __init__(self, folder: Path, n_parties: int, timeout: float | None) -> None:
+        self._folder, self._timeout = folder, timeout
+        joined = _Waiting(timeout)
+        while len(found := sorted(folder.glob("*.joined"))) < n_parties:
+            joined.wait(f"{len(found)} of {n_parties} parties have joined in {folder}")
+        about = [read(path, REMEDY)[0] for path in found]
+        check_parties({one["party"]: (one["n_rows"], one["ids"]) for one in about}, n_parties)
+        self.n_rows = int(about[0]["n_rows"])
+        self._views = {one["party"]: int(one["n_views"]) for one in about}
+
+    def ask(self, request: Request) -> list[IntArray]:
+        """Write a request, unless it is there, and return the answer of each party."""
+        path, content = _request_path(self._folder, request.number), pack(*request.content())
+        if not path.exists():
+            write(path, content)
+        elif path.read_bytes() != content:
+            raise refuse(path, "it belongs to a run with other parameters or parties: give these, or another folder.")
+        if request.kind == "done":
+            return []
+        replies = {name: _reply_path(self._folder, request.number, name) for name in self._views}
+        _wait(list(replies.values()), self._timeout, "A party")
+        return [self._read_reply(path, request, name) for name, path in replies.items()]
+
+    def _read_reply(self, path: Path, request: Request, name: str) -> IntArray:
+        told, arrays = read(path, REMEDY)
+        n_rows = len(request.rows)
+        shape = (n_rows, self._views[name]) if request.kind == "label" else (n_rows,)
+        if told.get("of") != request.digest() or told.get("party") != name:
+            raise refuse(path, f"it answers another request than number {request.number} of this run. {REMEDY}")
+        if len(arrays) != 1 or arrays[0].dtype.kind != "i" or arrays[0].shape != shape:
+            raise refuse(path, f"it must have integers of shape {shape}, not {[array.shape for array in arrays]}.")
+        return arrays[0]
+
+
+def _send(party: Party, path: Path, what: dict[str, Any], told: dict[str, Any], arrays: list[IntArray]) -> None:
+    """Write a file of a party, after its log says so."""
+    content = pack(told, arrays)
+    party.note({**what, "file": path.name}, content)
+    write(path, content)
+
+
+def _request_path(folder: Path, number: int) -> Path:
+    return folder / f"{number:04d}.request"
+
+
+def _reply_path(folder: Path, number: int, name: str) -> Path:
+    return folder / f"{number:04d}.{name}.reply"
+
+
+def _wait(paths: list[Path], timeout: float | None, who: str) -> None:
+    waiting = _Waiting(timeout)
+    while missing := [path for path in paths if not path.exists()]:
+        waiting.wait(f"{who} has not written {missing[0]}")
+
+
+class _Waiting:
+    """Waits a little longer each time, and not beyond a time limit."""
+
+    def __init__(self, timeout: float | None) -> None:
+        self._until = None if timeout is None else time.monotonic() + timeout
+        self._seconds = SHORTEST_WAIT
+
+    def wait(self, reason: str) -> None:
+        if self._until is not None and time.monotonic() > self._until:
+            raise TimeoutError(f"{reason}: start it again, or wait longer.")
+        time.sleep(self._seconds)
+        self._seconds = min(1.5 * self._seconds, LONGEST_WAIT)
+
+
+__all__ = ["PartyError", "join", "run_folder"]

@@ -1,0 +1,526 @@
+"""consensus: one partition out of several given ones, wherever their labels are."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from cohirf.algorithm.consensus import fold_views
+from cohirf.algorithm.grouping import IntArray, first_rows, index_dtype, row_blocks, sum_by_label
+from cohirf.algorithm.merge_tree import Groups, MergeTree
+from cohirf.algorithm.votes import NO_OPINION, VotedCodes, VotedGroups, group_by_votes, measure_votes
+from cohirf.algorithm.ward import link_groups
+from cohirf.data.dask_arrays import DaskTable
+from cohirf.data.in_memory import check_array_weights
+from cohirf.engines.dask import dask, dask_array, is_dask, naming_faults
+from cohirf.hierarchy import FusionHierarchy
+from cohirf.scratch import ScratchStorage
+from cohirf.sources import Source, open_source
+from cohirf.sources.tables import frame_names, is_frame
+
+FloatArray = NDArray[np.float64]
+BLOCK_ROWS = 2**18  # of labels that are read at a time
+LARGE = 2**24  # with more rows, vectors are kept in temporary files
+NEEDED = {"majority": 0.5, "strict": 1.0, "relaxed": 1.0}
+RELAXED = 0.8  # as in CoHiRF
+
+
+@dataclass(frozen=True)
+class ConsensusResult:
+    """What :func:`consensus` returns.
+
+    Attributes
+    ----------
+    labels : array of int, shape (n_rows,)
+        Cluster of each row, numbered by first appearance; -1 for rows on which no vector has an opinion. A Dask array
+        if the given labels are one, as is ``stability``; a memory map for very many rows.
+    n_clusters : int
+        Number of clusters.
+    stability : array of float32, shape (n_rows,)
+        Mean Jaccard index between the row's cluster and its cluster in each vector: 1 if all vectors have the same
+        cluster. NaN for rows on which no vector has an opinion.
+    agreement : array of float, shape (n_vectors,)
+        Adjusted Rand index between each vector and the result, on the rows on which the vector has an opinion.
+    views_kept : tuple of int
+        The vectors that took part: all of them, unless the consensus is relaxed.
+    hierarchy : FusionHierarchy
+        Rows fuse into groups, and groups into clusters. Its tree merges groups further, so that ``cut`` returns any
+        number of clusters. For labels on Dask, its leaves are groups.
+    """
+
+    labels: Any
+    n_clusters: int
+    stability: Any
+    agreement: FloatArray
+    views_kept: tuple[int, ...]
+    hierarchy: FusionHierarchy
+
+
+def consensus(
+    labels: Any,
+    *,
+    n_clusters: int | None = None,
+    consensus: str | float = "majority",
+    X: Any = None,
+    sample_weight: Any = None,
+) -> ConsensusResult:
+    """Return the partition on which several given partitions of the same rows agree.
+
+    Rows agree by the share of vectors that put them into the same cluster. Groups of rows merge by their mean
+    agreement, as average linkage on the matrix of co-associations does. That matrix is never computed: rows with equal
+    labels in all vectors are one code, and codes merge with the mass of their rows. With at most 2,000 distinct codes
+    the result is exact. Of more, the heaviest are linked, and each of the others joins the group that it agrees with
+    most. So time and memory grow linearly with the number of rows.
+
+    Parameters
+    ----------
+    labels : array, table, source, Dask array or table, shape (n_rows, n_vectors), or list of vectors
+        A column or a vector for each partition, from any method, with any number of clusters. Labels are integers, or
+        text if they are in memory. Negative numbers, NaN and None mean that the vector has no opinion on the row: the
+        row is compared with others by the other vectors. For files, pass ``open_source(path)``, which is read in
+        blocks, or the path.
+    n_clusters : int, default=None
+        Number of clusters of the result. None means as many as the vectors agree on.
+    consensus : {"majority", "strict", "relaxed"} or float, default="majority"
+        How much groups must agree to merge, if ``n_clusters`` is None: "majority" means one half, "strict" means that
+        all vectors agree. "relaxed" means the same after vectors that disagree with the others are dropped, as in
+        :class:`cohirf.CoHiRF`; a number is the threshold for this, otherwise 0.8.
+    X : array, table, CSR matrix, source or Dask array, shape (n_rows, n_features), default=None
+        Values of the rows. With them, the groups on which vectors agree merge by Ward's criterion with their means and
+        masses, as after the levels of a fit; without them, by votes.
+    sample_weight : array, shape (n_rows,), default=None
+        Weight of each row; by default, all are 1.
+
+    Returns
+    -------
+    result : ConsensusResult
+        ``labels``, ``n_clusters``, ``stability``, ``agreement``, ``views_kept`` and ``hierarchy``.
+
+    See Also
+    --------
+    cohirf.CoHiRF : Makes views itself, and contracts the data level by level.
+
+    Examples
+    --------
+    Three partitions, of which the last one has no opinion on one row:
+
+    >>> import cohirf
+    >>> vectors = [[0, 0, 0, 1, 1], [5, 5, 2, 2, 2], ["a", "a", "a", "b", None]]
+    >>> result = cohirf.consensus(vectors)
+    >>> result.labels, result.agreement.round(2)
+    (array([0, 0, 0, 1, 1], dtype=int32), array([1.  , 0.17, 1.  ]))
+    >>> cohirf.consensus(vectors, n_clusters=3).labels
+    array([0, 0, 1, 2, 2], dtype=int32)
+    """
+    needed, threshold = _read_consensus(consensus)
+    if n_clusters is not None and (
+        not isinstance(n_clusters, Integral) or isinstance(n_clusters, bool) or n_clusters < 1
+    ):
+        raise ValueError(f"n_clusters={n_clusters!r} is not valid: give a number of at least 1, or None.")
+    votes = _open_votes(labels)
+    weights: Any = None if sample_weight is None else votes.check_weights(sample_weight)
+    codes, first, codes_of_rows = votes.fold(weights)
+    is_heard = (codes.distinct != NO_OPINION).any(axis=1)
+    if not is_heard.any():
+        raise ValueError("No vector has an opinion on any row: give labels of 0 or more.")
+    heard = _select(codes, np.flatnonzero(is_heard))
+    views = tuple(range(codes.n_views)) if threshold is None else heard.kept(threshold)
+    linked = replace(heard, distinct=heard.distinct[:, list(views)])
+    groups = group_by_votes(linked, needed, n_clusters, joins_all=n_clusters is not None and X is None)
+    if X is not None:
+        groups = _merge_by_mass(votes, codes_of_rows, is_heard, heard, groups, n_clusters, X, weights)
+    wanted = groups.n_agreed if n_clusters is None else min(int(n_clusters), groups.n_groups)
+    if n_clusters is not None and wanted < n_clusters:
+        warnings.warn(
+            f"n_clusters={n_clusters}, but the rows have only {wanted} different combinations of labels: there are "
+            f"{wanted} clusters.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    clusters = _Clusters.of(heard, groups, wanted, first[is_heard])
+    stability, agreement = measure_votes(heard, clusters.of_code)
+    return ConsensusResult(
+        votes.look_up(_spread(clusters.of_code, is_heard, -1, index_dtype(votes.n_rows)), codes_of_rows),
+        wanted,
+        votes.look_up(_spread(stability, is_heard, np.nan, np.float32), codes_of_rows),
+        agreement,
+        views,
+        votes.hierarchy(clusters, _spread(groups.of_code, is_heard, -1, np.int64), codes_of_rows),
+    )
+
+
+def _read_consensus(consensus: str | float) -> tuple[float, float | None]:
+    """Return the agreement that groups need, and the threshold below which vectors are dropped, or None."""
+    if isinstance(consensus, str) and consensus in NEEDED:
+        return NEEDED[consensus], RELAXED if consensus == "relaxed" else None
+    if isinstance(consensus, Real) and not isinstance(consensus, bool) and 0 <= consensus <= 1:
+        return 1.0, float(consensus)
+    raise ValueError(
+        f'consensus={consensus!r} is not valid: give "majority", "strict", "relaxed" or a number from 0 to 1.'
+    )
+
+
+@dataclass(frozen=True)
+class _Clusters:
+    """Groups, their clusters, and the rows that stand for them.
+
+    Attributes
+    ----------
+    of_code : array of int
+        Cluster of each code, numbered by first row.
+    of_group : array of int
+        Cluster of each group.
+    group_rows, cluster_rows : array of int
+        The row that stands for each group and each cluster: the first one with its heaviest code.
+    group_sizes : array of int
+        Number of rows of each group.
+    linkage : array of float
+        Merges of groups.
+    """
+
+    of_code: IntArray
+    of_group: IntArray
+    group_rows: IntArray
+    cluster_rows: IntArray
+    group_sizes: IntArray
+    linkage: FloatArray
+
+    @classmethod
+    def of(cls, codes: VotedCodes, groups: VotedGroups, n_clusters: int, first: IntArray) -> _Clusters:
+        """Merge groups to a number of clusters; ``first`` has the first row of each code."""
+        of_group = groups.merged_to(n_clusters)
+        of_code = of_group[groups.of_code]
+        first_of_cluster = np.full(n_clusters, np.iinfo(np.int64).max)
+        np.minimum.at(first_of_cluster, of_code, first)
+        number = np.argsort(np.argsort(first_of_cluster))
+        of_group, of_code = number[of_group], number[of_code]
+        heaviest_last = np.lexsort((-first, codes.mass))  # of equal ones, the first row is the last
+        group_rows, cluster_rows = np.empty(groups.n_groups, np.int64), np.empty(n_clusters, np.int64)
+        group_rows[groups.of_code[heaviest_last]] = first[heaviest_last]
+        cluster_rows[of_code[heaviest_last]] = first[heaviest_last]
+        sizes = sum_by_label(groups.of_code, codes.counts, groups.n_groups).astype(np.int64)
+        return cls(of_code, of_group, group_rows, cluster_rows, sizes, groups.linkage)
+
+    def tree(self) -> tuple[IntArray, MergeTree]:
+        """Return the order of groups by their rows, and the merges of groups in this order."""
+        order = np.argsort(self.group_rows)
+        number = np.concatenate([np.argsort(order), np.arange(len(order), 2 * len(order) - 1)])
+        linkage = self.linkage.copy()
+        linkage[:, :2] = np.sort(number[linkage[:, :2].astype(np.int64)], axis=1)
+        return order, MergeTree(self.group_rows[order], linkage, 1)
+
+
+def _merge_by_mass(
+    votes: Any,
+    codes_of_rows: Any,
+    is_heard: NDArray[np.bool_],
+    codes: VotedCodes,
+    groups: VotedGroups,
+    n_clusters: int | None,
+    X: Any,
+    weights: Any,
+) -> VotedGroups:
+    """Return the groups on which vectors agree, with merges by Ward's criterion instead of votes."""
+    n_groups = min(max(groups.n_agreed, n_clusters or 1), groups.n_groups)
+    of_code = groups.merged_to(n_groups)[groups.of_code]
+    sums = votes.sum_rows(X, _spread(of_code, is_heard, n_groups, np.int64), codes_of_rows, n_groups + 1, weights)
+    mass = sum_by_label(of_code, codes.mass, n_groups)
+    means = sparse.diags_array(1 / mass) @ sums[:n_groups]
+    means = means.tocsr() if sparse.issparse(means) else np.asarray(means)
+    linkage = link_groups(Groups(means, mass).means, mass) if n_groups > 1 else np.empty((0, 4))
+    return VotedGroups(of_code, linkage, n_groups)
+
+
+def _select(codes: VotedCodes, some: IntArray) -> VotedCodes:
+    return VotedCodes.of(codes.distinct[some], codes.counts[some], codes.mass[some])
+
+
+def _spread(values: NDArray[Any], is_heard: NDArray[np.bool_], missing: float, dtype: Any) -> NDArray[Any]:
+    """Return values of codes with an opinion as values of all codes."""
+    spread = np.full(len(is_heard), missing, dtype=dtype)
+    spread[is_heard] = values
+    return spread
+
+
+@dataclass(frozen=True)
+class _Folded:
+    """The codes of a block of rows: its distinct codes, how often and with which mass, first rows, code of each row."""
+
+    distinct: IntArray
+    counts: FloatArray
+    mass: FloatArray
+    first: IntArray
+    of_row: IntArray
+
+    @classmethod
+    def of(cls, block: NDArray[Any], weights: Any = None) -> _Folded:
+        codes = fold_views((_as_labels(block[:, view]) for view in range(block.shape[1])), len(block), weights)
+        return cls(codes.distinct, codes.counts, codes.mass, first_rows(codes.of_row, codes.n_codes), codes.of_row)
+
+    def without_rows(self) -> _Folded:
+        return replace(self, of_row=np.empty(0, dtype=np.int32))
+
+
+def _join_codes(blocks: Sequence[_Folded], starts: IntArray) -> tuple[VotedCodes, IntArray, list[IntArray]]:
+    """Return the distinct codes of all blocks, the first row of each, and which are those of each block."""
+    stacked = np.concatenate([block.distinct for block in blocks])
+    joined = fold_views((stacked[:, view] for view in range(stacked.shape[1])), len(stacked))
+    counts, mass = (
+        sum_by_label(joined.of_row, np.concatenate(parts), joined.n_codes)
+        for parts in ([block.counts for block in blocks], [block.mass for block in blocks])
+    )
+    first = np.full(joined.n_codes, np.iinfo(np.int64).max)
+    firsts = np.concatenate([block.first + start for block, start in zip(blocks, starts, strict=True)])
+    np.minimum.at(first, joined.of_row, firsts)
+    bounds = np.cumsum([len(block.distinct) for block in blocks])[:-1]
+    return VotedCodes.of(joined.distinct, counts, mass), first, np.split(joined.of_row, bounds)
+
+
+def _as_labels(column: NDArray[Any]) -> IntArray:
+    """Return a column of numbers as labels; NaN means no opinion."""
+    if column.dtype.kind in "iu" and column.dtype.itemsize < 8:
+        return column
+    if column.dtype.kind in "biu":
+        return column.astype(np.int64)
+    missing = np.isnan(column)
+    filled = np.where(missing, NO_OPINION, column)
+    labels = np.clip(filled, NO_OPINION, 2.0**53).astype(np.int64)
+    different = np.flatnonzero((labels != filled) & (filled >= 0))
+    if len(different) > 0:
+        raise ValueError(f"{filled[different[0]]} is not a label: give integers, and NaN or -1 for no opinion.")
+    return labels
+
+
+class _VotesHere:
+    """Labels in the memory of this process or in a file, which are read in blocks."""
+
+    def __init__(self, source: Source) -> None:
+        self.n_rows = source.n_rows
+        self._source = source
+
+    def check_weights(self, sample_weight: Any) -> FloatArray:
+        """Return valid weights."""
+        return _as_positive(check_array_weights(sample_weight, self.n_rows).take(np.arange(self.n_rows)))
+
+    def fold(self, weights: FloatArray | None) -> tuple[VotedCodes, IntArray, Any]:
+        """Return the distinct codes, the first row of each, and the code of each row."""
+        of_row = self._vector(index_dtype(self.n_rows))
+        blocks, starts = [], []
+        for start, labels in self._read():
+            rows = slice(start, start + len(labels))
+            folded = _Folded.of(labels, None if weights is None else weights[rows])
+            of_row[rows] = folded.of_row
+            blocks.append(folded.without_rows())
+            starts.append(start)
+        codes, first, of_blocks = _join_codes(blocks, np.array(starts))
+        for start, stop, of_block in zip(starts, [*starts[1:], self.n_rows], of_blocks, strict=True):
+            of_row[start:stop] = of_block[of_row[start:stop]]
+        return codes, first, of_row
+
+    def look_up(self, of_code: NDArray[Any], codes_of_rows: IntArray) -> NDArray[Any]:
+        """Return a vector by row, given what it has for each code."""
+        found = self._vector(of_code.dtype)
+        for block in row_blocks(self.n_rows):
+            found[block] = of_code[codes_of_rows[block]]
+        return found
+
+    def sum_rows(self, X: Any, of_code: IntArray, codes_of_rows: IntArray, n_sums: int, weights: Any) -> Any:
+        """Return the weighted sum of the rows of ``X`` of each group, given the group of each code."""
+        source = open_source(X)
+        _refuse_other_rows("X", source.n_rows, self.n_rows)
+        total: Any = 0
+        for block in row_blocks(self.n_rows, max(1, 2**22 // source.n_features)):
+            values = source.take(np.arange(block.start, block.stop))
+            some = None if weights is None else weights[block]
+            total = total + _sum_block(values, of_code[codes_of_rows[block]], n_sums, some)
+        return total
+
+    def hierarchy(self, clusters: _Clusters, group_of_code: IntArray, codes_of_rows: IntArray) -> FusionHierarchy:
+        """Return the hierarchy of all rows."""
+        parents, absorbed_at = self._vector(index_dtype(self.n_rows)), self._vector(np.uint8)
+        for block in row_blocks(self.n_rows):
+            own = np.arange(block.start, block.stop)
+            group = group_of_code[codes_of_rows[block]]
+            parents[block] = np.where(group < 0, own, clusters.group_rows[group])
+            absorbed_at[block] = parents[block] != own
+        above = clusters.cluster_rows[clusters.of_group]
+        parents[clusters.group_rows] = above
+        absorbed_at[clusters.group_rows] = 2 * (above != clusters.group_rows)
+        return FusionHierarchy.of_fit(parents, absorbed_at, 2, tree=clusters.tree()[1])
+
+    def _read(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        start, waiting = 0, list[NDArray[Any]]()
+        for block in self._source.read_all():  # missing cells are allowed here
+            waiting.append(block)
+            if sum(map(len, waiting)) >= BLOCK_ROWS:
+                yield start, np.concatenate(waiting)
+                start, waiting = start + sum(map(len, waiting)), []
+        if waiting:
+            yield start, np.concatenate(waiting)
+
+    def _vector(self, dtype: Any) -> NDArray[Any]:
+        return ScratchStorage().vector(self.n_rows, dtype) if self.n_rows > LARGE else np.empty(self.n_rows, dtype)
+
+
+class _VotesInColumns(_VotesHere):
+    """Vectors of labels in memory, which need not be numbers."""
+
+    def __init__(self, columns: Sequence[Any]) -> None:
+        self._columns = [_as_vector(column, f"vector {number}") for number, column in enumerate(columns)]
+        if not self._columns:
+            raise ValueError("labels has no vectors: give at least one.")
+        self.n_rows = len(self._columns[0])
+        for number, column in enumerate(self._columns):
+            _refuse_other_rows(f"vector {number}", len(column), self.n_rows)
+        if self.n_rows == 0:
+            raise ValueError("labels has 0 rows: give at least one.")
+
+    def _read(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        for block in row_blocks(self.n_rows, BLOCK_ROWS):
+            yield block.start, np.stack([column[block] for column in self._columns], axis=1)
+
+
+class _VotesOnDask:
+    """Labels in a Dask array: codes are folded where its chunks are, and results have the same chunks."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array.rechunk({1: -1})
+        self.n_rows = int(array.shape[0])
+        self._lengths = self._array.chunks[0]
+
+    def check_weights(self, sample_weight: Any) -> list[Any]:
+        """Return valid weights, chunk by chunk."""
+        weights = check_array_weights(np.asarray(sample_weight), self.n_rows).take(np.arange(self.n_rows))
+        return np.split(_as_positive(weights), np.cumsum(self._lengths)[:-1])
+
+    def fold(self, weights: list[Any] | None) -> tuple[VotedCodes, IntArray, Any]:
+        """Return the distinct codes, the first row of each, and for each chunk its rows and its codes."""
+        weights = weights or [None] * len(self._lengths)
+        delayed, fold = dask().delayed, _Folded.of
+        with naming_faults():
+            folded = dask().persist(
+                *(delayed(fold)(labels, some) for labels, some in zip(self._chunks(self._array), weights, strict=True))
+            )
+            small = dask().compute(*(delayed(_Folded.without_rows)(chunk) for chunk in folded))
+        codes, first, of_chunks = _join_codes(small, np.cumsum([0, *self._lengths[:-1]]))
+        return codes, first, list(zip(folded, of_chunks, strict=True))
+
+    def look_up(self, of_code: NDArray[Any], codes_of_rows: Any) -> Any:
+        """Return a Dask array by row, given what it has for each code."""
+        da, delayed = dask_array(), dask().delayed
+        return da.concatenate(
+            [
+                da.from_delayed(delayed(_look_up_chunk)(folded, of_code[codes]), (length,), of_code.dtype)
+                for (folded, codes), length in zip(codes_of_rows, self._lengths, strict=True)
+            ]
+        )
+
+    def sum_rows(self, X: Any, of_code: IntArray, codes_of_rows: Any, n_sums: int, weights: Any) -> Any:
+        """Return the weighted sum of the rows of ``X`` of each group, given the group of each code."""
+        _refuse_other_rows("X", len(X), self.n_rows)
+        delayed, of_chunks = dask().delayed, weights or [None] * len(self._lengths)
+        rows = self._chunks(_as_dask(X, self._lengths))
+        with naming_faults():
+            sums = dask().compute(
+                *(
+                    delayed(_sum_chunk)(values, folded, of_code[codes], n_sums, some)
+                    for values, (folded, codes), some in zip(rows, codes_of_rows, of_chunks, strict=True)
+                )
+            )
+        return sum(sums)
+
+    def hierarchy(self, clusters: _Clusters, group_of_code: IntArray, codes_of_rows: Any) -> FusionHierarchy:
+        """Return the hierarchy of groups."""
+        order, tree = clusters.tree()
+        rows = clusters.group_rows[order]
+        above = np.searchsorted(rows, clusters.cluster_rows[clusters.of_group[order]])
+        absorbed_at = (above != np.arange(len(rows))).astype(np.uint8)
+        return FusionHierarchy(
+            above, absorbed_at, rows=rows, row_sizes=clusters.group_sizes[order], tree=replace(tree, level=0)
+        )
+
+    def _chunks(self, array: Any) -> list[Any]:
+        return list(array.to_delayed().ravel())
+
+
+def _as_positive(weights: FloatArray) -> FloatArray:
+    """Return weights that are not 0, because rows of weight 0 have labels, too; they count next to nothing."""
+    positive: FloatArray = np.maximum(weights, weights.max() * np.finfo(np.float64).eps)
+    return positive
+
+
+def _as_dask(values: Any, lengths: tuple[int, ...]) -> Any:
+    array = values if is_dask(values) else dask_array().from_array(np.asarray(values))
+    array = DaskTable.of(array, known_rows=True).array
+    return array.rechunk((lengths, *(-1,) * (array.ndim - 1)))
+
+
+def _look_up_chunk(folded: _Folded, of_code: NDArray[Any]) -> NDArray[Any]:
+    return of_code[folded.of_row]
+
+
+def _sum_chunk(values: Any, folded: _Folded, of_code: IntArray, n_sums: int, weights: Any) -> Any:
+    return _sum_block(values, of_code[folded.of_row], n_sums, weights)
+
+
+def _sum_block(values: Any, group: IntArray, n_sums: int, weights: Any) -> Any:
+    """Return the weighted sum of the rows of each group."""
+    mass = np.ones(len(group)) if weights is None else weights
+    return sparse.csr_array((mass, (group, np.arange(len(group)))), shape=(n_sums, len(group))) @ values
+
+
+def _open_votes(labels: Any) -> _VotesHere | _VotesOnDask:
+    """Return labels of any kind as votes that can be folded."""
+    if is_dask(labels):
+        return _VotesOnDask(DaskTable.of(labels, known_rows=True).array)
+    if isinstance(labels, Source | str | os.PathLike):
+        return _VotesHere(open_source(labels))
+    if is_frame(labels):
+        names = frame_names(labels)
+        take: Callable[[int], Any] = partial(_frame_column, labels, names)
+        return _VotesInColumns([take(number) for number in range(len(names))])
+    if isinstance(labels, list | tuple):
+        return _VotesInColumns(labels)
+    array = labels if isinstance(labels, np.ndarray) else np.asarray(labels)
+    if array.ndim != 2:
+        raise ValueError(
+            f"labels has shape {array.shape}: give a column for each partition, or a list with a vector for each."
+        )
+    return _VotesInColumns(list(array.T))
+
+
+def _frame_column(frame: Any, names: list[Any], number: int) -> Any:
+    return (frame.iloc[:, number] if hasattr(frame, "iloc") else frame[names[number]]).to_numpy()
+
+
+def _as_vector(column: Any, name: str) -> NDArray[Any]:
+    """Return labels of one partition as numbers; text is numbered, and None, NaN and empty cells mean no opinion."""
+    vector = column if isinstance(column, np.ndarray) else np.asarray(column)
+    if vector.ndim != 1:
+        raise ValueError(f"{name} has shape {vector.shape}: give one label for each row.")
+    if vector.dtype.kind in "biuf":
+        return vector
+    if vector.dtype.kind not in "OUST":
+        raise TypeError(f"{name} has labels of type {vector.dtype}: give integers or text.")
+    missing = np.array([cell is None or cell != cell for cell in vector.tolist()], dtype=bool)
+    numbers = np.full(len(vector), NO_OPINION)
+    if not missing.all():
+        numbers[~missing] = np.unique(vector[~missing].astype(str), return_inverse=True)[1]
+    return numbers
+
+
+def _refuse_other_rows(name: str, n_given: int, n_rows: int) -> None:
+    if n_given != n_rows:
+        raise ValueError(
+            f"{name} has {n_given:,} rows, but labels have {n_rows:,}: give the same rows in the same order."
+        )

@@ -1,0 +1,101 @@
+"""cohirf fit --vectors and --text, and cohirf curate: files with a column of vectors."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cohirf import load
+
+SUBJECTS = ["apple", "pear", "train", "bus"]
+
+
+@pytest.fixture
+def docs(tmp_path, monkeypatch):
+    """A working directory with docs.parquet: 400 texts on four subjects, of which the last ten repeat the first."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    own = np.sort(rng.choice(4, 400, p=[0.7, 0.2, 0.06, 0.04]))
+    X = 3 * rng.normal(size=(4, 16))[own] + rng.normal(size=(400, 16))
+    X[-10:] = 2 * X[:10] + 0.01
+    table = pa.table(
+        {
+            "id": [f"d{row}" for row in range(400)],
+            "body": [f"about a {SUBJECTS[number]}" for number in own],
+            "kind": [SUBJECTS[number] for number in own],
+            "v": pa.FixedSizeListArray.from_arrays(pa.array(X.ravel().astype(np.float16)), 16),
+        }
+    )
+    pq.write_table(table, "docs.parquet", row_group_size=150)
+    return table
+
+
+def test_texts_are_fitted_by_their_vectors_named_and_reported_on_levels(cohirf, docs):
+    outcome = cohirf(
+        *("fit", "docs.parquet", "--vectors", "v", "--text", "body", "--clusters", "4,2", "--id-column", "id"),
+        *("--label-column", "kind", "--report", "topics.html", "--out", "labels.csv", "--model", "m.cohirf", "--json"),
+    )
+    assert outcome.code == 0, outcome.err
+    document = json.loads(outcome.out)
+    assert {name.replace(",", " ").split()[0] for name in document["names"]} == set(SUBJECTS)
+    labels = pd.read_csv("labels.csv")
+    assert list(labels) == ["id", "cluster", "cluster_2"]
+    assert labels[["cluster", "cluster_2"]].drop_duplicates().shape[0] == 4
+    assert load("m.cohirf").metric == "cosine"
+    assert "about a apple" in Path("topics.html").read_text(encoding="utf-8")
+    assert cohirf("predict", "m.cohirf", "docs.parquet", "--out", "again.csv").code == 0
+    np.testing.assert_array_equal(pd.read_csv("again.csv")["cluster"], labels["cluster"])
+
+
+def test_a_column_that_is_not_there_or_has_no_vectors_is_refused(cohirf, docs):
+    for column, message in (("w", "no such column: it has 'id', 'body'"), ("body", "column 'body' has type string")):
+        outcome = cohirf("fit", "docs.parquet", "--vectors", column, "--clusters", "2")
+        assert outcome.code == 2
+        assert message in outcome.err
+    assert "no such column" in cohirf("fit", "docs.parquet", "--vectors", "v", "--text", "w").err
+    assert "--clusters 'x' is not valid" in cohirf("fit", "docs.parquet", "--vectors", "v", "--clusters", "3,x").err
+
+
+def test_curate_leaves_out_near_duplicates_and_draws_an_even_sample(cohirf, docs):
+    outcome = cohirf("curate", "docs.parquet", "--deduplicate", "0.999", "--out", "kept.parquet", "--json")
+    assert outcome.code == 0, outcome.err
+    document = json.loads(outcome.out)
+    assert (document["kept"], document["near_duplicates"]) == (390, 10)
+    assert document["removed"][0]["row"] == 390
+    assert document["removed"][0]["kept"] == 0
+    assert pq.read_table("kept.parquet").equals(docs.slice(0, 390))
+    outcome = cohirf("curate", "docs.parquet", "--deduplicate", "0.999", "--sample", "40", "--out", "kept.npy")
+    assert "kept             40" in outcome.out
+    kinds = np.asarray(docs["kind"])[np.load("kept.npy")]
+    assert np.unique(kinds, return_counts=True)[1].min() >= 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "curate needs something to do: give --deduplicate 0.95"),
+        (["--sample", "5", "--out", "docs.parquet", "--force"], "--out docs.parquet is the data itself"),
+        (["--sample", "5", "--out", "kept.txt"], "--out kept.txt: the kind of file is not known"),
+        (["--deduplicate", "x"], "--deduplicate 'x'"),
+        (["--sample", "5", "--vectors", "kind"], "column 'kind' has type string"),
+    ],
+)
+def test_bad_options_of_curate_are_refused(cohirf, docs, arguments, message):
+    outcome = cohirf("curate", "docs.parquet", *arguments)
+    assert outcome.code == 2
+    assert message in outcome.err
+
+
+def test_curate_asks_for_a_column_of_vectors_if_it_is_not_clear(cohirf, docs):
+    pq.write_table(docs.drop_columns("v"), "none.parquet")
+    assert (
+        "it has none of lists of numbers: give --vectors NAME" in cohirf("curate", "none.parquet", "--sample", "5").err
+    )
+    np.save("rows.npy", np.random.default_rng(0).normal(size=(60, 4)))
+    assert cohirf("curate", "rows.npy", "--sample", "5", "--out", "kept.npy").code == 0
+    assert len(np.load("kept.npy")) == 5
+    assert "give a name that ends in .npy" in cohirf("curate", "rows.npy", "--sample", "5", "--out", "k.parquet").err
