@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
+from cohirf.degrees.degrees import density_of
 from cohirf.degrees.methods import DegreesMixin
 from cohirf.explain.methods import DescribedClusters
 from cohirf.fitting.contraction import CENTRALITY, SIMILARITY
@@ -381,7 +382,8 @@ class CoHiRF(
         Other methods, ``n_clusters="levels"`` and updated models have landmarks, which are rows of the fit: all of them
         if there are at most 10,000, otherwise a sample of about 10,000 that contains rows of every cluster. A landmark
         gets its own label, unless an identical row has another one. With more rows, a row near the border between two
-        clusters can be nearer to a landmark of the other cluster; the user guide says how often.
+        clusters can be nearer to a landmark of the other cluster; the user guide says how often. Around HDBSCAN, if all
+        rows are landmarks, a new row joins a cluster, or is noise, as in the package hdbscan; see ``hdbscan_``.
 
         The search is exact, and it compares a row with as many landmarks as its label needs: if clusters are well
         separated, a few centres decide nearly every row. Landmarks can be confused only if their distance is below
@@ -400,7 +402,8 @@ class CoHiRF(
             or data frame.
         """
         check_is_fitted(self, "n_clusters_")
-        label = partial(label_new_rows, landmarks=self._landmarks, column_means=self._column_means)
+        points = density_of(self) or self._landmarks
+        label = partial(label_new_rows, landmarks=points, column_means=self._column_means)
         return open_new_data(self, X).map_rows(label, None, self._landmarks.labels.dtype)
 
     def transform(self, X: Any) -> Any:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from cohirf.algorithm.arrays import is_on_device, to_host
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.data.open_data import open_new_data
-from cohirf.degrees.degrees import degrees_of, score_own_rows
+from cohirf.degrees.degrees import degrees_of, density_of, score_own_rows
 from cohirf.degrees.drift import Drift, find_drift
 from cohirf.engines.dask import is_dask
 
@@ -108,6 +108,35 @@ class DegreesMixin:
         """
         check_is_fitted(self, "n_clusters_")
         return score_own_rows(self)
+
+    @property
+    def hdbscan_(self) -> Any:
+        """What HDBSCAN knows beside labels: ``probabilities``, ``outlier_scores`` (GLOSH), and ``predict`` with both.
+
+        The attribute exists only if the base method is HDBSCAN with Euclidean distances, the clusters are its own, and
+        the model has kept all its rows, as for ``outlier_scores_``. Then ``predict`` finds the clusters and the noise
+        among new rows as ``approximate_predict`` of the package hdbscan does.
+
+        Examples
+        --------
+        >>> from sklearn.cluster import HDBSCAN
+        >>> from sklearn.datasets import make_moons
+        >>> from cohirf import CoHiRF
+        >>> X, _ = make_moons(400, noise=0.05, random_state=0)
+        >>> model = CoHiRF(HDBSCAN(min_cluster_size=20, copy=True)).fit(X)
+        >>> model.hdbscan_.probabilities.shape
+        (400,)
+        >>> model.predict([[-1.0, 0.1], [9.0, 9.0]]).tolist()
+        [0, -1]
+        """
+        check_is_fitted(self, "n_clusters_")
+        density = density_of(self)
+        if density is None:
+            raise AttributeError(
+                "hdbscan_ needs HDBSCAN with Euclidean distances as the base method, its own clusters, at most 10,000 "
+                "rows without missing values, and numba: pip install cohirf[fast]."
+            )
+        return density
 
     def drift(self, X: Any) -> Drift:
         """Say whether new rows look like those of the model: rows outside, shares of clusters, features that moved.
