@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from cohirf.degrees.membership import Membership
 from cohirf.degrees.outliers import OutlierScores
 from cohirf.engines.dask import dask_array, is_dask
 from cohirf.neighbours.landmarks import Landmarks
+from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of
 
 Floats = NDArray[np.float64]
@@ -52,19 +52,19 @@ class Degrees:
         return np.asarray((rows / np.maximum(counts, 1))[self.clusters + 1])
 
 
-def degrees_of(model: Any) -> Degrees:
+def degrees_of(model: Model) -> Degrees:
     """Return the degrees of a fitted model."""
     kept: Degrees | None = vars(model).get("_degrees")
-    if kept is None or kept.landmarks is not model._landmarks:  # an update gives a model other landmarks
+    if kept is None or kept.landmarks is not state_of(model).landmarks:  # an update gives a model other landmarks
         sizes = count_rows(model)
-        kept = Degrees(model._landmarks, model.cluster_numbers_, int(sizes[0]), sizes[1:].astype(np.float64))
-        model._degrees = kept
+        kept = Degrees(state_of(model).landmarks, model.cluster_numbers_, int(sizes[0]), sizes[1:].astype(np.float64))
+        vars(model)["_degrees"] = kept
     return kept
 
 
-def count_rows(model: Any) -> IntArray:
+def count_rows(model: Model) -> IntArray:
     """Return the number of rows of a model that are noise, and then of each cluster."""
-    summary, numbers = model._summary, model.cluster_numbers_
+    summary, numbers = state_of(model).summary, model.cluster_numbers_
     if summary is not None:
         positions = positions_of(summary.labels, numbers)
         return np.bincount(positions + 1, weights=summary.sizes, minlength=len(numbers) + 1).astype(np.int64)
@@ -73,12 +73,12 @@ def count_rows(model: Any) -> IntArray:
     return count_with_noise(positions_of(to_host(model.labels_), numbers), len(numbers))
 
 
-def score_own_rows(model: Any) -> Floats:
+def score_own_rows(model: Model) -> Floats:
     """Return the outlier score of each row of the model, which must have kept them all."""
-    summary, n_kept = model._summary, len(model._landmark_rows)
+    summary, n_kept = state_of(model).summary, len(state_of(model).landmark_rows)
     n_rows = len(model.labels_) if summary is None else summary.n_rows
     if summary is not None:
-        n_kept -= np.isin(model._landmark_rows, summary.unknown_rows).sum()
+        n_kept -= np.isin(state_of(model).landmark_rows, summary.unknown_rows).sum()
     if n_kept < n_rows:
         raise AttributeError(
             f"outlier_scores_ needs all rows, but the model has kept {n_kept:,} of {n_rows:,}: call score_outliers(X)."

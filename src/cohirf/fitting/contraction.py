@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
@@ -25,6 +24,8 @@ from cohirf.algorithm.majority import majority_consensus
 from cohirf.algorithm.randomness import Entropy
 from cohirf.data import Data
 from cohirf.fitting.goal import Goal
+from cohirf.summary.model import Model, base_method_of
+from cohirf.validation import count_view_features
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 # With few batches, the finer groups of the strict consensus gave better clusters. With many, they are contracted too
@@ -47,7 +48,7 @@ class Settled:
 
 
 def make_contraction(
-    model: Any, data: Data, settled: Settled, *, weighted: bool, n_batches: int | None = None
+    model: Model, data: Data, settled: Settled, *, weighted: bool, n_batches: int | None = None
 ) -> Contraction:
     """Return how the fit of a model contracts batches of the data.
 
@@ -55,9 +56,9 @@ def make_contraction(
     """
     if n_batches is None:
         n_batches = count_batches(data.rows.n_rows, settled.batch_size)
-    goal, n_features = Goal.of(model), model._count_view_features()
+    goal, n_features = Goal.of(model), count_view_features(model.max_features, data.n_features)
     one_view = model.n_views == 1 or (
-        n_features == data.n_features and BaseMethod.of(model._base_method()).is_deterministic
+        n_features == data.n_features and BaseMethod.of(base_method_of(model)).is_deterministic
     )
     method = goal.method(model.estimator, several_batches=n_batches > 1, one_view=one_view)
     return Contraction(
@@ -74,7 +75,7 @@ def make_contraction(
     )
 
 
-def _consensus_function(model: Any, goal: Goal, n_batches: int) -> Callable[[Codes], Consensus]:
+def _consensus_function(model: Model, goal: Goal, n_batches: int) -> Callable[[Codes], Consensus]:
     consensus = model.consensus
     if consensus == "auto":
         consensus = "strict" if 1 < n_batches <= FEW_BATCHES else "majority"
@@ -93,7 +94,7 @@ def ample_majority(codes: Codes, majority: float, n_clusters: int) -> Consensus:
     return found if found.n_clusters - found.n_noise >= n_clusters else strict_consensus(codes)
 
 
-def _medoid_function(model: Any) -> ChooseMedoids:
+def _medoid_function(model: Model) -> ChooseMedoids:
     if not callable(model.medoid) and model.medoid in CENTRALITY:
         return partial(choose_central_medoids, centrality=CENTRALITY[model.medoid])
     return partial(

@@ -20,6 +20,7 @@ from cohirf.algorithm.ward import MAX_LINKED
 from cohirf.clusterers.grid_dbscan import computed
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
+from cohirf.summary.model import Model
 
 FINER = 4  # clusters that K-Means is told for each that is wanted; other methods in several batches, too
 # With many clusters, K-Means is told fewer of them for each: two, as soon as these are so many. They are small then.
@@ -55,7 +56,7 @@ class Goal:
     is_told: bool = True
 
     @classmethod
-    def of(cls, model: Any) -> Goal:
+    def of(cls, model: Model) -> Goal:
         """Return the goal of a model."""
         if model.n_clusters == "levels":
             return cls(as_published=True)

@@ -25,6 +25,7 @@ from cohirf.data.first_level import FirstLevel
 from cohirf.fitting.ending import Ending, smallest_size
 from cohirf.fitting.exemplars import FilledRows, find_exemplars
 from cohirf.neighbours.landmarks import Cells, Landmarks, NestedCells, sample_landmarks
+from cohirf.summary.model import Model
 from cohirf.summary.row_map import RowMap
 from cohirf.summary.row_results import RowResults
 
@@ -51,7 +52,7 @@ class Clusters:
     medoids: IntArray
 
     @classmethod
-    def of(cls, model: Any, data: Data, first_level: FirstLevel, ending: Ending) -> Clusters:
+    def of(cls, model: Model, data: Data, first_level: FirstLevel, ending: Ending) -> Clusters:
         """Return the clusters that are large enough, numbered by their first row."""
         leaves = first_level.leaves
         total = float(leaves.sizes.sum() if leaves.weights is None else leaves.weights.sum())
@@ -82,7 +83,7 @@ class KeptRows:
 
 
 def collect_results(
-    model: Any,
+    model: Model,
     data: Data,
     weights: DataWeights | None,
     ending: Ending,
