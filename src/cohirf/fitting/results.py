@@ -183,14 +183,12 @@ def _look_up_rows(data: Data, clusters: Clusters, ending: Ending) -> dict[str, A
     """Return what the attributes with an entry for each row are looked up in, where the rows are."""
     first_level = clusters.first_level
     part, leaves = first_level.part.mapped(data.put_vector), first_level.leaves
-    found: dict[str, Any] = {
-        "_rows": RowResults.of(
-            RowMap((part,)), leaves.rows, clusters.labels, leaves.sizes, ending.state.fusions, ending.tree
-        )
-    }
+    rows = RowResults.of(RowMap((part,)), leaves.rows, clusters.labels, leaves.sizes, ending.state.fusions, ending.tree)
+    if not part.is_here:  # nothing is computed until it is asked for, or on a device
+        return {"_rows": rows, "labels_": rows.look_up_labels(), **rows.look_up()}
     if "labels_of_rows" in vars(clusters):  # they were needed already
-        found["labels_"] = data.put_vector(clusters.labels_of_rows)
-    return found
+        return {"_rows": rows, "labels_": data.put_vector(clusters.labels_of_rows)}
+    return {"_rows": rows}
 
 
 def label_leaves(
