@@ -12,12 +12,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, _fit_context
-from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
-from cohirf.algorithm.base_method import BaseMethod
 from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
 from cohirf.degrees.degrees import density_of
 from cohirf.degrees.methods import DegreesMixin
@@ -484,17 +482,10 @@ class CoHiRF(
         return np.array([f"cohirf{number}" for number in self.cluster_numbers_.tolist()], dtype=object)
 
     def _base_method(self) -> Any:
-        """Return the base method; of several, one that finds the number of clusters itself, or the first."""
-        if isinstance(self.views, Integral):
-            return KMeans() if self.estimator is None else self.estimator
-        methods = validation.list_methods(self)
-        return next((method for method in methods if BaseMethod.of(method).told is None), methods[0])
+        """Return the base method; of several, one that finds the number of clusters itself."""
+        return base_method_of(self)
 
     def _check_resources(self) -> None:
         """Check ``n_jobs`` and ``batch_size``; loading a model checks them, too."""
         validation.check_jobs(self.n_jobs)
         read_memory_limit(self.batch_size)
-
-    def _count_view_features(self) -> int:
-        """Return the number of features in each view."""
-        return validation.count_view_features(self.max_features, self.n_features_in_)
