@@ -24,6 +24,7 @@ from cohirf.fitting.contraction import CENTRALITY, SIMILARITY
 from cohirf.neighbours.landmarks import label_new_rows, measure_new_rows
 from cohirf.planning import read_memory_limit
 from cohirf.store import save_model
+from cohirf.summary.model import base_method_of
 from cohirf.updating import UpdatingMixin, fit_model, replace_results
 
 # Larger values would run for ever or fill the memory. The limit also applies to models that are loaded from disk.
