@@ -45,14 +45,13 @@ from cohirf.explain.verdict import find_problem, ways_to_less_noise
 from cohirf.fitting.begin import WrapEngine, begin, check_weights, watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.divide import Division, divide_along_tree, divide_by_means
-from cohirf.fitting.ending import Ending, LastLevel, Merges, end_fit, end_update
+from cohirf.fitting.ending import Ending, LastLevel, Merges, end_fit, end_update, mass_of, smallest_wanted
 from cohirf.fitting.goal import Goal
 from cohirf.fitting.locality import choose_locality
 from cohirf.fitting.merging import (
     Chooser,
     Sample,
     choose_first,
-    find_min_share,
     leaves_as_candidates,
     link_along_tree,
 )
@@ -219,7 +218,8 @@ class Fit:
         if former is not None:
             return end_update(model, first_level, last, former)
         number, draw = goal.n_clusters, self._sampler(first_level, last)
-        min_share = find_min_share(model, self._population) if goal.is_chosen and number is None else 0.0
+        total = float(mass_of(first_level.leaves).sum())
+        min_share = smallest_wanted(model, total) / total if goal.is_chosen and number is None else 0.0
         merge = model.merge if goal.chooses_merge else "compact"
         chooser = Chooser(merge, number, draw, self._generator(Draw.CHOICE), min_share)
         choice = self.choice
