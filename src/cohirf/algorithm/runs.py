@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.arrays import (
     fetch_rows,
-    is_here,
     join_rows,
     look_up,
     put_beside,
@@ -427,11 +426,9 @@ def _find_links(task: RunTask, batch: ContractedBatch, contracted: Offsets, halo
 def _mass(task: RunTask, offsets: Offsets, contraction: Contraction, X: Any) -> Any:
     """Return the mass of the rows of ``X``, which are at ``offsets``, beside them; None if the fit is not weighted.
 
-    On a device, rows of mass 1 have None, too: a base method is faster without weights.
+    Rows of mass 1 have None, too: a base method is faster without weights.
     """
-    if not contraction.weighted or (task.mass is None and not is_here(X)):
-        return None
-    return np.ones(X.shape[0]) if task.mass is None else put_beside(_of(offsets, task.mass), X)
+    return put_beside(_of(offsets, task.mass), X) if contraction.weighted and task.mass is not None else None
 
 
 def _sort(keys: IntArray) -> tuple[IntArray, IntArray]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 TOLERANCE = 1e-6  # of angles: a right angle in single precision is larger than a quarter of the circle
 MOST_NAMED = 5  # rows in a message
+EARTH_KM = 6371.0088  # mean radius of the Earth
 
 
 @dataclass(frozen=True)
