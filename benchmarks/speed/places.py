@@ -23,7 +23,7 @@ from sklearn.cluster import DBSCAN
 from benchmarks._common import in_fresh_process, make_parser, parse
 from benchmarks._watched import TreePeak
 from cohirf import CoHiRF, open_source
-from cohirf.clusterers.metric_spaces import EARTH_KM
+from cohirf.algorithm.metric_spaces import EARTH_KM
 from cohirf.planning.memory import peak_bytes
 
 EPS_KM, MIN_SAMPLES, TOWN_KM = 2.0, 10, 5.0

@@ -24,7 +24,6 @@ from cohirf.algorithm.arrays import (
     to_host,
 )
 from cohirf.algorithm.batches import AllBut, Offsets, Run, count_offsets
-from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import ContractedBatch, Contraction, Mass, Place, contract_batch
 from cohirf.algorithm.device_blocks import naming_full_memory
 from cohirf.algorithm.engine import Engine
@@ -297,7 +296,8 @@ def _contract_batches(task: RunTask, contraction: Contraction, engine: Engine) -
         row_map.add(batch, contracted, n_before + rank)
         stays = stays and X is read
         values = _stack(fetch_rows(X, batch.medoids), X_held)[order] if task.carry_values else None
-        means = None if batch.means is None else _stack(batch.means, fill_missing(X_held, contraction.column_means))
+        points_held = None if X_held is None else contraction.points(X_held)
+        means = None if batch.means is None else _stack(batch.means, points_held)
         parts.append(_survivors(task, batch, contracted, held, order, values, means))
         n_before += len(order)
     found = ContractedRun(join_survivors(parts), *row_map.vectors(), Links.join(links) if links else None)

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from cohirf.algorithm.grouping import index_dtype
-from cohirf.clusterers.metric_spaces import find_space, to_unit_vectors
+from cohirf.algorithm.metric_spaces import find_space, to_unit_vectors
 from cohirf.optional import import_optional, is_installed
 
 MAX_GRID_FEATURES = 3

@@ -56,9 +56,10 @@ class Degrees:
 def degrees_of(model: Any) -> Degrees:
     """Return the degrees of a fitted model."""
     kept: Degrees | None = vars(model).get("_degrees")
-    if kept is None or kept.landmarks is not model._landmarks:  # an update gives a model other landmarks
+    landmarks = model._landmarks.in_space
+    if kept is None or kept.landmarks is not landmarks:  # an update gives a model other landmarks
         sizes = count_rows(model)
-        kept = Degrees(model._landmarks, model.cluster_numbers_, int(sizes[0]), sizes[1:].astype(np.float64))
+        kept = Degrees(landmarks, model.cluster_numbers_, int(sizes[0]), sizes[1:].astype(np.float64))
         model._degrees = kept
     return kept
 

@@ -22,6 +22,7 @@ from cohirf.algorithm.consensus import Codes, Consensus, relaxed_consensus, stri
 from cohirf.algorithm.contract_batch import ChooseMedoids, Contraction
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.majority import majority_consensus
+from cohirf.algorithm.metric_spaces import EUCLIDEAN, find_space
 from cohirf.algorithm.randomness import Entropy
 from cohirf.data import Data
 from cohirf.fitting.goal import Goal
@@ -60,6 +61,10 @@ def make_contraction(
         n_features == data.n_features and BaseMethod.of(model._base_method()).is_deterministic
     )
     method = goal.method(model.estimator, several_batches=n_batches > 1, one_view=one_view)
+    device = model.device if data.device is None else data.device
+    sees_all = n_features == data.n_features and device is None and method.told is None
+    known = find_space(method.prototype) if sees_all else None
+    space = EUCLIDEAN if known is None else known
     return Contraction(
         views=Views(method, model.n_views, n_features, settled.entropy),
         consensus=_consensus_function(model, goal, n_batches),
@@ -68,9 +73,10 @@ def make_contraction(
         weighted=weighted,
         sum_mass=model.medoid_weights,
         column_means=data.column_means,
+        space=space,
         keeps_means=True,
         bounds_groups=goal.bounds_groups and model.n_views > 1,
-        device=model.device if data.device is None else data.device,
+        device=device,
     )
 
 

@@ -11,12 +11,12 @@ from cohirf.algorithm.batches import LocalBatches, Run, cut_into_runs
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows
+from cohirf.algorithm.metric_spaces import MetricSpace
 from cohirf.algorithm.runs import RunTask
 from cohirf.algorithm.storage import RunRows, Storage
 from cohirf.clusterers.density_parts import Parts, PartsOfRun
 from cohirf.clusterers.grid_dbscan import call_dbscan, find_density_clusters
-from cohirf.clusterers.metric_spaces import MetricSpace
-from cohirf.spanning.spanning_labels import read_dense
+from cohirf.spanning.spanning_labels import read_points
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def cluster_batches(
     found: list[PartsOfRun] = []
     n_parts = 0
     for number, (own, named) in enumerate(zip(task.run.with_halos(), run.with_halos(), strict=True)):
-        X = np.concatenate([settings.space.points(read_dense(task.values, rows), rows) for rows in own])
+        X = np.concatenate([read_points(task.values, rows, settings.space) for rows in own])
         clusters = find(X, settings.radius, settings.min_samples, None if masses is None else masses[number])
         assert clusters is not None  # kernels are asked only where they answer
         found.append(PartsOfRun.of_batch(clusters, *named, n_parts))

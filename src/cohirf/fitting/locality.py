@@ -13,10 +13,10 @@ from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.local_batches import Locality
+from cohirf.algorithm.metric_spaces import find_space
 from cohirf.algorithm.population import ArrayWeights
 from cohirf.algorithm.reach import MARGIN, can_be_local, find_reach
 from cohirf.clusterers.grid_dbscan import ComputedDBSCAN, GridDBSCAN, has_kernels
-from cohirf.clusterers.metric_spaces import find_space
 from cohirf.data import Data
 from cohirf.data.on_dask import OnDask
 from cohirf.fitting.density_labels import DensityLabels
@@ -67,12 +67,14 @@ def choose_locality(
             f"{views.method.name} with metric={method.metric!r} cannot be divided into local batches, which would cut "
             f"clusters where they meet: set batch_size=None, which contracts all rows together, or choose "
             f'batches="random". Local batches can have metric="euclidean"; with a radius, such as eps of DBSCAN, also '
-            f'"manhattan", "chebyshev" or "minkowski"; and with DBSCAN and all features, "haversine" or "cosine".'
+            f'"manhattan", "chebyshev" or "minkowski"; and with DBSCAN or HDBSCAN and all features, "haversine" or '
+            f'"cosine".'
         )
     reach = find_reach(method, data.n_features) if _sees_everything(data, contraction) else None
-    found = Locality(batch_size, choose_overlap(settings), reach, views.entropy)
+    space = contraction.space
+    found = Locality(batch_size, choose_overlap(settings), reach, views.entropy, embed=space.embed)
     may_miss_values = data.column_means is not None
-    return found, None if settings is None else SpanningLabels(settings, found, may_miss_values)
+    return found, None if settings is None else SpanningLabels(settings, found, may_miss_values, space)
 
 
 def are_local(model: Any, method: Any) -> bool:
@@ -82,9 +84,10 @@ def are_local(model: Any, method: Any) -> bool:
 
 def choose_density(data: Data, contraction: Contraction, weights: Any) -> DensityLabels | None:
     """Return the settings of DBSCAN if its labels in local batches are computed; None for other base methods."""
-    method = contraction.views.method.prototype
-    space = find_space(method) if isinstance(method, GridDBSCAN | ComputedDBSCAN) else None
-    if space is None or not _sees_everything(data, contraction) or contraction.device is not None:
+    method, space = contraction.views.method.prototype, contraction.space
+    if not isinstance(method, GridDBSCAN | ComputedDBSCAN) or find_space(method) is not space:
+        return None
+    if not _sees_everything(data, contraction) or contraction.device is not None:
         return None
     if data.n_features > SPARSE_FEATURES and sparse.issparse(data.take(np.arange(1))):
         return None  # dense batches of so many features might not fit into memory

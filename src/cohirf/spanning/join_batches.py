@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -32,11 +33,13 @@ def label_runs(
     settings: Settings,
     storage: Storage,
     as_sklearn: bool = False,
+    distances: Callable[[FloatArray], FloatArray] | None = None,
 ) -> NDArray[np.int32]:
     """Return the label of each row, -1 for noise, from the spanning trees of all batches.
 
     Each row is in one batch or more; ``n_copies`` is the number of rows of all batches together, halos included. Edges
-    are kept in ``storage``. For ``as_sklearn``, see :func:`sort_by_weight`.
+    are kept in ``storage``. For ``as_sklearn``, see :func:`sort_by_weight`. Weights are Euclidean distances, which
+    ``distances`` turns into those of a metric that grows with them: their order is the same, the stability is not.
 
     Labels are those of all rows in one batch if each row shares a batch with its ``min_samples`` nearest rows, and if
     the rows of each edge of the spanning tree share a batch in which their core distances are the right ones. Other
@@ -57,7 +60,7 @@ def label_runs(
     n_edges += bridges.count
     tree = CondensedTree(n_rows, settings)
     for part in sort_by_weight(edges.take(slice(n_edges)), core, storage, as_sklearn):
-        tree.merge(part)
+        tree.merge(part if distances is None else replace(part, lengths=distances(part.lengths)))
     return tree.label()
 
 

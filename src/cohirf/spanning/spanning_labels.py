@@ -19,6 +19,7 @@ from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.local_batches import Locality, make_local_batches
+from cohirf.algorithm.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.algorithm.runs import RunTask
 from cohirf.algorithm.storage import MemoryStorage, Rows, RunRows, Storage
 from cohirf.spanning.settings import Settings
@@ -64,6 +65,7 @@ class SpanningLabels:
     settings: Settings
     locality: Locality  # how local batches are made
     may_miss_values: bool  # batches of all rows have means in the place of missing values, and could not be used
+    space: MetricSpace = EUCLIDEAN  # the metric: spanning trees are those of its points
 
     def __call__(self, active: ActiveRows, batches: LocalBatches, engine: Engine, storage: Storage) -> IntArray:
         """Return the label of each active row, -1 for noise and, as in scikit-learn, for rows with missing values.
@@ -87,10 +89,11 @@ class SpanningLabels:
             self._span(active, batches, engine),
             active.n_rows,
             len(batches.home) + len(batches.halo),
-            lambda rows: read_dense(active.values, active.at(rows)),
+            lambda rows: read_points(active.values, active.at(rows), self.space),
             self.settings,
             storage,
             self._replays(batches),
+            self.space.distances,
         )
 
     def _replays(self, batches: LocalBatches) -> bool:
@@ -102,7 +105,7 @@ class SpanningLabels:
         """Yield the spanning trees of each run; its rows are positions among the active rows."""
         values = engine.share(active.values)
         cuts = cut_into_runs(batches.n_batches, active.n_rows)
-        how = (self.settings.min_samples, self._replays(batches))
+        how = (self.settings.min_samples, self._replays(batches), self.space)
         tasks = (
             (RunTask(run.among(active.index), 0, values, n_batches=batches.n_batches), run, *how)
             for run in batches.runs(cuts)
@@ -110,7 +113,7 @@ class SpanningLabels:
         return engine.run(span_batches, tasks, len(cuts))
 
 
-def span_batches(task: RunTask, run: Run, min_samples: int, as_sklearn: bool) -> SpannedRun:
+def span_batches(task: RunTask, run: Run, min_samples: int, as_sklearn: bool, space: MetricSpace) -> SpannedRun:
     """Return the spanning trees of the batches of a task; there its rows have the numbers that they have in ``run``."""
     from cohirf.spanning.batch_edges import span_rows
 
@@ -118,7 +121,7 @@ def span_batches(task: RunTask, run: Run, min_samples: int, as_sklearn: bool) ->
     assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
     trees = []
     for own, named in zip(task.run.with_halos(), run.with_halos(), strict=True):
-        X = np.concatenate([read_dense(task.values, rows) for rows in own])
+        X = np.concatenate([read_points(task.values, rows, space) for rows in own])
         core, edges = span_rows(X, min_samples, as_sklearn=as_sklearn)
         rows = np.concatenate(named)
         trees.append((rows, core, rows[edges.one], rows[edges.two], edges.lengths))
@@ -126,9 +129,9 @@ def span_batches(task: RunTask, run: Run, min_samples: int, as_sklearn: bool) ->
     return SpannedRun(rows, core, one, two, lengths, np.diff(run.bounds))
 
 
-def read_dense(values: Rows, rows: IntArray) -> NDArray[Any]:
-    """Return rows as a dense array."""
-    X = values.take(rows)
+def read_points(values: Rows, rows: IntArray, space: MetricSpace) -> NDArray[Any]:
+    """Return rows as points of a space, in a dense array."""
+    X = space.points(values.take(rows), rows)
     return X.toarray() if sparse.issparse(X) else np.asarray(X)
 
 
