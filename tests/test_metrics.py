@@ -8,6 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import haversine_distances
 
 from cohirf import CoHiRF, load, open_source
+from cohirf.explain.map import place_on_globe
 from cohirf.fitting import locality
 
 TOWNS = np.array([[1.0, 0, 0], [-1, 0, 0], [0, 0, 1], [0, 0, -1], [-0.7, 0.05, 0.7]])  # two at the date line, two poles
@@ -94,3 +95,14 @@ def test_the_length_of_a_row_does_not_matter_to_directions():
     units = X / np.linalg.norm(X, axis=1, keepdims=True)
     again = CoHiRF(DBSCAN(0.05, metric="cosine"), random_state=0).fit(units)
     np.testing.assert_array_equal(again.exemplar_indices_, model.exemplar_indices_)
+
+
+def test_the_map_of_a_report_is_cut_where_no_places_are():
+    degrees = np.array([[-10.0, 178.0], [-11.0, -178.0], [0.0, 179.0]])
+    found = place_on_globe(np.radians(degrees))
+    assert (found["name"], found["axes"]) == ("Places", ["longitude", "latitude"])
+    assert [name for _, name in found["lines"]["x"]] == ["178°E", "179°E", "180°", "179°W", "178°W"]
+    assert [name for _, name in found["lines"]["y"]] == ["10°S", "8°S", "6°S", "4°S", "2°S", "0°"]
+    assert found["width"] < found["height"]  # four degrees across, and eleven up
+    first, *_, last = (at for at, _ in found["lines"]["x"])
+    assert (first, last) == (pytest.approx(0, abs=1e-6), pytest.approx(found["width"], abs=1))

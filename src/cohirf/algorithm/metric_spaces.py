@@ -89,7 +89,7 @@ def to_sphere(X: Any, rows: Any) -> NDArray[np.float64]:
     latitude, longitude = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64).T
     bad = (np.abs(latitude) > math.pi / 2 + TOLERANCE) | (np.abs(longitude) > 2 * math.pi + TOLERANCE)
     remedy = "give latitude, then longitude, in radians, as np.radians(degrees) does"
-    _refuse(bad, rows, f"not on the globe: latitudes are between -pi/2 and pi/2. For the haversine metric, {remedy}")
+    _refuse(bad, rows, f"not on the globe: latitudes are up to 90 degrees. For the haversine metric, {remedy}")
     across = np.cos(latitude)
     return np.column_stack([across * np.cos(longitude), across * np.sin(longitude), np.sin(latitude)])
 

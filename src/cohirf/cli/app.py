@@ -47,6 +47,7 @@ TYPES: dict[str, Any] = {  # annotations of their parameters
     "Path": Path,
     "Path | None": Path | None,
     "list[Path]": list[Path],
+    "tuple[str, str] | None": tuple[str, str] | None,
     "list[str] | None": list[str] | None,
     "DataOptions": DataOptions,
     "FitParameters": FitParameters,

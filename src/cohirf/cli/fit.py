@@ -29,10 +29,12 @@ from cohirf.description import describe_clusters, make_headline
 from cohirf.estimator import CoHiRF
 from cohirf.planning.memory import peak_bytes
 from cohirf.preparation import Classes, Preparation, Prepared, prepare
+from cohirf.preparation.places import read_length
 from cohirf.sources.files import shown
 from cohirf.store import Origin, save_model
 from cohirf.validation import set_columns
 
+ON_GLOBE = ("dbscan", "hdbscan", "optics")  # they know the metric haversine
 NOTHING = (
     "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, --report report.html "
     "to see a report."
@@ -57,6 +59,8 @@ def fit(
     about: DataOptions,
     screen: ScreenOptions,
     *,
+    places: tuple[str, str] | None = None,
+    eps: str | None = None,
     out: Path | None = None,
     model: Path | None = None,
     report: Path | None = None,
@@ -67,6 +71,10 @@ def fit(
 
     Parameters
     ----------
+    places : latitude longitude
+        Two columns with degrees, which are the only features: cluster by distance along the globe.
+    eps : float or str
+        The radius of --estimator dbscan; with --places a length, such as 2km, 500m or 1mi.
     model : file
         Save the model to this new file.
     report : file
@@ -79,18 +87,20 @@ def fit(
     cohirf fit data.parquet --clusters 10 --views 10 --max-features 0.7 --out labels.csv
     cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ \
     --id-column id --out labels.parquet --model model.cohirf
+    cohirf fit places.parquet --estimator dbscan --places lat lon --eps 2km --report map.html
     """
     console, targets = Console.on(screen), Targets(out, model, report, escape_formulas, force)
-    base = read_base_method(method.estimator, method.param)
+    base = read_base_method(method.estimator, [*(method.param or []), *_read_globe(method.estimator, places, eps)])
     parameters = read_parameters(given)
     _check_files(targets, data, about.id_column, parameters.get("checkpoint"))
     scaling = about.scaling(method.estimator)
+    asked = about.arguments(scaling) | {"places": places}
     with console.watching():
-        prepared = prepare(data, **about.arguments(scaling))
+        prepared = prepare(data, **asked)
     settled = settle_parameters(parameters, prepared.source.n_rows)
     chosen = {} if base is not None or not method.as_published else {"--estimator": BASE_METHOD}
     chosen |= {} if base is not None or method.as_published or "n_clusters" in parameters else {"--clusters": "auto"}
-    chosen |= {} if about.scale != "auto" else {"--scale": scaling}
+    chosen |= {} if about.scale != "auto" or places is not None else {"--scale": scaling}
     chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in parameters}
     note_data(console, prepared, chosen)
     classes = prepared.classes()  # before the fit, so that an error does not waste it
@@ -103,7 +113,7 @@ def fit(
     document |= agreement(fitted.labels_, classes)
     document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
     # before clusters are described and judged, so that an error there does not waste the fit
-    written = _write_files(targets, fitted, prepared, classes, find_origin(data, about, scaling), console)
+    written = _write_files(targets, fitted, prepared, classes, find_origin(data, asked), console)
     document |= _describe_clusters(
         fitted, prepared.preparation, document, says_verdict=console.as_json or not console.quiet
     )
@@ -122,6 +132,22 @@ def read_base_method(name: str | None, parameters: list[str] | None) -> Any:
     except ValueError as error:
         flag = "--estimator" if name not in (*NAMES, None) else "--param"
         raise BadInputError(f"{flag}: {error}") from error
+
+
+def _read_globe(name: str | None, places: tuple[str, str] | None, eps: str | None) -> list[str]:
+    """Return parameters of the base method that follow from ``--places`` and ``--eps``."""
+    if places is None:
+        return [] if eps is None else [f"eps={eps}"]
+    if name not in ON_GLOBE:
+        raise BadInputError(f"--places needs --estimator {', '.join(ON_GLOBE[:-1])} or {ON_GLOBE[-1]}.")
+    if eps is None:
+        if name == "dbscan":
+            raise BadInputError("--places needs a radius for --estimator dbscan: give --eps, such as --eps 2km.")
+        return ["metric=haversine"]
+    try:
+        return ["metric=haversine", f"eps={read_length(eps)!r}"]
+    except ValueError as error:
+        raise BadInputError(f"--eps: {error}") from error
 
 
 def read_assignments(parameters: list[str] | None) -> dict[str, str]:
@@ -143,9 +169,8 @@ def note_data(console: Console, data: Prepared, chosen: dict[str, Any]) -> None:
         console.note(f"chosen: {' '.join(f'{flag} {value}' for flag, value in chosen.items())}")
 
 
-def find_origin(data: Path, about: DataOptions, scaling: str) -> Origin:
+def find_origin(data: Path, given: dict[str, Any]) -> Origin:
     """Return the file of a fit, the arguments of ``prepare`` that differ from their defaults, and the command."""
-    given = about.arguments(scaling)
     options: dict[str, Any] = {}
     for name, parameter in signature(prepare).parameters.items():
         value = given.get(name)

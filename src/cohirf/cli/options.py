@@ -22,8 +22,8 @@ from cohirf.clusterers.names import NAMES
 
 PANELS = {  # headings in the help; all other options are under Output
     **dict.fromkeys(("label_column", "id_column", "drop", "keep", "kinds", "scale", "impute"), "Data"),
-    **dict.fromkeys(("delimiter", "header", "data"), "Data"),
-    **dict.fromkeys(("estimator", "param", "as_published", "clusters", "level", "exemplars_only"), "Clustering"),
+    **dict.fromkeys(("delimiter", "header", "data", "places"), "Data"),
+    **dict.fromkeys(("estimator", "param", "eps", "as_published", "clusters", "level", "exemplars_only"), "Clustering"),
     **dict.fromkeys(("space", "alone"), "Search"),
 }
 FLAGS_OF = {"kinds": "--as", "header": "--header/--no-header"}  # where they differ from the names

@@ -139,10 +139,14 @@ class Landmarks(Cells):
     cells: Cells | None = None
     metric: str = "euclidean"  # by which the nearest landmark is found
 
-    @cached_property
+    @property
     def in_space(self) -> Landmarks:
         """The same as points whose Euclidean distances are compared."""
-        return self if SPACES[self.metric].embed is None else Landmarks(self.move(self.points), self.labels)
+        return self if SPACES[self.metric].embed is None else self._moved
+
+    @cached_property
+    def _moved(self) -> Landmarks:
+        return Landmarks(self.move(self.points), self.labels)
 
     @property
     def move(self) -> Callable[[Any], Any]:

@@ -14,6 +14,7 @@ from cohirf.preparation.data import Data, Roles, assign_roles
 from cohirf.preparation.decide import AS_ASKED, decide, uses_comma
 from cohirf.preparation.evidence import DataError, Evidence, Problem, gather
 from cohirf.preparation.kinds import Column, LeftOut, Name, Number
+from cohirf.preparation.places import DEGREES, find_coordinates
 from cohirf.preparation.preparation import IMPUTES, SCALINGS, Preparation, Prepared
 from cohirf.preparation.readings import Floats
 from cohirf.sources import Source
@@ -32,6 +33,7 @@ def prepare(
     kinds: Mapping[Any, str] | None = None,
     impute: str = "median",
     scaling: str = "standard",
+    places: Sequence[Name] | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
 ) -> Prepared:
@@ -78,6 +80,9 @@ def prepare(
         "standard" subtracts the mean of each feature and divides by the standard deviation, so that each column has the
         same weight: features of one category, or of one cycle of dates, share one divisor, with which their variances
         add up to 1. "minmax" maps each feature to the range from 0 to 1.
+    places : sequence of two str or int, optional
+        The columns with latitude and longitude in degrees. These are the only features then, in radians, for the metric
+        "haversine"; they are neither filled nor scaled otherwise, and bad coordinates are refused.
     delimiter, header : optional
         The delimiter of a CSV file, and whether it has column names, as in :func:`cohirf.open_source`.
 
@@ -134,6 +139,10 @@ def prepare(
     opened = Data.open(data, delimiter=delimiter, header=header)
     given = {"label_column": label_column, "id_column": id_column, "drop": drop, "keep": keep, "kinds": kinds or {}}
     roles = assign_roles(opened.name, opened.columns, **given)  # type: ignore[arg-type]  # one dict, several types
+    if places is not None:
+        preparation = Preparation(find_coordinates(opened, roles, places), roles.label, roles.id)
+        radians = replace(preparation, scale=(DEGREES, DEGREES), scaling="radians")
+        return Prepared(opened, radians, radians.prepare(opened).source)
     columns = _look(opened, roles, impute=impute != "none")
     preparation = Preparation(columns, roles.label, _find_id(columns, roles), impute=impute)
     if not preparation.kept:
