@@ -1,9 +1,12 @@
 """Metrics other than the Euclidean: what fits, predictions and central rows make of places and of directions."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.cluster import DBSCAN, HDBSCAN
+from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import haversine_distances
 
@@ -106,3 +109,26 @@ def test_the_map_of_a_report_is_cut_where_no_places_are():
     assert found["width"] < found["height"]  # four degrees across, and eleven up
     first, *_, last = (at for at, _ in found["lines"]["x"])
     assert (first, last) == (pytest.approx(0, abs=1e-6), pytest.approx(found["width"], abs=1))
+
+
+class Refused(OPTICS):
+    """A method that lists neighbours, and is not called here."""
+
+    def fit(self, X, y=None):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("base", "said"),
+    [
+        (Refused(max_eps=0.9), r"Refused lists all neighbours within max_eps=0.9, about \d\d,\d{3} of each of 30,000"),
+        (Refused(), "within max_eps=inf, about 30,000 of each"),
+        (Refused(max_eps=0.01), None),
+    ],
+)
+def test_a_fit_that_will_take_long_says_so_before_it_begins(base, said):
+    X = np.random.default_rng(0).random((30_000, 2))
+    with warnings.catch_warnings(record=True, action="always") as caught, pytest.raises(KeyboardInterrupt):
+        CoHiRF(base, batch_size=None).fit(X)
+    told = " ".join(str(warning.message) for warning in caught)
+    assert not told if said is None else re.search(said, told)

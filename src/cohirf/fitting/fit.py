@@ -41,7 +41,7 @@ from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.error_contexts import warn_caller
 from cohirf.explain.verdict import find_problem, ways_to_less_noise
-from cohirf.fitting.begin import WrapEngine, begin, check_weights, watch_engine
+from cohirf.fitting.begin import WrapEngine, begin, check_weights, warn_of_long_fit, watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.divide import Division, divide_along_tree, divide_by_means, share_out
 from cohirf.fitting.ending import Ending, LastLevel, Merges, end_fit
@@ -102,6 +102,8 @@ def fit_data(
         if former is not None:
             former = former if weights is None else former.at(weights.positive)
             contraction = _divide_groups(contraction, former, data.rows.n_rows, weights)
+        if known is None:
+            warn_of_long_fit(model, data, contraction)
         stack.enter_context(one_thread())
         stack.enter_context(showing_warnings_once())
         tally = FeatureTally(contraction.views, data.n_features)
