@@ -103,9 +103,11 @@ def count_different(one: np.ndarray, two: np.ndarray) -> int:
 
 
 def show(name: str, found: dict[str, Any]) -> None:
+    clock, computed = found["seconds"]
     batch = f", batches of {found['batch']:,} rows" if found.get("batch") else ""
     print(
-        f"{name}: {found['seconds'][0]:.1f} s ({found['seconds'][1]:.1f} s of its processor), peak {found['peak'] / 1e6:,.0f} MB, {found['clusters']:,} clusters, "
+        f"{name}: {clock:.1f} s ({computed:.1f} s of its processor), peak {found['peak'] / 1e6:,.0f} MB, "
+        f"{found['clusters']:,} clusters, "
         f"{found['noise']:.4f} noise{batch}",
         flush=True,
     )

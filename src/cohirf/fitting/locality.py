@@ -57,8 +57,8 @@ def choose_locality(
     density = choose_density(data, contraction, weights)
     if density is not None:
         size = max(batch_size, DENSITY_ROWS) if density.has_kernels else batch_size
-        width = 2 * density.radius * MARGIN
-        return Locality(size, OVERLAP, width, views.entropy, density.has_kernels, density.space.embed), density
+        grown = Locality(size, OVERLAP, density.reach, views.entropy, grows=True, embed=density.space.embed)
+        return grown, density
     settings = choose_settings(data, n_rows, contraction)
     if settings is not None:
         batch_size = max(batch_size, count_spanned(data))
@@ -85,16 +85,20 @@ def are_local(model: Any, method: Any) -> bool:
 def choose_density(data: Data, contraction: Contraction, weights: Any) -> DensityLabels | None:
     """Return the settings of DBSCAN if its labels in local batches are computed; None for other base methods."""
     method, space = contraction.views.method.prototype, contraction.space
-    if not isinstance(method, GridDBSCAN | ComputedDBSCAN) or find_space(method) is not space:
+    if not isinstance(method, GridDBSCAN | ComputedDBSCAN) or contraction.device is not None:
         return None
-    if not _sees_everything(data, contraction) or contraction.device is not None:
+    has_space = find_space(method) is space
+    radius = space.radius(float(method.eps))
+    reach = 2 * radius * MARGIN if has_space else find_reach(method, data.n_features)
+    if reach is None or not _sees_everything(data, contraction):
         return None
     if data.n_features > SPARSE_FEATURES and sparse.issparse(data.take(np.arange(1))):
         return None  # dense batches of so many features might not fit into memory
     is_known = weights is None or isinstance(weights, ArrayWeights)  # weights on a cluster are not looked at
     known = None if weights is None or not is_known else weights.values
-    is_quick = is_installed("numba") and is_known and has_kernels(data.n_features, known)
-    return DensityLabels(space, space.radius(float(method.eps)), int(method.min_samples), is_quick)
+    is_quick = has_space and is_installed("numba") and is_known and has_kernels(data.n_features, known)
+    norm = {} if has_space else {"metric": method.metric, "p": method.p}
+    return DensityLabels(space, radius, int(method.min_samples), is_quick, reach, norm)
 
 
 def choose_overlap(settings: Settings | None) -> float:
