@@ -106,6 +106,12 @@ class Codes:
         """Return the codes as arrays of NumPy, wherever the rows are."""
         return replace(self, distinct=to_host(self.distinct))
 
+    def repeated(self, n_times: int) -> Codes:
+        """Return the codes of several views that are all like the one that there is."""
+        if n_times == 1:
+            return self
+        return replace(self, distinct=namespace(self.distinct).concat([self.distinct] * n_times, axis=1))
+
     def divided(self, labels: Any, n_labels: int) -> Codes:
         """Return codes of which each has rows of one label only: a code whose rows have several is there repeatedly."""
         keys, of_row = compress(pair_keys(self.of_row, self.n_codes, labels, n_labels), self.n_codes * n_labels)

@@ -119,8 +119,8 @@ def get_clusters(
     rows = WeightedRows(engine.share(ArrayRows(shown)), weights)
     tasks = ((rows, views, (*place, view), memory) for view in range(n_runs))
     stopwatch = _Stopwatch(engine.run(label_view, tasks, n_runs))
-    labels = (labels[:n_rows] for labels in stopwatch.labels() for _ in range(views.n_views // n_runs))
-    codes = fold_views(labels, X.shape[0], sample_weight)
+    codes = fold_views((labels[:n_rows] for labels in stopwatch.labels()), n_rows, sample_weight)
+    codes = codes.repeated(views.n_views // n_runs)
     memory = None  # frees the memory of the last view
     agreement = mean_agreement(codes)
     found = consensus(codes)
@@ -133,7 +133,7 @@ def get_clusters(
 def agree_on(labels: Any, sample_weight: Any, n_views: int) -> Clusters:
     """Return the consensus of views that all have the same, known labels."""
     started = perf_counter()
-    codes = fold_views((labels for _ in range(n_views)), labels.shape[0], sample_weight)
+    codes = fold_views([labels], labels.shape[0], sample_weight).repeated(n_views)
     found = strict_consensus(codes)
     return Clusters(found, measure_stability(codes, found), mean_agreement(codes), 0.0, perf_counter() - started)
 

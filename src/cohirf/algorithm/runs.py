@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.arrays import (
     fetch_rows,
-    is_here,
     join_rows,
     look_up,
     put_beside,
@@ -25,7 +24,6 @@ from cohirf.algorithm.arrays import (
     to_host,
 )
 from cohirf.algorithm.batches import AllBut, Offsets, Run, count_offsets
-from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import ContractedBatch, Contraction, Mass, Place, contract_batch
 from cohirf.algorithm.device_blocks import naming_full_memory
 from cohirf.algorithm.engine import Engine
@@ -303,7 +301,8 @@ def _contract_batches(task: RunTask, contraction: Contraction, engine: Engine) -
         row_map.add(batch, contracted, n_before + rank)
         stays = stays and X is read
         values = _stack(fetch_rows(X, batch.medoids), X_held)[order] if task.carry_values else None
-        means = None if batch.means is None else _stack(batch.means, fill_missing(X_held, contraction.column_means))
+        points_held = None if X_held is None else contraction.points(X_held)
+        means = None if batch.means is None else _stack(batch.means, points_held)
         parts.append(_survivors(task, batch, contracted, held, order, values, means))
         n_before += len(order)
     found = ContractedRun(join_survivors(parts), *row_map.vectors(), Links.join(links) if links else None)
@@ -432,11 +431,9 @@ def _find_links(task: RunTask, batch: ContractedBatch, contracted: Offsets, halo
 def _mass(task: RunTask, offsets: Offsets, contraction: Contraction, X: Any) -> Any:
     """Return the mass of the rows of ``X``, which are at ``offsets``, beside them; None if the fit is not weighted.
 
-    On a device, rows of mass 1 have None, too: a base method is faster without weights.
+    Rows of mass 1 have None, too: a base method is faster without weights.
     """
-    if not contraction.weighted or (task.mass is None and not is_here(X)):
-        return None
-    return np.ones(X.shape[0]) if task.mass is None else put_beside(_of(offsets, task.mass), X)
+    return put_beside(_of(offsets, task.mass), X) if contraction.weighted and task.mass is not None else None
 
 
 def _sort(keys: IntArray) -> tuple[IntArray, IntArray]:

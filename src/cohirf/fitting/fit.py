@@ -42,7 +42,7 @@ from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.error_contexts import warn_caller
 from cohirf.explain.verdict import find_problem, ways_to_less_noise
-from cohirf.fitting.begin import WrapEngine, begin, check_weights, watch_engine
+from cohirf.fitting.begin import WrapEngine, begin, check_weights, warn_of_long_fit, watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.divide import Division, divide_along_tree, divide_by_means
 from cohirf.fitting.ending import Ending, LastLevel, Merges, end_fit, end_update, mass_of, smallest_wanted
@@ -107,6 +107,8 @@ def fit_data(
         choice = choose_first(model, data, weights, settled.entropy) if former is None else None
         weighted, n_chosen = weights is not None or model.medoid_weights, None if choice is None else choice.n_clusters
         contraction = make_contraction(model, data, settled, weighted=weighted, n_chosen=n_chosen)
+        if known is None:
+            warn_of_long_fit(model, data, contraction)
         stack.enter_context(showing_warnings_once())
         tally = FeatureTally(contraction.views, data.n_features)
         n_rows = Population(data.rows, weights).n_rows
