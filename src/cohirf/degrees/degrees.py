@@ -18,6 +18,7 @@ from cohirf.engines.dask import dask_array, is_dask
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.optional import is_installed
 from cohirf.spanning.settings import Settings, settings_of
+from cohirf.summary.model import Model, base_method_of, state_of
 from cohirf.summary.numbers import positions_of
 
 Floats = NDArray[np.float64]
@@ -71,20 +72,20 @@ class Degrees:
         return np.asarray((rows / np.maximum(counts, 1))[self.clusters + 1])
 
 
-def degrees_of(model: Any) -> Degrees:
+def degrees_of(model: Model) -> Degrees:
     """Return the degrees of a fitted model."""
     kept: Degrees | None = vars(model).get("_degrees")
-    if kept is None or kept.landmarks is not model._landmarks:  # an update gives a model other landmarks
+    if kept is None or kept.landmarks is not state_of(model).landmarks:  # an update gives a model other landmarks
         sizes = count_rows(model)
-        masses, settings = sizes[1:].astype(np.float64), settings_of(model._base_method())
-        kept = Degrees(model._landmarks, model.cluster_numbers_, int(sizes[0]), masses, settings)
-        model._degrees = kept
+        masses, settings = sizes[1:].astype(np.float64), settings_of(base_method_of(model))
+        kept = Degrees(state_of(model).landmarks, model.cluster_numbers_, int(sizes[0]), masses, settings)
+        vars(model)["_degrees"] = kept
     return kept
 
 
-def count_rows(model: Any) -> IntArray:
+def count_rows(model: Model) -> IntArray:
     """Return the number of rows of a model that are noise, and then of each cluster."""
-    summary, numbers = model._summary, model.cluster_numbers_
+    summary, numbers = state_of(model).summary, model.cluster_numbers_
     if summary is not None:
         positions = positions_of(summary.labels, numbers)
         return np.bincount(positions + 1, weights=summary.sizes, minlength=len(numbers) + 1).astype(np.int64)
@@ -93,7 +94,7 @@ def count_rows(model: Any) -> IntArray:
     return count_with_noise(positions_of(to_host(model.labels_), numbers), len(numbers))
 
 
-def score_own_rows(model: Any) -> Floats:
+def score_own_rows(model: Model) -> Floats:
     """Return the outlier score of each row of the model, which must have kept them all."""
     n_kept, n_rows = count_kept(model)
     if n_kept < n_rows:
@@ -103,23 +104,24 @@ def score_own_rows(model: Any) -> Floats:
     return degrees_of(model).outliers.of_landmarks
 
 
-def count_kept(model: Any) -> tuple[int, int]:
+def count_kept(model: Model) -> tuple[int, int]:
     """Return the number of rows that a model has kept, and of all."""
-    summary, n_kept = model._summary, len(model._landmark_rows)
+    state = state_of(model)
+    summary, n_kept = state.summary, len(state.landmark_rows)
     if summary is None:
         return n_kept, len(model.labels_)
-    return n_kept - int(np.isin(model._landmark_rows, summary.unknown_rows).sum()), summary.n_rows
+    return n_kept - int(np.isin(state.landmark_rows, summary.unknown_rows).sum()), summary.n_rows
 
 
-def density_of(model: Any) -> Any:
+def density_of(model: Model) -> Any:
     """Return the condensed tree of a model around HDBSCAN that has kept all rows; None for other models.
 
     Models with random batches, and those that end with the levels, predict as the paper's do.
     """
-    settings = settings_of(model._base_method())
+    settings = settings_of(base_method_of(model))
     if settings is None or model.n_clusters is not None or model.batches == "random" or not is_installed("numba"):
         return None
     n_kept, n_rows = count_kept(model)
-    if n_kept < n_rows or sparse.issparse(model._landmarks.points):
+    if n_kept < n_rows or sparse.issparse(state_of(model).landmarks.points):
         return None
     return degrees_of(model).density
