@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.algorithm.grouping import IntArray, rows_by_label
 from cohirf.explain.sample import COMPARED, draw, weigh
+from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of
 
 NEIGHBOURS = 5
@@ -87,7 +88,7 @@ class BadlyFitting:
     n_compared: int
 
 
-def find_badly_fitting(model: Any, n_loose: int = 3, n_border: int = 50) -> BadlyFitting:
+def find_badly_fitting(model: Model, n_loose: int = 3, n_border: int = 50) -> BadlyFitting:
     """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores.
 
     Parameters
@@ -109,15 +110,15 @@ def find_badly_fitting(model: Any, n_loose: int = 3, n_border: int = 50) -> Badl
     >>> [(row.row, round(row.closeness, 2)) for row in found.border]
     [(100, 0.95)]
     """
-    labels = model._landmarks.labels
+    labels = state_of(model).landmarks.labels
     clustered = np.flatnonzero(labels >= 0)
     clustered = clustered[draw(len(clustered), COMPARED.count(model.n_features_in_))]
     if len(clustered) == 0:
         return BadlyFitting([], [], 0.0, 0)
     own = labels[clustered].astype(np.int64)
-    rows = model._landmark_rows[clustered]
+    rows = state_of(model).landmark_rows[clustered]
     present, place = np.unique(own, return_inverse=True)
-    nearest = _distances_to_clusters(model._landmarks.points[clustered], place, len(present))
+    nearest = _distances_to_clusters(state_of(model).landmarks.points[clustered], place, len(present))
     other, closeness = _find_others(place, nearest)
     weights = weigh(model, positions_of(own, model.cluster_numbers_))
     own_distance = nearest[np.arange(len(place)), place]

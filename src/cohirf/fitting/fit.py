@@ -59,6 +59,7 @@ from cohirf.fitting.results import collect_results
 from cohirf.neighbours.landmarks import Cells
 from cohirf.scratch import ScratchStorage
 from cohirf.spanning.settings import settings_of
+from cohirf.summary.model import Model, base_method_of
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Fitted:
 
 
 def fit_data(
-    model: Any, data: Data, sample_weight: Any, known: Settled | None = None, former: IntArray | None = None
+    model: Model, data: Data, sample_weight: Any, known: Settled | None = None, former: IntArray | None = None
 ) -> Fitted:
     """Fit a model to opened data; entropy and batch size may be ``known``, and then there is no checkpoint.
 
@@ -149,7 +150,7 @@ class Fit:
         Warnings about this fit.
     """
 
-    model: Any
+    model: Model
     data: Data
     weights: DataWeights | None
     n_rows: int
@@ -339,7 +340,7 @@ class Fit:
         if n_found == 0:
             ways = ways_to_less_noise(self.model)
             return f"All of the rows are noise, so n_clusters={n_clusters} cannot be reached: {ways}."
-        name, asked = type(self.model._base_method()).__name__, f"n_clusters={n_clusters} cannot be reached:"
+        name, asked = type(base_method_of(self.model)).__name__, f"n_clusters={n_clusters} cannot be reached:"
         if self.contraction.views.method.told is not None:
             return (
                 f"{asked} {name} found only {n_found} groups, or the data has only so many distinct rows. Lower "
@@ -376,7 +377,7 @@ class Fit:
 
     def _companions(self, first_level: FirstLevel) -> Companions | None:
         """Return the companions that replace medoid weights if the base method does not support weights."""
-        base = self.model._base_method()
+        base = base_method_of(self.model)
         methods = validation.list_methods(self.model)
         take_weights = any(method is None or find_weight_argument(method) is not None for method in methods)
         if not self.model.medoid_weights or take_weights:
@@ -450,8 +451,8 @@ class Fit:
         n_clusters = method.n_clusters if method.asked is None else method.asked
         if n_clusters is not None and n_clusters >= n_rows > 1:
             self._warn(
-                f"n_clusters={n_clusters} of {type(self.model._base_method()).__name__} is at least the number of rows "
-                f"({n_rows}), so only identical rows fuse: lower n_clusters.",
+                f"n_clusters={n_clusters} of {type(base_method_of(self.model)).__name__} is at least the number of "
+                f"rows ({n_rows}), so only identical rows fuse: lower n_clusters.",
             )
 
     def _warn_if_unfinished(self, state: FitState) -> None:

@@ -21,6 +21,7 @@ from cohirf.algorithm.ward import MAX_LINKED
 from cohirf.clusterers.grid_dbscan import computed
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
+from cohirf.summary.model import Model
 
 FINER = 4  # clusters that K-Means is told for each that is wanted; other methods in several batches, too
 # With many clusters, K-Means is told fewer of them for each: two, as soon as these are so many. They are small then.
@@ -56,7 +57,7 @@ class Goal:
     is_told: bool = True
 
     @classmethod
-    def of(cls, model: Any, n_chosen: int | None = None) -> Goal:
+    def of(cls, model: Model, n_chosen: int | None = None) -> Goal:
         """Return the goal of a model, whose number of clusters may have been chosen."""
         if model.n_clusters == "levels":
             return cls(as_published=True)

@@ -26,6 +26,7 @@ from cohirf.data.first_level import FirstLevel
 from cohirf.fitting.ending import Ending, smallest_size
 from cohirf.fitting.exemplars import FilledRows, find_exemplars
 from cohirf.neighbours.landmarks import Cells, Landmarks, NestedCells, sample_landmarks
+from cohirf.summary.model import Model
 from cohirf.summary.row_map import RowMap
 from cohirf.summary.row_results import RowResults
 
@@ -52,7 +53,7 @@ class Clusters:
     medoids: IntArray
 
     @classmethod
-    def of(cls, model: Any, data: Data, first_level: FirstLevel, ending: Ending) -> Clusters:
+    def of(cls, model: Model, data: Data, first_level: FirstLevel, ending: Ending) -> Clusters:
         """Return the clusters that are large enough, numbered by their first row."""
         leaves = first_level.leaves
         min_size, dtype = smallest_size(model, leaves), index_dtype(data.rows.n_rows)
@@ -82,7 +83,7 @@ class KeptRows:
 
 
 def collect_results(
-    model: Any,
+    model: Model,
     data: Data,
     weights: DataWeights | None,
     ending: Ending,
@@ -189,14 +190,12 @@ def _look_up_rows(data: Data, clusters: Clusters, ending: Ending) -> dict[str, A
     """Return what the attributes with an entry for each row are looked up in, where the rows are."""
     first_level = clusters.first_level
     part, leaves = first_level.part.mapped(data.put_vector), first_level.leaves
-    found: dict[str, Any] = {
-        "_rows": RowResults.of(
-            RowMap((part,)), leaves.rows, clusters.labels, leaves.sizes, ending.state.fusions, ending.tree
-        )
-    }
+    rows = RowResults.of(RowMap((part,)), leaves.rows, clusters.labels, leaves.sizes, ending.state.fusions, ending.tree)
+    if not part.is_here:  # nothing is computed until it is asked for, or on a device
+        return {"_rows": rows, "labels_": rows.look_up_labels(), **rows.look_up()}
     if "labels_of_rows" in vars(clusters):  # they were needed already
-        found["labels_"] = data.put_vector(clusters.labels_of_rows)
-    return found
+        return {"_rows": rows, "labels_": data.put_vector(clusters.labels_of_rows)}
+    return {"_rows": rows}
 
 
 def label_leaves(
