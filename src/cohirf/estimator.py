@@ -480,7 +480,7 @@ class CoHiRF(
 
     def _base_method(self) -> Any:
         """Return the base method; of several, one that finds the number of clusters itself, or the first."""
-        if isinstance(self.views, Integral):
+        if not isinstance(self.views, list):
             return KMeans() if self.estimator is None else self.estimator
         methods = validation.list_methods(self)
         return next((method for method in methods if BaseMethod.of(method).told is None), methods[0])
