@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs, make_circles
-from sklearn.metrics import pairwise_distances, silhouette_score
+from sklearn.datasets import load_wine, make_blobs, make_circles, make_moons
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, pairwise_distances, silhouette_score
+from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF, open_source
-from cohirf.choice import COLUMNS, Choice, choose_number, mean_silhouette, predict_strength
+from cohirf.choice import CLEAR, COLUMNS, Choice, choose_number, mean_silhouette, measure_strengths, predict_strength
+from cohirf.description import find_badly_fitting
 
 
 def test_the_strength_is_that_of_the_worst_cluster():
@@ -29,8 +32,8 @@ def test_without_a_strong_number_that_of_the_highest_silhouette_is_chosen():
     choice = Choice.of_number(np.arange(2, 6), np.array([0.7, 0.6, 0.7, 0.3]), silhouettes)
     assert choice.n_clusters == 3
     assert choice.describe() == (
-        "3 clusters have the highest silhouette (0.40). No number has a high prediction strength (at most 0.70), so "
-        "the clusters overlap."
+        "3 clusters have the highest silhouette (0.40). No number has a high prediction strength (at most 0.70): the "
+        "clusters overlap."
     )
 
 
@@ -43,21 +46,70 @@ def test_clear_clusters_are_counted(n_clusters):
     assert model.choice_.is_clear
 
 
+@pytest.mark.parametrize(("of_blobs", "of_splits"), [(2, 0), (1, 0), (12, 1)])
+def test_halves_that_cut_a_cluster_alike_by_chance_do_not_make_it_two(monkeypatch, of_blobs, of_splits):
+    monkeypatch.setattr("cohirf.choice.MAX_CHOICE", 6)
+    X, _ = make_blobs(300, n_features=4, centers=5, cluster_std=0.5, random_state=of_blobs)
+    assert measure_strengths(X, np.ones(300), 0.0, np.random.default_rng(of_splits))[1][-1] > CLEAR  # of six clusters
+    assert choose_number(X, np.random.default_rng(of_splits)).n_clusters == 5
+
+
 def test_rings_are_counted_too():
     X, _ = make_circles(250, factor=0.4, noise=0.03, random_state=0)
     model = CoHiRF(random_state=0).fit(X)
     assert (model.n_clusters_, model.choice_.merge) == (2, "connected")
 
 
-def test_one_outlier_is_no_cluster():
-    X = np.r_[make_blobs(100, centers=[[0, 0], [9, 0]], random_state=0)[0], [[500.0, 500.0]]]
-    assert CoHiRF(random_state=0).fit(X).n_clusters_ == 2
+@pytest.mark.parametrize("far", [[[500.0, 500.0]], [[500.0, 500.0], [-900.0, 0.0], [0.0, 3000.0]]])
+def test_a_few_far_rows_decide_nothing(far):
+    blobs, y = make_blobs(150, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    X = np.r_[blobs, far]
+    model = CoHiRF(random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_[:150]) == 1
+    assert (model.labels_[150:] == -1).all()
+    assert (model.predict(X) == model.labels_).all()
+    rows = "1 row is" if len(far) == 1 else "3 rows are"
+    assert f"{rows} apart from all clusters, too few to be one, and noise." in model.choice_.describe()
+    assert {row.row for row in find_badly_fitting(model).loose} >= set(range(150, len(X)))  # rows to check
+
+
+def test_clusters_of_a_number_that_was_chosen_are_those_of_the_number():
+    X = StandardScaler().fit_transform(load_wine().data)
+    chosen = CoHiRF(random_state=0).fit(X)
+    asked = CoHiRF(n_clusters=chosen.n_clusters_, random_state=0).fit(X)
+    assert (chosen.labels_ == asked.labels_).all()
+    assert chosen.hierarchy_ == asked.hierarchy_
+
+
+def test_the_smallest_size_of_a_cluster_counts_in_the_choice():
+    X, _ = make_blobs([60, 60, 8], centers=[[0, 0], [9, 0], [0, 30]], random_state=0)
+    assert CoHiRF(random_state=0).fit(X).n_clusters_ == 3
+    model = CoHiRF(min_cluster_size=20, random_state=0).fit(X)
+    assert model.choice_.n_clusters == 2
+    assert np.bincount(model.labels_ + 1).tolist() == [8, 60, 60]
+
+
+def test_the_end_of_the_range_is_said(monkeypatch):
+    monkeypatch.setattr("cohirf.choice.MAX_CHOICE", 3)
+    X, _ = make_blobs(150, centers=[[0, 0], [9, 0], [0, 9], [9, 9]], random_state=0)
+    with pytest.warns(ConvergenceWarning, match="3 is the largest number that is tried, so there may be more"):
+        CoHiRF(random_state=0).fit(X)
+
+
+def test_where_the_silhouette_is_flat_the_strongest_number_is_chosen():
+    flat = Choice.of_number(np.arange(2, 6), np.array([0.7, 0.6, 0.5, 0.3]), np.array([0.39, 0.2, 0.4, 0.41]))
+    assert flat.n_clusters == 2
+    assert flat.describe().startswith("2 clusters have a silhouette of 0.39, nearly as high as 5 (0.41). No number has")
+    steep = Choice.of_number(np.arange(2, 6), np.array([0.7, 0.6, 0.5, 0.3]), np.array([0.1, 0.2, 0.4, 0.41]))
+    assert steep.n_clusters == 4
 
 
 def test_a_cloud_is_said_to_be_one():
     choice = choose_number(np.random.default_rng(0).normal(size=(200, 5)), np.random.default_rng(0))
     assert not choice.is_clear
-    assert "parts of one cloud rather than clusters" in choice.describe()
+    assert choice.describe().startswith(
+        "There are no clear groups: no number of clusters has a high prediction strength"
+    )
 
 
 @pytest.mark.parametrize(("n_clusters", "dtype"), [(2, np.float64), (7, np.float32), (150, np.float64)])
@@ -84,3 +136,66 @@ def test_rows_that_were_read_once_may_be_fewer_than_clusters(tmp_path):
 def test_few_distinct_rows_are_no_reason_to_warn():
     X = np.repeat(np.arange(5.0)[:, None], 80, axis=0)
     assert CoHiRF(n_clusters=3, random_state=0).fit(X).n_clusters_ == 3
+
+
+# -- weights -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_clusters", [2, None])
+def test_rows_of_next_to_no_weight_do_not_choose(n_clusters):
+    moons, y = make_moons(300, noise=0.05, random_state=0)
+    X = np.r_[moons, np.random.default_rng(0).uniform([-1.5, -1], [2.5, 1.5], (600, 2))]
+    weights = np.r_[np.full(300, 7.0), np.full(600, 1e-9)]
+    model = CoHiRF(n_clusters=n_clusters, random_state=0).fit(X, sample_weight=weights)
+    assert model.choice_.merge == "connected"
+    assert adjusted_rand_score(y, model.labels_[:300]) == 1
+
+
+def test_equal_weights_choose_as_none(monkeypatch):
+    monkeypatch.setattr("cohirf.fitting.merging.CHOICE_ROWS", 100)
+    X, _ = make_blobs(200, centers=5, random_state=0)
+    plain, weighted = (CoHiRF(random_state=0).fit(X, sample_weight=each) for each in (None, np.full(200, 0.3)))
+    for figure in ("n_clusters", "compact_cut", "connected_cut", "strengths", "silhouettes"):
+        np.testing.assert_array_equal(getattr(plain.choice_, figure), getattr(weighted.choice_, figure))
+    assert (plain.labels_ == weighted.labels_).all()
+
+
+def test_figures_of_weighted_rows_are_those_of_repeated_rows():
+    rng = np.random.default_rng(0)
+    X, labels, carried, mass = rng.normal(size=(40, 3)), rng.integers(3, size=40), rng.integers(3, size=40), np.ones(40)
+    mass[7:20] = 3
+    times = mass.astype(int)
+    of_pairs = predict_strength(labels, carried, mass)
+    repeated = [np.repeat(each, times, axis=0) for each in (X, labels, carried)]
+    # a row is no pair with its own copies
+    assert of_pairs == pytest.approx(predict_strength(*repeated[1:]), abs=0.05)
+    assert mean_silhouette(pairwise_distances(X), labels, np.full(40, 2.5)) == pytest.approx(
+        silhouette_score(X, labels)
+    )
+    weighted = mean_silhouette(pairwise_distances(X), labels, mass)
+    assert weighted == pytest.approx(silhouette_score(*repeated[:2]), abs=0.05)
+
+
+# -- words and bad input -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("merge", "words"),
+    [
+        ("compact", "Compact clusters were asked for."),
+        ("connected", "Connected clusters were asked for: 0.0% of near neighbours are in another cluster"),
+    ],
+)
+def test_a_merge_that_was_asked_for_is_said_to_be(merge, words):
+    X, _ = make_blobs(100, centers=[[0, 0], [9, 0]], random_state=0)
+    assert CoHiRF(n_clusters=2, merge=merge, random_state=0).fit(X).choice_.describe().startswith(words)
+
+
+@pytest.mark.parametrize("n_clusters", [2, None])
+def test_differences_whose_squares_vanish_are_said(n_clusters):
+    X, y = make_blobs(100, centers=[[0, 0], [9, 0]], random_state=0)
+    with pytest.warns(
+        ConvergenceWarning, match=r"The values of X differ by 7.\de-200 or less.*: multiply X by 1e\+199"
+    ):
+        CoHiRF(n_clusters=n_clusters, random_state=0).fit(X * 1e-200)
+    assert adjusted_rand_score(y, CoHiRF(n_clusters=n_clusters, random_state=0).fit(X * 1e-155).labels_) == 1

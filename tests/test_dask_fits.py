@@ -372,7 +372,7 @@ def test_progress_is_shown_here_and_tasks_have_names_there(client, X, capsys):
     names = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
     assert {"cohirf_contract_batches", "cohirf_summarize"} <= set(names)
     model.labels_.compute()
-    assert "cohirf_label_rows" in client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
+    assert "cohirf_look_up" in client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
 
 
 def test_a_task_takes_its_own_rows_of_a_dask_array_along_and_no_others(X):

@@ -87,3 +87,17 @@ def test_the_same_seed_gives_the_same_statistics():
     first, again, other = (FeatureScreen(random_state=seed).fit(X).statistics_ for seed in (0, 0, 1))
     assert (first == again).all()
     assert (first != other).any()
+
+
+def test_sparse_cells_may_be_missing_and_of_any_scale():
+    rng = np.random.default_rng(0)
+    topic = rng.integers(0, 3, 300)
+    words = rng.poisson(0.2 + 3.0 * (np.arange(30) % 3 == topic[:, None]))
+    counts = np.c_[words, rng.poisson(0.5, (300, 70))].astype(float)
+    counts[rng.random(counts.shape) < 0.03] = np.nan
+    plain, small, large = (
+        FeatureScreen(random_state=0).fit(sparse.csr_array(counts * scale)) for scale in (1, 1e-200, 1e200)
+    )
+    assert plain.get_support(indices=True).tolist() == list(range(30))
+    assert small.statistics_ == pytest.approx(plain.statistics_)
+    assert large.statistics_ == pytest.approx(plain.statistics_)

@@ -2,10 +2,12 @@
 
 import sys
 
+import hdbscan
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
 from sklearn.cluster import HDBSCAN
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
@@ -112,10 +114,10 @@ def many_features():
 
 def same_share(labels, expected):
     """The share of rows that are in the same cluster, or noise in both."""
-    table = contingency_matrix(expected, labels)
-    noise = table[0, 0]
-    one, two = linear_sum_assignment(-table[1:, 1:])
-    return (noise + table[1:, 1:][one, two].sum()) / len(labels)
+    is_noise = (labels < 0) & (expected < 0)
+    table = contingency_matrix(expected[(labels >= 0) & (expected >= 0)], labels[(labels >= 0) & (expected >= 0)])
+    one, two = linear_sum_assignment(-table)
+    return (is_noise.sum() + table[one, two].sum()) / len(labels)
 
 
 def test_many_features_in_small_batches_have_the_labels_of_all_rows(many_features):
@@ -135,6 +137,41 @@ def test_neighbours_that_are_missing_are_said_to_be(many_features, monkeypatch):
     monkeypatch.setattr(join_batches, "ENOUGH_RIGHT", 0.99)
     with pytest.warns(ConvergenceWarning, match=r"all nearest neighbours of only \d+% of the rows"):
         fit(many_features)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"cluster_selection_method": "leaf"},
+        {"cluster_selection_epsilon": 0.2},
+        {"max_cluster_size": 900},
+        {"allow_single_cluster": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("smallest", [1, 10_000])  # seven batches, and one
+def test_options_probabilities_and_predictions_are_those_of_the_packages(moons, options, smallest, monkeypatch):
+    monkeypatch.setattr(locality, "SPANNED_ROWS", smallest)
+    new = np.random.default_rng(1).uniform(-1.5, 2.5, (200, 2))
+    for base in (HDBSCAN(min_cluster_size=30, copy=True), hdbscan.HDBSCAN(30, approx_min_span_tree=False)):
+        base.set_params(**options)
+        model, alone = CoHiRF(base, batch_size=400, random_state=0).fit(moons), clone(base).fit(moons)
+        assert model.diagnostics_[0].kind == "spanning"
+        # leaves depend on edges of equal weight: in another order of rows, scikit-learn has 96 % of the same labels
+        is_leaf = "cluster_selection_method" in options
+        assert same_share(model.labels_, alone.labels_) > (0.95 if is_leaf else 0.99)
+        assert np.isclose(model.hdbscan_.probabilities, alone.probabilities_, atol=0.05).mean() > 0.95
+        np.testing.assert_array_equal(model.predict(moons), model.labels_)
+    expected = hdbscan.approximate_predict(clone(base).set_params(prediction_data=True).fit(moons), new)[0]
+    assert same_share(model.predict(new), expected) > 0.95
+    assert np.isclose(model.hdbscan_.outlier_scores, alone.outlier_scores_, atol=0.05).mean() > 0.95
+
+
+def test_models_that_are_not_hdbscan_on_all_rows_have_no_probabilities(moons):
+    for model in (CoHiRF(n_clusters=2, random_state=0), CoHiRF(BASE, n_clusters=1), CoHiRF.as_published(BASE)):
+        with pytest.raises(AttributeError, match="hdbscan_ needs HDBSCAN"):
+            _ = model.fit(moons).hdbscan_
 
 
 def test_more_rows_than_the_tree_can_number_are_refused(moons, monkeypatch):

@@ -2,6 +2,7 @@
 
     python -m benchmarks.quality.updates                              six data sets, all methods that are installed
     python -m benchmarks.quality.updates --tables docs/live/updating  writes the tables of the documentation
+    python -m benchmarks.quality.updates --tenths                     a fit of a tenth of the rows, and nine updates
 
 For each data set and method, the first table has two adjusted Rand indices, with the classes and with the labels of a
 fit to all rows: after this fit, a fit with another seed, 10 and 100 updates, 10 and 100 updates in which classes arrive
@@ -17,6 +18,11 @@ K-Means is told the number of classes, and has batches of 500 rows; it does not 
 DBSCAN has ``min_samples=5`` and twice the median distance to the fifth neighbour as radius, HDBSCAN has
 ``min_cluster_size=15``. Models of these two keep all rows. Data sets have at most
 10,000 rows, in random order; features are standardised.
+
+With ``--tenths``, a model without an estimator is fitted to a tenth of 3,000 rows and updated nine times. The table has
+the mean and the largest share of older rows that change their number, the number of clusters after the fit and after
+the updates, and the adjusted Rand index with the classes after the updates, after ``recluster``, and of a fit to all
+rows. The number of clusters is given (the number of classes) or chosen.
 
 Others are updated in the same parts: MiniBatchKMeans and Birch of scikit-learn, DBSTREAM of river with the radius of
 DBSCAN and with six times that radius (*wide*), and hdbscan, which fits the first part and gives later rows a label
@@ -262,6 +268,43 @@ def show(columns: dict[str, str], rows: Sequence[Sequence[Any]], path: Path | No
                 writer.writerow(cell if isinstance(cell, str) else format(cell, spec).strip() for cell, spec in pairs)
 
 
+# -- tenths ------------------------------------------------------------------------------------------------------
+
+
+TENTHS_COLUMNS = {
+    "data": "<15",
+    "clusters": "<8",
+    "mean": ">6.1%",
+    "largest": ">7.1%",
+    "at the fit": ">10",
+    "after": ">5",
+    "updates": ">7.2f",
+    "recluster": ">9.2f",
+    "fit": ">5.2f",
+}
+
+
+def measure_tenths(sets: Sequence[str]) -> None:
+    """Print how many rows change their number if a tenth of the rows is fitted, and the others come in nine updates."""
+    table = Table(TENTHS_COLUMNS)
+    for name in sets:
+        case = load(name)
+        for chosen in (False, True) if case is not None else ():
+            X, y = case.X[:3000], case.y[:3000]
+            model = CoHiRF(n_clusters=None if chosen else case.n_clusters, random_state=0)
+            whole = adjusted_rand_score(y, clone(model).fit(X).labels_)
+            first, rest = X[:300], X[300:]
+            n_first = model.fit(first).n_clusters_
+            before, shares = model.labels_.copy(), []
+            for part in np.array_split(rest, 9):
+                labels = model.partial_fit(part).labels_
+                shares.append(float(np.mean(labels[: len(before)] != before)))
+                before = labels.copy()
+            after = [n_first, model.n_clusters_, adjusted_rand_score(y, before)]
+            again = adjusted_rand_score(y, model.recluster().labels_) if hasattr(model, "recluster") else np.nan
+            table.row(name, "chosen" if chosen else "given", np.mean(shares), max(shares), *after, again, whole)
+
+
 # -- the script ----------------------------------------------------------------------------------------------------
 
 
@@ -302,9 +345,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=METHODS, help="none: only print tables")
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS, help="columns of the first table")
     parser.add_argument("--tables", type=Path, help="folder for the tables as CSV")
+    parser.add_argument("--tenths", action="store_true", help="only this table")
     add_results_option(parser)
     arguments = parse(parser, argv, sets=["satimage"], methods=["K-Means"])
     warnings.simplefilter("ignore")
+    if arguments.tenths:
+        measure_tenths(arguments.sets)
+        return
     results = Results(arguments.results / "updates.jsonl")
     with threadpool_limits(1):
         measure(results, arguments.sets, installed(arguments.methods), arguments.ways)

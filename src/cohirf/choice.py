@@ -2,15 +2,18 @@
 
 Cluster two halves of the rows, and carry the clusters of one half over to the other by the nearest row. If there are
 clusters, both agree. The prediction strength of a number of clusters (Tibshirani and Walther, JCGS 14, 2005) is the
-share of pairs of rows of a cluster that stay together, in the worst cluster; a cluster of a single row has 0. Of all
+share of pairs of rows of a cluster that stay together, in the worst cluster; a cluster of a single row has 0. Parts of
+one cluster can agree by chance, but they separate near neighbours: twice the share of these is subtracted. Of all
 numbers whose strength is nearly the highest, the largest is chosen. If even the highest is low, the clusters overlap,
-and the number with the highest silhouette is chosen.
+and of all numbers whose silhouette is nearly the highest, the strongest is chosen, which mostly is a small one.
+
+A few rows that are far from all others are not a cluster. They are cut off before clusters are counted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +22,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
 
-from cohirf.algorithm.choose_merge import SampledRows, centre, cut_linkage
+from cohirf.algorithm.choose_merge import LargeParts, SampledRows, centre
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.ward import link_groups
 
@@ -31,7 +34,12 @@ CHOICE_ROWS = 1000  # both halves together
 # How far below the highest strength the chosen one may be, and how low that may be before the silhouette is better:
 # chosen on the sets of benchmarks/quality/ablation.py.
 NEARLY, CLEAR = 0.15, 0.85
-WEAK_STRENGTH = 0.6  # a single cloud of points has less
+# Without cuts, 8 % of fits to five separate blobs had six clusters, with twice the cuts 0.5 %.
+CUT_WEIGHT = 2.0
+FLAT = 0.9  # silhouettes above this share of the highest are nearly the same
+# Up to so many rows, and one for so many, are not a cluster, however far from the others they are.
+MOST_CRUMBS, ROWS_PER_CRUMB = 3, 30
+WEAK_STRENGTH = 0.55  # a single cloud of points has less
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +52,23 @@ class Choice:
         The number of clusters.
     merge : {"compact", "connected"}
         How groups of rows were merged to that number.
+    is_merge_given : bool
+        Whether the parameter ``merge`` asked for that.
+    min_share : float
+        Smallest share of the rows, or of their weight, that was counted as a cluster when the number was chosen. Rows
+        of smaller parts were set aside.
+    n_aside : int
+        Number of rows that are noise for that reason.
     compact_cut, connected_cut : float
         For both kinds of merges: mean over clusters of the share of the ten nearest neighbours of a row that are in
-        another cluster, on a sample of rows. The lower one was taken. NaN if they were not compared.
+        another cluster, on a sample of rows. With ``merge="auto"``, the lower one was taken. NaN if they were not
+        compared.
     candidates : array of int
         Numbers of clusters that were compared; empty if the number was given.
-    strengths, silhouettes : array of float
-        Prediction strength and mean silhouette of each candidate, at most 1.
+    strengths : array of float
+        Prediction strength of each candidate, less twice the share of near neighbours that are in another cluster.
+    silhouettes : array of float
+        Mean silhouette of each candidate, at most 1.
     """
 
     n_clusters: int
@@ -60,15 +78,20 @@ class Choice:
     candidates: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     strengths: FloatArray = field(default_factory=lambda: np.empty(0))
     silhouettes: FloatArray = field(default_factory=lambda: np.empty(0))
+    is_merge_given: bool = False
+    min_share: float = 0.0
+    n_aside: int = 0
 
     @classmethod
     def of_number(cls, candidates: IntArray, strengths: FloatArray, silhouettes: FloatArray) -> Choice:
         """Choose one of several numbers of clusters; 1 if there is none."""
         if len(candidates) == 0:
             return cls(1)
-        best = int(silhouettes.argmax())
         if strengths.max() >= CLEAR:
             best = int(np.flatnonzero(strengths >= strengths.max() - NEARLY)[-1])
+        else:
+            flat = np.flatnonzero(silhouettes >= silhouettes.max() - (1 - FLAT) * abs(silhouettes.max()))
+            best = int(flat[strengths[flat].argmax()])
         return cls(int(candidates[best]), candidates=candidates, strengths=strengths, silhouettes=silhouettes)
 
     @property
@@ -78,7 +101,7 @@ class Choice:
 
     @property
     def is_strong(self) -> bool:
-        """Whether the number was chosen by prediction strength; if all strengths are low, by the silhouette."""
+        """Whether the number was chosen by prediction strength alone; if all are low, by the silhouette as well."""
         return len(self.candidates) > 0 and bool(self.strengths.max() >= CLEAR)
 
     @property
@@ -86,9 +109,15 @@ class Choice:
         """Whether there are clusters at all: some number has a higher prediction strength than parts of one cloud."""
         return len(self.candidates) == 0 or bool(self.strengths.max() >= WEAK_STRENGTH)
 
+    @property
+    def is_largest(self) -> bool:
+        """Whether the largest number that is ever tried was chosen, so that there may be more clusters."""
+        return len(self.candidates) > 0 and self.n_clusters == MAX_CHOICE
+
     def describe(self) -> str:
-        """Return the choice in one or two sentences."""
-        said = " ".join(part for part in (self.describe_number(), self.describe_merge()) if part)
+        """Return the choice in a few sentences."""
+        parts = (self.describe_number(), self.describe_aside(), self.describe_merge())
+        said = " ".join(part for part in parts if part)
         if said:
             return said
         return "There is one cluster." if self.n_clusters == 1 else f"{self.n_clusters:,} clusters were asked for."
@@ -97,37 +126,65 @@ class Choice:
         """Return why there are so many clusters; nothing if the number was given."""
         if len(self.candidates) == 0:
             return "" if self.is_given else "There is one cluster, and nothing to choose."
+        said = self._describe_strong() if self.is_strong else self._describe_weak()
+        more = f" {MAX_CHOICE} is the largest number that is tried, so there may be more: give n_clusters."
+        return said + more if self.is_largest else said
+
+    def _describe_strong(self) -> str:
         highest, best = float(self.strengths.max()), int(self.candidates[self.strengths.argmax()])
-        if not self.is_strong:
-            kind = "the clusters overlap" if self.is_clear else "these are parts of one cloud rather than clusters"
-            return (
-                f"{self.n_clusters} clusters have the highest silhouette ({self.silhouettes.max():.2f}). No number has "
-                f"a high prediction strength (at most {highest:.2f}), so {kind}."
-            )
         strength = float(self.strengths[self.candidates == self.n_clusters][0])
         text = f"{self.n_clusters} clusters have a prediction strength of {strength:.2f}"
         return f"{text}." if best == self.n_clusters else f"{text}, nearly as high as {best} ({highest:.2f})."
 
-    def describe_merge(self) -> str:
-        """Return why clusters are compact or connected; nothing if these were not compared."""
-        if np.isnan(self.compact_cut):
+    def _describe_weak(self) -> str:
+        highest, silhouette = float(self.strengths.max()), float(self.silhouettes.max())
+        own = float(self.silhouettes[self.candidates == self.n_clusters][0])
+        nearly = "" if own == silhouette else f"nearly as high as {self.candidates[self.silhouettes.argmax()]} "
+        which = (
+            f"a silhouette of {own:.2f}, {nearly}({silhouette:.2f})"
+            if nearly
+            else f"the highest silhouette ({own:.2f})"
+        )
+        strength = f"prediction strength (at most {highest:.2f})"
+        if self.is_clear:
+            return f"{self.n_clusters} clusters have {which}. No number has a high {strength}: the clusters overlap."
+        return (
+            f"There are no clear groups: no number of clusters has a high {strength}. These {self.n_clusters} are "
+            f"parts of one cloud, with {which}."
+        )
+
+    def describe_aside(self) -> str:
+        """Return how many rows are not in a cluster because they are few and far from the others, if there are any."""
+        if self.n_aside == 0:
             return ""
+        rows = "1 row is" if self.n_aside == 1 else f"{self.n_aside:,} rows are"
+        return f"{rows} apart from all clusters, too few to be one, and noise."
+
+    def describe_merge(self) -> str:
+        """Return why clusters are compact or connected; nothing if these were not compared and not asked for."""
+        what = f"{self.merge.capitalize()} clusters were asked for" if self.is_merge_given else ""
+        if np.isnan(self.compact_cut):
+            return f"{what}." if what else ""
+        what = what or f"The clusters are {self.merge}"
         other, cut, other_cut = "connected", self.compact_cut, self.connected_cut
         if self.merge == "connected":
             other, cut, other_cut = "compact", other_cut, cut
-        return (
-            f"The clusters are {self.merge}: {cut:.1%} of near neighbours are in another cluster, with {other} "
-            f"clusters {other_cut:.1%}."
-        )
+        return f"{what}: {cut:.1%} of near neighbours are in another cluster, with {other} clusters {other_cut:.1%}."
 
 
-def measure_strengths(points: Any, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
+def measure_strengths(
+    points: Any, mass: FloatArray, min_mass: float, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
     """Return numbers of clusters, and the prediction strength of each: the mean over some splits into two halves.
 
     Parameters
     ----------
     points : array or CSR matrix
         Values of the rows.
+    mass : array of float
+        Mass of each row.
+    min_mass : float
+        Smallest mass of a cluster.
     rng : numpy.random.Generator
         Splits the rows.
     """
@@ -138,12 +195,13 @@ def measure_strengths(points: Any, rng: np.random.Generator) -> tuple[IntArray, 
     strengths = np.zeros((N_SPLITS, 2, len(candidates)))
     for split in range(N_SPLITS):
         order = rng.permutation(points.shape[0])
-        halves = [Half.of(points[some]) for some in (np.sort(order[:n_half]), np.sort(order[n_half:]))]
+        parts = (np.sort(order[:n_half]), np.sort(order[n_half:]))
+        halves = [Half.of(points[some], mass[some], min_mass / 2) for some in parts]
         for number, (half, other) in enumerate((halves, halves[::-1])):
             nearest = pairwise_distances_argmin(half.points, other.points)
             for place, n_clusters in enumerate(candidates.tolist()):
                 carried = other.divide(n_clusters)[nearest]
-                strengths[split, number, place] = predict_strength(half.divide(n_clusters), carried)
+                strengths[split, number, place] = predict_strength(half.divide(n_clusters), carried, half.mass)
     return candidates, strengths.mean(axis=(0, 1))
 
 
@@ -154,43 +212,87 @@ def _count_distinct(points: Any) -> int:
     return len(np.unique(points, axis=0))
 
 
-def choose_number(points: Any, rng: np.random.Generator) -> Choice:
-    """Choose the number of clusters of some rows; see ``measure_strengths``."""
-    points = centre(points)
-    candidates, strengths = measure_strengths(points, rng)
+def count_crumbs(n_rows: int) -> int:
+    """Return the smallest number of rows that can be a cluster, if the number of clusters is chosen: from 1 to 4."""
+    return 1 + min(MOST_CRUMBS, n_rows // ROWS_PER_CRUMB)
+
+
+def choose_number(
+    points: Any, rng: np.random.Generator, mass: FloatArray | None = None, min_share: float = 0.0
+) -> Choice:
+    """Choose the number of clusters of some rows, each with at least a share of their mass."""
+    n_rows = points.shape[0]
+    points, mass = centre(points), np.ones(n_rows) if mass is None else mass
+    min_share = max(min_share, count_crumbs(n_rows) / max(n_rows, 1))
+    min_mass = min_share * float(mass.sum())
+    candidates, strengths = measure_strengths(points, mass, min_mass, rng)
     if len(candidates) == 0:
         return Choice(1)
-    whole, distances = Half.of(points), euclidean_distances(points)
-    silhouettes = [mean_silhouette(distances, whole.divide(n_clusters)) for n_clusters in candidates.tolist()]
-    return Choice.of_number(candidates, strengths, np.array(silhouettes))
+    whole, distances = Half.of(points, mass, min_mass), euclidean_distances(points)
+    divisions = [whole.divide(n_clusters) for n_clusters in candidates.tolist()]
+    is_reached = np.array([int(labels.max()) + 1 == k for labels, k in zip(divisions, candidates, strict=True)])
+    if not is_reached.any():
+        return Choice(1)
+    silhouettes = [
+        _silhouette_of_clusters(distances, labels, mass)
+        for labels, is_used in zip(divisions, is_reached, strict=True)
+        if is_used
+    ]
+    cuts = np.array([whole.sample.cut_share(labels) for labels in divisions])
+    strengths = np.maximum(strengths - CUT_WEIGHT * cuts, 0)
+    chosen = Choice.of_number(candidates[is_reached], strengths[is_reached], np.array(silhouettes))
+    return replace(chosen, min_share=min_share)
+
+
+def _silhouette_of_clusters(distances: FloatArray, labels: IntArray, mass: FloatArray) -> float:
+    """Return the mean silhouette of rows that are in a cluster."""
+    some = np.flatnonzero(labels >= 0)
+    return mean_silhouette(distances[np.ix_(some, some)], labels[some], mass[some])
 
 
 @dataclass(frozen=True)
 class Half:
     """Some rows, such as one half of them, and their compact and connected merges."""
 
-    points: Any
     sample: SampledRows
-    compact: FloatArray
+    compact: LargeParts
     divisions: dict[int, IntArray] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, points: Any) -> Half:
+    def of(cls, points: Any, mass: FloatArray, min_mass: float) -> Half:
         """Merge rows."""
-        return cls(points, SampledRows(points), link_groups(points, np.ones(points.shape[0])))
+        return cls(SampledRows(points, mass, min_mass), LargeParts(link_groups(points, mass), mass, min_mass))
+
+    @property
+    def points(self) -> Any:
+        """Values of the rows."""
+        return self.sample.points
+
+    @property
+    def mass(self) -> FloatArray:
+        """Mass of each row."""
+        return self.sample.masses
+
+    @cached_property
+    def connected(self) -> dict[float, LargeParts]:
+        """The connected merges for each bound of the Gini index."""
+        linkages = self.sample.linkages
+        return {bound: LargeParts(linkages[bound], self.mass, self.sample.min_mass) for bound in linkages}
 
     def divide(self, n_clusters: int) -> IntArray:
-        """Return the cluster of each row, by the merges that cut fewer neighbours."""
+        """Return the cluster of each row, by the merges that cut fewer neighbours; -1 in parts that are too small."""
         if n_clusters not in self.divisions:
-            compact = cut_linkage(self.compact, n_clusters)
-            connect = partial(self.sample.divide, n_clusters=n_clusters)
-            found = self.sample.compare(compact, connect)
-            self.divisions[n_clusters] = connect(found.gini_bound) if found.is_connected else compact
+            compact = self.compact.label(n_clusters)
+            connected = {bound: parts.label(n_clusters) for bound, parts in self.connected.items()}
+            found = self.sample.compare(compact, connected.__getitem__)
+            self.divisions[n_clusters] = connected[found.gini_bound] if found.is_connected else compact
         return self.divisions[n_clusters]
 
 
-def predict_strength(labels: IntArray, carried: IntArray) -> float:
+def predict_strength(labels: IntArray, carried: IntArray, mass: FloatArray | None = None) -> float:
     """Return the share of pairs of rows of a cluster that the other labels put together, too, in the worst cluster.
+
+    A pair counts as much as the product of the masses of its rows. Rows with the label -1 are in no cluster.
 
     Examples
     --------
@@ -199,14 +301,18 @@ def predict_strength(labels: IntArray, carried: IntArray) -> float:
     >>> round(predict_strength(np.array([0, 0, 1, 1, 1]), np.array([5, 5, 7, 7, 5])), 2)
     0.33
     """
-    n_labels, n_carried = int(labels.max()) + 1, int(carried.max()) + 1
-    counts = np.bincount(labels * n_carried + carried, minlength=n_labels * n_carried).reshape(n_labels, n_carried)
-    sizes = counts.sum(axis=1)
-    together = (counts * (counts - 1)).sum(axis=1)
-    return float(np.min(together / np.maximum(sizes * (sizes - 1), 1)))
+    mass, is_in = np.ones(len(labels)) if mass is None else mass, labels >= 0
+    labels, carried, mass = labels[is_in], carried[is_in] + 1, mass[is_in]
+    n_labels, n_carried = int(labels.max(initial=0)) + 1, int(carried.max(initial=0)) + 1
+    masses = np.bincount(labels * n_carried + carried, weights=mass, minlength=n_labels * n_carried)
+    masses = masses.reshape(n_labels, n_carried)
+    of_itself = np.bincount(labels, weights=mass**2, minlength=n_labels)  # a row with itself is no pair
+    pairs, together = masses.sum(axis=1) ** 2 - of_itself, (masses**2).sum(axis=1) - of_itself
+    counts = np.bincount(labels, minlength=n_labels)
+    return float(np.divide(together, pairs, out=np.zeros(n_labels), where=counts > 1).min())
 
 
-def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray) -> float:
+def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray, mass: FloatArray | None = None) -> float:
     """Return the mean silhouette; the silhouette of a singleton is 0. Many partitions can share the distances.
 
     Parameters
@@ -215,6 +321,8 @@ def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray) -> f
         Distances between all rows.
     labels : array of int, shape (n_rows,)
         Cluster of each row; there must be at least two clusters.
+    mass : array of float, shape (n_rows,), or None
+        Mass of each row, as which it counts in all means; None if all are the same.
 
     Returns
     -------
@@ -231,27 +339,33 @@ def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray) -> f
     0.9
     """
     _, codes = np.unique(labels, return_inverse=True)
-    sizes = np.bincount(codes)
     n_rows = len(codes)
-    members = sparse.csr_array((np.ones(n_rows), (codes, np.arange(n_rows))), shape=(len(sizes), n_rows))
+    mass = np.ones(n_rows) if mass is None else mass
+    sizes = np.bincount(codes, weights=mass)
+    members = sparse.csr_array((mass, (codes, np.arange(n_rows))), shape=(len(sizes), n_rows))
     total = 0.0
     for start in range(0, n_rows, COLUMNS):
         sums = members @ distances[:, start : start + COLUMNS].astype(np.float64)
-        total += silhouettes(sums, sizes, codes[start : start + COLUMNS]).sum()
-    return float(total / n_rows)
+        of_rows = mass[start : start + COLUMNS]
+        total += float(of_rows @ silhouettes(sums, sizes, codes[start : start + COLUMNS], of_rows))
+    return float(total / mass.sum())
 
 
-def silhouettes(sums: NDArray[np.floating[Any]], sizes: IntArray, own: IntArray) -> NDArray[np.floating[Any]]:
+def silhouettes(
+    sums: NDArray[np.floating[Any]], sizes: NDArray[Any], own: IntArray, mass: FloatArray | float = 1
+) -> NDArray[np.floating[Any]]:
     """Return the silhouette of each of some rows; that of a singleton is 0.
 
     Parameters
     ----------
     sums : array of float, shape (n_clusters, n_some_rows)
         Sum of the distances of each row to the rows of each cluster. It is overwritten.
-    sizes : array of int, shape (n_clusters,)
-        Number of rows in each cluster.
+    sizes : array, shape (n_clusters,)
+        Number of rows in each cluster, or their mass.
     own : array of int, shape (n_some_rows,)
         The cluster of each row.
+    mass : array of float, shape (n_some_rows,), or 1
+        The mass of each row.
 
     Returns
     -------
@@ -259,10 +373,11 @@ def silhouettes(sums: NDArray[np.floating[Any]], sizes: IntArray, own: IntArray)
         The silhouette of each row.
     """
     at = own, np.arange(len(own))
-    inside = sums[at] / np.maximum(sizes[own] - 1, 1)
+    others = sizes[own] - mass
+    inside = sums[at] / np.where(others > 0, others, 1)
     sums /= sizes[:, None]
     sums[at] = np.inf
     outside = sums.min(axis=0)
     larger = np.maximum(inside, outside)
-    is_defined = (sizes[own] > 1) & (larger > 0)
+    is_defined = (others > 0) & (larger > 0)
     return np.where(is_defined, outside - inside, 0) / np.where(is_defined, larger, 1)

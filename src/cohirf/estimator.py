@@ -12,19 +12,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, _fit_context
-from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
-from cohirf.algorithm.base_method import BaseMethod
 from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
+from cohirf.degrees.degrees import density_of
 from cohirf.degrees.methods import DegreesMixin
 from cohirf.explain.methods import DescribedClusters
 from cohirf.fitting.contraction import CENTRALITY, SIMILARITY
 from cohirf.neighbours.landmarks import label_new_rows, measure_new_rows
 from cohirf.planning import read_memory_limit
 from cohirf.store import save_model
+from cohirf.summary.model import base_method_of
 from cohirf.updating import UpdatingMixin, fit_model, replace_results
 
 # Larger values would run for ever or fill the memory. The limit also applies to models that are loaded from disk.
@@ -61,12 +61,13 @@ class CoHiRF(
         The number of final clusters, before ``min_cluster_size`` is applied. An int gives exactly that many: after the
         levels, clusters are merged. If the base method finds fewer, or there are fewer distinct rows, these are the
         result, with a ConvergenceWarning. "auto" chooses the number, from 2 to 20, by its prediction strength: how well
-        the clusters of one half of the rows predict those of the other half. None means the number of the base method
-        (``n_clusters``, or ``n_components`` of a mixture); if it has none, the clusters that it finds; without an
-        estimator, "auto". If the number is known, the base method is told a finer one inside the levels where this
-        gives better clusters: four times as many for K-Means and in several batches, or eight times in several batches
-        with a single view. "levels" is the paper's algorithm: the base method is left as it is, and the clusters of the
-        last level are the result, however many.
+        the clusters of one half of the rows predict those of the other half. The clusters are those of a fit with this
+        number. Up to three rows that are far from all others are no cluster: they are set aside, with the label -1.
+        None means the number of the base method (``n_clusters``, or ``n_components`` of a mixture); if it has none, the
+        clusters that it finds; without an estimator, "auto". If the number is known, the base method is told a finer
+        one inside the levels where this gives better clusters: four times as many for K-Means and in several batches,
+        or eight times in several batches with a single view. "levels" is the paper's algorithm: the base method is left
+        as it is, and the clusters of the last level are the result, however many.
         A row that the base method called noise at the last level that clustered it, and that fused with no other row,
         gets the label -1. With "levels" it is a cluster of its own, as in the paper, unless ``min_cluster_size`` is 2
         or more.
@@ -127,6 +128,7 @@ class CoHiRF(
         the number of clusters themselves.
     min_cluster_size : int or float, default=1
         Smallest size of a final cluster: a number of rows (or sum of ``sample_weight``), or a fraction (float) of all.
+        If the number of clusters is chosen, only such clusters are counted.
     small_clusters : {"noise", "nearest"}, default="noise"
         What becomes of the rows of smaller clusters: "noise" gives them the label -1, and the hierarchy keeps the
         cluster; "nearest" merges the cluster with the one that has the nearest mean, unless all are too small.
@@ -379,7 +381,8 @@ class CoHiRF(
         Other methods, ``n_clusters="levels"`` and updated models have landmarks, which are rows of the fit: all of them
         if there are at most 10,000, otherwise a sample of about 10,000 that contains rows of every cluster. A landmark
         gets its own label, unless an identical row has another one. With more rows, a row near the border between two
-        clusters can be nearer to a landmark of the other cluster; the user guide says how often.
+        clusters can be nearer to a landmark of the other cluster; the user guide says how often. Around HDBSCAN, if all
+        rows are landmarks, a new row joins a cluster, or is noise, as in the package hdbscan; see ``hdbscan_``.
 
         The search is exact, and it compares a row with as many landmarks as its label needs: if clusters are well
         separated, a few centres decide nearly every row. Landmarks can be confused only if their distance is below
@@ -398,7 +401,8 @@ class CoHiRF(
             or data frame.
         """
         check_is_fitted(self, "n_clusters_")
-        label = partial(label_new_rows, landmarks=self._landmarks, column_means=self._column_means)
+        points = density_of(self) or self._landmarks
+        label = partial(label_new_rows, landmarks=points, column_means=self._column_means)
         return open_new_data(self, X).map_rows(label, None, self._landmarks.labels.dtype)
 
     def transform(self, X: Any) -> Any:
@@ -479,17 +483,10 @@ class CoHiRF(
         return np.array([f"cohirf{number}" for number in self.cluster_numbers_.tolist()], dtype=object)
 
     def _base_method(self) -> Any:
-        """Return the base method; of several, one that finds the number of clusters itself, or the first."""
-        if not isinstance(self.views, list):
-            return KMeans() if self.estimator is None else self.estimator
-        methods = validation.list_methods(self)
-        return next((method for method in methods if BaseMethod.of(method).told is None), methods[0])
+        """Return the base method; of several, one that finds the number of clusters itself."""
+        return base_method_of(self)
 
     def _check_resources(self) -> None:
         """Check ``n_jobs`` and ``batch_size``; loading a model checks them, too."""
         validation.check_jobs(self.n_jobs)
         read_memory_limit(self.batch_size)
-
-    def _count_view_features(self) -> int:
-        """Return the number of features in each view."""
-        return validation.count_view_features(self.max_features, self.n_features_in_)

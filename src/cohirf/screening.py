@@ -120,7 +120,7 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
         sample = X[np.sort(rows)]
         with one_thread():
             kept, self.statistics_ = screen_features(
-                sample if sparse.issparse(sample) else fill_missing(sample, column_means(sample)), entropy
+                fill_sparse(sample) if sparse.issparse(sample) else fill_missing(sample, column_means(sample)), entropy
             )
         self._is_kept = np.isin(np.arange(X.shape[1]), kept)
         return self
@@ -334,15 +334,28 @@ def _soften_dense(X: Any) -> NDArray[np.float32]:
     return values
 
 
+def fill_sparse(X: Any) -> Any:
+    """Return a CSR matrix in which missing cells are the mean of their column, zeros included."""
+    is_missing = np.isnan(X.data)
+    if not is_missing.any():
+        return X
+    columns, n_features = X.indices[is_missing], X.shape[1]
+    n_known = X.shape[0] - sum_by_label(columns, None, n_features)
+    means = sum_by_label(X.indices, np.where(is_missing, 0, X.data), n_features) / np.maximum(n_known, 1)
+    filled = X.copy()
+    filled.data[is_missing] = means[columns]
+    return filled
+
+
 def _soften_sparse(X: Any) -> Any:
     """Soften the cells that are not zero, without centring."""
-    values = X.astype(np.float32)
+    values = X.astype(np.float64)  # in float32, very small cells would be zero
     absolute = np.abs(values.data)
     totals = np.bincount(values.indices, weights=absolute, minlength=X.shape[1])
     counts = np.bincount(values.indices, minlength=X.shape[1])
-    width = SOFTNESS * np.where(totals > 0, totals / np.maximum(counts, 1), 1).astype(np.float32)
+    width = SOFTNESS * np.where(totals > 0, totals / np.maximum(counts, 1), 1)
     values.data /= absolute + width[values.indices]
-    return values
+    return values.astype(np.float32)
 
 
 def _power_sums(values: Any, power: int) -> FloatArray:

@@ -50,3 +50,12 @@ def test_the_choice_does_not_depend_on_an_offset():
     moons, y = make_moons(600, noise=0.04, random_state=0)
     X = moons @ np.linalg.qr(rng.normal(size=(30, 30)))[0][:2] + 0.005 * rng.normal(size=(600, 30))
     assert adjusted_rand_score(CoHiRF(n_clusters=2, random_state=0).fit(X + 1e8).labels_, y) > 0.99
+
+
+def test_masses_count_in_the_cut():
+    neighbours = np.array([[1, 2], [0, 2], [1, 3], [2, 1]])
+    labels = np.array([0, 0, 1, 1])
+    assert normalised_cut(labels, neighbours, np.full(4, 0.3)) == normalised_cut(labels, neighbours)
+    # rows 2 and 3 are next to nothing beside rows 0 and 1, whose neighbours they are, but not to each other
+    light = normalised_cut(labels, neighbours, np.array([1, 1, 1e-9, 1e-9]))
+    assert light == pytest.approx((0 + 1) / 2)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cohirf.algorithm.population import ArrayWeights, Population
+from cohirf.algorithm.population import ArrayWeights, Population, draw_by_mass
 from cohirf.algorithm.storage import ArrayRows
 
 X = np.arange(20.0).reshape(10, 2)
@@ -38,3 +38,31 @@ def test_gathered_rows_are_a_population_of_their_own():
     assert gathered.values.take(np.array([0, 2])).tolist() == X[[3, 9]].tolist()
     assert gathered.weights.take(np.arange(3)).tolist() == [2, 3, 1]
     assert Population(ArrayRows(X)).gather(np.array([3])).weights is None
+
+
+def test_rows_are_drawn_in_proportion_to_weight_and_stand_for_their_share():
+    rng = np.random.default_rng(0)
+    weights = rng.choice([1.0, 3.0], 20_000)
+    population = Population(ArrayRows(np.zeros((20_000, 1))), ArrayWeights(weights))
+    rows, mass = population.draw_by_weight(1000, rng)
+    assert len(rows) == pytest.approx(1000, rel=0.1)
+    assert weights[rows].mean() == pytest.approx((1 + 9) / (1 + 3), rel=0.05)
+    assert mass == pytest.approx(np.full(len(rows), mass[0]))
+    assert len(population.draw_by_weight(20_000, rng)[0]) == pytest.approx(16_000, rel=0.05)  # Kish's effective size
+
+
+def test_equal_weights_draw_the_rows_that_are_drawn_without_weights():
+    values = ArrayRows(np.zeros((500, 1)))
+    plain, weighted = (
+        Population(values, weights).draw_by_weight(100, np.random.default_rng(0))
+        for weights in (None, ArrayWeights(np.full(500, 0.1)))
+    )
+    assert (plain[0] == weighted[0]).all()
+    assert (plain[1] == weighted[1]).all()
+
+
+def test_one_heavy_row_does_not_leave_it_alone():
+    rows, mass = draw_by_mass(np.r_[1e6, np.ones(200)], 1000, np.random.default_rng(0))
+    assert rows[0] == 0
+    assert 15 < len(rows) < 45
+    assert mass[0] == 1

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cohirf.algorithm.consensus import NOISE, fold_views, relaxed_consensus, strict_consensus
+from cohirf.algorithm.consensus import NOISE, consensus_within, fold_views, relaxed_consensus, strict_consensus
 from cohirf.algorithm.majority import majority_consensus
 from cohirf.algorithm.stability import measure_stability
-from cohirf.fitting.former import split_groups
 
 RULES = {
     "strict": strict_consensus,
@@ -50,7 +49,7 @@ def test_it_is_the_overlap_of_groups_and_clusters(rule, views):
 def test_it_is_the_overlap_of_groups_that_former_clusters_divide(rule, views, former):
     views = [np.array(labels) for labels in views]
     codes = fold_views(iter(views), 9)
-    consensus = split_groups(codes, rule, np.array(former))
+    consensus = consensus_within(codes, rule, np.array(former))
     found = measure_stability(codes, consensus)
     expected = by_definition(views, consensus.labels)
     assert found.of_row == pytest.approx(expected.mean(axis=1), abs=1e-6)

@@ -46,6 +46,14 @@ def facts():
     )
 
 
+def test_a_split_of_all_rows_but_one_is_never_trusted(facts):
+    problem = find_problem(CoHiRF(n_clusters=2), np.array([436, 1]), 0)
+    assert problem.spoils_all
+    assert in_one_line(replace(facts, problem=problem)).startswith("Do not trust these clusters: 1 of 2 clusters has")
+    assert "nothing is divided" in problem.message
+    assert find_problem(CoHiRF(n_clusters=3), np.array([436, 200, 1]), 0) is None
+
+
 def test_the_same_clusters_are_a_tie(facts):
     assert recommend(facts) == "either"
     assert judge_base_alone(facts)[0].answer == "It finds the same clusters."
@@ -227,7 +235,7 @@ def test_a_reason_that_was_given_is_not_followed_by_another():
         ([50, 50], 0),
         ([100], 0),
         ([50, 50], 900),  # exactly the limit
-        ([LARGE - 1, 1], 0),
+        ([LARGE - 1, CRUMB + 1, 1], 0),
         ([LARGE, CRUMB + 1], 0),
         ([1], 0),  # one row
         ([1] * 19, 0),  # few rows

@@ -99,11 +99,12 @@ def test_a_column_of_vectors_is_as_many_features_in_every_kind_of_table(kind, tm
             writer.write_table(table, max_chunksize=170)
         for data in (tmp_path / "data.parquet", tmp_path / "data.arrow", table, table.to_pandas()):
             source = open_source(data, columns=["v"])
-            assert source.feature_names == ["v[0]", "v[1]", "v[2]", "v[3]", "v[4]"]
+            assert (source.n_features, source.feature_names) == (5, None)
             assert source.dtype == (np.float64 if stored == pa.float64() else np.float32)
             rows = np.array([0, 299, 300, 699])
             np.testing.assert_array_equal(source.take(rows), VECTORS[rows].astype(stored.to_pandas_dtype()))
         both = open_source(tmp_path / "data.parquet", columns=["x", "v"])
+        assert both.feature_names == ["x", "v[0]", "v[1]", "v[2]", "v[3]", "v[4]"]
         np.testing.assert_array_equal(both.take([7])[0], [7.0, *VECTORS[7].astype(stored.to_pandas_dtype())])
 
 
@@ -122,7 +123,7 @@ def test_a_missing_vector_of_a_fixed_length_and_a_nan_are_named_by_their_row(tmp
     with pytest.raises(ValueError, match="the vector in row 1 of column 'v' is missing"):
         open_source(tmp_path / "fixed.parquet").take([0, 1])
     pq.write_table(pa.table({"v": [[1.0, 2.0], [3.0, None]]}), tmp_path / "nan.parquet")
-    with pytest.raises(ValueError, match=r"contains NaN.* row 1, column 'v\[1\]'"):
+    with pytest.raises(ValueError, match=r"contains NaN.* row 1, column 1"):
         open_source(tmp_path / "nan.parquet").take([0, 1])
     pq.write_table(pa.table({"v": [None, [3.0, 4.0]]}), tmp_path / "first.parquet")
     with pytest.raises(ValueError, match="the vector in row 0 of column 'v' is missing"):

@@ -249,9 +249,10 @@ def embed_walk(affinity: NDArray[Any], n_vectors: int) -> NDArray[np.float64]:
     inverse_root = np.where(degrees > 0, degrees, 1) ** -0.5
     normalised *= inverse_root[:, None]
     normalised *= inverse_root
-    vectors = leading_eigenvectors(normalised, n_vectors) * inverse_root[:, None]
-    rounded: NDArray[np.float64] = (vectors / np.abs(vectors).max()).round(DECIMALS)
-    return rounded
+    vectors = leading_eigenvectors(normalised, n_vectors)
+    vectors *= inverse_root[:, None]
+    vectors /= np.abs(vectors).max()
+    return vectors.round(DECIMALS)
 
 
 def leading_eigenvectors(matrix: NDArray[np.float64], n_vectors: int) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.engines.dask import compute_unoptimised, dask, dask_array, is_dask, naming_faults
 from cohirf.sources import ArraySource, Source
 from cohirf.sources.arrays import DASK_ARRAY, DaskSource, refuse_unknown_chunks
+from cohirf.summary.model import Model
 
 MANY_CHUNKS = 64  # number of chunks of a source, if it has at least as many batches; independent of the cluster
 
@@ -152,7 +153,7 @@ class LazyDaskSource(Source):
         yield from compute_unoptimised(*(self.array[sample].astype(self.dtype) for sample in self._samples()))
 
 
-def require_labels_here(model: Any) -> None:
+def require_labels_here(model: Model) -> None:
     """Raise an error if a model is not fitted, or if its labels are on Dask or a device."""
     check_is_fitted(model, "n_clusters_")
     is_here = isinstance(model.labels_, np.ndarray)

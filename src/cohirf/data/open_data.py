@@ -22,9 +22,10 @@ from cohirf.data.on_device import OnDevice
 from cohirf.engines.dask import is_dask, is_usable
 from cohirf.sources import ScaledSource, Source
 from cohirf.sources.scaled import unit_rows
+from cohirf.summary.model import Model, state_of
 
 
-def open_training_data(model: Any, X: Any, *, on_cluster: bool, is_first: bool = True) -> Data:
+def open_training_data(model: Model, X: Any, *, on_cluster: bool, is_first: bool = True) -> Data:
     """Validate the data of a fit, and set the number and the names of its features; sources are validated when read.
 
     The data of an update, which is not the first, must have the features of the model. A source is read by the workers
@@ -47,13 +48,13 @@ def open_training_data(model: Any, X: Any, *, on_cluster: bool, is_first: bool =
         return OnDask(LazyDaskSource(spread_source(X, batch_size)))
     if is_on_device(X):
         return OnDevice(_check_device_array(model, X, reset=is_first))
-    allow_nan = is_first or model._column_means is not None
+    allow_nan = is_first or state_of(model).column_means is not None
     X = _check_array(model, X, reset=is_first, allow_nan=allow_nan)
     fills = not sparse.issparse(X) and validation.take_nan(model)
     return InMemory(X, validation.column_means(X) if fills else None)
 
 
-def open_new_data(model: Any, X: Any) -> NewData:
+def open_new_data(model: Model, X: Any) -> NewData:
     """Validate rows for a fitted model."""
     if is_dask(X):
         return _open_table(model, X, reset=False, known_rows=False)
@@ -63,10 +64,10 @@ def open_new_data(model: Any, X: Any) -> NewData:
     if is_on_device(X):
         return OnDevice(_check_device_array(model, X, reset=False))
     # After a fit from a source there are no column means to fill missing cells with.
-    return InMemory(_check_array(model, X, reset=False, allow_nan=model._column_means is not None))
+    return InMemory(_check_array(model, X, reset=False, allow_nan=state_of(model).column_means is not None))
 
 
-def choosing_client(model: Any, client: Any, X: Any) -> AbstractContextManager[Any]:
+def choosing_client(model: Model, client: Any, X: Any) -> AbstractContextManager[Any]:
     """Return a context in which ``client`` is the active Dask client; one that does nothing if it is None."""
     if client is None:
         return nullcontext()
@@ -84,7 +85,7 @@ def choosing_client(model: Any, client: Any, X: Any) -> AbstractContextManager[A
     return cast("AbstractContextManager[Any]", client.as_current())
 
 
-def _check_device_array(model: Any, X: Any, *, reset: bool) -> Any:
+def _check_device_array(model: Model, X: Any, *, reset: bool) -> Any:
     """Validate an array on a device, and set or compare the number of features."""
     if len(X.shape) != 2:
         raise ValueError(f"X has shape {tuple(X.shape)}: give two dimensions, one row per sample.")
@@ -115,7 +116,7 @@ def _check_size(xp: Any, X: Any) -> None:
         )
 
 
-def _open_table(model: Any, X: Any, *, reset: bool, known_rows: bool) -> DaskTable:
+def _open_table(model: Model, X: Any, *, reset: bool, known_rows: bool) -> DaskTable:
     """Validate the metadata of a Dask array or data frame, without computing its rows."""
     refuse_other_collections(X)
     validation.refuse_what_is_no_table(X)
@@ -130,7 +131,7 @@ def _open_table(model: Any, X: Any, *, reset: bool, known_rows: bool) -> DaskTab
     return table
 
 
-def _scale_source(model: Any, source: Source) -> Source:
+def _scale_source(model: Model, source: Source) -> Source:
     return ScaledSource(source, unit=True) if model.metric == "cosine" else source
 
 
@@ -139,7 +140,7 @@ def _scale_chunk(chunk: Any) -> Any:
     return unit_rows(np.asarray(chunk), "A chunk of the Dask array") if np.size(chunk) else chunk
 
 
-def _check_array(model: Any, X: Any, *, reset: bool, allow_nan: bool) -> Any:
+def _check_array(model: Model, X: Any, *, reset: bool, allow_nan: bool) -> Any:
     """Return ``X`` as a finite C-ordered array or CSR matrix of float64 or float32."""
     validation.refuse_what_is_no_table(X)
     accept_sparse = "csr" if validation.take_sparse(model) else False

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from cohirf.algorithm.arrays import to_host
 from cohirf.algorithm.grouping import IntArray, count_with_noise
@@ -15,6 +16,9 @@ from cohirf.degrees.membership import Membership
 from cohirf.degrees.outliers import OutlierScores
 from cohirf.engines.dask import dask_array, is_dask
 from cohirf.neighbours.landmarks import Landmarks
+from cohirf.optional import is_installed
+from cohirf.spanning.settings import Settings, settings_of
+from cohirf.summary.model import Model, base_method_of, state_of
 from cohirf.summary.numbers import positions_of
 
 Floats = NDArray[np.float64]
@@ -28,6 +32,7 @@ class Degrees:
     numbers: IntArray  # of the clusters in the labels of the landmarks
     n_noise: int  # rows of the model that are noise
     masses: Floats  # number of rows of each cluster
+    settings: Settings | None  # of HDBSCAN, if that is the base method
 
     @cached_property
     def clusters(self) -> IntArray:
@@ -44,6 +49,21 @@ class Degrees:
         """Outlier scores of rows."""
         return OutlierScores.of(self.landmarks.search, self.clusters, self.masses)
 
+    @cached_property
+    def density(self) -> Any:
+        """The condensed tree of the landmarks, with their labels; None if these are not those of HDBSCAN."""
+        from cohirf.spanning.density_model import DensityModel  # needs numba
+
+        assert self.settings is not None
+        for settings in (
+            self.settings,
+            replace(self.settings, as_sklearn=False),
+        ):  # several batches break ties otherwise
+            found = DensityModel.of(self.landmarks.points, settings).with_labels(self.landmarks.labels)
+            if found is not None or not self.settings.as_sklearn:
+                return found
+        return None
+
     @property
     def weights(self) -> Floats:
         """Number of rows that each landmark stands for."""
@@ -52,19 +72,20 @@ class Degrees:
         return np.asarray((rows / np.maximum(counts, 1))[self.clusters + 1])
 
 
-def degrees_of(model: Any) -> Degrees:
+def degrees_of(model: Model) -> Degrees:
     """Return the degrees of a fitted model."""
     kept: Degrees | None = vars(model).get("_degrees")
-    if kept is None or kept.landmarks is not model._landmarks:  # an update gives a model other landmarks
+    if kept is None or kept.landmarks is not state_of(model).landmarks:  # an update gives a model other landmarks
         sizes = count_rows(model)
-        kept = Degrees(model._landmarks, model.cluster_numbers_, int(sizes[0]), sizes[1:].astype(np.float64))
-        model._degrees = kept
+        masses, settings = sizes[1:].astype(np.float64), settings_of(base_method_of(model))
+        kept = Degrees(state_of(model).landmarks, model.cluster_numbers_, int(sizes[0]), masses, settings)
+        vars(model)["_degrees"] = kept
     return kept
 
 
-def count_rows(model: Any) -> IntArray:
+def count_rows(model: Model) -> IntArray:
     """Return the number of rows of a model that are noise, and then of each cluster."""
-    summary, numbers = model._summary, model.cluster_numbers_
+    summary, numbers = state_of(model).summary, model.cluster_numbers_
     if summary is not None:
         positions = positions_of(summary.labels, numbers)
         return np.bincount(positions + 1, weights=summary.sizes, minlength=len(numbers) + 1).astype(np.int64)
@@ -73,14 +94,34 @@ def count_rows(model: Any) -> IntArray:
     return count_with_noise(positions_of(to_host(model.labels_), numbers), len(numbers))
 
 
-def score_own_rows(model: Any) -> Floats:
+def score_own_rows(model: Model) -> Floats:
     """Return the outlier score of each row of the model, which must have kept them all."""
-    summary, n_kept = model._summary, len(model._landmark_rows)
-    n_rows = len(model.labels_) if summary is None else summary.n_rows
-    if summary is not None:
-        n_kept -= np.isin(model._landmark_rows, summary.unknown_rows).sum()
+    n_kept, n_rows = count_kept(model)
     if n_kept < n_rows:
         raise AttributeError(
             f"outlier_scores_ needs all rows, but the model has kept {n_kept:,} of {n_rows:,}: call score_outliers(X)."
         )
     return degrees_of(model).outliers.of_landmarks
+
+
+def count_kept(model: Model) -> tuple[int, int]:
+    """Return the number of rows that a model has kept, and of all."""
+    state = state_of(model)
+    summary, n_kept = state.summary, len(state.landmark_rows)
+    if summary is None:
+        return n_kept, len(model.labels_)
+    return n_kept - int(np.isin(state.landmark_rows, summary.unknown_rows).sum()), summary.n_rows
+
+
+def density_of(model: Model) -> Any:
+    """Return the condensed tree of a model around HDBSCAN that has kept all rows; None for other models.
+
+    Models with random batches, and those that end with the levels, predict as the paper's do.
+    """
+    settings = settings_of(base_method_of(model))
+    if settings is None or model.n_clusters is not None or model.batches == "random" or not is_installed("numba"):
+        return None
+    n_kept, n_rows = count_kept(model)
+    if n_kept < n_rows or sparse.issparse(state_of(model).landmarks.points):
+        return None
+    return degrees_of(model).density

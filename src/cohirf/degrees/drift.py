@@ -18,6 +18,7 @@ from cohirf.data.open_data import open_new_data
 from cohirf.degrees.degrees import Degrees, Floats, degrees_of
 from cohirf.engines.dask import is_dask
 from cohirf.explain.words import percent
+from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of
 
 OUTSIDE = 0.99  # rows are outside if they score above this quantile of the rows of the model
@@ -149,7 +150,7 @@ class Drift:
         return "\n".join(lines)
 
 
-def find_drift(model: Any, X: Any) -> Drift:
+def find_drift(model: Model, X: Any) -> Drift:
     """Compare new rows with those of a model."""
     if is_dask(X):
         raise TypeError(
@@ -177,12 +178,12 @@ def find_drift(model: Any, X: Any) -> Drift:
     )
 
 
-def _read_blocks(model: Any, X: Any) -> Iterator[Any]:
+def _read_blocks(model: Model, X: Any) -> Iterator[Any]:
     """Yield new rows with missing cells filled, block by block."""
     data: Any = open_new_data(model, X)
     n_rows = data.rows.n_rows
     for block in row_blocks(n_rows, BLOCK_CELLS // model.n_features_in_ + 1):
-        yield fill_missing(data.take(np.arange(block.start, block.stop)), model._column_means)
+        yield fill_missing(data.take(np.arange(block.start, block.stop)), state_of(model).column_means)
 
 
 def _find_limit(degrees: Degrees) -> float:
@@ -211,7 +212,7 @@ def _standard_error(share: float, n_before: int, n_now: int) -> float:
     return float(np.sqrt(share * (1 - share) * (1 / n_before + 1 / n_now)))
 
 
-def _feature_names(model: Any) -> list[str]:
+def _feature_names(model: Model) -> list[str]:
     names = getattr(model, "feature_names_in_", None)
     return [f"feature {number}" for number in range(model.n_features_in_)] if names is None else list(map(str, names))
 

@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from cohirf.algorithm.arrays import is_on_device, to_host
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.data.open_data import open_new_data
-from cohirf.degrees.degrees import degrees_of, score_own_rows
+from cohirf.degrees.degrees import degrees_of, density_of, score_own_rows
 from cohirf.degrees.drift import Drift, find_drift
 from cohirf.engines.dask import is_dask
+from cohirf.summary.model import Model, state_of
 
 MANY_CLUSTERS = 100  # with more, degrees of membership are sparse
 
@@ -21,7 +22,7 @@ MANY_CLUSTERS = 100  # with more, degrees of membership are sparse
 class DegreesMixin:
     """Adds the methods that rate rows to an estimator."""
 
-    def membership(self, X: Any) -> Any:
+    def membership(self: Model, X: Any) -> Any:
         """Return how probable it is that each row belongs to each cluster.
 
         The odds of two clusters follow from the place of the row between their landmarks: along the line between the
@@ -62,7 +63,7 @@ class DegreesMixin:
         rate = partial(degrees.membership.rate, is_sparse=is_sparse) if n_clusters else _rate_without_clusters
         return _map_rows(self, X, rate, n_clusters)
 
-    def score_outliers(self, X: Any) -> Any:
+    def score_outliers(self: Model, X: Any) -> Any:
         """Return how far each row is from the rows of all clusters; larger means more outlying.
 
         The score is the mean distance of the row to the 20 nearest landmarks, over what is usual: the geometric mean of
@@ -98,7 +99,7 @@ class DegreesMixin:
         return _map_rows(self, X, degrees_of(self).outliers.learn().score, None)
 
     @property
-    def outlier_scores_(self) -> Any:
+    def outlier_scores_(self: Model) -> Any:
         """Outlier score of each row of the model, which is not compared with itself, as by ``score_outliers``.
 
         The attribute exists only if the model has kept the values of all its rows. It has after a fit of at most
@@ -109,7 +110,36 @@ class DegreesMixin:
         check_is_fitted(self, "n_clusters_")
         return score_own_rows(self)
 
-    def drift(self, X: Any) -> Drift:
+    @property
+    def hdbscan_(self: Model) -> Any:
+        """What HDBSCAN knows beside labels: ``probabilities``, ``outlier_scores`` (GLOSH), and ``predict`` with both.
+
+        The attribute exists only if the base method is HDBSCAN with Euclidean distances, the clusters are its own, and
+        the model has kept all its rows, as for ``outlier_scores_``. Then ``predict`` finds the clusters and the noise
+        among new rows as ``approximate_predict`` of the package hdbscan does.
+
+        Examples
+        --------
+        >>> from sklearn.cluster import HDBSCAN
+        >>> from sklearn.datasets import make_moons
+        >>> from cohirf import CoHiRF
+        >>> X, _ = make_moons(400, noise=0.05, random_state=0)
+        >>> model = CoHiRF(HDBSCAN(min_cluster_size=20, copy=True)).fit(X)
+        >>> model.hdbscan_.probabilities.shape
+        (400,)
+        >>> model.predict([[-1.0, 0.1], [9.0, 9.0]]).tolist()
+        [0, -1]
+        """
+        check_is_fitted(self, "n_clusters_")
+        density = density_of(self)
+        if density is None:
+            raise AttributeError(
+                "hdbscan_ needs HDBSCAN with Euclidean distances as the base method, its own clusters, at most 10,000 "
+                "rows without missing values, and numba: pip install cohirf[fast]."
+            )
+        return density
+
+    def drift(self: Model, X: Any) -> Drift:
         """Say whether new rows look like those of the model: rows outside, shares of clusters, features that moved.
 
         Nothing is changed in the model. A finding must be large enough to matter and larger than chance explains, so a
@@ -147,10 +177,12 @@ class DegreesMixin:
         return find_drift(self, X)
 
 
-def _map_rows(model: Any, X: Any, function: Any, n_columns: int | None) -> Any:
+def _map_rows(model: Model, X: Any, function: Any, n_columns: int | None) -> Any:
     """Return what a function finds for rows without missing cells; rows on a device are copied to this process."""
     data = open_new_data(model, to_host(X) if is_on_device(X) else X)
-    return data.map_rows(partial(_fill_and_apply, function=function, means=model._column_means), n_columns, np.float64)
+    return data.map_rows(
+        partial(_fill_and_apply, function=function, means=state_of(model).column_means), n_columns, np.float64
+    )
 
 
 def _fill_and_apply(X: Any, *, function: Any, means: Any) -> Any:

@@ -10,7 +10,7 @@ import os
 import pickle
 import uuid
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -193,14 +193,16 @@ def compute_unoptimised(*collections: Any) -> Any:
         return dask().compute(*collections, optimize_graph=False)
 
 
-def gather_chunks(vector: Any, storage: Storage) -> NDArray[Any]:
-    """Load a vector into this process, chunk by chunk."""
-    here = storage.vector(len(vector), vector.dtype)
+def gather_vectors(vectors: Sequence[Any], storage: Storage) -> list[NDArray[Any]]:
+    """Load vectors into this process, chunk by chunk, after they were computed together."""
+    if not vectors:
+        return []
+    here = [storage.vector(len(vector), vector.dtype) for vector in vectors]
     with naming_faults():
-        computed = dask().persist(vector, optimize_graph=False)[0]
-        for stop, part in zip(np.cumsum(vector.chunks[0]), chunks_of(computed), strict=True):
-            here[stop - len(part) : stop] = part
-            storage.release()
+        for found, computed in zip(here, dask().persist(*vectors, optimize_graph=False), strict=True):
+            for stop, part in zip(np.cumsum(computed.chunks[0]), chunks_of(computed), strict=True):
+                found[stop - len(part) : stop] = part
+                storage.release()
     return here
 
 

@@ -19,6 +19,7 @@ from cohirf.explain.table import as_dense, is_prepared, name_features, read_cell
 from cohirf.explain.verdict import ALONE, EITHER, ways_to_less_noise
 from cohirf.explain.words import count_of, name_clusters, percent, uncapitalised
 from cohirf.hierarchy.export import to_frame
+from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
 
 MAX_DESCRIBED = 1000  # clusters that have a name: the largest
@@ -82,7 +83,7 @@ class Description:
         Number of rows that the traits were computed from.
     """
 
-    model: Any
+    model: Model
     clusters: list[ClusterDescription]
     sizes: IntArray
     stability: NDArray[np.float64]
@@ -125,7 +126,7 @@ class Description:
 
 
 def describe_clusters(
-    model: Any, X: Any = None, feature_names: Sequence[str] | None = None, preparation: Any = None
+    model: Model, X: Any = None, feature_names: Sequence[str] | None = None, preparation: Any = None
 ) -> Description:
     """Describe the final clusters of a model.
 
@@ -195,7 +196,7 @@ def describe_clusters(
     return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.table.rows))
 
 
-def _mean_stability(model: Any, positions: IntArray) -> NDArray[np.float64]:
+def _mean_stability(model: Model, positions: IntArray) -> NDArray[np.float64]:
     """Return the mean stability of the rows of each cluster, where it is known; NaN if it is not known of any row."""
     totals, known = np.zeros(model.n_clusters_), np.zeros(model.n_clusters_)
     for block in row_blocks(len(positions), max(BLOCK_ROWS, model.n_clusters_)):
@@ -207,7 +208,7 @@ def _mean_stability(model: Any, positions: IntArray) -> NDArray[np.float64]:
 
 
 def _read_exemplars(
-    model: Any, X: Any, feature_names: Sequence[str] | None, clusters: IntArray, preparation: Any
+    model: Model, X: Any, feature_names: Sequence[str] | None, clusters: IntArray, preparation: Any
 ) -> list[dict[str, Any]]:
     """Return the values of the exemplar of each of some clusters."""
     if X is None and preparation is not None:

@@ -38,7 +38,9 @@ from cohirf.explain.verdict import (
 )
 from cohirf.explain.words import shorten
 from cohirf.notebook import ShownAsText
+from cohirf.summary.model import Model, base_method_of
 from cohirf.summary.numbers import cluster_positions
+from cohirf.validation import count_view_features
 
 N_RUNS = 3
 LEFT_OUT = 0.2  # share of the sample that every run except the first leaves out
@@ -106,12 +108,12 @@ class BaseRun:
         return float(adjusted_rand_score(separate_noise(labels[common]), separate_noise(self.labels[here])))
 
 
-def rival_of(model: Any) -> BaseMethod:
+def rival_of(model: Model) -> BaseMethod:
     """Return the method that a model is compared with: its base method, told the number of clusters of the model.
 
     K-Means has at least ten starts. A model as published is compared with what the user wrote.
     """
-    estimator = model._base_method()
+    estimator = base_method_of(model)
     method = BaseMethod.of(estimator)
     changes: dict[str, Any] = {}
     is_told_otherwise = model.n_clusters is not None or model.estimator is None
@@ -241,7 +243,7 @@ class Diagnosis(ShownAsText):
         return "\n".join(parts)
 
 
-def diagnose_model(model: Any, classes: IntArray | None = None) -> Diagnosis:
+def diagnose_model(model: Model, classes: IntArray | None = None) -> Diagnosis:
     """Diagnose a fitted model from rows that it stores."""
     rival = rival_of(model)
     sample = draw_diagnosed(model, keeps_density=finds_number(rival))
@@ -272,7 +274,7 @@ def diagnose_model(model: Any, classes: IntArray | None = None) -> Diagnosis:
 
 
 def _compare(
-    model: Any, rival: BaseMethod, sample: DiagnosisSample, distances: SampleDistances, classes: IntArray | None
+    model: Model, rival: BaseMethod, sample: DiagnosisSample, distances: SampleDistances, classes: IntArray | None
 ) -> Comparison:
     if not keeps_enough(model):
         reason = say_too_few(rival, len(sample.rows), len(model.labels_))
@@ -284,16 +286,16 @@ def _compare(
     return compare_with_base(rival, sample, distances, cluster_positions(model)[sample.rows], classes)
 
 
-def is_one_run(model: Any, n_noise: int) -> bool:
+def is_one_run(model: Model, n_noise: int) -> bool:
     """Return whether the fit is one run of a deterministic base method on all rows, of which nothing was merged."""
     first, *later = model.diagnostics_
     is_whole = first.n_batches == 1 and first.rows_held_aside == 0 and not later
-    views_differ = model._count_view_features() < model.n_features_in_
-    is_deterministic = BaseMethod.of(model._base_method()).is_deterministic
+    views_differ = count_view_features(model.max_features, model.n_features_in_) < model.n_features_in_
+    is_deterministic = BaseMethod.of(base_method_of(model)).is_deterministic
     return bool(is_whole and is_deterministic and not views_differ and first.rows_out == model.n_clusters_ + n_noise)
 
 
-def find_kind(model: Any, n_noise: int) -> str:
+def find_kind(model: Model, n_noise: int) -> str:
     """Return the kind of the first level; "local" if it is not certain that the clusters are those of all rows.
 
     Clusters may have been merged or left out afterwards. And with many features, spanning trees of several batches can

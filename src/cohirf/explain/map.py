@@ -138,7 +138,7 @@ def show_other_merge(
         clusters.
     """
     choice = study.model.choice_
-    if choice is None or not choice.describe_merge():
+    if choice is None or np.isnan(choice.compact_cut):
         return None
     fitted = sample.features[sample.scored]
     if choice.n_clusters >= fitted.shape[0]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from cohirf.explain.sample import draw_diagnosed
 from cohirf.explain.table import as_data, check_rows, name_features, read_rows
 from cohirf.explain.tree import draw_model
 from cohirf.hierarchy.export import to_frame
+from cohirf.summary.model import Model
 
 BLOCK_CELLS = 2**22  # of the data that are read at a time
 
@@ -24,7 +25,7 @@ BLOCK_CELLS = 2**22  # of the data that are read at a time
 class DescribedClusters:
     """Adds the methods that describe clusters to an estimator."""
 
-    def summary(self, X: Any = None, *, feature_names: Sequence[str] | None = None) -> Any:
+    def summary(self: Model, X: Any = None, *, feature_names: Sequence[str] | None = None) -> Any:
         """Return a table of the clusters: what each of them is, how large it is, and what sets it apart.
 
         Parameters
@@ -69,9 +70,9 @@ class DescribedClusters:
         """Return HTML for notebooks: scikit-learn's display of the parameters and, after a fit, the tree."""
         parameters: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's BaseEstimator
         is_here = hasattr(self, "hierarchy_") and isinstance(self.labels_, np.ndarray)  # type: ignore[attr-defined]  # of CoHiRF
-        return parameters + (draw_model(self) if is_here else "")
+        return parameters + (draw_model(cast("Model", self)) if is_here else "")
 
-    def diagnose(self) -> Diagnosis:
+    def diagnose(self: Model) -> Diagnosis:
         """Say whether to trust the clusters: whether they are usable, and whether the base method alone does better.
 
         The base method runs alone, three times, on at most 1,000 of the rows that the fit stored for ``predict``,
@@ -87,7 +88,7 @@ class DescribedClusters:
         require_labels_here(self)
         return diagnose_model(self)
 
-    def explain(self, cluster: int, X: Any = None) -> Any:
+    def explain(self: Model, cluster: int, X: Any = None) -> Any:
         """Return the features that distinguish a final cluster from the others, strongest first.
 
         Parameters
@@ -110,7 +111,7 @@ class DescribedClusters:
         return explain_cluster(self, cluster, X)
 
 
-def explain_cluster(model: Any, cluster: Any, X: Any = None) -> Any:
+def explain_cluster(model: Model, cluster: Any, X: Any = None) -> Any:
     """Return a pandas table of the features that distinguish a final cluster, the strongest first."""
     _check_cluster(cluster, model.cluster_numbers_)
     sums: tuple[Spread, Parts] | None = None
@@ -131,14 +132,14 @@ def explain_cluster(model: Any, cluster: Any, X: Any = None) -> Any:
     return to_frame(columns, index="feature").iloc[strongest]
 
 
-def _all_rows(model: Any, data: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
+def _all_rows(model: Model, data: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
     """Yield blocks of rows of the data with their labels."""
     check_rows(model, data)
     for block in row_blocks(len(model.labels_), BLOCK_CELLS // model.n_features_in_ + 1):
         yield read_rows(data, np.arange(block.start, block.stop)), model.labels_[block]
 
 
-def _stored_rows(model: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
+def _stored_rows(model: Model) -> Iterator[tuple[Any, NDArray[Any]]]:
     sample = draw_diagnosed(model)
     yield sample.features, model.labels_[sample.rows]
 

@@ -31,6 +31,7 @@ from cohirf.preparation import Preparation, Prepared
 from cohirf.store import Origin
 from cohirf.store.files import replacing
 from cohirf.summary.history import Step
+from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
 
 WIDTH, HEIGHT, TOP = 720, 220, 28  # of the drawing of updates; marks are above the shapes
@@ -38,7 +39,7 @@ MAX_SHAPES = 12  # clusters with a shape of their own
 MAX_TOLD = 20  # steps in the table
 
 
-def describe_history(model: Any) -> dict[str, Any] | None:
+def describe_history(model: Model) -> dict[str, Any] | None:
     """Return the content of the section about updates; None if the model had none."""
     history: tuple[Step, ...] = model.history_
     if len(history) < 2:
@@ -173,7 +174,7 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
     }
 
 
-def _lasting_numbers(model: Any) -> list[int] | None:
+def _lasting_numbers(model: Model) -> list[int] | None:
     """Return the numbers of the clusters of the fit; None if they are counted without gaps."""
     numbers: list[int] = model.cluster_numbers_.tolist()
     return None if numbers == list(range(len(numbers))) else numbers
@@ -212,7 +213,7 @@ def _scores(study: Study, sample: ReportSample, comparison: Comparison) -> dict[
 
 
 def write_report(
-    model: Any,
+    model: Model,
     X: Any,
     path: str | os.PathLike[str],
     *,
@@ -311,7 +312,7 @@ def write_report(
     return _write(path, render(summarize(study, options)))
 
 
-def write_update_report(model: Any, path: str | os.PathLike[str], *, title: str, verdict: str) -> Path:
+def write_update_report(model: Model, path: str | os.PathLike[str], *, title: str, verdict: str) -> Path:
     """Write a page about the updates of a model: sizes of its clusters over time, and what has changed."""
     path = _check_path(Path(path))
     content = {

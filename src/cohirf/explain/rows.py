@@ -15,10 +15,12 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.algorithm.grouping import IntArray, rows_by_label
 from cohirf.explain.sample import COMPARED, draw, weigh
+from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of
 
 NEIGHBOURS = 5
 CLOSE = 0.8  # a row is between two clusters if the other one is at most 1 / CLOSE times as far away
+MOST_ASIDE = 20  # rows that are listed although they are noise
 FAR = 2.0  # a row is not typical if it is this many times as far from its cluster as the median row
 Floats = NDArray[np.float64]
 
@@ -32,7 +34,7 @@ class LooseRow:
     row : int
         Row number.
     cluster : int
-        Its cluster.
+        Its cluster, or the nearest one if the row was set aside as noise.
     distance : float
         Mean distance to its five nearest neighbours in the cluster, as a multiple of the median over the cluster.
     """
@@ -70,7 +72,8 @@ class BadlyFitting:
     Attributes
     ----------
     loose : list of LooseRow
-        The least typical rows of each cluster, the least typical of all first.
+        The least typical rows of each cluster, and rows that were set aside when the number of clusters was chosen, the
+        least typical of all first.
     border : list of BorderRow
         The rows between two clusters, the most ambiguous first.
     share_between : float
@@ -85,7 +88,7 @@ class BadlyFitting:
     n_compared: int
 
 
-def find_badly_fitting(model: Any, n_loose: int = 3, n_border: int = 50) -> BadlyFitting:
+def find_badly_fitting(model: Model, n_loose: int = 3, n_border: int = 50) -> BadlyFitting:
     """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores.
 
     Parameters
@@ -107,20 +110,24 @@ def find_badly_fitting(model: Any, n_loose: int = 3, n_border: int = 50) -> Badl
     >>> [(row.row, round(row.closeness, 2)) for row in found.border]
     [(100, 0.95)]
     """
-    labels = model._landmarks.labels
+    labels = state_of(model).landmarks.labels
     clustered = np.flatnonzero(labels >= 0)
     clustered = clustered[draw(len(clustered), COMPARED.count(model.n_features_in_))]
     if len(clustered) == 0:
         return BadlyFitting([], [], 0.0, 0)
     own = labels[clustered].astype(np.int64)
-    rows = model._landmark_rows[clustered]
+    rows = state_of(model).landmark_rows[clustered]
     present, place = np.unique(own, return_inverse=True)
-    nearest = _distances_to_clusters(model._landmarks.points[clustered], place, len(present))
+    nearest = _distances_to_clusters(state_of(model).landmarks.points[clustered], place, len(present))
     other, closeness = _find_others(place, nearest)
     weights = weigh(model, positions_of(own, model.cluster_numbers_))
+    own_distance = nearest[np.arange(len(place)), place]
+    loose = _find_loose(rows, own, own_distance, n_loose)
+    if model.choice_ is not None and model.choice_.n_aside:
+        loose += _find_aside(model, clustered, own_distance)
     between = np.flatnonzero((closeness >= CLOSE) & np.isfinite(closeness))
     return BadlyFitting(
-        loose=_find_loose(rows, own, nearest[np.arange(len(place)), place], n_loose),
+        loose=sorted(loose, key=lambda row: -row.distance),
         border=[
             BorderRow(int(rows[at]), int(own[at]), int(present[other[at]]), float(closeness[at]))
             for at in between[np.argsort(-closeness[between], kind="stable")[:n_border]].tolist()
@@ -163,7 +170,23 @@ def _find_loose(rows: IntArray, labels: IntArray, distance: Floats, n_loose: int
             for member, ratio in zip(farthest.tolist(), ratios.tolist(), strict=True)
             if ratio >= FAR
         ]
-    return sorted(found, key=lambda row: -row.distance)
+    return found
+
+
+def _find_aside(model: Any, clustered: IntArray, distance: Floats) -> list[LooseRow]:
+    """Return rows that are noise, given stored rows of clusters and the distance of each to its own cluster."""
+    landmarks = model._landmarks
+    aside = np.flatnonzero(landmarks.labels < 0)[:MOST_ASIDE]
+    to_clustered = euclidean_distances(landmarks.points[aside], landmarks.points[clustered])
+    nearest = to_clustered.argmin(axis=1)
+    own = landmarks.labels[clustered]
+    typical = {label: float(np.nanmedian(distance[own == label])) for label in np.unique(own[nearest]).tolist()}
+    return [
+        LooseRow(int(model._landmark_rows[row]), label, float(far / (typical[label] or np.inf)))
+        for row, label, far in zip(
+            aside.tolist(), own[nearest].tolist(), to_clustered.min(axis=1, initial=np.inf).tolist(), strict=True
+        )
+    ]
 
 
 def _find_others(labels: IntArray, nearest: Floats) -> tuple[IntArray, Floats]:

@@ -16,6 +16,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.algorithm.grouping import IntArray, count_with_noise, rows_by_label
 from cohirf.explain.table import Table, check_n_rows, is_prepared, name_features, read_prepared, read_table
+from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import cluster_positions, positions_of
 
 SEED = 0  # the same rows each time
@@ -67,12 +68,12 @@ def draw(n_rows: int, n_drawn: int) -> IntArray:
     return np.sort(np.random.default_rng(SEED).choice(n_rows, n_drawn, replace=False))
 
 
-def draw_described(model: Any, n_columns: int) -> IntArray:
+def draw_described(model: Model, n_columns: int) -> IntArray:
     """Return row numbers of the data of a fit; see ``draw``."""
     return draw(len(model.labels_), DESCRIBED.count(n_columns))
 
 
-def add_rare(model: Any, drawn: IntArray, clusters: IntArray | None = None) -> IntArray:
+def add_rare(model: Model, drawn: IntArray, clusters: IntArray | None = None) -> IntArray:
     """Return drawn rows, and rows that the model stores of clusters that have too few of them; sorted."""
     if len(drawn) == len(model.labels_):
         return drawn
@@ -80,12 +81,12 @@ def add_rare(model: Any, drawn: IntArray, clusters: IntArray | None = None) -> I
     numbers = model.cluster_numbers_
     present = count_with_noise(positions_of(model.labels_[drawn], numbers), model.n_clusters_)[1:]
     rare = clusters[present[clusters] < FEWEST_ROWS]
-    starts, stored = rows_by_label(positions_of(model._landmarks.labels, numbers) + 1, model.n_clusters_ + 1)
-    extra = [model._landmark_rows[stored[starts[k + 1] : starts[k + 2]][:FEWEST_ROWS]] for k in rare.tolist()]
+    starts, stored = rows_by_label(positions_of(state_of(model).landmarks.labels, numbers) + 1, model.n_clusters_ + 1)
+    extra = [state_of(model).landmark_rows[stored[starts[k + 1] : starts[k + 2]][:FEWEST_ROWS]] for k in rare.tolist()]
     return np.unique(np.concatenate([drawn, *extra]))
 
 
-def weigh(model: Any, labels: IntArray) -> NDArray[np.float64]:
+def weigh(model: Model, labels: IntArray) -> NDArray[np.float64]:
     """Return how many rows of the data each row of a sample stands for, given positions of their clusters."""
     counts, sampled = (count_with_noise(of, model.n_clusters_) for of in (cluster_positions(model), labels))
     weights: NDArray[np.float64] = (counts / np.maximum(sampled, 1))[labels + 1]
@@ -93,7 +94,7 @@ def weigh(model: Any, labels: IntArray) -> NDArray[np.float64]:
 
 
 def sample_table(
-    model: Any,
+    model: Model,
     X: Any = None,
     feature_names: Sequence[str] | None = None,
     clusters: IntArray | None = None,
@@ -121,17 +122,17 @@ def sample_table(
     return Sample(table, positions, weigh(model, positions))
 
 
-def _read_stored(model: Any, feature_names: Sequence[str] | None, preparation: Any) -> tuple[Table, IntArray]:
+def _read_stored(model: Model, feature_names: Sequence[str] | None, preparation: Any) -> tuple[Table, IntArray]:
     """Return rows that the model stores, and their labels."""
     names = name_features(model, None, feature_names)
-    some = draw(len(model._landmark_rows), DESCRIBED.count(len(names)))
-    rows, labels = model._landmark_rows[some], model._landmarks.labels[some]
+    some = draw(len(state_of(model).landmark_rows), DESCRIBED.count(len(names)))
+    rows, labels = state_of(model).landmark_rows[some], state_of(model).landmarks.labels[some]
     if preparation is not None:
-        return read_prepared(preparation, model._landmarks.points[some], rows), labels
-    return replace(read_table(model._landmarks.points, some, names), rows=rows), labels
+        return read_prepared(preparation, state_of(model).landmarks.points[some], rows), labels
+    return replace(read_table(state_of(model).landmarks.points, some, names), rows=rows), labels
 
 
-def names_of(model: Any, X: Any, given: Sequence[str] | None) -> list[str] | None:
+def names_of(model: Model, X: Any, given: Sequence[str] | None) -> list[str] | None:
     """Return the names of the columns of data without names; None if the data has names."""
     if given is not None:
         return [str(name) for name in given]
@@ -141,7 +142,7 @@ def names_of(model: Any, X: Any, given: Sequence[str] | None) -> list[str] | Non
     return None if seen is None else [str(name) for name in seen]
 
 
-def draw_diagnosed(model: Any, *, keeps_density: bool = False) -> DiagnosisSample:
+def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSample:
     """Return all rows of a small fit; of a larger one, random rows or, with ``keeps_density``, a region.
 
     A region consists of the rows nearest to a random row. Rows at its border lack neighbours, so labels are compared on
@@ -149,14 +150,14 @@ def draw_diagnosed(model: Any, *, keeps_density: bool = False) -> DiagnosisSampl
     are rows that the model stores, so that a verdict is the same whether the data is there or not.
     """
     rng = np.random.default_rng(SEED)
-    n_kept, n_rows = len(model._landmark_rows), len(model.labels_)
+    n_kept, n_rows = len(state_of(model).landmark_rows), len(model.labels_)
     n_drawn = DIAGNOSED.count(model.n_features_in_)
     if not keeps_enough(model):
         return _take(model, np.arange(n_kept), is_part=True, has_density=False)
     if n_rows <= n_drawn and n_kept == n_rows:
         return _take(model, np.arange(n_rows), is_part=False, has_density=True)
     if keeps_density and n_kept == n_rows:
-        points = model._landmarks.points
+        points = state_of(model).landmarks.points
         distances = euclidean_distances(points[[int(rng.integers(n_rows))]], points)[0]
         nearest = np.argsort(distances, kind="stable")[:n_drawn]
         chosen = np.sort(nearest)
@@ -165,9 +166,9 @@ def draw_diagnosed(model: Any, *, keeps_density: bool = False) -> DiagnosisSampl
     return _take(model, _draw_stored(model, n_drawn, rng), is_part=True, has_density=False)
 
 
-def keeps_enough(model: Any) -> bool:
+def keeps_enough(model: Model) -> bool:
     """Return whether a model keeps enough rows for a sample; one that was reduced to exemplars does not."""
-    n_kept, n_needed = len(model._landmark_rows), DIAGNOSED.count(model.n_features_in_)
+    n_kept, n_needed = len(state_of(model).landmark_rows), DIAGNOSED.count(model.n_features_in_)
     # rows of weight 0 are not kept either, but most others are
     return 2 * n_kept > len(model.labels_) or n_kept >= min(n_needed, ROWS_PER_CLUSTER * model.n_clusters_)
 
@@ -178,16 +179,16 @@ def cells_per_row(data: Any, n_features: int) -> int:
 
 
 def _take(
-    model: Any, chosen: IntArray, compared: IntArray | None = None, *, is_part: bool, has_density: bool
+    model: Model, chosen: IntArray, compared: IntArray | None = None, *, is_part: bool, has_density: bool
 ) -> DiagnosisSample:
     compared = np.arange(len(chosen)) if compared is None else compared
-    rows, points = model._landmark_rows[chosen], model._landmarks.points[chosen]
+    rows, points = state_of(model).landmark_rows[chosen], state_of(model).landmarks.points[chosen]
     return DiagnosisSample(rows, points, compared, is_part, has_density)
 
 
-def _draw_stored(model: Any, n_drawn: int, rng: np.random.Generator) -> IntArray:
+def _draw_stored(model: Model, n_drawn: int, rng: np.random.Generator) -> IntArray:
     """Draw rows that the model stores, so that clusters have about the same shares as among all rows."""
-    labels = positions_of(model._landmarks.labels, model.cluster_numbers_)
+    labels = positions_of(state_of(model).landmarks.labels, model.cluster_numbers_)
     if len(labels) == len(model.labels_):
         return draw(len(labels), n_drawn)
     odds = weigh(model, labels)

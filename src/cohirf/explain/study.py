@@ -33,6 +33,7 @@ from cohirf.explain.table import (
 )
 from cohirf.explain.words import shorten
 from cohirf.preparation import Preparation, Prepared
+from cohirf.summary.model import Model, base_method_of
 from cohirf.summary.numbers import cluster_positions
 
 Floats = NDArray[np.float64]
@@ -179,7 +180,7 @@ class Study:
     @property
     def base_method(self) -> Any:
         """The base method of the model."""
-        return self.model._base_method()
+        return base_method_of(self.model)
 
     @property
     def class_codes(self) -> IntArray | None:
@@ -192,7 +193,7 @@ class Study:
 
 
 def check_study(
-    model: Any, X: Any, y: Any, feature_names: Sequence[str] | None, *, pipeline: Any = None, ids: Any = None
+    model: Model, X: Any, y: Any, feature_names: Sequence[str] | None, *, pipeline: Any = None, ids: Any = None
 ) -> Study:
     """Return the subject of a report; raise if model, data and names do not fit together."""
     if not isinstance(model, CoHiRF):

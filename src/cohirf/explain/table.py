@@ -23,6 +23,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.grouping import IntArray
 from cohirf.explain.words import shorten
 from cohirf.sources.scaled import unit_rows
+from cohirf.summary.model import Model, state_of
 
 CHECKED_MEDOIDS = 100  # number of medoids that are compared with X, to recognise the data of the fit
 MAX_LEVELS = 30  # of a category; rarer levels do not describe a cluster
@@ -93,7 +94,7 @@ def as_data(X: Any, metric: str) -> Any:
     return X if hasattr(X, "shape") else np.asarray(X)
 
 
-def name_features(model: Any, X: Any, given: Sequence[str] | None = None) -> list[str]:
+def name_features(model: Model, X: Any, given: Sequence[str] | None = None) -> list[str]:
     """Return the names of the features: those given, or those seen by ``fit``, or those of ``X``, or numbers."""
     n_features = model.n_features_in_
     seen = getattr(model, "feature_names_in_", None)
@@ -108,14 +109,14 @@ def name_features(model: Any, X: Any, given: Sequence[str] | None = None) -> lis
     return [shorten(name) for name in names]
 
 
-def check_n_rows(model: Any, X: Any, wanted: str = "the data of the fit") -> None:
+def check_n_rows(model: Model, X: Any, wanted: str = "the data of the fit") -> None:
     """Raise if ``X`` does not have as many rows as the data of the fit."""
     n_rows = count_rows(X)
     if n_rows != len(model.labels_):
         raise ValueError(f"X has {n_rows:,} rows, but the model was fitted on {len(model.labels_):,}: pass {wanted}.")
 
 
-def check_rows(model: Any, X: Any) -> None:
+def check_rows(model: Model, X: Any) -> None:
     """Raise if ``X`` is not the data of the fit: its size differs, or the medoids are not at their row numbers.
 
     Of medoids that take the place of forgotten rows, the values can be means; these are not compared.
@@ -129,8 +130,9 @@ def check_rows(model: Any, X: Any) -> None:
             f"pass the data of the fit."
         )
     differs = ~np.isclose(found, medoids, rtol=1e-4) & ~np.isnan(medoids)
-    if model._summary is not None:
-        differs[np.isin(model.medoid_indices_[:CHECKED_MEDOIDS], model._summary.unknown_rows)] = False
+    summary = state_of(model).summary
+    if summary is not None:
+        differs[np.isin(model.medoid_indices_[:CHECKED_MEDOIDS], summary.unknown_rows)] = False
     if differs.any():
         cluster = int(np.flatnonzero(differs.any(axis=1))[0])
         raise ValueError(

@@ -10,6 +10,7 @@ from cohirf.explain.effects import find_traits_of_unions
 from cohirf.explain.sample import sample_table
 from cohirf.explain.words import count_of, name_clusters, percent
 from cohirf.hierarchy.outline import Node, Outline, draw_tree, make_outline
+from cohirf.summary.model import Model
 
 N_TRAITS = 2  # in the name of a branch
 STROKES = {True: ("├─ ", "│  ", "└─ ", "   "), False: ("|- ", "|  ", "`- ", "   ")}  # drawn, or of letters
@@ -28,7 +29,7 @@ class NamedTree:
         return self.names[node.groups]
 
 
-def name_tree(model: Any, n_leaves: int | None = None, preparation: Any = None) -> NamedTree | None:
+def name_tree(model: Model, n_leaves: int | None = None, preparation: Any = None) -> NamedTree | None:
     """Return the top of the tree of a model, with names from the rows that the model stores.
 
     Parameters
@@ -121,7 +122,7 @@ def _write_children(
     return lines
 
 
-def draw_model(model: Any) -> str:
+def draw_model(model: Model) -> str:
     """Return the tree of a model as HTML for notebooks, with the name and the size of each cluster."""
     tree = name_tree(model)
     if tree is None:

@@ -8,17 +8,18 @@ method. So the verdict only says that both are the same, or that the base method
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.grouping import IntArray
 from cohirf.explain.words import count_of, uncapitalised
+from cohirf.summary.model import Model, base_method_of
 
 FEW_ROWS = 20  # fewer are not judged: it can be right that none of them fuse
 MOSTLY_NOISE = 0.9  # share of rows
 # A cluster of at most this many rows next to one of at least this many; DBSCAN by itself has clusters of four rows.
 CRUMB, LARGE = 3, 1000
+UNDIVIDED = 100  # if there are no other clusters, the same beside one of so many rows is no division at all
 RADII = ("eps", "distance_threshold")  # parameters of base methods; rows that are nearer than this fuse
 WHOLE = ("exact", "spanning")  # kinds of levels that find what the base method finds on all rows
 ALONE, EITHER, UNKNOWN = "use the base method alone", "either", "unknown"
@@ -43,7 +44,7 @@ class Problem:
     spoils_all: bool
 
 
-def find_problem(model: Any, sizes: IntArray, n_noise: int) -> Problem | None:
+def find_problem(model: Model, sizes: IntArray, n_noise: int) -> Problem | None:
     """Return the worst problem of a partition, or None."""
     n_rows, largest = int(sizes.sum()) + n_noise, int(sizes.max(initial=0))
     if n_rows < FEW_ROWS:
@@ -54,17 +55,18 @@ def find_problem(model: Any, sizes: IntArray, n_noise: int) -> Problem | None:
         return _nothing_fused(model, n_rows)
     smallest = 2 if _keeps_noise_apart(model) else 1
     n_crumbs = int(((sizes >= smallest) & (sizes <= CRUMB)).sum())
-    if n_crumbs and largest >= LARGE:
-        return _crumbs(n_crumbs, sizes)
+    is_undivided = n_crumbs == len(sizes) - 1 and largest >= UNDIVIDED
+    if n_crumbs and (largest >= LARGE or is_undivided):
+        return _crumbs(n_crumbs, sizes, is_undivided=is_undivided)
     return None
 
 
-def _keeps_noise_apart(model: Any) -> bool:
+def _keeps_noise_apart(model: Model) -> bool:
     """Return whether noise rows of the base method are clusters of one row because the user wants them to be."""
-    return model.n_clusters == "levels" and BaseMethod.of(model._base_method()).told is None
+    return model.n_clusters == "levels" and BaseMethod.of(base_method_of(model)).told is None
 
 
-def ways_to_less_noise(model: Any) -> str:
+def ways_to_less_noise(model: Model) -> str:
     """Return which parameters to change, so that fewer rows are noise."""
     name, ways = _ways_to_fuse_more(model)
     if model.min_cluster_size != 1 and model.small_clusters == "noise":
@@ -72,7 +74,7 @@ def ways_to_less_noise(model: Any) -> str:
     return ", or ".join(ways or [f"let {name} accept sparser clusters"])
 
 
-def _mostly_noise(model: Any, share: float) -> Problem:
+def _mostly_noise(model: Model, share: float) -> Problem:
     return Problem(
         "Nearly everything is noise.",
         f"{_percent(share)} of the rows are noise: {ways_to_less_noise(model)}.",
@@ -80,7 +82,7 @@ def _mostly_noise(model: Any, share: float) -> Problem:
     )
 
 
-def _nothing_fused(model: Any, n_rows: int) -> Problem:
+def _nothing_fused(model: Model, n_rows: int) -> Problem:
     name, ways = _ways_to_fuse_more(model)
     ways += (
         ["use fewer views (views)"] if validation.count_views(model.views) > 1 and model.consensus == "strict" else []
@@ -90,19 +92,21 @@ def _nothing_fused(model: Any, n_rows: int) -> Problem:
     return Problem("Nothing fused.", f"{finding} To change that, {', or '.join(ways)}.", spoils_all=True)
 
 
-def _crumbs(n_crumbs: int, sizes: IntArray) -> Problem:
+def _crumbs(n_crumbs: int, sizes: IntArray, *, is_undivided: bool) -> Problem:
     have = "has" if n_crumbs == 1 else "have"
     message = (
         f"{n_crumbs:,} of {len(sizes):,} clusters {have} at most {CRUMB} rows, and the largest has "
         f"{int(sizes.max()):,}. With min_cluster_size={CRUMB + 1} or more, their rows become noise; with "
         f"small_clusters='nearest' as well, they join the nearest cluster."
     )
-    return Problem("Some have only a few rows.", message, spoils_all=False)
+    if is_undivided:
+        message += " All other rows are in one cluster, so nothing is divided: these few may be errors, or totals."
+    return Problem("Some have only a few rows.", message, spoils_all=is_undivided)
 
 
-def _ways_to_fuse_more(model: Any) -> tuple[str, list[str]]:
+def _ways_to_fuse_more(model: Model) -> tuple[str, list[str]]:
     """Return the name of the base method, and changes of parameters that let it fuse more rows."""
-    clusterer = BaseMethod.of(model._base_method()).clusterer
+    clusterer = BaseMethod.of(base_method_of(model)).clusterer
     given = clusterer.get_params(deep=False) if hasattr(clusterer, "get_params") else {}
     name = type(clusterer).__name__
     ways = [f"raise {radius} of {name}" for radius in RADII if given.get(radius) is not None]

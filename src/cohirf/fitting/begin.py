@@ -29,11 +29,12 @@ from cohirf.fitting.locality import (
 )
 from cohirf.planning import Neighbourhood, draw_rows, plan_batches, plan_for_device, read_memory_limit
 from cohirf.store import ResumableEngine, open_checkpoint
+from cohirf.summary.model import Model
 
 WrapEngine = Callable[[Engine], Engine]
 
 
-def check_weights(model: Any, data: Data, sample_weight: Any) -> DataWeights | None:
+def check_weights(model: Model, data: Data, sample_weight: Any) -> DataWeights | None:
     """Return valid sample weights where the rows are; None without weights."""
     if sample_weight is None:
         return None
@@ -48,7 +49,7 @@ def check_weights(model: Any, data: Data, sample_weight: Any) -> DataWeights | N
     return data.check_weights(sample_weight)
 
 
-def begin(model: Any, data: Data, weights: DataWeights | None, stack: ExitStack) -> tuple[Settled, WrapEngine]:
+def begin(model: Model, data: Data, weights: DataWeights | None, stack: ExitStack) -> tuple[Settled, WrapEngine]:
     """Resolve settings that the parameters leave open, or restore them from a checkpoint.
 
     Also returns a function that wraps an engine, so that it records runs in the checkpoint and shows progress.
@@ -77,12 +78,12 @@ def begin(model: Any, data: Data, weights: DataWeights | None, stack: ExitStack)
     return settled, lambda engine: reduce(lambda inner, wrap: wrap(inner), wrappers, engine)
 
 
-def watch_engine(model: Any) -> WrapEngine:
+def watch_engine(model: Model) -> WrapEngine:
     """Return a function that wraps an engine, so that it shows progress if the model does."""
     return progress.WatchedEngine if model.verbose else lambda engine: engine
 
 
-def settle(model: Any, data: Data, entropy: Entropy, weights: DataWeights | None) -> Settled:
+def settle(model: Model, data: Data, entropy: Entropy, weights: DataWeights | None) -> Settled:
     """Return the entropy and the batch size, which is measured if ``batch_size`` is "auto" or an amount of memory."""
     if not isinstance(model.batch_size, str):
         return Settled(entropy, None if model.batch_size is None else int(model.batch_size))
@@ -107,7 +108,7 @@ def settle(model: Any, data: Data, entropy: Entropy, weights: DataWeights | None
     return Settled(entropy, plan.batch_size)
 
 
-def _fit_into_device(model: Any, data: Data, contraction: Contraction) -> int | None:
+def _fit_into_device(model: Model, data: Data, contraction: Contraction) -> int | None:
     """Return how many rows are contracted together on a device; None if there is room for all of them."""
     share = contraction.views.n_features / data.n_features
     row_bytes = data.n_features * np.dtype(data.dtype).itemsize

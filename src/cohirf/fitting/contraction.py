@@ -29,6 +29,8 @@ from cohirf.algorithm.randomness import Entropy
 from cohirf.clusterers.grid_dbscan import computed
 from cohirf.data import Data
 from cohirf.fitting.goal import Goal, is_k_means
+from cohirf.summary.model import Model, base_method_of
+from cohirf.validation import count_view_features
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 # With few batches, the finer groups of the strict consensus gave better clusters. With many, they are contracted too
@@ -51,15 +53,21 @@ class Settled:
 
 
 def make_contraction(
-    model: Any, data: Data, settled: Settled, *, weighted: bool, n_batches: int | None = None
+    model: Model,
+    data: Data,
+    settled: Settled,
+    *,
+    weighted: bool,
+    n_batches: int | None = None,
+    n_chosen: int | None = None,
 ) -> Contraction:
-    """Return how the fit of a model contracts batches of the data.
+    """Return how the fit of a model contracts batches of the data, perhaps for a number of clusters that was chosen.
 
     The number of batches follows from their size, unless this is not known yet.
     """
     if n_batches is None:
         n_batches = count_batches(data.rows.n_rows, settled.batch_size)
-    goal = Goal.of(model)
+    goal = Goal.of(model, n_chosen)
     views = _make_views(model, data.n_features, goal, settled.entropy, several_batches=n_batches > 1)
     return Contraction(
         views=views,
@@ -75,12 +83,12 @@ def make_contraction(
     )
 
 
-def _make_views(model: Any, n_features: int, goal: Goal, entropy: Entropy, *, several_batches: bool) -> Views:
+def _make_views(model: Model, n_features: int, goal: Goal, entropy: Entropy, *, several_batches: bool) -> Views:
     """Return the views of a model: a list of them, or so many equal ones."""
     n_views = validation.count_views(model.views)
     if isinstance(model.views, Integral):
-        n_sampled = model._count_view_features()
-        is_repeated = n_sampled == n_features and BaseMethod.of(model._base_method()).is_deterministic
+        n_sampled = count_view_features(model.max_features, n_features)
+        is_repeated = n_sampled == n_features and BaseMethod.of(base_method_of(model)).is_deterministic
         method = goal.method(model.estimator, several_batches=several_batches, one_view=n_views == 1 or is_repeated)
         return Views(method, n_views, n_sampled, entropy)
     each = []
@@ -94,7 +102,7 @@ def _make_views(model: Any, n_features: int, goal: Goal, entropy: Entropy, *, se
     return Views(leading.method, n_views, max(view.n_features for view in each), entropy, tuple(each))
 
 
-def _consensus_function(model: Any, goal: Goal, n_batches: int) -> Callable[[Codes], Consensus]:
+def _consensus_function(model: Model, goal: Goal, n_batches: int) -> Callable[[Codes], Consensus]:
     consensus = model.consensus
     if consensus == "auto":
         consensus = "strict" if 1 < n_batches <= FEW_BATCHES else "majority"
@@ -113,7 +121,7 @@ def ample_majority(codes: Codes, majority: float, n_clusters: int) -> Consensus:
     return found if found.n_clusters - found.n_noise >= n_clusters else strict_consensus(codes)
 
 
-def _medoid_function(model: Any) -> ChooseMedoids:
+def _medoid_function(model: Model) -> ChooseMedoids:
     if not callable(model.medoid) and model.medoid in CENTRALITY:
         return partial(choose_central_medoids, centrality=CENTRALITY[model.medoid])
     return partial(

@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 
 from cohirf.algorithm.arrays import join_rows, narrow_indices
-from cohirf.algorithm.choose_merge import cut_linkage
+from cohirf.algorithm.choose_merge import count_parts, cut_large, cut_linkage
 from cohirf.algorithm.connected import SpanningTree, link_connected
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import Groups, MergeTree, link_stages
@@ -61,10 +61,15 @@ class Division:
     mass: FloatArray
     linkage: FloatArray
 
-    def label(self, X: Any, n_clusters: int) -> IntArray:
-        """Return the cluster of each row of ``X``, after merging to ``n_clusters`` clusters."""
-        label: IntArray = cut_linkage(self.linkage, min(n_clusters, len(self.rows)))[self.cells.label(X)]
+    def label(self, X: Any, n_clusters: int, min_share: float = 0.0) -> IntArray:
+        """Return the cluster of each row of ``X``, of ``n_clusters`` that have a share of the mass; -1 in others."""
+        k, min_mass = min(n_clusters, len(self.rows)), min_share * float(self.mass.sum())
+        label: IntArray = cut_large(self.linkage, self.mass, k, min_mass)[self.cells.label(X)]
         return label
+
+    def count_parts(self, n_clusters: int, min_share: float) -> int:
+        """Return how many clusters to merge to, so that ``n_clusters`` of them have a share of the mass."""
+        return count_parts(self.linkage, self.mass, n_clusters, min_share * float(self.mass.sum()))
 
     def leaves(self, found: Counts, former: Survivors) -> Survivors:
         """Return the groups as leaves, given their rows; ``former`` are the leaves of the levels."""

@@ -16,11 +16,12 @@ from cohirf.algorithm.merge_tree import Groups, Link, MergeTree, grow_tree
 from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.ward import MAX_LINKED, link_groups, move_groups
-from cohirf.choice import Choice
+from cohirf.choice import Choice, count_crumbs
 from cohirf.data.first_level import FirstLevel
 from cohirf.fitting.divide import Candidates
-from cohirf.fitting.goal import LINKED_PER_CLUSTER
+from cohirf.fitting.goal import LINKED_PER_CLUSTER, Goal
 from cohirf.neighbours.landmarks import Cells, NestedCells
+from cohirf.summary.model import Model
 
 FloatArray = NDArray[np.float64]
 
@@ -138,7 +139,7 @@ class Ending:
     known: Candidates | None = None
 
 
-def end_fit(model: Any, first_level: FirstLevel, last: LastLevel, max_linked: int, merges: Merges) -> Ending:
+def end_fit(model: Model, first_level: FirstLevel, last: LastLevel, max_linked: int, merges: Merges) -> Ending:
     """Grow the tree of a fit, and merge groups; of more than ``max_linked``, light ones join heavy ones first."""
     medoids, groups, n_clusters = last.medoids, last.groups, merges.n_clusters
     if merges.linkage is None:
@@ -155,7 +156,7 @@ def end_fit(model: Any, first_level: FirstLevel, last: LastLevel, max_linked: in
     return _end_with(model, first_level, last, label, merges.link, tree if np.array_equal(label, cut) else None)
 
 
-def end_update(model: Any, first_level: FirstLevel, last: LastLevel, former: IntArray) -> Ending:
+def end_update(model: Model, first_level: FirstLevel, last: LastLevel, former: IntArray) -> Ending:
     """Grow the tree of an update, in which the ``former`` clusters of leaves go on, whatever the levels have found."""
     return _end_with(model, first_level, last, extend_labels(last.groups, former[last.medoids]), link_groups)
 
@@ -177,13 +178,13 @@ def extend_labels(groups: Groups, former: IntArray) -> IntArray:
 
 
 def _end_with(
-    model: Any, first_level: FirstLevel, last: LastLevel, label: IntArray, link: Link, tree: MergeTree | None = None
+    model: Model, first_level: FirstLevel, last: LastLevel, label: IntArray, link: Link, tree: MergeTree | None = None
 ) -> Ending:
     """End with the given label of each group; a ``tree`` is given if the labels are a cut of it."""
     state, medoids, groups, roots = last.state, last.medoids, last.groups, last.roots
     n_found = len(medoids)
     if n_found and model.small_clusters == "nearest":
-        joined = join_nearest(groups, label, smallest_size(model, float(mass_of(last.leaves).sum())))
+        joined = join_nearest(groups, label, smallest_size(model, last.leaves))
         label, tree = joined, tree if np.array_equal(joined, label) else None
     if tree is None:
         of_leaf = np.full(len(roots), -1)
@@ -206,8 +207,19 @@ def find_noise(state: FitState, roots: IntArray, sizes: IntArray) -> NDArray[np.
     return np.asarray(state.is_noise & (n_leaves[roots] == 1) & (sizes == 1))
 
 
-def smallest_size(model: Any, total: float) -> float:
-    """Return the smallest size of a cluster: a number of rows, or a share (float) of the total."""
+def smallest_size(model: Model, leaves: Survivors) -> float:
+    """Return the smallest size of a cluster: a number of rows or total weight.
+
+    If the number of clusters is chosen, a few rows are no cluster.
+    """
+    total, n_rows = float(mass_of(leaves).sum()), int(leaves.sizes.sum())
+    return max(
+        smallest_wanted(model, total), count_crumbs(n_rows) * total / n_rows if Goal.of(model).is_chosen else 0.0
+    )
+
+
+def smallest_wanted(model: Model, total: float) -> float:
+    """Return the smallest size of a cluster that the user wants, if this is the total weight of all rows."""
     min_cluster_size = model.min_cluster_size
     if not isinstance(min_cluster_size, Integral):
         return float(min_cluster_size) * total

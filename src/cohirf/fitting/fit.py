@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cohirf import progress, validation
 from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
 from cohirf.algorithm.batches import count_batches
+from cohirf.algorithm.choose_merge import FEWEST_ROWS, explain_vanishing
 from cohirf.algorithm.companions import Companions, count_shown
 from cohirf.algorithm.connected import MAX_POINTS
 from cohirf.algorithm.contract_batch import Contraction
@@ -44,14 +45,21 @@ from cohirf.explain.verdict import find_problem, ways_to_less_noise
 from cohirf.fitting.begin import WrapEngine, begin, check_weights, watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.divide import Division, divide_along_tree, divide_by_means
-from cohirf.fitting.ending import Ending, LastLevel, Merges, end_fit, end_update
+from cohirf.fitting.ending import Ending, LastLevel, Merges, end_fit, end_update, mass_of, smallest_wanted
 from cohirf.fitting.goal import Goal
 from cohirf.fitting.locality import choose_locality
-from cohirf.fitting.merging import Chooser, Sample, leaves_as_candidates, link_along_tree
+from cohirf.fitting.merging import (
+    Chooser,
+    Sample,
+    choose_first,
+    leaves_as_candidates,
+    link_along_tree,
+)
 from cohirf.fitting.results import collect_results
 from cohirf.neighbours.landmarks import Cells
 from cohirf.scratch import ScratchStorage
 from cohirf.spanning.settings import settings_of
+from cohirf.summary.model import Model, base_method_of
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,7 @@ class Fitted:
 
 
 def fit_data(
-    model: Any, data: Data, sample_weight: Any, known: Settled | None = None, former: IntArray | None = None
+    model: Model, data: Data, sample_weight: Any, known: Settled | None = None, former: IntArray | None = None
 ) -> Fitted:
     """Fit a model to opened data; entropy and batch size may be ``known``, and then there is no checkpoint.
 
@@ -95,12 +103,14 @@ def fit_data(
             settled, wrap_engine = begin(model, data, weights, stack)
         else:
             settled, wrap_engine = known, watch_engine(model)
-        contraction = make_contraction(model, data, settled, weighted=weights is not None or model.medoid_weights)
         stack.enter_context(one_thread())
+        choice = choose_first(model, data, weights, settled.entropy) if former is None else None
+        weighted, n_chosen = weights is not None or model.medoid_weights, None if choice is None else choice.n_clusters
+        contraction = make_contraction(model, data, settled, weighted=weighted, n_chosen=n_chosen)
         stack.enter_context(showing_warnings_once())
         tally = FeatureTally(contraction.views, data.n_features)
         n_rows = Population(data.rows, weights).n_rows
-        fit = Fit(model, data, weights, n_rows, contraction, wrap_engine, tally)
+        fit = Fit(model, data, weights, n_rows, contraction, wrap_engine, tally, choice)
         first_level, locality = fit.contract_rows(former)
         tally.add_level(1, first_level.leaves)
         of_first_level = tally.sums()
@@ -134,17 +144,20 @@ class Fit:
         Wraps an engine, so that it records runs in the checkpoint and shows progress.
     tally : FeatureTally
         Sums up the stability of the views that contained each feature.
+    choice : Choice or None
+        The choice of the number of clusters, if it was made before the levels.
     warned : list of str
         Warnings about this fit.
     """
 
-    model: Any
+    model: Model
     data: Data
     weights: DataWeights | None
     n_rows: int
     contraction: Contraction
     wrap_engine: WrapEngine
     tally: FeatureTally
+    choice: Choice | None = None
     warned: list[str] = field(default_factory=list)
 
     def contract_rows(self, former: IntArray | None = None) -> tuple[FirstLevel, Locality | None]:
@@ -205,35 +218,49 @@ class Fit:
         if former is not None:
             return end_update(model, first_level, last, former)
         number, draw = goal.n_clusters, self._sampler(first_level, last)
-        chooser = Chooser(model.merge if goal.chooses_merge else "compact", number, draw, self._generator(Draw.CHOICE))
-        choice = chooser.choose_number() if number is not None or goal.is_chosen else None
+        total = float(mass_of(first_level.leaves).sum())
+        min_share = smallest_wanted(model, total) / total if goal.is_chosen and number is None else 0.0
+        merge = model.merge if goal.chooses_merge else "compact"
+        chooser = Chooser(merge, number, draw, self._generator(Draw.CHOICE), min_share)
+        choice = self.choice
+        if choice is None and (number is not None or goal.is_chosen):
+            choice = chooser.choose_number()
+        if choice is not None and goal.chooses_merge:
+            choice = replace(choice, is_merge_given=model.merge != "auto")
         if choice is None or len(last.medoids) == 0:
             ending = end_fit(model, first_level, last, goal.max_linked(state), Merges(None))
         elif goal.makes_cells(self.contraction.views.method) and first_level.rows is not None:
             ending = self._end_in_cells(first_level, last, chooser, choice)
         else:
             ending = self._end_with_groups(first_level, last, chooser, choice)
-        if goal.is_required and number is not None and ending.n_found < number:
+        too_close = explain_vanishing(draw(FEWEST_ROWS).values) if choice is not None and ending.n_found == 1 else None
+        if too_close is not None:
+            self._warn(too_close)
+        elif goal.is_required and number is not None and ending.n_found < number:
             self._warn(self._explain_too_few(number, ending.n_found))
+        if ending.choice is not None and ending.choice.is_largest:
+            self._warn(ending.choice.describe_number())
         if model.verbose and ending.choice is not None:
             progress.say(ending.choice.describe())
         return ending
 
     def _end_in_cells(self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice) -> Ending:
         """Share out rows among cells or connected groups, whichever fits them better, and merge these."""
-        k = choice.n_clusters
+        k, min_share = choice.n_clusters, choice.min_share
 
         @cache  # connected clusters need no cells
         def divide() -> Division:
             candidates = leaves_as_candidates(first_level, last.state, self.data.column_means)
             rng = self._generator(Draw.CELLS) if self._has_several_batches else None
-            return chooser.refine(divide_by_means(last.groups, candidates, self._count_cells(k), rng), k)
+            division = divide_by_means(last.groups, candidates, self._count_cells(k), rng)
+            return chooser.refine(division, division.count_parts(k, min_share))
 
-        choice, bound = chooser.compare(choice, lambda sample: divide().label(sample.values, k))
+        choice, bound = chooser.compare(choice, lambda sample: divide().label(sample.values, k, min_share))
         if bound is not None:
             return self._end_connected(first_level, last, chooser, choice, bound)
         division = divide()
-        merges = Merges(k, linkage=division.linkage, refines=isinstance(division.cells, Cells))
+        n_parts = division.count_parts(k, min_share)
+        merges = Merges(n_parts, linkage=division.linkage, refines=isinstance(division.cells, Cells))
         return self._share_out(first_level, last, division, choice, merges)
 
     def _end_with_groups(self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice) -> Ending:
@@ -262,7 +289,7 @@ class Fit:
         """Share out rows among connected groups of a sample of them, and merge these along the spanning tree."""
         k = choice.n_clusters
         division = divide_along_tree(chooser.draw(MAX_POINTS).candidates, bound, self._count_cells(k))
-        merges = Merges(k, link_along_tree(bound), division.linkage)
+        merges = Merges(division.count_parts(k, choice.min_share), link_along_tree(bound), division.linkage)
         return self._share_out(first_level, last, division, choice, merges)
 
     def _share_out(
@@ -313,7 +340,7 @@ class Fit:
         if n_found == 0:
             ways = ways_to_less_noise(self.model)
             return f"All of the rows are noise, so n_clusters={n_clusters} cannot be reached: {ways}."
-        name, asked = type(self.model._base_method()).__name__, f"n_clusters={n_clusters} cannot be reached:"
+        name, asked = type(base_method_of(self.model)).__name__, f"n_clusters={n_clusters} cannot be reached:"
         if self.contraction.views.method.told is not None:
             return (
                 f"{asked} {name} found only {n_found} groups, or the data has only so many distinct rows. Lower "
@@ -330,7 +357,7 @@ class Fit:
 
     @cached_property
     def _goal(self) -> Goal:
-        return Goal.of(self.model)
+        return Goal.of(self.model, None if self.choice is None else self.choice.n_clusters)
 
     @property
     def _population(self) -> Population:
@@ -350,7 +377,7 @@ class Fit:
 
     def _companions(self, first_level: FirstLevel) -> Companions | None:
         """Return the companions that replace medoid weights if the base method does not support weights."""
-        base = self.model._base_method()
+        base = base_method_of(self.model)
         methods = validation.list_methods(self.model)
         take_weights = any(method is None or find_weight_argument(method) is not None for method in methods)
         if not self.model.medoid_weights or take_weights:
@@ -424,8 +451,8 @@ class Fit:
         n_clusters = method.n_clusters if method.asked is None else method.asked
         if n_clusters is not None and n_clusters >= n_rows > 1:
             self._warn(
-                f"n_clusters={n_clusters} of {type(self.model._base_method()).__name__} is at least the number of rows "
-                f"({n_rows}), so only identical rows fuse: lower n_clusters.",
+                f"n_clusters={n_clusters} of {type(base_method_of(self.model)).__name__} is at least the number of "
+                f"rows ({n_rows}), so only identical rows fuse: lower n_clusters.",
             )
 
     def _warn_if_unfinished(self, state: FitState) -> None:

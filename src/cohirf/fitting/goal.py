@@ -21,6 +21,7 @@ from cohirf.algorithm.ward import MAX_LINKED
 from cohirf.clusterers.grid_dbscan import computed
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
+from cohirf.summary.model import Model
 
 FINER = 4  # clusters that K-Means is told for each that is wanted; other methods in several batches, too
 # With many clusters, K-Means is told fewer of them for each: two, as soon as these are so many. They are small then.
@@ -28,7 +29,7 @@ MANY_INNER = 400
 LINKED_PER_CLUSTER = 20  # groups in the tree of one batch for each cluster that is wanted; the others join these
 MAX_GROUPS = 4 * MAX_LINKED  # of more groups, another level is contracted; of fewer, light ones join heavy ones
 FINER_IN_ONE_VIEW = 8  # without a consensus of several views, groups are coarser
-AUTO_CLUSTERS = 60  # what the method is told if the number of clusters is to be chosen
+AUTO_CLUSTERS = 60  # what the method is told if the number of clusters is chosen after the levels
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ class Goal:
     Attributes
     ----------
     n_clusters : int or None
-        The number of clusters; None if it is chosen, or found by the base method.
+        The number of clusters; None if it is not chosen yet, or found by the base method.
     is_chosen : bool
-        Whether the number is chosen from the tree.
+        Whether the number is chosen, and not given.
     as_published : bool
         Whether the clusters of the last level are the result, however many there are.
     is_required : bool
@@ -56,14 +57,14 @@ class Goal:
     is_told: bool = True
 
     @classmethod
-    def of(cls, model: Any) -> Goal:
-        """Return the goal of a model."""
+    def of(cls, model: Model, n_chosen: int | None = None) -> Goal:
+        """Return the goal of a model, whose number of clusters may have been chosen."""
         if model.n_clusters == "levels":
             return cls(as_published=True)
         methods = [BaseMethod.of(estimator) for estimator in validation.list_methods(model) if estimator is not None]
         is_told = all(method.told is not None for method in methods)
         if model.n_clusters == "auto" or (model.n_clusters is None and not methods):
-            return cls(is_chosen=True, is_told=is_told)
+            return cls(n_clusters=n_chosen, is_chosen=True, is_told=is_told)
         if model.n_clusters is not None:
             return cls(n_clusters=int(model.n_clusters), is_required=True, is_told=is_told)
         told = {method.n_told for method in methods} - {None}
@@ -74,7 +75,7 @@ class Goal:
     @property
     def n_sought(self) -> int | None:
         """The number of clusters to seek, also if it is to be chosen; None if the base method finds it."""
-        return AUTO_CLUSTERS // FINER if self.is_chosen else self.n_clusters
+        return AUTO_CLUSTERS // FINER if self.n_clusters is None and self.is_chosen else self.n_clusters
 
     @property
     def bounds_groups(self) -> bool:
@@ -89,7 +90,7 @@ class Goal:
         method = BaseMethod.of(computed(estimator))
         if self.as_published or wanted is None or method.told is None:
             return method
-        if self.is_chosen:
+        if self.n_clusters is None:
             return method.telling(AUTO_CLUSTERS, asked=wanted)
         if several_batches:
             return method.telling((FINER_IN_ONE_VIEW if one_view else FINER) * wanted, asked=wanted)

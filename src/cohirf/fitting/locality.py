@@ -24,6 +24,7 @@ from cohirf.optional import import_optional, is_installed
 from cohirf.planning.memory import resident_bytes
 from cohirf.spanning.settings import Settings, settings_of
 from cohirf.spanning.spanning_labels import SpanningLabels
+from cohirf.summary.model import Model
 
 # A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree of all rows leave
 # it. So its batches have at least so many rows. With more features than this, a tree takes longer, and they have fewer.
@@ -39,7 +40,7 @@ MAX_SPANNED = 2**30 - 1  # the nodes of the tree of merges are numbered by 32-bi
 
 
 def choose_locality(
-    model: Any, data: Data, n_rows: int, contraction: Contraction, weights: Any = None
+    model: Model, data: Data, n_rows: int, contraction: Contraction, weights: Any = None
 ) -> tuple[Locality | None, SpanningLabels | DensityLabels | None]:
     """Return how the local batches of a fit are made, and what labels them if the base method does not.
 
@@ -76,7 +77,7 @@ def choose_locality(
     return found, SpanningLabels(settings, found, data.column_means is not None, data.n_features, model.n_jobs)
 
 
-def are_local(model: Any, method: Any) -> bool:
+def are_local(model: Model, method: Any) -> bool:
     """Return whether the batches of a model are local, if there are several; ``method`` is its base method."""
     return model.batches == "local" or (model.batches == "auto" and finds_number(method))
 

@@ -25,19 +25,25 @@ from cohirf.algorithm.choose_merge import (
     count_sampled,
 )
 from cohirf.algorithm.connected import SpanningTree, link_connected
-from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.merge_tree import Link
-from cohirf.algorithm.population import Population
+from cohirf.algorithm.population import Population, draw_by_mass
+from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.algorithm.storage import take_in_order
 from cohirf.algorithm.ward import raise_merges
 from cohirf.choice import CHOICE_ROWS, Choice, choose_number
+from cohirf.data import Data
+from cohirf.data.data import DataWeights
 from cohirf.data.first_level import FirstLevel
 from cohirf.fitting.divide import Candidates, Division, divide_by_centres
+from cohirf.fitting.ending import mass_of, smallest_wanted
+from cohirf.fitting.goal import Goal
 
 FloatArray = NDArray[np.float64]
 CLEARLY = 0.9  # cells are better than centres only if they cut fewer neighbours than this share of theirs
 FEWEST_MOVED, MOVED_PER_CLUSTER = 10_000, 200  # rows by which the centres of clusters are moved
+SAME_WEIGHT = 1e-9  # relative difference of weights of rows, which are rounded where many were added up
 FEWEST_AROUND = 5  # with fewer rows for each cluster, centres are not moved
 
 
@@ -66,18 +72,23 @@ class Sample:
     def draw(
         cls, first_level: FirstLevel, population: Population, column_means: Any, n_rows: int, rng: np.random.Generator
     ) -> Sample:
-        """Draw rows; of rows that were read once, those that were held aside, or leaves if these are too few."""
+        """Draw rows by weight; of rows that were read once, those that were held aside, or leaves if these are few."""
         leaves = first_level.leaves
         if first_level.readable is not None:
-            rows = np.sort(population.draw(n_rows, rng))
-            mass = np.ones(len(rows)) if population.weights is None else population.weights.take(rows)
+            rows, mass = population.draw_by_weight(n_rows, rng)
             values = fill_missing(to_host(first_level.readable.take(rows)), column_means)
             return cls(rows, values, first_level.find_leaves(rows), mass)
         single: IntArray = np.flatnonzero(np.isnan(leaves.stability) & (leaves.sizes == 1))
         among = single if len(single) >= FEWEST_ROWS // 2 else np.arange(len(leaves.rows))
-        some = among if len(among) <= n_rows else np.sort(rng.choice(among, n_rows, replace=False))
-        mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
-        return cls(leaves.rows[some], fill_missing(take_in_order(leaves.values, some), column_means), some, mass[some])
+        weights = mass_of(leaves)
+        per_row = weights[among] / leaves.sizes[among]
+        if np.ptp(per_row) > SAME_WEIGHT * per_row.max():
+            drawn, mass = draw_by_mass(weights[among], n_rows, rng)
+            some = among[drawn]
+        else:
+            some = among if len(among) <= n_rows else np.sort(rng.choice(among, n_rows, replace=False))
+            mass = leaves.sizes[some].astype(np.float64)
+        return cls(leaves.rows[some], fill_missing(take_in_order(leaves.values, some), column_means), some, mass)
 
     def at(self, some: Any) -> Sample:
         """Return some of the rows."""
@@ -94,12 +105,34 @@ class Sample:
         return Candidates(self.rows, self.values, self.mass)
 
 
+def choose_first(model: Any, data: Data, weights: DataWeights | None, entropy: Entropy) -> Choice | None:
+    """Choose the number of clusters before the levels, so that they are those of a fit with this number; if it is open.
+
+    A method that finds clusters itself has to find them first.
+    """
+    goal, population = Goal.of(model), Population(data.rows, weights)
+    if not (goal.is_chosen and goal.is_told):
+        return None
+    rows, mass = population.draw_by_weight(CHOICE_ROWS, generator_at(entropy, Draw.CHOICE, CHOICE_ROWS))
+    values = fill_missing(to_host(data.rows.take(rows)), data.column_means)
+    min_share = find_min_share(model, population)
+    return choose_number(values, generator_at(entropy, Draw.CHOICE), mass, min_share)
+
+
+def find_min_share(model: Any, population: Population) -> float:
+    """Return the smallest share of a cluster that the user wants."""
+    total = float(population.n_rows)
+    if population.weights is not None and model.min_cluster_size > 1:
+        blocks = row_blocks(population.values.n_rows)
+        total = float(sum(population.weights.take(np.arange(block.start, block.stop)).sum() for block in blocks))
+    return smallest_wanted(model, total) / total
+
+
 def leaves_as_candidates(first_level: FirstLevel, state: FitState, column_means: Any) -> Candidates:
     """Return all leaves of the levels as candidates for medoids."""
     leaves = first_level.leaves
     values = to_host(take_in_order(state.active.values, np.arange(len(leaves.rows))))
-    mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
-    return Candidates(leaves.rows, fill_missing(values, column_means), mass)
+    return Candidates(leaves.rows, fill_missing(values, column_means), mass_of(leaves))
 
 
 def link_along_tree(gini_bound: float) -> Link:
@@ -125,18 +158,22 @@ class Chooser:
         Returns a sample of so many rows, which is always the same.
     rng : numpy.random.Generator
         Splits samples into halves.
+    min_share : float
+        Smallest share of a cluster, if the number is to be chosen.
     """
 
     merge: str
     n_clusters: int | None
     draw: Callable[[int], Sample]
     rng: np.random.Generator
+    min_share: float = 0.0
 
     def choose_number(self) -> Choice:
         """Return the number of clusters, or choose it."""
         if self.n_clusters is not None:
             return Choice(self.n_clusters)
-        return choose_number(self.draw(CHOICE_ROWS).values, self.rng)
+        sample = self.draw(CHOICE_ROWS)
+        return choose_number(sample.values, self.rng, sample.mass, self.min_share)
 
     def refine(self, division: Division, n_clusters: int) -> Division:
         """Return the division, or the one by centres that follow from it if that cuts fewer neighbours."""
@@ -164,10 +201,11 @@ class Chooser:
         sample = None if self.merge == "compact" or k < 2 else self.draw(count_sampled(k))
         if sample is None or len(sample.rows) <= max(k, 2) or (self.merge == "auto" and self._are_few(sample, k)):
             return choice, None
-        connect = partial(sample.compared.divide, n_clusters=k)
+        compared = replace(sample.compared, min_mass=choice.min_share * float(sample.mass.sum()))
+        connect = partial(compared.divide, n_clusters=k)
         if label_connected is not None:
             connect = partial(label_connected, sample)
-        found = sample.compared.compare(label_compact(sample), connect)
+        found = compared.compare(label_compact(sample), connect)
         is_connected = self.merge == "connected" or found.is_connected
         merge = "connected" if is_connected else "compact"
         choice = replace(choice, merge=merge, compact_cut=found.compact_cut, connected_cut=found.connected_cut)

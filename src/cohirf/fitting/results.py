@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,12 +19,14 @@ from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_cl
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.storage import ArrayRows, Rows, take_in_order
+from cohirf.choice import Choice
 from cohirf.data import Data
 from cohirf.data.data import DataWeights
 from cohirf.data.first_level import FirstLevel
 from cohirf.fitting.ending import Ending, smallest_size
 from cohirf.fitting.exemplars import FilledRows, find_exemplars
 from cohirf.neighbours.landmarks import Cells, Landmarks, NestedCells, sample_landmarks
+from cohirf.summary.model import Model
 from cohirf.summary.row_map import RowMap
 from cohirf.summary.row_results import RowResults
 
@@ -51,11 +53,10 @@ class Clusters:
     medoids: IntArray
 
     @classmethod
-    def of(cls, model: Any, data: Data, first_level: FirstLevel, ending: Ending) -> Clusters:
+    def of(cls, model: Model, data: Data, first_level: FirstLevel, ending: Ending) -> Clusters:
         """Return the clusters that are large enough, numbered by their first row."""
         leaves = first_level.leaves
-        total = float(leaves.sizes.sum() if leaves.weights is None else leaves.weights.sum())
-        min_size, dtype = smallest_size(model, total), index_dtype(data.rows.n_rows)
+        min_size, dtype = smallest_size(model, leaves), index_dtype(data.rows.n_rows)
         labels, medoids = label_leaves(ending.state, leaves, ending.is_noise, min_size, dtype)
         return cls(first_level, ending.state.active.values, labels, medoids)
 
@@ -82,7 +83,7 @@ class KeptRows:
 
 
 def collect_results(
-    model: Any,
+    model: Model,
     data: Data,
     weights: DataWeights | None,
     ending: Ending,
@@ -98,13 +99,20 @@ def collect_results(
         clusters = Clusters.of(model, data, first_level, ending)  # a row that joined can be the first of its cluster
     attributes = {
         **describe_clusters(data, positive, clusters, ending, kept),
-        "choice_": ending.choice,
+        "choice_": _count_aside(ending.choice, clusters),
         "batch_size_": contraction.batch_size,
         "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves], _label_cells(cells, clusters.labels)),
         "_landmark_rows": kept.rows,
         **_look_up_rows(data, clusters, ending),
     }
     return attributes, clusters
+
+
+def _count_aside(choice: Choice | None, clusters: Clusters) -> Choice | None:
+    """Return the choice with the number of rows that are in no cluster, if the number of clusters was chosen."""
+    if choice is None or choice.min_share == 0:
+        return choice
+    return replace(choice, n_aside=int(clusters.first_level.leaves.sizes.sum() - clusters.sizes.sum()))
 
 
 def keep_rows(data: Data, positive: IntArray | None, clusters: Clusters, rng: np.random.Generator) -> KeptRows:
@@ -182,14 +190,12 @@ def _look_up_rows(data: Data, clusters: Clusters, ending: Ending) -> dict[str, A
     """Return what the attributes with an entry for each row are looked up in, where the rows are."""
     first_level = clusters.first_level
     part, leaves = first_level.part.mapped(data.put_vector), first_level.leaves
-    found: dict[str, Any] = {
-        "_rows": RowResults.of(
-            RowMap((part,)), leaves.rows, clusters.labels, leaves.sizes, ending.state.fusions, ending.tree
-        )
-    }
+    rows = RowResults.of(RowMap((part,)), leaves.rows, clusters.labels, leaves.sizes, ending.state.fusions, ending.tree)
+    if not part.is_here:  # nothing is computed until it is asked for, or on a device
+        return {"_rows": rows, "labels_": rows.look_up_labels(), **rows.look_up()}
     if "labels_of_rows" in vars(clusters):  # they were needed already
-        found["labels_"] = data.put_vector(clusters.labels_of_rows)
-    return found
+        return {"_rows": rows, "labels_": data.put_vector(clusters.labels_of_rows)}
+    return {"_rows": rows}
 
 
 def label_leaves(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from cohirf.optional import import_optional
 from cohirf.plotting.canvas import FONT, hide_spines, make_axes, text_width, units_per_inch
 from cohirf.plotting.colours import ACCENT, FAINT, INK, NOISE, SECOND_ACCENT
 from cohirf.plotting.layout import Floats, check_model
+from cohirf.summary.model import Model
 from cohirf.validation import count_views
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 ROWS_SHARE = 0.5  # of the height is for the rows, if the agreement is drawn above them
 
 
-def plot_levels(model: Any, *, ax: Axes | None = None) -> Axes:
+def plot_levels(model: Model, *, ax: Axes | None = None) -> Axes:
     """Plot the number of active rows after each level, and the agreement of the views at each level.
 
     The number of rows has a logarithmic scale if it spans a large range. The agreement is the mean adjusted Rand index
@@ -154,12 +155,13 @@ def needs_log_scale(values: IntArray) -> bool:
     return bool(values.min() > 0 and values.max() > 20 * values.min())
 
 
-def plot_choice(model: Any, *, ax: Axes | None = None) -> Axes:
+def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
     """Plot how a fit with ``n_clusters="auto"`` chose the number of clusters.
 
     The curve has the prediction strength of each number of clusters: how well clusters of one half of the rows predict
     those of the other half, from 0 to 1. The chosen number is the largest whose strength is nearly the highest: above
-    the dashed line. If all strengths are low, the curve has silhouettes, and the chosen number has the highest.
+    the dashed line. If all strengths are low, the curve has silhouettes, and the chosen number is the strongest of
+    those whose silhouette is nearly the highest.
 
     Parameters
     ----------

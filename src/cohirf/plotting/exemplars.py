@@ -23,6 +23,7 @@ from cohirf.plotting import layout
 from cohirf.plotting.canvas import FONT, hide_spines, inches, label_x, line_height, make_axes, settle, text_width
 from cohirf.plotting.colours import FAINT, INK, NOISE, PAPER, cluster_colours, readable_on_white, to_hex
 from cohirf.plotting.layout import Floats, check_image_shape, check_model, largest_clusters, refuse_no_clusters
+from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Exemplars:
 
 
 def plot_exemplars(
-    model: Any,
+    model: Model,
     *,
     image_shape: tuple[int, ...] | None = None,
     feature_names: Sequence[str] | None = None,
@@ -274,7 +275,7 @@ def _say_how_many(ax: Axes, exemplars: Exemplars) -> None:
 
 
 def plot_heatmap(
-    model: Any,
+    model: Model,
     X: Any = None,
     *,
     feature_names: Sequence[str] | None = None,

@@ -22,6 +22,7 @@ from cohirf.optional import import_optional
 from cohirf.plotting.canvas import FONT, POINTS_PER_INCH, hide_spines, inches, make_axes, settle
 from cohirf.plotting.colours import FAINT, INK, cluster_colours, readable_on
 from cohirf.plotting.layout import Floats, choose_apart, find_subject, largest_clusters
+from cohirf.summary.model import Model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +46,7 @@ class Clusters:
 
 
 def plot_map(
-    model: Any,
+    model: Model,
     X: Any,
     *,
     method: str = "pca",

@@ -46,6 +46,8 @@ Types = dict[str, str]  # Arrow's name of the type of each column
 class NumberColumn:
     """A column of numbers, or of vectors, each of which is as many features as it has numbers.
 
+    Together with others, features of vectors have names; alone they need none, as those of an array.
+
     Attributes
     ----------
     name : str
@@ -347,7 +349,7 @@ class TableSource(StreamedSource):
             self._origin.name,
             (sum(table.sizes), len(names)),
             np.result_type(*(column.stored for column in self._chosen)),
-            feature_names=names,
+            feature_names=None if len(self._chosen) == 1 and names != [self._chosen[0].name] else names,
             starts=table.starts,
         )
 
@@ -458,7 +460,8 @@ def read_frame(frame: Any, columns: ColumnChoice) -> tuple[NDArray[Any], list[st
     parts = [_read_column(frame, place[name], names) for name in chosen]
     widths = [None if part.ndim == 1 else part.shape[1] for part in parts]
     features = [name_places(name, width) for name, width in zip(chosen, widths, strict=True)]
-    return np.column_stack(parts), [feature for one in features for feature in one]
+    named = None if len(chosen) == 1 and widths != [None] else [feature for one in features for feature in one]
+    return np.column_stack(parts), named
 
 
 def _read_column(frame: Any, number: int, names: list[Any]) -> NDArray[Any]:

@@ -189,14 +189,14 @@ class CondensedTree:
     of rows has several minimum spanning trees, and these packages condense another one, or its edges in another order.
     """
 
-    def __init__(self, n_rows: int, settings: Settings) -> None:
+    def __init__(self, n_rows: int, settings: Settings, *, keeps_densities: bool = False) -> None:
         self._settings = settings
         can_be_root = settings.allow_single_cluster or (settings.as_fast_hdbscan and settings.epsilon > 0)
         self._rows = kernels.Components(
             parents=np.arange(n_rows, dtype=np.int32),
             sizes=np.ones(n_rows, dtype=np.int32),
             joined=np.full(n_rows, -1, dtype=np.int32),
-            left_at=np.empty(n_rows if can_be_root else 0),
+            left_at=np.empty(n_rows if can_be_root or keeps_densities else 0),
         )
         most = 2 * (n_rows // settings.min_cluster_size) + 1
         self._found = kernels.Condensed(
@@ -222,6 +222,26 @@ class CondensedTree:
 
         All rows must be connected by now.
         """
+        clusters, is_selected = self._select()
+        labels = np.empty(len(self._rows.parents), dtype=np.int32)
+        kernels.label_selected(clusters, is_selected, self._rows, self._settings.epsilon, labels)
+        return labels
+
+    def describe(self) -> tuple[kernels.Condensed, NDArray[np.int64], NDArray[np.int64], FloatArray]:
+        """Return all clusters, the selected cluster that each is part of, and which cluster each row leaves, and when.
+
+        Clusters are numbered from the root, 0; -1 stands for no selected cluster. Densities must have been kept.
+        """
+        clusters, is_selected = self._select()
+        selected = np.where(is_selected, np.arange(len(is_selected)), -1)
+        for cluster in range(1, len(selected)):
+            if not is_selected[cluster]:
+                selected[cluster] = selected[clusters.parents[cluster]]
+        components = flatten(self._rows.parents)
+        return clusters, selected, self._n_found - 1 - self._rows.joined[components], self._rows.left_at[components]
+
+    def _select(self) -> tuple[kernels.Condensed, NDArray[np.bool_]]:
+        """Return the clusters of the whole tree, and which of them are selected."""
         settings = self._settings
         if self._n_found == 0:  # all rows together are a small component: the root
             kernels.join(self._rows, self._found, root(self._rows.parents, 0), 0, self._density)
@@ -237,6 +257,4 @@ class CondensedTree:
         if settings.epsilon > 0:
             may_reach_root = allow_root or settings.as_fast_hdbscan
             is_selected = kernels.select_above(clusters, is_selected, settings.epsilon, may_reach_root)
-        labels = np.empty(len(self._rows.parents), dtype=np.int32)
-        kernels.label_selected(clusters, is_selected, self._rows, settings.epsilon, labels)
-        return labels
+        return clusters, is_selected

@@ -64,32 +64,32 @@ def settings_of(estimator: Any) -> Settings | None:
     return translate(estimator) if translate is not None and _is_valid(estimator) else None
 
 
-def _of_sklearn(model: Any) -> Settings | None:
-    others = dict(model.metric_params or {})
-    if not _is_euclidean(model.metric, others.pop("p", 2)) or others or model.alpha != 1:
+def _of_sklearn(method: Any) -> Settings | None:
+    others = dict(method.metric_params or {})
+    if not _is_euclidean(method.metric, others.pop("p", 2)) or others or method.alpha != 1:
         return None
-    most = math.inf if model.max_cluster_size is None else model.max_cluster_size
-    return _translate(model, _min_samples(model), most, as_sklearn=True)
+    most = math.inf if method.max_cluster_size is None else method.max_cluster_size
+    return _translate(method, _min_samples(method), most, as_sklearn=True)
 
 
-def _of_hdbscan(model: Any) -> Settings | None:
-    if not _is_euclidean(model.metric, model.p) or model.alpha != 1 or model._metric_kwargs:
+def _of_hdbscan(method: Any) -> Settings | None:
+    if not _is_euclidean(method.metric, method.p) or method.alpha != 1 or method._metric_kwargs:
         return None
-    if model.cluster_selection_persistence != 0 or model.cluster_selection_epsilon_max != math.inf:
+    if method.cluster_selection_persistence != 0 or method.cluster_selection_epsilon_max != math.inf:
         return None
-    if model.match_reference_implementation:
+    if method.match_reference_implementation:
         return None
-    return _translate(model, _min_samples(model) + 1, model.max_cluster_size or math.inf)
+    return _translate(method, _min_samples(method) + 1, method.max_cluster_size or math.inf)
 
 
-def _of_fast_hdbscan(model: Any) -> Settings | None:
-    if model.metric != "euclidean" or model.semi_supervised or model.cluster_selection_persistence != 0:
+def _of_fast_hdbscan(method: Any) -> Settings | None:
+    if method.metric != "euclidean" or method.semi_supervised or method.cluster_selection_persistence != 0:
         return None
-    if any(given is not None for given in (model.knn_k, model.cannot_link, model.cannot_link_groups)):
+    if any(given is not None for given in (method.knn_k, method.cannot_link, method.cannot_link_groups)):
         return None
-    rank = _min_samples(model)
+    rank = _min_samples(method)
     rank += rank > 1  # core distances are 0 if it is 1, and are those of this neighbour otherwise
-    return _translate(model, rank, model.max_cluster_size, as_fast_hdbscan=True)
+    return _translate(method, rank, method.max_cluster_size, as_fast_hdbscan=True)
 
 
 TRANSLATIONS: dict[str, Callable[[Any], Settings | None]] = {  # names, because the packages may not be installed
@@ -99,33 +99,33 @@ TRANSLATIONS: dict[str, Callable[[Any], Settings | None]] = {  # names, because 
 }
 
 
-def _min_samples(model: Any) -> Any:
-    return model.min_cluster_size if model.min_samples is None else model.min_samples
+def _min_samples(method: Any) -> Any:
+    return method.min_cluster_size if method.min_samples is None else method.min_samples
 
 
 def _is_euclidean(metric: Any, p: Any) -> bool:
     return isinstance(metric, str) and (metric in ("euclidean", "l2") or (metric in ("minkowski", "p") and p == 2))
 
 
-def _translate(model: Any, min_samples: Any, max_cluster_size: Any, **conventions: bool) -> Settings:
+def _translate(method: Any, min_samples: Any, max_cluster_size: Any, **conventions: bool) -> Settings:
     """Return what the three classes call by the same names, and what they do not."""
     return Settings(
         min_samples=min_samples,
-        min_cluster_size=model.min_cluster_size,
-        leaves=model.cluster_selection_method == "leaf",
-        epsilon=model.cluster_selection_epsilon,
+        min_cluster_size=method.min_cluster_size,
+        leaves=method.cluster_selection_method == "leaf",
+        epsilon=method.cluster_selection_epsilon,
         max_cluster_size=max_cluster_size,
-        allow_single_cluster=bool(model.allow_single_cluster),
+        allow_single_cluster=bool(method.allow_single_cluster),
         **conventions,
     )
 
 
-def _is_valid(model: Any) -> bool:
+def _is_valid(method: Any) -> bool:
     """Return whether parameters are valid; if not, the method itself is to say so."""
     bounds: list[tuple[Any, Any, int]] = [
-        (_min_samples(model), Integral, 1),
-        (model.min_cluster_size, Integral, 2),
-        (model.cluster_selection_epsilon, Real, 0),
+        (_min_samples(method), Integral, 1),
+        (method.min_cluster_size, Integral, 2),
+        (method.cluster_selection_epsilon, Real, 0),
     ]
     is_in_bounds = all(isinstance(value, kind) and value >= lowest for value, kind, lowest in bounds)
-    return is_in_bounds and model.cluster_selection_method in ("eom", "leaf")
+    return is_in_bounds and method.cluster_selection_method in ("eom", "leaf")

@@ -35,6 +35,7 @@ from cohirf.store.files import replacing
 from cohirf.store.parameters import NOT_STORED, describe_model, is_absent, is_known, restore_model
 from cohirf.store.schema import Layout, read, write
 from cohirf.summary.history import Step
+from cohirf.summary.model import Model
 from cohirf.summary.numbers import Changes
 from cohirf.summary.row_map import RowMap
 from cohirf.summary.row_results import RowResults
@@ -113,7 +114,7 @@ class Fitted:
     _summary: Summary | None
 
     @classmethod
-    def of(cls, model: Any) -> Fitted:
+    def of(cls, model: Model) -> Fitted:
         """Return the attributes of a fitted model."""
         names = getattr(model, "feature_names_in_", None)
         stored: dict[str, Any] = {
@@ -153,7 +154,7 @@ class Fitted:
 
 
 def save_model(
-    model: Any,
+    model: Model,
     path: str | os.PathLike[str],
     *,
     overwrite: bool = False,
@@ -459,7 +460,7 @@ def _numbers_all(numbers: IntArray, length: int) -> bool:
 # ---- writing
 
 
-def _refuse_model(model: Any) -> None:
+def _refuse_model(model: Model) -> None:
     """Raise for what is not a fitted CoHiRF, or has its labels elsewhere."""
     if type(model).__name__ != "CoHiRF" or not is_known(model):
         raise TypeError(f"model={reprlib.repr(model)} is not a CoHiRF estimator: only CoHiRF estimators can be saved.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -184,7 +184,14 @@ def _collect(pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
     return found
 
 
-def cluster_positions(model: Any) -> Any:
+class NumberedModel(Protocol):
+    """A model whose clusters have numbers."""
+
+    labels_: Any
+    cluster_numbers_: IntArray
+
+
+def cluster_positions(model: NumberedModel) -> Any:
     """Return, for each row of a model, the position of its cluster in arrays with an entry for each cluster; or -1."""
     return positions_of(model.labels_, model.cluster_numbers_)
 

@@ -19,7 +19,7 @@ from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.grouping import IntArray, count_by_label, row_blocks
 from cohirf.algorithm.left_out import leave_out, put_back
 from cohirf.algorithm.storage import MemoryStorage, Storage
-from cohirf.engines.dask import compute_unoptimised, dask, dask_array, gather_chunks, is_dask
+from cohirf.engines.dask import compute_unoptimised, dask, dask_array, gather_vectors, is_dask
 from cohirf.scratch import ScratchStorage
 
 LOOKED_UP = 2**20  # rows that are looked up at a time
@@ -106,7 +106,13 @@ class RowMap:
 
     def gathered(self) -> RowMap:
         """Return the map in this process: what is on Dask goes to files, what is on a device into memory."""
-        return RowMap(tuple(part.mapped(gather_vector) for part in self.parts))
+        elsewhere = [vector for part in self.parts for vector in (part.leaf_of, part.stability) if is_dask(vector)]
+        loaded = iter(gather_vectors(elsewhere, ScratchStorage()))  # in one computation
+
+        def gather(vector: Any) -> Any:
+            return next(loaded) if is_dask(vector) else np.asarray(arrays.to_host(vector))
+
+        return RowMap(tuple(part.mapped(gather) for part in self.parts))
 
     def count(self, n_leaves: int) -> IntArray:
         """Return the number of rows of each group of the model."""
@@ -134,7 +140,7 @@ def look_up(table: NDArray[Any], numbers: Any, engine: Engine | None = None) -> 
     if is_dask(numbers):
         # a task of its own, so that the table is sent to each worker only once
         sent = dask().delayed(table, pure=False, traverse=False)
-        return numbers.map_blocks(_take, table=sent, dtype=table.dtype, meta=table[:0])
+        return numbers.map_blocks(_take, table=sent, dtype=table.dtype, meta=table[:0], token="cohirf_look_up")
     if not isinstance(numbers, np.ndarray):
         return arrays.look_up(table, numbers)
     storage = storage_like(numbers)
@@ -192,10 +198,3 @@ def _put_into_chunk(chunk: NDArray[Any], own: IntArray, rows: IntArray, entries:
         some = slice(*np.searchsorted(rows, [own[0], own[-1] + 1]).tolist())
         changed[rows[some] - own[0]] = entries[some]
     return changed
-
-
-def gather_vector(vector: Any) -> NDArray[Any]:
-    """Return a vector in this process: one of Dask is written to a file, chunk by chunk."""
-    if not is_dask(vector):
-        return np.asarray(arrays.to_host(vector))
-    return gather_chunks(vector, ScratchStorage())

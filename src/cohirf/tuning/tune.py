@@ -303,12 +303,12 @@ def _derived_seed(*path: int) -> int:
     return int(np.random.SeedSequence(path).generate_state(1)[0])
 
 
-def _seeded(model: Any, seed: int) -> Any:
-    """Set the seeds of a model; CoHiRF seeds its base method itself."""
-    names = [name for name in model.get_params() if name.rsplit("__", 1)[-1] == "random_state"]
-    if isinstance(model, CoHiRF):
+def _seeded(method: Any, seed: int) -> Any:
+    """Set the seeds of a method; CoHiRF seeds its base method itself."""
+    names = [name for name in method.get_params() if name.rsplit("__", 1)[-1] == "random_state"]
+    if isinstance(method, CoHiRF):
         names = ["random_state"]
-    return model.set_params(**dict.fromkeys(names, seed))
+    return method.set_params(**dict.fromkeys(names, seed))
 
 
 def _check_search(estimator: Any, X: Any, space: SearchSpace, n_trials: int, seeds: Seeds | None) -> None:

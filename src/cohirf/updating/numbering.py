@@ -9,6 +9,7 @@ import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.summary.numbers import Changes, Overlap
+from cohirf.summary.row_results import BY_ROW
 
 if TYPE_CHECKING:
     from cohirf.updating.rerun import Transition
@@ -66,5 +67,6 @@ def number_clusters(
     attributes["cluster_numbers_"] = numbers[order]
     attributes["_landmarks"] = attributes["_landmarks"].renamed(named)
     attributes["_rows"] = attributes["_rows"].renamed(named)
-    attributes.pop("labels_", None)  # in former numbers
+    for name in BY_ROW:
+        attributes.pop(name, None)  # in former numbers
     return Numbered(named[leaf_labels], max(next_number, int(numbers.max(initial=-1)) + 1), changes)

@@ -1,0 +1,211 @@
+"""Do texts get the same topics in every run, and good ones?
+
+    python -m benchmarks.quality.texts [--seeds 10] [--methods cohirf kmeans ...] [--rows 22500] [--held-out]
+
+clinc150: 22,500 questions with 150 intents in 10 domains, as mean vectors of the token table in the wheel of the
+package wordllama (its two files are read here; no network is needed). Every seed also shuffles the rows. For each
+method: the adjusted Rand index with the intents; with the domains, from the same tree if the method has one, otherwise
+from a run that is told ten clusters; pairwise between all runs; clusters, share of noise, and processor seconds. UMAP
+with HDBSCAN is what BERTopic does by default. Methods whose packages are not installed are left out, with a line that
+says so.
+
+``--held-out`` uses the part "test" of the questions only, which no option was chosen on. ``--balance`` compares samples
+of 600 of a Zipf-distributed selection instead: the entropy of the intents in a random sample, in one of the same size
+from each cluster of K-Means, and in ``hierarchy_.sample``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.metrics import adjusted_rand_score
+
+from benchmarks._common import DATA_FOLDER, Results, Table, add_results_option, make_parser, parse, timed
+from cohirf import CoHiRF
+
+N_INTENTS, N_DOMAINS = 150, 10
+Labels = tuple[np.ndarray, np.ndarray]  # for intents and for domains
+
+
+def read_questions(part: str | None, n_rows: int) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Return texts, intents and domains."""
+    import pandas as pd
+
+    table = pd.read_parquet(DATA_FOLDER / "clinc150.parquet")
+    table = table if part is None else table[table["part"] == part]
+    chosen = np.sort(np.random.default_rng(0).permutation(len(table))[:n_rows])
+    table = table.iloc[chosen]
+    intents, domains = (table[name].astype("category").cat.codes.to_numpy() for name in ("intent", "domain"))
+    return table["text"].tolist(), intents, domains
+
+
+def embed(texts: Sequence[str]) -> np.ndarray:
+    """Return the mean of the vectors of the tokens of each text, with length 1."""
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+
+    found = find_spec("wordllama")
+    if found is None or found.origin is None:
+        raise SystemExit("This needs the wheels of wordllama, tokenizers and safetensors.")
+    folder = Path(found.origin).parent
+    weights, tokens = (next(folder.rglob(name)) for name in ("*256.safetensors", "*tokenizer*.json"))
+    table = next(iter(load_file(weights).values())).astype(np.float32)
+    encoded = Tokenizer.from_file(str(tokens)).encode_batch(list(texts), add_special_tokens=False)
+    X = np.stack([table[one.ids].mean(axis=0) for one in encoded])
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def cohirf(X: np.ndarray, seed: int, **options: Any) -> Labels:
+    """Cut one tree for both."""
+    model = CoHiRF(n_clusters=N_INTENTS, metric="cosine", random_state=seed, **options).fit(X)
+    return model.labels_, model.hierarchy_.cut(n_clusters=N_DOMAINS)
+
+
+def kmeans(X: np.ndarray, seed: int) -> Labels:
+    """Run K-Means once for each number."""
+    intents, domains = (KMeans(k, n_init=1, random_state=seed).fit_predict(X) for k in (N_INTENTS, N_DOMAINS))
+    return intents, domains
+
+
+def hdbscan(X: np.ndarray, seed: int) -> Labels:
+    """Find the number of clusters."""
+    labels = HDBSCAN(min_cluster_size=10, copy=True).fit_predict(X)
+    return labels, labels
+
+
+def umap_hdbscan(X: np.ndarray, seed: int) -> Labels:
+    """Do what BERTopic does by default."""
+    from umap import UMAP
+
+    options = {"n_neighbors": 15, "n_components": 5, "min_dist": 0.0, "metric": "cosine"}
+    return hdbscan(UMAP(random_state=seed, n_jobs=1, **options).fit_transform(X), seed)
+
+
+def evoc(X: np.ndarray, seed: int) -> Labels:
+    """Take the layers that are nearest to both numbers."""
+    from evoc import EVoC
+
+    model = EVoC(random_state=seed)
+    model.fit(X)
+    layers = [np.asarray(layer) for layer in model.cluster_layers_]
+    intents, domains = (min(layers, key=lambda one: abs(one.max() + 1 - k)) for k in (N_INTENTS, N_DOMAINS))
+    return intents, domains
+
+
+def _with_views(views: int) -> Callable[[np.ndarray, int], Labels]:
+    return lambda X, seed: cohirf(X, seed, views=views)
+
+
+METHODS: dict[str, Callable[[np.ndarray, int], Labels]] = {
+    "cohirf": cohirf,
+    "cohirf-1-view": _with_views(1),
+    "cohirf-20-views": _with_views(20),
+    "kmeans": kmeans,
+    "hdbscan": hdbscan,
+    "umap-hdbscan": umap_hdbscan,
+    "evoc": evoc,
+}
+NEEDED = {"umap-hdbscan": "umap", "evoc": "evoc"}
+
+
+def run(method: str, X: np.ndarray, y: np.ndarray, domains: np.ndarray, seed: int) -> dict[str, Any]:
+    """Return the figures of a run, and its labels in the order of the data."""
+    order = np.random.default_rng(seed).permutation(len(X))
+    seconds, found = timed(lambda: METHODS[method](X[order], seed))
+    labels, coarse = (np.empty(len(X), dtype=np.int64) for _ in range(2))
+    labels[order], coarse[order] = found
+    return {
+        "intents": adjusted_rand_score(y, labels),
+        "domains": adjusted_rand_score(domains, coarse),
+        "clusters": int(labels.max()) + 1,
+        "noise": float((labels < 0).mean()),
+        "seconds": seconds,
+        "labels": labels.tolist(),
+    }
+
+
+def with_spread(values: Sequence[float]) -> str:
+    """Return the mean and the standard deviation."""
+    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1 if len(values) > 1 else 0):.3f}"
+
+
+def compare(arguments: Any) -> None:
+    """Print a line for each method."""
+    part = "test" if arguments.held_out else None
+    texts, y, domains = read_questions(part, arguments.rows)
+    X = embed(texts)
+    results = Results(arguments.results / "texts.jsonl")
+    table = Table(
+        {"method": "<16", "intents": ">13", "domains": ">13", "pairwise": ">13", "k": ">5.0f"}
+        | {"noise": ">6.2f", "seconds": ">8.1f"}
+    )
+    for method in arguments.methods:
+        if method in NEEDED and find_spec(NEEDED[method]) is None:
+            print(f"{method} is left out: its package is not installed.")
+            continue
+        runs = [
+            results.of(
+                (method, seed, len(X), part or "all"),
+                lambda method=method, seed=seed: run(method, X, y, domains, seed),
+            )
+            for seed in range(arguments.seeds)
+        ]
+        pairs = [adjusted_rand_score(a["labels"], b["labels"]) for a, b in combinations(runs, 2)]
+        table.row(
+            method,
+            *(with_spread([one[name] for one in runs]) for name in ("intents", "domains")),
+            with_spread(pairs) if pairs else "-",
+            *(float(np.mean([one[name] for one in runs])) for name in ("clusters", "noise", "seconds")),
+        )
+
+
+def entropy(classes: np.ndarray) -> float:
+    """Return the entropy of classes, as a share of the largest possible."""
+    share = np.bincount(classes, minlength=N_INTENTS) / len(classes)
+    return float(-(share[share > 0] * np.log(share[share > 0])).sum() / np.log(N_INTENTS))
+
+
+def balance(arguments: Any) -> None:
+    """Print the entropy of intents in samples of each kind."""
+    texts, y, _ = read_questions(None, 10**9)
+    X, rng = embed(texts), np.random.default_rng(0)
+    sizes = np.maximum(3, 150 / (np.arange(N_INTENTS) + 1) ** 0.8).astype(int)
+    order = rng.permutation(N_INTENTS)
+    own = [rng.permutation(np.flatnonzero(y == one))[:size] for one, size in zip(order, sizes, strict=True)]
+    rows = np.concatenate(own)
+    X, y = X[rows], y[rows]
+    hierarchy = CoHiRF(n_clusters=40, metric="cosine", random_state=0).fit(X).hierarchy_
+    cells = KMeans(40, n_init=10, random_state=0).fit_predict(X)
+    table = Table({"rows": ">6", "random": ">8.3f", "K-Means": ">8.3f", "even": ">8.3f", "half": ">8.3f"})
+    for n in (150, 300, 600):
+        per_cell = [rng.permutation(np.flatnonzero(cells == cell))[: -(-n // 40)] for cell in range(40)]
+        table.row(
+            n,
+            entropy(y[rng.permutation(len(X))[:n]]),
+            entropy(y[np.concatenate(per_cell)]),
+            entropy(y[hierarchy.sample(n)]),
+            entropy(y[hierarchy.sample(n, balance=0.5)]),
+        )
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the study."""
+    parser = make_parser(__doc__)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--rows", type=int, default=22_500)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("--balance", action="store_true")
+    add_results_option(parser)
+    arguments = parse(parser, argv, seeds=2, rows=2000, methods=["cohirf", "kmeans"])
+    balance(arguments) if arguments.balance else compare(arguments)
+
+
+if __name__ == "__main__":
+    main()

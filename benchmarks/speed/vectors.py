@@ -1,0 +1,166 @@
+"""How long do fits of embeddings take, and how long does the search for near duplicates?
+
+    python -m benchmarks.speed.vectors [--parts fit duplicates gpu] [--rows 100000] [--device cuda]
+
+- fit: unit vectors with 768 features, k=200, against K-Means with one start, both in a process of their own with one
+  thread: processor seconds, their ratio, the rise of the peak memory, and the adjusted Rand index with the mixture.
+- duplicates: rows with 256 features, of which a twentieth are planted near duplicates: recall against brute force at
+  three thresholds, processor seconds of both, and of a faiss range search if faiss is installed.
+- gpu (not run by default): 1e7 x 768 unit vectors in bfloat16 on a device, k=1,000, with the defaults and
+  ``metric="cosine"``: seconds by the clock, memory beyond the data, and the share of rows in clusters of their own
+  component. One fit of a tenth of the rows warms up kernels first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from benchmarks._common import Table, in_fresh_process, make_parser, parse, peak_rise, timed
+from cohirf import CoHiRF
+from cohirf.curate import near_duplicates
+
+N_FEATURES, N_CLUSTERS = 768, 200
+PARTS = ("fit", "duplicates", "gpu")
+THRESHOLDS = (0.9, 0.95, 0.99)
+BLOCK = 2**20
+
+
+def draw_vectors(n_rows: int, n_features: int, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return unit vectors around random directions, and the direction of each."""
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((n_clusters, n_features), dtype=np.float32)
+    own = rng.integers(n_clusters, size=n_rows)
+    X = centres[own]
+    for start in range(0, n_rows, 10_000):
+        X[start : start + 10_000] += 1.5 * rng.standard_normal(X[start : start + 10_000].shape, dtype=np.float32)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X, own
+
+
+def measure_fit(method: str, n_rows: int) -> tuple[float, float, float]:
+    """Return processor seconds, rise of the peak in MB, and the adjusted Rand index of a fit."""
+    X, own = draw_vectors(n_rows, N_FEATURES, N_CLUSTERS)
+    model: Any = KMeans(N_CLUSTERS, n_init=1, random_state=0)
+    if method != "K-Means":
+        model = CoHiRF(n_clusters=N_CLUSTERS, metric="cosine", random_state=0)
+    with threadpool_limits(1):
+        rise, (seconds, labels) = peak_rise(lambda: timed(lambda: model.fit(X).labels_))
+    return seconds, rise / 1e6, float(adjusted_rand_score(own, labels))
+
+
+def compare_fits(n_rows: int) -> None:
+    """Print a line for each method, with its time as a multiple of that of K-Means."""
+    table = Table({"fit": "<10", "rows": ">9,", "seconds": ">8.1f", "ratio": ">6.2f", "MB": ">7.0f", "ARI": ">6.3f"})
+    whole = None
+    for method in ("K-Means", "CoHiRF"):
+        seconds, rise, score = in_fresh_process(measure_fit, method, n_rows)
+        whole = whole or seconds
+        table.row(method, n_rows, seconds, seconds / whole, rise, score)
+    print(f"The data has {n_rows * N_FEATURES * 4 / 1e6:,.0f} MB.")
+
+
+def plant(n_rows: int, n_features: int = 256) -> np.ndarray:
+    """Return unit vectors of which a twentieth have a cosine from 0.88 to 1 to another."""
+    X, _ = draw_vectors(n_rows, n_features, N_CLUSTERS)
+    rng = np.random.default_rng(1)
+    changed, origin = rng.permutation(n_rows)[: 2 * (n_rows // 20)].reshape(2, -1)
+    aside = rng.standard_normal((len(changed), n_features), dtype=np.float32)
+    aside -= (aside * X[origin]).sum(axis=1, keepdims=True) * X[origin]
+    aside /= np.linalg.norm(aside, axis=1, keepdims=True)
+    cosine = rng.uniform(0.88, 1, size=(len(changed), 1)).astype(np.float32)
+    X[changed] = cosine * X[origin] + np.sqrt(1 - cosine**2) * aside
+    return X
+
+
+def brute_force(X: np.ndarray, threshold: float) -> set[tuple[int, int]]:
+    """Return all pairs above the threshold, from products of all features."""
+    found: set[tuple[int, int]] = set()
+    for start in range(0, len(X), 1000):
+        products = X[start : start + 1000] @ X[start:].T
+        left, right = np.nonzero(products >= threshold)
+        found |= {(int(a) + start, int(b) + start) for a, b in zip(left, right, strict=True) if a < b}
+    return found
+
+
+def search_faiss(X: np.ndarray, threshold: float) -> Any:
+    """Return the result of a range search by faiss."""
+    import faiss
+
+    faiss.omp_set_num_threads(1)
+    index = faiss.IndexFlatIP(X.shape[1])
+    index.add(X)
+    return index.range_search(X, threshold)
+
+
+def compare_searches(n_rows: int) -> None:
+    """Print recall and time at each threshold."""
+    X = plant(n_rows)
+    columns = {"threshold": ">9", "pairs": ">9,", "recall": ">8.5f", "wrong": ">6", "seconds": ">8.1f"}
+    table = Table(columns | {"brute force": ">11.1f", "faiss": ">8.1f"})
+    with threadpool_limits(1):
+        for threshold in THRESHOLDS:
+            seconds, found = timed(lambda threshold=threshold: near_duplicates(X, threshold))
+            slow, expected = timed(lambda threshold=threshold: brute_force(X, threshold))
+            ours = set(map(tuple, found.pairs.tolist()))
+            faiss = (
+                "-" if find_spec("faiss") is None else timed(lambda threshold=threshold: search_faiss(X, threshold))[0]
+            )
+            recall = len(expected & ours) / max(len(expected), 1)
+            table.row(threshold, len(expected), recall, len(ours - expected), seconds, slow, faiss)
+
+
+def measure_gpu(device: str, n_rows: int, n_clusters: int = 1000) -> None:
+    """Print the time of a default fit of vectors in half precision on a device."""
+    import torch
+
+    rng = torch.Generator(device).manual_seed(0)
+    centres = torch.randn(n_clusters, N_FEATURES, device=device, generator=rng)
+    own = torch.randint(n_clusters, (n_rows,), device=device, generator=rng)
+    X = torch.empty(n_rows, N_FEATURES, device=device, dtype=torch.bfloat16)
+    for start in range(0, n_rows, BLOCK):
+        part = own[start : start + BLOCK]
+        block = centres[part] + 1.5 * torch.randn(len(part), N_FEATURES, device=device, generator=rng)
+        X[start : start + BLOCK] = block / block.norm(dim=1, keepdim=True)
+    table = Table({"rows": ">12,", "seconds": ">8.2f", "right": ">6.3f", "GiB": ">6.1f", "k": ">6"})
+    for size in (n_rows // 10, n_rows, n_rows):
+        if device != "cpu":
+            torch.cuda.synchronize()
+            torch.cuda.reset_peak_memory_stats()
+            before = torch.cuda.memory_allocated()
+        started = time.perf_counter()
+        model = CoHiRF(n_clusters=n_clusters, metric="cosine", random_state=0).fit(X[:size])
+        if device != "cpu":
+            torch.cuda.synchronize()
+        seconds = time.perf_counter() - started
+        peak = 0.0 if device == "cpu" else (torch.cuda.max_memory_allocated() - before) / 2**30
+        counts = torch.zeros(model.n_clusters_, n_clusters, device=device, dtype=torch.int64)
+        pairs = model.labels_.to(torch.int64) * n_clusters + own[:size]
+        counts = torch.bincount(pairs, minlength=counts.numel()).reshape(counts.shape)
+        table.row(size, seconds, float(counts.max(dim=1).values.sum() / size), peak, int(model.n_clusters_))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure the parts."""
+    parser = make_parser(__doc__)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["fit", "duplicates"])
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--device", default="cuda")
+    arguments = parse(parser, argv, rows=4000)
+    if "fit" in arguments.parts:
+        compare_fits(arguments.rows)
+    if "duplicates" in arguments.parts:
+        compare_searches(arguments.rows)
+    if "gpu" in arguments.parts:
+        measure_gpu(arguments.device, 100 * arguments.rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""What functions read of a model: its parameters and fitted attributes, and what it keeps besides them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+
+from cohirf import validation
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.levels import LevelRecord
+from cohirf.hierarchy import FusionHierarchy
+from cohirf.neighbours.landmarks import Landmarks
+from cohirf.summary.history import Step
+from cohirf.summary.numbers import Changes
+from cohirf.summary.row_results import RowResults
+from cohirf.summary.summary import Summary
+
+
+class Model(Protocol):
+    """A :class:`cohirf.CoHiRF`, for functions in lower layers than the class; see there for each attribute."""
+
+    estimator: Any
+    n_clusters: int | str | None
+    merge: str
+    views: Any
+    metric: str
+    max_features: int | float
+    consensus: str | float
+    medoid: Any
+    medoid_weights: bool
+    batch_size: int | str | None
+    batches: str
+    min_cluster_size: int | float
+    small_clusters: str
+    max_iter: int
+    checkpoint: Any
+    n_jobs: int | None
+    device: str | None
+    random_state: Any
+    verbose: int
+
+    labels_: Any
+    parents_: Any
+    stability_: Any
+    hierarchy_: FusionHierarchy
+    n_clusters_: int
+    n_iter_: int
+    n_features_in_: int
+    batch_size_: int | None
+    cluster_numbers_: IntArray
+    medoid_indices_: IntArray
+    medoids_: Any
+    exemplar_indices_: IntArray
+    exemplars_: Any
+    feature_agreement_: NDArray[np.float64]
+    diagnostics_: list[LevelRecord]
+    choice_: Any
+    changes_: Changes | None
+    history_: tuple[Step, ...]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name."""
+
+    def predict(self, X: Any) -> Any:
+        """Return the cluster of each row."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What a fitted model keeps besides its public attributes.
+
+    Attributes
+    ----------
+    rows : RowResults
+        Results of groups of rows, and the group of each row.
+    landmarks : Landmarks
+        Points that ``predict`` takes labels from.
+    landmark_rows : array of int
+        Row numbers of the landmarks.
+    column_means : array of float or None
+        What missing cells are replaced by.
+    summary : Summary or None
+        What updates need.
+    """
+
+    rows: RowResults
+    landmarks: Landmarks
+    landmark_rows: IntArray
+    column_means: NDArray[np.float64] | None
+    summary: Summary | None
+
+
+def state_of(model: Model) -> State:
+    """Return what a fitted model keeps."""
+    known: dict[str, Any] = vars(model)
+    names = ("_rows", "_landmarks", "_landmark_rows", "_column_means", "_summary")
+    return State(*(known.get(name) for name in names))  # type: ignore[arg-type]  # a model that is being fitted has few
+
+
+def base_method_of(model: Model) -> Any:
+    """Return the base method of a model, K-Means by default; of several, one that finds the number of clusters."""
+    methods = [KMeans() if method is None else method for method in validation.list_methods(model)]
+    return next((method for method in methods if BaseMethod.of(method).told is None), methods[0])
