@@ -128,7 +128,10 @@ PARAMETERS = [
     ({"max_features": 1.5}, r"'max_features' .* Got 1.5 instead"),
     ({"max_features": float("nan")}, "'max_features' .* Got nan instead"),
     ({"max_features": 4}, "max_features=4 is above the 3 features of X: give an int from 1 to 3 or a fraction in"),
-    ({"views": 0}, r"'views' parameter of CoHiRF must be an int in the range \[1, 100000\]. Got 0 instead"),
+    (
+        {"views": 0},
+        r"'views' parameter of CoHiRF must be an int in the range \[1, 100000\] or an instance of 'list'. Got 0",
+    ),
     (
         {"consensus": 1.1},
         r"'consensus' .* or a float in the range \[0.0, 1.0\]. Got 1.1",

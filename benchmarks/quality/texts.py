@@ -98,8 +98,8 @@ def evoc(X: np.ndarray, seed: int) -> Labels:
     return intents, domains
 
 
-def _with_views(n_views: int) -> Callable[[np.ndarray, int], Labels]:
-    return lambda X, seed: cohirf(X, seed, n_views=n_views)
+def _with_views(views: int) -> Callable[[np.ndarray, int], Labels]:
+    return lambda X, seed: cohirf(X, seed, views=views)
 
 
 METHODS: dict[str, Callable[[np.ndarray, int], Labels]] = {

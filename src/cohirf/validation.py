@@ -224,7 +224,7 @@ def take_nan(model: Any) -> bool:
 
 def list_methods(model: Any) -> list[Any]:
     """Return the base methods of a model: that of each view, or the one of all; None means the default."""
-    if isinstance(model.views, Integral):
+    if not isinstance(model.views, list):
         return [model.estimator]
     return [view[0] if isinstance(view, tuple) else view for view in model.views]
 

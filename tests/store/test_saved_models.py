@@ -243,7 +243,7 @@ def test_only_a_fitted_cohirf_can_be_saved(tmp_path):
 
 
 PARAMETERS = {
-    "views=<class 'object'> cannot be saved: a parameter of type type": {"views": object},
+    "max_iter=<class 'object'> cannot be saved: a parameter of type type": {"max_iter": object},
     "cannot be saved: .*'views' parameter": {"views": -1},
     "cannot be saved: .*n_jobs=0": {"n_jobs": 0},
     "cannot be saved: .*max_features=3": {"max_features": 3},
