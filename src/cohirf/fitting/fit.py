@@ -113,10 +113,11 @@ def fit_data(
         tally = FeatureTally(contraction.views, data.n_features)
         n_rows = Population(data.rows, weights).n_rows
         fit = Fit(model, data, weights, n_rows, contraction, wrap_engine, tally, choice)
-        first_level, locality = fit.contract_rows(former)
+        setup = fit.prepare(former)
+        first_level = data.contract_first_level(weights, setup)
         tally.add_level(1, first_level.leaves)
         of_first_level = tally.sums()
-        state, records = fit.climb(first_level, locality)
+        state, records = fit.climb(first_level, setup.locality)
         ending = fit.end(first_level, state, None if former is None else former[first_level.leaves.rows])
         attributes, clusters = collect_results(model, data, weights, ending, contraction)
         fit.warn_of_problem(clusters.sizes)
@@ -162,8 +163,8 @@ class Fit:
     choice: Choice | None = None
     warned: list[str] = field(default_factory=list)
 
-    def contract_rows(self, former: IntArray | None = None) -> tuple[FirstLevel, Locality | None]:
-        """Run the first level, which sees all rows; also return how local batches were made, if they were.
+    def prepare(self, former: IntArray | None = None) -> Setup:
+        """Return what the first level, which sees all rows, needs beside them.
 
         If the base method is told the number of clusters, groups do not reach over the borders of ``former`` ones.
         """
@@ -172,8 +173,7 @@ class Fit:
         apart = former if self._goal.is_told else None
         if apart is not None and self.weights is not None and self.weights.positive is not None:
             apart = apart[self.weights.positive]
-        setup = self.set_up(locality, label_batches, apart)
-        return self.data.contract_first_level(self.weights, setup), locality
+        return self.set_up(locality, label_batches, apart)
 
     def set_up(
         self, locality: Locality | None = None, label_batches: Any = None, apart: IntArray | None = None
