@@ -22,7 +22,7 @@ from experiments.cells import tune_model
 from experiments.circumstances import describe_run
 from experiments.figures import COLOURS, draw_lines, figure_table
 from experiments.fresh_process import measure_sizes, report_fit
-from experiments.keeping import kept
+from experiments.keeping import kept, look_up
 
 mpl.use("Agg")
 
@@ -52,9 +52,9 @@ RANGES = {"eps": FloatDistribution(0.1, 10.0), "min_samples": IntDistribution(2,
 def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: bool) -> None:
     """Fit all methods for all sizes, each fit in a process of its own, and draw the figure and the pictures."""
     sizes = [(n_rows, BUDGETS[budget].n_seeds) for n_rows in ROWS[budget]]
-    found = {} if only_kept else {n_rows: tune_sizes(n_rows, budget, folder / "cells") for n_rows, _ in sizes}
-    write_all = partial(write, tuned=found)
     cells = folder / "cells"
+    tuned = {n_rows: tune_size(n_rows, budget, cells, only_kept=only_kept) for n_rows, _ in sizes}
+    write_all = partial(write, tuned=tuned)
     frame = measure_sizes("experiments.spheres", sizes, MOST_ROWS, write_all, cells, say, only_kept=only_kept)
     frame.to_parquet(folder / "spheres.parquet", index=False)
     draw_lines(frame, "n_rows", "rows", folder / "spheres.png", "Two concentric spheres")
@@ -62,15 +62,28 @@ def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: boo
     lines = ["# Two concentric spheres", "", *describe_run(f"python -m experiments spheres --budget {budget}"), ""]
     lines += ["![Adjusted Rand index and time](spheres.png)", "", *figure_table(frame, "n_rows", "rows"), ""]
     lines += ["Peak memory of a fit in MB:", "", *figure_table(frame, "n_rows", "rows", "peak_mb", 0), ""]
+    if any(tuned.values()):
+        lines += ["Parameters of the tuned methods, by number of rows:", "", *say_tuned(tuned), ""]
     lines += ["![2,000 rows, clustered by three methods](spheres_3d.png)", ""]
     (folder / "spheres.md").write_text("\n".join(lines))
 
 
-def tune_sizes(n_rows: int, budget: str, folder: Path) -> dict[str, Any]:
-    """Return the parameters of DBSCAN, alone and in batches, with the best ARI of a search."""
+def tune_size(n_rows: int, budget: str, folder: Path, *, only_kept: bool) -> dict[str, Any]:
+    """Return the parameters of DBSCAN, alone and in batches, with the best ARI of a search; none if it was not done."""
     n_rows, n_trials = min(n_rows, MOST_SEARCHED), BUDGETS[budget].n_trials
     about = {"figure": "spheres tuning", "n_rows": n_rows, "n_trials": n_trials}
-    return kept(folder, about, partial(tune_methods, n_rows, n_trials))["params"]
+    nothing: dict[str, Any] = {"params": {}}
+    found = look_up(folder, about) if only_kept else kept(folder, about, partial(tune_methods, n_rows, n_trials))
+    return (found or nothing)["params"]
+
+
+def say_tuned(tuned: dict[int, dict[str, Any]]) -> list[str]:
+    """Return the lines of a table of what searches found."""
+    lines = ["| rows | method | eps | min_samples |", "| --- " * 4 + "|"]
+    for n_rows, methods in tuned.items():
+        for name, found in methods.items():
+            lines.append(f"| {n_rows:,} | {name} | {found['eps']:.3f} | {found['min_samples']} |")
+    return lines
 
 
 def tune_methods(n_rows: int, n_trials: int) -> dict[str, Any]:

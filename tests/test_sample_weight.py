@@ -61,7 +61,7 @@ def test_medoid_weights_pass_the_absorbed_mass_to_the_base():
 
     class Recorder(KMeans):
         def fit(self, X, y=None, sample_weight=None):
-            seen.append(np.asarray(sample_weight))
+            seen.append(np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight))
             return super().fit(X, y, sample_weight)
 
     X = np.concatenate([np.random.default_rng(0).normal(c, 0.1, (20, 2)) for c in range(0, 60, 6)])

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 from joblib import cpu_count
-from sklearn.cluster import KMeans
+from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks._common import Results, Table, add_results_option, make_parser, parse, read_file
@@ -214,6 +214,12 @@ def batches_of_dbscan(case: Case, cores: int) -> dict[str, Any]:
     return {"estimator": base, "views": 1, "min_cluster_size": 2, "batches": "random"} | shared
 
 
+def batches_of_hdbscan(case: Case, cores: int) -> dict[str, Any]:
+    """Return the parameters of CoHiRF around HDBSCAN, whose spanning trees it computes, in batches of its own size."""
+    base = HDBSCAN(**hdbscan_settings(case, {}), copy=True)
+    return {"estimator": base, "batch_size": max(2, case.rows // 2), "n_jobs": cores, "random_state": 0}
+
+
 METHODS = (
     Method("KMeans", "scikit-learn", "sklearn.cluster:KMeans", lambda case, _: k_means_settings(case)),
     Method(
@@ -251,6 +257,7 @@ METHODS = (
         lambda case, _: hdbscan_settings(case, {}),
         is_compiled=True,
     ),
+    Method("hdbscan-rs", "hdbscan-rs", "hdbscan_rs:HDBSCAN", lambda case, _: hdbscan_settings(case, {})),
     Method("genieclust", "genieclust", "genieclust:Genie", lambda case, _: {"n_clusters": case.n_clusters}),
     Method(
         "GridDBSCAN",
@@ -259,6 +266,7 @@ METHODS = (
         lambda case, _: dbscan_settings(case),
         is_compiled=True,
     ),
+    Method("CoHiRF(HDBSCAN)", OURS, "cohirf:CoHiRF", batches_of_hdbscan, is_compiled=True),
     Method("CoHiRF.as_published(GridDBSCAN)", OURS, COHIRF, batches_of_dbscan, is_compiled=True),
     Method(
         "CoHiRF.as_published(KMeans), 1 view",

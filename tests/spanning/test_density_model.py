@@ -3,6 +3,7 @@
 import hdbscan
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.cluster import HDBSCAN
 
 from cohirf.spanning.batch_edges import Edges
@@ -82,3 +83,8 @@ def test_other_edges_of_equal_weight_change_few_rows(name):
     assert np.isclose(model.probabilities, base.probabilities_, atol=0.05).mean() > 0.95
     assert np.isclose(model.outlier_scores, base.outlier_scores_, atol=0.05).mean() > 0.95
     np.testing.assert_array_equal(model.predict(X)[0], model.labels)
+
+
+def test_sparse_rows_have_the_labels_of_dense_ones():
+    model = DensityModel.of(X, settings_of(HDBSCAN(min_cluster_size=10)))
+    np.testing.assert_array_equal(model.label(sparse.csr_matrix(NEW)), model.label(NEW))

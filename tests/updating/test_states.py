@@ -61,7 +61,7 @@ class Interrupted(KMeans):
     """K-Means that is interrupted as soon as a row is very heavy."""
 
     def fit(self, X, y=None, sample_weight=None):
-        if np.asarray(sample_weight).max() > 1e6:
+        if sample_weight is not None and np.max(sample_weight) > 1e6:
             raise KeyboardInterrupt
         return super().fit(X, sample_weight=sample_weight)
 

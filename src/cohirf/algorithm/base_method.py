@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from inspect import Parameter, signature
 from numbers import Real
 from types import FunctionType
@@ -251,12 +252,18 @@ def find_weight_argument(estimator: Any) -> str | None:
         inner = find_weight_argument(last)
         return None if inner is None else f"{step}__{inner}"
     methods = [getattr(estimator, name) for name in ("fit_predict", "fit") if hasattr(estimator, name)]
-    for parameters in (signature(method).parameters for method in methods):
+    for parameters in (_find_parameters(getattr(method, "__func__", method)) for method in methods):
         if "sample_weight" in parameters:
             return "sample_weight"
         if all(parameter.kind != Parameter.VAR_KEYWORD for parameter in parameters.values()):
             return None  # without **kwargs, the first method that is called cannot pass weights on
     return None
+
+
+@lru_cache(maxsize=128)  # a fit asks several times, and to inspect a signature takes longer than to fit a few rows
+def _find_parameters(function: Any) -> Mapping[str, Parameter]:
+    """Return the parameters of a function."""
+    return signature(function).parameters
 
 
 def _count_complete_rows(view: Any) -> int:

@@ -106,6 +106,12 @@ class Codes:
         """Return the codes as arrays of NumPy, wherever the rows are."""
         return replace(self, distinct=to_host(self.distinct))
 
+    def repeated(self, n_times: int) -> Codes:
+        """Return the codes of several views that are all like the one that there is."""
+        if n_times == 1:
+            return self
+        return replace(self, distinct=namespace(self.distinct).concat([self.distinct] * n_times, axis=1))
+
     def divided(self, labels: Any, n_labels: int) -> Codes:
         """Return codes of which each has rows of one label only: a code whose rows have several is there repeatedly."""
         keys, of_row = compress(pair_keys(self.of_row, self.n_codes, labels, n_labels), self.n_codes * n_labels)
@@ -129,26 +135,46 @@ class Consensus:
 
 
 def fold_views(labels_of_views: Iterable[Any], n_rows: int, row_mass: Any = None) -> Codes:
-    """Fold the labels of several views into codes; only one view's labels are in memory at a time.
+    """Fold the labels of several views into codes."""
+    folded = FoldedViews(n_rows)
+    for labels in labels_of_views:
+        folded.add(labels)
+    return folded.codes(row_mass)
+
+
+class FoldedViews:
+    """Folds the labels of views into codes, one after the other: only one view's labels are in memory at a time.
 
     A code is an integer whose digits are the labels. Codes are renumbered without gaps at the end, and whenever their
     range would exceed a table of a few entries per row. So a product of label counts beyond 2**63 cannot overflow.
     """
-    of_row: Any = None
-    columns: list[IntArray] = []
-    digits: list[IntArray] = []  # for each view that is not yet in `columns`: the label of each digit of `of_row`
-    n_codes = 1
-    for labels in labels_of_views:
+
+    def __init__(self, n_rows: int) -> None:
+        self._n_rows = n_rows
+        self._of_row: Any = None
+        self._columns: list[IntArray] = []
+        self._digits: list[IntArray] = []  # for each view that is not yet in a column: the label of each of its digits
+        self._n_codes = 1
+
+    def add(self, labels: Any) -> None:
+        """Add the labels of a view."""
         symbols, label_of_symbol = _as_symbols(labels)
-        if digits and n_codes * len(label_of_symbol) > table_limit(n_rows):
-            distinct, of_row = compress(of_row, n_codes)
-            columns, digits, n_codes = _read_digits(_fetch_few(distinct), digits, columns), [], distinct.shape[0]
-        of_row = symbols if of_row is None else pair_keys(of_row, n_codes, symbols, len(label_of_symbol))
-        n_codes *= len(label_of_symbol)
-        digits.append(label_of_symbol)
-    distinct, of_row = compress(of_row, n_codes)
-    columns = _read_digits(_fetch_few(distinct), digits, columns)
-    return Codes(namespace(columns[0]).stack(columns, axis=1), of_row, row_mass)
+        if self._digits and self._n_codes * len(label_of_symbol) > table_limit(self._n_rows):
+            self._compress()
+        n_symbols = len(label_of_symbol)
+        self._of_row = symbols if self._of_row is None else pair_keys(self._of_row, self._n_codes, symbols, n_symbols)
+        self._n_codes *= n_symbols
+        self._digits.append(label_of_symbol)
+
+    def codes(self, row_mass: Any = None) -> Codes:
+        """Return the codes of all views."""
+        self._compress()
+        return Codes(namespace(self._columns[0]).stack(self._columns, axis=1), self._of_row, row_mass)
+
+    def _compress(self) -> None:
+        distinct, self._of_row = compress(self._of_row, self._n_codes)
+        self._columns = _read_digits(_fetch_few(distinct), self._digits, self._columns)
+        self._digits, self._n_codes = [], distinct.shape[0]
 
 
 def strict_consensus(codes: Codes) -> Consensus:

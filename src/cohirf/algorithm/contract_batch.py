@@ -17,6 +17,7 @@ from cohirf.algorithm.consensus import Codes, Consensus, consensus_within
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.get_clusters import Views, agree_on, get_clusters
 from cohirf.algorithm.grouping import IntArray, sum_by_label
+from cohirf.algorithm.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.rare_groups import join_rare_groups
 
@@ -36,9 +37,14 @@ class Contraction:
     weighted: bool = False  # whether rows have a mass
     sum_mass: bool = False  # whether a medoid has the total mass of the rows that it represents, or mass 1
     column_means: NDArray[np.floating[Any]] | None = None  # fill values for missing cells when distances are computed
+    space: MetricSpace = EUCLIDEAN  # where means and medoids are computed
     keeps_means: bool = False  # whether the means of clusters are needed after the levels
     bounds_groups: bool = False  # whether rare groups are joined if there are very many
     device: Any = None  # where batches are contracted, if rows are arrays of NumPy and this is another place
+
+    def points(self, X: Any) -> Any:
+        """Return rows as points whose Euclidean distances are computed, without missing cells."""
+        return self.space.points(fill_missing(X, self.column_means))
 
 
 @dataclass(frozen=True)
@@ -123,15 +129,15 @@ def contract_batch(
         found, halo = _set_halo_apart(found, n_rows, clusters.core)
         X, mass = take_rows(X, slice(0, n_rows)), None if mass is None else mass[:n_rows]
     rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *place)
-    filled = fill_missing(X, contraction.column_means)
+    points = contraction.points(X)
     if contraction.bounds_groups:
-        found = join_rare_groups(filled, found, mass)
-    medoids = contraction.choose_medoids(filled, found.labels, found.n_clusters, mass, rng)
+        found = join_rare_groups(points, found, mass)
+    medoids = contraction.choose_medoids(points, found.labels, found.n_clusters, mass, rng)
     return ContractedBatch(
         labels=found.labels,
         medoids=medoids,
         mass=_contracted_mass(mass, found, contraction),
-        means=cluster_means(filled, found.labels, found.n_clusters, mass) if contraction.keeps_means else None,
+        means=cluster_means(points, found.labels, found.n_clusters, mass) if contraction.keeps_means else None,
         n_noise=found.n_noise,
         stability=clusters.stability.of_row[: X.shape[0]],
         view_stability=clusters.stability.of_view,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf.algorithm.arrays import is_here, join_rows, put_beside
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.consensus import Codes, Consensus, fold_views, mean_agreement, strict_consensus
+from cohirf.algorithm.consensus import Codes, Consensus, FoldedViews, fold_views, mean_agreement, strict_consensus
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.features import sample_features, take_features
 from cohirf.algorithm.grouping import IntArray
@@ -118,22 +118,29 @@ def get_clusters(
     weights = None if sample_weight is None else engine.share(ArrayRows(sample_weight))
     rows = WeightedRows(engine.share(ArrayRows(shown)), weights)
     tasks = ((rows, views, (*place, view), memory) for view in range(n_runs))
-    stopwatch = _Stopwatch(engine.run(label_view, tasks, n_runs))
-    labels = (labels[:n_rows] for labels in stopwatch.labels() for _ in range(views.n_views // n_runs))
-    codes = fold_views(labels, X.shape[0], sample_weight)
+    folded, base_seconds, waited, core = FoldedViews(n_rows), 0.0, 0.0, None
+    results = iter(engine.run(label_view, tasks, n_runs))
+    for _ in range(n_runs):
+        asked = perf_counter()
+        result = next(results)
+        waited += perf_counter() - asked
+        base_seconds += result.seconds
+        core = result.core
+        folded.add(result.labels[:n_rows])
+    next(results, None)  # lets the engine end
     memory = None  # frees the memory of the last view
+    codes = folded.codes(sample_weight).repeated(views.n_views // n_runs)
     agreement = mean_agreement(codes)
     found = consensus(codes)
     stability = measure_stability(codes, found)
-    consensus_seconds = perf_counter() - started - stopwatch.waited
-    core = stopwatch.core if n_runs == 1 else None
-    return Clusters(found, stability, agreement, stopwatch.base_seconds, consensus_seconds, core)
+    consensus_seconds = perf_counter() - started - waited
+    return Clusters(found, stability, agreement, base_seconds, consensus_seconds, core if n_runs == 1 else None)
 
 
 def agree_on(labels: Any, sample_weight: Any, n_views: int) -> Clusters:
     """Return the consensus of views that all have the same, known labels."""
     started = perf_counter()
-    codes = fold_views((labels for _ in range(n_views)), labels.shape[0], sample_weight)
+    codes = fold_views([labels], labels.shape[0], sample_weight).repeated(n_views)
     found = strict_consensus(codes)
     return Clusters(found, measure_stability(codes, found), mean_agreement(codes), 0.0, perf_counter() - started)
 
@@ -188,24 +195,3 @@ def _view_memory(X: Any, n_features: int) -> NDArray[Any] | None:
     if sparse.issparse(X) or not is_here(X) or n_features == X.shape[1]:
         return None
     return np.empty((X.shape[0], n_features), dtype=X.dtype)
-
-
-class _Stopwatch:
-    """Yields labels, and adds up the time of the base method and the time spent waiting for views."""
-
-    def __init__(self, results: Iterable[ViewLabels]) -> None:
-        self._results = iter(results)
-        self.base_seconds = 0.0
-        self.waited = 0.0
-        self.core: IntArray | None = None  # of the last view
-
-    def labels(self) -> Iterator[IntArray]:
-        while True:
-            started = perf_counter()
-            result = next(self._results, None)
-            self.waited += perf_counter() - started
-            if result is None:
-                return
-            self.base_seconds += result.seconds
-            self.core = result.core
-            yield result.labels

@@ -91,9 +91,12 @@ def first_rows_beside(labels: Any, n_labels: int) -> Any:
     """Return, for each label, the first row that has it, where the labels are."""
     if not is_here(labels):
         return scatter.lowest(labels, _row_numbers(labels), n_labels, labels.shape[0])
-    first = np.empty(n_labels, dtype=index_dtype(len(labels)))
-    # if an index repeats, numpy keeps the last assignment; in reversed order, that is the first row
-    first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1, dtype=first.dtype)
+    first = np.full(n_labels, -1, dtype=index_dtype(len(labels)))
+    for n_rows in (BLOCK_ROWS, len(labels)):  # few labels are often all among the first rows
+        # if an index repeats, numpy keeps the last assignment; in reversed order, that is the first row
+        first[labels[:n_rows][::-1]] = np.arange(min(n_rows, len(labels)) - 1, -1, -1, dtype=first.dtype)
+        if (first >= 0).all():
+            break
     return first
 
 

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import Batches, Run, cut_at_chunks, cut_into_runs, split_into_batches
-from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.companions import Companions
 from cohirf.algorithm.contract_batch import Contraction, Mass
 from cohirf.algorithm.engine import Engine, SerialEngine
@@ -391,7 +390,7 @@ def _hold_aside(active: ActiveRows, batches: Batches, contraction: Contraction) 
     means = None
     if contraction.keeps_means:
         values = active.values.take(active.at(positions))
-        means = fill_missing(values, contraction.column_means).astype(np.float64)
+        means = contraction.points(values).astype(np.float64)
     return [held_aside(active.at(positions), mass, given, means, contraction.views.n_views)]
 
 

@@ -168,8 +168,8 @@ class _FilledRows:
 
     def take(self, positions: IntArray) -> Any:
         rows = self._at(positions)
-        X = self.values.take(rows)
-        return fill_missing(X, self.column_means) if self.embed is None else self.embed(X, rows)
+        X = fill_missing(self.values.take(rows), self.column_means)
+        return X if self.embed is None else self.embed(X, rows)
 
     def _at(self, positions: IntArray) -> IntArray:
         return positions if self.index is None else self.index[positions]

@@ -10,8 +10,11 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 RADII = ("eps", "max_eps", "bandwidth", "distance_threshold")
+LISTING = ("max_eps", "eps", "bandwidth")  # of methods that list all neighbours within a radius
 MARGIN = 1 + 1e-6  # on a grid, rows are exactly a radius apart, and rounding must not leave one of them out
 EUCLIDEAN = 2.0
 NORMS = {"euclidean": EUCLIDEAN, "l2": EUCLIDEAN, "chebyshev": np.inf, "infinity": np.inf}
@@ -42,6 +45,33 @@ def find_reach(method: Any, n_features: int) -> float | None:
     # a diagonal is longer than a side: a Euclidean distance can be so many times as large
     wider = n_features ** max(0.0, 1 / 2 - 1 / norm)
     return float(2 * max(finite) * wider * MARGIN)
+
+
+def count_neighbours(method: Any, sample: NDArray[Any], n_rows: int) -> tuple[str, float, float] | None:
+    """Return the name of a method's radius, the radius, and how many of ``n_rows`` rows it finds around each of them.
+
+    The rows are like those of the sample. None if the method has no radius, or its metric is not a norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.cluster import OPTICS
+    >>> count_neighbours(OPTICS(max_eps=1.0), np.array([[0.0], [1.0], [9.0], [9.5]]), 1000)
+    ('max_eps', 1.0, 500.0)
+    """
+    parameters = _parameters(method)
+    norm = _find_norm(parameters)
+    found = [(name, float(parameters[name])) for name in LISTING if isinstance(parameters.get(name), Real)]
+    if norm is None or not found:
+        return None
+    name, radius = found[0]
+    is_near = np.isinf(radius) or cdist(sample, sample, **_as_metric(norm)) <= radius
+    return name, radius, n_rows * float(np.mean(is_near))
+
+
+def _as_metric(norm: float) -> dict[str, Any]:
+    """Return a norm as arguments of SciPy."""
+    return {"metric": "chebyshev"} if np.isinf(norm) else {"metric": "minkowski", "p": norm}
 
 
 def can_be_local(method: Any, n_features: int) -> bool:

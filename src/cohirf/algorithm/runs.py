@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.arrays import (
     fetch_rows,
-    is_here,
     join_rows,
     look_up,
     put_beside,
@@ -25,7 +24,6 @@ from cohirf.algorithm.arrays import (
     to_host,
 )
 from cohirf.algorithm.batches import AllBut, Offsets, Run, count_offsets
-from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import ContractedBatch, Contraction, Mass, Place, contract_batch
 from cohirf.algorithm.device_blocks import naming_full_memory
 from cohirf.algorithm.engine import Engine
@@ -269,43 +267,40 @@ class ContractedRun:
 
 def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> ContractedRun:
     """Contract the batches of a run one after the other; ``engine`` runs the views of each."""
-    with naming_full_memory(int(np.diff(task.run.bounds).max()), contraction.device):
-        return _contract_batches(task, contraction, engine)
-
-
-def _contract_batches(task: RunTask, contraction: Contraction, engine: Engine) -> ContractedRun:
     run = task.run
     row_map = RunMap(run.length)
     stays = not isinstance(contraction.device, str)
     parts: list[Survivors] = []
     links: list[Links] = []
     n_before = 0
-    for number, (contracted, held) in enumerate(run.batches()):
-        read, X_held = _read(task, contracted)
-        X = put_on_device(read, contraction.device)
-        mass = _mass(task, contracted, contraction, X)
-        shown = None if task.companions is None else put_beside(task.companions[number], X)
-        place = (task.level, run.first_batch + number)
-        halo = None if run.halos is None else run.halos[number]
-        if halo is not None and len(halo):
-            assert task.values is not None  # whoever has the rows has put them in
-            assert not isinstance(task.values, RunRows)  # they have no halos
-            together = join_rows([X, put_beside(task.values.take(halo), X)])
-            batch = contract_batch(
-                together, _add_halo_mass(mass, task, number), contraction, place, engine, shown, len(halo)
-            )
-            links.append(_find_links(task, batch, contracted, halo))
-        else:
-            labels = None if task.labels is None else put_beside(_of(contracted, task.labels), X)
-            apart = None if task.apart is None else _of(contracted, task.apart)
-            batch = contract_batch(X, mass, contraction, place, engine, shown, labels=labels, apart=apart)
-        order, rank = _sort(np.concatenate([_at(contracted, batch.medoids), held]))
-        row_map.add(batch, contracted, n_before + rank)
-        stays = stays and X is read
-        values = _stack(fetch_rows(X, batch.medoids), X_held)[order] if task.carry_values else None
-        means = None if batch.means is None else _stack(batch.means, fill_missing(X_held, contraction.column_means))
-        parts.append(_survivors(task, batch, contracted, held, order, values, means))
-        n_before += len(order)
+    with naming_full_memory(int(np.diff(run.bounds).max()), contraction.device):
+        for number, (contracted, held) in enumerate(run.batches()):
+            read, X_held = _read(task, contracted)
+            X = put_on_device(read, contraction.device)
+            mass = _mass(task, contracted, contraction, X)
+            shown = None if task.companions is None else put_beside(task.companions[number], X)
+            place = (task.level, run.first_batch + number)
+            halo = None if run.halos is None else run.halos[number]
+            if halo is not None and len(halo):
+                assert task.values is not None  # whoever has the rows has put them in
+                assert not isinstance(task.values, RunRows)  # they have no halos
+                together = join_rows([X, put_beside(task.values.take(halo), X)])
+                batch = contract_batch(
+                    together, _add_halo_mass(mass, task, number), contraction, place, engine, shown, len(halo)
+                )
+                links.append(_find_links(task, batch, contracted, halo))
+            else:
+                labels = None if task.labels is None else put_beside(_of(contracted, task.labels), X)
+                apart = None if task.apart is None else _of(contracted, task.apart)
+                batch = contract_batch(X, mass, contraction, place, engine, shown, labels=labels, apart=apart)
+            order, rank = _sort(np.concatenate([_at(contracted, batch.medoids), held]))
+            row_map.add(batch, contracted, n_before + rank)
+            stays = stays and X is read
+            values = _stack(fetch_rows(X, batch.medoids), X_held)[order] if task.carry_values else None
+            points_held = None if X_held is None else contraction.points(X_held)
+            means = None if batch.means is None else _stack(batch.means, points_held)
+            parts.append(_survivors(task, batch, contracted, held, order, values, means))
+            n_before += len(order)
     found = ContractedRun(join_survivors(parts), *row_map.vectors(), Links.join(links) if links else None)
     if task.fusions is not None:
         return found.record(task, task.fusions)
@@ -432,11 +427,9 @@ def _find_links(task: RunTask, batch: ContractedBatch, contracted: Offsets, halo
 def _mass(task: RunTask, offsets: Offsets, contraction: Contraction, X: Any) -> Any:
     """Return the mass of the rows of ``X``, which are at ``offsets``, beside them; None if the fit is not weighted.
 
-    On a device, rows of mass 1 have None, too: a base method is faster without weights.
+    Rows of mass 1 have None, too: a base method is faster without weights.
     """
-    if not contraction.weighted or (task.mass is None and not is_here(X)):
-        return None
-    return np.ones(X.shape[0]) if task.mass is None else put_beside(_of(offsets, task.mass), X)
+    return put_beside(_of(offsets, task.mass), X) if contraction.weighted and task.mass is not None else None
 
 
 def _sort(keys: IntArray) -> tuple[IntArray, IntArray]:

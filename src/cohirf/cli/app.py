@@ -52,6 +52,7 @@ TYPES: dict[str, Any] = {  # annotations of their parameters
     "Path | None": Path | None,
     "list[Path]": list[Path],
     "list[str]": list[str],
+    "tuple[str, str] | None": tuple[str, str] | None,
     "list[str] | None": list[str] | None,
     "DataOptions": DataOptions,
     "FitParameters": FitParameters,

@@ -131,7 +131,7 @@ def _all_flags() -> dict[str, str]:
     from cohirf.cli.parameters import FLAGS
 
     of_data = {name: flag_of(name).partition("/")[0] for name in vars(DataOptions())}
-    return FLAGS | of_data | {"scaling": "--scale"}
+    return FLAGS | of_data | {"scaling": "--scale", "places": "--places"}
 
 
 def _explain_system(error: OSError) -> str:

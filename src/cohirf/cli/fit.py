@@ -34,10 +34,12 @@ from cohirf.optional import import_optional
 from cohirf.planning.memory import peak_bytes
 from cohirf.preparation import Classes, Preparation, Prepared, prepare
 from cohirf.preparation.data import find_column
+from cohirf.preparation.places import read_length
 from cohirf.sources.files import shown
 from cohirf.store import Origin, save_model
 from cohirf.validation import set_columns
 
+ON_GLOBE = ("dbscan", "hdbscan", "optics")  # they know the metric haversine
 NOTHING = (
     "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, --report report.html "
     "to see a report."
@@ -64,6 +66,8 @@ def fit(
     *,
     vectors: str | None = None,
     text: str | None = None,
+    places: tuple[str, str] | None = None,
+    eps: str | None = None,
     out: Path | None = None,
     model: Path | None = None,
     report: Path | None = None,
@@ -78,6 +82,10 @@ def fit(
         Column of vectors, such as embeddings, to cluster by their cosine; other columns are no features.
     text : name
         Column of texts: clusters are named by words, and the report shows topics. --clusters 200,40,8 gives levels.
+    places : latitude longitude
+        Two columns with degrees, which are the only features: cluster by distance along the globe.
+    eps : float or str
+        The radius of --estimator dbscan; with --places a length, such as 2km, 500m or 1mi.
     model : file
         Save the model to this new file.
     report : file
@@ -91,22 +99,24 @@ def fit(
     cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ \
     --id-column id --out labels.parquet --model model.cohirf
     cohirf fit docs.parquet --vectors embedding --text body --clusters 200,40,8 --report topics.html
+    cohirf fit places.parquet --estimator dbscan --places lat lon --eps 2km --report map.html
     """
     console, targets = Console.on(screen), Targets(out, model, report, escape_formulas, force)
-    base = read_base_method(method.estimator, method.param)
+    base = read_base_method(method.estimator, [*(method.param or []), *_read_globe(method.estimator, places, eps)])
     given, levels = read_levels(given)
     parameters = read_parameters(given)
     if vectors is not None:
         parameters.setdefault("metric", "cosine")
     _check_files(targets, data, about.id_column, parameters.get("checkpoint"))
     scaling = about.scaling(method.estimator) if vectors is None else "none"
+    asked = about.arguments(scaling) | {"vectors": vectors, "places": places}
     with console.watching():
-        prepared = prepare(data, vectors=vectors, **about.arguments(scaling))
+        prepared = prepare(data, **asked)
     texts = None if text is None else read_texts(prepared, text)
     settled = settle_parameters(parameters, prepared.source.n_rows)
     chosen = {} if base is not None or not method.as_published else {"--estimator": BASE_METHOD}
     chosen |= {} if base is not None or method.as_published or "n_clusters" in parameters else {"--clusters": "auto"}
-    chosen |= {} if about.scale != "auto" or vectors is not None else {"--scale": scaling}
+    chosen |= {} if about.scale != "auto" or vectors is not None or places is not None else {"--scale": scaling}
     chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in given}
     note_data(console, prepared, chosen)
     classes = prepared.classes()  # before the fit, so that an error does not waste it
@@ -119,9 +129,8 @@ def fit(
     document |= agreement(fitted.labels_, classes)
     document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
     # before clusters are described and judged, so that an error there does not waste the fit
-    origin = find_origin(data, about, scaling, vectors)
     topics = None if texts is None else name_topics(fitted, prepared.source, texts, levels=levels or None)
-    written = _write_files(targets, fitted, prepared, classes, origin, console, levels, topics)
+    written = _write_files(targets, fitted, prepared, classes, find_origin(data, asked), console, levels, topics)
     document |= _describe_clusters(
         fitted, prepared.preparation, document, says_verdict=console.as_json or not console.quiet
     )
@@ -142,6 +151,22 @@ def read_base_method(name: str | None, parameters: list[str] | None) -> Any:
     except ValueError as error:
         flag = "--estimator" if name not in (*NAMES, None) else "--param"
         raise BadInputError(f"{flag}: {error}") from error
+
+
+def _read_globe(name: str | None, places: tuple[str, str] | None, eps: str | None) -> list[str]:
+    """Return parameters of the base method that follow from ``--places`` and ``--eps``."""
+    if places is None:
+        return [] if eps is None else [f"eps={eps}"]
+    if name not in ON_GLOBE:
+        raise BadInputError(f"--places needs --estimator {', '.join(ON_GLOBE[:-1])} or {ON_GLOBE[-1]}.")
+    if eps is None:
+        if name == "dbscan":
+            raise BadInputError("--places needs a radius for --estimator dbscan: give --eps, such as --eps 2km.")
+        return ["metric=haversine"]
+    try:
+        return ["metric=haversine", f"eps={read_length(eps)!r}"]
+    except ValueError as error:
+        raise BadInputError(f"--eps: {error}") from error
 
 
 def read_assignments(parameters: list[str] | None) -> dict[str, str]:
@@ -179,9 +204,8 @@ def read_texts(data: Prepared, column: str) -> Any:
     return arrow.chunked_array([part.cast("large_string") for part in data.data.read(name)])
 
 
-def find_origin(data: Path, about: DataOptions, scaling: str, vectors: str | None = None) -> Origin:
+def find_origin(data: Path, given: dict[str, Any]) -> Origin:
     """Return the file of a fit, the arguments of ``prepare`` that differ from their defaults, and the command."""
-    given = about.arguments(scaling) | {"vectors": vectors}
     options: dict[str, Any] = {}
     for name, parameter in signature(prepare).parameters.items():
         value = given.get(name)

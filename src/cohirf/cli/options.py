@@ -22,9 +22,9 @@ from cohirf.clusterers.names import NAMES
 
 PANELS = {  # headings in the help; all other options are under Output
     **dict.fromkeys(("label_column", "id_column", "drop", "keep", "kinds", "scale", "impute"), "Data"),
-    **dict.fromkeys(("delimiter", "header", "data", "vectors", "text"), "Data"),
+    **dict.fromkeys(("delimiter", "header", "data", "vectors", "text", "places"), "Data"),
     **dict.fromkeys(
-        ("estimator", "param", "as_published", "clusters", "level", "exemplars_only", "recluster"), "Clustering"
+        ("estimator", "param", "eps", "as_published", "clusters", "level", "exemplars_only", "recluster"), "Clustering"
     ),
     **dict.fromkeys(("space", "alone"), "Search"),
 }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,7 +19,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from cohirf.algorithm.grouping import index_dtype
-from cohirf.clusterers.metric_spaces import find_space, to_unit_vectors
+from cohirf.algorithm.metric_spaces import find_space, to_unit_vectors
 from cohirf.optional import import_optional, is_installed
 
 MAX_GRID_FEATURES = 3
@@ -182,17 +184,28 @@ def has_kernels(n_features: int, weights: NDArray[np.float64] | None) -> bool:
     return n_features <= MAX_BOX_FEATURES and are_exact(weights)
 
 
-def call_dbscan(X: NDArray[Any], eps: float, min_samples: int, weights: NDArray[np.float64] | None) -> DensityClusters:
-    """Return the clusters that scikit-learn's DBSCAN finds."""
-    model = DBSCAN(eps=eps, min_samples=min_samples).fit(X, sample_weight=weights)
+def call_dbscan(
+    X: NDArray[Any],
+    eps: float,
+    min_samples: int,
+    weights: NDArray[np.float64] | None,
+    norm: Mapping[str, Any] = MappingProxyType({}),
+) -> DensityClusters:
+    """Return the clusters that scikit-learn's DBSCAN finds; ``norm`` has its metric, if it is not Euclidean."""
+    model = DBSCAN(eps=eps, min_samples=min_samples, **norm).fit(X, sample_weight=weights)
     labels, core = model.labels_, model.core_sample_indices_
     border = np.setdiff1d(np.flatnonzero(labels >= 0), core, assume_unique=True)
     others = np.empty((0, 2), dtype=np.int64)
     if len(border) and labels.max() > 0:
-        near = NearestNeighbors(radius=eps).fit(X[core]).radius_neighbors(X[border], return_distance=False)
+        search = NearestNeighbors(radius=eps, **_for_neighbours(norm)).fit(X[core])
+        near = search.radius_neighbors(X[border], return_distance=False)
         rows = np.repeat(border, [len(neighbours) for neighbours in near])
         others = np.column_stack([rows, labels[core[np.concatenate(near)]]])
     return DensityClusters("scikit-learn", labels, core, others)
+
+
+def _for_neighbours(norm: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: 2 if value is None else value for name, value in norm.items()}  # p is a number there
 
 
 def are_exact(weights: NDArray[np.float64] | None) -> bool:

@@ -19,7 +19,7 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage, StackedRows, Storage
 from cohirf.data.data import Setup, check_range
-from cohirf.data.first_level import FirstLevel, contract_rows
+from cohirf.data.first_level import FirstLevel, ReadRows, contract_rows, contract_together
 from cohirf.engines import LocalEngine
 from cohirf.planning import resolve_memory_limit
 from cohirf.scratch import ScratchStorage
@@ -90,6 +90,8 @@ class InMemory:
         if setup.locality is not None:
             active = setup.make_local(active, self.column_means, storage, engine)
             active = setup.label(active, resources.run_engine, MemoryStorage())
+        if not several:
+            return contract_together(active, setup.contraction, resources, ReadRows(values, self.column_means))
         return contract_rows(active, setup.contraction, resources)
 
     def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevel:

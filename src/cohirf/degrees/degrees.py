@@ -75,10 +75,11 @@ class Degrees:
 def degrees_of(model: Model) -> Degrees:
     """Return the degrees of a fitted model."""
     kept: Degrees | None = vars(model).get("_degrees")
-    if kept is None or kept.landmarks is not state_of(model).landmarks:  # an update gives a model other landmarks
+    landmarks = state_of(model).landmarks.in_space
+    if kept is None or kept.landmarks is not landmarks:  # an update gives a model other landmarks
         sizes = count_rows(model)
         masses, settings = sizes[1:].astype(np.float64), settings_of(base_method_of(model))
-        kept = Degrees(state_of(model).landmarks, model.cluster_numbers_, int(sizes[0]), masses, settings)
+        kept = Degrees(landmarks, model.cluster_numbers_, int(sizes[0]), masses, settings)
         vars(model)["_degrees"] = kept
     return kept
 
@@ -122,6 +123,7 @@ def density_of(model: Model) -> Any:
     if settings is None or model.n_clusters is not None or model.batches == "random" or not is_installed("numba"):
         return None
     n_kept, n_rows = count_kept(model)
-    if n_kept < n_rows or sparse.issparse(state_of(model).landmarks.points):
+    landmarks = state_of(model).landmarks
+    if n_kept < n_rows or landmarks.metric != "euclidean" or sparse.issparse(landmarks.points):
         return None
     return degrees_of(model).density

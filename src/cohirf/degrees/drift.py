@@ -157,13 +157,14 @@ def find_drift(model: Model, X: Any) -> Drift:
             "drift reads rows in this process, but X is on Dask: pass X.compute(), or a sample of its rows."
         )
     degrees = degrees_of(model)
-    baseline = FeatureBaseline.of(degrees.landmarks.points, degrees.weights)
+    baseline = FeatureBaseline.of(state_of(model).landmarks.points, degrees.weights)
     limit = _find_limit(degrees)
     counts, n_outside, n_rows = np.zeros(len(degrees.masses) + 1, dtype=np.int64), 0, 0
     for rows in _read_blocks(model, X):
         n_rows += rows.shape[0]
-        n_outside += int((degrees.outliers.score(rows) > limit).sum())
-        counts += count_with_noise(positions_of(degrees.landmarks.label(rows), degrees.numbers), len(degrees.masses))
+        points = state_of(model).landmarks.move(rows)
+        n_outside += int((degrees.outliers.score(points) > limit).sum())
+        counts += count_with_noise(positions_of(degrees.landmarks.label(points), degrees.numbers), len(degrees.masses))
         baseline.count(rows)
     share = n_outside / n_rows
     usual = 1 - OUTSIDE

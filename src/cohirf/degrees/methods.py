@@ -180,13 +180,13 @@ class DegreesMixin:
 def _map_rows(model: Model, X: Any, function: Any, n_columns: int | None) -> Any:
     """Return what a function finds for rows without missing cells; rows on a device are copied to this process."""
     data = open_new_data(model, to_host(X) if is_on_device(X) else X)
-    return data.map_rows(
-        partial(_fill_and_apply, function=function, means=state_of(model).column_means), n_columns, np.float64
-    )
+    state = state_of(model)
+    apply = partial(_apply, function=function, means=state.column_means, move=state.landmarks.move)
+    return data.map_rows(apply, n_columns, np.float64)
 
 
-def _fill_and_apply(X: Any, *, function: Any, means: Any) -> Any:
-    return function(fill_missing(X, means))
+def _apply(X: Any, *, function: Any, means: Any, move: Any) -> Any:
+    return function(move(fill_missing(X, means)))
 
 
 def _rate_without_clusters(X: Any) -> Any:

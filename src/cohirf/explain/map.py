@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -26,7 +27,10 @@ from cohirf.plotting.map import Projection, project_rows
 from cohirf.plotting.merge_layout import has_merges, merged_tree
 
 GRID = 4000  # coordinates are rounded to this many steps, less than a pixel
-PCA, FEATURES, UMAP = "Principal components", "Features", "UMAP"
+PCA, FEATURES, UMAP, PLACES = "Principal components", "Features", "UMAP", "Places"
+STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60)  # degrees between lines
+MOST_LINES = 6  # in each direction
+NARROWEST = 0.1  # near the poles, degrees of longitude are not drawn still narrower
 MAX_LEAVES = 240  # of the tree
 
 
@@ -41,9 +45,12 @@ def place_points(study: Study, sample: ReportSample, finest: Cut, exemplars: Int
     rows = sample.point_rows
     parts = [sample.features[sample.points], read_rows(study.data, exemplars)]
     features = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
-    projection = project_rows(features, np.concatenate([rows, exemplars]), 2, study.feature_names)
     is_projected = study.model.n_features_in_ > 2
-    maps = [_describe_map(PCA if is_projected else FEATURES, projection, same_unit=is_projected)]
+    if getattr(study.model.estimator, "metric", None) == "haversine":
+        maps = [place_on_globe(features)]
+    else:
+        projection = project_rows(features, np.concatenate([rows, exemplars]), 2, study.feature_names)
+        maps = [_describe_map(PCA if is_projected else FEATURES, projection, same_unit=is_projected)]
     if is_projected and find_spec("umap") is not None:
         placed = project_rows(features, rows, 2, None, method="umap")
         maps.append(_describe_map(UMAP, placed, same_unit=True))
@@ -75,6 +82,46 @@ def _describe_map(name: str, projection: Projection, *, same_unit: bool) -> dict
         "x": pack(placed[:, 0]),
         "y": pack(placed[:, 1]),
     }
+
+
+def place_on_globe(features: Any) -> dict[str, Any]:
+    """Return latitudes and longitudes, which are in radians, as a map with lines at whole degrees.
+
+    Its edge is in the widest gap between longitudes, so that it cuts no cluster at the date line. In the middle of the
+    map, a kilometre is as long in both directions.
+    """
+    latitude, longitude = np.degrees(np.asarray(features, dtype=np.float64)).T
+    edge = _find_widest_gap(longitude)
+    east = (longitude - edge) % 360
+    narrow = max(float(np.cos(np.radians((latitude.min() + latitude.max()) / 2))), NARROWEST)
+    found = _describe_map(PLACES, Projection(np.c_[east * narrow, latitude], ["longitude", "latitude"]), same_unit=True)
+    grid = GRID / max(float(np.ptp(east)) * narrow, float(np.ptp(latitude)), np.finfo(np.float64).tiny)
+    across = [(degrees, (degrees + edge + 180) % 360 - 180) for degrees in _find_lines(east, edge)]
+    found["lines"] = {
+        "x": [[grid * narrow * (at - float(east.min())), _name_degrees(shown, "EW")] for at, shown in across],
+        "y": [[grid * (at - float(latitude.min())), _name_degrees(at, "NS")] for at in _find_lines(latitude, 0.0)],
+    }
+    return found
+
+
+def _find_widest_gap(longitude: NDArray[np.float64]) -> float:
+    """Return the longitude at the eastern end of the widest gap between longitudes."""
+    by_size = np.unique(longitude % 360)
+    gaps = np.diff(by_size, append=by_size[0] + 360)
+    return float(np.roll(by_size, -1)[gaps.argmax()])
+
+
+def _find_lines(degrees: NDArray[np.float64], edge: float) -> list[float]:
+    """Return where whole degrees are, or other round numbers if few or many would be; ``edge`` is added to them."""
+    low, high = float(degrees.min()) + edge, float(degrees.max()) + edge
+    step = next((step for step in STEPS if high - low <= MOST_LINES * step), STEPS[-1])
+    return [float(number * step) - edge for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def _name_degrees(value: float, directions: str) -> str:
+    value = round(value, 6)
+    side = "" if (value in (0, 180, -180) and directions == "EW") or value == 0 else directions[0 if value > 0 else 1]
+    return f"{abs(value):g}°{side}"
 
 
 def _pack_classes(classes: Classes, rows: IntArray) -> dict[str, Any]:

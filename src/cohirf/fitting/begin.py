@@ -1,4 +1,4 @@
-"""Begin a fit: choose the batch size, open the checkpoint."""
+"""Begin a fit: choose the batch size, open the checkpoint, and say so if the fit will take long."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from functools import partial, reduce
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from cohirf import progress, validation
 from cohirf.algorithm.base_method import find_weight_argument
+from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.metric_spaces import find_space
 from cohirf.algorithm.randomness import Entropy, root_entropy
+from cohirf.algorithm.reach import count_neighbours
+from cohirf.clusterers.grid_dbscan import ComputedDBSCAN, GridDBSCAN, has_kernels
 from cohirf.data import Data
 from cohirf.data.data import DataWeights
 from cohirf.describe import describe_fit
+from cohirf.error_contexts import warn_caller
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.locality import (
     are_local,
@@ -27,11 +33,16 @@ from cohirf.fitting.locality import (
     count_dense,
     count_spanned,
 )
+from cohirf.optional import is_installed
 from cohirf.planning import Neighbourhood, draw_rows, plan_batches, plan_for_device, read_memory_limit
 from cohirf.store import ResumableEngine, open_checkpoint
 from cohirf.summary.model import Model
 
 WrapEngine = Callable[[Engine], Engine]
+# From so many rows and neighbours on, a fit is looked at; measured: scikit-learn takes about so long for each neighbour
+# that DBSCAN lists, and longer with OPTICS.
+MANY_ROWS, SAMPLED, MANY_NEIGHBOURS = 20_000, 1000, 1000
+LISTED_SECONDS, LONG_SECONDS = 1e-7, 60.0
 
 
 def check_weights(model: Model, data: Data, sample_weight: Any) -> DataWeights | None:
@@ -106,6 +117,40 @@ def settle(model: Model, data: Data, entropy: Entropy, weights: DataWeights | No
     if model.verbose:
         progress.say(plan.describe())
     return Settled(entropy, plan.batch_size)
+
+
+def warn_of_long_fit(model: Model, data: Data, contraction: Contraction) -> None:
+    """Warn before a fit begins that will take long, because the base method lists very many neighbours."""
+    method, n_rows = contraction.views.method, data.rows.n_rows
+    if n_rows < MANY_ROWS or contraction.device is not None or _has_own_kernels(method.prototype, data.n_features):
+        return
+    if method.clusterer is not method.prototype or data.n_features != contraction.views.n_features:
+        return  # a pipeline has other features, and so has a view
+    sample = _draw_sample(data, contraction.views.entropy, SAMPLED)
+    if sparse.issparse(sample):
+        return
+    batch_rows = min(n_rows, contraction.batch_size or n_rows)
+    seen = n_rows if are_local(model, method.prototype) else batch_rows
+    found = count_neighbours(method.prototype, fill_missing(sample, data.column_means), seen)
+    if found is None:
+        return
+    name, radius, n_neighbours = found
+    n_neighbours = min(n_neighbours, batch_rows)
+    seconds = n_rows * n_neighbours * LISTED_SECONDS
+    if n_neighbours >= MANY_NEIGHBOURS and seconds >= LONG_SECONDS:
+        warn_caller(
+            f"This fit will take long: {method.name} lists all neighbours within {name}={radius:g}, about "
+            f"{n_neighbours:,.0f} of each of {n_rows:,} rows, which takes {seconds / 60:,.0f} minutes of one core or "
+            f"more. Lower {name}, or use DBSCAN with a Euclidean, haversine or cosine metric, which lists none; or "
+            f"HDBSCAN, which needs no radius.",
+            UserWarning,
+        )
+
+
+def _has_own_kernels(method: Any, n_features: int) -> bool:
+    """Return whether compiled kernels find the clusters of a method, without lists of neighbours."""
+    is_dbscan = isinstance(method, GridDBSCAN | ComputedDBSCAN) and find_space(method) is not None
+    return is_dbscan and is_installed("numba") and has_kernels(n_features, None)
 
 
 def _fit_into_device(model: Model, data: Data, contraction: Contraction) -> int | None:

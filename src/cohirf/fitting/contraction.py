@@ -25,6 +25,7 @@ from cohirf.algorithm.consensus import Codes, Consensus, relaxed_consensus, stri
 from cohirf.algorithm.contract_batch import ChooseMedoids, Contraction
 from cohirf.algorithm.get_clusters import View, Views
 from cohirf.algorithm.majority import majority_consensus
+from cohirf.algorithm.metric_spaces import EUCLIDEAN, find_space
 from cohirf.algorithm.randomness import Entropy
 from cohirf.clusterers.grid_dbscan import computed
 from cohirf.data import Data
@@ -69,6 +70,9 @@ def make_contraction(
         n_batches = count_batches(data.rows.n_rows, settled.batch_size)
     goal = Goal.of(model, n_chosen)
     views = _make_views(model, data.n_features, goal, settled.entropy, several_batches=n_batches > 1)
+    device = model.device if data.device is None else data.device
+    sees_all = isinstance(model.views, Integral) and views.n_features == data.n_features and device is None
+    known = find_space(views.method.prototype) if sees_all and views.method.told is None else None
     return Contraction(
         views=views,
         consensus=_consensus_function(model, goal, n_batches),
@@ -77,9 +81,10 @@ def make_contraction(
         weighted=weighted,
         sum_mass=model.medoid_weights,
         column_means=data.column_means,
+        space=EUCLIDEAN if known is None else known,
         keeps_means=True,
         bounds_groups=goal.bounds_groups and views.n_views > 1,
-        device=model.device if data.device is None else data.device,
+        device=device,
     )
 
 

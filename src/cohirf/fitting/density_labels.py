@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +13,12 @@ from cohirf.algorithm.batches import LocalBatches, Run, cut_into_runs
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows
+from cohirf.algorithm.metric_spaces import MetricSpace
 from cohirf.algorithm.runs import RunTask
 from cohirf.algorithm.storage import RunRows, Storage
 from cohirf.clusterers.density_parts import Parts, PartsOfRun
 from cohirf.clusterers.grid_dbscan import call_dbscan, find_density_clusters
-from cohirf.clusterers.metric_spaces import MetricSpace
-from cohirf.spanning.spanning_labels import read_dense
+from cohirf.spanning.spanning_labels import read_points
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,18 @@ class DensityLabels:
         Smallest number of neighbours of a core row, or their smallest total weight.
     has_kernels : bool
         Whether compiled kernels find the clusters of a batch; otherwise, scikit-learn does.
+    reach : float
+        Width of the halos.
+    norm : dict
+        The metric of scikit-learn between points, if it is not Euclidean.
     """
 
     space: MetricSpace
     radius: float
     min_samples: int
     has_kernels: bool
+    reach: float
+    norm: dict[str, Any]
 
     def __call__(self, active: ActiveRows, batches: LocalBatches, engine: Engine, storage: Storage) -> IntArray:
         """Return the label of each active row, -1 for noise."""
@@ -65,11 +73,11 @@ def cluster_batches(
     """Return the clusters of the batches of a task; there its rows have the numbers that they have in ``run``."""
     assert task.values is not None
     assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
-    find = find_density_clusters if settings.has_kernels else call_dbscan
+    find = find_density_clusters if settings.has_kernels else partial(call_dbscan, norm=settings.norm)
     found: list[PartsOfRun] = []
     n_parts = 0
     for number, (own, named) in enumerate(zip(task.run.with_halos(), run.with_halos(), strict=True)):
-        X = np.concatenate([settings.space.points(read_dense(task.values, rows), rows) for rows in own])
+        X = np.concatenate([read_points(task.values, rows, settings.space) for rows in own])
         clusters = find(X, settings.radius, settings.min_samples, None if masses is None else masses[number])
         assert clusters is not None  # kernels are asked only where they answer
         found.append(PartsOfRun.of_batch(clusters, *named, n_parts))

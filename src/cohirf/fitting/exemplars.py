@@ -12,17 +12,19 @@ from scipy import sparse
 from cohirf.algorithm.arrays import is_here
 from cohirf.algorithm.choose_medoids import fill_missing, squared_distances_to
 from cohirf.algorithm.grouping import IntArray, best_by_label, row_blocks
+from cohirf.algorithm.metric_spaces import MetricSpace
 from cohirf.algorithm.storage import Rows
 
 BLOCK_CELLS = 2**19
 
 
 @dataclass(frozen=True)
-class FilledRows:
-    """Rows whose missing cells are replaced by the means of their columns."""
+class RowsAsPoints:
+    """Rows as points whose Euclidean distances are computed: missing cells are replaced by the means of columns."""
 
     rows: Rows
     column_means: NDArray[np.floating[Any]] | None
+    space: MetricSpace
 
     @property
     def n_rows(self) -> int:
@@ -30,8 +32,8 @@ class FilledRows:
         return self.rows.n_rows
 
     def take(self, rows: IntArray) -> Any:
-        """Return the given rows."""
-        return fill_missing(self.rows.take(rows), self.column_means)
+        """Return the points of the given rows."""
+        return self.space.points(fill_missing(self.rows.take(rows), self.column_means))
 
 
 def find_exemplars(rows: Any, labels: Any, means: Any) -> IntArray:

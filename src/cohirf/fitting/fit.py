@@ -42,7 +42,7 @@ from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.error_contexts import warn_caller
 from cohirf.explain.verdict import find_problem, ways_to_less_noise
-from cohirf.fitting.begin import WrapEngine, begin, check_weights, watch_engine
+from cohirf.fitting.begin import WrapEngine, begin, check_weights, warn_of_long_fit, watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.divide import Division, divide_along_tree, divide_by_means
 from cohirf.fitting.ending import Ending, LastLevel, Merges, end_fit, end_update, mass_of, smallest_wanted
@@ -107,14 +107,17 @@ def fit_data(
         choice = choose_first(model, data, weights, settled.entropy) if former is None else None
         weighted, n_chosen = weights is not None or model.medoid_weights, None if choice is None else choice.n_clusters
         contraction = make_contraction(model, data, settled, weighted=weighted, n_chosen=n_chosen)
+        if known is None:
+            warn_of_long_fit(model, data, contraction)
         stack.enter_context(showing_warnings_once())
         tally = FeatureTally(contraction.views, data.n_features)
         n_rows = Population(data.rows, weights).n_rows
         fit = Fit(model, data, weights, n_rows, contraction, wrap_engine, tally, choice)
-        first_level, locality = fit.contract_rows(former)
+        setup = fit.prepare(former)
+        first_level = data.contract_first_level(weights, setup)
         tally.add_level(1, first_level.leaves)
         of_first_level = tally.sums()
-        state, records = fit.climb(first_level, locality)
+        state, records = fit.climb(first_level, setup.locality)
         ending = fit.end(first_level, state, None if former is None else former[first_level.leaves.rows])
         attributes, clusters = collect_results(model, data, weights, ending, contraction)
         fit.warn_of_problem(clusters.sizes)
@@ -160,8 +163,8 @@ class Fit:
     choice: Choice | None = None
     warned: list[str] = field(default_factory=list)
 
-    def contract_rows(self, former: IntArray | None = None) -> tuple[FirstLevel, Locality | None]:
-        """Run the first level, which sees all rows; also return how local batches were made, if they were.
+    def prepare(self, former: IntArray | None = None) -> Setup:
+        """Return what the first level, which sees all rows, needs beside them.
 
         If the base method is told the number of clusters, groups do not reach over the borders of ``former`` ones.
         """
@@ -170,8 +173,7 @@ class Fit:
         apart = former if self._goal.is_told else None
         if apart is not None and self.weights is not None and self.weights.positive is not None:
             apart = apart[self.weights.positive]
-        setup = self.set_up(locality, label_batches, apart)
-        return self.data.contract_first_level(self.weights, setup), locality
+        return self.set_up(locality, label_batches, apart)
 
     def set_up(
         self, locality: Locality | None = None, label_batches: Any = None, apart: IntArray | None = None

@@ -13,10 +13,10 @@ from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.local_batches import Locality
+from cohirf.algorithm.metric_spaces import find_space
 from cohirf.algorithm.population import ArrayWeights
 from cohirf.algorithm.reach import MARGIN, can_be_local, find_reach
 from cohirf.clusterers.grid_dbscan import ComputedDBSCAN, GridDBSCAN, has_kernels
-from cohirf.clusterers.metric_spaces import find_space
 from cohirf.data import Data
 from cohirf.data.on_dask import OnDask
 from cohirf.fitting.density_labels import DensityLabels
@@ -58,8 +58,8 @@ def choose_locality(
     density = choose_density(data, contraction, weights)
     if density is not None:
         size = max(batch_size, DENSITY_ROWS) if density.has_kernels else batch_size
-        width = 2 * density.radius * MARGIN
-        return Locality(size, OVERLAP, width, views.entropy, density.has_kernels, density.space.embed), density
+        grown = Locality(size, OVERLAP, density.reach, views.entropy, grows=True, embed=density.space.embed)
+        return grown, density
     settings = choose_settings(data, n_rows, contraction)
     if settings is not None:
         batch_size = max(batch_size, count_spanned(data))
@@ -68,13 +68,16 @@ def choose_locality(
             f"{views.method.name} with metric={method.metric!r} cannot be divided into local batches, which would cut "
             f"clusters where they meet: set batch_size=None, which contracts all rows together, or choose "
             f'batches="random". Local batches can have metric="euclidean"; with a radius, such as eps of DBSCAN, also '
-            f'"manhattan", "chebyshev" or "minkowski"; and with DBSCAN and all features, "haversine" or "cosine".'
+            f'"manhattan", "chebyshev" or "minkowski"; and with DBSCAN or HDBSCAN and all features, "haversine" or '
+            f'"cosine".'
         )
     reach = find_reach(method, data.n_features) if _sees_everything(data, contraction) else None
-    found = Locality(batch_size, choose_overlap(settings), reach, views.entropy)
+    space = contraction.space
+    found = Locality(batch_size, choose_overlap(settings), reach, views.entropy, embed=space.embed)
     if settings is None:
         return found, None
-    return found, SpanningLabels(settings, found, data.column_means is not None, data.n_features, model.n_jobs)
+    has_gaps = data.column_means is not None
+    return found, SpanningLabels(settings, found, has_gaps, data.n_features, model.n_jobs, space)
 
 
 def are_local(model: Model, method: Any) -> bool:
@@ -84,16 +87,21 @@ def are_local(model: Model, method: Any) -> bool:
 
 def choose_density(data: Data, contraction: Contraction, weights: Any) -> DensityLabels | None:
     """Return the settings of DBSCAN if its labels in local batches are computed; None for other base methods."""
-    method = contraction.views.method.prototype
-    space = find_space(method) if isinstance(method, GridDBSCAN | ComputedDBSCAN) else None
-    if space is None or not _sees_everything(data, contraction) or contraction.device is not None:
+    method, space = contraction.views.method.prototype, contraction.space
+    if not isinstance(method, GridDBSCAN | ComputedDBSCAN) or contraction.device is not None:
+        return None
+    has_space = find_space(method) is space
+    radius = space.radius(float(method.eps))
+    reach = 2 * radius * MARGIN if has_space else find_reach(method, data.n_features)
+    if reach is None or not _sees_everything(data, contraction):
         return None
     if data.n_features > SPARSE_FEATURES and sparse.issparse(data.take(np.arange(1))):
         return None  # dense batches of so many features might not fit into memory
     is_known = weights is None or isinstance(weights, ArrayWeights)  # weights on a cluster are not looked at
     known = None if weights is None or not is_known else weights.values
-    is_quick = is_installed("numba") and is_known and has_kernels(data.n_features, known)
-    return DensityLabels(space, space.radius(float(method.eps)), int(method.min_samples), is_quick)
+    is_quick = has_space and is_installed("numba") and is_known and has_kernels(data.n_features, known)
+    norm = {} if has_space else {"metric": method.metric, "p": method.p}
+    return DensityLabels(space, radius, int(method.min_samples), is_quick, reach, norm)
 
 
 def choose_overlap(settings: Settings | None) -> float:

@@ -15,6 +15,7 @@ from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
 from cohirf.algorithm.left_out import all_others, put_back
 from cohirf.algorithm.levels import FitState
+from cohirf.algorithm.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, number_by_first_row
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import Survivors
@@ -24,7 +25,7 @@ from cohirf.data import Data
 from cohirf.data.data import DataWeights
 from cohirf.data.first_level import FirstLevel
 from cohirf.fitting.ending import Ending, smallest_size
-from cohirf.fitting.exemplars import FilledRows, find_exemplars
+from cohirf.fitting.exemplars import RowsAsPoints, find_exemplars
 from cohirf.neighbours.landmarks import Cells, Landmarks, NestedCells, sample_landmarks
 from cohirf.summary.model import Model
 from cohirf.summary.row_map import RowMap
@@ -95,13 +96,15 @@ def collect_results(
     rng = generator_at(contraction.views.entropy, Draw.LANDMARKS)
     kept = keep_rows(data, positive, clusters, rng) if ending.known is None else keep_known(ending, clusters, rng)
     if positive is not None and cells is None:
-        _join_left_out(data, positive, first_level, Landmarks(kept.points, kept.leaves))
+        _join_left_out(data, positive, first_level, Landmarks(kept.points, kept.leaves, metric=contraction.space.name))
         clusters = Clusters.of(model, data, first_level, ending)  # a row that joined can be the first of its cluster
     attributes = {
-        **describe_clusters(data, positive, clusters, ending, kept),
+        **describe_clusters(data, positive, clusters, ending, kept, contraction.space),
         "choice_": _count_aside(ending.choice, clusters),
         "batch_size_": contraction.batch_size,
-        "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves], _label_cells(cells, clusters.labels)),
+        "_landmarks": Landmarks(
+            kept.points, clusters.labels[kept.leaves], _label_cells(cells, clusters.labels), contraction.space.name
+        ),
         "_landmark_rows": kept.rows,
         **_look_up_rows(data, clusters, ending),
     }
@@ -150,7 +153,7 @@ def keep_known(ending: Ending, clusters: Clusters, rng: np.random.Generator) -> 
 
 
 def find_central_rows(
-    data: Data, positive: IntArray | None, clusters: Clusters, kept: KeptRows, means: Any
+    data: Data, positive: IntArray | None, clusters: Clusters, kept: KeptRows, means: Any, space: MetricSpace
 ) -> tuple[IntArray, Any]:
     """Return number and values of each cluster's most central row: of all rows if these can be read, or of those kept.
 
@@ -158,24 +161,30 @@ def find_central_rows(
     """
     readable = clusters.first_level.readable
     if readable is None:
-        nearest = find_exemplars(ArrayRows(kept.points), clusters.labels[kept.leaves], means)
+        nearest = find_exemplars(ArrayRows(space.points(kept.points)), clusters.labels[kept.leaves], means)
         return kept.rows[nearest], kept.points[nearest]
     labels = clusters.labels_of_rows
     if positive is not None:
         left_out = all_others(data.rows.n_rows, positive)
         labels = put_back(take_rows(labels, positive), np.full(len(left_out), -1), left_out)
-    filled = readable if data.column_means is None else FilledRows(readable, data.column_means)
-    rows = find_exemplars(filled, labels, means)
+    is_plain = data.column_means is None and space.embed is None
+    points = readable if is_plain else RowsAsPoints(readable, data.column_means, space)
+    rows = find_exemplars(points, labels, means)
     return rows, data.take(rows)
 
 
 def describe_clusters(
-    data: Data, positive: IntArray | None, clusters: Clusters, ending: Ending, kept: KeptRows
+    data: Data,
+    positive: IntArray | None,
+    clusters: Clusters,
+    ending: Ending,
+    kept: KeptRows,
+    space: MetricSpace = EUCLIDEAN,
 ) -> dict[str, Any]:
     """Return the attributes that have an entry for each cluster, and the number of clusters."""
     medoids = clusters.medoids
     means = ending.means[np.searchsorted(ending.medoids, medoids)]
-    exemplars, exemplar_values = find_central_rows(data, positive, clusters, kept, means)
+    exemplars, exemplar_values = find_central_rows(data, positive, clusters, kept, means, space)
     return {
         "n_clusters_": len(medoids),
         "cluster_numbers_": np.arange(len(medoids)),

@@ -7,6 +7,7 @@ points. So a fit keeps a bounded number of its rows, sampled so that every final
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -18,6 +19,7 @@ from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, take_rows
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.distances import find_nearest, measure_distances
 from cohirf.algorithm.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks, rows_by_label
+from cohirf.algorithm.metric_spaces import SPACES
 from cohirf.neighbours.around import split
 from cohirf.neighbours.nearest_label import NearestLabel
 
@@ -157,6 +159,21 @@ class Landmarks(Cells):
     """Rows of a fit and their labels; and cells, if rows have the label of their cell, and not of a landmark."""
 
     cells: Cells | None = None
+    metric: str = "euclidean"  # by which the nearest landmark is found
+
+    @property
+    def in_space(self) -> Landmarks:
+        """The same as points whose Euclidean distances are compared."""
+        return self if SPACES[self.metric].embed is None else self._moved
+
+    @cached_property
+    def _moved(self) -> Landmarks:
+        return Landmarks(self.move(self.points), self.labels)
+
+    @property
+    def move(self) -> Callable[[Any], Any]:
+        """Returns the points of rows, as those of landmarks in ``in_space``."""
+        return SPACES[self.metric].points
 
     def renamed(self, names: IntArray) -> Self:
         """Return the same with another name for each label; -1 stays."""
@@ -164,6 +181,8 @@ class Landmarks(Cells):
 
     def label(self, X: Any) -> Any:
         """Return the label of each row's cell, or of the landmark nearest to it, where the rows are."""
+        if self.in_space is not self:
+            return self.in_space.label(self.move(X))
         return super().label(X) if self.cells is None else self.cells.label(X)
 
 

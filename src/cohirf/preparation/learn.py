@@ -15,6 +15,7 @@ from cohirf.preparation.data import Data, Roles, assign_roles, find_column
 from cohirf.preparation.decide import AS_ASKED, decide, find_marker, uses_comma
 from cohirf.preparation.evidence import DataError, Evidence, Problem, gather
 from cohirf.preparation.kinds import Column, LeftOut, Name, Number, Vector
+from cohirf.preparation.places import DEGREES, find_coordinates
 from cohirf.preparation.preparation import IMPUTES, SCALINGS, Preparation, Prepared
 from cohirf.preparation.readings import Floats
 from cohirf.sources import Source
@@ -34,6 +35,7 @@ def prepare(
     impute: str = "median",
     scaling: str = "standard",
     vectors: str | None = None,
+    places: Sequence[Name] | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
 ) -> Prepared:
@@ -84,6 +86,9 @@ def prepare(
     vectors : str, optional
         A column of vectors, such as embeddings of texts: they are the features, as they are, and all other columns are
         left out.
+    places : sequence of two str or int, optional
+        The columns with latitude and longitude in degrees. These are the only features then, in radians, for the metric
+        "haversine"; they are neither filled nor scaled otherwise, and bad coordinates are refused.
     delimiter, header : optional
         The delimiter of a CSV file, and whether it has column names, as in :func:`cohirf.open_source`.
 
@@ -142,6 +147,10 @@ def prepare(
         return _take_vectors(opened, vectors, label_column, id_column)
     given = {"label_column": label_column, "id_column": id_column, "drop": drop, "keep": keep, "kinds": kinds or {}}
     roles = assign_roles(opened.name, opened.columns, **given)  # type: ignore[arg-type]  # one dict, several types
+    if places is not None:
+        preparation = Preparation(find_coordinates(opened, roles, places), roles.label, roles.id)
+        radians = replace(preparation, scale=(DEGREES, DEGREES), scaling="radians")
+        return Prepared(opened, radians, radians.prepare(opened).source)
     columns = _look(opened, roles, impute=impute != "none")
     preparation = Preparation(columns, roles.label, _find_id(columns, roles), impute=impute)
     if not preparation.kept:

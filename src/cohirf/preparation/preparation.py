@@ -68,8 +68,8 @@ class Preparation:
     fill, offset, scale : tuple of float or None
         For each feature: the value for missing cells, the value that is subtracted, and the value that the result is
         divided by. None: this step is skipped.
-    scaling : {"none", "standard", "minmax"}
-        The name of the scaling.
+    scaling : {"none", "standard", "minmax", "radians"}
+        The name of the scaling; "radians" is that of places.
     impute : {"median", "mean", "none"}
         The name of the fill values.
 
@@ -345,7 +345,7 @@ class Preparation:
         columns = tuple(column_from_json(column) for column in _check_list(content["columns"]))
         label, row_id = (content[name] for name in ("label_column", "id_column"))
         fill, offset, scale = (_read_vector(content[name]) for name in ("fill", "offset", "scale"))
-        if content["scaling"] not in SCALINGS or content["impute"] not in IMPUTES or not columns:
+        if content["scaling"] not in (*SCALINGS, "radians") or content["impute"] not in IMPUTES or not columns:
             raise ValueError("its scaling, its fill values or its columns are not those of a preparation")
         if scale is not None and min(scale, default=1) <= 0:
             raise ValueError(f"its scale has the value {min(scale)}, but features are divided only by values above 0")

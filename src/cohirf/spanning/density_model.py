@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from cohirf.algorithm.arrays import put_beside, to_host
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.storage import MemoryStorage
 from cohirf.algorithm.ward import FloatArray
@@ -123,9 +125,9 @@ class DensityModel:
             labels[block], probabilities[block] = self._predict_block(X[block])
         return labels, probabilities
 
-    def label(self, X: Any) -> IntArray:
-        """Return the label of each new row."""
-        return self.predict(X)[0]
+    def label(self, X: Any) -> Any:
+        """Return the label of each new row, an array of the same library as the rows, which may be a CSR matrix."""
+        return put_beside(self.predict(X.toarray() if sparse.issparse(X) else to_host(X))[0], X)
 
     @cached_property
     def _search(self) -> NearestNeighbors:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -84,12 +85,18 @@ class JoinedTrees:
                 ConvergenceWarning,
             )
 
-    def label(self, as_sklearn: bool = False) -> NDArray[np.int32]:
-        """Return the label of each row, -1 for noise; for ``as_sklearn``, see :func:`sort_by_weight`."""
+    def label(
+        self, as_sklearn: bool = False, distances: Callable[[FloatArray], FloatArray] | None = None
+    ) -> NDArray[np.int32]:
+        """Return the label of each row, -1 for noise; for ``as_sklearn``, see :func:`sort_by_weight`.
+
+        Weights are Euclidean distances, which ``distances`` turns into those of a metric that grows with them: their
+        order is the same, the stability of clusters is not.
+        """
         self._add_edges(find_bridges(flatten(self._parts), self.core, self._read))
         tree = CondensedTree(len(self.core), self._settings)
         for part in sort_by_weight(self._edges.take(slice(self._n_edges)), self.core, self._storage, as_sklearn):
-            tree.merge(part)
+            tree.merge(part if distances is None else replace(part, lengths=distances(part.lengths)))
         return tree.label()
 
     def _add_edges(self, edges: Edges) -> None:

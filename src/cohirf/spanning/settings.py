@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
+from cohirf.algorithm.metric_spaces import SPACES
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -48,7 +50,8 @@ def settings_of(estimator: Any) -> Settings | None:
     """Return the settings of an HDBSCAN estimator.
 
     None for an estimator that is not the class ``HDBSCAN`` of scikit-learn, hdbscan or fast_hdbscan itself, and for
-    parameters that ask for more than a spanning tree of Euclidean distances gives, or that are not valid.
+    parameters that ask for more than a spanning tree of Euclidean distances gives, between rows or between unit
+    vectors, or that are not valid.
 
     Examples
     --------
@@ -66,14 +69,14 @@ def settings_of(estimator: Any) -> Settings | None:
 
 def _of_sklearn(method: Any) -> Settings | None:
     others = dict(method.metric_params or {})
-    if not _is_euclidean(method.metric, others.pop("p", 2)) or others or method.alpha != 1:
+    if not _is_known(method.metric, others.pop("p", 2)) or others or method.alpha != 1:
         return None
     most = math.inf if method.max_cluster_size is None else method.max_cluster_size
     return _translate(method, _min_samples(method), most, as_sklearn=True)
 
 
 def _of_hdbscan(method: Any) -> Settings | None:
-    if not _is_euclidean(method.metric, method.p) or method.alpha != 1 or method._metric_kwargs:
+    if not _is_known(method.metric, method.p) or method.alpha != 1 or method._metric_kwargs:
         return None
     if method.cluster_selection_persistence != 0 or method.cluster_selection_epsilon_max != math.inf:
         return None
@@ -103,8 +106,8 @@ def _min_samples(method: Any) -> Any:
     return method.min_cluster_size if method.min_samples is None else method.min_samples
 
 
-def _is_euclidean(metric: Any, p: Any) -> bool:
-    return isinstance(metric, str) and (metric in ("euclidean", "l2") or (metric in ("minkowski", "p") and p == 2))
+def _is_known(metric: Any, p: Any) -> bool:
+    return isinstance(metric, str) and (metric in SPACES or (metric in ("minkowski", "p") and p == 2))
 
 
 def _translate(method: Any, min_samples: Any, max_cluster_size: Any, **conventions: bool) -> Settings:

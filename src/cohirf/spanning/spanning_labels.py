@@ -21,6 +21,7 @@ from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.local_batches import Locality, make_local_batches
+from cohirf.algorithm.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.algorithm.runs import RunTask
 from cohirf.algorithm.storage import MemoryStorage, Rows, RunRows, Storage
 from cohirf.spanning.settings import Settings
@@ -100,6 +101,7 @@ class SpanningLabels:
     may_miss_values: bool  # batches of all rows have means in the place of missing values, and could not be used
     n_features: int
     n_jobs: int | None  # threads that look for neighbours that batches miss
+    space: MetricSpace = EUCLIDEAN  # the metric: spanning trees are those of its points
 
     def __call__(self, active: ActiveRows, batches: LocalBatches, engine: Engine, storage: Storage) -> IntArray:
         """Return the label of each active row, -1 for noise and, as in scikit-learn, for rows with missing values.
@@ -120,13 +122,13 @@ class SpanningLabels:
         from cohirf.spanning.join_batches import JoinedTrees
 
         def read(rows: IntArray) -> NDArray[Any]:
-            return read_dense(active.values, active.at(rows))
+            return read_points(active.values, active.at(rows), self.space)
 
         may_miss = self.n_features > MAX_AXES and batches.n_batches > 1
         lists_rows = may_miss and self.settings.min_samples <= LONGEST_LIST
         n_edges = len(batches.home) + len(batches.halo) + may_miss * (N_CUTS + 1) * active.n_rows
         trees = JoinedTrees(active.n_rows, n_edges, read, self.settings, storage)
-        how = (self.settings.min_samples, self._replays(batches), lists_rows)
+        how = (self.settings.min_samples, self._replays(batches), self.space, lists_rows)
         for run in self._run(active, batches, engine, span_batches, lambda _: how):
             trees.add(run)
         if may_miss:
@@ -134,7 +136,7 @@ class SpanningLabels:
             for number in range(1, N_CUTS + 1):
                 self._cut_again(number, trees, active, engine)
             trees.warn_of_missing()
-        return trees.label(self._replays(batches))
+        return trees.label(self._replays(batches), self.space.distances)
 
     def _cut_again(self, number: int, trees: Any, active: ActiveRows, engine: Engine) -> None:
         """Add the spanning trees of batches that have other borders, which contain edges across the first ones."""
@@ -142,11 +144,12 @@ class SpanningLabels:
         locality = replace(self.locality, overlap=0.0, reach=None, embed=embed)
         batches = make_local_batches(active, locality, None, MemoryStorage())
 
-        def known(run: Run) -> tuple[NDArray[Any], Lists]:
+        def known(run: Run) -> tuple[NDArray[Any], Lists, MetricSpace]:
             rows = np.concatenate([home for home, _ in run.with_halos()])
-            return trees.core[rows], Lists(rows, trees.lists.neighbours[rows], trees.lists.distances2[rows])
+            of_rows = Lists(rows, trees.lists.neighbours[rows], trees.lists.distances2[rows])
+            return trees.core[rows], of_rows, self.space
 
-        how = (self.settings.min_samples, False, False)
+        how = (self.settings.min_samples, False, self.space, False)
         span, arguments = (span_batches, lambda _: how) if trees.lists is None else (span_known_batches, known)
         for run in self._run(active, batches, engine, span, arguments):
             trees.add(run)
@@ -183,7 +186,9 @@ class RandomAxes:
         return np.asarray(X @ axes)
 
 
-def span_batches(task: RunTask, run: Run, min_samples: int, as_sklearn: bool, lists_rows: bool = False) -> SpannedRun:
+def span_batches(
+    task: RunTask, run: Run, min_samples: int, as_sklearn: bool, space: MetricSpace, lists_rows: bool = False
+) -> SpannedRun:
     """Return the spanning trees of the batches of a task; there its rows have the numbers that they have in ``run``."""
     from cohirf.spanning.batch_edges import span_and_list, span_rows
 
@@ -191,7 +196,7 @@ def span_batches(task: RunTask, run: Run, min_samples: int, as_sklearn: bool, li
     assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
     trees, lists = [], []
     for own, named in zip(task.run.with_halos(), run.with_halos(), strict=True):
-        X = np.concatenate([read_dense(task.values, rows) for rows in own])
+        X = np.concatenate([read_points(task.values, rows, space) for rows in own])
         rows = np.concatenate(named)
         if lists_rows:
             core, edges, of_rows = span_and_list(X, min_samples)
@@ -203,7 +208,7 @@ def span_batches(task: RunTask, run: Run, min_samples: int, as_sklearn: bool, li
     return SpannedRun(rows, core, one, two, lengths, np.diff(run.bounds), Lists.join(lists) if lists_rows else None)
 
 
-def span_known_batches(task: RunTask, run: Run, core: NDArray[Any], known: Lists) -> SpannedRun:
+def span_known_batches(task: RunTask, run: Run, core: NDArray[Any], known: Lists, space: MetricSpace) -> SpannedRun:
     """Return the spanning trees of the batches of a task, given core distances and lists of the rows of the run."""
     from cohirf.spanning.batch_edges import span_known
 
@@ -212,16 +217,16 @@ def span_known_batches(task: RunTask, run: Run, core: NDArray[Any], known: Lists
     trees, start = [], 0
     for (own, _), (rows, _) in zip(task.run.with_halos(), run.with_halos(), strict=True):
         here = slice(start, start + len(rows))
-        edges = span_known(read_dense(task.values, own), core[here], known.within(here))
+        edges = span_known(read_points(task.values, own, space), core[here], known.within(here))
         trees.append((rows[edges.one], rows[edges.two], edges.lengths))
         start += len(rows)
     one, two, lengths = (np.concatenate(parts) for parts in zip(*trees, strict=True))
     return SpannedRun(known.rows, core, one, two, lengths, np.diff(run.bounds))
 
 
-def read_dense(values: Rows, rows: IntArray) -> NDArray[Any]:
-    """Return rows as a dense array."""
-    X = values.take(rows)
+def read_points(values: Rows, rows: IntArray, space: MetricSpace) -> NDArray[Any]:
+    """Return rows as points of a space, in a dense array."""
+    X = space.points(values.take(rows), rows)
     return X.toarray() if sparse.issparse(X) else np.asarray(X)
 
 

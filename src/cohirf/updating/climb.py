@@ -65,7 +65,7 @@ def climb(model: Any, summary: Summary, size: int, former: IntArray | None) -> C
         attributes = {
             **describe_clusters(data, None, clusters, ending, kept),
             "choice_": ending.choice if former is None else model.choice_,
-            "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves]),
+            "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves], metric=fit.contraction.space.name),
             "_landmark_rows": kept.rows,
             "diagnostics_": records,
             "n_iter_": state.level,

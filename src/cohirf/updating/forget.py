@@ -122,7 +122,7 @@ def leave_landmarks(model: Any, gone: IntArray) -> None:
     rows, landmarks = known_landmarks(model)
     stays = ~np.isin(rows, gone)
     model._landmark_rows = shift(rows[stays], gone)
-    model._landmarks = Landmarks(landmarks.points[stays], landmarks.labels[stays])
+    model._landmarks = Landmarks(landmarks.points[stays], landmarks.labels[stays], metric=landmarks.metric)
 
 
 def shift(rows: IntArray, gone: IntArray) -> IntArray:

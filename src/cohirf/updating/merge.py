@@ -205,7 +205,8 @@ def join_landmarks(merged: Any, models: list[Any], *, exemplars_only: bool) -> N
     some = np.arange(0 if exemplars_only else len(rows))
     points = stack([part.points for part in parts])[some]
     merged._landmark_rows = rows[some]
-    merged._landmarks = Landmarks(points, np.concatenate([part.labels for part in parts])[some])
+    labels = np.concatenate([part.labels for part in parts])[some]
+    merged._landmarks = Landmarks(points, labels, metric=parts[0].metric)
 
 
 def join_summaries(merged: Any, models: list[Any], summaries: list[Summary]) -> Transition:

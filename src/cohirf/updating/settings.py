@@ -91,7 +91,7 @@ def known_landmarks(model: Any) -> tuple[IntArray, Landmarks]:
     if len(unknown) == 0:
         return rows, landmarks
     some = ~np.isin(rows, unknown)
-    return rows[some], Landmarks(landmarks.points[some], landmarks.labels[some])
+    return rows[some], Landmarks(landmarks.points[some], landmarks.labels[some], metric=landmarks.metric)
 
 
 def load_weights(model: Any, data: Data, sample_weight: Any) -> Mass | None:

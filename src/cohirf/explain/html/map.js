@@ -26,7 +26,26 @@ function placePoints() {
     width, height, ratio,
     x: Float32Array.from(one.x, (x) => offset[0] + x * scale[0]),
     y: Float32Array.from(one.y, (y) => offset[1] - y * scale[1]),
+    lines: one.lines && {
+      x: one.lines.x.map(([x, name]) => [offset[0] + x * scale[0], name]),
+      y: one.lines.y.map(([y, name]) => [offset[1] - y * scale[1], name]),
+    },
   };
+}
+
+function drawLines(context) { // of longitude and latitude, named at the edges
+  context.strokeStyle = style("--line");
+  context.fillStyle = style("--soft");
+  context.lineWidth = 1;
+  context.font = `10px ${style("--sans")}`;
+  context.beginPath();
+  for (const [x] of placed.lines.x) { context.moveTo(x, 0); context.lineTo(x, placed.height); }
+  for (const [y] of placed.lines.y) { context.moveTo(0, y); context.lineTo(placed.width, y); }
+  context.stroke();
+  context.textBaseline = "bottom";
+  context.textAlign = "left";
+  for (const [x, name] of placed.lines.x) context.fillText(name, x + 3, placed.height - 2);
+  for (const [y, name] of placed.lines.y) if (y < placed.height - 16) context.fillText(name, 3, y - 2);
 }
 
 function drawMap() {
@@ -34,6 +53,7 @@ function drawMap() {
   const context = find("map").getContext("2d");
   context.setTransform(placed.ratio, 0, 0, placed.ratio, 0, 0);
   context.clearRect(0, 0, placed.width, placed.height);
+  if (placed.lines) drawLines(context);
   const n = points.row.length;
   const radius = Math.max(1.6, Math.min(4.5, (0.13 * placed.width) / Math.sqrt(n)));
   const rank = (label) => 2 * !isFaded(label) + (label >= 0); // points with a lower rank are below the others
@@ -100,6 +120,7 @@ function describeMap() {
   const how = {
     "Principal components": "Rows that are alike are near each other: two directions in which the data varies most. Clusters that overlap here can be apart in other directions.",
     UMAP: "Rows that are alike are near each other. Distances between clusters, and their sizes, mean little.",
+    Places: "Longitude across, latitude up.",
     Features: `Across: ${one.axes[0]}. Up: ${one.axes[1]}.`,
   }[one.name];
   const others = otherColours();
