@@ -57,7 +57,7 @@ def measure() -> Iterator[Figure]:
     yield Figure("reads of model._private", sum(map(count_private_reads, trees.values())), 0)
     yield Figure("top-level names defined in two files or more", len(repeated_names(trees)), 25)
     yield Figure("parameters of CoHiRF", len(signature(cohirf.CoHiRF).parameters), 18)
-    yield Figure("options of the program", count_options(program()), 125)
+    yield Figure("options of the program", count_options(program()), 110)
 
 
 def lines_of_code(text: str) -> set[int]:

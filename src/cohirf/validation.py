@@ -266,7 +266,8 @@ def count_views(views: Any) -> int:
 def check_views(model: Any) -> None:
     """Raise for views or a base method that cannot cluster."""
     if isinstance(model.views, Integral):
-        check_base_method(model._base_method())
+        if model.estimator is not None:
+            check_base_method(model.estimator)
         return
     if not model.views:
         raise ValueError("views=[] is empty: give a number, or at least one estimator.")

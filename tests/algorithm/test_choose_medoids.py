@@ -324,7 +324,7 @@ def test_a_medoid_of_a_sample_has_the_share_and_the_number_of_rows_that_the_pape
     seen = []
     medoid = SampledMedoid(share, most, lambda X: seen.append(len(X)) or X @ X.T)
     X = np.random.default_rng(0).normal(size=(40, 3))
-    model = CoHiRF.as_published(KMeans(1), medoid=medoid, n_views=1, random_state=0).fit(X)
+    model = CoHiRF.as_published(KMeans(1), medoid=medoid, views=1, random_state=0).fit(X)
     assert model.n_clusters_ == 1
     assert seen[:1] == ([expected] if expected > 1 else [])  # a single candidate is compared with nothing
 

@@ -313,7 +313,7 @@ OPTIONS_REFUSED = {
     "a delimiter for an array": ("--delimiter ;", "--delimiter is only for CSV files: leave it out."),
     "unknown option": (
         "--vews 3",
-        "No such option: --vews (Possible options: --as, --views). Try cohirf fit --help.",
+        "No such option: --vews (Possible options: --as, --vectors, --views). Try cohirf fit --help.",
     ),
 }
 

@@ -68,6 +68,7 @@ def test_curate_leaves_out_near_duplicates_and_draws_an_even_sample(cohirf, docs
     assert document["removed"][0]["row"] == 390
     assert document["removed"][0]["kept"] == 0
     assert pq.read_table("kept.parquet").equals(docs.slice(0, 390))
+    assert "exists: give another name" in cohirf("curate", "docs.parquet", "--sample", "5", "--out", "kept.parquet").err
     outcome = cohirf("curate", "docs.parquet", "--deduplicate", "0.999", "--sample", "40", "--out", "kept.npy")
     assert "kept             40" in outcome.out
     kinds = np.asarray(docs["kind"])[np.load("kept.npy")]
@@ -78,7 +79,7 @@ def test_curate_leaves_out_near_duplicates_and_draws_an_even_sample(cohirf, docs
     ("arguments", "message"),
     [
         ([], "curate needs something to do: give --deduplicate 0.95"),
-        (["--sample", "5", "--out", "docs.parquet", "--force"], "--out docs.parquet is the data itself"),
+        (["--sample", "5", "--out", "docs.parquet"], "--out docs.parquet is the data itself"),
         (["--sample", "5", "--out", "kept.txt"], "--out kept.txt: the kind of file is not known"),
         (["--deduplicate", "x"], "--deduplicate 'x'"),
         (["--sample", "5", "--vectors", "kind"], "column 'kind' has type string"),

@@ -258,7 +258,8 @@ CHANGES = {
 
 
 def test_every_parameter_is_either_free_or_refused():
-    assert set(make_model().get_params()) == {"estimator"} | set(CHANGES) | FREE_PARAMETERS
+    as_other_data = {"metric"}  # rows of length 1 are other rows
+    assert set(make_model().get_params()) == {"estimator"} | as_other_data | set(CHANGES) | FREE_PARAMETERS
 
 
 def another_fit(path, name, was, now):

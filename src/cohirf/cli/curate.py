@@ -11,7 +11,6 @@ import numpy as np
 from cohirf.algorithm.grouping import IntArray
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, read_count, read_number
-from cohirf.cli.options import ScreenOptions
 from cohirf.cli.outputs import check_file, say_written
 from cohirf.curate import NearDuplicates, near_duplicates
 from cohirf.estimator import CoHiRF
@@ -30,13 +29,12 @@ OUT_FILES = (".parquet", ".npy")
 
 def curate(
     data: Path,
-    screen: ScreenOptions,
     *,
     vectors: str | None = None,
     deduplicate: str | None = None,
     sample: str | None = None,
     out: Path | None = None,
-    force: bool = False,
+    json: bool = False,
 ) -> None:
     """Leave out near duplicates of vectors, and draw a sample that is spread evenly over them.
 
@@ -56,10 +54,10 @@ def curate(
     cohirf curate docs.parquet --deduplicate 0.95 --out kept.parquet
     cohirf curate docs.parquet --vectors embedding --deduplicate 0.95 --sample 100000 --out kept.parquet
     """
-    console = Console.on(screen)
+    console = Console(as_json=json)
     if deduplicate is None and sample is None:
         raise BadInputError("curate needs something to do: give --deduplicate 0.95, --sample 1000, or both.")
-    check_file(out, "--out", OUT_FILES, force=force, data=data)
+    check_file(out, "--out", OUT_FILES, force=False, data=data)
     threshold = None if deduplicate is None else read_number("--deduplicate", deduplicate)
     n_wanted = None if sample is None else read_count("--sample", sample)
     with console.watching():

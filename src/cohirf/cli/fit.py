@@ -117,7 +117,7 @@ def fit(
     chosen = {} if base is not None or not method.as_published else {"--estimator": BASE_METHOD}
     chosen |= {} if base is not None or method.as_published or "n_clusters" in parameters else {"--clusters": "auto"}
     chosen |= {} if about.scale != "auto" or vectors is not None or places is not None else {"--scale": scaling}
-    chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in given}
+    chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in given and name in FLAGS}
     note_data(console, prepared, chosen)
     classes = prepared.classes()  # before the fit, so that an error does not waste it
     started = time.perf_counter()

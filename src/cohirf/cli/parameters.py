@@ -23,6 +23,7 @@ NOT_OPTIONS = {
     "estimator",  # --estimator and --param
     "verbose",  # --quiet
     "medoid_weights",  # no page recommends to change it
+    "metric",  # --vectors: cosine
 }
 SEARCHED = ("n_clusters", "merge", "views", "max_features", "consensus", "batch_size", "batches", "random_state")
 DEFAULTS = {  # where the program's differ from those of the class
