@@ -313,7 +313,7 @@ OPTIONS_REFUSED = {
     "a delimiter for an array": ("--delimiter ;", "--delimiter is only for CSV files: leave it out."),
     "unknown option": (
         "--vews 3",
-        "No such option: --vews (Possible options: --as, --vectors, --views). Try cohirf fit --help.",
+        "No such option: --vews (Possible options: --eps, --vectors, --views). Try cohirf fit --help.",
     ),
 }
 
@@ -407,7 +407,7 @@ def test_missing_values_in_a_late_batch_name_its_rows(cohirf, tmp_path, monkeypa
     np.save("data.npy", with_cell(np.nan))
     options = ("--batch-size", 20, "--scale", "none", "--impute", "none", "--quiet", "--out", "labels.csv")
     outcome = cohirf("fit", "data.npy", *options)
-    refused(outcome, f"data.npy, rows 133 to 154: {MISSING} The first is in row 150, column 1.")
+    refused(outcome, f"data.npy, rows 0 to 199: {MISSING} The first is in row 150, column 1.")
     assert not Path("labels.csv").exists()
 
 

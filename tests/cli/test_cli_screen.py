@@ -35,7 +35,20 @@ from cohirf.preparation.preparation import IMPUTES, SCALINGS
 from cohirf.progress import LogBar, Work
 from cohirf.tuning import metrics, tune
 
-COMMANDS = ["fit", "tune", "predict", "update", "merge", "forget", "consensus", "curate", "drift", "cut", "tree", "report"]
+COMMANDS = [
+    "fit",
+    "tune",
+    "predict",
+    "update",
+    "merge",
+    "forget",
+    "consensus",
+    "curate",
+    "drift",
+    "cut",
+    "tree",
+    "report",
+]
 COMMANDS += ["info", "demo"]
 
 

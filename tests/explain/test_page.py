@@ -203,7 +203,7 @@ def test_the_policy_admits_only_the_script_of_the_page_and_no_network(page):
 
 
 def test_the_script_is_made_of_all_files():
-    assert sorted(SCRIPTS.split()) == sorted(file.stem for file in HTML.glob("*.js"))
+    assert {*SCRIPTS.split(), "topics"} == {file.stem for file in HTML.glob("*.js")}  # topics have a page of their own
     for name in SCRIPTS.split():
         assert (HTML / f"{name}.js").read_text(encoding="utf-8") in read_script()
 

@@ -208,7 +208,9 @@ class Chooser:
         found = compared.compare(label_compact(sample), connect)
         is_connected = self.merge == "connected" or found.is_connected
         merge = "connected" if is_connected else "compact"
-        choice = replace(choice, merge=merge, compact_cut=found.compact_cut, connected_cut=found.connected_cut)
+        choice = replace(choice, merge=merge)
+        if np.isfinite([found.compact_cut, found.connected_cut]).all():  # otherwise too few clusters have enough rows
+            choice = replace(choice, compact_cut=found.compact_cut, connected_cut=found.connected_cut)
         return choice, found.gini_bound if is_connected else None
 
     @staticmethod
