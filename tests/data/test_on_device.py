@@ -382,7 +382,7 @@ def test_a_model_is_saved_after_its_labels_have_been_gathered(place, X, tmp_path
     with pytest.raises(TypeError) as raised:
         model.save(tmp_path / "model")
     assert str(raised.value) == (
-        "labels_ is on a device, and cannot be saved with the model: call gather() first, which loads 13 bytes per row "
+        "labels_ is on a device, and cannot be saved with the model: call gather() first, which loads 8 bytes per row "
         "into this process."
     )
     model.gather().save(tmp_path / "model")

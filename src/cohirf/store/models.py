@@ -467,12 +467,12 @@ def _refuse_model(model: Model) -> None:
     check_is_fitted(model, "n_clusters_")
     if any(is_on_device(part.leaf_of) for part in vars(model)["_rows"].row_map.parts):
         raise TypeError(
-            "labels_ is on a device, and cannot be saved with the model: call gather() first, which loads 13 bytes per "
+            "labels_ is on a device, and cannot be saved with the model: call gather() first, which loads 8 bytes per "
             "row into this process."
         )
     if not vars(model)["_rows"].row_map.is_here:
         raise TypeError(
-            "labels_ is a Dask array, which cannot be saved with the model: call gather() first, which loads 13 bytes "
+            "labels_ is a Dask array, which cannot be saved with the model: call gather() first, which loads 8 bytes "
             "per row into this process. Or write the labels with model.labels_.to_zarr(path), and to keep a model that "
             "predicts, delete model.labels_, model.parents_ and model.stability_ and pickle the model."
         )

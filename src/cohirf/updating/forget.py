@@ -60,7 +60,7 @@ def forget_rows(model: Any, rows: Any, updates: Any, values: Any, sample_weight:
     """
     before = summary_of(model)
     if not before.row_map.is_here:
-        raise ValueError("The rows of this model are on Dask: call gather() first, which loads 13 bytes per row.")
+        raise ValueError("The rows of this model are on Dask: call gather() first, which loads 8 bytes per row.")
     if (rows is None) == (updates is None):
         raise TypeError("forget takes either rows or updates: pass exactly one of them.")
     gone = find_rows(updates, before.update_rows) if rows is None else check_rows(rows, before.n_rows)

@@ -135,7 +135,7 @@ def check_models(models: list[Any], *, exemplars_only: bool) -> None:
     for number, model in enumerate(models):
         if not summary_of(model).row_map.is_here:
             raise ValueError(
-                f"The rows of model {number} are on Dask: call gather() first, which loads 13 bytes per row."
+                f"The rows of model {number} are on Dask: call gather() first, which loads 8 bytes per row."
             )
         if _features_of(model) != _features_of(first):
             raise ValueError(
