@@ -173,16 +173,16 @@ def _find_loose(rows: IntArray, labels: IntArray, distance: Floats, n_loose: int
     return found
 
 
-def _find_aside(model: Any, clustered: IntArray, distance: Floats) -> list[LooseRow]:
+def _find_aside(model: Model, clustered: IntArray, distance: Floats) -> list[LooseRow]:
     """Return rows that are noise, given stored rows of clusters and the distance of each to its own cluster."""
-    landmarks = model._landmarks
+    landmarks = state_of(model).landmarks
     aside = np.flatnonzero(landmarks.labels < 0)[:MOST_ASIDE]
     to_clustered = euclidean_distances(landmarks.points[aside], landmarks.points[clustered])
     nearest = to_clustered.argmin(axis=1)
     own = landmarks.labels[clustered]
     typical = {label: float(np.nanmedian(distance[own == label])) for label in np.unique(own[nearest]).tolist()}
     return [
-        LooseRow(int(model._landmark_rows[row]), label, float(far / (typical[label] or np.inf)))
+        LooseRow(int(state_of(model).landmark_rows[row]), label, float(far / (typical[label] or np.inf)))
         for row, label, far in zip(
             aside.tolist(), own[nearest].tolist(), to_clustered.min(axis=1, initial=np.inf).tolist(), strict=True
         )

@@ -23,6 +23,7 @@ from cohirf.error_contexts import warn_caller
 from cohirf.explain.table import as_data, check_n_rows, read_rows
 from cohirf.explain.words import shorten
 from cohirf.store.files import replacing
+from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
 
 MOST_ROWS = 20_000  # that words and typical texts are taken from, but
@@ -117,7 +118,7 @@ class Topics:
 
 
 def name_topics(
-    model: Any,
+    model: Model,
     X: Any,
     texts: Any,
     *,
@@ -186,7 +187,7 @@ def name_topics(
     return Topics(found, labels, _means(sample, sample.finest, n_finest))
 
 
-def _nested_labels(model: Any, levels: Sequence[int] | None) -> IntArray:
+def _nested_labels(model: Model, levels: Sequence[int] | None) -> IntArray:
     """Return the labels of each level, the coarsest first; without levels, the final clusters."""
     if levels is None:
         final: IntArray = cluster_positions(model)[:, None]
@@ -206,7 +207,7 @@ class _Sample:
     texts: list[str]
 
 
-def _draw(model: Any, X: Any, texts: Any, labels: IntArray) -> _Sample:
+def _draw(model: Model, X: Any, texts: Any, labels: IntArray) -> _Sample:
     finest = labels[:, -1]
     clustered = np.flatnonzero(finest >= 0)
     n_topics = int(finest.max()) + 1
@@ -276,7 +277,7 @@ def score_words(counts: Floats, parents: IntArray) -> Floats:
 
 
 def _describe_level(
-    model: Any, labels: IntArray, level: int, sample: _Sample, counts: Floats, vocabulary: NDArray[Any]
+    model: Model, labels: IntArray, level: int, sample: _Sample, counts: Floats, vocabulary: NDArray[Any]
 ) -> list[Topic]:
     """Return the topics of a level, without names."""
     own = labels[:, level]
@@ -314,7 +315,7 @@ def _best(scores: Floats, n: int) -> list[int]:
     return [int(word) for word in order if scores[word] > 0]
 
 
-def _mean_stability(model: Any, labels: IntArray, n_topics: int) -> Floats:
+def _mean_stability(model: Model, labels: IntArray, n_topics: int) -> Floats:
     stability = np.asarray(model.stability_, dtype=np.float64)
     known = (labels >= 0) & ~np.isnan(stability)
     sums = np.bincount(labels[known], weights=stability[known], minlength=n_topics)

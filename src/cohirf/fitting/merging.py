@@ -39,6 +39,7 @@ from cohirf.data.first_level import FirstLevel
 from cohirf.fitting.divide import Candidates, Division, divide_by_centres
 from cohirf.fitting.ending import mass_of, smallest_wanted
 from cohirf.fitting.goal import Goal
+from cohirf.summary.model import Model
 
 FloatArray = NDArray[np.float64]
 CLEARLY = 0.9  # cells are better than centres only if they cut fewer neighbours than this share of theirs
@@ -105,7 +106,7 @@ class Sample:
         return Candidates(self.rows, self.values, self.mass)
 
 
-def choose_first(model: Any, data: Data, weights: DataWeights | None, entropy: Entropy) -> Choice | None:
+def choose_first(model: Model, data: Data, weights: DataWeights | None, entropy: Entropy) -> Choice | None:
     """Choose the number of clusters before the levels, so that they are those of a fit with this number; if it is open.
 
     A method that finds clusters itself has to find them first.
@@ -119,7 +120,7 @@ def choose_first(model: Any, data: Data, weights: DataWeights | None, entropy: E
     return choose_number(values, generator_at(entropy, Draw.CHOICE), mass, min_share)
 
 
-def find_min_share(model: Any, population: Population) -> float:
+def find_min_share(model: Model, population: Population) -> float:
     """Return the smallest share of a cluster that the user wants."""
     total = float(population.n_rows)
     if population.weights is not None and model.min_cluster_size > 1:

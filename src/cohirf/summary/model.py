@@ -102,6 +102,11 @@ def state_of(model: Model) -> State:
     return State(*(known.get(name) for name in names))  # type: ignore[arg-type]  # a model that is being fitted has few
 
 
+def set_state(model: Model, **parts: Any) -> None:
+    """Replace some of what a model keeps, by the names of :class:`State`. The model is a copy that is being updated."""
+    vars(model).update({f"_{name}": part for name, part in parts.items()})
+
+
 def base_method_of(model: Model) -> Any:
     """Return the base method of a model, K-Means by default; of several, one that finds the number of clusters."""
     methods = [KMeans() if method is None else method for method in validation.list_methods(model)]

@@ -33,6 +33,7 @@ from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.data import Data
 from cohirf.neighbours.landmarks import Cells, choose_evenly
 from cohirf.summary.leaves import stack
+from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of
 from cohirf.summary.summary import Summary
 
@@ -42,20 +43,20 @@ MOST_KNOWN = 5_000  # known rows that new ones are compared with
 TIE = 1e-7  # of the largest value: known rows that are as near as new ones count as nearer, also after rounding
 
 
-def number_arrivals(model: Any, before: Summary, data: Data, weights: Mass | None) -> IntArray:
+def number_arrivals(model: Model, before: Summary, data: Data, weights: Mass | None) -> IntArray:
     """Return the number of the cluster of each new row, or -1; clusters that are born have the next numbers."""
-    landmarks = model._landmarks
-    numbers = _label(data, landmarks, model._column_means)
+    landmarks = state_of(model).landmarks
+    numbers = _label(data, landmarks, state_of(model).column_means)
     chosen = _choose_known(model, before)
     known, share = landmarks.points[chosen], len(chosen) / before.n_rows
     rows = _draw(data.rows.n_rows, share, len(chosen), weights, before)
-    drawn = fill_missing(data.take(rows), model._column_means)
+    drawn = fill_missing(data.take(rows), state_of(model).column_means)
     born = find_born(known, drawn)
     if not (born >= 0).any():
         return numbers
     core = np.flatnonzero(born >= 0)
     labels = np.concatenate([np.full(landmarks.points.shape[0], -1), before.next_number + born[core]])
-    nearest = _label(data, Cells(stack([landmarks.points, drawn[core]]), labels), model._column_means)
+    nearest = _label(data, Cells(stack([landmarks.points, drawn[core]]), labels), state_of(model).column_means)
     return np.where(nearest >= 0, nearest, numbers)
 
 
@@ -67,12 +68,12 @@ def _label(data: Data, cells: Cells, column_means: Any) -> IntArray:
     return found
 
 
-def _choose_known(model: Any, before: Summary) -> IntArray:
+def _choose_known(model: Model, before: Summary) -> IntArray:
     """Return numbers of landmarks in clusters, each of which stands for about the same number of rows."""
     numbers = model.cluster_numbers_
     clusters = np.asarray(positions_of(before.labels, numbers))
     sizes = np.bincount(clusters + 1, weights=before.sizes, minlength=len(numbers) + 1)[1:].astype(np.float64)
-    chosen = choose_evenly(np.asarray(positions_of(model._landmarks.labels, numbers)), sizes)
+    chosen = choose_evenly(np.asarray(positions_of(state_of(model).landmarks.labels, numbers)), sizes)
     return chosen[:: -(-len(chosen) // MOST_KNOWN)]
 
 

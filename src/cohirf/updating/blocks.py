@@ -33,6 +33,7 @@ from cohirf.fitting.begin import watch_engine
 from cohirf.fitting.contraction import FEW_BATCHES, Settled, make_contraction
 from cohirf.fitting.goal import MAX_GROUPS
 from cohirf.summary.leaves import Leaves, stack
+from cohirf.summary.model import Model, state_of
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import upper_mass
 from cohirf.updating.settings import stack_weights
@@ -41,7 +42,7 @@ MAX_HEIGHT = 20  # groups that were contracted so often stay as they are
 
 
 def add_rows(
-    model: Any, summary: Summary, data: Data, weights: Mass | None, size: int, numbers: IntArray | None
+    model: Model, summary: Summary, data: Data, weights: Mass | None, size: int, numbers: IntArray | None
 ) -> tuple[Summary, IntArray]:
     """Return the summary with the rows of the data: contracted as far as they fill blocks of a size, or pending.
 
@@ -73,7 +74,7 @@ def add_rows(
     return summary, now[:n_leaves]
 
 
-def contract_again(model: Any, summary: Summary, size: int, *, goes_on: bool) -> tuple[Summary, IntArray]:
+def contract_again(model: Model, summary: Summary, size: int, *, goes_on: bool) -> tuple[Summary, IntArray]:
     """Contract groups in blocks of a size, while there are many of the same height; return where each leaf is now."""
     now: IntArray = np.arange(summary.n_leaves)
     n_many = max(1, MAX_GROUPS // size) * size
@@ -89,13 +90,13 @@ def contract_again(model: Any, summary: Summary, size: int, *, goes_on: bool) ->
 
 
 def _contract_groups(
-    model: Any, summary: Summary, leaves: Leaves, some: IntArray, height: int, size: int, apart: IntArray | None
+    model: Model, summary: Summary, leaves: Leaves, some: IntArray, height: int, size: int, apart: IntArray | None
 ) -> tuple[Summary, IntArray]:
     """Contract some of the leaves in blocks of a size; return where each leaf is now."""
     batches, own = summary.batches, leaves.take(some)
     n_again = (*batches.n_again, *(0,) * (height - len(batches.n_again)))
     blocks = EqualBlocks(len(some) // size, size, n_again[height - 1])
-    data = InMemory(own.values, model._column_means)
+    data = InMemory(own.values, state_of(model).column_means)
     weighted = own.weights is not None or model.medoid_weights
     settled = Settled(summary.entropy, size)
     contraction = make_contraction(model, data, settled, weighted=weighted, n_batches=FEW_BATCHES + 1)
@@ -134,7 +135,7 @@ def _sections(n_before: int, n_blocks: int) -> Iterator[int]:
 
 
 def _contract(
-    model: Any,
+    model: Model,
     summary: Summary,
     data: Data,
     before: Any,

@@ -23,6 +23,7 @@ from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.results import Clusters, KeptRows, describe_clusters
 from cohirf.neighbours.landmarks import Landmarks, sample_landmarks
 from cohirf.summary.leaves import Leaves, stack
+from cohirf.summary.model import Model, state_of
 from cohirf.summary.row_results import RowResults
 from cohirf.summary.summary import Summary
 
@@ -37,7 +38,7 @@ class Climbed:
     labels: IntArray
 
 
-def climb(model: Any, summary: Summary, size: int, former: IntArray | None) -> Climbed:
+def climb(model: Model, summary: Summary, size: int, former: IntArray | None) -> Climbed:
     """Run the upper levels on the leaves and pending rows of a summary, in batches of about a size.
 
     Clusters of these from before, the ``former`` ones, go on.
@@ -46,7 +47,7 @@ def climb(model: Any, summary: Summary, size: int, former: IntArray | None) -> C
         stack_.enter_context(one_thread())
         stack_.enter_context(showing_warnings_once())
         groups = all_groups(model, summary)
-        data = InMemory(groups.values, model._column_means)
+        data = InMemory(groups.values, state_of(model).column_means)
         weighted = groups.weights is not None or model.medoid_weights
         settled = Settled(summary.entropy, size)
         n_batches = len(summary.batches.sizes) + 1
@@ -78,12 +79,12 @@ def climb(model: Any, summary: Summary, size: int, former: IntArray | None) -> C
         return Climbed(attributes, clusters.labels)
 
 
-def all_groups(model: Any, summary: Summary) -> Leaves:
+def all_groups(model: Model, summary: Summary) -> Leaves:
     """Return the leaves of a summary, and each pending row as a group of its own."""
     pending = summary.pending
     parts = [] if summary.leaves is None else [summary.leaves]
     if pending.n_rows:
-        means = fill_missing(pending.values, model._column_means).astype(np.float64)
+        means = fill_missing(pending.values, state_of(model).column_means).astype(np.float64)
         weights = pending.weights
         if weights is not None and (weights == 0).any():  # these join other groups, and count next to nothing there
             weights = np.where(weights == 0, NEXT_TO_NOTHING * weights[weights > 0].min(initial=1.0), weights)
@@ -99,7 +100,7 @@ def upper_mass(groups: Leaves, *, sum_mass: bool) -> Mass:
     return groups.mass if sum_mass else np.where(np.isnan(groups.stability), groups.mass, 1.0)
 
 
-def keep_rows(model: Any, summary: Summary, data: InMemory, clusters: Clusters) -> KeptRows:
+def keep_rows(model: Model, summary: Summary, data: InMemory, clusters: Clusters) -> KeptRows:
     """Choose rows to keep for ``predict``: among the leaves, the pending rows and the rows that were kept before."""
     own = clusters.first_level.leaves.rows
     rows, leaves = own, np.arange(len(own))
@@ -109,7 +110,7 @@ def keep_rows(model: Any, summary: Summary, data: InMemory, clusters: Clusters) 
     if is_new.any():
         rows = np.concatenate([own, before[is_new]])
         leaves = np.concatenate([leaves, find_groups(summary, before[is_new])])
-        points = stack([points, model._landmarks.points[is_new]])
+        points = stack([points, state_of(model).landmarks.points[is_new]])
     order = np.argsort(rows)
     medoids = np.searchsorted(rows[order], own[clusters.medoids])
     rng = generator_at(summary.entropy, Draw.LANDMARKS)

@@ -19,6 +19,7 @@ from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.grouping import IntArray, sum_by_label
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.summary.leaves import Leaves, stack
+from cohirf.summary.model import Model, set_state, state_of
 from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import find_groups
@@ -53,7 +54,7 @@ class Gone:
         return Gone(self.rows[some], values, None if self.weights is None else self.weights[some])
 
 
-def forget_rows(model: Any, rows: Any, updates: Any, values: Any, sample_weight: Any) -> dict[str, Any] | None:
+def forget_rows(model: Model, rows: Any, updates: Any, values: Any, sample_weight: Any) -> dict[str, Any] | None:
     """Return the fitted attributes of a model without some rows, or without all rows of some updates.
 
     Returns None if there is nothing to forget.
@@ -117,12 +118,12 @@ def find_rows(updates: Any, update_rows: tuple[int, ...]) -> IntArray:
     return np.concatenate([np.arange(stops[number] - update_rows[number], stops[number]) for number in numbers])
 
 
-def leave_landmarks(model: Any, gone: IntArray) -> None:
+def leave_landmarks(model: Model, gone: IntArray) -> None:
     """Remove rows from the landmarks of a model, and shift the numbers of the others."""
     rows, landmarks = known_landmarks(model)
     stays = ~np.isin(rows, gone)
-    model._landmark_rows = shift(rows[stays], gone)
-    model._landmarks = Landmarks(landmarks.points[stays], landmarks.labels[stays], metric=landmarks.metric)
+    landmarks = Landmarks(landmarks.points[stays], landmarks.labels[stays], metric=landmarks.metric)
+    set_state(model, landmark_rows=shift(rows[stays], gone), landmarks=landmarks)
 
 
 def shift(rows: IntArray, gone: IntArray) -> IntArray:
@@ -130,7 +131,7 @@ def shift(rows: IntArray, gone: IntArray) -> IntArray:
     return rows - np.searchsorted(gone, rows)
 
 
-def remove_rows(model: Any, before: Summary, gone: Gone) -> Transition:
+def remove_rows(model: Model, before: Summary, gone: Gone) -> Transition:
     """Return the change of a model that loses some rows."""
     position = find_groups(before, gone.rows)
     n_contracted = before.row_map.n_rows
@@ -182,7 +183,7 @@ def _leave_map(row_map: RowMap, gone: IntArray) -> RowMap:
     return RowMap(tuple(part for part in parts if part.n_rows))
 
 
-def _shrink(model: Any, leaves: Leaves, row_map: RowMap, position: IntArray, gone: Gone) -> Leaves:
+def _shrink(model: Model, leaves: Leaves, row_map: RowMap, position: IntArray, gone: Gone) -> Leaves:
     """Return groups that have lost the rows at the given positions; a group without rows that count has size 0.
 
     If the weights of these rows are not given, the average weight of the rows of its group leaves with each of them.
@@ -207,7 +208,7 @@ def _shrink(model: Any, leaves: Leaves, row_map: RowMap, position: IntArray, gon
     shrunk = replace(leaves, sizes=sizes, weights=weights)
     if gone.values is None or not counts.any():
         return shrunk
-    own = fill_missing(gone.values[counts], model._column_means)
+    own = fill_missing(gone.values[counts], state_of(model).column_means)
     touched, number = np.unique(position[counts], return_inverse=True)
     of_rows = None if gone.weights is None else gone.weights[counts]
     lost_means = cluster_means(own, number, len(touched), of_rows)
@@ -224,7 +225,7 @@ def _put(matrix: Any, rows: IntArray, values: Any) -> Any:
     return stack([matrix, values.astype(matrix.dtype)])[index]
 
 
-def _settle(model: Any, leaves: Leaves, row_map: RowMap, gone: IntArray) -> tuple[Leaves | None, RowMap, IntArray]:
+def _settle(model: Model, leaves: Leaves, row_map: RowMap, gone: IntArray) -> tuple[Leaves | None, RowMap, IntArray]:
     """Return the groups that go on, each with a row that stands for it, and where each group is now.
 
     If this row has left, another one of the group takes its place. Rows of groups that do not go on, which all have
@@ -276,14 +277,14 @@ def _find_members(row_map: RowMap, wanted: IntArray, n_leaves: int) -> dict[int,
 
 
 def _choose_medoids(
-    model: Any, leaves: Leaves, row_map: RowMap, orphans: IntArray, first_rows: IntArray
+    model: Model, leaves: Leaves, row_map: RowMap, orphans: IntArray, first_rows: IntArray
 ) -> tuple[list[int], Any, list[bool]]:
     """Return row numbers and values of new medoids for groups whose medoid has left, and which values are stand-ins.
 
     The new medoid of a group is the landmark of the group that is nearest to its mean. If it has no landmark, the mean
     of the group takes the place of the values of its first row.
     """
-    landmarks = model._landmark_rows[model._landmark_rows < row_map.n_rows]
+    landmarks = state_of(model).landmark_rows[state_of(model).landmark_rows < row_map.n_rows]
     leaf_of = row_map.find_leaves(landmarks)
     by_leaf = np.argsort(leaf_of, kind="stable")
     bounds = np.searchsorted(leaf_of[by_leaf], [orphans, orphans + 1]).T
@@ -291,12 +292,12 @@ def _choose_medoids(
     for number, (leaf, (start, stop)) in enumerate(zip(orphans.tolist(), bounds.tolist(), strict=True)):
         own = by_leaf[start:stop]
         if len(own):
-            difference = model._landmarks.points[own] - leaves.means[np.full(len(own), leaf)]
+            difference = state_of(model).landmarks.points[own] - leaves.means[np.full(len(own), leaf)]
             squares = difference.multiply(difference) if sparse.issparse(difference) else difference**2
             own = own[[int(np.asarray(squares.sum(axis=1)).argmin())]]
             rows[number] = int(landmarks[own[0]])
-            values.append(model._landmarks.points[own])
-            are_stand_ins.append(model._column_means is not None)  # missing cells of landmarks are filled
+            values.append(state_of(model).landmarks.points[own])
+            are_stand_ins.append(state_of(model).column_means is not None)  # missing cells of landmarks are filled
         else:
             are_stand_ins.append(True)
             values.append(leaves.means[[leaf]])

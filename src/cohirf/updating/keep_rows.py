@@ -17,6 +17,7 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.data import Data, InMemory
 from cohirf.fitting import fit_data
 from cohirf.summary.leaves import stack
+from cohirf.summary.model import Model, set_state
 from cohirf.summary.summary import Pending, Summary
 from cohirf.updating.settings import settled_of, stack_weights
 
@@ -30,18 +31,18 @@ def add_all(summary: Summary, data: Data, weights: Mass | None) -> Summary:
     return replace(summary, pending=joined)
 
 
-def fit_pending(model: Any, summary: Summary, former: IntArray | None) -> dict[str, Any]:
+def fit_pending(model: Model, summary: Summary, former: IntArray | None) -> dict[str, Any]:
     """Fit a model to its pending rows, which are all its rows, and return its attributes.
 
     Clusters of rows from before, the ``former`` ones, go on.
     """
     data = open_values(model, summary.pending.values)
-    model._column_means = data.column_means
+    set_state(model, column_means=data.column_means)
     found = fit_data(model, data, summary.pending.weights, settled_of(summary), former).attributes
     return dict(found) if former is None else {**found, "choice_": model.choice_}
 
 
-def open_values(model: Any, values: Any) -> InMemory:
+def open_values(model: Model, values: Any) -> InMemory:
     """Return values as the data of a fit."""
     data = InMemory(values, None)
     fills = isinstance(values, np.ndarray) and validation.take_nan(model)

@@ -15,6 +15,7 @@ from cohirf import validation
 from cohirf.algorithm.merge_tree import Groups
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.summary.leaves import Leaves, stack
+from cohirf.summary.model import Model, base_method_of, set_state, state_of
 from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import all_groups
@@ -100,7 +101,7 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     return merged
 
 
-def load_results(model: Any) -> Any:
+def load_results(model: Model) -> Any:
     """Return a copy of a fitted model; results that are on a device are in this process, as after an update."""
     check_is_fitted(model, "n_clusters_")
     loaded = copy(model)
@@ -108,7 +109,7 @@ def load_results(model: Any) -> Any:
     return loaded
 
 
-def in_other_units(model: Any, factor: Any, shift: Any) -> Any:
+def in_other_units(model: Model, factor: Any, shift: Any) -> Any:
     """Return a copy of a model whose values are multiplied by the factor of their feature, and shifted.
 
     Only what merges use is converted: groups, pending rows, landmarks and exemplars.
@@ -121,8 +122,9 @@ def in_other_units(model: Any, factor: Any, shift: Any) -> Any:
     leaves, pending = summary.leaves, replace(summary.pending, values=convert(summary.pending.values))
     if leaves is not None:
         leaves = replace(leaves, values=convert(leaves.values), means=convert(leaves.means))
-    converted._summary = replace(summary, leaves=leaves, pending=pending)
-    converted._landmarks = replace(model._landmarks, points=convert(model._landmarks.points), cells=None)
+    landmarks = state_of(model).landmarks
+    landmarks = replace(landmarks, points=convert(landmarks.points), cells=None)
+    set_state(converted, summary=replace(summary, leaves=leaves, pending=pending), landmarks=landmarks)
     converted.exemplars_ = convert(model.exemplars_)
     return converted
 
@@ -142,7 +144,7 @@ def check_models(models: list[Any], *, exemplars_only: bool) -> None:
                 f"Model {number} has other features than the first one: fit all models to the same features."
             )
         if exemplars_only and not Kind.of(model, None).is_told:
-            name = type(model._base_method()).__name__
+            name = type(base_method_of(model)).__name__
             raise ValueError(f"exemplars_only=True does not work with {name}, which goes by the density of rows.")
         if exemplars_only and (summary_of(model).labels < 0).any():
             raise ValueError(
@@ -151,11 +153,11 @@ def check_models(models: list[Any], *, exemplars_only: bool) -> None:
             )
 
 
-def _features_of(model: Any) -> tuple[Any, ...]:
+def _features_of(model: Model) -> tuple[Any, ...]:
     return model.n_features_in_, *getattr(model, "feature_names_in_", ())
 
 
-def reduce_to_clusters(model: Any) -> Summary:
+def reduce_to_clusters(model: Model) -> Summary:
     """Return the summary of a model with one group for each cluster: its exemplar, its mean and its number of rows."""
     summary = summary_of(model)
     groups, row_map = all_groups(model, summary), summary.full_map
@@ -192,7 +194,7 @@ def reduce_to_clusters(model: Any) -> Summary:
     )
 
 
-def _one_batch(model: Any, n_rows: int) -> Batches:
+def _one_batch(model: Model, n_rows: int) -> Batches:
     costs = np.array([[validation.count_views(model.views), np.nan, 1.0, 0.0, 0.0, 0.0]])
     return Batches(np.array([n_rows]), costs, np.zeros((2, model.n_features_in_)))
 
@@ -204,9 +206,9 @@ def join_landmarks(merged: Any, models: list[Any], *, exemplars_only: bool) -> N
     rows = np.concatenate([of_model + start for of_model, start in zip(of_models, starts, strict=False)])
     some = np.arange(0 if exemplars_only else len(rows))
     points = stack([part.points for part in parts])[some]
-    merged._landmark_rows = rows[some]
     labels = np.concatenate([part.labels for part in parts])[some]
-    merged._landmarks = Landmarks(points, labels, metric=parts[0].metric)
+    landmarks = Landmarks(points, labels, metric=parts[0].metric)
+    set_state(merged, landmark_rows=rows[some], landmarks=landmarks)
 
 
 def join_summaries(merged: Any, models: list[Any], summaries: list[Summary]) -> Transition:

@@ -8,6 +8,7 @@ from typing import Any
 from cohirf import progress
 from cohirf.algorithm.grouping import IntArray
 from cohirf.summary.history import Step, continue_history
+from cohirf.summary.model import Model
 from cohirf.summary.numbers import Overlap
 from cohirf.summary.summary import Summary
 from cohirf.updating.climb import climb
@@ -50,7 +51,7 @@ class Transition:
     verb: str = "update"
 
 
-def rerun(model: Any, transition: Transition) -> dict[str, Any]:
+def rerun(model: Model, transition: Transition) -> dict[str, Any]:
     """Return the fitted attributes of a model after a change of its rows."""
     after = transition.after
     kind = Kind.of(model, after.batch_size)

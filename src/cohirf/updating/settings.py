@@ -16,6 +16,7 @@ from cohirf.data import Data
 from cohirf.fitting.begin import check_weights, settle
 from cohirf.fitting.contraction import Settled
 from cohirf.neighbours.landmarks import MAX_LANDMARKS, Landmarks
+from cohirf.summary.model import Model, base_method_of, state_of
 from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 
@@ -41,9 +42,9 @@ class Kind:
     block_size: int
 
     @classmethod
-    def of(cls, model: Any, batch_size: int | None) -> Kind:
+    def of(cls, model: Model, batch_size: int | None) -> Kind:
         """Return what the updates of a model do."""
-        is_told = BaseMethod.of(model._base_method()).told is not None
+        is_told = BaseMethod.of(base_method_of(model)).told is not None
         return cls(is_told, MAX_LANDMARKS if batch_size is None else batch_size)
 
     def keeps_all(self, n_rows: int) -> bool:
@@ -51,7 +52,7 @@ class Kind:
         return count_batches(n_rows, self.block_size) == 1 if self.is_told else n_rows <= KEPT_ROWS
 
 
-def begin_summary(model: Any, data: Data, sample_weight: Any) -> Summary:
+def begin_summary(model: Model, data: Data, sample_weight: Any) -> Summary:
     """Return the summary of a model that has seen no rows; the batch size may be measured on the first ones.
 
     Few rows would fit into a batch that is too small for those that come later. Then blocks have their default size.
@@ -81,20 +82,21 @@ def settled_of(summary: Summary) -> Settled:
     return Settled(summary.entropy, summary.batch_size)
 
 
-def known_landmarks(model: Any) -> tuple[IntArray, Landmarks]:
+def known_landmarks(model: Model) -> tuple[IntArray, Landmarks]:
     """Return row numbers and landmarks of a model whose values are those of rows, and not of stand-ins.
 
     The others are leaves of the model, which an update chooses landmarks from anyway.
     """
-    rows, landmarks = model._landmark_rows, model._landmarks
-    unknown = np.arange(0) if model._summary is None else model._summary.unknown_rows
+    state = state_of(model)
+    rows, landmarks = state.landmark_rows, state.landmarks
+    unknown = np.arange(0) if state.summary is None else state.summary.unknown_rows
     if len(unknown) == 0:
         return rows, landmarks
     some = ~np.isin(rows, unknown)
     return rows[some], Landmarks(landmarks.points[some], landmarks.labels[some], metric=landmarks.metric)
 
 
-def load_weights(model: Any, data: Data, sample_weight: Any) -> Mass | None:
+def load_weights(model: Model, data: Data, sample_weight: Any) -> Mass | None:
     """Return the weights of the rows of an update; None without weights."""
     weights = check_weights(model, data, sample_weight)
     return None if weights is None else weights.take(np.arange(data.rows.n_rows))

@@ -14,18 +14,19 @@ from cohirf.data import Data, InMemory
 from cohirf.fitting import Fitted, fit_data
 from cohirf.scratch import ScratchStorage
 from cohirf.summary.leaves import Leaves
+from cohirf.summary.model import Model
 from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.settings import Kind
 
 
-def fit_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
+def fit_model(model: Model, data: Data, sample_weight: Any) -> dict[str, Any]:
     """Fit a model to opened data, and return the fitted attributes."""
     fitted = fit_data(model, data, sample_weight)
     return {**fitted.attributes, "changes_": None, "history_": (), "_summary": summarize_fit(model, data, fitted)}
 
 
-def summarize_fit(model: Any, data: Data, fitted: Fitted) -> Summary | None:
+def summarize_fit(model: Model, data: Data, fitted: Fitted) -> Summary | None:
     """Return what a fit keeps for updates; None if the base method would need rows that are not kept."""
     kind = Kind.of(model, fitted.settled.batch_size)
     if _keeps_all(kind, data, fitted):
