@@ -310,3 +310,19 @@ def test_more_clusters_than_rows_are_warned_of(blobs):
 
 def test_fewer_clusters_than_rows_are_not_warned_of(blobs):
     CoHiRF.as_published(KMeans(19, n_init=1), views=1, random_state=0).fit(blobs[0][:20])
+
+
+def test_the_score_is_that_of_k_means_with_medoids_as_centres(blobs):
+    X, _ = blobs
+    model = CoHiRF(n_clusters=4, random_state=0).fit(X)
+    centres = KMeans(4, n_init=1, init=model.medoids_, max_iter=1).fit(X)
+    centres.cluster_centers_ = model.medoids_
+    weights = np.arange(1.0, len(X) + 1)
+    assert model.score(X) == pytest.approx(centres.score(X))
+    assert model.score(X, sample_weight=weights) == pytest.approx(centres.score(X, sample_weight=weights))
+    assert model.score(pd.DataFrame(X)) == pytest.approx(model.score(X))
+
+
+def test_a_search_of_scikit_learn_compares_scores(blobs):
+    found = GridSearchCV(CoHiRF(random_state=0), {"n_clusters": [2, 4]}, cv=2).fit(blobs[0])
+    assert found.best_params_ == {"n_clusters": 4}

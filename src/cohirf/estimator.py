@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
+from cohirf.algorithm.arrays import to_host
 from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
 from cohirf.degrees.degrees import density_of
 from cohirf.degrees.methods import DegreesMixin
@@ -423,6 +424,30 @@ class CoHiRF(
         measure = partial(measure_new_rows, medoids=self.medoids_, column_means=self._column_means)
         data = open_new_data(self, X)
         return data.map_rows(measure, self.n_clusters_, np.result_type(data.dtype, self.medoids_.dtype))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the opposite of the sum of squared distances to the nearest medoid, so that searches can compare fits.
+
+        More clusters score higher, as with K-Means. ``choice_`` and :func:`cohirf.tuning.tune` compare numbers of
+        clusters.
+
+        Parameters
+        ----------
+        X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
+            Rows.
+        y : None
+            Not used.
+        sample_weight : array of float, shape (n_samples,), optional
+            Weight of each row.
+
+        Returns
+        -------
+        score : float
+            At most 0; minus infinity if there are no clusters.
+        """
+        distances = np.asarray(to_host(self.transform(X)), dtype=np.float64)
+        squared = distances.min(axis=1, initial=np.inf) ** 2
+        return -float(squared.sum() if sample_weight is None else squared @ np.asarray(sample_weight))
 
     def gather(self) -> Self:
         """Load the results of a fit on Dask or on a device into this process, as ``save`` and ``diagnose`` need them.
