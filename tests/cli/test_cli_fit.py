@@ -26,6 +26,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 import cohirf as package
 from cohirf import CoHiRF, open_source
 from cohirf.cli import main
+from cohirf.cli.parameters import settle_parameters
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 
@@ -265,9 +266,19 @@ def test_batches_can_be_local(cohirf, folder, iris):
     assert (read_labels() == same).all()
 
 
+@pytest.mark.parametrize(
+    ("estimator", "n_bytes", "batched"),
+    [(None, 0, False), (KMeans(), 0, False), (DBSCAN(), 0, True), (None, 2**30, True)],
+)
+def test_what_fits_into_memory_is_one_batch_if_its_time_grows_with_the_rows(estimator, n_bytes, batched):
+    settled = settle_parameters({}, 10**6, n_bytes, estimator)
+    assert ("batch_size" in settled) == batched
+
+
 @pytest.mark.slow
 def test_from_many_rows_on_the_batch_size_is_measured(cohirf, folder, iris, monkeypatch):
     monkeypatch.setattr("cohirf.cli.parameters.BATCHED_ROWS", 100)
+    monkeypatch.setattr("cohirf.cli.parameters.BATCHED_BYTES", 1000)
     outcome = cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species")
     assert "chosen: --clusters auto --scale standard --seed 0 --batch-size auto\n" in outcome.err
     assert "--batch-size 150: one batch" in outcome.err

@@ -12,6 +12,7 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, read_count, read_number
 from cohirf.cli.outputs import check_file, say_written
+from cohirf.cli.parameters import settle_parameters
 from cohirf.curate import NearDuplicates, near_duplicates
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
@@ -22,7 +23,6 @@ from cohirf.store.files import replacing
 MOST_COMPARED = 200_000  # rows, of which all pairs are compared; of more, those in the same cluster
 ROWS_PER_CLUSTER = 500
 MOST_CLUSTERS = 1000
-BATCHED_ROWS = 50_000
 N_TOLD = 10  # removed rows in the summary
 OUT_FILES = (".parquet", ".npy")
 
@@ -113,8 +113,8 @@ def _vector_columns(table: Table | None) -> list[str]:
 def _fit(data: Prepared, console: Console) -> CoHiRF:
     n_rows = data.source.n_rows
     n_clusters = int(np.clip(n_rows // ROWS_PER_CLUSTER, 2, MOST_CLUSTERS))
-    batch_size = "auto" if n_rows >= BATCHED_ROWS else None
-    model = CoHiRF(n_clusters=n_clusters, metric="cosine", batch_size=batch_size, random_state=0)
+    options = settle_parameters({"n_clusters": n_clusters, "metric": "cosine"}, n_rows, data.n_bytes)
+    model = CoHiRF(**options)
     with console.watching():
         model.fit(data.rows())
     return model

@@ -113,7 +113,7 @@ def fit(
     with console.watching():
         prepared = prepare(data, **asked)
     texts = None if text is None else read_texts(prepared, text)
-    settled = settle_parameters(parameters, prepared.source.n_rows)
+    settled = settle_parameters(parameters, prepared.source.n_rows, prepared.n_bytes, base)
     chosen = {} if base is not None or not method.as_published else {"--estimator": BASE_METHOD}
     chosen |= {} if base is not None or method.as_published or "n_clusters" in parameters else {"--clusters": "auto"}
     chosen |= {} if about.scale != "auto" or vectors is not None or places is not None else {"--scale": scaling}

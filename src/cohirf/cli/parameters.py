@@ -15,7 +15,9 @@ from cohirf.cli.options import Documented, find_definition, read_docstring, to_o
 
 BASE_METHOD = "kmeans"
 DEFAULT_SEED = 0  # the same command gives the same clusters
-BATCHED_ROWS = 50_000  # from this number of rows on, the default batch size is auto
+# From this number of rows on, the default batch size is auto. Without a base method and with K-Means, which take time
+# in proportion to the rows, also from this number of bytes on: one batch is faster, and its clusters are better.
+BATCHED_ROWS, BATCHED_BYTES = 50_000, 2**30
 
 SHORT = {"n_clusters": "clusters", "random_state": "seed"}
 OF_SIZE = ("batch_size", "batches", "checkpoint", "device", "n_jobs")
@@ -28,7 +30,7 @@ NOT_OPTIONS = {
 SEARCHED = ("n_clusters", "merge", "views", "max_features", "consensus", "batch_size", "batches", "random_state")
 DEFAULTS = {  # where the program's differ from those of the class
     "n_clusters": "that of the base method, else auto",
-    "batch_size": f"auto from {BATCHED_ROWS:,} rows on, none below",
+    "batch_size": f"auto from {BATCHED_ROWS:,} rows on, for K-Means from 1 GB on, none below",
     "random_state": str(DEFAULT_SEED),
 }
 SEARCH_DEFAULTS = {"timeout": "60", "n_jobs": "1"}
@@ -90,10 +92,11 @@ def read_parameters(given: Mapping[str, str]) -> dict[str, Any]:
     return {name: known[name].parse(text) for name, text in given.items()}
 
 
-def settle_parameters(parameters: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
-    """Add the defaults of the command line that differ from those of CoHiRF."""
+def settle_parameters(parameters: Mapping[str, Any], n_rows: int, n_bytes: int = 0, base: Any = None) -> dict[str, Any]:
+    """Add the defaults of the command line that differ from those of CoHiRF, around a base method or without one."""
     chosen: dict[str, Any] = {"random_state": DEFAULT_SEED}
-    if n_rows >= BATCHED_ROWS:
+    is_linear = base is None or type(base).__name__ == "KMeans"
+    if n_rows >= BATCHED_ROWS and (n_bytes >= BATCHED_BYTES or not is_linear):
         chosen["batch_size"] = "auto"
     return chosen | dict(parameters)
 

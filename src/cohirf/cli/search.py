@@ -31,9 +31,9 @@ class Search:
     is_recommended: bool = False  # whether the space is the one that we recommend
     first: list[dict[str, Any]] = field(default_factory=list)  # parameters of the first trials
 
-    def settle(self, n_rows: int) -> dict[str, Any]:
+    def settle(self, n_rows: int, n_bytes: int) -> dict[str, Any]:
         """Return the parameters of CoHiRF that are not searched; for a base method alone, only the seed."""
-        settled = settle_parameters(self.parameters, n_rows)
+        settled = settle_parameters(self.parameters, n_rows, n_bytes, self.base)
         return {"random_state": settled["random_state"]} if self.alone else settled
 
     def fit_to(self, X: Any) -> Search:

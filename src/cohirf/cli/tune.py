@@ -78,7 +78,7 @@ def tune(
     scaling = about.scaling(method.estimator)
     with console.watching():
         prepared = prepare(data, **about.arguments(scaling))
-    settled = sought.settle(prepared.source.n_rows)
+    settled = sought.settle(prepared.source.n_rows, prepared.n_bytes)
     chosen = {} if method.estimator is not None or sought.base is None else {"--estimator": sought.method}
     chosen |= {} if about.scale != "auto" else {"--scale": scaling}
     chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in sought.parameters}
