@@ -48,6 +48,7 @@ def test_noise_of_float32_is_a_few_units_of_the_last_digit():
     assert np.abs(noisy / values - 1).max() < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "n_changed"), [(None, 0), ("1", 100)])
 def test_other_processes_have_noise_if_their_environment_says_so(seed, n_changed):
     folders = [str(ROOT / "tests" / "perturbed"), str(ROOT / "src")]

@@ -69,6 +69,7 @@ def test_the_script_gives_the_labels_of_the_fit(cohirf, folder, data, request):
         assert "cohirf report" not in Path(page).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_measured_batch_size_is_not_measured_again(cohirf, folder):
     cohirf(
         "fit", "iris.csv", "--drop", "species", "--drop", "id", "--batch-size", "auto", "--model", "model", "--quiet"

@@ -214,6 +214,7 @@ def end_while_processes_wait():
     assert {process for process, _ in LocalEngine(2).run(where_it_runs, tasks(4), 4)} != {os.getpid()}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_process_does_not_wait_for_the_processes_of_its_parent(at_once):

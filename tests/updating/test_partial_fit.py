@@ -65,6 +65,7 @@ def assert_equal_clusters(updated, whole):
     assert adjusted_rand_score(updated.labels_, whole.labels_) == 1.0
 
 
+@pytest.mark.slow
 def test_density_methods_in_local_batches_are_a_fit_to_all_rows(monkeypatch):
     monkeypatch.setattr(locality, "DENSITY_ROWS", 1)
     whole = CoHiRF(DBSCAN(0.1), batch_size=300, random_state=0).fit(MOONS)
