@@ -47,6 +47,12 @@ def find_reach(method: Any, n_features: int) -> float | None:
     return float(2 * max(finite) * wider * MARGIN)
 
 
+def lists_neighbours(method: Any) -> bool:
+    """Return whether a method has a radius within which it lists all neighbours, by a norm."""
+    parameters = _parameters(method)
+    return _find_norm(parameters) is not None and any(isinstance(parameters.get(name), Real) for name in LISTING)
+
+
 def count_neighbours(method: Any, sample: NDArray[Any], n_rows: int) -> tuple[str, float, float] | None:
     """Return the name of a method's radius, the radius, and how many of ``n_rows`` rows it finds around each of them.
 
@@ -61,12 +67,11 @@ def count_neighbours(method: Any, sample: NDArray[Any], n_rows: int) -> tuple[st
     """
     parameters = _parameters(method)
     norm = _find_norm(parameters)
-    found = [(name, float(parameters[name])) for name in LISTING if isinstance(parameters.get(name), Real)]
-    if norm is None or not found:
+    if norm is None or not lists_neighbours(method):
         return None
-    name, radius = found[0]
+    name, radius = next((name, parameters[name]) for name in LISTING if isinstance(parameters.get(name), Real))
     is_near = np.isinf(radius) or cdist(sample, sample, **_as_metric(norm)) <= radius
-    return name, radius, n_rows * float(np.mean(is_near))
+    return name, float(radius), n_rows * float(np.mean(is_near))
 
 
 def _as_metric(norm: float) -> dict[str, Any]:

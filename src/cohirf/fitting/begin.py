@@ -18,7 +18,7 @@ from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.metric_spaces import find_space
 from cohirf.algorithm.randomness import Entropy, root_entropy
-from cohirf.algorithm.reach import count_neighbours
+from cohirf.algorithm.reach import count_neighbours, lists_neighbours
 from cohirf.clusterers.grid_dbscan import ComputedDBSCAN, GridDBSCAN, has_kernels
 from cohirf.data import Data
 from cohirf.data.data import DataWeights
@@ -126,6 +126,8 @@ def warn_of_long_fit(model: Model, data: Data, contraction: Contraction) -> None
         return
     if method.clusterer is not method.prototype or data.n_features != contraction.views.n_features:
         return  # a pipeline has other features, and so has a view
+    if not lists_neighbours(method.prototype):
+        return
     sample = _draw_sample(data, contraction.views.entropy, SAMPLED)
     if sparse.issparse(sample):
         return
