@@ -182,8 +182,8 @@ FILES_REFUSED = {
     "a type without values": (
         lambda: TABLE.assign(b=[[1, 2]] * 200).to_parquet("data.parquet"),
         "fit data.parquet",
-        "data.parquet: column 'b' has type list<element: int64>, which holds neither numbers nor text nor dates: leave "
-        "it out with --drop 'b', or turn it into numbers first.",
+        "data.parquet: column 'b' has type list<element: int64>, which holds neither numbers nor text nor dates: give "
+        "--vectors 'b' to cluster these vectors, or leave it out with --drop 'b'.",
     ),
     "too many categories": (
         lambda: pd.DataFrame({"a": X[:, 0].tolist() * 300, "b": range(60_000)}).to_parquet("data.parquet", index=False),

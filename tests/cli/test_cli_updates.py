@@ -141,6 +141,11 @@ def test_forget_takes_out_updates_or_rows(cohirf, first):
     assert outcome.code == 0, outcome.err
     assert outcome.out.startswith("Update 1: 75 rows forgotten, 0 older rows have another number\n")
     assert len(load(first).labels_) == 75
+    again = cohirf("forget", first, 1)
+    assert (again.code, again.err) == (
+        2,
+        "cohirf: 1: these updates have no rows left, and the model stays as it was.\n",
+    )
     document = json.loads(cohirf("forget", first, "--rows", 3, "10-12", "--json").out)
     assert (document["command"], document["rows"], document["changes"]["n_rows"]) == ("forget", 71, -4)
     for wrong, words in (("x", "'x' is not valid: give numbers"), ("7", "pass numbers from 0 to 1")):

@@ -226,3 +226,18 @@ def test_a_notebook_shows_what_was_done_as_a_table():
     assert "20 rows, 3 features" in shown
     assert "&lt;b&gt;</td><td style='text-align: left'>category</td><td style='text-align: right'>2</td>" in shown
     assert prepared.preparation._repr_html_() in shown
+
+
+def test_a_prepared_table_can_be_fitted_as_it_is():
+    prepared = prepare(pd.DataFrame({"size": np.arange(40.0) ** 2, "plan": ["x", "y"] * 20}))
+    model = CoHiRF(n_clusters=2, random_state=0).fit(prepared)
+    assert model.labels_.tolist() == CoHiRF(n_clusters=2, random_state=0).fit(prepared.rows()).labels_.tolist()
+    assert model.predict(prepared).tolist() == model.labels_.tolist()
+
+
+def test_tables_of_pandas_that_arrow_does_not_take():
+    size = pd.Series(np.arange(30.0) ** 2)
+    parts = prepare(pd.DataFrame({"size": size, "part": pd.cut(size, 3)})).preparation.describe()[1]
+    assert (parts.kind, parts.note) == ("category", "3 levels")
+    with pytest.raises(ValueError, match="The table: the column name 'a' appears more than once: rename the columns"):
+        prepare(pd.DataFrame(np.eye(3)[:, :2], columns=["a", "a"]))

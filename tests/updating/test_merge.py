@@ -139,3 +139,10 @@ def test_models_reduced_to_exemplars_are_not_compared_with_the_base_method():
     assert [finding.answer for finding in diagnosis.findings] == ["Not known.", "Not measured."]
     effects = [reduced.explain(number)["mean"] for number in reduced.cluster_numbers_]
     assert np.isfinite(effects).all()
+
+
+def test_models_of_different_metrics_are_refused(blobs):
+    X, _ = blobs
+    models = [CoHiRF(n_clusters=3, metric=metric, random_state=0).fit(X) for metric in ("euclidean", "cosine")]
+    with pytest.raises(ValueError, match="Model 1 has metric='cosine', and the first one metric='euclidean'"):
+        merge(models)

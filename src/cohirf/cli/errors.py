@@ -41,6 +41,7 @@ IN_WORDS_OF_OPTIONS = (
     (r"keep some of them with keep=\[\.\.\.\]", "keep some of them with --keep"),
     (r"\bkeep=\[('.*?'|\".*?\"|\d+)\]", r"--keep \1"),
     (r"\bdrop=\[('.*?'|\".*?\"|\d+)\]", r"--drop \1"),
+    (r"\bvectors=('.*?'|\".*?\")", r"--vectors \1"),
     (r"\bof X\b", "of the data"),
     (r"^X has", "The data has"),
     (r"^(delimiter|header)= is", r"--\1 is"),

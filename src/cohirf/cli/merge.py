@@ -38,8 +38,8 @@ def merge(
 
     Examples
     --------
-    cohirf merge north/ south/ west/ --model all/
-    cohirf merge north/ --exemplars-only --model small/
+    cohirf merge north.cohirf south.cohirf west.cohirf --model all.cohirf
+    cohirf merge north.cohirf --exemplars-only --model small.cohirf
     """
     console = Console(as_json=json)
     if len(models) < 2 and not exemplars_only:
@@ -85,8 +85,11 @@ def forget(model: Path, what: list[str], *, rows: bool = False, json: bool = Fal
     console = Console(as_json=json)
     numbers = [number for text in what for number in _read_range(text)]
     fitted, _ = open_model(model)
+    n_rows = len(fitted.labels_)
     with console.watching():
         fitted.forget(**{"rows" if rows else "updates": numbers})
+    if len(fitted.labels_) == n_rows:
+        raise BadInputError(f"{', '.join(what)}: these updates have no rows left, and the model stays as it was.")
     save_changed("forget", model, fitted, console)
 
 

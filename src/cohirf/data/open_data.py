@@ -31,6 +31,7 @@ def open_training_data(model: Model, X: Any, *, on_cluster: bool, is_first: bool
     The data of an update, which is not the first, must have the features of the model. A source is read by the workers
     of the active client if ``on_cluster`` is set.
     """
+    X = _unpack(X)
     if is_dask(X):
         if model.batch_size is None:
             raise ValueError(
@@ -54,8 +55,14 @@ def open_training_data(model: Model, X: Any, *, on_cluster: bool, is_first: bool
     return InMemory(X, validation.column_means(X) if fills else None)
 
 
+def _unpack(X: Any) -> Any:
+    """Return the rows of a prepared table, which ``prepare`` returns; other data as it is."""
+    return X.rows() if hasattr(X, "preparation") and hasattr(X, "source") else X
+
+
 def open_new_data(model: Model, X: Any) -> NewData:
     """Validate rows for a fitted model."""
+    X = _unpack(X)
     if is_dask(X):
         return _open_table(model, X, reset=False, known_rows=False)
     if isinstance(X, Source):

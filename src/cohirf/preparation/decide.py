@@ -76,11 +76,12 @@ def decide(found: Evidence, *, comma: bool = False, wish: str | None = None, kee
     if wish is not None:
         return _grant(found, wish, comma=comma)
     if not (is_number(found.stored) or is_text(found.stored) or is_time(found.stored) or found.n_present == 0):
-        return Problem(
-            found.name,
-            f"has type {found.stored}, which holds neither numbers nor text nor dates",
-            f": leave it out with drop=[{found.name!r}], or turn it into numbers first",
-        )
+        remedy = f": leave it out with drop=[{found.name!r}], or turn it into numbers first"
+        if "list" in found.stored:
+            remedy = (
+                f": give vectors={found.name!r} to cluster these vectors, or leave it out with drop=[{found.name!r}]"
+            )
+        return Problem(found.name, f"has type {found.stored}, which holds neither numbers nor text nor dates", remedy)
     column = _leave_out_gaps(found, _choose(found, comma=comma))
     if keep and isinstance(column, LeftOut):
         wanted = "number" if _has_numbers(found) and not found.is_code else "category"

@@ -489,11 +489,17 @@ def _stack_vectors(vectors: NDArray[Any], name: Any) -> NDArray[Any]:
 
 
 def _unmix(frame: Any) -> Any:
-    """Return a pandas table whose columns of objects are text, unless Arrow finds one type for them."""
+    """Return a pandas table with intervals as text, and objects, too, unless Arrow finds one type for them."""
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
+    choose_names(FRAME, [str(name) for name in frame.columns], None)  # refuses a name that appears twice
     mixed = {}
     for name in frame.columns:
-        if str(frame[name].dtype) == "object":
+        kind = str(frame[name].dtype)
+        if kind.startswith("interval") or (
+            kind == "category" and str(frame[name].cat.categories.dtype).startswith("interval")
+        ):
+            mixed[name] = frame[name].astype(object).map(str, na_action="ignore")
+        elif kind == "object":
             try:
                 arrow.array(frame[name], from_pandas=True)
             except (arrow.ArrowInvalid, arrow.ArrowTypeError):

@@ -143,6 +143,11 @@ def check_models(models: list[Any], *, exemplars_only: bool) -> None:
             raise ValueError(
                 f"Model {number} has other features than the first one: fit all models to the same features."
             )
+        if model.metric != first.metric:
+            raise ValueError(
+                f"Model {number} has metric={model.metric!r}, and the first one metric={first.metric!r}: rows of "
+                f"length 1 cannot be merged with others. Fit all models with the same metric."
+            )
         if exemplars_only and not Kind.of(model, None).is_told:
             name = type(base_method_of(model)).__name__
             raise ValueError(f"exemplars_only=True does not work with {name}, which goes by the density of rows.")
