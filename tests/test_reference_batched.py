@@ -18,7 +18,10 @@ from reference import TieError
 from reference_batched import BatchedCoHiRF
 
 # Random data may fuse nothing, which the fit says.
-pytestmark = pytest.mark.filterwarnings("ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning")
+pytestmark = [  # what they show is shown by shorter tests, too
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning"),
+]
 
 
 class MassBins(ClusterMixin, BaseEstimator):

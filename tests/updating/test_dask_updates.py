@@ -7,6 +7,8 @@ from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, load, open_source
 
+pytestmark = pytest.mark.slow  # what they show is shown by shorter tests, too
+
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
