@@ -18,10 +18,7 @@ from reference import TieError
 from reference_batched import BatchedCoHiRF
 
 # Random data may fuse nothing, which the fit says.
-pytestmark = [  # what they show is shown by shorter tests, too
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning")
 
 
 class MassBins(ClusterMixin, BaseEstimator):

@@ -27,7 +27,7 @@ from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
 
 MOST_ROWS = 20_000  # that words and typical texts are taken from, but
-FEWEST, MOST = 10, 200  # at least and at most so many of each of the smallest clusters
+FEWEST, MOST = 10, 200  # texts of each of the smallest clusters: at least, and at most
 READ_CHARACTERS = 5_000  # of a text, to count words
 SHOWN_CHARACTERS = 300  # of a typical text
 MOST_WORDS = 50_000  # that are counted

@@ -150,7 +150,7 @@ def check_models(models: list[Any], *, exemplars_only: bool) -> None:
             )
         if exemplars_only and not Kind.of(model, None).is_told:
             name = type(base_method_of(model)).__name__
-            raise ValueError(f"exemplars_only=True does not work with {name}, which goes by the density of rows.")
+            raise ValueError(f"exemplars_only=True does not work with {name}, which depends on the density of rows.")
         if exemplars_only and (summary_of(model).labels < 0).any():
             raise ValueError(
                 f"exemplars_only=True needs models in which every row has a cluster, but model {number} has noise: use "

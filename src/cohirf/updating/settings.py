@@ -48,7 +48,7 @@ class Kind:
         return cls(is_told, MAX_LANDMARKS if batch_size is None else batch_size)
 
     def keeps_all(self, n_rows: int) -> bool:
-        """Return whether all of so many rows are kept, so that an update is a fit to all of them."""
+        """Return whether a model of ``n_rows`` rows keeps all of them, so that an update is a fit to all."""
         return count_batches(n_rows, self.block_size) == 1 if self.is_told else n_rows <= KEPT_ROWS
 
 
