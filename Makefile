@@ -17,9 +17,10 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 	$(INSTALL) --constraint constraints.txt --editable ".[cli]"
 	@touch $@
 
-.venv/installed: .venv/program
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
 	$(INSTALL) --constraint constraints.txt --editable ".[dev]"
-	@touch $@
+	@touch .venv/program $@
 
 .venv-lowest/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-lowest
@@ -47,9 +48,9 @@ test-all: .venv/installed  ## run all tests, and measure how much of the package
 	@touch $@
 
 test-gpu: .venv/torch  ## run the tests that need torch, on the CPU and on a GPU if there is one
-	$(BIN)/python -m pytest tests/data/test_on_device.py tests/algorithm/test_arrays.py \
-		tests/algorithm/test_device_blocks.py tests/algorithm/test_grouping_on_device.py tests/algorithm/test_left_out.py \
-		tests/algorithm/test_distances.py tests/algorithm/test_rare_groups.py tests/algorithm/test_scatter.py \
+	$(BIN)/python -m pytest tests/data/test_on_device.py tests/rows/test_arrays.py \
+		tests/rows/test_device_blocks.py tests/rows/test_grouping_on_device.py tests/rows/test_left_out.py \
+		tests/rows/test_distances.py tests/beyond/test_rare_groups.py tests/rows/test_scatter.py \
 		tests/engines/test_streaming.py \
 		tests/planning/test_device_plan.py tests/cli/test_cli_device.py tests/clusterers/test_torch_*.py src/cohirf/clusterers/torch_*.py $(ARGS)
 

@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 from sklearn.cluster import DBSCAN
 
 from cohirf import CoHiRF
-from cohirf.algorithm.cells import Cells
+from cohirf.beyond.cells import Cells
 from cohirf.datasets import make_shapes
 
 FOLDER = Path(__file__).parent / "scale" / "images"

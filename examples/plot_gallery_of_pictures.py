@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
 from cohirf import CoHiRF
-from cohirf.plotting import plot_dendrogram, plot_exemplars, plot_heatmap, plot_icicle, plot_levels, plot_map
+from cohirf.plotting import plot_dendrogram, plot_heatmap, plot_map
 
 # %%
 # The fit
@@ -31,45 +31,13 @@ model.fit(X)
 print(model.hierarchy_)
 
 # %%
-# Exemplars
-# ---------
+# The tree
+# --------
 #
-# The exemplar of a cluster is its most central row. Here it is an image.
-
-plot_exemplars(model, image_shape=(8, 8))
-plt.show()
-
-# %%
-# Rows that are not images are drawn as lines if there are few features, and as a heat map otherwise. The patches beside
-# the names are the colours of the clusters in all plots.
-
-plot_exemplars(model)
-plt.show()
-
-# %%
-# Hierarchy plots
-# ---------------
-#
-# In the icicle plot, the width of a cluster is its number of rows, and it lies above the clusters that fused into it.
-# The number on it is the row number of its medoid, so you can see which medoid stays active at each fusion.
-
-plot_icicle(model)
-plt.show()
-
-# %%
 # In the dendrogram, clusters merge pairwise, up to a single one. The dashed line is the cut into the final clusters.
 # The clusters of the first level are merged to at most 50 leaves.
 
 plot_dendrogram(model)
-plt.show()
-
-# %%
-# Diagnostics of the levels
-# -------------------------
-#
-# At first, the views agree little, because they contain different pixels. So a level fuses only part of the rows.
-
-plot_levels(model)
 plt.show()
 
 # %%

@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF
-from cohirf.plotting import plot_dendrogram, plot_levels
+from cohirf.plotting import plot_dendrogram
 from cohirf.plotting.colours import cluster_colours
 
 # %%
@@ -91,11 +91,11 @@ plt.show()
 # Diagnostics of each level
 # -------------------------
 #
-# The lower panel shows the number of active rows, the upper panel the agreement of the views. While the views disagree,
-# only part of the rows fuses. The last level fused nothing, so the fit ended.
+# The number of active rows before and after each level, and the agreement of the views. While the views disagree, only
+# part of the rows fuses. The last level fused nothing, so the fit ended.
 
-plot_levels(model)
-plt.show()
+for record in model.diagnostics_:
+    print(f"level {record.level}: {record.rows_in} to {record.rows_out} rows, agreement {record.agreement:.2f}")
 
 # %%
 # Cuts

@@ -66,7 +66,7 @@ def found_rows(budget: Budget, folder: Path) -> pd.DataFrame:
         rows.setdefault(row_of(cell), []).append(look_up(folder, cell.about()))
     for key, cells in groupby(sorted(cells_of(budget, METRICS), key=row_of), key=row_of):
         results = [found for cell in cells if (found := look_up(folder, cell.about()))]
-        if results and all(map(is_done, results)):
+        if results and (all(map(is_done, results)) or is_ahead(results, rows.get(key, []))):
             rows[key] = results
     wanted = [found for key, results in rows.items() if key[:3] in RESULTS for found in results if found]
     if not wanted:
@@ -77,6 +77,12 @@ def found_rows(budget: Budget, folder: Path) -> pd.DataFrame:
 def is_done(found: dict[str, Any]) -> bool:
     """Tell whether a search had half of its trials or more, and one of them had a score."""
     return found["n_done"] >= FEWEST_TRIALS * found["n_trials"] and found.get("is_scored", True)
+
+
+def is_ahead(results: list[dict[str, Any]], earlier: list[dict[str, Any] | None]) -> bool:
+    """Tell whether searches that were cut are ahead of all earlier ones: with more trials, the best is not lower."""
+    before = [found["score"] for found in earlier if found]
+    return bool(before) and min(found["score"] for found in results) > max(before)
 
 
 def row_of(cell: Cell) -> tuple[str, ...]:

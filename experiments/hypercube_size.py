@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import SCSRGF
-from cohirf.datasets import write_hypercube
+from cohirf.datasets import write_data
 from experiments.budgets import BUDGETS
 from experiments.circumstances import describe_run
 from experiments.figures import draw_lines, figure_table
@@ -43,8 +43,14 @@ def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: boo
 
 def write(path: Path, n_rows: int, seed: int) -> None:
     """Write the data of a size."""
-    write_hypercube(
-        path, n_rows, n_clusters=N_CLUSTERS, n_informative=N_INFORMATIVE, n_noise=N_NOISE, random_state=seed
+    write_data(
+        "hypercube",
+        path,
+        n_rows,
+        n_clusters=N_CLUSTERS,
+        n_informative=N_INFORMATIVE,
+        n_noise=N_NOISE,
+        random_state=seed,
     )
 
 

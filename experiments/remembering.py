@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple, Self
 
-from cohirf.algorithm.grouping import IntArray
 from cohirf.describe import describe
+from cohirf.rows.grouping import IntArray
 
 
 class Fit(NamedTuple):

@@ -16,7 +16,7 @@ from sklearn.cluster import DBSCAN, KMeans
 
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import make_spheres, write_spheres
+from cohirf.datasets import make_spheres, write_data
 from experiments.budgets import BUDGETS
 from experiments.cells import tune_model
 from experiments.circumstances import describe_run
@@ -103,7 +103,7 @@ def tune_methods(n_rows: int, n_trials: int) -> dict[str, Any]:
 
 def write(path: Path, n_rows: int, seed: int, tuned: dict[int, dict[str, Any]]) -> None:
     """Write the data of a size, and the parameters that were found for it."""
-    write_spheres(path, n_rows, random_state=seed)
+    write_data("spheres", path, n_rows, random_state=seed)
     path.with_name(PARAMETERS).write_text(json.dumps(tuned[n_rows]))
 
 

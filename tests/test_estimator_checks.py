@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from cohirf import CoHiRF, FeatureScreen, screening
+from cohirf import CoHiRF, FeatureScreen, choice, screening
 
 few_views = {"views": 3, "max_features": 0.3, "min_cluster_size": 5}
 ESTIMATORS = {
@@ -33,9 +33,11 @@ NUMBERED = {check.__name__: "labels are numbered in order of first appearance" f
 
 
 @pytest.fixture(autouse=True)
-def few_views_of_a_screening(monkeypatch):
-    """Checks fit hundreds of times; how many views a screening has does not matter to them."""
+def cheap_choices(monkeypatch):
+    """Checks fit hundreds of times; how well features and the number of clusters are chosen matters little."""
     monkeypatch.setattr(screening, "N_VIEWS", 4)
+    monkeypatch.setattr(choice, "N_SPLITS", 1)
+    monkeypatch.setattr(choice, "MAX_CHOICE", 4)
 
 
 # Data in these checks may have fewer distinct rows than clusters, or merge nothing: scikit-learn's own warnings.

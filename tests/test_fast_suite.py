@@ -50,7 +50,7 @@ def imported_names(tree):
 
 
 def full_name(node, names):
-    """Return the full name that an expression such as ``plotting.plot_levels`` has; None if it is not the package's."""
+    """Return the full name that an expression such as ``plotting.plot_map`` has; None if it is not the package's."""
     if isinstance(node, ast.Name):
         return names.get(node.id)
     if isinstance(node, ast.Attribute) and (owner := full_name(node.value, names)) is not None:

@@ -71,7 +71,7 @@ def test_missing_cells_count_as_the_mean_of_their_column_and_stay_missing():
 
 def test_a_sample_of_rows_decides_and_the_seed_says_which(monkeypatch):
     seen = []
-    monkeypatch.setattr(screening, "MAX_ROWS", 150)
+    monkeypatch.setattr(screening, "SCREENED_ROWS", 150)
     monkeypatch.setattr(
         screening, "screen_features", lambda rows, entropy: (seen.append(rows), (np.arange(2), None))[1]
     )

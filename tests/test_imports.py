@@ -18,6 +18,8 @@ cohirf.CoHiRF, cohirf.open_source
 note("cohirf", before)
 from cohirf.clusterers import TorchKMeans
 note("cohirf.clusterers", before)
+import cohirf.spanning.settings
+note("cohirf.spanning.settings", before)
 import cohirf.plotting
 note("cohirf.plotting", before)
 import cohirf.report
@@ -47,6 +49,11 @@ def test_the_package_loads_no_library_for_devices(loaded):
 def test_classes_on_torch_are_there_without_it(loaded):
     assert "cohirf.clusterers.torch_k_means" in loaded["cohirf.clusterers"]
     assert not {"torch", "cupy"} & loaded["cohirf.clusterers"]
+
+
+def test_settings_of_density_methods_load_neither_numba_nor_the_other_packages(loaded):
+    assert "cohirf.spanning.settings" in loaded["cohirf.spanning.settings"]
+    assert not {"numba", "hdbscan", "fast_hdbscan"} & loaded["cohirf.spanning.settings"]
 
 
 def test_plots_load_no_drawing_library(loaded):

@@ -18,19 +18,20 @@ from sklearn.preprocessing import StandardScaler
 import cohirf
 import resumable
 from cohirf import CoHiRF, open_source
-from cohirf.algorithm import local_batches
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.levels import ActiveRows
-from cohirf.algorithm.local_batches import Locality, make_local_batches
-from cohirf.algorithm.metric_spaces import EUCLIDEAN
 from cohirf.algorithm.randomness import root_entropy
-from cohirf.algorithm.reach import find_reach
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage
+from cohirf.beyond import local_batches
+from cohirf.beyond.local_batches import Locality, make_local_batches
+from cohirf.beyond.reach import find_reach
 from cohirf.clusterers import GridDBSCAN, grid_dbscan
 from cohirf.data.in_memory import InMemory
 from cohirf.fitting import locality
 from cohirf.fitting.locality import choose_locality
+from cohirf.fitting.settings import Settings
+from cohirf.rows.metric_spaces import EUCLIDEAN
+from cohirf.rows.storage import ArrayRows, MemoryStorage
 from cohirf.sources import Source
 from resumable import result
 
@@ -185,7 +186,7 @@ def test_a_method_that_is_called_on_batches_finds_the_clusters_of_all_rows(data)
 def test_without_numba_dbscan_is_called_on_each_batch(monkeypatch, rings):
     for module in (locality, grid_dbscan):
         monkeypatch.setattr(module, "is_installed", lambda name: False)
-    monkeypatch.setattr(grid_dbscan, "FEW_ROWS", 1)
+    monkeypatch.setattr(grid_dbscan, "MIN_KERNEL_ROWS", 1)
     model = in_local_batches(RING_METHOD, 80).fit(RINGS)
     assert model.diagnostics_[0].kind == "exact"
     np.testing.assert_array_equal(model.labels_, rings.labels_)
@@ -206,7 +207,7 @@ def test_single_linkage_in_local_batches_is_single_linkage(data):
 
 @pytest.mark.exact
 def test_rows_of_a_grid_are_exactly_a_radius_apart_and_not_left_out(monkeypatch):
-    monkeypatch.setattr(local_batches, "SAMPLED_ROWS", 40)  # so that rows can be where cells meet
+    monkeypatch.setattr(local_batches, "CELL_SAMPLE", 40)  # so that rows can be where cells meet
     monkeypatch.setattr(local_batches, "SAMPLED_PER_CELL", 1)
     grid = np.unique(np.random.default_rng(37).integers(0, 100, (4000, 2)), axis=0) * 0.1
     base = DBSCAN(eps=0.1, min_samples=3)
@@ -351,7 +352,8 @@ def test_one_view_of_some_features_has_no_radius_in_units_of_all():
     model = in_local_batches(DBSCAN(eps=1e-3), 80, views=1, max_features=1)
     views = Views(BaseMethod.of(DBSCAN(eps=1e-3)), n_views=1, n_features=1, entropy=(0,))
     contraction = SimpleNamespace(batch_size=80, views=views, space=EUCLIDEAN, device=None)
-    locality, _ = choose_locality(model, InMemory(RINGS), len(RINGS), contraction)
+    model.n_features_in_ = RINGS.shape[1]
+    locality, _ = choose_locality(Settings.of(model), InMemory(RINGS), len(RINGS), contraction)
     assert locality.reach is None
 
 
@@ -389,11 +391,10 @@ def make_places(rng, n_rows):
     return np.radians(np.c_[places[:, 0], (places[:, 1] + 180) % 360 - 180])
 
 
-@pytest.mark.parametrize("few_rows", [1, 10**6], ids=["kernels", "scikit-learn"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("seed", "few_rows"), [(0, 1), (1, 10**6), (2, 10**6), (3, 1)], ids=str)
 @pytest.mark.parametrize("metric", ["haversine", "cosine"])
 def test_clusters_on_the_globe_and_of_directions_are_those_of_scikit_learn(metric, seed, few_rows, monkeypatch):
-    monkeypatch.setattr(grid_dbscan, "FEW_ROWS", few_rows)
+    monkeypatch.setattr(grid_dbscan, "MIN_KERNEL_ROWS", few_rows)
     rng = np.random.default_rng(seed)
     X = make_places(rng, 800) if metric == "haversine" else make_blobs_of_different_density(rng, 800, 3)
     base = DBSCAN(eps={"haversine": 0.01, "cosine": 0.001}[metric], metric=metric)

@@ -140,17 +140,17 @@ def test_neighbours_that_are_missing_are_said_to_be(many_features, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "smallest"),  # in seven batches, or in one
     [
-        {},
-        {"cluster_selection_method": "leaf"},
-        {"cluster_selection_epsilon": 0.2},
-        {"max_cluster_size": 900},
-        {"allow_single_cluster": True},
+        ({}, 1),
+        ({}, 10_000),
+        ({"cluster_selection_method": "leaf"}, 1),
+        ({"cluster_selection_epsilon": 0.2}, 10_000),
+        ({"max_cluster_size": 900}, 1),
+        ({"allow_single_cluster": True}, 1),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("smallest", [1, 10_000])  # seven batches, and one
 def test_options_probabilities_and_predictions_are_those_of_the_packages(moons, options, smallest, monkeypatch):
     monkeypatch.setattr(locality, "SPANNED_ROWS", smallest)
     new = np.random.default_rng(1).uniform(-1.5, 2.5, (200, 2))

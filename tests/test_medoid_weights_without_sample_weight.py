@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from cohirf import CoHiRF, open_source
-from cohirf.algorithm.companions import MIN_SHOWN
+from cohirf.beyond.companions import MIN_SHOWN
 
 WINE, Y = load_wine(return_X_y=True)
 WINE = (WINE - WINE.mean(axis=0)) / WINE.std(axis=0)

@@ -56,12 +56,6 @@ def test_data_in_batches_is_fitted(system, data, labels):
     assert (make_model(batch_size=100).fit(open_source(data)).labels_ == labels).all()
 
 
-def test_a_converted_csv_file_is_kept_where_it_is_asked_for(system, data, labels):
-    for _ in range(2):
-        source = open_source(data, converted=data.with_suffix(".arrow"))
-        assert (make_model(batch_size=100).fit(source).labels_ == labels).all()
-
-
 def test_threads_share_the_work(system, data, labels):
     assert (make_model(batch_size=100, n_jobs=2).fit(open_source(data)).labels_ == labels).all()
 

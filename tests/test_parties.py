@@ -22,8 +22,7 @@ from cohirf import CoHiRF
 from cohirf.cli import main
 from cohirf.parties import Party, PartyError, join, run, run_folder
 from cohirf.parties.coordinator import combine_ranks
-from cohirf.parties.messages import NOT_HELD, Request
-from cohirf.parties.party import rank_rows
+from cohirf.parties.party import NOT_HELD, Request, rank_rows
 
 METHOD = KMeans(4, n_init=1)
 NAMES = ("bank", "shop")

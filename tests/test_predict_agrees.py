@@ -27,8 +27,16 @@ def test_in_memory_for_any_shape(X, merge, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.labels_)
 
 
-@pytest.mark.parametrize("base", [KMeans(4, n_init=1), MiniBatchKMeans(4, n_init=1), BisectingKMeans(4)])
-@pytest.mark.parametrize("opened", [np.asarray, open_source, sparse.csr_array, np.float32])
+@pytest.mark.parametrize(
+    ("base", "opened"),
+    [
+        (KMeans(4, n_init=1), np.asarray),
+        (KMeans(4, n_init=1), sparse.csr_array),
+        (KMeans(4, n_init=1), np.float32),
+        (MiniBatchKMeans(4, n_init=1), open_source),
+        (BisectingKMeans(4), np.asarray),
+    ],
+)
 def test_in_batches_from_any_kind_of_data(base, opened):
     X = TOUCHING if opened is open_source else opened(TOUCHING)
     data = opened(X) if opened is open_source else X

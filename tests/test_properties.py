@@ -8,7 +8,7 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
-from cohirf.fitting import contraction
+from cohirf.fitting import settings as contraction
 
 # Random data may fuse nothing, which the fit says.
 pytestmark = pytest.mark.filterwarnings("ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning")

@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, silhouette_score
 
 from cohirf.datasets import load_real, real
-from cohirf.datasets.real import REAL_DATA, prepare
+from cohirf.datasets.real import REAL_DATA, prepare_as_published
 
 FOLDER = Path(os.environ.get("COHIRF_DATA", "../shared/data"))
 needs_data = pytest.mark.skipif(
@@ -72,7 +72,7 @@ def test_numbers_are_standardised_categories_coded_and_what_says_nothing_is_drop
             "many": [f"level {i}" for i in range(12)],
         }
     )
-    prepared = prepare(frame)
+    prepared = prepare_as_published(frame)
     assert prepared.shape == (12, 3)
     assert prepared[:, 0].mean() == pytest.approx(0)
     assert prepared[:, 0].std(ddof=1) == pytest.approx(1)
@@ -81,7 +81,7 @@ def test_numbers_are_standardised_categories_coded_and_what_says_nothing_is_drop
 
 def test_data_without_a_feature_are_refused():
     with pytest.raises(ValueError, match="No feature is left: all are constant"):
-        prepare(pd.DataFrame({"constant": [1, 1]}))
+        prepare_as_published(pd.DataFrame({"constant": [1, 1]}))
 
 
 def test_an_unknown_name_is_refused():

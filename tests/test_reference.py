@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import linear_kernel
 
 import reference
 from cohirf import CoHiRF
-from cohirf.fitting import contraction
+from cohirf.fitting import settings as contraction
 
 # Random data may fuse nothing, which the fit says.
 pytestmark = pytest.mark.filterwarnings("ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning")

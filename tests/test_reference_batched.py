@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, ThinBatchesWarning, open_source
 from cohirf.engines import local
-from cohirf.fitting import contraction
+from cohirf.fitting import settings as contraction
 from reference import TieError
 from reference_batched import BatchedCoHiRF
 
@@ -250,8 +250,16 @@ def test_every_fit_equals_the_literal_algorithm(X, base, in_order, lightest, con
         reject()
 
 
-@pytest.mark.parametrize("parts", [(46,), (11, 1, 30, 4), (5, 5, 20, 16)], ids=str)
-@pytest.mark.parametrize("options", [{}, {"medoid_weights": True}, CONSENSUS["relaxed"]], ids=str)
+@pytest.mark.parametrize(
+    ("parts", "options"),
+    [
+        ((46,), {}),
+        ((11, 1, 30, 4), {}),
+        ((5, 5, 20, 16), {"medoid_weights": True}),
+        ((11, 1, 30, 4), CONSENSUS["relaxed"]),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("base", ["kmeans", "bins"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_updates_equal_the_literal_algorithm_with_blocks_in_order(base, options, parts):

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from cohirf.algorithm.storage import ArrayRows, SomeRows
+from cohirf.rows.storage import ArrayRows, SomeRows
 from cohirf.scratch import SMALL_BYTES, ScratchStorage, share_rows
 from cohirf.sources import ArraySource
 

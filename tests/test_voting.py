@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import cohirf
 from cohirf import FusionHierarchy, open_source, voting
-from cohirf.algorithm import votes
+from cohirf.beyond import votes
 from cohirf.cli import main
 
 
@@ -115,7 +115,7 @@ def test_values_decide_which_groups_merge_where_votes_do_not():
 def test_more_codes_than_can_be_linked_join_groups_and_blocks_change_nothing(monkeypatch):
     classes, labels = make_votes(n_rows=400, n_vectors=12, noise=0.3, missing=0.1)
     exact = cohirf.consensus(labels, n_clusters=4)
-    monkeypatch.setattr(voting, "BLOCK_ROWS", 37)
+    monkeypatch.setattr(voting, "VOTED_ROWS", 37)
     assert np.array_equal(cohirf.consensus(labels, n_clusters=4).labels, exact.labels)
     monkeypatch.setattr(votes, "MAX_LINKED", 40)
     joined = cohirf.consensus(labels, n_clusters=4)
@@ -129,7 +129,7 @@ def test_more_codes_than_can_be_linked_join_groups_and_blocks_change_nothing(mon
 def test_very_many_rows_are_kept_in_temporary_files(monkeypatch):
     _, labels = make_votes(n_vectors=5)
     here = cohirf.consensus(labels)
-    monkeypatch.setattr(voting, "LARGE", 10)
+    monkeypatch.setattr(voting, "LARGE_VOTE", 10)
     found = cohirf.consensus(labels)
     assert isinstance(found.labels, np.memmap)
     assert np.array_equal(found.labels, here.labels)
@@ -232,3 +232,12 @@ def test_program_writes_labels_with_names_of_rows(tmp_path, capsys):
     document = json.loads(capsys.readouterr().out)
     assert (document["clusters"], document["agreement"]["a"]) == (2, 1.0)
     assert out.read_text() == "id,cluster\nx,0\ny,0\nz,1\n"
+
+
+def test_the_program_names_the_remedy_for_a_column_of_names(tmp_path, capsys):
+    (tmp_path / "labels.csv").write_text("who,a,b\nx,0,1\ny,1,0\n", encoding="utf-8")
+    assert main(["consensus", str(tmp_path / "labels.csv"), "--out", str(tmp_path / "out.csv")]) == 2
+    assert (
+        "column 'who' has no labels, which are integers: give --id-column who if it names the"
+        in capsys.readouterr().err
+    )

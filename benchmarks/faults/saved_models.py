@@ -25,8 +25,7 @@ from sklearn.datasets import make_blobs
 
 from benchmarks._common import flip_bit, in_fresh_process, make_parser, parse, peak_rise, timed
 from cohirf import CoHiRF, FusionHierarchy
-from cohirf.algorithm.merge_tree import MergeTree
-from cohirf.algorithm.ward import link_groups
+from cohirf.beyond.merge_tree import MergeTree, link_groups
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.store import ModelFileError, load_model, save_model
 

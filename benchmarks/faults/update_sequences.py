@@ -37,7 +37,7 @@ from cohirf import CoHiRF, FusionHierarchy, load, merge
 from cohirf.algorithm.base_method import find_weight_argument
 from cohirf.clusterers import GridDBSCAN
 from cohirf.report import write_report
-from cohirf.summary.history import MAX_LISTED
+from cohirf.summary.numbers import MAX_STEP_CLUSTERS
 from cohirf.updating import blocks
 
 # What a call may refuse: the messages say what to do instead.
@@ -212,7 +212,7 @@ def forget(case: Case, state: State, rng: np.random.Generator) -> State:
         gone = np.concatenate([np.arange(stops[n] - summary.update_rows[n], stops[n]) for n in np.sort(numbers)])
         arguments["updates"] = numbers
     else:
-        gone = summary.rows if which == "medoids" else np.arange(n_rows)
+        gone = summary.groups.rows if which == "medoids" else np.arange(n_rows)
         gone = rng.permutation(gone)[: max(1, int(len(gone) * (0.9 if which == "most" else 0.3)))]
         arguments["rows"] = gone
     if len(gone) and rng.random() < 0.5:
@@ -222,7 +222,7 @@ def forget(case: Case, state: State, rng: np.random.Generator) -> State:
         arguments |= case.weigh(state.rows[gone])
     stay = np.setdiff1d(np.arange(n_rows), gone)
     model = copy(state.model).forget(**arguments)
-    knows_weights = state.knows_weights and (gives_weights or not case.is_weighted or summary.leaves is None)
+    knows_weights = state.knows_weights and (gives_weights or not case.is_weighted or summary.keeps_all)
     moved = count_moved(state.model.labels_[stay], model.labels_) if len(gone) else None  # without rows, no update
     return State(model, state.rows[stay], knows_weights, moved)
 
@@ -359,13 +359,11 @@ def check_summary(case: Case, state: State) -> None:
         return
     require(summary.n_rows == len(state.rows) == sum(summary.update_rows), "the summary has other rows")
     require(summary.sizes.sum() == len(state.rows), "sizes of groups do not sum to the number of rows")
-    groups = [] if summary.leaves is None else [summary.leaves.mass.sum()]
-    if summary.pending.n_rows:
-        pending = summary.pending
-        groups.append(float(pending.n_rows) if pending.weights is None else pending.weights.sum())
     expected = len(state.rows) if case.weights is None else case.weights[state.rows].sum()
     if state.knows_weights:
-        require(abs(sum(groups) - expected) <= ROUNDING * max(expected, 1), "masses do not sum to the weights")
+        require(
+            abs(summary.groups.mass.sum() - expected) <= ROUNDING * max(expected, 1), "masses do not sum to the weights"
+        )
     require(summary.labels.max(initial=-1) < summary.next_number, "a cluster has a number that is not taken yet")
 
 
@@ -380,7 +378,7 @@ def check_changes(state: State) -> None:
         step = model.history_[-1]
         require((step.n_rows, step.n_noise) == (len(state.rows), n_noise), "history_ has other rows")
         require(all(counts[n] == size for n, size in step.sizes.items()), "history_ has other sizes of clusters")
-        require(len(step.sizes) == min(len(counts), MAX_LISTED), "history_ has other clusters")
+        require(len(step.sizes) == min(len(counts), MAX_STEP_CLUSTERS), "history_ has other clusters")
 
 
 def check_methods(case: Case, state: State, rng: np.random.Generator) -> None:

@@ -37,7 +37,7 @@ from benchmarks._common import (
 from benchmarks.quality.clustbench import read_sets
 from cohirf import CoHiRF
 
-GOAL, CHOOSE = "cohirf.fitting.goal.", "cohirf.algorithm.choose_merge."
+GOAL, CHOOSE = "cohirf.fitting.settings.", "cohirf.beyond.choose_merge."
 
 
 def share_of_pairs(labels: np.ndarray, neighbours: np.ndarray) -> float:

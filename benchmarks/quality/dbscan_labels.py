@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", type=int, default=300)
     arguments = parse(parser, argv, sets=30)
     warnings.simplefilter("ignore")  # about data that is all noise
-    grid_dbscan.FEW_ROWS = locality.DENSITY_ROWS = 1  # kernels take part, in batches as small as they are asked to be
+    grid_dbscan.MIN_KERNEL_ROWS = locality.DENSITY_ROWS = 1  # kernels take part, in batches as small as asked for
     table = Table(COLUMNS)
     for place, metric in enumerate(METRICS):
         seeds = range(place, arguments.sets, len(METRICS))

@@ -174,13 +174,13 @@ def show_new_rows(n_rows: int, names: Sequence[str]) -> None:
     table = Table({"data": "<18", "planted": "<8", "landmarks": ">10,"} | columns)
     for name in names:
         data = load(name, n_rows)
-        if data is None or len(data[0]) // 2 <= outliers.MANY:
+        if data is None or len(data[0]) // 2 <= outliers.MANY_LANDMARKS:
             continue
         fitted, other = np.array_split(data[0], 2)
         model = CoHiRF(n_clusters=len(np.unique(data[1])), random_state=0).fit(fitted)
         for way in ("box", "moved", "mixed"):
             X, is_outlier = plant(other, way)
-            around, exact = (score_among(model, X, most) for most in (outliers.MANY, math.inf))
+            around, exact = (score_among(model, X, most) for most in (outliers.MANY_LANDMARKS, math.inf))
             higher = around / exact - 1
             areas = [roc_auc_score(is_outlier, scores) for scores in (around, exact)]
             mean_higher = [higher[is_outlier == kind].mean() for kind in (0, 1)]
@@ -189,10 +189,10 @@ def show_new_rows(n_rows: int, names: Sequence[str]) -> None:
 
 def score_among(model: CoHiRF, X: np.ndarray, most: float) -> np.ndarray:
     """Return the scores of rows, which are compared with all landmarks if these are at most so many."""
-    before, outliers.MANY = outliers.MANY, most
+    before, outliers.MANY_LANDMARKS = outliers.MANY_LANDMARKS, most
     vars(model).pop("_degrees", None)  # learned from the landmarks
     scores = model.score_outliers(X)
-    outliers.MANY = before
+    outliers.MANY_LANDMARKS = before
     return scores
 
 

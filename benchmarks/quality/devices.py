@@ -32,8 +32,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks._common import Table, make_parser, mean_and_spread, parse, read_file, write_npz
 from cohirf import CoHiRF
-from cohirf.algorithm.arrays import to_host
 from cohirf.clusterers import TorchKMeans
+from cohirf.rows.arrays import to_host
 
 SETS = ("pbmc68k-reduced", "coil-20", "satimage", "usps", "pendigits", "shuttle")
 COLUMNS = {

@@ -50,7 +50,7 @@ from benchmarks._common import (
 from benchmarks.quality.answers import base_method
 from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.local_batches import LARGEST_BATCH
+from cohirf.beyond.local_batches import LARGEST_BATCH
 from cohirf.datasets import make_shapes
 from cohirf.explain.diagnose import (
     calinski_harabasz,
@@ -60,7 +60,7 @@ from cohirf.explain.diagnose import (
     rival_of,
     separate_noise,
 )
-from cohirf.explain.sample import DiagnosisSample, draw_diagnosed
+from cohirf.explain.study import DiagnosisSample, draw_diagnosed
 from cohirf.explain.verdict import ALONE, EITHER, LOST, SAME, UNKNOWN, WHOLE, WORSE_SILHOUETTE, is_lost
 
 # At most so many rows of a data set. With more than 1,000, diagnose() looks at some of them.

@@ -26,10 +26,10 @@ from benchmarks._common import Results, add_results_option, all_sets, make_parse
 from benchmarks.quality.options import base_method
 from cohirf import CoHiRF
 from cohirf.algorithm import levels
-from cohirf.algorithm.companions import Companions
 from cohirf.algorithm.levels import contract_level
 from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.beyond.companions import Companions
 from cohirf.clusterers import SCSRGF
 from cohirf.data import in_memory
 from cohirf.data.first_level import contract_rows

@@ -31,6 +31,7 @@ from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 from benchmarks._common import DATA_FOLDER, best_of, in_fresh_process, make_parser, parse, peak_rise, timed
+from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
 from cohirf.datasets import load_real, make_spheres
 
@@ -187,6 +188,16 @@ def dbscan_on_a_grid(sizes: list[int]) -> None:
         print(f"  n={n_rows:>9,}, {compare_dbscans(X, eps, slow=slow)}", flush=True)
 
 
+def dbscan_in_cohirf(sizes: list[int]) -> None:
+    print("CoHiRF(GridDBSCAN) against GridDBSCAN alone on two spheres in memory, eps=0.2; best of 9 runs")
+    for n_rows in sizes:
+        X, _ = make_spheres(n_rows, random_state=0)
+        alone, labels = best_of(9, lambda: GridDBSCAN(0.2).fit_predict(X))  # noqa: B023 - called at once
+        inside, found = best_of(9, lambda: CoHiRF(GridDBSCAN(0.2)).fit_predict(X))  # noqa: B023 - called at once
+        verdict = "same labels" if (labels == np.asarray(found)).all() else "other labels"
+        print(f"  n={n_rows:>9,}: alone {alone:.4f} s, in CoHiRF {inside:.4f} s, {inside / alone:.2f} x, {verdict}")
+
+
 def dbscan_in_a_tree(n_rows: int) -> None:
     print(f"The same on {n_rows:,} rows of ten normal clusters, with eps per square root of the number of features p")
     GridDBSCAN(0.2).fit(np.zeros((10, 4)))  # compiles
@@ -217,7 +228,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--dbscan-rows", type=int, nargs="+", default=[20_000, 200_000, 2_000_000])
     parser.add_argument("--tree-rows", type=int, default=20_000, help="rows for GridDBSCAN with 4 to 15 features")
     parser.add_argument("--shuttle-eps", type=float, nargs="*", default=[0.1, 0.2, 0.3])
-    parser.add_argument("--only", choices=["dbscan", "kernel-kmeans", "sc-srgf"], help="run one part")
+    parser.add_argument("--only", choices=["dbscan", "cohirf", "kernel-kmeans", "sc-srgf"], help="run one part")
     small = {"kernel_rows": 5000, "repeats": 2, "rows": 300, "memory_rows": 1000}
     arguments = parse(parser, argv, **small, dbscan_rows=[5000], tree_rows=3000, shuttle_eps=[])
     parts = {
@@ -227,6 +238,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             dbscan_on_shuttle(arguments.shuttle_eps),
         ),
         "kernel-kmeans": lambda: kernel_k_means(arguments.kernel_rows, arguments.repeats),
+        "cohirf": lambda: dbscan_in_cohirf(arguments.dbscan_rows),
         "sc-srgf": lambda: (sc_srgf(arguments.rows), memory(arguments.memory_rows)),
     }
     with threadpool_limits(1):

@@ -26,7 +26,7 @@ from sklearn.datasets import make_blobs
 from benchmarks._common import Table, make_parser, parse, timed
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import write_spheres
+from cohirf.datasets import write_data
 
 Fit = Callable[[int], CoHiRF]
 
@@ -56,7 +56,7 @@ def dbscan(folder: Path, n: int) -> Fit:
 def from_file(folder: Path, n: int, **parameters: Any) -> Fit:
     path = folder / f"spheres-{n}.npy"
     if not path.exists():
-        write_spheres(path, n, random_state=0)
+        write_data("spheres", path, n, random_state=0)
     return lambda n_jobs: CoHiRF.as_published(**parameters, random_state=0, n_jobs=n_jobs).fit(open_source(path))
 
 

@@ -29,7 +29,7 @@ from benchmarks._common import make_parser, parse, peak_rise, two_dask_workers
 from cohirf import CoHiRF, open_source
 from cohirf.algorithm.runs import Survivors, gather_survivors
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import write_spheres
+from cohirf.datasets import write_data
 from cohirf.planning.memory import peak_bytes
 
 LARGEST_OVERHEAD, MOST_BYTES = 0.30, 1e9
@@ -140,7 +140,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = parse(parser, argv, rows=500_000, rounds=1)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "spheres.npy"
-        write_spheres(path, arguments.rows, random_state=0)
+        write_data("spheres", path, arguments.rows, random_state=0)
         bench(path, arguments.rounds, {})
         good = bench(path, arguments.rounds, KEEP_MEMORY)
     sys.exit(0 if good or arguments.quick else 1)  # a quick fit is too short for the bounds

@@ -41,7 +41,7 @@ from benchmarks._common import Results, Table, add_results_option, make_parser, 
 from benchmarks._watched import Limits, run_watched
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import labels_file, write_shapes
+from cohirf.datasets import labels_file, write_data
 
 Figures = dict[str, Any]
 SIZES = (20_000, 200_000, 2_000_000, 20_000_000)
@@ -207,7 +207,7 @@ def fit(method: Method, n: int, folder: Path, limits: Limits) -> Figures:
     """Fit a number of rows in a fresh process, and return the figures."""
     path = folder / f"shapes-{n}.npy"
     if not path.exists():
-        write_shapes(path, n, random_state=0)
+        write_data("shapes", path, n, random_state=0)
     table = next(table for table, methods in TABLES.items() if method in methods)
     arguments = (method.name, n, path, folder / f"{table}-{n}.npy", limits.cores)
     if method.is_compiled:  # in another process: a compiler does not give all its memory back

@@ -21,7 +21,7 @@ from sklearn.cluster import KMeans
 from benchmarks._common import Table, in_fresh_process, make_parser, parse, peak_rise
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import make_spheres, write_spheres
+from cohirf.datasets import make_spheres, write_data
 from cohirf.planning.memory import peak_bytes
 
 BASES = {"grid-dbscan": GridDBSCAN(eps=0.2), "k-means": KMeans(10, n_init=1)}
@@ -47,7 +47,7 @@ def bench(rows: list[int], form: str, base: str, batch_size: int, limit: float) 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"data.{form}"
         for n_rows in rows:
-            write_spheres(path, n_rows, random_state=0)
+            write_data("spheres", path, n_rows, random_state=0)
             if not first:
                 in_fresh_process(measure, path, base, batch_size)  # what numba compiles, it keeps in a file
             peak, rise, vectors, n_clusters = in_fresh_process(measure, path, base, batch_size)

@@ -35,7 +35,7 @@ from sklearn.metrics import adjusted_rand_score
 from benchmarks._common import Results, Table, add_results_option, make_parser, parse, read_file
 from benchmarks._watched import Limits, run_watched
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import labels_file, write_blobs, write_spheres
+from cohirf.datasets import labels_file, write_data
 
 Figures = dict[str, Any]
 LEFT_OUT: Figures = {"gave_up": "-", "error": ""}
@@ -105,7 +105,10 @@ TABLES = {
         Case("pendigits", 10_992, 10, eps=1.08, batch_size=5_000, batch_eps=0.98),
     ],
 }
-DRAWN = {"spheres": write_spheres, "blobs": partial(write_blobs, n_clusters=10, n_features=50)}
+DRAWN = {
+    "spheres": partial(write_data, "spheres"),
+    "blobs": partial(write_data, "blobs", n_clusters=10, n_features=50),
+}
 
 
 def prepare_all(cases: Iterable[Case], folder: Path) -> dict[Case, Path]:

@@ -23,8 +23,8 @@ from sklearn.cluster import DBSCAN
 from benchmarks._common import in_fresh_process, make_parser, parse
 from benchmarks._watched import TreePeak
 from cohirf import CoHiRF, open_source
-from cohirf.algorithm.metric_spaces import EARTH_KM
 from cohirf.planning.memory import peak_bytes
+from cohirf.rows.metric_spaces import EARTH_KM
 
 EPS_KM, MIN_SAMPLES, TOWN_KM = 2.0, 10, 5.0
 BLOCK = 5_000_000

@@ -29,7 +29,7 @@ from benchmarks._common import Table, TimedCalls, in_fresh_process, make_parser,
 from benchmarks._watched import TreePeak
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import labels_file, write_spheres
+from cohirf.datasets import labels_file, write_data
 from cohirf.planning.memory import peak_bytes
 
 # n, batch_size, eps: with rows this dense, both shells hold together in one batch and stay apart from each other
@@ -103,7 +103,7 @@ def prepare(folder: Path, n: int, *, is_sorted: bool = False) -> Path:
     if path.exists():
         return path
     if not is_sorted:
-        write_spheres(path, n, random_state=0)
+        write_data("spheres", path, n, random_state=0)
         return path
     plain = prepare(folder, n)
     X, y = np.load(plain), np.load(labels_file(plain))

@@ -85,11 +85,11 @@ def run(n_rows: int) -> int:
 
 def start_with_disk(n_rows: int, command: list[str]) -> None:
     """Mount a disk that no other process sees, write the data there, and become the workers."""
-    from cohirf.datasets import write_spheres
+    from cohirf.datasets import write_data
 
     sh("mount --make-rprivate /")
     sh("mount -t tmpfs tmpfs /mnt")
-    write_spheres(DATA, n_rows, random_state=0)
+    write_data("spheres", DATA, n_rows, random_state=0)
     os.execv(command[0], command)
 
 
@@ -101,7 +101,7 @@ def fit(n_rows: int) -> bool:
 
     from cohirf import CoHiRF, open_source
     from cohirf.clusterers import GridDBSCAN
-    from cohirf.datasets import write_spheres
+    from cohirf.datasets import write_data
 
     model = CoHiRF.as_published(GridDBSCAN(eps=0.2), views=1, batch_size=20_000, min_cluster_size=2, random_state=0)
     with Client(SCHEDULER) as client:
@@ -119,7 +119,7 @@ def fit(n_rows: int) -> bool:
         print(f"{n_survivors:,} survivors, {fitted / n_survivors:.0f} bytes each; clusters {model.n_clusters_}")
         labels = model.labels_.compute()
     with tempfile.TemporaryDirectory() as folder:
-        write_spheres(Path(folder) / "again.npy", n_rows, random_state=0)
+        write_data("spheres", Path(folder) / "again.npy", n_rows, random_state=0)
         expected = CoHiRF.as_published(**model.get_params(deep=False)).fit(open_source(Path(folder) / "again.npy"))
         same = bool((expected.labels_ == labels).all())
     print(f"the same labels as on one machine: {same}")

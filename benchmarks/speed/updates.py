@@ -67,7 +67,7 @@ def update_often(model: Any, unit: float, path: Path, n_updates: int, n_rows: in
         rows = write_rows(path, n_rows, number)
         seconds, _ = timed(lambda rows=rows: model.partial_fit(rows))
         summary = model._summary
-        update = Update(summary.n_rows, summary.n_leaves + summary.pending.n_rows, seconds / unit)
+        update = Update(summary.n_rows, len(summary.groups), seconds / unit)
         if number in shown:
             looked_up, _ = timed(lambda: model.labels_)
             table.row(number, update.n_rows, update.n_groups, update.units, looked_up / unit)

@@ -7,7 +7,7 @@ from cohirf.optional import lazy_names
 if TYPE_CHECKING:
     from cohirf.algorithm.choose_medoids import SampledMedoid
     from cohirf.algorithm.levels import LevelRecord
-    from cohirf.algorithm.thin_batches import ThinBatchesWarning
+    from cohirf.beyond.reach import ThinBatchesWarning
     from cohirf.data.dask_arrays import to_dask_array
     from cohirf.eps import EpsSuggestion, suggest_eps
     from cohirf.estimator import CoHiRF
@@ -57,7 +57,7 @@ __getattr__, __dir__ = lazy_names(
         "LevelRecord": "cohirf.algorithm.levels:LevelRecord",
         "ModelFileError": "cohirf.store:ModelFileError",
         "SampledMedoid": "cohirf.algorithm.choose_medoids:SampledMedoid",
-        "ThinBatchesWarning": "cohirf.algorithm.thin_batches:ThinBatchesWarning",
+        "ThinBatchesWarning": "cohirf.beyond.reach:ThinBatchesWarning",
         "consensus": "cohirf.voting:consensus",
         "load": "cohirf.store:load_model",
         "merge": "cohirf.updating.merge:merge",

@@ -22,11 +22,10 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
 
-from cohirf.algorithm.choose_merge import LargeParts, SampledRows, centre
-from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.ward import link_groups
+from cohirf.beyond.choose_merge import LargeParts, SampledRows, centre
+from cohirf.beyond.merge_tree import link_groups
+from cohirf.rows.grouping import FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
 COLUMNS = 64  # of the distance matrix that are summed at a time
 MAX_CHOICE = 20  # largest number of clusters to choose
 N_SPLITS = 3
@@ -147,7 +146,7 @@ class Choice:
         )
         strength = f"prediction strength (at most {highest:.2f})"
         if self.is_clear:
-            return f"{self.n_clusters} clusters have {which}. No number has a high {strength}: the clusters overlap."
+            return f"{self.n_clusters} clusters have {which}. No number has a high {strength}: others may be as good."
         return (
             f"There are no clear groups: no number of clusters has a high {strength}. These {self.n_clusters} are "
             f"parts of one cloud, with {which}."
@@ -175,19 +174,7 @@ class Choice:
 def measure_strengths(
     points: Any, mass: FloatArray, min_mass: float, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray]:
-    """Return numbers of clusters, and the prediction strength of each: the mean over some splits into two halves.
-
-    Parameters
-    ----------
-    points : array or CSR matrix
-        Values of the rows.
-    mass : array of float
-        Mass of each row.
-    min_mass : float
-        Smallest mass of a cluster.
-    rng : numpy.random.Generator
-        Splits the rows.
-    """
+    """Return numbers of clusters, and the prediction strength of each: the mean over some splits into two halves."""
     n_half = points.shape[0] // 2
     candidates = np.arange(2, min(MAX_CHOICE, n_half // 2, _count_distinct(points)) + 1)
     if len(candidates) == 0:  # halves of so few rows have no neighbours
@@ -293,13 +280,6 @@ def predict_strength(labels: IntArray, carried: IntArray, mass: FloatArray | Non
     """Return the share of pairs of rows of a cluster that the other labels put together, too, in the worst cluster.
 
     A pair counts as much as the product of the masses of its rows. Rows with the label -1 are in no cluster.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cohirf.choice import predict_strength
-    >>> round(predict_strength(np.array([0, 0, 1, 1, 1]), np.array([5, 5, 7, 7, 5])), 2)
-    0.33
     """
     mass, is_in = np.ones(len(labels)) if mass is None else mass, labels >= 0
     labels, carried, mass = labels[is_in], carried[is_in] + 1, mass[is_in]
@@ -315,20 +295,8 @@ def predict_strength(labels: IntArray, carried: IntArray, mass: FloatArray | Non
 def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray, mass: FloatArray | None = None) -> float:
     """Return the mean silhouette; the silhouette of a singleton is 0. Many partitions can share the distances.
 
-    Parameters
-    ----------
-    distances : array of float, shape (n_rows, n_rows)
-        Distances between all rows.
-    labels : array of int, shape (n_rows,)
-        Cluster of each row; there must be at least two clusters.
-    mass : array of float, shape (n_rows,), or None
-        Mass of each row, as which it counts in all means; None if all are the same.
-
-    Returns
-    -------
-    silhouette : float
-        The mean of ``(b - a) / max(a, b)``, where ``a`` is the mean distance of a row to the other rows of its cluster
-        and ``b`` is its mean distance to the rows of the nearest other cluster.
+    It is the mean of ``(b - a) / max(a, b)``, where ``a`` is the mean distance of a row to the other rows of its
+    cluster and ``b`` is its mean distance to the rows of the nearest other cluster. Rows count by their mass.
 
     Examples
     --------
@@ -356,21 +324,8 @@ def silhouettes(
 ) -> NDArray[np.floating[Any]]:
     """Return the silhouette of each of some rows; that of a singleton is 0.
 
-    Parameters
-    ----------
-    sums : array of float, shape (n_clusters, n_some_rows)
-        Sum of the distances of each row to the rows of each cluster. It is overwritten.
-    sizes : array, shape (n_clusters,)
-        Number of rows in each cluster, or their mass.
-    own : array of int, shape (n_some_rows,)
-        The cluster of each row.
-    mass : array of float, shape (n_some_rows,), or 1
-        The mass of each row.
-
-    Returns
-    -------
-    silhouettes : array of float, shape (n_some_rows,)
-        The silhouette of each row.
+    ``sums`` has the sum of the distances of each row (column) to the rows of each cluster, and is overwritten;
+    ``sizes`` has the mass of each cluster, ``own`` the cluster of each row, and ``mass`` its mass.
     """
     at = own, np.arange(len(own))
     others = sizes[own] - mass

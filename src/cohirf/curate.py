@@ -17,17 +17,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
-from cohirf.algorithm.arrays import is_on_device, join_rows, namespace, put_beside, take_rows, to_host
-from cohirf.algorithm.grouping import IntArray, row_blocks, rows_by_label
+from cohirf.rows.arrays import is_on_device, join_rows, namespace, put_beside, take_rows, to_host
+from cohirf.rows.grouping import IntArray, row_blocks, rows_by_label
 from cohirf.sources import ScaledSource, Source, open_source
 from cohirf.sources.scaled import unit_rows
 
-MAX_PAIRS = 50_000_000  # 1.2 GB; more pairs than that are no list to look at
+MOST_PAIRS = 50_000_000  # 1.2 GB; more pairs than that are no list to look at
 READ_ROWS = 4096
-BLOCK_ROWS = 512  # products of two blocks, 1 MB, stay in the cache of a core: six times as fast as blocks of 4,096
+PAIR_ROWS = 512  # products of two blocks, 1 MB, stay in the cache of a core: six times as fast as blocks of 4,096
 DEVICE_ROWS = 16_384
-SAMPLED_ROWS = 2048  # from which the principal components are learned, and their number is chosen
-COMPONENTS = (16, 32, 64, 128, 256)
+LEARNED_ROWS = 2048  # from which the principal components are learned, and their number is chosen
+N_COMPONENTS = (16, 32, 64, 128, 256)
 PAIR_COST = 50  # computing a cosine from all features takes as long as this many components of a bound
 SLACK = 2e-5  # bounds are products of float32
 
@@ -105,7 +105,7 @@ def near_duplicates(X: Any, threshold: float = 0.95, *, groups: ArrayLike | None
         raise ValueError(f"threshold={threshold} is not valid: give a cosine similarity above 0 and at most 1.")
     vectors = Vectors.of(X)
     n_rows = vectors.n_rows
-    members = list(_members(groups, n_rows))
+    members = list(_compared_rows(groups, n_rows))
     first_equal, bounds = vectors.find_equal(), vectors.bound(threshold)
     repeated = np.flatnonzero(first_equal != np.arange(n_rows))
     found = [np.column_stack([first_equal[repeated], repeated])]
@@ -185,14 +185,16 @@ class Vectors:
 
     def bound(self, threshold: float) -> Any:
         """Return components of each row, and the length of the rest: their products are not below the cosines."""
-        rows = np.unique(np.linspace(0, self.n_rows - 1, SAMPLED_ROWS).astype(np.int64))
+        rows = np.unique(np.linspace(0, self.n_rows - 1, LEARNED_ROWS).astype(np.int64))
         sample = np.asarray(to_host(self.take(rows)), dtype=np.float32)
-        most = min(COMPONENTS[-1], *sample.shape)
+        most = min(N_COMPONENTS[-1], *sample.shape)
         _, _, directions = randomized_svd(sample, most, random_state=0)
-        sizes = [size for size in COMPONENTS if size < most] + [most]
-        wanted = min(sizes, key=lambda size: _cost(_bounds(sample, directions[:size].T), threshold, sample.shape[1]))
+        sizes = [size for size in N_COMPONENTS if size < most] + [most]
+        wanted = min(
+            sizes, key=lambda size: _cost(_bound_rows(sample, directions[:size].T), threshold, sample.shape[1])
+        )
         axes = directions[:wanted].T.astype(np.float32)
-        parts = [_bounds(block, put_beside(axes, block)) for block in self.blocks()]
+        parts = [_bound_rows(block, put_beside(axes, block)) for block in self.blocks()]
         return join_rows(parts)
 
     def measure(self, pairs: IntArray) -> Floats:
@@ -208,7 +210,7 @@ class Vectors:
         return found
 
 
-def _bounds(rows: Any, axes: Any) -> Any:
+def _bound_rows(rows: Any, axes: Any) -> Any:
     """Return the components of rows of length 1, and the length of what is left of each."""
     xp = namespace(rows)
     parts = xp.astype(rows, xp.float32) @ xp.astype(axes, xp.float32)
@@ -224,7 +226,7 @@ def _cost(bounds: Floats, threshold: float, n_features: int) -> float:
 
 def find_pairs(bounds: Any, threshold: float) -> IntArray:
     """Return all pairs of rows of which the product is at least the threshold, block by block."""
-    step = BLOCK_ROWS if isinstance(bounds, np.ndarray) else DEVICE_ROWS
+    step = PAIR_ROWS if isinstance(bounds, np.ndarray) else DEVICE_ROWS
     n_rows, n_pairs, found = int(bounds.shape[0]), 0, [np.empty((0, 2), dtype=np.int64)]
     for left in row_blocks(n_rows, step):
         for right in row_blocks(n_rows - left.start, step):
@@ -234,9 +236,9 @@ def find_pairs(bounds: Any, threshold: float) -> IntArray:
             pairs = np.stack(np.divmod(cells, products.shape[1]), axis=1) + np.array([left.start, start])
             found.append(pairs[pairs[:, 0] < pairs[:, 1]])
             n_pairs += len(found[-1])
-            if n_pairs > MAX_PAIRS:
+            if n_pairs > MOST_PAIRS:
                 raise ValueError(
-                    f"threshold={threshold} gives more than {MAX_PAIRS:,} pairs: give a higher threshold, or groups=."
+                    f"threshold={threshold} gives more than {MOST_PAIRS:,} pairs: give a higher threshold, or groups=."
                 )
     return np.concatenate(found)
 
@@ -248,7 +250,7 @@ def _find_cells(mask: Any) -> NDArray[np.int64]:
     return np.asarray(cells, dtype=np.int64)
 
 
-def _members(groups: ArrayLike | None, n_rows: int) -> Iterator[IntArray]:
+def _compared_rows(groups: ArrayLike | None, n_rows: int) -> Iterator[IntArray]:
     """Yield the rows that are compared with each other."""
     if groups is None:
         yield np.arange(n_rows)

@@ -17,13 +17,21 @@ in a few sentences how many clusters there are, how large, how far apart, and wh
 ``CoHiRF.diagnose`` returns a :class:`Diagnosis`.
 """
 
-from cohirf.explain.describe import ClusterDescription, Description, Headline, describe_clusters, make_headline
+from cohirf.explain.describe import (
+    ClusterDescription,
+    Description,
+    Headline,
+    NamedTree,
+    describe_clusters,
+    make_headline,
+    name_tree,
+    write_tree,
+)
 from cohirf.explain.diagnose import Diagnosis
 from cohirf.explain.effects import Trait, find_traits
 from cohirf.explain.rows import BadlyFitting, BorderRow, LooseRow, find_badly_fitting
 from cohirf.explain.table import Feature, Table, read_table
 from cohirf.explain.topics import Topic, Topics, name_topics
-from cohirf.explain.tree import NamedTree, name_tree, write_tree
 from cohirf.explain.verdict import Comparison, Finding
 from cohirf.explain.words import name_clusters
 

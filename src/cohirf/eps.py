@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
 
-FloatArray = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class EpsSuggestion:
@@ -32,7 +30,7 @@ class EpsSuggestion:
 
     eps: float
     min_samples: int
-    distances: FloatArray
+    distances: NDArray[np.float64]
     knee: int
 
     @property
@@ -112,7 +110,7 @@ def suggest_eps(X: Any, min_samples: int = 5, *, max_rows: int = 2000, random_st
     return EpsSuggestion(float(distances[knee]), int(min_samples), distances, knee)
 
 
-def find_knee(heights: FloatArray) -> int:
+def find_knee(heights: NDArray[np.float64]) -> int:
     """Return the position of the knee of a sorted curve: the point farthest below the line through its ends.
 
     Examples
@@ -126,7 +124,7 @@ def find_knee(heights: FloatArray) -> int:
     return int(np.argmax(line - heights))
 
 
-def _find_positive_knee(distances: FloatArray) -> int:
+def _find_positive_knee(distances: NDArray[np.float64]) -> int:
     """Return the knee of the curve; with many identical rows, the first positive distance."""
     positive = int(np.searchsorted(distances, 0.0, side="right"))
     if positive == len(distances):

@@ -1,14 +1,31 @@
-"""Errors that tell the user more than those they replace, and warnings that point to the line of the user."""
+"""Errors that tell the user more than those they replace; warnings that name the line of the user, once per fit.
+
+Python shows a warning once for each line of code that raises it, but forgets what it has shown whenever a filter
+changes, and scikit-learn changes filters in most of its calls. So the same warning would appear for every view of every
+batch of every level.
+
+``warnings.catch_warnings`` cannot be used to collect them. Before Python 3.14 it replaces state of the whole process:
+if two threads enter and leave it alternately, the replaced state can stay for good. So this file leaves the filters
+unchanged, and "error" and "ignore" keep their meaning. While fits run, it replaces ``warnings.showwarning`` by a
+function that drops warnings which a call of the base method has shown before, and passes on all others. If another
+thread or library restores or calls that function after the last fit, the function passes on everything.
+
+In worker processes of joblib, the warnings of a task are collected and returned with its results, and the process of
+the fit issues them again. Dask workers show warnings in their own logs, once per call of the base method.
+"""
 
 from __future__ import annotations
 
 import inspect
+import re
+import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from types import TracebackType
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,26 +38,6 @@ def replacing_errors(function: Callable[P, Iterator[T]]) -> Callable[P, Abstract
     It differs from :func:`contextlib.contextmanager` in what stays in memory after the error. There, from Python 3.12
     on, the caught error refers to the frame of the generator, which refers to the caught error. This cycle holds the
     frames of a failed fit, and so its arrays and temporary files, until the garbage collector finds it.
-
-    Parameters
-    ----------
-    function : generator function
-        As for :func:`contextlib.contextmanager`.
-
-    Examples
-    --------
-    >>> from cohirf.error_contexts import replacing_errors
-    >>> @replacing_errors
-    ... def explaining(remedy):
-    ...     try:
-    ...         yield
-    ...     except ZeroDivisionError as error:
-    ...         raise ValueError(f"The mean of no values is not defined: {remedy}") from error
-    >>> with explaining("give at least one value."):
-    ...     1 / 0
-    Traceback (most recent call last):
-    ...
-    ValueError: The mean of no values is not defined: give at least one value.
     """
     make = contextmanager(function)
 
@@ -80,3 +77,110 @@ def warn_caller(message: str, category: type[Warning]) -> None:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OWN_PACKAGES:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+@dataclass(frozen=True)
+class CollectedWarning:
+    """A warning of the base method in another process; as text, because not every warning can be pickled."""
+
+    text: str
+    category: type[Warning]
+    filename: str
+    line: int
+
+
+class _Thread(threading.local):
+    calls = 0  # calls of the base method that run now; more than one if the base method is a CoHiRF
+    collected: list[CollectedWarning] | None = None  # where to put warnings instead of showing them
+
+
+@dataclass(frozen=True, eq=False)
+class _ShowFirst:
+    """A replacement of ``warnings.showwarning`` that shows each warning of the base method once.
+
+    Only the replacement in use drops warnings. An earlier one may still be called by a library that replaced
+    ``warnings.showwarning`` during an earlier fit and calls the function that it found.
+    """
+
+    pass_on: Any
+
+    def __call__(self, message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+        if self is _in_use and _thread.calls > 0:
+            if not _is_first(message, category):
+                return
+            if _thread.collected is not None:
+                _thread.collected.append(CollectedWarning(str(message), category, *place[:2]))
+                return
+        self.pass_on(message, category, *place, **more)
+
+
+_thread = _Thread()
+_lock = threading.Lock()
+_running_fits = 0  # number of fits that run now, in any thread
+_shown: set[tuple[type[Warning], str]] = set()  # warnings that these fits have shown
+_in_use: _ShowFirst | None = None
+
+
+@contextmanager
+def showing_warnings_once() -> Iterator[None]:
+    """Show each warning of the base method once within this context; concurrent fits share the context."""
+    global _running_fits, _in_use
+    with _lock:
+        _running_fits += 1
+        if _running_fits == 1:
+            _shown.clear()
+            found = warnings.showwarning
+            _in_use = _ShowFirst(found.pass_on if isinstance(found, _ShowFirst) else found)
+            warnings.showwarning = _in_use
+    try:
+        yield
+    finally:
+        with _lock:
+            _running_fits -= 1
+            if _running_fits == 0:
+                assert _in_use is not None  # set by the first fit
+                if warnings.showwarning is _in_use:
+                    warnings.showwarning = _in_use.pass_on
+                _in_use = None
+
+
+@contextmanager
+def warning_once_a_fit() -> Iterator[None]:
+    """Mark the code that this thread runs within the context, such as a call of the base method, as run many times."""
+    _thread.calls += 1
+    try:
+        yield
+    finally:
+        _thread.calls -= 1
+
+
+@contextmanager
+def collecting_warnings() -> Iterator[list[CollectedWarning]]:
+    """Collect the warnings of the base method, each once, that this thread would show within the context."""
+    with showing_warnings_once():
+        _thread.collected = []
+        try:
+            yield _thread.collected
+        finally:
+            _thread.collected = None
+
+
+def issue_again(collected: Iterable[CollectedWarning]) -> None:
+    """Issue warnings that the base method has issued in another process."""
+    with warning_once_a_fit():
+        for warning in collected:
+            try:
+                message = warning.category(warning.text)
+            except TypeError:  # a category with arguments of its own
+                message = UserWarning(warning.text)
+            warnings.warn_explicit(message, None, warning.filename, warning.line)
+
+
+def _is_first(message: Any, category: type[Warning]) -> bool:
+    """Return whether no fit that runs now has shown such a warning; from now on, one has."""
+    # Warnings that differ only in their numbers count as the same: "3 of 8 clusters found", "4 of 8 ...".
+    key = (category, re.sub(r"\d+", "", str(message)))
+    with _lock:
+        is_first = key not in _shown
+        _shown.add(key)
+    return is_first

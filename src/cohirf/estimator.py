@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -16,17 +17,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
-from cohirf.algorithm.arrays import to_host
 from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
 from cohirf.degrees.degrees import density_of
 from cohirf.degrees.methods import DegreesMixin
 from cohirf.explain.methods import DescribedClusters
-from cohirf.fitting.contraction import CENTRALITY, SIMILARITY
+from cohirf.fitting import fit_data
+from cohirf.fitting.settings import CENTRALITY, SIMILARITY, Settings
 from cohirf.neighbours.landmarks import label_new_rows, measure_new_rows
 from cohirf.planning import read_memory_limit
+from cohirf.rows.arrays import to_host
 from cohirf.store import save_model
 from cohirf.summary.model import base_method_of
-from cohirf.updating import UpdatingMixin, fit_model, replace_results
+from cohirf.updating import UpdatingMixin, replace_results, summarize_fit
 
 # Larger values would run for ever or fill the memory. The limit also applies to models that are loaded from disk.
 MOST_VIEWS_OR_LEVELS = 100_000
@@ -365,11 +367,12 @@ class CoHiRF(
         validation.check_views(self)
         self._check_resources()
         fitted = copy(self)  # if the fit fails, or is interrupted, this model stays as it is
-        with choosing_client(fitted, client, X):
+        with nullcontext() if client is None else choosing_client(fitted, client, X):
             data = open_training_data(fitted, X, on_cluster=client is not None)
             fitted._column_means = data.column_means
-            attributes = fit_model(fitted, data, sample_weight)
-        replace_results(self, fitted, attributes)
+            found = fit_data(Settings.of(fitted), data, sample_weight)
+        kept = {"changes_": None, "history_": (), "_summary": summarize_fit(fitted, data, found)}
+        replace_results(self, fitted, found.attributes | kept)
         return self
 
     def predict(self, X: Any) -> Any:
@@ -513,5 +516,7 @@ class CoHiRF(
 
     def _check_resources(self) -> None:
         """Check ``n_jobs`` and ``batch_size``; loading a model checks them, too."""
-        validation.check_jobs(self.n_jobs)
-        read_memory_limit(self.batch_size)
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs=0 is not valid: give 1 or more, or -1 for all cores.")
+        if isinstance(self.batch_size, str):
+            read_memory_limit(self.batch_size)

@@ -17,9 +17,9 @@ from itertools import chain
 from math import isnan
 from typing import Any, Protocol
 
-from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.optional import import_optional, is_installed
+from cohirf.rows.storage import Engine
 
 LOG_SECONDS = 10.0
 PREFIX = "[CoHiRF] "
@@ -29,23 +29,12 @@ Advance = Callable[[int, str], None]  # takes the number of steps that were just
 
 @dataclass(frozen=True)
 class Work:
-    """Work in steps.
+    """Work in steps."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the work.
-    n_steps : int
-        Number of steps.
-    steps : str
-        Name of the steps, in the plural.
-    stays : bool
-        Whether the final state stays visible. That of a level does not: a separate line describes the level.
-    """
-
-    name: str
-    n_steps: int
-    steps: str
+    name: str  # name of the work
+    n_steps: int  # number of steps
+    steps: str  # name of the steps, in the plural
+    # Whether the final state stays visible. That of a level does not: a separate line describes the level.
     stays: bool = False
 
 
@@ -88,6 +77,11 @@ def showing(work: Work, *, shown: bool = True) -> Iterator[Advance]:
     finally:
         if bar is not None:
             bar.close()
+
+
+def is_redirected() -> bool:
+    """Return whether a program shows the progress, also of work that has no ``verbose``, such as reading a file."""
+    return not isinstance(_display.get(), Streams)
 
 
 def say(line: str) -> None:

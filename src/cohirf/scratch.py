@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.storage import ArrayRows, MemoryGatherer, Rows, SomeRows
 from cohirf.error_contexts import replacing_errors
+from cohirf.rows.storage import ArrayRows, MemoryGatherer, Rows, SomeRows
 from cohirf.sources import ArraySource
 from cohirf.store.files import TemporaryFile, write_all
 
@@ -54,7 +54,7 @@ class ScratchStorage:
 
     def store(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return a copy of an array in a temporary file."""
-        with _naming(self.directory):
+        with _naming_directory(self.directory):
             stored = _map(_make_file(self.directory), values.dtype, values.shape)
         stored[...] = values
         return stored
@@ -70,7 +70,7 @@ class ScratchStorage:
                 mapping.madvise(mmap.MADV_DONTNEED)
 
     def _new(self, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-        with _naming(self.directory):
+        with _naming_directory(self.directory):
             array = _map(_make_file(self.directory), np.dtype(dtype), shape)
         self.mappings.append(array._mmap)  # type: ignore[attr-defined]  # numpy names it for this use only
         return array
@@ -91,7 +91,7 @@ class ScratchGatherer:
         if sparse.issparse(values):
             self._sparse_blocks.add(values)
             return
-        with _naming(self._directory):
+        with _naming_directory(self._directory):
             if self._file is None:
                 self._file, self._empty = _make_file(self._directory), values[:0]
             write_all(self._file.file, np.ascontiguousarray(values))
@@ -101,7 +101,7 @@ class ScratchGatherer:
         """Return the rows of all blocks; None if there are none."""
         if self._file is None:
             return self._sparse_blocks.rows()
-        with _naming(self._directory):
+        with _naming_directory(self._directory):
             return ArrayRows(_map(self._file, self._empty.dtype, (self._n_rows, *self._empty.shape[1:])))
 
 
@@ -235,7 +235,7 @@ def _append_zeros(file: IO[bytes], n_bytes: int) -> None:
 
 
 @replacing_errors
-def _naming(directory: Path) -> Iterator[None]:
+def _naming_directory(directory: Path) -> Iterator[None]:
     """Replace system errors by errors that say what the directory is for, and how to choose another one."""
     try:
         yield

@@ -28,29 +28,27 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.algorithm.features import take_features
-from cohirf.algorithm.grouping import IntArray, compress, row_blocks, sum_by_label
+from cohirf.algorithm.get_clusters import take_features
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
 from cohirf.engines.local import one_thread
+from cohirf.rows.grouping import FloatArray, IntArray, compress, row_blocks, sum_by_label
 from cohirf.validation import column_means
 
-FloatArray = NDArray[np.float64]
-
-MAX_ROWS = 2000
+SCREENED_ROWS = 2000
 N_ROUNDS = 3
 N_VIEWS = 20
 VIEW_SIZES = (3, 10, 30, 100)  # a signal in few features needs small views, one spread over many needs large ones
 MAX_SHARE = 2 / 3  # largest share of the available features in a view: some must stay outside of it
 N_CLUSTERS = 8
 N_ITER = 20
-ROWS_PER_CLUSTER = 10
+TESTED_PER_CLUSTER = 10
 ERROR_RATE = 0.01  # probability that any feature passes although no feature depends on another
 BLOCK_CORRELATION = 0.5
 MAX_BLOCK_FEATURES = 2000
 TWO_GROUPS = 0.87  # share of variance that two means rarely explain in a unimodal distribution (uniform: 0.83)
 SOFTNESS = 2.0
 MIN_VARIANCE = 1e-9  # of softened values: smaller variances are rounding errors
-BLOCK_CELLS = 2**17
+SCREENED_CELLS = 2**17
 
 
 class FeatureScreen(SelectorMixin, BaseEstimator):
@@ -116,7 +114,7 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
         """
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite="allow-nan")
         entropy, n_rows = root_entropy(self.random_state), X.shape[0]
-        rows = generator_at(entropy, Draw.SCREEN).choice(n_rows, min(n_rows, MAX_ROWS), replace=False)
+        rows = generator_at(entropy, Draw.SCREEN).choice(n_rows, min(n_rows, SCREENED_ROWS), replace=False)
         sample = X[np.sort(rows)]
         with one_thread():
             kept, self.statistics_ = screen_features(
@@ -142,7 +140,7 @@ def screen_features(X: Any, entropy: Entropy) -> tuple[IntArray, FloatArray]:
 
     Also returns the statistic of each feature.
     """
-    sample = Sample.of(X)
+    sample = SoftenedSample.of(X)
     statistics = measure_dependence(sample, entropy, stage=0, odds=_odds(two_means_share(sample)))
     relevant = np.flatnonzero(statistics > 1)
     if 2 < len(relevant) <= MAX_BLOCK_FEATURES:
@@ -152,26 +150,16 @@ def screen_features(X: Any, entropy: Entropy) -> tuple[IntArray, FloatArray]:
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Rows with softened features, and the moments of each feature.
+class SoftenedSample:
+    """Rows with softened features, and the moments of each feature."""
 
-    Attributes
-    ----------
-    values : (n_rows, n_features) array or CSR matrix of float32
-        The softened values.
-    means, squares : (n_features,) array
-        Mean, and sum of squared deviations from it.
-    is_testable : (n_features,) array of bool
-        False for features that vary in too few rows for an F test.
-    """
-
-    values: Any
-    means: FloatArray
+    values: Any  # the softened values
+    means: FloatArray  # mean, and sum of squared deviations from it
     squares: FloatArray
-    is_testable: NDArray[np.bool_]
+    is_testable: NDArray[np.bool_]  # false for features that vary in too few rows for an F test
 
     @classmethod
-    def of(cls, X: Any) -> Sample:
+    def of(cls, X: Any) -> SoftenedSample:
         """Soften the features of ``X``."""
         values = _soften_sparse(X) if sparse.issparse(X) else _soften_dense(X)
         n_rows = values.shape[0]
@@ -193,18 +181,18 @@ class Sample:
         """Number of features."""
         return int(self.values.shape[1])
 
-    def take(self, features: IntArray) -> Sample:
+    def take(self, features: IntArray) -> SoftenedSample:
         """Return the sample with the given features only."""
         values = take_features(self.values, features)
-        return Sample(values, self.means[features], self.squares[features], self.is_testable[features])
+        return SoftenedSample(values, self.means[features], self.squares[features], self.is_testable[features])
 
 
 def count_clusters(n_rows: int) -> int:
     """Return the number of clusters to find in a view."""
-    return max(2, min(N_CLUSTERS, n_rows // ROWS_PER_CLUSTER))
+    return max(2, min(N_CLUSTERS, n_rows // TESTED_PER_CLUSTER))
 
 
-def measure_dependence(sample: Sample, entropy: Entropy, *, stage: int, odds: FloatArray | None) -> FloatArray:
+def measure_dependence(sample: SoftenedSample, entropy: Entropy, *, stage: int, odds: FloatArray | None) -> FloatArray:
     """Return the largest F statistic of each feature over views without it, divided by the critical value.
 
     Views are drawn in rounds, from the relevant features found so far, if there are any. In the first round, half of
@@ -212,7 +200,7 @@ def measure_dependence(sample: Sample, entropy: Entropy, *, stage: int, odds: Fl
     views and rounds.
     """
     statistics = np.zeros(sample.n_features)
-    if sample.n_rows < 2 * ROWS_PER_CLUSTER:
+    if sample.n_rows < 2 * TESTED_PER_CLUSTER:
         return statistics
     level = ERROR_RATE / (sample.n_features * N_VIEWS * N_ROUNDS)
     found = np.zeros(sample.n_features, dtype=bool)
@@ -223,7 +211,7 @@ def measure_dependence(sample: Sample, entropy: Entropy, *, stage: int, odds: Fl
             size = min(VIEW_SIZES[view % len(VIEW_SIZES)], math.ceil(MAX_SHARE * len(pool)))
             by_odds = number == 0 and view // len(VIEW_SIZES) % 2 == 0
             features = np.sort(rng.choice(pool, size, replace=False, p=odds if by_odds else None))
-            ratio = _f_ratio(sample, label_view(sample, features, rng), level)
+            ratio = _f_ratio(sample, cluster_on_features(sample, features, rng), level)
             ratio[features] = 0  # clusters of a view fit its own features even if these are noise
             np.maximum(statistics, ratio, out=statistics)
         if np.array_equal(statistics > 1, found):
@@ -232,7 +220,7 @@ def measure_dependence(sample: Sample, entropy: Entropy, *, stage: int, odds: Fl
     return statistics
 
 
-def label_view(sample: Sample, features: IntArray, rng: np.random.Generator) -> IntArray:
+def cluster_on_features(sample: SoftenedSample, features: IntArray, rng: np.random.Generator) -> IntArray:
     """Cluster the rows on the given features; clusters that are too small for a test join the smallest large one."""
     n_clusters = count_clusters(sample.n_rows)
     k_means = KMeans(n_clusters, n_init=1, max_iter=N_ITER, random_state=int(rng.integers(2**31 - 1)))
@@ -246,7 +234,7 @@ def label_view(sample: Sample, features: IntArray, rng: np.random.Generator) -> 
     return merged
 
 
-def keep_blocks(sample: Sample, entropy: Entropy) -> IntArray:
+def keep_blocks(sample: SoftenedSample, entropy: Entropy) -> IntArray:
     """Return the features in blocks whose representative depends on other blocks, or forms two groups of values."""
     representatives, block = find_blocks(sample)
     if len(representatives) < 3:
@@ -256,7 +244,7 @@ def keep_blocks(sample: Sample, entropy: Entropy) -> IntArray:
     return np.flatnonzero((depends | (two_means_share(chosen) > TWO_GROUPS))[block])
 
 
-def find_blocks(sample: Sample) -> tuple[IntArray, IntArray]:
+def find_blocks(sample: SoftenedSample) -> tuple[IntArray, IntArray]:
     """Group features by absolute correlation.
 
     Repeatedly, the feature with the highest summed correlation to the remaining features forms a block with all of
@@ -280,7 +268,7 @@ def find_blocks(sample: Sample) -> tuple[IntArray, IntArray]:
     return np.array(representatives), block
 
 
-def two_means_share(sample: Sample) -> FloatArray:
+def two_means_share(sample: SoftenedSample) -> FloatArray:
     """Return the share of each feature's variance that two means explain: K-Means with two clusters, per feature.
 
     It runs a few of Lloyd's iterations, for all features at the same time.
@@ -303,7 +291,7 @@ def _odds(share: FloatArray) -> FloatArray:
     return np.asarray(odds / odds.sum())
 
 
-def _f_ratio(sample: Sample, labels: IntArray, level: float) -> FloatArray:
+def _f_ratio(sample: SoftenedSample, labels: IntArray, level: float) -> FloatArray:
     """Return the F statistic of each feature across the labels, divided by its critical value at ``level``."""
     n_rows, n_groups = sample.n_rows, int(labels.max()) + 1
     if n_groups == 1:
@@ -324,7 +312,7 @@ def _f_ratio(sample: Sample, labels: IntArray, level: float) -> FloatArray:
 def _soften_dense(X: Any) -> NDArray[np.float32]:
     """Centre columns and soften their values into (-1, 1), so that outliers do not decide a test."""
     centre = X.mean(axis=0)
-    blocks = list(row_blocks(len(X), BLOCK_CELLS // X.shape[1] + 1))
+    blocks = list(row_blocks(len(X), SCREENED_CELLS // X.shape[1] + 1))
     deviation = np.sum([np.abs(X[block] - centre).sum(axis=0) for block in blocks], axis=0) / len(X)
     width = SOFTNESS * np.where(deviation > 0, deviation, 1)
     values = np.empty(X.shape, dtype=np.float32)
@@ -363,7 +351,7 @@ def _power_sums(values: Any, power: int) -> FloatArray:
     if sparse.issparse(values):
         cells = values.data.astype(np.float64) ** power
         return sum_by_label(values.indices, cells, values.shape[1])
-    blocks = row_blocks(len(values), BLOCK_CELLS // values.shape[1] + 1)
+    blocks = row_blocks(len(values), SCREENED_CELLS // values.shape[1] + 1)
     return np.asarray(np.sum([(values[block].astype(np.float64) ** power).sum(axis=0) for block in blocks], axis=0))
 
 
@@ -377,7 +365,7 @@ def _count_and_sum_above(values: Any, threshold: FloatArray) -> tuple[FloatArray
         n_above = sum_by_label(columns, None, n_features) + n_zeros * (threshold < 0)
         return n_above, sum_by_label(columns, values.data[above], n_features)
     count, total = np.zeros(n_features), np.zeros(n_features)
-    for block in row_blocks(n_rows, BLOCK_CELLS // n_features + 1):
+    for block in row_blocks(n_rows, SCREENED_CELLS // n_features + 1):
         is_above = values[block] > threshold
         count += is_above.sum(axis=0)
         total += np.where(is_above, values[block], 0).sum(axis=0)

@@ -280,12 +280,6 @@ def check_views(model: Any) -> None:
         check_base_method(estimator)
 
 
-def check_jobs(n_jobs: int | None) -> None:
-    """Raise for an invalid number of jobs."""
-    if n_jobs == 0:
-        raise ValueError("n_jobs=0 is not valid: give 1 or more, or -1 for all cores.")
-
-
 def count_view_features(max_features: int | float, n_features: int) -> int:
     """Return the number of features in a view of data with ``n_features`` features."""
     if isinstance(max_features, int | np.integer):

@@ -16,21 +16,20 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from cohirf.algorithm.consensus import fold_views
-from cohirf.algorithm.grouping import IntArray, first_rows, index_dtype, row_blocks, sum_by_label
-from cohirf.algorithm.merge_tree import Groups, MergeTree
-from cohirf.algorithm.votes import NO_OPINION, VotedCodes, VotedGroups, group_by_votes, measure_votes
-from cohirf.algorithm.ward import link_groups
+from cohirf.beyond.merge_tree import Groups, MergeTree, link_groups
+from cohirf.beyond.votes import NO_OPINION, VotedCodes, VotedGroups, group_by_votes, measure_votes
 from cohirf.data.dask_arrays import DaskTable
 from cohirf.data.in_memory import check_array_weights
 from cohirf.engines.dask import dask, dask_array, is_dask, naming_faults
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.rows.grouping import FloatArray, IntArray, first_rows, index_dtype, row_blocks, sum_by_label
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import Source, open_source
 from cohirf.sources.tables import frame_names, is_frame
+from cohirf.summary.row_map import look_up
 
-FloatArray = NDArray[np.float64]
-BLOCK_ROWS = 2**18  # of labels that are read at a time
-LARGE = 2**24  # with more rows, vectors are kept in temporary files
+VOTED_ROWS = 2**18  # of labels that are read at a time
+LARGE_VOTE = 2**24  # with more rows, vectors are kept in temporary files
 NEEDED = {"majority": 0.5, "strict": 1.0, "relaxed": 1.0}
 RELAXED = 0.8  # as in CoHiRF
 
@@ -133,12 +132,15 @@ def consensus(
     is_heard = (codes.distinct != NO_OPINION).any(axis=1)
     if not is_heard.any():
         raise ValueError("No vector has an opinion on any row: give labels of 0 or more.")
-    heard = _select(codes, np.flatnonzero(is_heard))
+    heard = VotedCodes.of(codes.distinct[is_heard], codes.counts[is_heard], codes.mass[is_heard])
     views = tuple(range(codes.n_views)) if threshold is None else heard.kept(threshold)
     linked = replace(heard, distinct=heard.distinct[:, list(views)])
     groups = group_by_votes(linked, needed, n_clusters, joins_all=n_clusters is not None and X is None)
     if X is not None:
-        groups = _merge_by_mass(votes, codes_of_rows, is_heard, heard, groups, n_clusters, X, weights)
+        n_groups = min(max(groups.n_agreed, n_clusters or 1), groups.n_groups)
+        of_code = groups.merged_to(n_groups)[groups.of_code]
+        of_rows = look_up(_spread_codes(of_code, is_heard, n_groups, np.int64), codes_of_rows)
+        groups = _merge_by_mass(of_code, heard, votes.sum_rows(X, of_rows, n_groups + 1, weights)[:n_groups])
     wanted = groups.n_agreed if n_clusters is None else min(int(n_clusters), groups.n_groups)
     if n_clusters is not None and wanted < n_clusters:
         warnings.warn(
@@ -150,12 +152,12 @@ def consensus(
     clusters = _Clusters.of(heard, groups, wanted, first[is_heard])
     stability, agreement = measure_votes(heard, clusters.of_code)
     return ConsensusResult(
-        votes.look_up(_spread(clusters.of_code, is_heard, -1, index_dtype(votes.n_rows)), codes_of_rows),
+        look_up(_spread_codes(clusters.of_code, is_heard, -1, index_dtype(votes.n_rows)), codes_of_rows),
         wanted,
-        votes.look_up(_spread(stability, is_heard, np.nan, np.float32), codes_of_rows),
+        look_up(_spread_codes(stability, is_heard, np.nan, np.float32), codes_of_rows),
         agreement,
         views,
-        votes.hierarchy(clusters, _spread(groups.of_code, is_heard, -1, np.int64), codes_of_rows),
+        votes.hierarchy(clusters, _spread_codes(groups.of_code, is_heard, -1, np.int64), codes_of_rows),
     )
 
 
@@ -172,28 +174,16 @@ def _read_consensus(consensus: str | float) -> tuple[float, float | None]:
 
 @dataclass(frozen=True)
 class _Clusters:
-    """Groups, their clusters, and the rows that stand for them.
+    """Groups, their clusters, and the rows that stand for them."""
 
-    Attributes
-    ----------
-    of_code : array of int
-        Cluster of each code, numbered by first row.
-    of_group : array of int
-        Cluster of each group.
-    group_rows, cluster_rows : array of int
-        The row that stands for each group and each cluster: the first one with its heaviest code.
-    group_sizes : array of int
-        Number of rows of each group.
-    linkage : array of float
-        Merges of groups.
-    """
-
-    of_code: IntArray
-    of_group: IntArray
+    of_code: IntArray  # cluster of each code, numbered by first row
+    of_group: IntArray  # cluster of each group
+    # group_rows, cluster_rows: The row that stands for each group and each cluster: the first one with its heaviest
+    # code
     group_rows: IntArray
     cluster_rows: IntArray
-    group_sizes: IntArray
-    linkage: FloatArray
+    group_sizes: IntArray  # number of rows of each group
+    linkage: FloatArray  # merges of groups
 
     @classmethod
     def of(cls, codes: VotedCodes, groups: VotedGroups, n_clusters: int, first: IntArray) -> _Clusters:
@@ -220,32 +210,17 @@ class _Clusters:
         return order, MergeTree(self.group_rows[order], linkage, 1)
 
 
-def _merge_by_mass(
-    votes: Any,
-    codes_of_rows: Any,
-    is_heard: NDArray[np.bool_],
-    codes: VotedCodes,
-    groups: VotedGroups,
-    n_clusters: int | None,
-    X: Any,
-    weights: Any,
-) -> VotedGroups:
-    """Return the groups on which vectors agree, with merges by Ward's criterion instead of votes."""
-    n_groups = min(max(groups.n_agreed, n_clusters or 1), groups.n_groups)
-    of_code = groups.merged_to(n_groups)[groups.of_code]
-    sums = votes.sum_rows(X, _spread(of_code, is_heard, n_groups, np.int64), codes_of_rows, n_groups + 1, weights)
+def _merge_by_mass(of_code: IntArray, codes: VotedCodes, sums: Any) -> VotedGroups:
+    """Return groups with merges by Ward's criterion instead of votes, given the sum of the rows of each."""
+    n_groups = sums.shape[0]
     mass = sum_by_label(of_code, codes.mass, n_groups)
-    means = sparse.diags_array(1 / mass) @ sums[:n_groups]
+    means = sparse.diags_array(1 / mass) @ sums
     means = means.tocsr() if sparse.issparse(means) else np.asarray(means)
     linkage = link_groups(Groups(means, mass).means, mass) if n_groups > 1 else np.empty((0, 4))
     return VotedGroups(of_code, linkage, n_groups)
 
 
-def _select(codes: VotedCodes, some: IntArray) -> VotedCodes:
-    return VotedCodes.of(codes.distinct[some], codes.counts[some], codes.mass[some])
-
-
-def _spread(values: NDArray[Any], is_heard: NDArray[np.bool_], missing: float, dtype: Any) -> NDArray[Any]:
+def _spread_codes(values: NDArray[Any], is_heard: NDArray[np.bool_], missing: float, dtype: Any) -> NDArray[Any]:
     """Return values of codes with an opinion as values of all codes."""
     spread = np.full(len(is_heard), missing, dtype=dtype)
     spread[is_heard] = values
@@ -269,6 +244,10 @@ class _Folded:
 
     def without_rows(self) -> _Folded:
         return replace(self, of_row=np.empty(0, dtype=np.int32))
+
+    def renamed(self, names: IntArray) -> IntArray:
+        """Return the code of each row among those of all blocks."""
+        return names[self.of_row]
 
 
 def _join_codes(blocks: Sequence[_Folded], starts: IntArray) -> tuple[VotedCodes, IntArray, list[IntArray]]:
@@ -302,47 +281,43 @@ def _as_labels(column: NDArray[Any]) -> IntArray:
 
 
 class _VotesHere:
-    """Labels in the memory of this process or in a file, which are read in blocks."""
+    """Labels in the memory of this process or in a file, which are read in blocks.
 
-    def __init__(self, source: Source) -> None:
-        self.n_rows = source.n_rows
-        self._source = source
+    ``read`` returns blocks of consecutive rows, with a column for each vector.
+    """
+
+    def __init__(self, n_rows: int, read: Callable[[], Iterator[NDArray[Any]]]) -> None:
+        self.n_rows = n_rows
+        self._read = read
 
     def check_weights(self, sample_weight: Any) -> FloatArray:
         """Return valid weights."""
-        return _as_positive(check_array_weights(sample_weight, self.n_rows).take(np.arange(self.n_rows)))
+        return _positive_weights(sample_weight, self.n_rows)
 
-    def fold(self, weights: FloatArray | None) -> tuple[VotedCodes, IntArray, Any]:
+    def fold(self, weights: FloatArray | None) -> tuple[VotedCodes, IntArray, IntArray]:
         """Return the distinct codes, the first row of each, and the code of each row."""
         of_row = self._vector(index_dtype(self.n_rows))
-        blocks, starts = [], []
-        for start, labels in self._read():
+        blocks, starts, start = [], [], 0
+        for labels in self._read():
             rows = slice(start, start + len(labels))
             folded = _Folded.of(labels, None if weights is None else weights[rows])
             of_row[rows] = folded.of_row
             blocks.append(folded.without_rows())
             starts.append(start)
+            start = rows.stop
         codes, first, of_blocks = _join_codes(blocks, np.array(starts))
         for start, stop, of_block in zip(starts, [*starts[1:], self.n_rows], of_blocks, strict=True):
             of_row[start:stop] = of_block[of_row[start:stop]]
         return codes, first, of_row
 
-    def look_up(self, of_code: NDArray[Any], codes_of_rows: IntArray) -> NDArray[Any]:
-        """Return a vector by row, given what it has for each code."""
-        found = self._vector(of_code.dtype)
-        for block in row_blocks(self.n_rows):
-            found[block] = of_code[codes_of_rows[block]]
-        return found
-
-    def sum_rows(self, X: Any, of_code: IntArray, codes_of_rows: IntArray, n_sums: int, weights: Any) -> Any:
-        """Return the weighted sum of the rows of ``X`` of each group, given the group of each code."""
+    def sum_rows(self, X: Any, groups: IntArray, n_sums: int, weights: Any) -> Any:
+        """Return the weighted sum of the rows of ``X`` of each group, given the group of each row."""
         source = open_source(X)
         _refuse_other_rows("X", source.n_rows, self.n_rows)
         total: Any = 0
         for block in row_blocks(self.n_rows, max(1, 2**22 // source.n_features)):
             values = source.take(np.arange(block.start, block.stop))
-            some = None if weights is None else weights[block]
-            total = total + _sum_block(values, of_code[codes_of_rows[block]], n_sums, some)
+            total = total + _sum_block(values, groups[block], n_sums, None if weights is None else weights[block])
         return total
 
     def hierarchy(self, clusters: _Clusters, group_of_code: IntArray, codes_of_rows: IntArray) -> FusionHierarchy:
@@ -358,36 +333,8 @@ class _VotesHere:
         absorbed_at[clusters.group_rows] = 2 * (above != clusters.group_rows)
         return FusionHierarchy.of_fit(parents, absorbed_at, 2, tree=clusters.tree()[1])
 
-    def _read(self) -> Iterator[tuple[int, NDArray[Any]]]:
-        start, waiting = 0, list[NDArray[Any]]()
-        for block in self._source.read_all():  # missing cells are allowed here
-            waiting.append(block)
-            if sum(map(len, waiting)) >= BLOCK_ROWS:
-                yield start, np.concatenate(waiting)
-                start, waiting = start + sum(map(len, waiting)), []
-        if waiting:
-            yield start, np.concatenate(waiting)
-
     def _vector(self, dtype: Any) -> NDArray[Any]:
-        return ScratchStorage().vector(self.n_rows, dtype) if self.n_rows > LARGE else np.empty(self.n_rows, dtype)
-
-
-class _VotesInColumns(_VotesHere):
-    """Vectors of labels in memory, which need not be numbers."""
-
-    def __init__(self, columns: Sequence[Any]) -> None:
-        self._columns = [_as_vector(column, f"vector {number}") for number, column in enumerate(columns)]
-        if not self._columns:
-            raise ValueError("labels has no vectors: give at least one.")
-        self.n_rows = len(self._columns[0])
-        for number, column in enumerate(self._columns):
-            _refuse_other_rows(f"vector {number}", len(column), self.n_rows)
-        if self.n_rows == 0:
-            raise ValueError("labels has 0 rows: give at least one.")
-
-    def _read(self) -> Iterator[tuple[int, NDArray[Any]]]:
-        for block in row_blocks(self.n_rows, BLOCK_ROWS):
-            yield block.start, np.stack([column[block] for column in self._columns], axis=1)
+        return ScratchStorage().vector(self.n_rows, dtype) if self.n_rows > LARGE_VOTE else np.empty(self.n_rows, dtype)
 
 
 class _VotesOnDask:
@@ -400,44 +347,33 @@ class _VotesOnDask:
 
     def check_weights(self, sample_weight: Any) -> list[Any]:
         """Return valid weights, chunk by chunk."""
-        weights = check_array_weights(np.asarray(sample_weight), self.n_rows).take(np.arange(self.n_rows))
-        return np.split(_as_positive(weights), np.cumsum(self._lengths)[:-1])
+        return np.split(_positive_weights(np.asarray(sample_weight), self.n_rows), np.cumsum(self._lengths)[:-1])
 
     def fold(self, weights: list[Any] | None) -> tuple[VotedCodes, IntArray, Any]:
-        """Return the distinct codes, the first row of each, and for each chunk its rows and its codes."""
-        weights = weights or [None] * len(self._lengths)
-        delayed, fold = dask().delayed, _Folded.of
+        """Return the distinct codes, the first row of each, and the code of each row as a Dask array."""
+        da, delayed = dask_array(), dask().delayed
+        chunks = zip(_chunks(self._array), weights or [None] * len(self._lengths), strict=True)
         with naming_faults():
-            folded = dask().persist(
-                *(delayed(fold)(labels, some) for labels, some in zip(self._chunks(self._array), weights, strict=True))
-            )
+            folded = dask().persist(*(delayed(_Folded.of)(labels, some) for labels, some in chunks))
             small = dask().compute(*(delayed(_Folded.without_rows)(chunk) for chunk in folded))
         codes, first, of_chunks = _join_codes(small, np.cumsum([0, *self._lengths[:-1]]))
-        return codes, first, list(zip(folded, of_chunks, strict=True))
+        of_rows = [
+            da.from_delayed(delayed(_Folded.renamed)(chunk, names), (length,), names.dtype)
+            for chunk, names, length in zip(folded, of_chunks, self._lengths, strict=True)
+        ]
+        return codes, first, da.concatenate(of_rows)
 
-    def look_up(self, of_code: NDArray[Any], codes_of_rows: Any) -> Any:
-        """Return a Dask array by row, given what it has for each code."""
-        da, delayed = dask_array(), dask().delayed
-        return da.concatenate(
-            [
-                da.from_delayed(delayed(_look_up_chunk)(folded, of_code[codes]), (length,), of_code.dtype)
-                for (folded, codes), length in zip(codes_of_rows, self._lengths, strict=True)
-            ]
-        )
-
-    def sum_rows(self, X: Any, of_code: IntArray, codes_of_rows: Any, n_sums: int, weights: Any) -> Any:
-        """Return the weighted sum of the rows of ``X`` of each group, given the group of each code."""
+    def sum_rows(self, X: Any, groups: Any, n_sums: int, weights: list[Any] | None) -> Any:
+        """Return the weighted sum of the rows of ``X`` of each group, given the group of each row."""
         _refuse_other_rows("X", len(X), self.n_rows)
-        delayed, of_chunks = dask().delayed, weights or [None] * len(self._lengths)
-        rows = self._chunks(_as_dask(X, self._lengths))
+        values = X if is_dask(X) else dask_array().from_array(np.asarray(X))
+        values = DaskTable.of(values, known_rows=True).array
+        values = values.rechunk((self._lengths, *(-1,) * (values.ndim - 1)))
+        parts = zip(_chunks(values), _chunks(groups), weights or [None] * len(self._lengths), strict=True)
         with naming_faults():
-            sums = dask().compute(
-                *(
-                    delayed(_sum_chunk)(values, folded, of_code[codes], n_sums, some)
-                    for values, (folded, codes), some in zip(rows, codes_of_rows, of_chunks, strict=True)
-                )
+            return sum(
+                dask().compute(*(dask().delayed(_sum_block)(rows, of, n_sums, some) for rows, of, some in parts))
             )
-        return sum(sums)
 
     def hierarchy(self, clusters: _Clusters, group_of_code: IntArray, codes_of_rows: Any) -> FusionHierarchy:
         """Return the hierarchy of groups."""
@@ -449,28 +385,16 @@ class _VotesOnDask:
             above, absorbed_at, rows=rows, row_sizes=clusters.group_sizes[order], tree=replace(tree, level=0)
         )
 
-    def _chunks(self, array: Any) -> list[Any]:
-        return list(array.to_delayed().ravel())
+
+def _chunks(array: Any) -> list[Any]:
+    return list(array.to_delayed().ravel())
 
 
-def _as_positive(weights: FloatArray) -> FloatArray:
-    """Return weights that are not 0, because rows of weight 0 have labels, too; they count next to nothing."""
+def _positive_weights(sample_weight: Any, n_rows: int) -> FloatArray:
+    """Return valid weights. None is 0, because rows of weight 0 have labels, too; they count next to nothing."""
+    weights = check_array_weights(sample_weight, n_rows).take(np.arange(n_rows))
     positive: FloatArray = np.maximum(weights, weights.max() * np.finfo(np.float64).eps)
     return positive
-
-
-def _as_dask(values: Any, lengths: tuple[int, ...]) -> Any:
-    array = values if is_dask(values) else dask_array().from_array(np.asarray(values))
-    array = DaskTable.of(array, known_rows=True).array
-    return array.rechunk((lengths, *(-1,) * (array.ndim - 1)))
-
-
-def _look_up_chunk(folded: _Folded, of_code: NDArray[Any]) -> NDArray[Any]:
-    return of_code[folded.of_row]
-
-
-def _sum_chunk(values: Any, folded: _Folded, of_code: IntArray, n_sums: int, weights: Any) -> Any:
-    return _sum_block(values, of_code[folded.of_row], n_sums, weights)
 
 
 def _sum_block(values: Any, group: IntArray, n_sums: int, weights: Any) -> Any:
@@ -484,23 +408,49 @@ def _open_votes(labels: Any) -> _VotesHere | _VotesOnDask:
     if is_dask(labels):
         return _VotesOnDask(DaskTable.of(labels, known_rows=True).array)
     if isinstance(labels, Source | str | os.PathLike):
-        return _VotesHere(open_source(labels))
+        source = open_source(labels)
+        return _VotesHere(source.n_rows, partial(_read_source, source))
     if is_frame(labels):
-        names = frame_names(labels)
-        take: Callable[[int], Any] = partial(_frame_column, labels, names)
-        return _VotesInColumns([take(number) for number in range(len(names))])
-    if isinstance(labels, list | tuple):
-        return _VotesInColumns(labels)
-    array = labels if isinstance(labels, np.ndarray) else np.asarray(labels)
-    if array.ndim != 2:
-        raise ValueError(
-            f"labels has shape {array.shape}: give a column for each partition, or a list with a vector for each."
-        )
-    return _VotesInColumns(list(array.T))
+        by_number = hasattr(labels, "iloc")  # names of pandas can be repeated
+        columns = [
+            (labels.iloc[:, number] if by_number else labels[name]).to_numpy()
+            for number, name in enumerate(frame_names(labels))
+        ]
+    elif isinstance(labels, list | tuple):
+        columns = list(labels)
+    else:
+        array = np.asarray(labels)
+        if array.ndim != 2:
+            raise ValueError(
+                f"labels has shape {array.shape}: give a column for each partition, or a list with a vector for each."
+            )
+        columns = list(array.T)
+    if not columns:
+        raise ValueError("labels has no vectors: give at least one.")
+    vectors = [_as_vector(column, f"vector {number}") for number, column in enumerate(columns)]
+    n_rows = len(vectors[0])
+    for number, vector in enumerate(vectors):
+        _refuse_other_rows(f"vector {number}", len(vector), n_rows)
+    if n_rows == 0:
+        raise ValueError("labels has 0 rows: give at least one.")
+    return _VotesHere(n_rows, partial(_read_columns, vectors))
 
 
-def _frame_column(frame: Any, names: list[Any], number: int) -> Any:
-    return (frame.iloc[:, number] if hasattr(frame, "iloc") else frame[names[number]]).to_numpy()
+def _read_source(source: Source) -> Iterator[NDArray[Any]]:
+    """Yield labels in blocks; missing cells are allowed here."""
+    waiting: list[NDArray[Any]] = []
+    for block in source.read_all():
+        waiting.append(block)
+        if sum(map(len, waiting)) >= VOTED_ROWS:
+            yield np.concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield np.concatenate(waiting)
+
+
+def _read_columns(columns: Sequence[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+    for block in row_blocks(len(columns[0]), VOTED_ROWS):
+        yield np.stack([column[block] for column in columns], axis=1)
 
 
 def _as_vector(column: Any, name: str) -> NDArray[Any]:

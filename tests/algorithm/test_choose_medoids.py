@@ -74,7 +74,7 @@ def test_centralities_are_means_over_the_mass_of_the_cluster(clusters, container
     X, labels = clusters
     X = np.where(X > 0.5, X, 0.0)
     mass = np.random.default_rng(1).integers(1, 5, len(X)).astype(float)
-    monkeypatch.setattr(module, "BLOCK_CELLS", block_cells)
+    monkeypatch.setattr(module, "CACHED_CELLS", block_cells)
     members = Members(container(X), None, labels, 30, mass)
     cosine, euclidean = np.empty(len(X)), np.empty(len(X))
     for k in range(30):
@@ -127,7 +127,7 @@ def test_medoids_do_not_depend_on_the_size_of_temporary_arrays(clusters, rule, m
     mass = np.random.default_rng(1).integers(1, 50, len(X)).astype(float)
     whole = choose(rule[0], X, labels), choose(rule[0], X, labels, mass)
     monkeypatch.setattr(module, "SUM_CELLS", 40)
-    monkeypatch.setattr(module, "BLOCK_CELLS", 12)
+    monkeypatch.setattr(module, "CACHED_CELLS", 12)
     assert (choose(rule[0], X, labels), choose(rule[0], X, labels, mass)) == whole
 
 

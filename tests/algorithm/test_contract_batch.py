@@ -11,9 +11,9 @@ from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.choose_medoids import choose_central_medoids, euclidean_centrality
 from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.contract_batch import Contraction, contract_batch
-from cohirf.algorithm.engine import SerialEngine
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.rows.storage import SerialEngine
 
 X = np.array([[0.0], [9.0], [1.0], [10.0], [2.0]])
 MASS = np.array([1.0, 2.0, 4.0, 8.0, 16.0])

@@ -8,9 +8,8 @@ import pytest
 from sklearn.cluster import KMeans
 
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.feature_tally import FeatureTally
-from cohirf.algorithm.get_clusters import Views, WeightedRows, label_view
-from cohirf.algorithm.storage import ArrayRows
+from cohirf.algorithm.get_clusters import FeatureTally, Views, WeightedRows, label_view
+from cohirf.rows.storage import ArrayRows
 
 
 class Recorder(KMeans):
@@ -21,6 +20,11 @@ class Recorder(KMeans):
         return super().fit(X, y, sample_weight)
 
 
+def of_batch(n_rows, of_view):
+    """Return survivors of a single batch, as far as they are counted."""
+    return SimpleNamespace(batch_sizes=np.array([n_rows]), view_stability=of_view[None])
+
+
 def test_it_knows_which_features_a_view_held():
     views = Views(BaseMethod.of(Recorder(2)), 3, 4, (7,))
     X = np.random.default_rng(0).random((20, 10))
@@ -29,7 +33,7 @@ def test_it_knows_which_features_a_view_held():
     for view in range(3):
         label_view(WeightedRows(ArrayRows(X)), views, (2, 5, view))
     tally = FeatureTally(views, 10)
-    tally.add((2, 5), 20, np.array([0.2, 0.5, 0.9]))
+    tally.add_level(2, of_batch(20, np.array([0.2, 0.5, 0.9])), 5)
     held = np.array([[feature in features for feature in range(10)] for features in Recorder.seen])
     with np.errstate(invalid="ignore"):
         expected = (held * [[0.2], [0.5], [0.9]]).sum(axis=0) / held.sum(axis=0)
@@ -39,15 +43,15 @@ def test_it_knows_which_features_a_view_held():
 
 def test_batches_count_by_their_rows():
     tally = FeatureTally(Views(BaseMethod.of(KMeans(2)), 1, 3, (7,)), 3)
-    tally.add((1, 0), 30, np.array([1.0]))
-    tally.add((1, 1), 10, np.array([0.2]))
+    tally.add_level(1, of_batch(30, np.array([1.0])), 0)
+    tally.add_level(1, of_batch(10, np.array([0.2])), 1)
     assert tally.mean() == pytest.approx([0.8, 0.8, 0.8])
 
 
 def test_all_batches_of_a_level_are_counted():
     one_by_one, together = (FeatureTally(Views(BaseMethod.of(KMeans(2)), 2, 2, (7,)), 5) for _ in range(2))
     for number, (n_rows, of_view) in enumerate([(30, [0.5, 1.0]), (10, [0.2, 0.4])]):
-        one_by_one.add((4, number), n_rows, np.array(of_view))
+        one_by_one.add_level(4, of_batch(n_rows, np.array(of_view)), number)
     survivors = SimpleNamespace(batch_sizes=np.array([30, 10]), view_stability=np.array([[0.5, 1.0], [0.2, 0.4]]))
     together.add_level(4, survivors)
     assert together.mean() == pytest.approx(one_by_one.mean(), nan_ok=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cohirf.algorithm.features import sample_features, take_features
+from cohirf.algorithm.get_clusters import sample_features, take_features
 
 X = np.random.default_rng(0).normal(size=(50, 6))
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cohirf.algorithm.fusions import Fusions, Recorded
-from cohirf.algorithm.storage import MemoryStorage
+from cohirf.algorithm.parents import Fusions, Recorded
+from cohirf.rows.storage import MemoryStorage
 
 
 def no_fusions(n_rows, max_level=100):

@@ -11,10 +11,9 @@ from sklearn.cluster import DBSCAN, KMeans
 from cohirf.algorithm import get_clusters
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.consensus import strict_consensus
-from cohirf.algorithm.engine import SerialEngine
-from cohirf.algorithm.features import sample_features
-from cohirf.algorithm.get_clusters import Views
+from cohirf.algorithm.get_clusters import Views, sample_features
 from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.rows.storage import SerialEngine
 
 X = np.random.default_rng(0).normal(size=(50, 6))
 

@@ -15,17 +15,16 @@ from cohirf.algorithm import levels as module
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import split_into_batches
 from cohirf.algorithm.choose_medoids import choose_central_medoids, euclidean_centrality
-from cohirf.algorithm.companions import Companions
 from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.algorithm.engine import SerialEngine
-from cohirf.algorithm.fusions import Recorded
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.levels import ActiveRows, FitState, LevelRecord, Resources, contract_level, contract_levels
+from cohirf.algorithm.parents import Recorded
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import Survivors
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage
+from cohirf.beyond.companions import Companions
 from cohirf.data.first_level import contract_rows
+from cohirf.rows.storage import ArrayRows, MemoryStorage, SerialEngine
 
 
 class Pairs(BaseEstimator):
@@ -251,7 +250,7 @@ def test_the_base_method_sees_the_mass_of_the_rows():
 def test_companions_are_shown_from_the_second_level_on():
     Seen.calls.clear()
     companions = Companions(ArrayRows(np.arange(100.0)[:, None]), (0,), 50)
-    run(Seen(), 8, max_level=2, resources=Resources(companions=companions))
+    run(Seen(), 8, max_level=2, resources=Resources(draw_companions=companions.draw))
     (first, _), (second, _) = Seen.calls
     assert first == 8
     assert 40 < second <= 50
@@ -334,7 +333,7 @@ class Asked:
 def test_companions_are_drawn_for_the_medoids_and_the_place_of_a_batch():
     companions, what = Asked(), contraction_seen_by([], Pairs())
     state = state_after(line(8), what)
-    list(contract_levels(state, what, 3, Resources(companions=companions)))
+    list(contract_levels(state, what, 3, Resources(draw_companions=companions.draw)))
     assert companions.calls == [([0, 1, 2, 3], (2, 0)), ([0, 2], (3, 0))]  # numbers of leaves
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from cohirf.algorithm import grouping
 from cohirf.algorithm import parents as module
 from cohirf.algorithm.parents import (
     find_roots,
@@ -12,6 +11,7 @@ from cohirf.algorithm.parents import (
     hide_small_clusters,
     number_by_first_row,
 )
+from cohirf.rows import grouping
 
 
 def test_roots_follow_parents_only_up_to_the_level():

@@ -14,11 +14,10 @@ from cohirf.algorithm.batches import Run, split_into_batches
 from cohirf.algorithm.choose_medoids import choose_central_medoids, euclidean_centrality
 from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.algorithm.engine import SerialEngine
-from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.get_clusters import Views
+from cohirf.algorithm.parents import Fusions
 from cohirf.algorithm.runs import Links, RunTask, Survivors, contract_run, gather_survivors, held_aside
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage
+from cohirf.rows.storage import ArrayRows, MemoryStorage, SerialEngine
 
 N_ROWS = 1000
 X = np.random.default_rng(0).normal(size=(N_ROWS, 3))

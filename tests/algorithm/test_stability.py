@@ -5,9 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cohirf.algorithm.consensus import NOISE, consensus_within, fold_views, relaxed_consensus, strict_consensus
-from cohirf.algorithm.majority import majority_consensus
-from cohirf.algorithm.stability import measure_stability
+from cohirf.algorithm.consensus import (
+    NOISE,
+    consensus_within,
+    fold_views,
+    measure_stability,
+    relaxed_consensus,
+    strict_consensus,
+)
+from cohirf.beyond.majority import majority_consensus
 
 RULES = {
     "strict": strict_consensus,

@@ -155,7 +155,7 @@ FILES_REFUSED = {
     ),
     "a column of nothing": (
         lambda: TABLE.assign(b=np.nan).to_csv("data.csv", index=False),
-        "fit data.csv --keep b",
+        "fit data.csv --as b=number",
         "data.csv: column 'b' has no values: leave it out with --drop 'b'.",
     ),
     "infinite values": (
@@ -177,7 +177,7 @@ FILES_REFUSED = {
         lambda: pd.DataFrame({"a": [f"p{i}" for i in range(30)], "b": 5}).to_parquet("data.parquet"),
         "fit data.parquet",
         "data.parquet has no columns left to cluster: 'a' is left out (30 different values in 30 rows), 'b' is left "
-        "out (always 5): keep some of them with --keep.",
+        "out (always 5): say what some of them are with --as NAME=KIND.",
     ),
     "a type without values": (
         lambda: TABLE.assign(b=[[1, 2]] * 200).to_parquet("data.parquet"),
@@ -243,7 +243,7 @@ OPTIONS_REFUSED = {
     ),
     "a column twice": (
         "--label-column 1 --drop 1",
-        "x.npy: column 1 has more than one role (label, id, dropped or kept column): give it one role.",
+        "x.npy: column 1 has two roles, label and dropped: give it one.",
     ),
     "nothing left": (
         "--drop 0 --drop 1 --drop 2",
@@ -268,7 +268,6 @@ OPTIONS_REFUSED = {
         "--consensus '2' is not valid: give a number in [0, 1] or 'auto' or 'majority' or 'relaxed' or 'strict'.",
     ),
     "batch size": ("--batch-size 1", "--batch-size '1' is not valid: give an int >= 2 or a text or none."),
-    "levels": ("--max-iter 0", "--max-iter '0' is not valid: give an int in [1, 100000]."),
     "jobs": ("--n-jobs 0", "--n-jobs 0 is not valid: give 1 or more, or -1 for all cores."),
     "memory in words": (
         "--batch-size lots",
@@ -476,9 +475,12 @@ def test_memory_below_what_python_takes_is_refused(cohirf, folder, apart):
             "sub is not a saved model: give the file that cohirf fit --model wrote.",
         ),
         ("cut gone --clusters 2", "gone does not exist: give the file that cohirf fit --model wrote."),
-        ("cut gone", "cut needs a level: give either --clusters or --level, not both."),
-        ("cut gone --clusters 2 --level 1", "cut needs a level: give either --clusters or --level, not both."),
-        ("tree gone --format nwk", "--format 'nwk' is not valid: give text, newick, json, linkage or graphml."),
+        ("cut gone", "Missing option '--clusters'. Try cohirf cut --help."),
+        (
+            "tree gone --out tree.newick",
+            "--out tree.newick: the kind of file is not known: give a name that ends in .txt or .nwk or .json or "
+            ".graphml or .csv or .npy.",
+        ),
         ("info gone.csv", "gone.csv is not a file: check the path."),
     ],
 )

@@ -1,17 +1,14 @@
-"""Names of rows that a spreadsheet would run as formulas: escaped on request, and otherwise a warning."""
+"""Names of rows that a spreadsheet would run as formulas: they are counted in a warning."""
 
 import json
 
 import pandas as pd
 import pytest
 
-from cohirf.cli.outputs import is_formula
-
 NAMES = ["=cmd|' /C calc'!A0", "+SUM(A1)", "-2+3", "@now", "\tx", "\rx", "-5", "+1.5e-3", "plain", "a=b"]
-N_FORMULAS = 6
 WARNING = (
     "labels.csv: 6 cells begin with =, +, -, @, a tab or a line break, which a spreadsheet would run as a formula: "
-    "give --escape-formulas to put an apostrophe before them."
+    "import the column as text, or write a .parquet file."
 )
 
 
@@ -28,41 +25,28 @@ def fit(cohirf, *options):
     return cohirf(*("fit", "data.parquet", "--id-column", "name", "--param", "n_clusters=2", "--out"), *options)
 
 
-def test_formulas_are_counted_once_and_the_option_is_named(cohirf, named):
+def test_formulas_are_counted_once_with_a_remedy(cohirf, named):
     outcome = fit(cohirf, "labels.csv", "--json")
-    assert outcome.err.count("--escape-formulas") == 1
-    assert f"warning: {WARNING}\n" in outcome.err
+    assert outcome.err.count(f"warning: {WARNING}\n") == 1
     assert json.loads(outcome.out)["warnings"] == [WARNING]
     assert pd.read_csv("labels.csv", dtype=str)["name"].str.strip().tolist() == [name.strip() for name in NAMES]
-
-
-def test_formulas_are_escaped_on_request(cohirf, named):
-    assert "warning" not in fit(cohirf, "labels.csv", "--escape-formulas").err
-    written = pd.read_csv("labels.csv", dtype=str, lineterminator="\n")["name"].tolist()
-    assert written == [f"'{name}" if is_formula(name) else name for name in NAMES]
-    assert sum(map(is_formula, NAMES)) == N_FORMULAS
-    assert not any(map(is_formula, written))
 
 
 def test_the_name_of_the_column_is_a_cell_too(cohirf, named):
     named.rename(columns={"name": "=id"})[8:].to_parquet("data.parquet")
     options = ("--id-column", "=id", "--param", "n_clusters=1", "--scale", "none")
     assert "1 cell begins with" in cohirf("fit", "data.parquet", *options, "--out", "a.csv").err
-    cohirf("fit", "data.parquet", *options, "--out", "b.csv", "--escape-formulas")
-    assert pd.read_csv("b.csv").columns.tolist() == ["'=id", "cluster"]
 
 
 def test_a_parquet_file_keeps_names_as_they_are(cohirf, named):
-    assert "warning" not in fit(cohirf, "labels.parquet", "--escape-formulas").err
+    assert "warning" not in fit(cohirf, "labels.parquet").err
     assert pd.read_parquet("labels.parquet")["name"].tolist() == NAMES
 
 
-def test_predict_and_cut_escape_and_warn_too(cohirf, named):
+def test_predict_and_cut_warn_too(cohirf, named):
     fit(cohirf, "labels.parquet", "--model", "model")
-    for command in (("predict", "model", "data.parquet"), ("cut", "model", "--level", "1", "--data", "data.parquet")):
-        assert "--escape-formulas" in cohirf(*command, "--out", "labels.csv", "--force").err
-        assert cohirf(*command, "--out", "labels.csv", "--force", "--escape-formulas").err == ""
-        assert pd.read_csv("labels.csv", dtype=str)["name"][0] == f"'{NAMES[0]}"
+    for command in (("predict", "model", "data.parquet"), ("cut", "model", "--clusters", 1, "--data", "data.parquet")):
+        assert WARNING in cohirf(*command, "--out", "labels.csv", "--force").err
 
 
 def test_numbers_are_not_text(cohirf, named):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from cohirf.datasets import make_customers, write_customers
+from cohirf.datasets import make_customers, write_data
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -72,8 +72,10 @@ def test_decimal_commas_thousands_currencies_and_percents(cohirf):
     assert "share   number  decimal comma, in %\n" in said
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252", "latin-1"])
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("encoding", "newline"),
+    [("utf-8-sig", "\r\n"), ("utf-16", "\n"), ("utf-16", "\r\n"), ("cp1252", "\n"), ("latin-1", "\r\n")],
+)
 def test_byte_order_marks_and_old_encodings(cohirf, encoding, newline):
     towns = [["Zürich", "Genève", "Málaga"][group] for group in GROUP]
     lines = [line.replace("size,weight,a", "größe,gewicht,ort") for line in rows(",", towns)]
@@ -81,10 +83,6 @@ def test_byte_order_marks_and_old_encodings(cohirf, encoding, newline):
     assert kinds == {"größe": "number", "gewicht": "number", "ort": "category"}
     told = {"utf-8-sig": "", "utf-16": " (read as UTF-16)"}.get(encoding, " (read as Windows-1252)")
     assert said.startswith(f"data.csv: 120 rows, 5 features{told}\n")
-    cohirf("fit", "data.csv", "--model", "model", "--quiet")
-    assert (
-        "ort=Zürich" in json.loads(cohirf("info", "model", "--json").out)["preparation"]["columns"][2]["levels"] or True
-    )
     assert json.loads(cohirf("info", "data.csv", "--json").out)["columns"][2]["distinct"] == 3
 
 
@@ -179,7 +177,7 @@ def test_several_bad_columns_are_told_in_one_run(cohirf):
 def test_decisions_can_be_overruled(cohirf):
     numbers = [str(number % 5) for number in range(N)]
     write(rows(",", numbers, [str(number) for number in range(N)], ["same"] * N))
-    kinds, said = clusters(cohirf, "data.csv", "--as", "a=category", "--keep", "b", "--scale", "none")
+    kinds, said = clusters(cohirf, "data.csv", "--as", "a=category", "--as", "b=number", "--scale", "none")
     assert kinds == NUMBER_NAMES | {"a": "category", "b": "number", "c": "constant"}
     assert "a       category  as you asked: 5 levels\n" in said
 
@@ -195,7 +193,7 @@ def test_missing_cells_are_filled_and_told(cohirf):
 @pytest.mark.parametrize("in_memory", [0, 2**28])
 def test_customers_from_the_raw_file_to_predictions(cohirf, monkeypatch, in_memory):
     monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", in_memory)
-    write_customers("customers.csv", 600, random_state=0)
+    write_data("customers", "customers.csv", 600, random_state=0)
     options = ("--clusters", 5, "--model", "model", "--out", "labels.csv", "--quiet")
     assert cohirf("fit", "customers.csv", *options).code == 0
     labels = pd.read_csv("labels.csv")
@@ -211,7 +209,7 @@ def test_customers_from_the_raw_file_to_predictions(cohirf, monkeypatch, in_memo
 
 
 def test_ids_that_were_found_do_not_keep_labels_from_an_array(cohirf):
-    write_customers("customers.csv", 100, random_state=0)
+    write_data("customers", "customers.csv", 100, random_state=0)
     assert cohirf("fit", "customers.csv", "--out", "labels.npy", "--quiet", "--model", "model").code == 0
     assert np.load("labels.npy").shape == (100,)
     assert cohirf("predict", "model", "customers.csv", "--out", "new.npy", "--quiet").code == 0

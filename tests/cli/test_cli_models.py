@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
 import zlib
@@ -21,14 +22,14 @@ from sklearn.preprocessing import StandardScaler
 import cohirf as package
 from cohirf import CoHiRF, FusionHierarchy
 from cohirf.cli import main
-from cohirf.preparation import Boolean, Category, Date, LeftOut, Number
+from cohirf.preparation import Number
 from cohirf.store import load_preparation, save_model
 
 NUMBER = Number("a").to_json()
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def fitted(iris):
     return CoHiRF(KMeans(3), random_state=0).fit(StandardScaler().fit_transform(iris[FEATURES]))
 
@@ -59,13 +60,6 @@ def test_predict_needs_neither_names_of_rows_nor_classes(cohirf, model, iris, fi
     document = json.loads(outcome.out)
     assert document["rows"] == 150
     assert "ari" not in document
-
-
-def test_predict_may_name_other_columns(cohirf, model, iris):
-    iris.rename(columns={"id": "plant", "species": "class"}).to_csv("new.csv", index=False)
-    options = ("--id-column", "plant", "--label-column", "class", "--out", "labels.csv")
-    assert "ARI" in cohirf("predict", model, "new.csv", *options).out
-    assert pd.read_csv("labels.csv").columns.tolist() == ["plant", "cluster"]
 
 
 @pytest.mark.parametrize(
@@ -127,45 +121,20 @@ def test_a_saved_model_says_how_its_data_was_prepared(cohirf, model, iris):
     ("change", "reason"),
     [
         ({"version": 1}, "it has another format version: use the version of cohirf that wrote it"),
-        ({"more": 1}, "it has other keys than a preparation"),
-        ({"columns": "abcd"}, "it has another value where a list is expected"),
-        ({"columns": ["a"]}, "it has a column of an unknown kind"),
-        ({"columns": [NUMBER | {"kind": "huge"}]}, "it has a column of an unknown kind"),
-        ({"columns": [NUMBER | {"more": 1}]}, "its number column has other keys than expected"),
-        ({"columns": [NUMBER | {"name": 1.5}]}, "it has the value 1.5 where Name is expected"),
-        ({"columns": [NUMBER | {"n_missing": "x"}]}, "it has the value 'x' where int is expected"),
-        ({"columns": [NUMBER | {"decimal": ";"}]}, "its number column 'a' has a value that is not known"),
+        ({"more": 1}, "it is not one that prepare has learned"),
+        ({"columns": "abcd"}, "it is not one that prepare has learned"),
+        ({"columns": [NUMBER | {"kind": "huge"}]}, "it is not one that prepare has learned"),
         ({"columns": [NUMBER]}, "it does not make the features of the model"),
-        ({"columns": []}, "its scaling, its fill values or its columns are not those of a preparation"),
         ({"scale": [1.0]}, "it does not make the features of the model"),
-        ({"scale": ["x"]}, "it has the value 'x' where a finite number is expected"),
-        ({"offset": ["inf"] * 4}, "it has the value 'inf' where a finite number is expected"),
-        (
-            {"scale": [10**400] * 4},
-            "it has the value 100000000000000000...0000000000000000000 where a finite number is expected",
-        ),
-        ({"scale": [0, 1, 1, 1]}, "its scale has the value 0.0, but features are divided only by values above 0"),
-        ({"scale": [1, 1, -2, 1]}, "its scale has the value -2.0, but features are divided only by values above 0"),
-        ({"scaling": "huge"}, "its scaling, its fill values or its columns are not those of a preparation"),
-        (
-            {"columns": [Category("x", levels=()).to_json()]},
-            "its category column 'x' has a value that is not known",
-        ),
-        (
-            {"columns": [Category("x", levels=(1,)).to_json()]},
-            "it has the value (1,) where tuple[str, ...] is expected",
-        ),
-        ({"columns": [Category("x", levels=("a",)).to_json()]}, "it does not make the features of the model"),
-        ({"columns": [Date("x", cycles=("year",)).to_json()]}, "its date column 'x' has a value that is not known"),
-        ({"columns": [LeftOut("x", role="ugly").to_json()]}, "its left out column 'x' has a value that is not known"),
-        ({"columns": [Boolean("x", true=1).to_json()]}, "it has the value 1 where str is expected"),
+        ({"scale": ["x"]}, "it is not one that prepare has learned"),
     ],
 )
-def test_a_preparation_that_was_tampered_with_is_refused(cohirf, model, change, reason):
+def test_a_preparation_that_is_none_is_refused(cohirf, model, change, reason):
     save_model(package.load(model), "other", preparation=load_preparation(model) | change)
     outcome = cohirf("predict", "other", "iris.csv", "--out", "labels.csv")
     assert outcome.code == 2
-    assert outcome.err == f"cohirf: other: its preparation cannot be used: {reason}. Fit and save it again.\n"
+    assert outcome.err.startswith(f"cohirf: other: its preparation cannot be used: {reason}")
+    assert outcome.err.endswith(". Fit and save it again.\n")
 
 
 def test_a_damaged_model_is_refused_by_name(cohirf, model):
@@ -183,11 +152,19 @@ def test_a_damaged_model_is_refused_by_name(cohirf, model):
 # -- cut -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def deep_model(iris_files, tmp_path_factory):
+    """A model of several levels, to be copied."""
+    path = tmp_path_factory.mktemp("fitted") / "deep"
+    apart = ("--id-column", "id", "--label-column", "species")
+    assert main(["fit", str(iris_files / "iris.csv"), *apart, "--model", str(path), "--quiet"]) == 0
+    return path
+
+
 @pytest.fixture
-def deep(cohirf, folder, apart):
+def deep(folder, deep_model):
     """A model of several levels."""
-    assert cohirf("fit", "iris.csv", *apart, "--model", "deep", "--quiet").code == 0
-    return Path("deep"), package.load("deep").hierarchy_
+    return Path(shutil.copy(deep_model, "deep")), package.load("deep").hierarchy_
 
 
 def test_cut_gives_exactly_so_many_clusters(cohirf, deep):
@@ -200,39 +177,34 @@ def test_cut_gives_exactly_so_many_clusters(cohirf, deep):
     assert outcome.out.endswith("Written: labels.csv (labels)\n")
 
 
-def test_cut_at_a_level_prints_without_a_file(cohirf, deep):
+def test_cut_prints_without_a_file(cohirf, deep):
     path, hierarchy = deep
-    outcome = cohirf("cut", path, "--level", 1, "--json")
-    document = json.loads(outcome.out)
-    assert document["clusters"] == hierarchy.cluster_counts()[1]
-    assert document["sizes"] == sorted(hierarchy.sizes(1).tolist(), reverse=True)[:100]
-    assert cohirf("cut", path, "--level", 0).out.endswith(
+    document = json.loads(cohirf("cut", path, "--clusters", 5, "--json").out)
+    assert document["clusters"] == 5
+    assert document["sizes"] == sorted(np.bincount(hierarchy.cut(n_clusters=5)).tolist(), reverse=True)
+    assert cohirf("cut", path, "--clusters", 5).out.endswith(
         "Nothing was written: give --out labels.csv to keep the clusters.\n"
     )
 
 
 def test_cut_keeps_the_names_of_rows_where_the_data_is_given(cohirf, deep, iris):
     path, hierarchy = deep
-    cohirf("cut", path, "--level", 1, "--data", "iris.parquet", "--out", "labels.parquet")
+    cohirf("cut", path, "--clusters", 5, "--data", "iris.parquet", "--out", "labels.parquet")
     table = pd.read_parquet("labels.parquet")
     assert table["id"].tolist() == iris["id"].tolist()
-    assert table["cluster"].tolist() == hierarchy.cut(level=1).tolist()
+    assert table["cluster"].tolist() == hierarchy.cut(n_clusters=5).tolist()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ("--clusters 149", "--clusters 149 is not in this hierarchy: give a number from 1 to N."),
         (
-            "--clusters 149",
-            "--clusters 149 is not in this hierarchy: give a number from 1 to N, or --level 0 for single rows.",
-        ),
-        ("--level 99", "--level 99 is not in this hierarchy: give a level from 0 to 2."),
-        (
-            "--level 1 --out labels.csv --data short.csv",
+            "--clusters 5 --out labels.csv --data short.csv",
             "There are 10 names of rows for 150 rows: give the data of the fit.",
         ),
         (
-            "--level 1 --out labels.csv --data unnamed.csv",
+            "--clusters 5 --out labels.csv --data unnamed.csv",
             "--id-column 'id': unnamed.csv has no such column: it has 'sepal_length', 'sepal_width', 'petal_length', "
             "'petal_width', 'species'.",
         ),
@@ -249,7 +221,7 @@ def test_cut_refuses(cohirf, deep, iris, arguments, message):
 
 def test_cut_says_that_a_model_has_no_names_of_rows(cohirf, folder, iris):
     CoHiRF(random_state=0, n_clusters=3).fit(iris[FEATURES]).save("m")
-    assert cohirf("cut", "m", "--level", 1, "--data", "iris.csv", "--out", "labels.csv").err == (
+    assert cohirf("cut", "m", "--clusters", 2, "--data", "iris.csv", "--out", "labels.csv").err == (
         "cohirf: --data iris.csv: the model was fitted without names of rows: leave --data out.\n"
     )
 
@@ -269,41 +241,36 @@ def test_new_files_are_read_as_that_of_the_fit(cohirf, folder, iris):
 # -- tree ----------------------------------------------------------------------------------------------------------
 
 
-def test_tree_prints_every_format(cohirf, deep):
+def test_tree_writes_the_format_of_the_ending(cohirf, deep):
     path, hierarchy = deep
-    assert cohirf("tree", path, "--format", "newick").out == f"{hierarchy.to_newick()}\n"
-    assert FusionHierarchy.from_json(cohirf("tree", path, "--format", "json").out) == hierarchy
-    lines = cohirf("tree", path, "--format", "linkage").out.splitlines()
-    assert lines[0] == "left,right,height,rows"
-    assert (np.loadtxt(lines[1:], delimiter=",") == hierarchy.to_linkage()).all()
-    graph = ElementTree.fromstring(cohirf("tree", path, "--format", "graphml").out)
-    edges = graph.findall(".//{*}edge")
-    assert len(edges) == (hierarchy.absorbed_at > 0).sum()
-
-
-def test_tree_writes_files(cohirf, deep):
-    path, hierarchy = deep
-    for name, kind in (("t.npy", "linkage"), ("t.csv", "linkage"), ("t.nwk", "newick"), ("t.graphml", "graphml")):
-        outcome = cohirf("tree", path, "--format", kind, "--out", name)
+    for ending in ("npy", "csv", "nwk", "graphml", "json", "txt"):
+        outcome = cohirf("tree", path, "--out", f"t.{ending}")
         assert (outcome.code, outcome.out) == (0, "")
     assert is_valid_linkage(np.load("t.npy"))
     assert Path("t.nwk").read_text(encoding="utf-8") == f"{hierarchy.to_newick()}\n"
+    assert FusionHierarchy.from_json(Path("t.json").read_text(encoding="utf-8")) == hierarchy
+    lines = Path("t.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "left,right,height,rows"
+    assert (np.loadtxt(lines[1:], delimiter=",") == hierarchy.to_linkage()).all()
+    edges = ElementTree.parse("t.graphml").findall(".//{*}edge")
+    assert len(edges) == (hierarchy.absorbed_at > 0).sum()
+    assert Path("t.txt").read_text(encoding="utf-8") == cohirf("tree", path).out
     assert "exists" in cohirf("tree", path, "--out", "t.nwk").err
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_is_not_replaced(cohirf, deep):
-    os.mkfifo("pipe")
-    outcome = cohirf("tree", deep[0], "--out", "pipe", "--force")
+    os.mkfifo("pipe.txt")
+    outcome = cohirf("tree", deep[0], "--out", "pipe.txt", "--force")
     assert outcome.code == 2
-    assert outcome.err == "cohirf: --out pipe exists and is not a regular file: give another name.\n"
-    assert Path("pipe").is_fifo()
+    assert outcome.err == "cohirf: --out pipe.txt exists and is not a regular file: give another name.\n"
+    assert Path("pipe.txt").is_fifo()
 
 
 def test_tree_may_be_the_top_alone(cohirf, deep):
     path, hierarchy = deep
-    newick = cohirf("tree", path, "--format", "newick", "--top", 12).out
-    assert newick == f"{hierarchy.condense(max_clusters=12).to_newick()}\n"
+    assert cohirf("tree", path, "--out", "top.nwk", "--top", 12).code == 0
+    assert Path("top.nwk").read_text(encoding="utf-8") == f"{hierarchy.condense(max_clusters=12).to_newick()}\n"
 
 
 def test_a_tree_in_text_has_a_line_for_each_cluster_and_each_merge(cohirf, model):
@@ -440,13 +407,12 @@ def test_cut_and_info_of_a_model_of_noise(cohirf, folder, apart):
         "cohirf: There are no clusters to merge: all 150 rows are noise. Fit the model again: to find clusters, raise "
         "eps of DBSCAN, or lower min_samples of DBSCAN.\n",
     )
-    assert cohirf("cut", "noise", "--level", 0).code == 0
     assert "in no cluster  150 rows\n" in cohirf("info", "noise").out
 
 
 def test_info_of_a_reduced_model_says_what_cannot_be_known(cohirf, folder, apart):
     assert cohirf("fit", "iris.csv", *apart, "--clusters", 3, "--model", "whole", "--quiet").code == 0
-    assert cohirf("merge", "whole", "--exemplars-only", "--model", "reduced").code == 0
+    package.merge([package.load("whole")], exemplars_only=True).save("reduced")
     outcome = cohirf("info", "reduced")
     assert outcome.code == 0, outcome.err
-    assert "that the model keeps. A merge with --exemplars-only keeps only exemplars: diagnose" in outcome.out
+    assert "that the model keeps. A merge with exemplars_only=True keeps only exemplars: diagnose" in outcome.out

@@ -70,7 +70,7 @@ def test_bad_coordinates_are_named_with_their_lines(cohirf, places):
     [
         (["--eps", "2"], "'2' is not a length on the globe: give a number and km, m or mi, such as 2km."),
         (["--eps", "2..5km"], "'2..5km' is not a length"),
-        ([], "needs a radius for --estimator dbscan: give --eps"),
+        ([], "needs a radius for DBSCAN: give --eps"),
         (["--estimator", "kmeans", "--eps", "2km"], "--places needs --estimator dbscan, hdbscan or optics."),
         (["--eps", "2km", "--places", "lat", "width"], "--places 'width': places.parquet has no such column"),
         (["--eps", "2km", "--drop", "lat"], "give two columns that have no other role"),
@@ -85,3 +85,18 @@ def test_options_that_make_no_sense_are_refused(cohirf, places, options, said):
 def test_a_radius_without_places_is_that_of_the_base_method(cohirf, places):
     assert cohirf("fit", "places.parquet", "--estimator", "dbscan", "--eps", "0.5", "--model", "model.cohirf").code == 0
     assert load("model.cohirf").estimator.eps == 0.5
+
+
+def test_places_and_a_radius_without_a_base_method_mean_dbscan(cohirf, places):
+    outcome = cohirf("fit", "places.parquet", "--places", "lat", "lon", "--eps", "2km", "--model", "m.cohirf")
+    assert "chosen: --estimator dbscan --seed 0\n" in outcome.err
+    assert isinstance(load("m.cohirf").estimator, DBSCAN)
+    assert "chosen: --estimator dbscan --scale none" in cohirf("fit", "places.parquet", "--eps", "0.5").err
+
+
+def test_new_places_that_are_wrong_are_named_in_degrees_and_by_their_lines(cohirf, places):
+    assert fit(cohirf, "--eps", "5km", "--model", "m.cohirf").code == 0
+    pd.DataFrame({"lat": [48.0, 148.0, None], "lon": [11.0, 11.0, 11.0]}).to_csv("new.csv", index=False)
+    said = cohirf("predict", "m.cohirf", "new.csv", "--out", "labels.csv").err
+    assert "column 'lat' has 1 cell that is no latitude, because beyond 90 degrees: line 3: '148.0'" in said
+    assert "column 'lat' has 1 cell that is missing: line 4: ''; leave these rows out" in said

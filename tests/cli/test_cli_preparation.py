@@ -118,9 +118,8 @@ def test_coded_data_can_be_checkpointed(cohirf, mixed):
     assert pd.read_csv("a.csv").equals(pd.read_csv("b.csv"))
 
 
-@pytest.mark.parametrize("in_memory", [0, 2**28])
-def test_a_folder_of_parts_is_coded_as_one_table(cohirf, mixed, tmp_path, monkeypatch, in_memory):
-    monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", in_memory)
+def test_a_folder_of_parts_is_coded_as_one_table(cohirf, mixed, tmp_path, monkeypatch):
+    monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 0)
     (tmp_path / "parts").mkdir()
     for start in (0, 60):
         mixed[start : start + 60].to_parquet(tmp_path / "parts" / f"{start:03}.parquet", index=False)

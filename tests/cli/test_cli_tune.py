@@ -7,11 +7,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
-from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF, tuning
@@ -46,18 +43,17 @@ def interrupt_after(monkeypatch, n_fits):
 
 
 def test_what_is_found_is_what_the_library_finds(cohirf, folder, iris):
-    outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 5, "--json")
+    outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 3, "--json")
     X = StandardScaler().fit_transform(iris[FEATURES])
     with pytest.warns(UserWarning, match="n_clusters=2 is the smallest number of clusters that was tried"):
-        found = tuning.tune(CoHiRF(), X, n_trials=5)
+        found = tuning.tune(CoHiRF(), X, n_trials=3)
     document = json.loads(outcome.out)
     assert document["best_params"] == found.best_params
     assert document["best_score"] == pytest.approx(found.best_score)
     assert document["ari"] == pytest.approx(adjusted_rand_score(iris["species"], found.best_estimator.labels_))
-    assert document["trials"] == 5
+    assert document["trials"] == 3
     assert {trial["trial"] for trial in document["best_trials"]} == set(found.table["trial"])
     assert document["sizes"] == sorted(np.bincount(found.best_estimator.labels_).tolist(), reverse=True)
-    assert document["written"] == {}
 
 
 def test_it_says_what_it_searches_and_what_came_out(cohirf, folder):
@@ -83,21 +79,19 @@ def test_it_says_what_it_searches_and_what_came_out(cohirf, folder):
     assert lines[heading].split() == ["trial", "silhouette", "max-features", "views", "clusters", "time"]
     scores = [float(line.split()[1]) for line in lines[heading + 1 : heading + 6]]
     assert scores == sorted(scores, reverse=True)
-    assert lines[-1] == "Nothing was written: give --table trials.csv to keep the trials."
 
 
 @pytest.mark.parametrize(
     "options",
     [
         "",
-        pytest.param("--seed 3 --metric calinski_harabasz --space wide", marks=pytest.mark.slow),
-        "--estimator dbscan --param min_samples=3 --scale minmax --metric ari --consensus majority",
+        pytest.param("--seed 3 --metric calinski_harabasz", marks=pytest.mark.slow),
+        "--estimator dbscan --param min_samples=3 --scale minmax --metric ari",
         pytest.param(
             "--estimator gmm --views 2 --batch-size 60 --impute median --header",
             marks=pytest.mark.slow,
         ),
         pytest.param("--estimator kmeans --param n_init=2 --max-features 2 --batch-size none", marks=pytest.mark.slow),
-        "--as-published --views 2",
         "--estimator gmm --clusters 4 --views 2",
     ],
 )
@@ -114,47 +108,16 @@ def test_the_printed_command_gives_the_same_clusters(cohirf, folder, options):
 
 
 def test_what_is_given_is_not_searched(cohirf, folder):
-    options = ("--param", "n_clusters=3", "--views", 4, "--merge", "compact")
+    options = ("--param", "n_clusters=3", "--views", 4)
     outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 3, *options)
     assert "searched: max-features 0.3 to 1\n" in outcome.err
     assert "not searched, because it is given: --views 4 --param n_clusters=3\n" in outcome.err
     command = shlex.join(fit_command(outcome))
-    assert "--param n_clusters=3 --seed 0 --merge compact --views 4 --max-features " in command
+    assert "--param n_clusters=3 --seed 0 --views 4 --max-features " in command
     outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 1, "--estimator", "gmm", "--clusters", 4)
     assert "searched: max-features 0.3 to 1, views 5 to 10\nnot searched, because it is given: --clusters 4\n" in (
         outcome.err
     )
-
-
-def test_a_base_method_is_tuned_alone(cohirf, folder, iris):
-    command = ["--alone", "--metric", "ari", "--trials", "40", "--scale", "none", "--seed", "2"]
-    outcome = cohirf("tune", "iris.csv", *SPECIES, *command)
-    assert re.search(r"^best +n_clusters 3$", outcome.out, re.MULTILINE)
-    assert re.search(r"^trials +40, \d+ of them different$", outcome.out, re.MULTILINE)
-    assert "\nIn Python, kmeans alone with these parameters:\nKMeans(n_clusters=3, random_state=2)\n" in outcome.out
-    assert "cohirf fit" not in outcome.out
-    document = json.loads(cohirf("tune", "iris.csv", *SPECIES, *command, "--json").out)
-    model = KMeans(3, random_state=2).fit(iris[FEATURES])
-    assert document["sizes"] == sorted(np.bincount(model.labels_).tolist(), reverse=True)
-    assert len({trial["n_clusters"] for trial in document["best_trials"]}) == 5
-
-
-def test_methods_that_keep_no_labels_have_clusters(cohirf, folder, iris):
-    options = ("--alone", "--estimator", "gmm", "--trials", 3, "--json")
-    document = json.loads(cohirf("tune", "iris.csv", *SPECIES, *options).out)
-    model = GaussianMixture(random_state=0, **document["best_params"]).fit(iris[FEATURES].to_numpy())
-    sizes = np.bincount(model.predict(iris[FEATURES].to_numpy()))
-    assert document["sizes"] == sorted(sizes.tolist(), reverse=True)
-
-
-def test_all_trials_are_kept(cohirf, folder):
-    for name, read in (("trials.csv", pd.read_csv), ("trials.parquet", pd.read_parquet)):
-        outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 2, "--table", name)
-        assert outcome.out.endswith(f"Written: {name} (trials)\n")
-        table = read(name)
-        assert len(table) == 2
-        assert table["score"].is_monotonic_decreasing
-        assert {"views", "max_features", "n_clusters", "seconds", "error"} < set(table.columns)
 
 
 def test_a_quiet_search_prints_nothing(cohirf, folder):
@@ -172,33 +135,37 @@ def test_a_terminal_gets_a_bar(folder, monkeypatch, capsys):
     assert re.search(r"tuning ━+ 3/3 trials best score 0\.\d+ \d:\d\d:\d\d left", shown)
 
 
-def test_trials_that_fail_are_counted(cohirf, folder, iris):
-    iris[:12].to_csv("few.csv", index=False)
-    options = ("--alone", "--trials", 20)
-    outcome = cohirf("tune", "few.csv", "--drop", "id", "--drop", "species", *options)
+def fail_above(monkeypatch, most):
+    """Let fits of more clusters fail."""
+    fit = CoHiRF.fit_predict
+
+    def fit_predict(self, X, y=None, **rest):
+        if self.n_clusters > most:
+            raise ValueError(f"there are no {self.n_clusters} clusters")
+        return fit(self, X, y, **rest)
+
+    monkeypatch.setattr(CoHiRF, "fit_predict", fit_predict)
+
+
+def test_trials_that_fail_are_counted(cohirf, folder, monkeypatch):
+    fail_above(monkeypatch, 12)
+    outcome = cohirf("tune", "iris.csv", *QUICK, "--trials", 8)
     assert outcome.code == 0
-    failed = re.search(r"^failed +(\d+), most often with ValueError: n_samples=12 should be", outcome.out, re.MULTILINE)
-    assert 0 < int(failed[1]) < 20
-
-
-def test_if_all_trials_fail_the_error_is_said(cohirf, folder, iris):
-    iris[:12].to_csv("few.csv", index=False)
-    options = (
-        "--alone",
-        "--estimator",
-        "spectral",
-        "--param",
-        "n_neighbors=50",
-        "--param",
-        "affinity=nearest_neighbors",
+    failed = re.search(
+        r"^failed +(\d), most often with ValueError: there are no \d+ clusters$", outcome.out, re.MULTILINE
     )
-    outcome = cohirf("tune", "few.csv", "--drop", "id", "--drop", "species", *options, "--trials", 3, "--quiet")
+    assert 0 < int(failed[1]) < 8
+
+
+def test_if_all_trials_fail_the_error_is_said(cohirf, folder, monkeypatch):
+    fail_above(monkeypatch, 0)
+    outcome = cohirf("tune", "iris.csv", *QUICK, "--trials", 2, "--quiet")
     assert outcome.code == 2
-    assert outcome.err.startswith("cohirf: All 3 trials failed, the last one with ValueError: Expected n_neighbors")
+    assert outcome.err.startswith("cohirf: All 2 trials failed, the last one with ValueError: there are no ")
 
 
 def test_a_warning_says_that_nothing_was_found(cohirf, folder):
-    options = ("--alone", "--estimator", "dbscan", "--param", "eps=100", "--trials", 3)
+    options = ("--estimator", "dbscan", "--param", "eps=100", "--views", 2, "--trials", 3)
     outcome = cohirf("tune", "iris.csv", *SPECIES, *options)
     assert (
         "warning: None of the 3 trials found more than one cluster, or fewer than there are rows: give fewer "
@@ -250,23 +217,23 @@ def test_data_beyond_memory_is_refused(cohirf, folder):
 
 
 def test_a_search_that_is_stopped_goes_on_and_fits_nothing_twice(cohirf, folder, monkeypatch):
-    command = ("tune", "iris.csv", *QUICK, "--trials", "5", "--storage", "my trials.db", "--force")
+    command = ("tune", "iris.csv", *QUICK, "--trials", "3", "--storage", "my trials.db", "--json")
     with monkeypatch.context() as patched:
-        before = interrupt_after(patched, 3)
-        outcome = cohirf(*command, "--table", "stopped.csv")
+        before = interrupt_after(patched, 2)
+        outcome = cohirf(*command)
     assert (outcome.code, outcome.out) == (130, "")
     assert outcome.err.splitlines()[-1] == (
         "cohirf: Stopped. my trials.db keeps the trials that are done. To go on, run the same command: "
-        f"cohirf {shlex.join(command)} --table stopped.csv"
+        f"cohirf {shlex.join(command)}"
     )
-    assert not Path("stopped.csv").exists()
     with monkeypatch.context() as patched:
         after = interrupt_after(patched, 1000)
-        assert cohirf(*command, "--table", "resumed.csv").code == 0
-    assert (len(before), len(after)) == (3, 2)
-    assert cohirf("tune", "iris.csv", *QUICK, "--trials", 5, "--table", "whole.csv").code == 0
-    columns = ["score", "max_features", "n_clusters"]
-    pd.testing.assert_frame_equal(pd.read_csv("resumed.csv")[columns], pd.read_csv("whole.csv")[columns])
+        resumed = json.loads(cohirf(*command).out)["best_trials"]
+    assert (len(before), len(after)) == (2, 1)
+    whole = json.loads(cohirf("tune", "iris.csv", *QUICK, "--trials", 3, "--json").out)["best_trials"]
+    assert [(trial["score"], trial["n_clusters"]) for trial in resumed] == [
+        (trial["score"], trial["n_clusters"]) for trial in whole
+    ]
 
 
 def test_without_storage_a_search_that_is_stopped_is_lost(cohirf, folder, monkeypatch):
@@ -294,11 +261,6 @@ def test_timeout_begins_no_more_trials(cohirf, folder):
     assert json.loads(cohirf("tune", "iris.csv", *QUICK, "--timeout", 0, "--json").out)["trials"] == 1
 
 
-@pytest.mark.slow
-def test_trials_run_at_the_same_time(cohirf, folder):
-    assert json.loads(cohirf("tune", "iris.csv", *SPECIES, "--trials", 4, "--jobs", 2, "--json").out)["trials"] == 4
-
-
 # -- errors --------------------------------------------------------------------------------------------------------
 
 REFUSED = {
@@ -310,53 +272,21 @@ REFUSED = {
         "--metric rand",
         "--metric 'rand' is not valid: give silhouette, calinski_harabasz or ari.",
     ),
-    "unknown space": ("--space big", "--space 'big' is not valid: give recommended, paper or wide."),
     "no trials": (
         "--trials 0",
         "--trials '0' is not valid: give a whole number from 1 on, such as 1000 or 1e6.",
     ),
     "time in words": ("--timeout soon", "--timeout 'soon' is not valid: give a number from 0 on."),
-    "no jobs": ("--jobs 0", "--jobs '0' is not valid: give 1 or more, or -1 for all cores."),
-    "jobs in words": ("--jobs all", "--jobs 'all' is not valid: give 1 or more, or -1 for all cores."),
     "no seed": ("--seed none", "--seed 'none' is not valid: give a number; all trials have the same seed."),
     "nothing left": (
         "--param n_clusters=3 --views 3 --max-features 0.5",
-        "Nothing is left to search, with --max-features 0.5 --views 3 --param n_clusters=3: leave one of them out, or "
-        "give --space wide.",
-    ),
-    "nothing left alone": (
-        "--alone --param n_clusters=3",
-        "Nothing is left to search, with --param n_clusters=3: leave one of them out.",
+        "Nothing is left to search, with --max-features 0.5 --views 3 --param n_clusters=3: leave one of them out.",
     ),
     "no ranges": (
         "--estimator optics",
         "--estimator optics has no search space: give one of agglomerative, birch, bisecting-kmeans, dbscan, gmm, "
         "grid-dbscan, hdbscan, kernel-kmeans, kmeans, minibatch-kmeans, sc-srgf, spectral, "
         "torch-kmeans; or tune it in Python, where cohirf.tuning.tune takes a search_space.",
-    ),
-    "an option of CoHiRF without it": (
-        "--alone --consensus majority",
-        "--consensus is an option of CoHiRF, but --alone tunes kmeans without CoHiRF: leave one of them out.",
-    ),
-    "the paper's algorithm without CoHiRF": (
-        "--alone --as-published",
-        "--as-published is an option of CoHiRF, but --alone tunes kmeans without CoHiRF: leave one of them out.",
-    ),
-    "a wide space without CoHiRF": (
-        "--alone --space wide",
-        "--space wide has options of CoHiRF: leave it out with --alone.",
-    ),
-    "two seeds": (
-        "--alone --param random_state=1",
-        "--param random_state is for the seed of the trials: give --seed.",
-    ),
-    "one file for two": (
-        "--storage both.csv --table ./both.csv",
-        "--storage both.csv is also --table: give another name.",
-    ),
-    "a table of unknown kind": (
-        "--table trials.xls",
-        "--table trials.xls: the kind of file is not known: give a name that ends in .csv or .parquet.",
     ),
     "storage nowhere": ("--storage no/t.db", "--storage no/t.db: there is no folder no: create it first."),
     "storage is a folder": ("--storage sub", "--storage sub is a folder: give the name of a file."),
@@ -399,7 +329,7 @@ def test_a_search_is_bounded_by_default_and_need_not_be(cohirf, folder, monkeypa
         raise ValueError("enough")
 
     monkeypatch.setattr(tuning, "tune", record)
-    monkeypatch.setattr("cohirf.cli.search.first_trials", lambda *_: [])
+    monkeypatch.setattr("cohirf.tuning.first_trials", lambda *_: [])
     cohirf("tune", "iris.csv", *SPECIES)
     cohirf("tune", "iris.csv", *SPECIES, "--timeout", "none")
     cohirf("tune", "iris.csv", *SPECIES, "--timeout", "5")

@@ -1,6 +1,9 @@
 """cohirf update, merge and drift: models that go on."""
 
 import json
+import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,7 +11,8 @@ import pytest
 from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF, load
-from cohirf.datasets import write_customers
+from cohirf.cli import main
+from cohirf.datasets import write_data
 from cohirf.store import load_origin, load_preparation, save_model
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
@@ -22,11 +26,20 @@ def halves(folder, iris):
     return folder
 
 
+@pytest.fixture(scope="module")
+def first_model(iris, tmp_path_factory):
+    """A model of the first half, to be copied."""
+    made = tmp_path_factory.mktemp("half")
+    iris.iloc[::2].to_csv(made / "half0.csv", index=False)
+    options = ("--id-column", "id", "--label-column", "species", "--clusters", "3", "--model", str(made / "model"))
+    assert main(["fit", str(made / "half0.csv"), *options, "--quiet"]) == 0
+    return made / "model"
+
+
 @pytest.fixture
-def first(cohirf, halves, apart):
+def first(halves, first_model):
     """A model of the first half."""
-    assert cohirf("fit", "half0.csv", *apart, "--clusters", 3, "--model", "model", "--quiet").code == 0
-    return halves / "model"
+    return Path(shutil.copy(first_model, halves / "model"))
 
 
 def test_update_adds_rows_and_prints_what_has_changed(cohirf, first, iris):
@@ -146,6 +159,10 @@ def test_forget_takes_out_updates_or_rows(cohirf, first):
         2,
         "cohirf: 1: these updates have no rows left, and the model stays as it was.\n",
     )
+    said = cohirf("info", first).out
+    assert re.search(
+        r"^since the fit +75 rows added, 75 forgotten; the levels are those of the fit$", said, re.MULTILINE
+    )
     document = json.loads(cohirf("forget", first, "--rows", 3, "10-12", "--json").out)
     assert (document["command"], document["rows"], document["changes"]["n_rows"]) == ("forget", 71, -4)
     for wrong, words in (("x", "'x' is not valid: give numbers"), ("7", "pass numbers from 0 to 1")):
@@ -175,10 +192,8 @@ def test_an_update_without_rows_leaves_the_model_and_says_so(cohirf, first, iris
     assert first.read_bytes() == before
 
 
-def test_merge_of_one_model_is_refused_unless_it_is_reduced(cohirf, first):
-    assert "give at least two, or --exemplars-only" in cohirf("merge", first, "--model", "all").err
-    assert cohirf("merge", first, "--exemplars-only", "--model", "all").code == 0
-    assert load("all").n_clusters_ == 3
+def test_merge_of_one_model_is_refused(cohirf, first):
+    assert "One model alone cannot be merged: give at least two" in cohirf("merge", first, "--model", "all").err
 
 
 def test_merge_does_not_replace_a_model_unasked(cohirf, first):
@@ -208,7 +223,7 @@ def test_drift_says_what_has_changed(cohirf, first, iris):
 def test_files_with_other_missing_cells_can_be_merged(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, seed in (("a", 3), ("b", 4)):
-        write_customers(f"{name}.csv", 400, random_state=seed)
+        write_data("customers", f"{name}.csv", 400, random_state=seed)
         assert cohirf("fit", f"{name}.csv", "--scale", "none", "--clusters", 5, "--model", name).code == 0
     merged = cohirf("merge", "a", "b", "--model", "both")
     assert (merged.code, load("both").n_clusters_) == (0, 5)

@@ -52,7 +52,10 @@ def test_texts_are_fitted_by_their_vectors_named_and_reported_on_levels(cohirf, 
 
 
 def test_a_column_that_is_not_there_or_has_no_vectors_is_refused(cohirf, docs):
-    for column, message in (("w", "no such column: it has 'id', 'body'"), ("body", "column 'body' has type string")):
+    for column, message in (
+        ("w", "no such column: it has 'id', 'body'"),
+        ("body", "this column of docs.parquet has type string"),
+    ):
         outcome = cohirf("fit", "docs.parquet", "--vectors", column, "--clusters", "2")
         assert outcome.code == 2
         assert message in outcome.err
@@ -82,7 +85,7 @@ def test_curate_leaves_out_near_duplicates_and_draws_an_even_sample(cohirf, docs
         (["--sample", "5", "--out", "docs.parquet"], "--out docs.parquet is the data itself"),
         (["--sample", "5", "--out", "kept.txt"], "--out kept.txt: the kind of file is not known"),
         (["--deduplicate", "x"], "--deduplicate 'x'"),
-        (["--sample", "5", "--vectors", "kind"], "column 'kind' has type string"),
+        (["--sample", "5", "--vectors", "kind"], "this column of docs.parquet has type string"),
     ],
 )
 def test_bad_options_of_curate_are_refused(cohirf, docs, arguments, message):
@@ -100,3 +103,16 @@ def test_curate_asks_for_a_column_of_vectors_if_it_is_not_clear(cohirf, docs):
     assert cohirf("curate", "rows.npy", "--sample", "5", "--out", "kept.npy").code == 0
     assert len(np.load("kept.npy")) == 5
     assert "give a name that ends in .npy" in cohirf("curate", "rows.npy", "--sample", "5", "--out", "k.parquet").err
+
+
+def test_a_number_that_is_missing_in_a_vector_is_named_with_a_remedy_that_helps(cohirf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    vectors = np.random.default_rng(0).normal(size=(50, 4))
+    vectors[3, 1] = np.nan
+    pd.DataFrame({"v": list(vectors), "words": "some words"}).to_parquet("docs.parquet")
+    assert cohirf("fit", "docs.parquet", "--vectors", "v", "--quiet").err == (
+        "cohirf: docs.parquet: the vector in row 3 of column 'v' has a number that is missing or infinite: give "
+        "vectors of one length, of numbers only, or leave the row out.\n"
+    )
+    said = cohirf("fit", "docs.parquet", "--vectors", "words").err
+    assert "give a column of lists of numbers, all of one length, in a Parquet or Arrow file or a data frame" in said

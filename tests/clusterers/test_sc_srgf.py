@@ -119,10 +119,10 @@ def test_nearest_affinity_is_the_literal_one(views):
         np.testing.assert_allclose(affinity.neighbors.toarray(), neighbors, rtol=1e-5)
 
 
-@pytest.mark.parametrize("n_neighbors", [1, 5, 2000])
+@pytest.mark.parametrize("n_neighbors", [1, 5, 400])
 def test_a_nearest_graph_has_an_edge_for_an_outlier_for_copies_and_for_few_rows(n_neighbors):
     rng = np.random.default_rng(0)
-    outlier = np.vstack([rng.normal(size=(1000, 3)), np.full((1, 3), 1e9)])
+    outlier = np.vstack([rng.normal(size=(200, 3)), np.full((1, 3), 1e9)])
     for view in (outlier, np.full((10, 3), 0.1), rng.normal(size=(2, 3))):
         fused = fuse_affinities([build_nearest_affinity(view, n_neighbors) for _ in range(2)], 3)
         assert np.isfinite(fused).all()
@@ -251,7 +251,7 @@ def test_status_is_that_of_snfpy(snfpy, views):
 
 
 @pytest.mark.parametrize("n_affinities", [2, 4])
-@pytest.mark.parametrize("n_iter", [0, 1, 2, 20])
+@pytest.mark.parametrize("n_iter", [0, 1, 5])
 def test_fusion_is_that_of_snfpy(snfpy, views, n_affinities, n_iter):
     status = [build_local_affinity(view, N_NEIGHBORS).status for view in views[:n_affinities]]
     neighbors = [sparse.csr_array(snfpy._find_dominate_set(matrix, N_NEIGHBORS)) for matrix in status]

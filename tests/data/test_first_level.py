@@ -16,12 +16,11 @@ from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.levels import ActiveRows, FitState, Resources, contract_levels
-from cohirf.algorithm.merge_tree import MergeTree
-from cohirf.algorithm.population import ArrayWeights
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage
+from cohirf.beyond.merge_tree import MergeTree
 from cohirf.data import first_level as module
 from cohirf.data.first_level import ReadRows, contract_rows
 from cohirf.fitting.results import label_leaves
+from cohirf.rows.storage import ArrayRows, ArrayWeights, MemoryStorage
 from cohirf.scratch import ScratchStorage
 from cohirf.summary import row_map, row_results
 from cohirf.summary.row_map import Part, RowMap

@@ -126,7 +126,7 @@ def large():
 
 def compare_with_all(model, X, monkeypatch):
     """Return scores of rows that are compared with all landmarks."""
-    monkeypatch.setattr("cohirf.degrees.outliers.MANY", np.inf)
+    monkeypatch.setattr("cohirf.degrees.outliers.MANY_LANDMARKS", np.inf)
     degrees = degrees_of(model)
     return replace(degrees, landmarks=degrees.landmarks).outliers.score(X)
 

@@ -14,9 +14,9 @@ import psutil
 import pytest
 from joblib import parallel_config
 
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage
 from cohirf.engines import LocalEngine, local
 from cohirf.engines.local import choose_chunk, seconds_saved
+from cohirf.rows.storage import ArrayRows, MemoryStorage
 from cohirf.scratch import ScratchStorage
 
 

@@ -9,8 +9,8 @@ import pytest
 from cohirf import CoHiRF, load, open_source
 from cohirf.algorithm.batches import Run
 from cohirf.algorithm.runs import RunTask
-from cohirf.algorithm.storage import ArrayRows, read_into
 from cohirf.engines import StreamingEngine, streaming
+from cohirf.rows.storage import ArrayRows, read_into
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("array_api_compat")
@@ -118,7 +118,7 @@ def test_rows_are_read_into_an_array(rows, numbers):
 @pytest.mark.parametrize("batch_size", [None, 120])
 def test_labels_are_those_of_a_fit_without_streaming(device, data, batch_size, monkeypatch):
     from cohirf.clusterers import TorchKMeans
-    from cohirf.data import data as setup
+    from cohirf.data import first_level as setup
     from cohirf.engines import LocalEngine
 
     def fit():

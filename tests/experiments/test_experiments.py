@@ -371,6 +371,7 @@ def wants_more_trials(result):
     return any(about.items() <= cell.about().items() and result.get("n_trials", 60) < cell.n_trials for cell in cells)
 
 
+@pytest.mark.slow
 def test_every_result_that_is_stored_is_found_again(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     shutil.copy(ROOT / "experiments" / "results" / "full" / keeping.PACKED, tmp_path)

@@ -12,14 +12,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from cohirf import CoHiRF
 from cohirf.description import read_table
 from cohirf.explain import cards
-from cohirf.explain import sample as sampling
-from cohirf.explain.cards import MAX_FEATURES, MAX_LISTED, UNKNOWN, list_clusters, most_central
+from cohirf.explain import study as sampling
+from cohirf.explain.cards import LISTED_CLUSTERS, MAX_FEATURES, NOT_SAMPLED, list_clusters, most_central
 from cohirf.explain.columns import N_BINS, Columns, find_distribution, find_edges, group_features, round_number
 from cohirf.explain.cuts import colour_clusters, find_cuts
 from cohirf.explain.pictures import Pictures
 from cohirf.explain.report import Options, summarize
-from cohirf.explain.sample import Size
-from cohirf.explain.study import check_study, draw_sample
+from cohirf.explain.study import Size, check_study, draw_sample
 
 
 def test_the_most_central_row_is_nearest_to_the_mean():
@@ -32,8 +31,8 @@ def test_the_most_central_row_is_nearest_to_the_mean():
 def list_all(model, X, image_shape=None, **about):
     study, cuts = check_study(model, X, None, None, **about), find_cuts(model)
     sample = draw_sample(study, 100)
-    pictures = None if image_shape is None else Pictures(study, sample, image_shape)
-    return cuts, list_clusters(study, sample, Columns(sample), cuts, colour_clusters(cuts), pictures)
+    pictures = None if image_shape is None else Pictures(sample, image_shape)
+    return cuts, list_clusters(sample, Columns(sample), cuts, colour_clusters(cuts), pictures)
 
 
 def test_clusters_are_in_the_order_of_their_sizes(iris):
@@ -41,7 +40,7 @@ def test_clusters_are_in_the_order_of_their_sizes(iris):
     cuts, listing = list_all(model, X)
     for cut, places in zip(cuts, listing.places, strict=True):
         sizes = [listing.clusters[place]["size"] for place in places]
-        assert sizes == sorted(cut.size.tolist(), reverse=True)[:MAX_LISTED]
+        assert sizes == sorted(cut.size.tolist(), reverse=True)[:LISTED_CLUSTERS]
 
 
 def test_of_very_many_clusters_the_largest_have_images(iris, monkeypatch):
@@ -79,7 +78,7 @@ def test_traits_and_exemplars_are_in_original_units():
     study = check_study(model, frame, None, None, pipeline=pipeline, ids=list("abcdef"))
     sample, cuts = draw_sample(study, 100), find_cuts(model)
     columns = Columns(sample)
-    listing = list_clusters(study, sample, columns, cuts, colour_clusters(cuts))
+    listing = list_clusters(sample, columns, cuts, colour_clusters(cuts))
     old = next(cluster for cluster in listing.clusters if cluster["size"] == 3 and cluster["exemplar"] == 4)
     assert old["called"] == "e"
     named = {columns.used[place].name: value for place, value in old["values"]}
@@ -176,7 +175,7 @@ def test_features_that_do_not_differ_are_left_out(told):
 
 
 def test_every_cluster_of_every_cut_has_its_means(told, unpack):
-    assert (unpack(told[2]["heatmap"]["values"]) != UNKNOWN).all()
+    assert (unpack(told[2]["heatmap"]["values"]) != NOT_SAMPLED).all()
 
 
 def test_one_cluster_is_not_compared_with_itself():

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
 from cohirf.choice import Choice
-from cohirf.explain.cuts import MANY, MOST, ClassCounts, colour_clusters, find_cuts, suggest_cut
+from cohirf.explain.cuts import EVERY_NUMBER, LARGEST_NUMBER, ClassCounts, colour_clusters, find_cuts, suggest_cut
 from cohirf.explain.study import check_study
 
 
@@ -19,7 +19,7 @@ from cohirf.explain.study import check_study
 def digits():
     """A fit of digits whose first level has more clusters than every number that can be chosen."""
     model = CoHiRF(KMeans(10, n_init=1), random_state=0).fit(load_digits().data[:700])
-    assert MANY < model.hierarchy_.cluster_counts()[1] <= MOST
+    assert EVERY_NUMBER < model.hierarchy_.cluster_counts()[1] <= LARGEST_NUMBER
     return model
 
 
@@ -35,11 +35,11 @@ def hiding():
 def test_every_small_number_of_clusters_can_be_chosen_and_some_above_up_to_the_whole_tree(digits):
     numbers = [cut.n_clusters for cut in find_cuts(digits)]
     n_leaves = digits.hierarchy_.cluster_counts()[1]
-    assert numbers[:MANY] == list(range(1, MANY + 1))
+    assert numbers[:EVERY_NUMBER] == list(range(1, EVERY_NUMBER + 1))
     assert numbers[-1] == n_leaves
-    ratios = [finer / coarser for coarser, finer in pairwise(numbers[MANY - 1 :])]
+    ratios = [finer / coarser for coarser, finer in pairwise(numbers[EVERY_NUMBER - 1 :])]
     assert max(ratios) < 1.25
-    assert len(numbers) < MANY + 20
+    assert len(numbers) < EVERY_NUMBER + 20
 
 
 def test_few_clusters_of_the_first_level_bound_the_numbers(iris):

@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from cohirf import CoHiRF, open_source
 from cohirf.description import describe_clusters, find_badly_fitting, make_headline, name_tree, write_tree
 from cohirf.explain.describe import say_separation
-from cohirf.explain.sample import Size, add_rare, draw_described
+from cohirf.explain.report import Options, summarize
+from cohirf.explain.study import Size, check_study, draw_sample, make_study
 from cohirf.plotting import plot_heatmap, plot_map
 from cohirf.preparation import prepare
 
@@ -93,11 +94,11 @@ def test_all_noise_and_a_single_cluster_are_described():
 
 
 def test_small_clusters_are_in_the_sample_and_count_as_much_as_they_have_rows(monkeypatch):
-    monkeypatch.setattr("cohirf.explain.sample.DESCRIBED", Size(200, 1, 10**7))
+    monkeypatch.setattr("cohirf.explain.study.DESCRIBED", Size(200, 1, 10**7))
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(5000, 1)), 100 + rng.normal(size=(40, 1))])
     model = CoHiRF(n_clusters=2, merge="compact", random_state=0).fit(X)
-    rows = add_rare(model, draw_described(model, 1))
+    rows = draw_sample(make_study(model, X)).rows
     assert len(rows) < 300
     assert (model.labels_[rows] == model.labels_[-1]).sum() >= 30
     large = describe_clusters(model, X).clusters[model.labels_[0]]
@@ -178,6 +179,46 @@ def test_what_prepare_returned_is_described_in_its_original_units(customers):
     assert plot_map(model, prepared).collections
 
 
+@pytest.fixture(scope="module")
+def passengers():
+    """Four groups: two of the first class that differ by sex, and two of the third that differ by their high fare."""
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1, 2, 3], 100)
+    frame = pd.DataFrame(
+        {
+            "class": np.array(["first", "first", "third", "third"])[group],
+            "sex": np.array(["male", "female", "male", "male"])[group],
+            "fare": np.array([10.0, 10, 80, 95])[group] + rng.normal(size=400),
+        }
+    )
+    prepared = prepare(frame)
+    return prepared, CoHiRF(n_clusters=4, random_state=0).fit(prepared.array())
+
+
+def test_names_of_siblings_begin_with_what_splits_them(passengers):
+    prepared, model = passengers
+    names = model.summary(prepared)["name"]
+    of_group = [names[model.labels_[100 * number]] for number in range(4)]
+    assert len(set(model.labels_[::100])) == 4
+    assert [name.split(", ")[0] for name in of_group[:2]] == ["sex: male", "sex: female"]
+    assert all("class: first" in name for name in of_group[:2])  # what they share comes later
+    # both fares are high, so that the values tell them apart
+    assert [name.split(", ")[0] for name in of_group[2:]] == ["fare 79.9", "fare 95"]
+    assert [name for name in names if "male" in name.split(", ")[0]] == of_group[:2]
+
+
+def test_a_page_a_tree_and_a_summary_have_the_same_names(passengers):
+    prepared, model = passengers
+    names = set(model.summary(prepared)["name"])
+    summary = summarize(check_study(model, prepared, None, None), Options("Same"))
+    assert set(summary["cuts"][summary["final"]]["names"]) == names
+    for cluster, name in zip(summary["clusters"], summary["cuts"][summary["final"]]["names"], strict=False):
+        column = summary["columns"][cluster["traits"][0]["column"]]["name"]
+        assert name.startswith(column)  # the card shows first what the name says first
+    lines = "\n".join(write_tree(name_tree(model, preparation=prepared.preparation)))
+    assert all(name in lines for name in names)
+
+
 def headline_of(model, X):
     return make_headline(describe_clusters(model, X), model.diagnose())
 
@@ -221,6 +262,18 @@ def test_a_cloud_that_is_cut_is_not_good_news():
 )
 def test_the_words_follow_the_share_of_rows_between_clusters(share, said):
     assert said in say_separation(share)
+
+
+def test_groups_that_are_not_clear_are_never_called_clearly_apart():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    model = CoHiRF(random_state=0).fit(X)
+    assert not model.choice_.is_clear
+    headline = headline_of(model, X)
+    assert "one cloud" in headline.separation
+    assert "one cloud" in model.choice_.describe()
+    assert "apart" not in str(headline)
+    for share in (0.0, 0.1, 0.3, 0.8):
+        assert "one cloud" in say_separation(share, is_clear=False)
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,7 @@ import cohirf
 from cohirf import CoHiRF, ThinBatchesWarning, open_source
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.explain.diagnose import (
-    STARTS,
-    SampleDistances,
+    RIVAL_STARTS,
     agreement_with_classes,
     calinski_harabasz,
     compare_with_base,
@@ -26,7 +25,7 @@ from cohirf.explain.diagnose import (
     rival_of,
     separate_noise,
 )
-from cohirf.explain.sample import DIAGNOSED, DiagnosisSample, draw_diagnosed
+from cohirf.explain.study import DIAGNOSED, DiagnosisSample, SampleDistances, draw_diagnosed
 from cohirf.explain.verdict import LOST, WORSE_SILHOUETTE
 
 
@@ -148,7 +147,7 @@ def test_each_row_of_noise_gets_a_label_of_its_own():
 def test_k_means_has_ten_starts_and_the_number_of_clusters_of_the_model(blobs):
     X = blobs[0][:100]
     told = rival_of(CoHiRF(KMeans(4, n_init=1), random_state=0).fit(X))
-    assert (told.n_told, told.clusterer.n_init) == (4, STARTS)
+    assert (told.n_told, told.clusterer.n_init) == (4, RIVAL_STARTS)
     asked = rival_of(CoHiRF(make_pipeline(PCA(2), KMeans(7, n_init=20)), n_clusters=4, random_state=0).fit(X))
     assert (asked.n_told, asked.clusterer.n_init) == (4, 20)
     chosen = CoHiRF(random_state=0).fit(X)

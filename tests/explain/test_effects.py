@@ -8,8 +8,7 @@ from sklearn.datasets import load_iris, make_blobs
 
 from cohirf import CoHiRF, open_source
 from cohirf.description import find_traits, read_table
-from cohirf.explain import methods
-from cohirf.explain.effects import find_traits_of_unions, measure_effects, measure_spread
+from cohirf.explain.effects import find_traits_of_sets, measure_effects, measure_spread
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ def test_traits_of_unions_are_those_of_the_clusters_put_together(convert):
     X = convert(np.abs(rng.normal(size=(300, 6))) + 1)
     labels, weights = rng.integers(-1, 4, 300), rng.random(300)
     table = read_table(X, np.arange(300))
-    (found,) = find_traits_of_unions(table, labels, [(1, 3)], weights)
+    (found,) = find_traits_of_sets(table, labels, [(1, 3)], weights)
     (expected,) = find_traits(table, np.isin(labels, [1, 3]).astype(int), np.array([1]), weights)
     assert [trait.feature for trait in found] == [trait.feature for trait in expected]
     for ours, direct in zip(found, expected, strict=True):
@@ -68,7 +67,7 @@ def test_traits_of_unions_are_those_of_the_clusters_put_together(convert):
 
 def test_a_union_of_all_rows_has_no_traits():
     table = read_table(np.arange(10.0).reshape(5, 2), np.arange(5))
-    assert find_traits_of_unions(table, np.array([0, 0, 1, 1, 1]), [(0, 1)], np.ones(5)) == [[]]
+    assert find_traits_of_sets(table, np.array([0, 0, 1, 1, 1]), [(0, 1)], np.ones(5)) == [[]]
 
 
 def test_at_most_one_trait_of_each_category():
@@ -111,13 +110,6 @@ def test_effects_are_those_of_the_report_on_all_rows(model):
 def test_the_strongest_come_first(model):
     effects = model.explain(0, IRIS)["effect"].abs()
     assert effects.is_monotonic_decreasing
-
-
-def test_blocks_add_up(model, monkeypatch):
-    whole = model.explain(0, IRIS)
-    monkeypatch.setattr(methods, "BLOCK_CELLS", 28)
-    in_blocks = model.explain(0, IRIS)
-    np.testing.assert_allclose(in_blocks.to_numpy(), whole.to_numpy())
 
 
 @pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csr_array, open_source])

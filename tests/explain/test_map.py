@@ -77,7 +77,7 @@ def test_a_fit_that_found_only_noise_has_no_merges(blobs):
 
 def show(model, X):
     study, cuts = check_study(model, X, None, None), find_cuts(model)
-    return show_other_merge(study, draw_sample(study, 4000), cuts, colour_clusters(cuts))
+    return show_other_merge(draw_sample(study, 4000), cuts, colour_clusters(cuts))
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_a_cut_that_hides_clusters_is_not_packed_since_no_other_follows_from_it(
 def test_where_there_is_no_room_nothing_is_packed(iris, monkeypatch):
     cuts = find_cuts(iris[2])
     assert pack_labels(cuts, max_characters=10) is None
-    monkeypatch.setattr(rendering, "MAX_ROWS", 100)
+    monkeypatch.setattr(rendering, "MOST_LABELLED", 100)
     assert pack_labels(cuts) is None
 
 
@@ -222,7 +222,7 @@ def test_hostile_classes_and_parameters_of_a_base_method_do_not_either(page, mak
 
 def test_hostile_text_is_shown_as_it_is(make_page):
     text = "".join(Structure(make_page("<b>bold</b>")).text)
-    assert "<b>bold</b> 0" in text
+    assert re.search(r"<b>bold</b> \d", text)
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

@@ -11,13 +11,12 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from cohirf import CoHiRF, load
-from cohirf.explain import sample as sampling
+from cohirf.explain import study as sampling
 from cohirf.explain import study as studying
 from cohirf.explain.report import HEIGHT, TOP, Options, describe_history, draw_shapes, summarize, write_update_report
-from cohirf.explain.sample import Size, draw_diagnosed
-from cohirf.explain.study import check_study
+from cohirf.explain.study import Size, check_study, draw_diagnosed
 from cohirf.report import write_report
-from cohirf.summary.history import Step
+from cohirf.summary.numbers import Step
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +215,7 @@ def test_of_large_data_a_part_is_read_and_drawn(blobs, monkeypatch, unpack):
     X, _ = blobs
     monkeypatch.setattr(sampling, "DESCRIBED", Size(20_000, 10, 400))
     monkeypatch.setattr(studying, "SCORED_ROWS", 30)
-    monkeypatch.setattr(sampling, "FEWEST_ROWS", 0)
+    monkeypatch.setattr(sampling, "FEWEST_OF_CLUSTER", 0)
     model = CoHiRF.as_published(KMeans(4), random_state=0).fit(X)
     summary = summarize(check_study(model, X, None, None), Options("Blobs", max_points=20))
     assert 40 <= summary["figures"]["n_sampled"] < 80  # with exemplars and rows that fit badly

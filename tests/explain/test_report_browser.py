@@ -277,7 +277,7 @@ def test_a_new_name_is_in_both_downloads(page, digits):
 def test_where_labels_do_not_fit_those_of_the_drawn_rows_are_downloaded_and_it_says_so(
     open_report, digits, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(rendering, "MAX_ROWS", 100)
+    monkeypatch.setattr(rendering, "MOST_LABELLED", 100)
     page = open_report(write_report(digits.model, digits.X, tmp_path / "part.html", max_points=60))
     choose_cut(page, 6)
     note = page.inner_text("#download-note")

@@ -12,7 +12,7 @@ from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.explain.verdict import (
     CRUMB,
-    LARGE,
+    LARGE_CLUSTER,
     Comparison,
     Facts,
     Problem,
@@ -192,7 +192,7 @@ def test_other_local_batches_are_not_called_thin():
 BLOBS = make_blobs(200, 2, centers=3, random_state=0)[0]
 
 
-CROWD = np.r_[np.random.default_rng(0).random((LARGE, 2)), np.full((2, 2), 50.0)]
+CROWD = np.r_[np.random.default_rng(0).random((LARGE_CLUSTER, 2)), np.full((2, 2), 50.0)]
 
 
 def test_a_fit_that_fuses_nothing_warns():
@@ -235,8 +235,8 @@ def test_a_reason_that_was_given_is_not_followed_by_another():
         ([50, 50], 0),
         ([100], 0),
         ([50, 50], 900),  # exactly the limit
-        ([LARGE - 1, CRUMB + 1, 1], 0),
-        ([LARGE, CRUMB + 1], 0),
+        ([LARGE_CLUSTER - 1, CRUMB + 1, 1], 0),
+        ([LARGE_CLUSTER, CRUMB + 1], 0),
         ([1], 0),  # one row
         ([1] * 19, 0),  # few rows
         ([], 19),
@@ -264,13 +264,13 @@ def test_views_are_named_where_a_strict_consensus_fuses_nothing():
 
 
 def test_crumbs_are_counted():
-    problem = find_problem(CoHiRF(), np.array([LARGE, CRUMB, 1, 20]), 0)
+    problem = find_problem(CoHiRF(), np.array([LARGE_CLUSTER, CRUMB, 1, 20]), 0)
     assert problem.message.startswith("2 of 4 clusters have at most 3 rows, and the largest has 1,000.")
     assert not problem.spoils_all
 
 
 def test_rows_of_noise_that_are_clusters_on_purpose_are_not_crumbs():
-    sizes = np.array([LARGE, 1, 1])
+    sizes = np.array([LARGE_CLUSTER, 1, 1])
     assert find_problem(CoHiRF.as_published(DBSCAN()), sizes, 0) is None
     assert find_problem(CoHiRF.as_published(KMeans(3)), sizes, 0) is not None
-    assert find_problem(CoHiRF.as_published(DBSCAN()), np.array([LARGE, 2]), 0) is not None
+    assert find_problem(CoHiRF.as_published(DBSCAN()), np.array([LARGE_CLUSTER, 2]), 0) is not None

@@ -15,6 +15,7 @@ from cohirf.explain.words import (
     say_number,
     say_value,
     shorten,
+    split_number,
 )
 
 
@@ -34,11 +35,13 @@ def test_halves_of_characters_can_be_written():
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        (say_number(Feature("age"), is_high=True), "older"),
-        (say_number(Feature("petal length (cm)"), is_high=False), "short petal"),
-        (say_number(Feature("tenure"), is_high=True), "long tenure"),
-        (say_number(Feature("tenure_years"), is_high=True), "high tenure years"),
-        (say_number(Feature("signup", "date"), is_high=False), "early signup"),
+        (say_number("age", "number", is_high=True), "older"),
+        (say_number("petal length", "number", is_high=False), "short petal"),
+        (say_number("tenure", "number", is_high=True), "long tenure"),
+        (say_number("tenure years", "number", is_high=True), "high tenure years"),
+        (say_number("signup", "date", is_high=False), "early signup"),
+        (say_number(plain_name("age (2)"), "number", is_high=True), "high age (2)"),
+        (plain_name("petal length (cm)"), "petal length"),
         (say_level(Feature("region", "level", "north"), 0.9, 0.2), "region: north"),
         (say_level(Feature("region", "level", "north"), 0.4, 0.2), "region: often north"),
         (say_level(Feature("region", "level", "north"), 0.02, 0.5), "region: not north"),
@@ -131,3 +134,41 @@ def test_names_do_not_depend_on_the_order_of_rows():
     X[labels == 2, 1] += 3
     order = rng.permutation(300)
     assert names_of(X, labels) == names_of(X[order], labels[order])
+
+
+def test_neighbours_in_a_series_are_summed_up():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], 50)
+    years = {f"rate_{year}": rng.normal(size=150) for year in (1968, 1969, 1971, 1970, 1972, 1973)}
+    for year in (1969, 1970, 1971):
+        years[f"rate_{year}"] += np.where(labels == 1, 4.0, 0.0)
+    years["rate_1973"] -= np.where(labels == 2, 4.0, 0.0)
+    names = names_of(pd.DataFrame(years | {"size": np.where(labels == 1, 5.0, rng.normal(size=150))}), labels)
+    assert sorted(names[1].split(", ")) == ["high rate 1969 to 1971", "large"]
+    assert names[2].startswith("low rate 1973")
+
+
+def test_columns_without_names_are_no_series():
+    X = np.random.default_rng(0).normal(size=(100, 4))
+    X[:50] += 5
+    assert names_of(X, np.repeat([0, 1], 50))[0].count("high feature") == 3
+
+
+def test_a_second_column_of_the_same_name_keeps_its_number():
+    X = pd.DataFrame({"age": [20.0, 21, 60, 61], "age (2)": [9.0, 8, 2, 1]})
+    assert sorted(phrase for name in names_of(X, [0, 0, 1, 1]) for phrase in name.split(", ")) == [
+        "high age (2)",
+        "low age (2)",
+        "older",
+        "younger",
+    ]
+
+
+def test_series_are_told_from_names():
+    assert [split_number(name) for name in ("1969", "sales_12", "age", "age (2)", "q1 pct")] == [
+        ("", "1969"),
+        ("sales", "12"),
+        ("age", ""),
+        ("age (2)", ""),
+        ("q", "1"),
+    ]

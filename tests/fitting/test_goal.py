@@ -11,13 +11,19 @@ from sklearn.pipeline import make_pipeline
 from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.clusterers import KernelKMeans, TorchKMeans
-from cohirf.fitting.goal import Goal, is_k_means
 from cohirf.fitting.quick_k_means import QuickKMeans
+from cohirf.fitting.settings import Goal, Settings, is_k_means
+
+
+def goal_of(model):
+    """Return the goal of a model of four features."""
+    model.n_features_in_ = 4
+    return Settings.of(model).goal
 
 
 def told(model, *, several_batches=False, one_view=False):
     """Return what the base method of a model is told, and how many clusters are asked for."""
-    method = Goal.of(model).method(model.estimator, several_batches=several_batches, one_view=one_view)
+    method = goal_of(model).method(model.estimator, several_batches=several_batches, one_view=one_view)
     return method.n_told, method.asked
 
 
@@ -38,7 +44,7 @@ def told(model, *, several_batches=False, one_view=False):
     ],
 )
 def test_the_goal_is_what_the_user_wrote(model, goal):
-    assert Goal.of(model) == goal
+    assert goal_of(model) == goal
 
 
 def test_k_means_is_told_more_and_other_methods_only_in_batches():
@@ -60,10 +66,10 @@ def test_as_published_the_base_method_is_left_as_it_is():
 
 def test_iterations_of_k_means_are_limited_and_the_users_method_is_not_changed():
     base = make_pipeline(PCA(2), KMeans(3, max_iter=200))
-    method = Goal.of(CoHiRF(base)).method(base, several_batches=False, one_view=False)
+    method = goal_of(CoHiRF(base)).method(base, several_batches=False, one_view=False)
     assert method.clusterer.max_iter == 10
     assert base[-1].get_params()["max_iter"] == 200
-    few = Goal.of(CoHiRF(KMeans(3, max_iter=4))).method(KMeans(3, max_iter=4), several_batches=False, one_view=False)
+    few = goal_of(CoHiRF(KMeans(3, max_iter=4))).method(KMeans(3, max_iter=4), several_batches=False, one_view=False)
     assert few.clusterer.max_iter == 4
 
 
@@ -110,7 +116,7 @@ def test_the_quick_k_means_fits_a_sample_and_assigns_all_rows(monkeypatch):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(400, 2)), rng.normal(size=(400, 2)) + 20])
     whole = QuickKMeans(2, random_state=0).fit_predict(X)
-    monkeypatch.setattr("cohirf.fitting.quick_k_means.ROWS_PER_CLUSTER", 20)
+    monkeypatch.setattr("cohirf.fitting.quick_k_means.SAMPLED_PER_CLUSTER", 20)
     sizes = []
     monkeypatch.setattr(
         "cohirf.fitting.quick_k_means.KMeans.fit",

@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF
-from cohirf.fitting.locality import finds_number
+from cohirf.fitting.locality import finds_number_itself
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from cohirf.fitting.locality import finds_number
     ids=str,
 )
 def test_density_methods_find_the_number_of_clusters(method):
-    assert finds_number(method)
+    assert finds_number_itself(method)
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_density_methods_find_the_number_of_clusters(method):
     ids=str,
 )
 def test_other_methods_are_told_it_or_see_other_features(method):
-    assert not finds_number(method)
+    assert not finds_number_itself(method)

@@ -27,8 +27,9 @@ def test_levels_nest_and_each_is_a_cut(numbers):
 def test_levels_need_numbers_that_the_tree_has():
     with pytest.raises(ValueError, match="n_clusters=5000 is not available"):
         HIERARCHY.levels([4, 5000])
-    with pytest.raises(ValueError, match=r"numbers=\[\] is empty"):
+    with pytest.raises(ValueError, match=r"numbers=\[\] is not valid: give numbers of clusters, such as"):
         HIERARCHY.levels([])
+    assert (HIERARCHY.levels(4) == HIERARCHY.levels([4])).all()
 
 
 def entropy(rows):

@@ -1,4 +1,4 @@
-"""Properties of every hierarchy: cuts, sizes, lineage, merges, persistence, condensing, formats."""
+"""Properties of every hierarchy: cuts, sizes, lineage, condensing, formats."""
 
 import re
 
@@ -54,39 +54,6 @@ def test_lineage_agrees_with_the_cut_at_each_level(hierarchy, row):
         assert step.size == hierarchy.sizes(step.level)[label]
 
 
-@given(hierarchies())
-def test_replaying_the_merges_gives_every_level(hierarchy):
-    cluster = {row: {row} for row in range(hierarchy.n_rows)}
-    merges = list(hierarchy.merges())
-    assert len(merges) == len({(merge.level, merge.medoid) for merge in merges})
-    for level in range(hierarchy.n_levels + 1):
-        for merge in (merge for merge in merges if merge.level == level):
-            assert merge.medoid_size == len(cluster[merge.medoid])
-            assert merge.absorbed_sizes.tolist() == [len(cluster[row]) for row in merge.absorbed.tolist()]
-            assert merge.absorbed.tolist() == sorted(merge.absorbed.tolist())
-            cluster[merge.medoid] = cluster[merge.medoid].union(*(cluster.pop(row) for row in merge.absorbed.tolist()))
-            assert merge.size == len(cluster[merge.medoid])
-        assert {row: len(rows) for row, rows in cluster.items()} == dict(
-            zip(hierarchy.medoids(level).tolist(), hierarchy.sizes(level).tolist(), strict=True)
-        )
-
-
-@given(hierarchies())
-def test_a_cluster_lasts_until_it_changes(hierarchy):
-    found = hierarchy.persistence()
-    for medoid, level, size, lifetime in zip(
-        found.medoid.tolist(), found.level.tolist(), found.size.tolist(), found.lifetime.tolist(), strict=True
-    ):
-        members = hierarchy.members(medoid, level).tolist()
-        assert len(members) == size
-        lasts = 0
-        for later in range(level, hierarchy.n_levels + 1):
-            if medoid not in hierarchy.medoids(later) or hierarchy.members(medoid, later).tolist() != members:
-                break
-            lasts += 1
-        assert lifetime == lasts
-
-
 @given(hierarchies(), st.integers(1, 30))
 def test_a_condensed_hierarchy_has_the_same_upper_levels(hierarchy, max_clusters):
     top = hierarchy.condense(max_clusters)
@@ -100,7 +67,6 @@ def test_a_condensed_hierarchy_has_the_same_upper_levels(hierarchy, max_clusters
         found = dict(zip(top.medoids(above).tolist(), top.sizes(above).tolist(), strict=True))
         if level - first <= top.n_levels:
             assert found == expected
-    assert all(merge.size <= hierarchy.n_rows for merge in top.merges())
 
 
 @given(hierarchies(), st.integers(1, 30))

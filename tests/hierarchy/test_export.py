@@ -10,7 +10,7 @@ import pytest
 from scipy.cluster.hierarchy import dendrogram, is_valid_linkage
 
 from cohirf import FusionHierarchy
-from cohirf.algorithm.merge_tree import MergeTree
+from cohirf.beyond.merge_tree import MergeTree
 
 PAIR = np.array([[0, 1, 3.0, 2]])
 NO_LEAVES = MergeTree(np.empty(0, dtype=int), np.empty((0, 4)), level=1)
@@ -87,10 +87,8 @@ def test_tables_have_a_line_per_row(hierarchy):
     assert frame.parent.tolist() == [0, 0, 0, 0, 3, 5]
     assert frame.absorbed_at.tolist() == [0, 1, 1, 2, 1, 0]
     assert frame.cluster.tolist() == [0, 0, 0, 0, 0, 1]
-    table = hierarchy.to_arrow()
-    assert table.column_names == ["row", "parent", "absorbed_at", "cluster"]
-    assert table["parent"].to_pylist() == frame.parent.tolist()
-    assert table["row"].type == table["parent"].type == table["cluster"].type == "int32"
+    assert frame.reset_index().columns.tolist() == ["row", "parent", "absorbed_at", "cluster"]
+    assert frame.parent.dtype == frame.cluster.dtype == np.int32
 
 
 def test_tables_of_a_condensed_hierarchy_have_rows_of_the_data(hierarchy):
@@ -116,7 +114,7 @@ def test_newick_keeps_multi_way_fusions_and_names_the_root_of_a_single_cluster(h
 
 @pytest.mark.parametrize(
     ("method", "package", "extra"),
-    [("to_frame", "pandas", "frame"), ("to_arrow", "pyarrow", "arrow"), ("to_networkx", "networkx", "networkx")],
+    [("to_frame", "pandas", "frame"), ("to_networkx", "networkx", "networkx")],
 )
 def test_a_missing_package_is_named_with_its_extra(hierarchy, method, package, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)

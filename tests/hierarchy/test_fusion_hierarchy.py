@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from cohirf import FusionHierarchy
-from cohirf.algorithm import grouping
-from cohirf.algorithm.merge_tree import MergeTree
+from cohirf.beyond.merge_tree import MergeTree
+from cohirf.rows import grouping
 
 PARENTS, ABSORBED_AT = [0, 0, 2, 2, 4, 5], [0, 1, 0, 1, 0, 0]
 TREE = MergeTree(np.array([0, 2, 4]), np.array([[0, 1, 1.0, 2], [2, 3, 4.0, 3]]), level=1)
@@ -109,18 +109,6 @@ def test_a_row_that_is_not_there_is_refused(hierarchy, condensed, row, remedy):
         (hierarchy.condense(3) if condensed else hierarchy).lineage(row)
 
 
-def test_merges_are_a_sequence_of_objects_with_whole_sizes(hierarchy):
-    merges = hierarchy.merges()
-    assert len(merges) == 3
-    assert merges[-1].level == 2
-    assert [merge.medoid for merge in merges[:2]] == [0, 2]
-    assert merges[0] not in hierarchy.merges()  # and comparing arrays raises no error
-    with pytest.raises(IndexError):
-        merges[3]
-    for some in (merges, hierarchy.condense(3).merges()):
-        assert {array.dtype for array in (some.medoid_size, some.size, some.absorbed_sizes)} == {np.dtype("i8")}
-
-
 def test_a_condensed_hierarchy_speaks_of_rows_of_the_data(hierarchy):
     top = hierarchy.condense(3)
     assert top.medoids(0).tolist() == [0, 2, 4]
@@ -128,9 +116,6 @@ def test_a_condensed_hierarchy_speaks_of_rows_of_the_data(hierarchy):
     assert top.sizes(0).dtype == np.int64
     assert top.members(0, 1).tolist() == [0, 2]
     assert [(step.medoid, step.size) for step in top.lineage(2)] == [(2, 2), (0, 4)]
-    (merge,) = top.merges()
-    assert (merge.absorbed.tolist(), merge.absorbed_sizes.tolist(), merge.medoid_size, merge.size) == ([2], [2], 2, 4)
-    assert top.persistence().medoid.tolist() == [0]
 
 
 def test_the_leaves_of_a_condensed_hierarchy_are_those_of_its_tree(with_tree):

@@ -7,8 +7,8 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, FusionHierarchy
-from cohirf.algorithm.merge_tree import MergeTree
-from cohirf.hierarchy.outline import draw_tree, final_labels, make_outline, say_node
+from cohirf.beyond.merge_tree import MergeTree
+from cohirf.hierarchy.outline import draw_tree, final_labels, find_siblings, make_outline, say_node
 
 
 @pytest.fixture(scope="module")
@@ -74,11 +74,27 @@ def test_parts_of_a_cluster_are_counted_once_and_small_groups_and_noise_not_at_a
     assert [say_node(node) for node in root.children] == ["cluster 7, 4 rows", "1 row"]
 
 
-def test_there_is_no_outline_without_a_tree_or_without_clusters():
+def test_levels_are_the_merges_of_a_hierarchy_without_a_tree():
+    hierarchy = FusionHierarchy([0, 0, 0, 3, 3], [0, 1, 2, 0, 1])
+    root = make_outline(hierarchy, final_labels(hierarchy)).root
+    assert [(node.size, node.height, node.cluster) for node in root.walk()] == [(5, 3, None), (3, 0, 0), (2, 0, 1)]
+    finest = make_outline(hierarchy, final_labels(hierarchy), n_leaves=4).root
+    assert [(node.size, node.height) for node in finest.walk() if node.children] == [(5, 3), (3, 2), (2, 1)]
+
+
+def test_the_sibling_of_a_cluster_is_the_branch_that_it_merges_with():
+    linkage = np.array([[0, 1, 1.0, 2], [2, 3, 2.0, 2], [4, 6, 3.0, 3], [5, 7, 4.0, 5]])
+    tree = MergeTree(np.arange(5), linkage, level=0)  # ((0 1) (4 (2 3)))
+    assert find_siblings(tree, np.arange(5)) == {0: (1,), 1: (0,), 2: (3,), 3: (2,), 4: (2, 3)}
+    assert find_siblings(tree, np.array([7, 7, 2, 2, 9])) == {2: (9,), 9: (2,), 7: (2, 9)}
+    assert find_siblings(tree, np.array([7, 7, 2, -1, 9])) == {2: (9,), 9: (2,), 7: (2, 9)}
+    assert find_siblings(tree, np.array([5, 5, 5, 5, 5])) == {}
+
+
+def test_there_is_no_outline_without_clusters():
     none = np.full(2, -1)
     no_leaves = MergeTree(np.empty(0, dtype=int), np.empty((0, 4)), level=1)
     noise = FusionHierarchy([0, 1], [0, 0], tree=no_leaves)
-    assert make_outline(FusionHierarchy([0, 0], [0, 1]), np.zeros(2, dtype=int)) is None
     assert make_outline(noise, none) is None
     assert final_labels(noise).tolist() == none.tolist()
 
@@ -90,41 +106,8 @@ def test_nodes_are_said_in_words(model):
 # -- what a notebook shows -----------------------------------------------------------------------------------------
 
 
-def bars(page):
-    """Return name, colour, width in per cent and value of each bar."""
-    bar = (
-        r"<span>([^<]*)</span><span style='background:([^;]*);[^>]*width:([^%]*)%[^>]*></span><span[^>]*>([^<]*)</span>"
-    )
-    return [(name, colour, float(width), value) for name, colour, width, value in re.findall(bar, page)]
-
-
 def texts(page):
     return [text.strip() for text in re.split("<[^>]*>", page) if text.strip()]
-
-
-def test_levels_and_clusters_have_bars():
-    page = FusionHierarchy(parents=[0, 0, 0, 3, 3, 5], absorbed_at=[0, 1, 1, 0, 1, 0])._repr_html_()
-    blue, green = "#0072B2", "#009E73"
-    assert bars(page) == [
-        ("level 0", blue, 100.0, "6 clusters"),
-        ("level 1", blue, 71.2, "3 clusters"),  # log(3 + 1) / log(6 + 1)
-        ("medoid 0", green, 100.0, "3 rows"),
-        ("medoid 3", green, 66.7, "2 rows"),
-        ("medoid 5", green, 33.3, "1 rows"),
-    ]
-    assert texts(page)[:3] == ["Cluster Fusion Hierarchy", "of 6 rows", "level 0"]
-    assert len(texts(page)) == 2 + 2 * 5  # nothing beside a title, and name and value of each bar
-
-
-def test_the_eight_largest_clusters_are_shown_and_the_others_counted():
-    n, n_alone = 1200, 40
-    parents = np.where(np.arange(n) <= n_alone, np.arange(n), 0)  # medoid 0 stands for all rows but the next forty
-    page = FusionHierarchy(parents, (np.arange(n) > n_alone).astype(int))._repr_html_()
-    assert "of 1,200 rows" in texts(page)
-    clusters = [(name, width, value) for name, _, width, value in bars(page)[2:]]
-    assert clusters == [("medoid 0", 100.0, "1,160 rows"), *((f"medoid {k}", 1.0, "1 rows") for k in range(1, 8))]
-    assert texts(page)[-1] == "and 33 smaller ones"
-    assert page.count("<div") == page.count("</div>")
 
 
 def test_a_tree_is_drawn_with_its_root_on_the_left_and_a_disc_for_each_leaf(with_tree):

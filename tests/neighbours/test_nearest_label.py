@@ -10,9 +10,8 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 
 from cohirf.datasets import make_spheres
-from cohirf.neighbours import nearest_label
-from cohirf.neighbours.bounds import Expanded
-from cohirf.neighbours.nearest_label import NearestLabel
+from cohirf.neighbours import landmarks
+from cohirf.neighbours.landmarks import Expanded, NearestLabel
 
 
 def build_numbered(points):
@@ -23,7 +22,7 @@ def build_numbered(points):
 @pytest.fixture(params=["few rows", "many rows"])
 def n_rows_are(request, monkeypatch):
     """Rows are searched as if they were few, or many: then they are compared with balls first."""
-    monkeypatch.setattr(nearest_label, "MANY_ROWS", np.inf if request.param == "few rows" else 0)
+    monkeypatch.setattr(landmarks, "BALL_ROWS", np.inf if request.param == "few rows" else 0)
 
 
 def test_the_nearest_point_is_found_exactly_in_every_dimension():
@@ -187,8 +186,8 @@ def test_few_rows_and_many_rows_in_any_blocks_get_the_same_labels(monkeypatch):
     assert "balls" not in vars(search)  # preparing them would take longer than the search
     whole = search.label(X)
     assert "balls" in vars(search)
-    monkeypatch.setattr(nearest_label, "BLOCK_ROWS", 400)
-    monkeypatch.setattr(nearest_label, "BLOCK_VALUES", 10_000)
+    monkeypatch.setattr(landmarks, "SEARCHED_ROWS", 400)
+    monkeypatch.setattr(landmarks, "BLOCK_VALUES", 10_000)
     assert_array_equal(search.label(X), whole)
     assert_array_equal(whole[::40], few)
 

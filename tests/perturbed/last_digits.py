@@ -27,7 +27,7 @@ SIZE, SIZE_32 = 1e-13, 5e-7
 TARGETS = {
     "cohirf.algorithm.base_method": ("_fit_labels", 1),
     "cohirf.algorithm.choose_medoids": ("best_by_label", 0),
-    "cohirf.algorithm.ward": ("_link_scaled", 0),
+    "cohirf.beyond.merge_tree": ("_link_scaled", 0),
 }
 
 
@@ -36,7 +36,7 @@ def add_noise(values: Any, seed: int) -> Any:
     import numpy as np
     from scipy import sparse
 
-    from cohirf.algorithm.arrays import is_here, put_beside, to_host
+    from cohirf.rows.arrays import is_here, put_beside, to_host
 
     if sparse.issparse(values):
         noisy = values.copy()

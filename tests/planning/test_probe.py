@@ -11,7 +11,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 
-from cohirf.algorithm.storage import ArrayRows
 from cohirf.planning import probe
 from cohirf.planning.memory import resident_bytes
 from cohirf.planning.probe import (
@@ -30,6 +29,7 @@ from cohirf.planning.probe import (
     probe_batch,
     probe_increasing_sizes,
 )
+from cohirf.rows.storage import ArrayRows
 from systems import linux_only
 
 X = np.random.default_rng(0).normal(size=(2000, 5))

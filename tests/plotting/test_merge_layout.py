@@ -6,8 +6,7 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, FusionHierarchy
-from cohirf.plotting.layout import MIXED, find_subject
-from cohirf.plotting.merge_layout import has_merges, merged_tree
+from cohirf.plotting.layout import SEVERAL_CLUSTERS, find_subject, merged_tree
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +54,14 @@ def test_final_clusters_are_nodes_with_their_rows(grouped):
     tree = tree_of(grouped)
     assert sorted(tree.cluster[tree.final]) == [0, 1, 2, 3]
     assert (tree.size[tree.final] == np.bincount(grouped.labels_)[tree.cluster[tree.final]]).all()
-    assert (tree.cluster[tree.parent[tree.final]] == MIXED).all()
+    assert (tree.cluster[tree.parent[tree.final]] == SEVERAL_CLUSTERS).all()
 
 
 def test_the_cut_is_above_the_merges_within_final_clusters_and_below_all_others(grouped):
     tree = tree_of(grouped)
     merges = np.arange(len(tree.parent)) >= tree.n_leaves
-    assert (tree.height[merges & (tree.cluster != MIXED)] < tree.cut_height).all()
-    assert (tree.height[merges & (tree.cluster == MIXED)] > tree.cut_height).all()
+    assert (tree.height[merges & (tree.cluster != SEVERAL_CLUSTERS)] < tree.cut_height).all()
+    assert (tree.height[merges & (tree.cluster == SEVERAL_CLUSTERS)] > tree.cut_height).all()
 
 
 def test_a_single_final_cluster_is_cut_above_its_last_merge(blobs):
@@ -138,8 +137,18 @@ def test_where_nothing_fused_the_rows_are_the_leaves(blobs):
     assert (tree.n_leaves, tree.level, tree.size[-1]) == (20, 0, 20)
 
 
-def test_a_hierarchy_without_a_tree_has_no_merges():
-    assert not has_merges(FusionHierarchy([0, 0, 2], [0, 1, 0]))
+def test_levels_are_the_heights_of_a_hierarchy_without_a_tree_and_its_final_clusters_are_apart():
+    tree = tree_of(FusionHierarchy([0, 0, 0, 3, 3], [0, 1, 2, 0, 1]))
+    assert (tree.height.tolist(), tree.has_levels) == ([0, 0, 0, 0, 0, 1, 1, 2], True)
+    assert tree.size[tree.parent < 0].tolist() == [2, 3]
+    assert (tree.cluster[:5].tolist(), tree.cut_height) == ([0, 0, 0, 1, 1], None)
+
+
+def test_the_largest_final_clusters_of_a_hierarchy_without_a_tree_are_drawn(make_hierarchy):
+    hierarchy = make_hierarchy(500, 60, 20)
+    tree = tree_of(hierarchy, 5)
+    assert sorted(tree.size[:5]) == sorted(hierarchy.sizes(hierarchy.n_levels))[-5:]
+    assert (tree.level, tree.n_hidden) == (hierarchy.n_levels, 15)
 
 
 def test_a_tree_without_leaves_is_refused(grouped):

@@ -5,8 +5,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.collections import LineCollection, PolyCollection
-from scipy import sparse
+from matplotlib.collections import LineCollection
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
@@ -15,24 +14,13 @@ from cohirf import CoHiRF, FusionHierarchy, suggest_eps
 from cohirf.choice import NEARLY
 from cohirf.optional import is_installed
 from cohirf.plotting import (
-    layout,
     plot_choice,
     plot_dendrogram,
     plot_eps,
-    plot_exemplars,
     plot_heatmap,
-    plot_icicle,
-    plot_levels,
     plot_map,
 )
 from cohirf.plotting.colours import cluster_colours
-from cohirf.plotting.layout import find_subject
-
-OF_HIERARCHIES = [plot_dendrogram, plot_icicle]
-
-
-OF_MODELS = [plot_levels, plot_exemplars]
-
 
 SIZES = [1, 30, *(pytest.param(size, marks=pytest.mark.slow) for size in (3, 300))]
 
@@ -83,7 +71,7 @@ def scatter_labels(ax):
     return [len(cloud.get_offsets()) for cloud in ax.collections]
 
 
-@pytest.mark.parametrize("plot", [*OF_HIERARCHIES, *OF_MODELS])
+@pytest.mark.parametrize("plot", [plot_dendrogram, plot_heatmap])
 def test_axes_are_made_or_taken_as_given(plot, model):
     made = plot(model)
     figure, (left, right) = plt.subplots(1, 2)
@@ -92,45 +80,42 @@ def test_axes_are_made_or_taken_as_given(plot, model):
     assert not left.has_data()
 
 
-@pytest.mark.parametrize("plot", [*OF_HIERARCHIES, *OF_MODELS])
+@pytest.mark.parametrize("plot", [plot_dendrogram, plot_heatmap])
 def test_settings_of_matplotlib_stay_as_they_are(plot, model):
     before = dict(mpl.rcParams)
     plot(model).figure.canvas.draw()
     assert dict(mpl.rcParams) == before
 
 
-@pytest.mark.parametrize("plot", OF_HIERARCHIES)
-def test_a_model_and_its_hierarchy_give_the_same_plot(plot, model):
-    of_model, of_hierarchy = plot(model), plot(model.hierarchy_)
+def test_a_model_and_its_hierarchy_give_the_same_plot(model):
+    of_model, of_hierarchy = plot_dendrogram(model), plot_dendrogram(model.hierarchy_)
     assert texts_of(of_model) == texts_of(of_hierarchy)
     assert len(of_model.collections) == len(of_hierarchy.collections)
 
 
-@pytest.mark.parametrize("plot", OF_HIERARCHIES)
 @pytest.mark.parametrize("given", [[0, 0, 1], None, KMeans()])
-def test_what_has_no_hierarchy_is_refused(plot, given):
+def test_what_has_no_hierarchy_is_refused(given):
     with pytest.raises(TypeError, match=r"cannot be plotted: pass a fitted CoHiRF or a FusionHierarchy"):
-        plot(given)
+        plot_dendrogram(given)
 
 
-@pytest.mark.parametrize("plot", OF_MODELS)
-def test_a_hierarchy_does_not_do_where_a_model_is_needed(plot, model):
+def test_a_hierarchy_does_not_do_where_a_model_is_needed(model):
     with pytest.raises(TypeError, match=r"FusionHierarchy.* cannot be plotted: pass a fitted CoHiRF"):
-        plot(model.hierarchy_)
+        plot_heatmap(model.hierarchy_)
 
 
-@pytest.mark.parametrize("plot", [*OF_HIERARCHIES, *OF_MODELS])
+@pytest.mark.parametrize("plot", [plot_dendrogram, plot_heatmap])
 def test_a_model_must_be_fitted(plot):
     with pytest.raises(NotFittedError):
         plot(CoHiRF.as_published())
 
 
 class TestDendrogram:
-    def test_it_has_a_stem_per_cluster_and_a_bar_per_fusion(self, hierarchy):
+    def test_it_has_a_bar_per_cluster_that_was_absorbed_and_final_clusters_stay_apart(self, hierarchy):
         top = hierarchy.condense(1000)
         ax = plot_dendrogram(hierarchy, max_clusters=1000)
         stems, bars = (len(lines.get_segments()) for lines in collections_of(ax, LineCollection))
-        assert bars == len(top.merges())
+        assert bars == np.count_nonzero(top.absorbed_at)
         assert stems == top.n_rows + bars
 
     def test_labels_do_not_overlap(self, hierarchy):
@@ -152,6 +137,7 @@ class TestDendrogram:
     def test_heights_are_levels_of_the_whole_hierarchy(self, make_hierarchy):
         ax = plot_dendrogram(make_hierarchy(900, 100, 40, 9, 3))
         assert sorted(ax.get_yticks()) == [2, 3, 4]
+        assert ax.get_ylabel() == "level"
 
     def test_many_levels_have_few_ticks(self):
         ax = plot_dendrogram(FusionHierarchy(np.zeros(40, dtype=int), np.arange(40)))
@@ -197,7 +183,6 @@ class TestDendrogram:
         X = np.r_[make_blobs(100, 2, centers=[(0, 0), (9, 9)], cluster_std=0.5, random_state=0)[0], [(30, 0), (0, 30)]]
         model = CoHiRF(DBSCAN(eps=1.0), random_state=0).fit(X)
         assert "2 noise rows not shown" in plot_dendrogram(model).get_xlabel()
-        assert plot_icicle(model).get_yticklabels()[-1].get_text() == "level 1: 2 clusters, 2 noise rows"
 
     def test_noise_is_grey_and_has_no_number(self, noisy):
         ax = plot_dendrogram(noisy[0])
@@ -212,91 +197,6 @@ class TestDendrogram:
     def test_a_condensed_hierarchy_is_drawn(self, hierarchies_by_size):
         ax = plot_dendrogram(hierarchies_by_size[30].condense(60))
         assert len(collections_of(ax, LineCollection)[0].get_segments()) > 48
-
-
-class TestIcicle:
-    def test_it_draws_what_can_be_seen(self, hierarchy):
-        rectangles = layout.icicle(layout.readable_top(find_subject(hierarchy), 5000, largest_only=False))
-        ax = plot_icicle(hierarchy)
-        drawn = collections_of(ax, PolyCollection)[-1].get_paths()
-        assert 0 < len(drawn) <= len(rectangles.level)
-
-    def test_rectangles_are_as_wide_as_their_rows(self, hierarchies_by_size):
-        hierarchy = hierarchies_by_size[3]
-        paths = collections_of(plot_icicle(hierarchy), PolyCollection)[-1].get_paths()
-        widths = [np.ptp(path.vertices[:, 0]) for path in paths]
-        assert widths == [size for level in (1, 2, 3) for size in self.sizes_in_order(hierarchy, level)]
-
-    def sizes_in_order(self, hierarchy, level):
-        rectangles = layout.icicle(layout.readable_top(find_subject(hierarchy), 5000, largest_only=False))
-        return rectangles.size[rectangles.level == level].tolist()
-
-    def test_too_thin_rectangles_are_dropped_and_the_others_stay(self):
-        n = 20_000
-        parents, absorbed_at = np.arange(n), np.zeros(n, dtype=int)
-        parents[1 : n // 2], absorbed_at[1 : n // 2] = 0, 1  # one cluster of half the rows, and many single rows
-        ax = plot_icicle(FusionHierarchy(parents, absorbed_at))
-        (path,) = collections_of(ax, PolyCollection)[-1].get_paths()
-        assert (path.vertices[:, 0].min(), path.vertices[:, 0].max()) == (0, n // 2)
-        assert ax.get_xlim() == (0, n)
-
-    def test_texts_do_not_overlap(self, hierarchy):
-        ax = plot_icicle(hierarchy)
-        ax.figure.canvas.draw()
-        assert not boxes_overlap(ax.texts)
-
-    def test_levels_name_the_number_of_their_clusters(self, hierarchies_by_size):
-        ax = plot_icicle(hierarchies_by_size[1])
-        assert [label.get_text() for label in ax.get_yticklabels()] == ["level 1: 5 clusters", "level 2: 1 cluster"]
-
-    def test_many_levels_have_labels_that_do_not_overlap(self):
-        ax = plot_icicle(FusionHierarchy(np.zeros(80, dtype=int), np.arange(80)))
-        ax.figure.canvas.draw()
-        assert not boxes_overlap(ax.get_yticklabels())
-
-    def test_the_finest_level_has_at_most_so_many_clusters(self, hierarchies_by_size):
-        ax = plot_icicle(hierarchies_by_size[30], max_clusters=100)
-        assert ax.get_yticklabels()[0].get_text() == "level 2: 48 clusters"
-
-    def test_noise_is_grey(self, noisy):
-        colours = collections_of(plot_icicle(noisy[0]), PolyCollection)[1].get_facecolors()[:, :3]
-        assert np.isclose(colours[:, 0], colours[:, 1]).any()
-
-
-class TestLevels:
-    def test_it_shows_active_rows_and_agreement(self, model):
-        ax = plot_levels(model)
-        (panel,) = ax.child_axes
-        assert ax.lines[0].get_ydata().tolist() == [300, *(record.rows_out for record in model.diagnostics_)]
-        assert panel.lines[0].get_ydata().tolist() == [record.agreement for record in model.diagnostics_]
-        assert [bar.get_height() for bar in panel.patches] == [record.views_kept / 3 for record in model.diagnostics_]
-
-    def test_a_single_view_has_no_agreement_to_show(self, noisy):
-        ax = plot_levels(noisy[0])
-        assert ax.child_axes == []
-
-    def test_levels_without_agreement_leave_a_gap(self, model, monkeypatch):
-        records = [*model.diagnostics_]
-        records[0] = type(records[0])(**(vars(records[0]) | {"agreement": np.nan}))
-        monkeypatch.setattr(model, "diagnostics_", records)
-        ax = plot_levels(model)
-        ax.figure.canvas.draw()
-        assert np.isnan(ax.child_axes[0].lines[0].get_ydata()[0])
-
-    def test_the_scale_is_logarithmic_where_needed(self, model, blobs):
-        few = CoHiRF.as_published(KMeans(4), random_state=0).fit(blobs[0][:10])
-        assert plot_levels(model).get_yscale() == "log"
-        assert plot_levels(few).get_yscale() == "linear"
-
-    def test_values_are_written_where_there_is_room(self, model):
-        assert texts_of(plot_levels(model))[0] == "300"
-        _, ax = plt.subplots(figsize=(0.8, 2))
-        assert texts_of(plot_levels(model, ax=ax)) == []
-
-    def test_worse_than_chance_stays_on_the_plot(self, model, monkeypatch):
-        records = [type(record)(**(vars(record) | {"agreement": -0.3})) for record in model.diagnostics_]
-        monkeypatch.setattr(model, "diagnostics_", records)
-        assert plot_levels(model).child_axes[0].get_ylim()[0] < -0.3
 
 
 class TestChoice:
@@ -350,101 +250,6 @@ class TestEps:
             plot_eps(0.5)
 
 
-class TestExemplars:
-    @pytest.mark.parametrize("k", [1, 3])
-    def test_few_are_lines(self, many, k):
-        ax = plot_exemplars(many[k])
-        assert [line.get_ydata().tolist() for line in ax.lines] == many[k].exemplars_.tolist()
-        assert len(ax.get_legend().texts) == k
-
-    @pytest.mark.parametrize("k", [30, 300])
-    def test_many_are_a_heat_map_of_the_largest(self, many, k):
-        ax = plot_exemplars(many[k])
-        assert ax.images[0].get_array().shape == (min(k, 50), 12)
-        ax.figure.canvas.draw()
-        assert not boxes_overlap(ax.get_yticklabels())
-        assert ax.get_title(loc="right") == ("" if k == 30 else "50 largest of 300 clusters")
-
-    @pytest.mark.parametrize("k", SIZES)
-    def test_images_lie_in_a_grid_with_captions(self, many, k):
-        ax = plot_exemplars(many[k], image_shape=(3, 4), max_clusters=300)
-        assert len(ax.images) == len(ax.texts) == k
-        ax.figure.canvas.draw()
-        assert not boxes_overlap(ax.texts)
-
-    def test_captions_name_cluster_and_size(self, many):
-        sizes = np.bincount(many[3].labels_)
-        wanted = [f"cluster {k}\n{size} rows" for k, size in enumerate(sizes)]
-        assert texts_of(plot_exemplars(many[3], image_shape=(3, 4))) == wanted
-
-    def test_images_fit_into_given_axes(self, many):
-        _, ax = plt.subplots(figsize=(3, 6))
-        assert len(plot_exemplars(many[30], image_shape=(3, 4), ax=ax).images) == 30
-
-    def test_images_have_no_captions_where_there_is_no_room(self, many):
-        _, ax = plt.subplots(figsize=(1, 1))
-        assert set(texts_of(plot_exemplars(many[30], image_shape=(3, 4), ax=ax))) == {""}
-
-    def test_images_in_colour_go_from_0_to_1(self, many):
-        images = [image.get_array() for image in plot_exemplars(many[30], image_shape=(2, 2, 3)).images]
-        assert (np.min(images), np.max(images)) == (0, 1)
-
-    @pytest.mark.parametrize("shape", [(3, 3), (12,), (2, 3, 2)])
-    def test_an_image_shape_that_does_not_fit_is_refused(self, many, shape):
-        with pytest.raises(ValueError, match=r"does not fit 12 features: pass \(height, width\)"):
-            plot_exemplars(many[3], image_shape=shape)
-
-    def test_names_come_from_the_fit_or_are_given(self, blobs):
-        names = [f"feature {letter}" for letter in "abcdefghij"]
-        table = pd.DataFrame(blobs[0], columns=names)
-        model = CoHiRF.as_published(KMeans(4), random_state=0).fit(table)
-        assert [label.get_text() for label in plot_exemplars(model).get_xticklabels()] == names
-        given = plot_exemplars(model, feature_names=list("jihgfedcba"))
-        assert "".join(label.get_text() for label in given.get_xticklabels()) == "jihgfedcba"
-
-    def test_names_must_be_as_many_as_features(self, model):
-        with pytest.raises(ValueError, match="feature_names has 2 names, but there are 10 features: pass one for each"):
-            plot_exemplars(model, feature_names=["a", "b"])
-
-    def test_sparse_exemplars_are_drawn_as_dense_ones(self, blobs):
-        X = np.round(np.abs(blobs[0]))
-        model = CoHiRF.as_published(KMeans(8, n_init=1), random_state=0).fit(sparse.csr_matrix(X))
-        assert sparse.issparse(model.exemplars_)
-        assert (plot_exemplars(model).images[0].get_array() == model.exemplars_.toarray()).all()
-
-    def test_missing_values_are_left_blank(self, many, monkeypatch):
-        exemplars = many[30].exemplars_.copy()
-        exemplars[0, 0] = np.nan
-        monkeypatch.setattr(many[30], "exemplars_", exemplars)
-        assert plot_exemplars(many[30]).images[0].get_array().mask[0, 0]
-
-    def test_values_of_one_sign_have_a_scale_without_a_middle(self, many, monkeypatch):
-        monkeypatch.setattr(many[30], "exemplars_", np.abs(many[30].exemplars_))
-        image = plot_exemplars(many[30]).images[0]
-        assert image.get_cmap().name == "cividis"
-        assert image.get_clim()[0] == np.abs(many[30].exemplars_).min()
-
-    @pytest.mark.filterwarnings("ignore:All of the rows are noise")
-    def test_a_model_without_clusters_is_refused(self, noisy):
-        X = noisy[1]
-        model = CoHiRF.as_published(DBSCAN(eps=0.8), views=1, min_cluster_size=500, random_state=0).fit(X)
-        with pytest.raises(
-            ValueError, match=r"has no clusters to plot: every row is noise.*lower min_cluster_size=500"
-        ):
-            plot_exemplars(model)
-
-    @pytest.mark.filterwarnings("ignore:All of the rows are noise")
-    def test_a_model_without_clusters_has_no_heat_map(self):
-        X = np.random.default_rng(0).normal(size=(50, 3))
-        model = CoHiRF(DBSCAN(eps=1e-6), random_state=0).fit(X)
-        with pytest.raises(ValueError, match=r"no clusters to plot: every row is noise. To find some, raise eps"):
-            plot_heatmap(model, X)
-
-    def test_at_least_one_cluster_is_drawn(self, model):
-        with pytest.raises(ValueError, match="max_clusters=0 is not valid"):
-            plot_exemplars(model, max_clusters=0)
-
-
 class TestMap:
     def test_axes_are_made_or_taken_as_given(self, model, blobs):
         _, (left, right) = plt.subplots(1, 2, sharex=True, sharey=True)
@@ -482,18 +287,6 @@ class TestMap:
         points, medoids = plot_map(hierarchy, X, level=2).collections
         assert (points.get_facecolors()[:, :3] == cluster_colours(hierarchy.cut(level=2))).all()
         assert (medoids.get_offsets() == X[hierarchy.medoids(2)]).all()
-
-    def test_three_features_are_drawn_in_space(self, blobs):
-        X = blobs[0][:, :3]
-        model = CoHiRF.as_published(KMeans(4), random_state=0).fit(X)
-        ax = plot_map(model, X)
-        ax.figure.canvas.draw()
-        assert (ax.name, ax.get_zlabel()) == ("3d", "feature 2")
-        assert texts_of(ax)
-
-    def test_many_features_fit_into_given_space(self, model, blobs):
-        _, ax = plt.subplots(subplot_kw={"projection": "3d"})
-        assert "principal component 3" in plot_map(model, blobs[0], ax=ax).get_zlabel()
 
     def test_names_of_columns_are_on_the_axes(self, noisy):
         model, X = noisy
@@ -599,6 +392,13 @@ class TestHeatmap:
         frame = pd.DataFrame({"width": X[:, 0] * 100, "side": np.where(X[:, 1] > 4, "right", "left")})
         shown = [label.get_text() for label in plot_heatmap(model, frame).get_xticklabels()]
         assert sorted(shown) == ["side: left", "side: right", "width"]
+
+    @pytest.mark.filterwarnings("ignore:All of the rows are noise")
+    def test_a_model_without_clusters_has_no_heat_map(self):
+        X = np.random.default_rng(0).normal(size=(50, 3))
+        model = CoHiRF(DBSCAN(eps=1e-6), random_state=0).fit(X)
+        with pytest.raises(ValueError, match=r"no clusters to plot: every row is noise. To find some, raise eps"):
+            plot_heatmap(model, X)
 
     def test_one_cluster_has_nothing_to_compare(self, many):
         with pytest.raises(ValueError, match="do not differ in any feature"):

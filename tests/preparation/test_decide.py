@@ -159,7 +159,6 @@ def test_many_levels_of_which_none_is_frequent_are_left_out():
 
 def test_distinct_cells_are_counted_up_to_a_number(monkeypatch):
     cells = [f"n{number}" for number in range(N)]
-    monkeypatch.setattr("cohirf.preparation.evidence.MOST_LEVELS_COUNTED", 10)
     assert decide(cells).note.startswith("left out: 200 different values in 200 rows")
     assert decide(cells * 3).note.startswith("left out: 200 levels, none of them frequent")
     monkeypatch.setattr("cohirf.preparation.evidence.MOST_DISTINCT", 50)
@@ -229,7 +228,7 @@ def test_the_user_may_say_what_a_column_is(cells, wish, kind):
     ],
 )
 def test_the_user_may_keep_a_column(cells, kind):
-    assert kind_of(cells, keep=["column"]) == kind
+    assert kind_of(cells, kinds={"column": kind}) == kind
 
 
 def test_the_first_id_names_the_rows():
@@ -276,7 +275,7 @@ def test_a_column_that_is_mostly_missing_is_left_out(cells):
     cells = [cell if row % 3 == 0 else None for row, cell in enumerate(cells)]
     note = decide(cells)
     assert (note.kind, note.note) == ("empty", "left out: 133 of 200 cells are missing")
-    assert kind_of(cells, keep=["column"]) != "empty"
+    assert kind_of(cells, kinds={"column": "category"}) == "category"
 
 
 @pytest.mark.parametrize("as_type", [float, str])

@@ -8,10 +8,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from test_sources import make_data, state_of
+from test_sources import make_data
 
 from cohirf import open_source
 from cohirf.sources import SourceChangedError
@@ -26,15 +24,11 @@ def write(X, path, delimiter=",", newline="\n"):
     return path
 
 
-def test_a_csv_file_that_was_converted_may_go_and_the_conversion_may_not_change(tmp_path):
+def test_a_csv_file_that_was_converted_may_go(tmp_path):
     X = make_data()
     source = open_source(write(X, tmp_path / "data.csv"))
-    kept = open_source(tmp_path / "data.csv", converted=tmp_path / "kept.arrow")
     (tmp_path / "data.csv").unlink()
     np.testing.assert_array_equal(source.take([1, 2]), X[[1, 2]])
-    os.utime(tmp_path / "kept.arrow", ns=(10**18, 10**18))
-    with pytest.raises(SourceChangedError, match=r"kept.arrow has changed since it was opened"):
-        kept.take([0])
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.CSV", "data.csv.gz", "data.tsv", "data.tsv.gz", "my.data.v2.tsv"])
@@ -104,14 +98,14 @@ def test_the_encoding_is_found(encoding, name, block, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("read_bytes", [16, 2**20])
 def test_nul_bytes_are_named_with_their_line(read_bytes, tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv_format.READ_BYTES", read_bytes)
+    monkeypatch.setattr("cohirf.sources.csv.READ_BYTES", read_bytes)
     (tmp_path / "data.csv").write_bytes(b"a,b\n" + b"1,2\n" * 50 + b"1,\x002\n" + b"1,2\n" * 50)
     with pytest.raises(ValueError, match=r"data\.csv has NUL bytes, the first on line 52: remove them\."):
         open_source(tmp_path / "data.csv")
 
 
 def test_a_letter_in_the_last_line_decides_the_encoding_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv_format.READ_BYTES", 64)
+    monkeypatch.setattr("cohirf.sources.csv.READ_BYTES", 64)
     (tmp_path / "data.csv").write_bytes(("who,b\n" + "Muller,2\n" * 50 + "Müller,3\n").encode("cp1252"))
     csv = CsvTable(tmp_path / "data.csv")
     assert csv.encoding == "cp1252"
@@ -206,7 +200,7 @@ def test_what_cannot_be_converted_is_refused(text, message, tmp_path):
 
 def test_an_error_of_the_system_is_not_taken_for_one_of_the_content(tmp_path):
     csv = CsvTable(write(make_data(), tmp_path / "data.csv"))
-    with pytest.raises(PermissionError, match="not now") as caught, csv._naming():
+    with pytest.raises(PermissionError, match="not now") as caught, csv.naming():
         raise PermissionError(13, "not now")
     assert type(caught.value) is PermissionError
 
@@ -233,76 +227,27 @@ def test_an_empty_cell_is_refused_where_it_is_read(tmp_path):
         source.take([1])
 
 
-def test_the_converted_file_is_used_again_while_the_csv_file_stays_as_it_is(tmp_path):
-    X = make_data()
-    csv, kept = write(X, tmp_path / "data.csv"), tmp_path / "kept.arrow"
-    fingerprint = open_source(csv, converted=kept).fingerprint()
-    before = state_of(tmp_path)
-    assert open_source(csv, converted=kept).fingerprint() == fingerprint == open_source(csv).fingerprint()
-    assert state_of(tmp_path) == before
-    open_source(csv, converted=kept, columns=["d", "a"])
-    np.testing.assert_array_equal(open_source(kept).take([0]), X[:1, [3, 0]])
-    write(X[::-1], csv)
-    os.utime(csv, ns=(10**18, 10**18))
-    np.testing.assert_array_equal(open_source(csv, converted=kept).take([0]), X[-1:])
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "kept.arrow"]
-
-
-@pytest.mark.parametrize("what", ["text", "Arrow", "Parquet", "another conversion"])
-def test_no_other_file_is_overwritten(what, tmp_path):
-    csv, kept = write(make_data(), tmp_path / "data.csv"), tmp_path / "kept.arrow"
-    if what == "text":
-        kept.write_text("precious", encoding="utf-8")
-    elif what == "Arrow":
-        with pa.OSFile(str(kept), "wb") as sink, pa.ipc.new_file(sink, pa.schema({"x": pa.float64()})):
-            pass
-    elif what == "Parquet":
-        pq.write_table(pa.table({"x": [1.0]}), kept)
-    else:
-        open_source(write(make_data(), tmp_path / "other.csv"), converted=kept)
-    before = kept.read_bytes()
-    with pytest.raises(
-        FileExistsError, match=r"kept.arrow exists and was not converted from data.csv: remove it, or give another path"
-    ):
-        open_source(csv, converted=kept)
-    assert kept.read_bytes() == before
-
-
-def test_a_place_that_cannot_be_written_to_is_named(tmp_path):
-    csv = write(make_data(), tmp_path / "data.csv")
-    with pytest.raises(
-        ValueError, match=r"converted='.*kept.parquet' must name an Arrow file: give a name that ends in"
-    ):
-        open_source(csv, converted=tmp_path / "kept.parquet")
-    with pytest.raises(
-        OSError, match=r"The CSV file was not converted \(No such .*\): give another path as converted=: '.*kept.arrow'"
-    ):
-        open_source(csv, converted=tmp_path / "missing" / "kept.arrow")
-
-
 def test_a_conversion_that_failed_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 100)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     (tmp_path / "data.csv").write_text("x\n" + "1\n" * 1_000 + "oops\n", encoding="utf-8")
-    for converted in (None, tmp_path / "kept.arrow"):
-        with pytest.raises(ValueError, match="oops"):
-            open_source(tmp_path / "data.csv", converted=converted)
+    with pytest.raises(ValueError, match="oops"):
+        open_source(tmp_path / "data.csv")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / "data.csv"]
 
 
 def test_a_csv_file_that_changes_while_it_is_converted_is_noticed(tmp_path, monkeypatch):
     csv = write(make_data(), tmp_path / "data.csv")
-    convert = CsvTable.convert
+    infer = CsvTable.infer_types
 
-    def convert_and_touch(self, *args):
-        convert(self, *args)
+    def infer_and_touch(self, *args):
         os.utime(csv, ns=(10**18, 10**18))
+        return infer(self, *args)
 
-    monkeypatch.setattr(CsvTable, "convert", convert_and_touch)
+    monkeypatch.setattr(CsvTable, "infer_types", infer_and_touch)
     with pytest.raises(SourceChangedError, match=r"data.csv has changed since it was opened"):
-        open_source(csv, converted=tmp_path / "kept.arrow")
-    assert not (tmp_path / "kept.arrow").exists()
+        open_source(csv)
 
 
 def test_the_temporary_file_is_gone_with_the_source(tmp_path, monkeypatch):
@@ -323,11 +268,12 @@ def test_a_temporary_file_that_cannot_be_reached_is_explained(tmp_path):
     source = open_source(write(make_data(), tmp_path / "data.csv"))
     os.utime(source._table.path, ns=(10**18, 10**18))  # on another machine, there may be something else
     with pytest.raises(
-        SourceChangedError, match=r"data.csv was converted to a temporary file that this process cannot read: give"
+        SourceChangedError, match=r"data.csv was converted to a temporary file that this process cannot read: write"
     ):
         source.take([0])
 
 
+@pytest.mark.slow
 def test_the_temporary_file_is_gone_when_the_process_ends(tmp_path):
     csv = write(make_data(), tmp_path / "data.csv")
     script = (

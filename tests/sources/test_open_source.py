@@ -98,7 +98,7 @@ def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
     assert open_source("~/data.npy").n_rows == 3
 
 
-@pytest.mark.parametrize("option", [{"converted": "a.arrow"}, {"delimiter": ";"}, {"header": False}])
+@pytest.mark.parametrize("option", [{"delimiter": ";"}, {"header": False}])
 def test_options_of_csv_files_are_for_csv_files(option, tmp_path):
     np.save(tmp_path / "data.npy", np.eye(3))
     for data in (tmp_path / "data.npy", np.eye(3)):

@@ -123,7 +123,7 @@ def test_a_missing_vector_of_a_fixed_length_and_a_nan_are_named_by_their_row(tmp
     with pytest.raises(ValueError, match="the vector in row 1 of column 'v' is missing"):
         open_source(tmp_path / "fixed.parquet").take([0, 1])
     pq.write_table(pa.table({"v": [[1.0, 2.0], [3.0, None]]}), tmp_path / "nan.parquet")
-    with pytest.raises(ValueError, match=r"contains NaN.* row 1, column 1"):
+    with pytest.raises(ValueError, match="the vector in row 1 of column 'v' has a number that is missing"):
         open_source(tmp_path / "nan.parquet").take([0, 1])
     pq.write_table(pa.table({"v": [None, [3.0, 4.0]]}), tmp_path / "first.parquet")
     with pytest.raises(ValueError, match="the vector in row 0 of column 'v' is missing"):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.spatial import cKDTree
 
-from cohirf.algorithm.storage import MemoryStorage
+from cohirf.rows.storage import MemoryStorage
 from cohirf.spanning.batch_edges import span_rows
 from cohirf.spanning.join_batches import JoinedTrees
 from cohirf.spanning.spanning_labels import SpannedRun

@@ -10,18 +10,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from sklearn.cluster._hdbscan._linkage import MST_edge_dtype, make_single_linkage
 from sklearn.cluster._hdbscan._tree import tree_to_labels
 from sklearn.metrics.cluster import contingency_matrix
 
-from cohirf.algorithm.storage import MemoryStorage
+from cohirf.rows.storage import MemoryStorage
 from cohirf.scratch import ScratchStorage
 from cohirf.spanning import join_batches
 from cohirf.spanning.batch_edges import Edges, span_rows
 from cohirf.spanning.join_batches import CondensedTree, choose_candidates, find_bridges, sort_by_weight
-from cohirf.spanning.joining_kernels import order_by
-from cohirf.spanning.settings import Settings
+from cohirf.spanning.settings import SpanningSettings
 
 RANDOM = np.random.default_rng(0)
 ANGLES = RANDOM.uniform(0, np.pi, size=(2, 200))
@@ -37,21 +35,21 @@ DATA = {
     "few rows": RANDOM.normal(size=(7, 2)),
 }
 SETTINGS = {
-    "default": Settings(5, 5),
-    "large clusters": Settings(5, 15),
-    "core distances 0": Settings(1, 5),
-    "leaves": Settings(3, 8, leaves=True),
-    "single cluster": Settings(5, 5, allow_single_cluster=True),
-    "limit": Settings(5, 5, max_cluster_size=60),
-    "limit and single cluster": Settings(5, 4, max_cluster_size=90, allow_single_cluster=True),
+    "default": SpanningSettings(5, 5),
+    "large clusters": SpanningSettings(5, 15),
+    "core distances 0": SpanningSettings(1, 5),
+    "leaves": SpanningSettings(3, 8, leaves=True),
+    "single cluster": SpanningSettings(5, 5, allow_single_cluster=True),
+    "limit": SpanningSettings(5, 5, max_cluster_size=60),
+    "limit and single cluster": SpanningSettings(5, 4, max_cluster_size=90, allow_single_cluster=True),
 }
 EPSILON = {
-    "low": Settings(5, 5, epsilon=0.1),
-    "high": Settings(5, 5, epsilon=0.4),
-    "higher than all": Settings(5, 5, epsilon=20.0),
-    "single cluster": Settings(5, 5, epsilon=0.4, allow_single_cluster=True),
-    "higher than all, single cluster": Settings(5, 5, epsilon=20.0, allow_single_cluster=True),
-    "leaves": Settings(5, 5, epsilon=0.3, leaves=True),
+    "low": SpanningSettings(5, 5, epsilon=0.1),
+    "high": SpanningSettings(5, 5, epsilon=0.4),
+    "higher than all": SpanningSettings(5, 5, epsilon=20.0),
+    "single cluster": SpanningSettings(5, 5, epsilon=0.4, allow_single_cluster=True),
+    "higher than all, single cluster": SpanningSettings(5, 5, epsilon=20.0, allow_single_cluster=True),
+    "leaves": SpanningSettings(5, 5, epsilon=0.3, leaves=True),
 }
 
 
@@ -158,19 +156,19 @@ def test_labels_of_any_tree_with_equal_weights_are_those_of_hdbscan(
     parents = (random.uniform(size=n_rows - 1) ** 3 * np.arange(1, n_rows)).astype(np.int64)
     weights = np.sort(random.integers(1, n_weights + 1, size=n_rows - 1) / 8)
     tree = Edges(rows[1:], rows[parents], weights)
-    settings = Settings(1, min_cluster_size, leaves=leaves, allow_single_cluster=single)
+    settings = SpanningSettings(1, min_cluster_size, leaves=leaves, allow_single_cluster=single)
     assert_same_clusters(label_tree(tree, settings), by_hdbscan(tree, settings))
 
 
 def test_equal_rows_are_clusters():
     X = np.repeat(np.arange(6.0), 10).reshape(-1, 1)
-    labels = label_tree(tree_of(X, Settings(5, 5)), Settings(5, 5))
+    labels = label_tree(tree_of(X, SpanningSettings(5, 5)), SpanningSettings(5, 5))
     assert_same_clusters(labels, np.repeat(np.arange(6), 10))
 
 
 @pytest.mark.parametrize("name", DATA)
 def test_edges_can_come_in_parts_and_more_than_once(name):
-    settings = Settings(5, 5, allow_single_cluster=True)
+    settings = SpanningSettings(5, 5, allow_single_cluster=True)
     tree = tree_of(DATA[name], settings)
     twice = Edges(*(np.repeat(part, 2) for part in (tree.one, tree.two, tree.lengths)))
     merged = CondensedTree(tree.count + 1, settings)
@@ -182,7 +180,7 @@ def test_edges_can_come_in_parts_and_more_than_once(name):
 
 @pytest.mark.parametrize("single", [False, True])
 def test_one_row_is_noise(single):
-    tree = CondensedTree(1, Settings(1, 5, allow_single_cluster=single))
+    tree = CondensedTree(1, SpanningSettings(1, 5, allow_single_cluster=single))
     assert tree.label().tolist() == [-1]
 
 
@@ -221,13 +219,6 @@ def test_equal_weights_are_one_part(monkeypatch):
     parts = list(sort_by_weight(edges, np.zeros(100), MemoryStorage()))
     assert [part.count for part in parts if part.count] == [99]
     np.testing.assert_array_equal(joined(parts)[0], np.arange(99))
-
-
-@given(st.data(), st.integers(0, 60))
-def test_the_order_is_that_of_a_comparison(data, n):
-    few = st.sampled_from([0.0, 1.0, 1.5, np.inf])
-    weights, lengths = (data.draw(arrays(np.float64, n, elements=st.one_of(few, DISTANCES))) for _ in range(2))
-    np.testing.assert_array_equal(order_by(weights, lengths), np.lexsort([lengths, weights]))
 
 
 # -- edges between parts -------------------------------------------------------------------------------------------

@@ -10,7 +10,11 @@ from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
-from cohirf.spanning.settings import Settings, settings_of
+from cohirf import CoHiRF
+from cohirf.engines import LocalEngine
+from cohirf.fitting import locality
+from cohirf.spanning.settings import SpanningSettings, settings_of
+from cohirf.spanning.spanning_labels import TREE_COST
 
 
 def make_shapes(n_rows, seed=0):
@@ -34,7 +38,7 @@ def label_together(X, settings):
 
 FOLDER = Path(os.environ.get("COHIRF_DATA", "../shared/data"))
 SHAPES = make_shapes(5_000)
-SETTINGS = Settings(min_samples=15, min_cluster_size=15)
+SETTINGS = SpanningSettings(min_samples=15, min_cluster_size=15)
 
 
 def test_one_batch_gives_the_labels_of_scikit_learn():
@@ -63,9 +67,9 @@ def test_batches_with_half_as_many_rows_around_give_nearly_the_labels_of_all_row
 def test_batches_that_share_no_row_are_joined_where_they_are_far_apart():
     random = np.random.default_rng(0)
     X = np.concatenate([place + random.normal(size=(200, 2)) for place in (0, 50, 100)])
-    labels = label_rows(X, np.arange(600).reshape(3, 200), Settings(5, 50))
+    labels = label_rows(X, np.arange(600).reshape(3, 200), SpanningSettings(5, 50))
     assert adjusted_rand_score(np.repeat([0, 1, 2], 200), labels) > 0.9
-    np.testing.assert_array_equal(labels, label_together(X, Settings(5, 50)))
+    np.testing.assert_array_equal(labels, label_together(X, SpanningSettings(5, 50)))
 
 
 def test_labels_do_not_depend_on_the_order_of_batches_or_of_their_rows():
@@ -98,3 +102,21 @@ def test_real_data_in_batches_with_all_neighbours_have_the_labels_of_all_rows(na
     X = np.ascontiguousarray(StandardScaler().fit_transform(table))
     labels = label_rows(X, with_all_neighbours(X, len(X) // 5 + 1, 15), SETTINGS)
     assert adjusted_rand_score(label_together(X, SETTINGS), labels) > 0.99
+
+
+def test_engines_are_told_that_a_spanning_tree_takes_long(monkeypatch):
+    # rows of a batch are few bytes: if engines went by these, the first trees would be computed one after the other
+    told = []
+
+    def note(self, function, tasks, n_tasks):
+        for task in tasks:
+            told.append((function.__name__, getattr(task[0], "n_bytes", 0)))
+            yield function(*task)
+
+    monkeypatch.setattr(LocalEngine, "_in_processes_if_worth_it", note)
+    monkeypatch.setattr(locality, "SPANNED_ROWS", 1)
+    X = np.random.default_rng(0).normal(size=(600, 12)) + 20 * np.arange(600)[:, None] // 300
+    CoHiRF(HDBSCAN(copy=True), batch_size=200, n_jobs=2, random_state=0).fit(X)
+    sizes = [n_bytes for name, n_bytes in told if name.startswith("span_")]
+    assert len(sizes) > 2
+    assert sum(sizes[: len(sizes) // 3]) == pytest.approx(TREE_COST * X.nbytes, rel=0.5)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from overlapping import leaves, with_nearest_to_box
 
-from cohirf.algorithm.storage import MemoryStorage
+from cohirf.rows.storage import MemoryStorage
 from cohirf.spanning import neighbour_lists
 from cohirf.spanning.batch_edges import span_and_list, span_rows
 from cohirf.spanning.neighbour_lists import NeighbourLists, measure_share
@@ -52,7 +52,7 @@ def test_neighbours_of_neighbours_are_found():
 
 def test_threads_and_blocks_change_nothing(monkeypatch):
     expected = improved()
-    monkeypatch.setattr(neighbour_lists, "BLOCK_ROWS", 37)
+    monkeypatch.setattr(neighbour_lists, "LISTED_ROWS", 37)
     np.testing.assert_array_equal(improved(2).neighbours, expected.neighbours)
 
 

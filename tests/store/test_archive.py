@@ -34,15 +34,14 @@ def path(tmp_path):
     return tmp_path / "archive"
 
 
-def read_all(path, **options):
+def read_all(path):
     """Return the kind, the version and all records of an archive."""
     with path.open("rb", buffering=0) as file:
-        archive = Archive(file, **options)
+        archive = Archive(file)
         return archive.open(), list(iter(archive.read, None))
 
 
-def test_records_come_back_with_the_types_of_their_arrays(path, monkeypatch):
-    monkeypatch.setattr(archive_module, "CHUNK_BYTES", 16)
+def test_records_come_back_with_the_types_of_their_arrays(path):
     start, records = read_all(path)
     assert start == ("cohirf-test", 3)
     assert [content for content, _ in records] == [{"first": None}, ["\ud800", 0.1], 3]
@@ -51,16 +50,6 @@ def test_records_come_back_with_the_types_of_their_arrays(path, monkeypatch):
         assert found.dtype == array.dtype.newbyteorder("=")
         assert found.flags.owndata  # a view would keep all that was read in memory
         assert found.flags.writeable
-
-
-def test_the_size_of_blocks_makes_no_difference(path, tmp_path, monkeypatch):
-    monkeypatch.setattr(archive_module, "CHUNK_BYTES", 8)
-    with (tmp_path / "again").open("xb", buffering=0) as file:
-        again = Archive(file)
-        again.begin("cohirf-test", 3)
-        for content, arrays in ({"first": None}, []), (["\ud800", 0.1], ARRAYS), (3, []):
-            again.append(content, arrays)
-    assert (tmp_path / "again").read_bytes() == path.read_bytes()
 
 
 def test_every_flipped_bit_is_noticed(path):
@@ -97,15 +86,6 @@ def test_records_that_are_swapped_left_out_or_of_another_archive_are_noticed(pat
         path.write_bytes(b"".join(damaged))
         with pytest.raises(ValueError, match="SHA-256 differs"):
             read_all(path)
-
-
-def test_records_are_skipped_without_a_look_at_their_content(path):
-    content = path.read_bytes()
-    path.write_bytes(content[:-1] + b"\0" + content[14:20])  # the last record is damaged, and another is cut short
-    with path.open("rb", buffering=0) as file:
-        archive = Archive(file)
-        archive.open()
-        assert sum(iter(archive.skip, False)) == 3
 
 
 def forge(path, text, n_bytes=0, arrays=b""):
@@ -146,11 +126,6 @@ def test_what_is_not_the_json_of_a_record_is_refused(path, text):
     forge(path, text)
     with pytest.raises((ValueError, RecursionError)):
         read_all(path)
-
-
-def test_more_json_than_a_reader_takes_is_not_read(path):
-    with pytest.raises(ValueError, match="bytes of JSON, but at most 10 are read"):
-        read_all(path, max_json_bytes=10)
 
 
 @pytest.mark.parametrize("line", [b"", b"\n", b"cohirf-test\n", b"cohirf-test 03\n", b"PK\x03\x04" + b"x" * 99 + b"\n"])

@@ -9,7 +9,8 @@ import pytest
 
 from cohirf import open_source
 from cohirf.store import CheckpointError, CheckpointWarning
-from cohirf.store.checkpoint import KIND, VERSION
+from cohirf.store.checkpoint import CHECKPOINT_KIND as KIND
+from cohirf.store.checkpoint import CHECKPOINT_VERSION as VERSION
 from resumable import Cells, X, fit, make_model, result
 
 # batches are tiny here, so that there are many

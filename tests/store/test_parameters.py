@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from cohirf import CoHiRF
 from cohirf.clusterers import GridDBSCAN, KernelKMeans
-from cohirf.store.parameters import describe, restore
+from cohirf.store.parameters import describe_value, restore
 
 VALUES = [
     *(
@@ -39,7 +39,7 @@ VALUES = [
 
 
 def there_and_back(value):
-    return restore(json.loads(json.dumps(describe(value), allow_nan=False)))
+    return restore(json.loads(json.dumps(describe_value(value), allow_nan=False)))
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
@@ -108,7 +108,7 @@ UNKNOWN = {
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_what_is_more_than_a_class_and_its_parameters_is_not_described(name):
     with pytest.raises((ValueError, RecursionError)):
-        describe(UNKNOWN[name])
+        describe_value(UNKNOWN[name])
 
 
 def named(name, **parameters):
@@ -145,7 +145,6 @@ HOSTILE = {
     "self": (named("sklearn.cluster.KMeans", self=1), "has no parameter 'self'"),
     "value": (named("sklearn.cluster.KMeans", n_clusters="8"), "'n_clusters' parameter"),
     "views": (named("cohirf.estimator.CoHiRF", views=10**18), "'views' parameter of CoHiRF must be an int in"),
-    "n_jobs": (named("sklearn.cluster.DBSCAN", n_jobs=10**6), "n_jobs of sklearn.cluster.DBSCAN must be from -10000"),
     "output": (
         {"estimator": {"name": "sklearn.decomposition.PCA", "parameters": {}, "output": "code"}},
         "output 'code' is not one of",

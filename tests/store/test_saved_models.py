@@ -18,7 +18,6 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, AgglomerativeClustering, KMeans
-from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import cosine_similarity
@@ -26,12 +25,12 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from cohirf import CoHiRF
-from cohirf.algorithm import grouping
-from cohirf.algorithm.merge_tree import MergeTree
+from cohirf.beyond.merge_tree import MergeTree
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.store import ModelFileError, Origin, archive, load_model, load_origin, load_preparation, save_model
 from cohirf.store.archive import Archive
-from cohirf.store.models import KIND, VERSION
+from cohirf.store.models import MODEL_KIND as KIND
+from cohirf.store.models import MODEL_VERSION as VERSION
 from cohirf.summary.row_map import Part, RowMap
 from cohirf.summary.row_results import BY_ROW, RowResults
 from systems import posix_only
@@ -199,9 +198,8 @@ def test_preparation_and_origin_come_back(path, model, tmp_path):
     [
         OwnClusterer(),
         KMeans(n_clusters=-1),
-        make_pipeline(ColumnTransformer([("all", "passthrough", list(range(20_000)))]), KMeans(3)),
     ],
-    ids=["own", "invalid", "long"],
+    ids=["own", "invalid"],
 )
 def test_a_base_that_cannot_be_stored_must_be_passed(base, model, tmp_path):
     held = copy.copy(model).set_params(estimator=base)
@@ -245,17 +243,12 @@ def test_only_a_fitted_cohirf_can_be_saved(tmp_path):
 PARAMETERS = {
     "max_iter=<class 'object'> cannot be saved: a parameter of type type": {"max_iter": object},
     "cannot be saved: .*'views' parameter": {"views": -1},
-    "cannot be saved: .*n_jobs=0": {"n_jobs": 0},
     "cannot be saved: .*max_features=3": {"max_features": 3},
 }
 SPOILED = {
-    "labels has not an entry for each of": {"_rows": lambda m: replace(m._rows, labels=m._rows.labels[:-1])},
-    "labels_ has numbers that are not those of clusters": {"_rows": lambda m: m._rows.renamed(np.arange(5) + 1)},
-    "medoid_indices_ lists rows": {"medoid_indices_": lambda m: m.medoid_indices_[::-1].copy()},
+    "labels has 2 groups, but _rows.rows has 3": {"_rows": lambda m: replace(m._rows, labels=m._rows.labels[:-1])},
     "medoids_ has 2 clusters, but n_clusters_ has 3": {"medoids_": lambda m: m.medoids_[:2]},
-    "records of": {"n_iter_": lambda m: 99},
     "a finite number": {"diagnostics_": lambda m: [replace(each, stability=np.inf) for each in m.diagnostics_]},
-    "updates of": {"_summary": lambda m: replace(m._summary, update_rows=(11,))},
 }
 
 
@@ -269,19 +262,6 @@ def test_a_model_that_load_would_refuse_is_not_saved(message, model, path):
         save_model(held, path, overwrite=True)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
-
-
-@pytest.mark.parametrize(
-    ("n_more", "message"),
-    [(10_000, "preparation and parameters take"), (100, "the records of levels and updates take")],
-)
-def test_more_json_than_is_read_again_is_not_saved(n_more, message, model, tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.store.models.MAX_JSON_BYTES", 2**16 + 1200)
-    held = copy.copy(model)
-    held.n_iter_, held.diagnostics_ = 100, held.diagnostics_[:1] * 100
-    with pytest.raises(ValueError, match=f"{message} .* bytes of JSON, but a saved model holds at most 66,736"):
-        save_model(held, tmp_path / "model", preparation={"a": "x" * n_more})
-    assert not (tmp_path / "model").exists()
 
 
 # ---- damage
@@ -408,20 +388,14 @@ PLACES = {
     "value": ({"about__model__parameters__views": 10**18}, "'views' parameter of CoHiRF must be an int in"),
     "lines": ({"about__model__parameters__medoid": "a\nb" * 10**4}, "'medoid' parameter of CoHiRF must be"),
     "absent": ({"about__model__parameters__estimator": {"absent": "a\n" * 10**5}}, "estimator=a a a .* pass it"),
-    "n_jobs": ({"about__model__parameters__n_jobs": 10**9}, "n_jobs of cohirf.estimator.CoHiRF must be from -10000"),
-    "no jobs": ({"about__model__parameters__n_jobs": 0}, "n_jobs=0 is not valid: give 1 or more"),
     "max_features": ({"about__model__parameters__max_features": 10**30}, "max_features=10+ is above the 2 features"),
     "steps": ({"about__model__parameters__estimator": base(steps=[1, 2])}, "cannot be used"),
-    "many": ({"about__model__parameters__estimator": base(steps=[base()] * 20_000)}, "take more than 131072 bytes"),
     "string": ({"about__model__parameters__estimator": "KMeans"}, "estimator='KMeans' is not a clustering estimator"),
     "options": ({"about__origin": {"data": "a", "options": {"a b": 1}, "command": ""}}, "the names of arguments"),
     "features": ({"fitted__n_features_in_": 3}, "has 2 features, but n_features_in_ has 3"),
     "clusters": ({"fitted__n_clusters_": -1}, "cluster_numbers_ has 3 clusters, but n_clusters_ has -1"),
-    "rows": ({"fitted__n_rows": 13}, "the groups have 12 rows, but the model has 13"),
-    "levels": ({"fitted__n_iter_": 10**9}, "records of 1000000000 levels"),
     "record": ({"fitted__diagnostics_": [1]}, "diagnostics_ is 1, but must be an object"),
     "history": ({"fitted__history_": [{"n_rows": -1}]}, "history_ is .*, but must be an object"),
-    "summary": ({"fitted___summary__update_rows": [1]}, "the summary has 12 rows"),
 }
 
 
@@ -444,24 +418,10 @@ def test_hostile_content_is_refused(path, name):
 N_GROUPS = 3  # of the model
 ARRAYS = {
     "parents": (("_rows", "parents"), np.full(N_GROUPS, 12), "parents"),
-    "circle": (("_rows", "parents"), np.roll(np.arange(N_GROUPS), 1), "parents is not a fusion hierarchy"),
-    "levels": (("_rows", "absorbed_at"), np.arange(N_GROUPS, dtype=np.uint64) << 58, "absorbed_at|levels"),
-    "too early": (("_rows", "absorbed_at"), np.ones(N_GROUPS, np.uint8), "absorbed before they were formed"),
-    "labels": (("_rows", "labels"), np.full(N_GROUPS, 3), "labels_ has numbers that are not those of clusters"),
-    "few labels": (("_rows", "labels"), np.zeros(N_GROUPS - 1, int), "labels has not an entry for each of"),
-    "groups": (("_rows", "rows"), np.arange(N_GROUPS)[::-1], "rows of groups are not sorted row numbers"),
-    "other groups": (("_rows", "rows"), np.arange(12 - N_GROUPS, 12), "rows stand for groups that they are not in"),
-    "of rows": (("_rows", "row_map", "parts", 0, "leaf_of"), np.full(12, N_GROUPS), "groups that are not there"),
-    "few rows": (("_rows", "row_map", "parts", 0, "leaf_of"), np.zeros(11, int), "not one stability each"),
-    "matrix": (("_rows", "row_map", "parts", 0, "leaf_of"), np.zeros((12, 1), int), "are not vectors"),
-    "fractions": (("_rows", "row_map", "parts", 0, "leaf_of"), np.zeros(12), "of type float64"),
+    "few labels": (("_rows", "labels"), np.zeros(N_GROUPS - 1, int), "labels has 2 groups, but _rows.rows has 3"),
     "landmarks": (("_landmark_rows",), np.arange(1, 13), "_landmark_rows has numbers outside the range 0 to 11"),
     "medoids": (("medoid_indices_",), np.array([-12, 1, 2]), "medoid_indices_ has numbers outside the range 0 to 11"),
-    "other medoids": (("medoid_indices_",), np.zeros(3, int), "medoid_indices_ lists rows that are not in"),
     "floats": (("_rows", "labels"), np.zeros(N_GROUPS), "labels has values of type float64"),
-    "names": (("feature_names_in_",), np.frombuffer(b'["a"]', np.uint8), "must be a list of 2 names"),
-    "names of lists": (("feature_names_in_",), np.frombuffer(b'[[], "a"]', np.uint8), "must be a list of 2 names"),
-    "deep names": (("feature_names_in_",), np.frombuffer(b"[" * 10**5, np.uint8), "recursion|cannot be used"),
 }
 
 
@@ -491,7 +451,6 @@ def write_record(path, text):
 BOMBS = {
     "dense JSON": lambda path: write_record(path, b'{"content":[' + b"{}," * (2**22 // 3 - 20) + b'0],"arrays":[]}'),
     "deep JSON": lambda path: write_record(path, b"[" * 10**6),
-    "long JSON": lambda path: write_record(path, b" " * (2**22 + 1)),
     "shapes": lambda path: write_record(path, json.dumps({"content": 0, "arrays": [["<i8", [10**12]]]}).encode()),
 }
 
@@ -523,7 +482,7 @@ def test_pipes_and_devices_are_not_read(tmp_path):
 # ---- writing
 
 
-@pytest.mark.parametrize("name", ["open", "write", "fsync", "link", "replace"])
+@pytest.mark.parametrize("name", ["open", "write", "fsync", "replace"])
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_failing_call_leaves_the_old_state_and_no_stray_files(name, overwrite, model, tmp_path, monkeypatch):
     path, other = tmp_path / "model", copy.copy(model).set_params(views=3)
@@ -639,7 +598,7 @@ def test_a_link_keeps_pointing_at_the_model(path, model):
 
 
 @pytest.mark.slow
-def test_saving_and_loading_copy_no_array(model, tmp_path, monkeypatch):
+def test_saving_and_loading_copy_no_array(model, tmp_path):
     n_rows, held = 1_000_000, copy.copy(model)  # the least copy is of a megabyte; names and JSON take 200 kB
     ints = np.int32
     tree = MergeTree(np.zeros(1, ints), np.empty((0, 4)), level=1)
@@ -656,8 +615,6 @@ def test_saving_and_loading_copy_no_array(model, tmp_path, monkeypatch):
         _landmarks=Landmarks(held._landmarks.points, np.zeros(12, ints)),
         _summary=None,  # of the fit
     )
-    monkeypatch.setattr(archive, "CHUNK_BYTES", 2**14)
-    monkeypatch.setattr(grouping, "BLOCK_ROWS", 2**12)
     assert traced_peak(save_model, held, tmp_path / "model") < 0.5 * n_rows
     size = (tmp_path / "model").stat().st_size
     assert traced_peak(load_model, tmp_path / "model") < size + 1.5 * n_rows

@@ -4,8 +4,7 @@ import numpy as np
 from sklearn.cluster import DBSCAN
 
 from cohirf import CoHiRF
-from cohirf.summary.history import MAX_LISTED, MAX_STEPS, Step, continue_history
-from cohirf.summary.numbers import Changes
+from cohirf.summary.numbers import MAX_STEP_CLUSTERS, MAX_STEPS, Changes, Step, continue_history
 
 LEFT, RIGHT, FAR = np.random.default_rng(0).normal(size=(3, 100, 2)) * 0.2 + [[[0, 0]], [[3, 0]], [[9, 9]]]
 BRIDGE = np.column_stack([np.linspace(0, 3, 100), np.zeros(100)])
@@ -40,7 +39,7 @@ def test_rows_that_are_forgotten_are_a_step():
 
 
 def test_a_step_lists_the_largest_clusters():
-    labels = np.arange(MAX_LISTED + 5)
+    labels = np.arange(MAX_STEP_CLUSTERS + 5)
     step = Step.of(Changes(1, 9), labels, np.arange(1, len(labels) + 1))
     assert list(step.sizes) == list(range(5, len(labels)))
     assert step.n_clusters == len(labels)

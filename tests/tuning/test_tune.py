@@ -409,6 +409,7 @@ class TestRecommended:
         assert found.best_params == {"max_features": 1.0, "views": 5, "n_clusters": chosen.n_clusters_}
         assert found.best_score >= silhouette_score(Z, chosen.labels_) - 0.02
 
+    @pytest.mark.slow
     def test_ten_digits_are_not_two_clusters(self):
         digits = load_digits().data[:600]
         found = tune(CoHiRF(), digits, n_trials=2)

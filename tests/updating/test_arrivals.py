@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, load
 from cohirf.algorithm.consensus import consensus_within, fold_views, strict_consensus
-from cohirf.algorithm.merge_tree import Groups
+from cohirf.beyond.merge_tree import Groups
 from cohirf.fitting.ending import extend_labels
 from cohirf.updating.arrivals import find_born
 

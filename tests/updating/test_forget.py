@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF, FusionHierarchy, load
-from cohirf.summary.leaves import stack
+from cohirf.summary.summary import stack
 
 BLOBS, CLASSES = make_blobs(500, n_features=4, centers=3, random_state=0)
 MOONS, CRESCENTS = make_moons(900, noise=0.05, random_state=0)
@@ -23,12 +23,15 @@ def blocks(X=BLOBS, **parameters):
     return model
 
 
+@pytest.fixture(scope="module")
+def fitted():
+    """A model that tests look at, and do not change."""
+    return blocks()
+
+
 def kept_values(model):
     """Return the rows whose values a model keeps, as a list of matrices."""
-    summary = model._summary
-    kept = [model._landmarks.points, model.medoids_, model.exemplars_]
-    kept += [] if summary.leaves is None else [summary.leaves.values]
-    return kept + ([] if summary.pending.values is None else [summary.pending.values])
+    return [model._landmarks.points, model.medoids_, model.exemplars_, model._summary.groups.values]
 
 
 def assert_gone(model, X):
@@ -46,8 +49,7 @@ def check(model, stay, classes):
     assert sum(model._summary.update_rows) == len(stay)
 
 
-@pytest.mark.parametrize("X", [BLOBS, sparse.csr_array(BLOBS)], ids=["dense", "sparse"])
-@pytest.mark.parametrize("given", [False, True], ids=["without values", "with values"])
+@pytest.mark.parametrize(("X", "given"), [(BLOBS, False), (BLOBS, True), (sparse.csr_array(BLOBS), True)])
 def test_rows_leave_their_groups(X, given, tmp_path):
     model = blocks(X)
     gone = np.random.default_rng(0).permutation(500)[:200]
@@ -70,15 +72,15 @@ def test_means_are_those_of_the_rows_that_stay_if_values_are_given():
     summary, stay = model._summary, np.setdiff1d(np.arange(500), gone)
     leaf = summary.row_map.find_leaves(np.arange(summary.row_map.n_rows))
     rows = BLOBS[stay][: len(leaf)]
-    for number in range(summary.n_leaves):
-        np.testing.assert_allclose(summary.leaves.means[number], rows[leaf == number].mean(axis=0))
-        assert summary.leaves.sizes[number] == (leaf == number).sum()
+    for number in range(len(summary.groups)):
+        np.testing.assert_allclose(summary.groups.means[number], rows[leaf == number].mean(axis=0))
+        assert summary.groups.sizes[number] == (leaf == number).sum()
 
 
 def test_values_go_with_rows_in_any_order():
     gone = np.array([200, 3, 77])
     one, other = (blocks().forget(rows, X=BLOBS[rows]) for rows in (gone, np.sort(gone)))
-    np.testing.assert_array_equal(one._summary.leaves.means, other._summary.leaves.means)
+    np.testing.assert_array_equal(one._summary.groups.means, other._summary.groups.means)
 
 
 def test_a_window_of_updates():
@@ -86,7 +88,7 @@ def test_a_window_of_updates():
     model.forget(updates=[0, 1])
     check(model, np.arange(250, 500), CLASSES)
     assert model._summary.update_rows == (0, 0, 125, 125)
-    assert model._summary.leaves.rows.max() < 250
+    assert model._summary.groups.rows.max() < 250
     model.partial_fit(BLOBS[:125]).forget(updates=2)
     check(model, np.r_[375:500, 0:125], CLASSES)
 
@@ -110,7 +112,7 @@ def test_a_cluster_without_rows_is_gone():
 
 def test_a_medoid_that_is_not_there_any_more_is_replaced_by_the_mean_if_no_row_is_known():
     model = blocks()
-    gone = np.union1d(model._summary.leaves.rows, model._landmark_rows)
+    gone = np.union1d(model._summary.groups.rows, model._landmark_rows)
     stay = np.setdiff1d(np.arange(500), gone)
     model.forget(gone)
     check(model, stay, CLASSES)
@@ -133,11 +135,10 @@ def test_nothing_that_a_model_has_learnt_of_forgotten_rows_stays():
     assert all(row.tobytes() not in pickle.dumps(model) for row in BLOBS[:100])
 
 
-@pytest.mark.parametrize("given", [False, True], ids=["without values", "with values"])
-def test_medoids_of_sparse_rows_are_replaced(given):
+def test_medoids_of_sparse_rows_are_replaced():
     X = sparse.csr_array(BLOBS)
     model = CoHiRF(n_clusters=3, batch_size=50, random_state=0).fit(X)
-    model.forget(np.arange(100), X=X[:100] if given else None)
+    model.forget(np.arange(100))
     check(model, np.arange(100, 500), CLASSES)
     assert_gone(model, BLOBS[:100])
 
@@ -158,13 +159,13 @@ def test_given_weights_leave_exactly():
     check(model, stay, CLASSES)
     summary = model._summary
     leaf = summary.row_map.find_leaves(np.arange(200))
-    np.testing.assert_allclose(summary.leaves.weights, np.bincount(leaf, weights=weights[stay]))
-    np.testing.assert_array_equal(summary.leaves.sizes, np.bincount(leaf, weights=weights[stay] > 0))
-    np.testing.assert_array_equal(summary.leaves.first_rows, np.unique(leaf, return_index=True)[1])
-    for number in range(summary.n_leaves):
+    np.testing.assert_allclose(summary.groups.weights, np.bincount(leaf, weights=weights[stay]))
+    np.testing.assert_array_equal(summary.groups.sizes, np.bincount(leaf, weights=weights[stay] > 0))
+    np.testing.assert_array_equal(summary.groups.first_rows, np.unique(leaf, return_index=True)[1])
+    for number in range(len(summary.groups)):
         own = leaf == number
         mean = np.average(BLOBS[stay][own], axis=0, weights=weights[stay][own])
-        np.testing.assert_allclose(summary.leaves.means[number], mean, rtol=1e-6)
+        np.testing.assert_allclose(summary.groups.means[number], mean, rtol=1e-6)
 
 
 def test_rows_of_weight_0_take_no_mass_with_them_if_their_weights_are_given():
@@ -172,7 +173,7 @@ def test_rows_of_weight_0_take_no_mass_with_them_if_their_weights_are_given():
     weights[::2] = 0
     model = CoHiRF(n_clusters=3, batch_size=100, random_state=0).fit(BLOBS, sample_weight=weights)
     model.forget(np.arange(0, 500, 2), sample_weight=np.zeros(250))
-    assert model._summary.leaves.weights.sum() == 250
+    assert model._summary.groups.weights.sum() == 250
     assert model._summary.sizes.sum() == 250
 
 
@@ -207,9 +208,8 @@ def test_without_rows_to_forget_a_model_stays_as_it_is(nothing):
     ],
     ids=str,
 )
-def test_what_cannot_be_forgotten_is_refused(arguments, error, message):
-    model = blocks()
-    labels = model.labels_
+def test_what_cannot_be_forgotten_is_refused(arguments, error, message, fitted):
+    labels = fitted.labels_
     with pytest.raises(error, match=message):
-        model.forget(**arguments)
-    assert model.labels_ is labels
+        fitted.forget(**arguments)
+    assert fitted.labels_ is labels

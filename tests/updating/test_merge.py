@@ -32,9 +32,15 @@ def check(model, classes):
     np.testing.assert_array_equal(model.labels_[model.medoid_indices_], model.cluster_numbers_)
 
 
-@pytest.mark.parametrize("X", [BLOBS, sparse.csr_array(BLOBS)], ids=["dense", "sparse"])
-@pytest.mark.parametrize("batch_size", [None, 60])
-@pytest.mark.parametrize("exemplars_only", [False, True])
+@pytest.mark.parametrize(
+    ("X", "batch_size", "exemplars_only"),
+    [
+        (BLOBS, None, False),
+        (BLOBS, 60, True),
+        (sparse.csr_array(BLOBS), 60, False),
+        (sparse.csr_array(BLOBS), None, True),
+    ],
+)
 def test_models_of_three_sites_have_the_clusters_of_all_rows(X, batch_size, exemplars_only, tmp_path):
     sites = fitted(X, SITES, batch_size=batch_size)
     labels = [site.labels_ for site in sites]
@@ -109,6 +115,11 @@ def test_reduced_models_are_merged():
             "Model 1 has other features",
         ),
         (
+            lambda: [CoHiRF(n_clusters=2).fit(MOONS), CoHiRF(DBSCAN(0.2)).fit(MOONS)],
+            {},
+            "Model 1 has the base method DBSCAN, and the first one KMeans",
+        ),
+        (
             lambda: [CoHiRF(DBSCAN(0.2), random_state=0).fit(MOONS)],
             {"exemplars_only": True},
             "does not work with DBSCAN",
@@ -119,7 +130,7 @@ def test_reduced_models_are_merged():
             "model 0 has noise",
         ),
     ],
-    ids=["none", "features", "names", "density", "noise"],
+    ids=["none", "features", "names", "methods", "density", "noise"],
 )
 def test_models_that_do_not_go_together_are_refused(models, options, message):
     with pytest.raises(ValueError, match=message):

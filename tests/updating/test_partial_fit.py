@@ -47,7 +47,7 @@ def check_hierarchy(model):
         (None, BLOBS),
         (KMeans(4, n_init=1), BLOBS),
         (GaussianMixture(4), BLOBS),
-        (KMeans(4, n_init=1), sparse.csr_array(BLOBS)),
+        pytest.param(KMeans(4, n_init=1), sparse.csr_array(BLOBS), marks=pytest.mark.slow),
         (DBSCAN(0.1), MOONS),
         (HDBSCAN(min_cluster_size=15, copy=True), MOONS),
     ],
@@ -83,9 +83,7 @@ def test_a_fit_and_updates_with_few_rows_are_a_fit_to_all_rows():
     [
         {},
         {"estimator": GaussianMixture(4)},
-        {"max_features": 0.5},
-        {"medoid_weights": False},
-        {"consensus": "majority"},
+        {"max_features": 0.5, "medoid_weights": False, "consensus": "majority"},
     ],
     ids=str,
 )
@@ -96,7 +94,7 @@ def test_updates_in_blocks_find_the_clusters_and_no_row_changes_its_own(options)
     check_hierarchy(in_parts(model, BLOBS[150:400], 6))
     np.testing.assert_array_equal(model.labels_[:150], before)
     assert adjusted_rand_score(model.labels_, CLASSES[:400]) == 1.0
-    leaves, labels = model._summary.leaves, model._summary.labels
+    leaves, labels = model._summary.groups, model._summary.labels
     assert (model.labels_[leaves.rows] == labels[: len(leaves)]).all()
 
 
@@ -109,20 +107,20 @@ def test_blocks_of_the_published_algorithm_do_not_depend_on_how_rows_are_divided
 
 def test_the_first_blocks_are_contracted_as_finely_as_those_of_a_fit_in_few_batches(monkeypatch):
     monkeypatch.setattr("cohirf.updating.blocks.FEW_BATCHES", 4)
-    monkeypatch.setattr("cohirf.fitting.contraction.FEW_BATCHES", 4)
+    monkeypatch.setattr("cohirf.fitting.settings.FEW_BATCHES", 4)
     model = CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0)
     assert_equal_models(in_parts(model, BLOBS, 4), in_parts(CoHiRF(**model.get_params(deep=False)), BLOBS, 2))
-    n_leaves = np.bincount(model._summary.leaves.rows // 60)
+    n_leaves = np.bincount(model._summary.groups.rows // 60)
     assert n_leaves[:4].min() > n_leaves[4:].max()
 
 
 def test_weights_count_as_repeated_rows_in_the_sizes_of_leaves():
     weights = np.random.default_rng(0).integers(1, 4, len(BLOBS)).astype(float)
     model = in_parts(CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0), BLOBS, 4, sample_weight=weights)
-    assert model._summary.leaves.weights.sum() + model._summary.pending.weights.sum() == weights.sum()
+    assert model._summary.groups.weights.sum() == weights.sum()
     assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
     model.partial_fit(BLOBS[:100])  # without weights, each row has the weight 1
-    assert model._summary.leaves.weights.sum() + model._summary.pending.weights.sum() == weights.sum() + 100
+    assert model._summary.groups.weights.sum() == weights.sum() + 100
 
 
 class TestRowsOfWeight0:
@@ -142,8 +140,8 @@ class TestRowsOfWeight0:
         for rows in np.array_split(np.arange(len(BLOBS)), 4):
             model.partial_fit(opened(BLOBS[rows]), sample_weight=self.weights[rows])
             without.partial_fit(BLOBS[rows[counted[rows]]], sample_weight=np.ones(counted[rows].sum()))
-        np.testing.assert_array_equal(model._summary.leaves.values, without._summary.leaves.values)
-        np.testing.assert_allclose(model._summary.leaves.means, without._summary.leaves.means)
+        np.testing.assert_array_equal(model._summary.groups.values, without._summary.groups.values)
+        np.testing.assert_allclose(model._summary.groups.means, without._summary.groups.means)
         assert len(model.labels_) == len(BLOBS)
         assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
         check_hierarchy(model)
@@ -151,18 +149,18 @@ class TestRowsOfWeight0:
     def test_a_saved_model_keeps_them(self, tmp_path):
         model = CoHiRF(KMeans(4, n_init=1), batch_size=70, random_state=0)
         in_parts(model, BLOBS, 3, sample_weight=self.weights).save(tmp_path / "model")
-        assert (model._summary.pending.weights == 0).any()
+        assert (model._summary.groups.weights == 0).any()
         again = load(tmp_path / "model").partial_fit(BLOBS[:100])
         np.testing.assert_array_equal(again.labels_, model.partial_fit(BLOBS[:100]).labels_)
 
 
 def test_an_update_after_a_fit_in_batches_adds_to_its_leaves():
     model = CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0).fit(BLOBS[:400])
-    leaves = len(model._summary.leaves)
+    leaves = len(model._summary.groups)
     labels = model.labels_
     model.partial_fit(BLOBS[400:])
     assert len(model.labels_) == len(BLOBS)
-    assert model._summary.leaves.rows[leaves:].min() >= 400
+    assert model._summary.groups.rows[leaves:].min() >= 400
     np.testing.assert_array_equal(model.labels_[:400], labels)
     assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
     check_hierarchy(model)
@@ -205,7 +203,7 @@ class TestKeptRows:
 
     @pytest.fixture(autouse=True)
     def few_rows(self, monkeypatch):
-        monkeypatch.setattr("cohirf.updating.settings.KEPT_ROWS", 400)
+        monkeypatch.setattr("cohirf.updating.rerun.KEPT_ROWS", 400)
         monkeypatch.setattr("cohirf.updating.update.KEPT_ROWS", 400)
 
     def test_more_rows_are_refused_and_the_model_stays_as_it_was(self):
@@ -237,7 +235,7 @@ def test_an_update_that_fails_leaves_the_model_as_it_was(monkeypatch):
     def fail(*arguments):
         raise RuntimeError("at the very end")
 
-    monkeypatch.setattr(rerun, "number_clusters", fail)
+    monkeypatch.setattr(rerun, "match_numbers", fail)
     with pytest.raises(RuntimeError, match="at the very end"):
         model.partial_fit(BLOBS[300:])
     assert vars(model) == before
@@ -270,10 +268,10 @@ class TestManyGroups:
     @pytest.mark.parametrize("options", [{}, {"max_features": 0.5}, {"medoid_weights": False}], ids=str)
     def test_their_number_stays_small_and_they_stand_for_all_rows(self, options):
         model = in_parts(self.model(**options), BLOBS, 5)
-        leaves = model._summary.leaves
+        leaves = model._summary.groups
         assert leaves.heights.max() >= 2
         assert np.bincount(leaves.heights).max() < 80
-        assert leaves.sizes.sum() + model._summary.pending.n_rows == len(BLOBS)
+        assert leaves.sizes.sum() == len(BLOBS)
         np.testing.assert_array_equal(leaves.values, BLOBS[leaves.rows])
         leaf = model._summary.row_map.find_leaves(np.arange(model._summary.row_map.n_rows))
         for number in range(len(leaves)):
@@ -283,9 +281,9 @@ class TestManyGroups:
     def test_groups_of_a_fit_are_contracted_too(self, monkeypatch):
         monkeypatch.setattr("cohirf.updating.blocks.MAX_GROUPS", 40)
         model = self.model().fit(BLOBS[:400])
-        assert len(model._summary.leaves) >= 40
+        assert len(model._summary.groups) >= 40
         model.partial_fit(BLOBS[400:])
-        assert np.bincount(model._summary.leaves.heights).max() < 40
+        assert np.bincount(model._summary.groups.heights).max() < 40
         assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
         check_hierarchy(model)
 

@@ -17,10 +17,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
-from cohirf.algorithm.arrays import is_here, is_on_device, namespace, put_beside, to_host
 from cohirf.algorithm.consensus import NOISE
-from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.repeated_warnings import warning_once_a_fit
+from cohirf.error_contexts import warning_once_a_fit
+from cohirf.rows.arrays import is_here, is_on_device, namespace, put_beside, to_host
+from cohirf.rows.grouping import IntArray
 
 # Parameters that may not exceed the number of rows. They are lowered only if a call fails: DBSCAN with min_samples
 # above the number of rows does not fail, but labels every row as noise.
@@ -30,9 +30,9 @@ SIZES = ("n_clusters", "n_components", "n_neighbors", "min_samples", "min_cluste
 COPIES = ("copy", "copy_x")
 COPY_VALUES = (True, False, "warn")
 # Parameters that can have one row for each cluster.
-STARTS = ("init", "means_init", "weights_init", "precisions_init")
+START_PARAMETERS = ("init", "means_init", "weights_init", "precisions_init")
 # A method that is told a finer number of clusters than asked for needs this many rows for each.
-ROWS_PER_CLUSTER = 3
+ROWS_PER_INNER_CLUSTER = 3
 # Objects of these types need no copy, and classes with one of these methods of their own are copied by it.
 IMMUTABLE = {type(None), bool, int, float, str, type, FunctionType}
 COPY_METHODS = ("__new__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__")
@@ -40,36 +40,21 @@ COPY_METHODS = ("__new__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__get
 
 @dataclass(frozen=True)
 class BaseMethod:
-    """A clustering method that is called many times, each time as a fresh copy with new seeds.
+    """A clustering method that is called many times, each time as a fresh copy with new seeds."""
 
-    Attributes
-    ----------
-    prototype : object
-        A clone of the user's estimator. It has ``fit_predict``, or ``fit`` and ``labels_``, or ``fit`` and
-        ``predict``.
-    seeds, copies : tuple of str
-        Names of the parameters that are seeds, and of those that keep the method from overwriting its input. Nested
-        parameters are included.
-    sizes : dict
-        Parameters that may not exceed the number of rows, with their values.
-    n_clusters : int or None
-        The fixed number of clusters; None if the method finds the number itself.
-    told : str or None
-        Name of the parameter that tells the method how many clusters to find: ``n_clusters`` or, for mixtures,
-        ``n_components``.
-    asked : int or None
-        The number of clusters to find in the end, if the method is told a finer one; see ``telling``.
-    weight_argument : str or None
-        Name of the argument of ``fit`` that takes sample weights.
-    """
-
+    # A clone of the user's estimator. It has ``fit_predict``, or ``fit`` and ``labels_``, or ``fit`` and ``predict``.
     prototype: Any
+    # Names of the parameters that are seeds, and of those that keep the method from overwriting its input. Nested
+    # parameters are included.
     seeds: tuple[str, ...]
     copies: tuple[str, ...]
-    sizes: dict[str, int]
-    n_clusters: int | None
+    sizes: dict[str, int]  # parameters that may not exceed the number of rows, with their values
+    n_clusters: int | None  # the fixed number of clusters; None if the method finds the number itself
+    # Name of the parameter that tells the method how many clusters to find: ``n_clusters`` or, for mixtures,
+    # ``n_components``
     told: str | None
-    weight_argument: str | None
+    weight_argument: str | None  # name of the argument of ``fit`` that takes sample weights
+    # The number of clusters to find in the end, if the method is told a finer one; see ``telling``
     asked: int | None = None
 
     @property
@@ -142,7 +127,7 @@ class BaseMethod:
     def _has_starts(self) -> bool:
         """Whether a parameter is an array with one row for each cluster, such as the first centres of K-Means."""
         parameters = self.clusterer.get_params(deep=False)
-        return any(isinstance(parameters.get(name), np.ndarray | list | tuple) for name in STARTS)
+        return any(isinstance(parameters.get(name), np.ndarray | list | tuple) for name in START_PARAMETERS)
 
     def label_rows(
         self, view: Any, rng: np.random.Generator, sample_weight: Any = None, *, may_overwrite: bool = False
@@ -181,7 +166,7 @@ class BaseMethod:
         weights = {} if sample_weight is None or self.weight_argument is None else {self.weight_argument: sample_weight}
         with warning_once_a_fit():
             labels, core = self._call(view, settings, weights)
-        return _check_labels(labels, view, self.name), to_host(core)
+        return _check_labels(labels, view, self), to_host(core)
 
     def finds_no_fewer_than(self, n_clusters: int) -> bool:
         """Return whether the method has a fixed number of clusters, and it is at least ``n_clusters``."""
@@ -193,7 +178,7 @@ class BaseMethod:
         """Return the number of clusters to tell, if the rows are too few for the finer number."""
         if self.asked is None or self.told is None:
             return {}
-        bound = max(self.asked, n_rows // ROWS_PER_CLUSTER)
+        bound = max(self.asked, n_rows // ROWS_PER_INNER_CLUSTER)
         return {self.told: bound} if self.sizes[self.told] > bound else {}
 
     def _call(self, view: Any, settings: dict[str, Any], weights: dict[Any, Any]) -> tuple[Any, IntArray | None]:
@@ -303,18 +288,18 @@ def _fit_labels(method: Any, view: Any, weights: dict[Any, Any]) -> tuple[Any, I
     )
 
 
-def _check_labels(labels: Any, view: Any, name: str) -> Any:
+def _check_labels(labels: Any, view: Any, method: BaseMethod) -> Any:
     """Return the labels that a method gave to the rows of ``view``, beside these rows; raise if they are not labels."""
     n_rows = view.shape[0]
     labels = np.asarray(to_host(labels)) if is_here(view) or not is_on_device(labels) else labels
     labels = put_beside(labels, view)
     if tuple(labels.shape) != (n_rows,):
         raise ValueError(
-            f"The base method {name} returned labels of shape {tuple(labels.shape)} for {n_rows} rows: "
+            f"The base method {method.name} returned labels of shape {tuple(labels.shape)} for {n_rows} rows: "
             f"it must return one label per row."
         )
     xp = namespace(labels)
     if not xp.isdtype(labels.dtype, "integral"):
-        raise TypeError(f"The base method {name} returned labels of type {labels.dtype}: they must be integers.")
+        raise TypeError(f"The base method {method.name} returned labels of type {labels.dtype}: they must be integers.")
     is_wide = labels.dtype in (xp.int32, xp.int64)
     return labels if is_wide else xp.astype(labels, xp.int64)

@@ -9,14 +9,14 @@ cluster, gets all of its batches at once. How batches are divided into runs does
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from cohirf.algorithm.grouping import IntArray, index_dtype
+from cohirf.rows.grouping import IntArray, index_dtype
 
 RUN_ROWS = 2**15  # a longer run would lose more work when a fit is killed
 MANY_RUNS = 128  # with fewer runs, some of sixteen cores would wait for the last ones
@@ -49,29 +49,15 @@ Offsets = slice | AllBut
 
 @dataclass(frozen=True)
 class Run:
-    """Consecutive batches of a level. A row of a run has an *offset*, from 0 on, in the order of the batches.
+    """Consecutive batches of a level. A row of a run has an *offset*, from 0 on, in the order of the batches."""
 
-    Attributes
-    ----------
-    bounds : array of int
-        Offset of the first row of each batch, and the number of rows of the run. Batches are sorted inside.
-    held : array of int
-        Sorted offsets of rows that are read with the run, but held aside.
-    first_batch : int
-        Number of the first batch among the batches of the level.
-    start : int
-        Index of the first row, if the rows of the run are consecutive.
-    indices : array of int or None
-        Index of each row, if they are not.
-    halos : tuple of arrays of int, or None
-        For each batch, the sorted indices of rows of other batches that the base method sees beside its rows.
-    """
-
+    # Offset of the first row of each batch, and the number of rows of the run. Batches are sorted inside.
     bounds: IntArray
-    held: IntArray
-    first_batch: int = 0
-    start: int = 0
-    indices: IntArray | None = None
+    held: IntArray  # sorted offsets of rows that are read with the run, but held aside
+    first_batch: int = 0  # number of the first batch among the batches of the level
+    start: int = 0  # index of the first row, if the rows of the run are consecutive
+    indices: IntArray | None = None  # index of each row, if they are not
+    # For each batch, the sorted indices of rows of other batches that the base method sees beside its rows
     halos: tuple[IntArray, ...] | None = None
 
     @classmethod
@@ -83,6 +69,11 @@ class Run:
     def length(self) -> int:
         """Number of rows."""
         return int(self.bounds[-1])
+
+    @property
+    def longest(self) -> int:
+        """Number of rows of the longest batch."""
+        return int(np.diff(self.bounds).max())
 
     @property
     def n_batches(self) -> int:
@@ -109,6 +100,11 @@ class Run:
             first, stop = self.start + offsets.start, self.start + offsets.stop
             return np.arange(first, stop, dtype=index_dtype(stop))
         return offsets + self.start
+
+    def each_batch(self, draw: Callable[[IntArray, tuple[int, int]], Any], level: int) -> list[Any]:
+        """Call a function with the indices of the rows that each batch contracts, and with level and number of it."""
+        batches = enumerate(self.batches(), self.first_batch)
+        return [draw(self.index(contracted), (level, number)) for number, (contracted, _) in batches]
 
     def with_halos(self) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield the indices of the rows of each local batch, and of its halo."""
@@ -179,12 +175,12 @@ def split_into_batches(
     """
     n_batches = count_batches(n_active, batch_size)
     if n_batches == 1:
-        return OneBatch(n_active)
+        return EqualBlocks(1, n_active)
     if in_order:
         return BlocksInOrder(n_active, n_batches, rng)
     shuffled = np.arange(n_active, dtype=index_dtype(n_active))
     rng.shuffle(shuffled)
-    return RandomBatches(shuffled, _bounds(n_active, n_batches))
+    return RandomBatches(shuffled, _part_bounds(n_active, n_batches))
 
 
 def cut_into_runs(n_batches: int, n_rows: int) -> IntArray:
@@ -197,28 +193,6 @@ def cut_at_chunks(starts: IntArray, chunk_starts: IntArray) -> IntArray:
     """Return the batches at which runs begin if each run has the batches that start in one chunk of the data."""
     chunk = np.searchsorted(chunk_starts, starts, side="right")
     return np.flatnonzero(np.diff(chunk, prepend=-1))
-
-
-@dataclass(frozen=True)
-class OneBatch:
-    """All active rows."""
-
-    n_active: int
-    n_batches: int = 1
-
-    @property
-    def held_aside(self) -> IntArray:
-        """No row is held aside."""
-        return _no_rows(self.n_active)
-
-    @property
-    def starts(self) -> IntArray:
-        """Position of the first row."""
-        return np.zeros(1, dtype=np.int64)
-
-    def runs(self, cuts: IntArray) -> Iterator[Run]:
-        """Yield the only run."""
-        yield Run(np.array([0, self.n_active]), _no_rows(0))
 
 
 @dataclass(frozen=True)
@@ -323,7 +297,7 @@ class BlocksInOrder:
     def runs(self, cuts: IntArray) -> Iterator[Run]:
         """Yield the runs; ``cuts`` are the numbers of the blocks at which a run begins. Runs can be drawn only once."""
         bounds = block_bounds(self.n_active, self.n_with_held_aside)
-        n_held = np.diff(_bounds(self.n_active // self.n_with_held_aside, self.n_batches))
+        n_held = np.diff(_part_bounds(self.n_active // self.n_with_held_aside, self.n_batches))
         for first, stop in pairwise([*cuts.tolist(), self.n_batches]):
             of_run = bounds[first : stop + 1] - bounds[first]
             held = [
@@ -363,10 +337,10 @@ class EqualBlocks:
 
 def block_bounds(n_active: int, n_with_held_aside: int) -> IntArray:
     """Return the first position of each block, and the end of the last block."""
-    return _bounds(n_active, n_with_held_aside - 1)
+    return _part_bounds(n_active, n_with_held_aside - 1)
 
 
-def _bounds(n_rows: int, n_parts: int) -> IntArray:
+def _part_bounds(n_rows: int, n_parts: int) -> IntArray:
     return np.linspace(0, n_rows, n_parts + 1).astype(np.int64)
 
 

@@ -7,8 +7,8 @@ A sum of cosine similarities or squared Euclidean distances over a cluster is an
 of its rows, or their mean. So these medoids are exact and cost O(n p). Other similarities are computed between a sample
 of at most ``max_candidates`` rows of each cluster.
 
-Ties go to the lowest row: scores within ``TIE`` of the best score count as equal, so that the order of summation does
-not matter. For the same reason, CSR rows must not lose digits that an array keeps.
+Ties go to the lowest row: scores within ``MEDOID_TIE`` of the best score count as equal, so that the order of summation
+does not matter. For the same reason, CSR rows must not lose digits that an array keeps.
 
 Rows may be on a device; what belongs to them is then computed there, in float64.
 """
@@ -25,11 +25,11 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances, manhattan_distances
 
-from cohirf.algorithm import scatter
-from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, namespace, put_beside, to_host
-from cohirf.algorithm.device_blocks import in_blocks
-from cohirf.algorithm.distances import FLOAT64_LIFT, are_faint
-from cohirf.algorithm.grouping import (
+from cohirf.rows import scatter
+from cohirf.rows.arrays import fetch_rows, in_blocks, is_here, look_up, namespace, put_beside, to_host
+from cohirf.rows.distances import FLOAT64_LIFT, are_faint
+from cohirf.rows.grouping import (
+    FloatArray,
     IntArray,
     best_by_label,
     count_by_label,
@@ -40,13 +40,12 @@ from cohirf.algorithm.grouping import (
     sum_rows_by_label,
 )
 
-FloatArray = NDArray[np.float64]
 Similarity = Callable[[Any, FloatArray], FloatArray]
 
-TIE = 1e-9
+MEDOID_TIE = 1e-9
 # Sizes of temporary arrays, in cells: cluster sums that are in memory at once, and a block of rows that fits the cache.
 SUM_CELLS = 2**23
-BLOCK_CELLS = 2**17
+CACHED_CELLS = 2**17
 DEVICE_CELLS = 2**26  # of a block of rows on a device
 # Smaller squares have lost digits.
 FAINT_SQUARE = np.finfo(np.float64).smallest_normal / np.finfo(np.float64).eps ** 2
@@ -69,16 +68,6 @@ class Members:
     n_clusters: int
     mass: Any  # None: mass 1 for each row
 
-    @property
-    def is_here(self) -> bool:
-        """Whether the members are in arrays of NumPy or SciPy."""
-        return is_here(self.X)
-
-    @property
-    def in_place(self) -> bool:
-        """Whether the members can be used without a copy: they are all rows of a float64 array."""
-        return self.rows is None and self.X.dtype == np.float64
-
     def blocks(self, n_cells: int) -> Iterator[tuple[slice, Any]]:
         """Yield slices of the members with their rows of X, in float64, about ``n_cells`` at a time."""
         n_rows, n_features = self.X.shape
@@ -90,9 +79,9 @@ class Members:
 
     def map_rows(self, function: Callable[[Any, Any], Any]) -> Any:
         """Apply ``function`` to blocks of rows, in float64, and their labels; it returns a number for each row."""
-        if self.is_here:
+        if is_here(self.X):
             found: Any = np.empty(len(self.labels))
-            for block, points in self.blocks(BLOCK_CELLS):
+            for block, points in self.blocks(CACHED_CELLS):
                 found[block] = function(points, self.labels[block])
             return found
         xp, n_rows = namespace(self.X), self.X.shape[0]
@@ -143,11 +132,11 @@ def choose_central_medoids(
         mass = scale_mass(mass, labels, n_clusters)
     if sparse.issparse(X) or not is_here(X) or n_clusters * X.shape[1] <= SUM_CELLS:
         members = Members(X, None, labels, n_clusters, mass)
-        return best_by_label(centrality(members), labels, n_clusters, TIE)
+        return best_by_label(centrality(members), labels, n_clusters, MEDOID_TIE)
     medoids = first_rows(labels, n_clusters)
-    for clusters, members in _parts(X, labels, n_clusters, mass):
-        assert members.rows is not None  # _parts lists the rows of each part
-        best = best_by_label(centrality(members), members.labels, members.n_clusters, TIE)
+    for clusters, members in _in_parts(X, labels, n_clusters, mass):
+        assert members.rows is not None  # _in_parts lists the rows of each part
+        best = best_by_label(centrality(members), members.labels, members.n_clusters, MEDOID_TIE)
         medoids[clusters] = members.rows[best]
     return medoids
 
@@ -189,7 +178,7 @@ def choose_sampled_medoids(
             points = points if sparse.issparse(X) else points.reshape(*rows.shape, -1)
             scores = _mean_similarity(similarity(points.astype(np.float64, copy=False), weights), weights)
             best = scores.max(axis=1, keepdims=True)
-            tied = scores >= best - TIE * np.abs(best)
+            tied = scores >= best - MEDOID_TIE * np.abs(best)
             medoids[part] = rows[np.arange(len(part)), tied.argmax(axis=1)]
     return medoids
 
@@ -208,12 +197,12 @@ def euclidean_centrality(members: Members) -> Any:
     The sum of squared distances to all rows of the cluster is a linear function of it, so the medoid is the same.
     """
     squares = _squared_distances_to_means(members)
-    if members.is_here:  # on a device, faint values of float64 are not lifted; those of float32 need not be
+    if is_here(members.X):  # on a device, faint values of float64 are not lifted; those of float32 need not be
         faint = _find_faint_clusters(members, squares)
         if len(faint) > 0:
-            part = _select(members, faint)
+            part = _some_members(members, faint)
             squares[faint] = _squared_distances_to_means(replace(part, X=part.X * FLOAT64_LIFT))
-    return -_divide(squares, look_up(_spread(members, squares), members.labels))
+    return -_in_unit(squares, look_up(_mean_square(members, squares), members.labels))
 
 
 def rbf_similarity(points: Any, mass: FloatArray) -> FloatArray:
@@ -222,7 +211,9 @@ def rbf_similarity(points: Any, mass: FloatArray) -> FloatArray:
     if sparse.issparse(points) and mass.shape[1] <= FEW_CANDIDATES:
         squares = _compare_pairs(points, mass.shape, lambda difference: difference.multiply(difference))
     elif sparse.issparse(points):
-        squares = np.stack([euclidean_distances(cluster, squared=True) for cluster in _clusters(points, mass)])
+        squares = np.stack(
+            [euclidean_distances(cluster, squared=True) for cluster in _candidates_of_clusters(points, mass)]
+        )
     else:
         shifted = points - points[:, :1]  # near the origin, the expanded square loses no digits
         norms = _row_dots(shifted, shifted)
@@ -236,7 +227,7 @@ def laplacian_similarity(points: Any, mass: FloatArray) -> FloatArray:
     if sparse.issparse(points) and mass.shape[1] <= FEW_CANDIDATES:
         distances = _compare_pairs(points, mass.shape, abs)
     elif sparse.issparse(points):
-        distances = np.stack([manhattan_distances(cluster) for cluster in _clusters(points, mass)])
+        distances = np.stack([manhattan_distances(cluster) for cluster in _candidates_of_clusters(points, mass)])
     elif points.size * points.shape[1] <= SUM_CELLS:
         distances = np.abs(points[:, :, None, :] - points[:, None, :, :]).sum(axis=-1)
     else:
@@ -294,7 +285,7 @@ class CallableSimilarity:
 
     def __call__(self, points: Any, mass: FloatArray) -> FloatArray:
         """Return the similarities within each cluster of candidates."""
-        return np.stack([self._of_cluster(cluster) for cluster in _clusters(points, mass)])
+        return np.stack([self._of_cluster(cluster) for cluster in _candidates_of_clusters(points, mass)])
 
     def _of_cluster(self, cluster: Any) -> FloatArray:
         n = cluster.shape[0]
@@ -310,7 +301,7 @@ class CallableSimilarity:
         return matrix
 
 
-def _parts(X: Any, labels: IntArray, n_clusters: int, mass: FloatArray | None) -> Iterator[tuple[IntArray, Members]]:
+def _in_parts(X: Any, labels: IntArray, n_clusters: int, mass: FloatArray | None) -> Iterator[tuple[IntArray, Members]]:
     """Split the clusters of two rows or more into parts whose sums fit in ``SUM_CELLS``."""
     starts, rows = rows_by_label(labels, n_clusters)
     sizes = np.diff(starts)
@@ -346,7 +337,7 @@ def _cluster_means(members: Members, weights: Any) -> Any:
 
     Without weights, each row has weight 1.
     """
-    if not members.is_here:
+    if not is_here(members.X):
         totals = sum_rows_by_label(members.X, members.labels, members.n_clusters, weights)
         return totals / put_beside(members.cluster_mass(), totals)[:, None]
     if weights is None:
@@ -359,7 +350,8 @@ def _cluster_means(members: Members, weights: Any) -> Any:
         return (scale @ (one_hot.T.tocsr() @ members.X.astype(np.float64, copy=False))).tocsr()
     shape = (members.n_clusters, members.X.shape[1])
     # Each block adds to the sums of all clusters. Blocks with more rows than there are clusters keep the cost linear.
-    n_cells = len(members.labels) * shape[1] if members.in_place else max(16 * BLOCK_CELLS, 2 * shape[0] * shape[1])
+    in_place = members.rows is None and members.X.dtype == np.float64  # all rows of an array that needs no copy
+    n_cells = len(members.labels) * shape[1] if in_place else max(16 * CACHED_CELLS, 2 * shape[0] * shape[1])
     sums: FloatArray | None = None
     for block, points in members.blocks(n_cells):
         n = points.shape[0]
@@ -442,12 +434,12 @@ def _squared_distances_to_means(members: Members) -> Any:
     squares = _squared_distances(members, means)
     if isinstance(means, _ArrayVectors):
         return squares
-    is_tight = means.squared_norms > TIGHT * _spread(members, squares)
+    is_tight = means.squared_norms > TIGHT * _mean_square(members, squares)
     is_tight &= count_by_label(members.labels, members.n_clusters) > 1
     in_tight = np.flatnonzero(is_tight[members.labels])
     if len(in_tight) > 0:
         central = best_by_label(-squares, members.labels, members.n_clusters, tie=0)
-        shifted = _shift(members, in_tight, central)
+        shifted = _shift_members(members, in_tight, central)
         means = _SparseVectors.of(_cluster_means(shifted, shifted.mass))
         squares[in_tight] = _squared_distances(shifted, means)
     return squares
@@ -455,10 +447,10 @@ def _squared_distances_to_means(members: Members) -> Any:
 
 def _squared_distances(members: Members, means: _ArrayVectors | _SparseVectors) -> Any:
     squares = members.map_rows(means.squared_distances)
-    return np.maximum(squares, 0, out=squares) if members.is_here else squares
+    return np.maximum(squares, 0, out=squares) if is_here(members.X) else squares
 
 
-def _select(members: Members, some: IntArray) -> Members:
+def _some_members(members: Members, some: IntArray) -> Members:
     """Return some members, with their values in float64 and only the clusters that occur."""
     clusters, labels = np.unique(members.labels[some], return_inverse=True)
     rows = some if members.rows is None else members.rows[some]
@@ -466,9 +458,9 @@ def _select(members: Members, some: IntArray) -> Members:
     return Members(members.X[rows].astype(np.float64, copy=False), None, labels, len(clusters), mass)
 
 
-def _shift(members: Members, some: IntArray, origins: IntArray) -> Members:
+def _shift_members(members: Members, some: IntArray, origins: IntArray) -> Members:
     """Return some members of a CSR matrix, each minus the row that is the origin of its cluster."""
-    part = _select(members, some)
+    part = _some_members(members, some)
     origin = members.X[origins[members.labels[some]]].astype(np.float64, copy=False)
     return replace(part, X=(part.X - origin).tocsr())
 
@@ -480,7 +472,7 @@ def _find_faint_clusters(members: Members, squares: FloatArray) -> IntArray:
     lost = np.flatnonzero(is_lost[members.labels])
     if len(lost) == 0:
         return lost
-    is_faint = are_faint(_select(members, lost).X, np.float64)
+    is_faint = are_faint(_some_members(members, lost).X, np.float64)
     is_lost[members.labels[lost[~is_faint]]] = False
     return np.flatnonzero(is_lost[members.labels])
 
@@ -496,7 +488,7 @@ def _lift_faint_clusters(points: Any, mass: FloatArray) -> Any:
     return lifted.tocsr() if sparse.issparse(points) else lifted.reshape(points.shape)
 
 
-def _spread(members: Members, squares: Any) -> FloatArray:
+def _mean_square(members: Members, squares: Any) -> FloatArray:
     """Return the mean squared distance of each cluster's rows to their mean."""
     return sum_by_label(members.labels, members.weigh(squares), members.n_clusters) / members.cluster_mass()
 
@@ -518,7 +510,7 @@ def _relative(mass: FloatArray, heaviest: FloatArray) -> FloatArray:
 
 def _invert_norms(members: Members) -> Any:
     """Return 1 / norm of each row; 0 for a row of zeros."""
-    if members.is_here:
+    if is_here(members.X):
         norms = members.map_rows(lambda points, _: _norms(points))
         has_inverse = norms >= np.finfo(np.float64).smallest_normal
         return np.divide(1.0, norms, out=np.zeros_like(norms), where=has_inverse)
@@ -545,7 +537,7 @@ def _row_dots(left: Any, right: Any) -> Any:
     return dots
 
 
-def _clusters(points: Any, mass: FloatArray) -> Iterator[Any]:
+def _candidates_of_clusters(points: Any, mass: FloatArray) -> Iterator[Any]:
     """Yield the candidates of each cluster of a stack."""
     if not sparse.issparse(points):
         yield from points
@@ -576,11 +568,11 @@ def _decay(distances: FloatArray, mass: FloatArray) -> FloatArray:
     """Turn distances into similarities that decay to 1/e at the mean distance of the cluster."""
     share = mass / mass.sum(axis=1, keepdims=True)
     unit = np.einsum("ci,cij,cj->c", share, distances, share)[:, None, None]
-    similarities: FloatArray = np.exp(-_divide(distances, unit))
+    similarities: FloatArray = np.exp(-_in_unit(distances, unit))
     return similarities
 
 
-def _divide(distances: Any, unit: Any) -> Any:
+def _in_unit(distances: Any, unit: Any) -> Any:
     """Return distances in a unit; infinity far from rows that have almost all of the mass, where the unit vanishes."""
     if not is_here(distances):
         xp = namespace(distances)

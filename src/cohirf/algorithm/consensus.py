@@ -5,6 +5,11 @@ The labels of a row in all views form its *code*. Views are folded into codes on
 is a cluster of its own while the view that labelled it takes part. Noise rows share one label per view all the same, so
 they do not increase the number of codes.
 
+The stability of a consensus is the mean Jaccard index between each row's group and its cluster in each view: the number
+of rows in both, divided by the number of rows in either. Under strict consensus a group is the intersection of clusters
+of all views, so a row that one view separates from the others ends in a small group, and its clusters in the other
+views have a low index with that group.
+
 If the rows are on a device, their codes are there, too, unless they are few. The functions of this file take both.
 """
 
@@ -19,10 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, namespace, put_beside, to_host
-from cohirf.algorithm.grouping import (
+from cohirf.rows.arrays import fetch_rows, is_here, look_up, namespace, put_beside, to_host
+from cohirf.rows.grouping import (
     IntArray,
     compress,
+    count_by_label,
     device_dtype,
     first_rows,
     first_rows_beside,
@@ -35,7 +41,7 @@ from cohirf.algorithm.grouping import (
 )
 
 NOISE = -1
-MAX_PAIRS = 50
+COMPARED_PAIRS = 50
 MAX_CODES_HERE = 2**16  # of rows on a device: more codes than this stay there
 
 Partition = tuple[Any, int]  # the group of each distinct code, where the codes are, and how many groups there may be
@@ -43,21 +49,12 @@ Partition = tuple[Any, int]  # the group of each distinct code, where the codes 
 
 @dataclass(frozen=True)
 class Codes:
-    """The distinct codes of a set of rows.
+    """The distinct codes of a set of rows."""
 
-    Attributes
-    ----------
-    distinct : (n_codes, n_views) array
-        One label per view; ``NOISE`` where the view called the row noise. On the device of the rows, if there are many.
-    of_row : (n_rows,) array
-        Index in ``distinct`` of the code of each row; on the device of the rows, as the mass is.
-    row_mass : (n_rows,) array or None
-        Mass of each row; None if every row has mass 1.
-    """
-
+    # One label per view; ``NOISE`` where the view called the row noise. On the device of the rows, if there are many.
     distinct: Any
-    of_row: Any
-    row_mass: Any = None
+    of_row: Any  # index in ``distinct`` of the code of each row; on the device of the rows, as the mass is
+    row_mass: Any = None  # mass of each row; None if every row has mass 1
 
     @property
     def n_codes(self) -> int:
@@ -72,16 +69,14 @@ class Codes:
     @cached_property
     def counts(self) -> Any:
         """Number of rows with each code, as floats where the codes are."""
-        return self._sum(None)
+        return (sum_by_label if is_here(self.distinct) else sum_beside)(self.of_row, None, self.n_codes)
 
     @cached_property
     def mass(self) -> Any:
         """Total mass of the rows with each code, where the codes are."""
-        return self.counts if self.row_mass is None else self._sum(self.row_mass)
-
-    def _sum(self, of_rows: Any) -> Any:
-        add = sum_by_label if is_here(self.distinct) else sum_beside
-        return add(self.of_row, of_rows, self.n_codes)
+        if self.row_mass is None:
+            return self.counts
+        return (sum_by_label if is_here(self.distinct) else sum_beside)(self.of_row, self.row_mass, self.n_codes)
 
     def of_first_rows(self, vector: Any) -> Any:
         """Return the entry of a vector by row at the first row of each code, where the codes are."""
@@ -93,10 +88,6 @@ class Codes:
         """Return the partition of the codes by their labels in a view; all noise is in one group."""
         symbols, label_of_symbol = _as_symbols(self.distinct[:, view])
         return symbols, len(label_of_symbol)
-
-    def is_noise(self, view: int) -> Any:
-        """Return which codes are noise in a view."""
-        return self.distinct[:, view] == NOISE
 
     def noisy(self, views: Sequence[int]) -> NDArray[np.bool_]:
         """Return which codes, which are here, are noise in at least one of ``views``."""
@@ -173,7 +164,8 @@ class FoldedViews:
 
     def _compress(self) -> None:
         distinct, self._of_row = compress(self._of_row, self._n_codes)
-        self._columns = _read_digits(_fetch_few(distinct), self._digits, self._columns)
+        few = distinct if distinct.shape[0] > MAX_CODES_HERE else to_host(distinct)
+        self._columns = _read_digits(few, self._digits, self._columns)
         self._digits, self._n_codes = [], distinct.shape[0]
 
 
@@ -259,7 +251,7 @@ def leave_one_out_agreement(codes: Codes, views: Sequence[int]) -> NDArray[np.fl
         clean = noise_votes == (codes.distinct[:, view] == NOISE)
         together_without = _pairs_in_both(before, after.pop(), codes.counts * clean)
         agreement[i] = adjusted_rand_of(together, together, together_without, n_pairs)
-        before = _join(before, codes.partition(view))
+        before = _intersect(before, codes.partition(view))
     return agreement
 
 
@@ -269,9 +261,9 @@ def mean_agreement(codes: Codes) -> float:
     if len(views) == 1:
         return float("nan")
     pairs = list(combinations(views, 2))
-    pairs = pairs[:: 1 + len(pairs) // MAX_PAIRS]
+    pairs = pairs[:: 1 + len(pairs) // COMPARED_PAIRS]
     xp = namespace(codes.distinct)
-    counts = [xp.where(codes.is_noise(view), 0.0, codes.counts) for view in views]
+    counts = [xp.where(codes.distinct[:, view] == NOISE, 0.0, codes.counts) for view in views]
     partitions = [codes.partition(view) for view in views]
     together = [_pairs_together(*partitions[view], counts[view]) for view in views]
     n_pairs = count_pairs(codes.of_row.shape[0])
@@ -303,11 +295,6 @@ def _as_symbols(labels: Any) -> tuple[Any, IntArray]:
     return xp.clip(labels, NOISE, None) + 1, np.arange(NOISE, highest + 1, dtype=label_dtype)
 
 
-def _fetch_few(codes: Any) -> Any:
-    """Return codes as an array of NumPy unless they are many."""
-    return codes if codes.shape[0] > MAX_CODES_HERE else to_host(codes)
-
-
 def _read_digits(codes: Any, digits: list[IntArray], columns: list[Any]) -> list[Any]:
     """Return the label of each of ``codes`` in each view: those of ``columns`` first, then those of ``digits``."""
     labels: list[Any] = []
@@ -333,11 +320,11 @@ def _running_partitions(codes: Codes, views: Sequence[int]) -> list[Partition]:
     """Partitions of the codes by no view, by the first, by the first two, ..., by all of ``views``."""
     partitions: list[Partition] = [(np.zeros(len(codes.distinct), dtype=index_dtype(codes.of_row.shape[0])), 1)]
     for view in views:
-        partitions.append(_join(partitions[-1], codes.partition(view)))
+        partitions.append(_intersect(partitions[-1], codes.partition(view)))
     return partitions
 
 
-def _join(left: Partition, right: Partition) -> Partition:
+def _intersect(left: Partition, right: Partition) -> Partition:
     """Intersect two partitions of the codes."""
     keys = pair_keys(left[0], left[1], right[0], right[1])
     distinct, group = compress(keys, left[1] * right[1])
@@ -353,7 +340,7 @@ def _pairs_in_both(left: Partition, right: Partition, counts: Any) -> float:
     """Return the number of pairs of rows in the same group of both partitions; noise codes must have a count of 0."""
     n_keys = left[1] * right[1]
     if n_keys > table_limit(counts.shape[0]):
-        return _pairs_together(*_join(left, right), counts)
+        return _pairs_together(*_intersect(left, right), counts)
     return _pairs_together(pair_keys(*left, *right), n_keys, counts)
 
 
@@ -368,3 +355,51 @@ def adjusted_rand_of(together: float, left: float, right: float, n_pairs: NDArra
     expected = left * right / float(n_pairs) if n_pairs else 0.0
     highest = (left + right) / 2
     return 1.0 if highest == expected else (together - expected) / (highest - expected)
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Mean Jaccard indices between groups of a consensus and clusters of views."""
+
+    of_row: Any  # for each row, the mean over views; on the device of the rows
+    of_view: NDArray[np.float64]  # for each view, the mean over rows
+
+
+def measure_stability(codes: Codes, consensus: Consensus) -> Stability:
+    """Return the Jaccard index of each row's group with its cluster in each view, averaged over views and over rows.
+
+    Examples
+    --------
+    The third view separates the fourth row from the first three:
+
+    >>> import numpy as np
+    >>> from cohirf.algorithm.consensus import fold_views, strict_consensus
+    >>> views = [np.array([0, 0, 0, 0]), np.array([0, 0, 0, 0]), np.array([0, 0, 0, 1])]
+    >>> codes = fold_views(views, n_rows=4)
+    >>> measure_stability(codes, strict_consensus(codes)).of_row
+    array([0.8333333, 0.8333333, 0.8333333, 0.5      ], dtype=float32)
+    """
+    if consensus.divides_codes:
+        first_noise = consensus.n_clusters - consensus.n_noise  # rows of noise need no codes of their own
+        labels = namespace(consensus.labels).clip(consensus.labels, None, first_noise)
+        codes = codes.divided(labels, first_noise + 1)
+    xp, counts = namespace(codes.distinct), codes.counts
+    group_of_code = codes.of_first_rows(consensus.labels)
+    size = look_up(count_by_label(consensus.labels, consensus.n_clusters).astype(np.float64), group_of_code)
+    groups, group = compress(group_of_code, consensus.n_clusters)
+    by_itself = size == 1  # includes noise: rows with a noise code are groups of one row each
+    overlaps, of_view = [], np.empty(codes.n_views)
+    for view in range(codes.n_views):
+        cluster, n_clusters = codes.partition(view)
+        is_noise = codes.distinct[:, view] == NOISE
+        in_view = xp.where(is_noise, 1.0, look_up(sum_by_label(cluster, counts, n_clusters), cluster))
+        in_both = counts  # each code is a group, as in a strict consensus without noise; or several are
+        if groups.shape[0] < counts.shape[0]:
+            keys, pair = compress(pair_keys(group, groups.shape[0], cluster, n_clusters), groups.shape[0] * n_clusters)
+            in_both = look_up(sum_by_label(pair, counts, keys.shape[0]), pair)
+        in_both = xp.where(is_noise | by_itself, 1.0, in_both)
+        overlap = in_both / (size + in_view - in_both)
+        overlaps.append(overlap)
+        of_view[view] = sum_by_label(xp.zeros_like(cluster), counts * overlap, 1)[0] / codes.of_row.shape[0]
+    of_code = xp.astype(xp.mean(xp.stack(overlaps, axis=1), axis=1), xp.float32)
+    return Stability(look_up(of_code, codes.of_row), of_view)

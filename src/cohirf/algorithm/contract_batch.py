@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.arrays import look_up, take_rows, to_host
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.consensus import Codes, Consensus, consensus_within
-from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.get_clusters import Views, agree_on, get_clusters
-from cohirf.algorithm.grouping import IntArray, sum_by_label
-from cohirf.algorithm.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.algorithm.randomness import Draw, generator_at
-from cohirf.algorithm.rare_groups import join_rare_groups
+from cohirf.rows.arrays import look_up, take_rows, to_host
+from cohirf.rows.grouping import IntArray, Mass, sum_by_label
+from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
+from cohirf.rows.storage import Engine
 
-Mass = NDArray[np.float64]
 Place = tuple[int, int]  # level and batch, which seed the batch
+BoundGroups = Callable[[Any, Consensus, Any], Consensus]  # from points, their groups and their masses
 ChooseMedoids = Callable[[Any, Any, int, Any, np.random.Generator], IntArray]
 
 
@@ -39,50 +38,32 @@ class Contraction:
     column_means: NDArray[np.floating[Any]] | None = None  # fill values for missing cells when distances are computed
     space: MetricSpace = EUCLIDEAN  # where means and medoids are computed
     keeps_means: bool = False  # whether the means of clusters are needed after the levels
-    bounds_groups: bool = False  # whether rare groups are joined if there are very many
+    find_means: Callable[[Any, Any, int, Any], Any] = cluster_means
+    find_nearest: Callable[[Any, Any, Any], IntArray | None] | None = None  # compiled, if the base method is
+    bound_groups: BoundGroups | None = None  # joins some of the groups if there are very many
     device: Any = None  # where batches are contracted, if rows are arrays of NumPy and this is another place
 
     def points(self, X: Any) -> Any:
         """Return rows as points whose Euclidean distances are computed, without missing cells."""
-        return self.space.points(fill_missing(X, self.column_means))
+        filled = X if self.column_means is None else fill_missing(X, self.column_means)
+        return filled if self.space.embed is None else self.space.points(filled)
 
 
 @dataclass(frozen=True)
 class ContractedBatch:
-    """The result of contracting one batch.
+    """The result of contracting one batch."""
 
-    Attributes
-    ----------
-    labels : array of int
-        The consensus cluster of each row; on the device of the rows, as their stability is.
-    medoids : array of int
-        The medoid of each cluster, as a position in the batch.
-    mass : array of float or None
-        Mass of each medoid.
-    means : array, CSR matrix or None
-        Mean of the rows of each cluster, weighted by their mass, if means are kept.
-    n_noise : int
-        The last clusters, this many, are single rows that the base method called noise.
-    stability : array of float32
-        For each row, the mean over views of the Jaccard index (see ``stability.py``).
-    view_stability : array of float
-        For each view, the mean over rows of the Jaccard index.
-    costs : tuple of float
-        The figures that a level averages: views kept, agreement, stability; and those that it sums up: the time spent
-        in the base method, in the consensus, and in the choice of medoids.
-    halo : HaloLabels or None
-        The clusters of rows of the halo, if the batch has one.
-    """
-
-    labels: Any
-    medoids: IntArray
-    mass: Mass | None
-    means: Any
-    n_noise: int
-    stability: Any
-    view_stability: NDArray[np.float64]
+    labels: Any  # the consensus cluster of each row; on the device of the rows, as their stability is
+    medoids: IntArray  # the medoid of each cluster, as a position in the batch
+    mass: Mass | None  # mass of each medoid
+    means: Any  # mean of the rows of each cluster, weighted by their mass, if means are kept
+    n_noise: int  # the last clusters, this many, are single rows that the base method called noise
+    stability: Any  # for each row, the mean over views of the Jaccard index (see ``stability.py``)
+    view_stability: NDArray[np.float64]  # for each view, the mean over rows of the Jaccard index
+    # The figures that a level averages: views kept, agreement, stability; and those that it sums up: the time spent in
+    # the base method, in the consensus, and in the choice of medoids
     costs: tuple[float, ...]
-    halo: HaloLabels | None = None
+    halo: HaloLabels | None = None  # the clusters of rows of the halo, if the batch has one
 
 
 @dataclass(frozen=True)
@@ -130,14 +111,14 @@ def contract_batch(
         X, mass = take_rows(X, slice(0, n_rows)), None if mass is None else mass[:n_rows]
     rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *place)
     points = contraction.points(X)
-    if contraction.bounds_groups:
-        found = join_rare_groups(points, found, mass)
+    if contraction.bound_groups is not None:
+        found = contraction.bound_groups(points, found, mass)
     medoids = contraction.choose_medoids(points, found.labels, found.n_clusters, mass, rng)
     return ContractedBatch(
         labels=found.labels,
         medoids=medoids,
         mass=_contracted_mass(mass, found, contraction),
-        means=cluster_means(points, found.labels, found.n_clusters, mass) if contraction.keeps_means else None,
+        means=contraction.find_means(points, found.labels, found.n_clusters, mass) if contraction.keeps_means else None,
         n_noise=found.n_noise,
         stability=clusters.stability.of_row[: X.shape[0]],
         view_stability=clusters.stability.of_view,

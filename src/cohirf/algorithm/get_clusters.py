@@ -13,16 +13,22 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from cohirf.algorithm.arrays import is_here, join_rows, put_beside
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.consensus import Codes, Consensus, FoldedViews, fold_views, mean_agreement, strict_consensus
-from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.features import sample_features, take_features
-from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.consensus import (
+    Codes,
+    Consensus,
+    FoldedViews,
+    Stability,
+    fold_views,
+    mean_agreement,
+    measure_stability,
+    strict_consensus,
+)
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
-from cohirf.algorithm.repeated_warnings import warning_once_a_fit
-from cohirf.algorithm.stability import Stability, measure_stability
-from cohirf.algorithm.storage import ArrayRows
+from cohirf.error_contexts import warning_once_a_fit
+from cohirf.rows.arrays import is_here, join_rows, namespace, put_beside
+from cohirf.rows.grouping import IntArray
+from cohirf.rows.storage import ArrayRows, Engine
 
 
 @dataclass(frozen=True)
@@ -40,27 +46,14 @@ class View:
 
 @dataclass(frozen=True)
 class Views:
-    """The views that are clustered.
+    """The views that are clustered."""
 
-    Attributes
-    ----------
-    method : BaseMethod
-        The base method; if there are several, the one that decides how batches are formed and groups merge.
-    n_views : int
-        Number of views.
-    n_features : int
-        Number of features in each view; if views differ, the largest one.
-    entropy : tuple of int
-        Seeds each view, together with its place.
-    each : tuple of View
-        All views, if they differ; otherwise empty.
-    """
-
+    # The base method; if there are several, the one that decides how batches are formed and groups merge
     method: BaseMethod
-    n_views: int
-    n_features: int
-    entropy: Entropy
-    each: tuple[View, ...] = ()
+    n_views: int  # number of views
+    n_features: int  # number of features in each view; if views differ, the largest one
+    entropy: Entropy  # seeds each view, together with its place
+    each: tuple[View, ...] = ()  # all views, if they differ; otherwise empty
 
     def at(self, number: int) -> View:
         """Return the view with a number."""
@@ -73,7 +66,7 @@ class Views:
 
 
 @dataclass(frozen=True)
-class Clusters:
+class ViewConsensus:
     """The consensus of the views, its stability, the agreement between views, and the time spent.
 
     ``core`` has the core rows of a method such as DBSCAN, if it ran once; otherwise None.
@@ -104,7 +97,7 @@ def get_clusters(
     place: tuple[int, int],
     engine: Engine,
     companions: Any = None,
-) -> Clusters:
+) -> ViewConsensus:
     """Cluster the rows of ``X`` on every view, and return the ``consensus`` of the labels.
 
     ``place`` is (level, batch). The base method clusters the rows of ``X`` together with ``companions``, which are
@@ -134,15 +127,15 @@ def get_clusters(
     found = consensus(codes)
     stability = measure_stability(codes, found)
     consensus_seconds = perf_counter() - started - waited
-    return Clusters(found, stability, agreement, base_seconds, consensus_seconds, core if n_runs == 1 else None)
+    return ViewConsensus(found, stability, agreement, base_seconds, consensus_seconds, core if n_runs == 1 else None)
 
 
-def agree_on(labels: Any, sample_weight: Any, n_views: int) -> Clusters:
+def agree_on(labels: Any, sample_weight: Any, n_views: int) -> ViewConsensus:
     """Return the consensus of views that all have the same, known labels."""
     started = perf_counter()
     codes = fold_views([labels], labels.shape[0], sample_weight).repeated(n_views)
     found = strict_consensus(codes)
-    return Clusters(found, measure_stability(codes, found), mean_agreement(codes), 0.0, perf_counter() - started)
+    return ViewConsensus(found, measure_stability(codes, found), mean_agreement(codes), 0.0, perf_counter() - started)
 
 
 @dataclass(frozen=True)
@@ -195,3 +188,65 @@ def _view_memory(X: Any, n_features: int) -> NDArray[Any] | None:
     if sparse.issparse(X) or not is_here(X) or n_features == X.shape[1]:
         return None
     return np.empty((X.shape[0], n_features), dtype=X.dtype)
+
+
+def sample_features(rng: np.random.Generator, n_features: int, n_sampled: int) -> NDArray[np.intp]:
+    """Draw ``n_sampled`` distinct features, and return them sorted."""
+    features: NDArray[np.intp] = rng.choice(n_features, size=n_sampled, replace=False)
+    features.sort()
+    return features
+
+
+def take_features(X: Any, features: IntArray, out: NDArray[Any] | None = None) -> Any:
+    """Return the given columns of ``X``, in ``out`` if given; if all columns are asked for, ``X`` itself."""
+    if len(features) == X.shape[1]:
+        return X
+    if not is_here(X):
+        return namespace(X).take(X, put_beside(features, X), axis=1)
+    if sparse.issparse(X):
+        return X[:, features]
+    if out is None:
+        out = np.empty((X.shape[0], len(features)), dtype=X.dtype)
+    # with mode="clip", numpy needs no buffer to leave `out` unchanged if an index is out of range
+    return np.take(X, features, axis=1, out=out, mode="clip")
+
+
+class FeatureTally:
+    """Sums up, for each feature, the stability (mean Jaccard index) of the views that contained it."""
+
+    def __init__(self, views: Views, n_features: int) -> None:
+        self._views = views
+        self._confirmed = np.zeros(n_features)
+        self._held = np.zeros(n_features)
+
+    def add_level(self, level: int, survivors: Any, first_batch: int = 0) -> None:
+        """Add the views of all batches of a level, of which the first has the given number."""
+        batches = zip(survivors.batch_sizes.tolist(), survivors.view_stability, strict=True)
+        for number, (n_rows, of_view) in enumerate(batches, first_batch):
+            for view, confirmed in enumerate(of_view.tolist()):
+                features = self._features((level, number), view)
+                self._confirmed[features] += n_rows * confirmed
+                self._held[features] += n_rows
+
+    def add_sums(self, sums: NDArray[np.float64]) -> None:
+        """Add what another tally of the same features has summed up; see ``sums``."""
+        self._confirmed += sums[0]
+        self._held += sums[1]
+
+    def sums(self) -> NDArray[np.float64]:
+        """Return, for each feature, the sum of the stability of its views, and the number of rows in these views."""
+        return np.array([self._confirmed, self._held])
+
+    def mean(self) -> NDArray[np.float64]:
+        """Return the mean for each feature, over all rows that were clustered with it; NaN if there were none."""
+        means = np.full(len(self._held), np.nan)
+        np.divide(self._confirmed, self._held, out=means, where=self._held > 0)
+        return means
+
+    def _features(self, place: tuple[int, int], view: int) -> IntArray | slice:
+        """Return the features of a view. They depend on its place alone, so they need not be stored."""
+        n_features = len(self._held)
+        of_place = self._views.at(view)
+        if of_place.n_features == n_features:
+            return slice(None)
+        return of_place.features(generator_at(self._views.entropy, Draw.VIEW, *place, view), n_features)

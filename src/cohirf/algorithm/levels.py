@@ -22,11 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import Batches, Run, cut_at_chunks, cut_into_runs, split_into_batches
-from cohirf.algorithm.companions import Companions
-from cohirf.algorithm.contract_batch import Contraction, Mass
-from cohirf.algorithm.engine import Engine, SerialEngine
-from cohirf.algorithm.fusions import Fusions, Recorded
-from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.contract_batch import Contraction
+from cohirf.algorithm.parents import Fusions, Recorded
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import (
     ContractedRun,
@@ -37,10 +34,14 @@ from cohirf.algorithm.runs import (
     gather_survivors,
     held_aside,
 )
-from cohirf.algorithm.storage import MemoryStorage, Rows, SomeRows, Storage
+from cohirf.rows.grouping import IntArray, Mass
+from cohirf.rows.storage import Engine, MemoryStorage, Rows, SerialEngine, SomeRows, Storage
 
-KINDS = ("all", "random", "local", "exact", "spanning", "fused")
+LEVEL_KINDS = ("all", "random", "local", "exact", "spanning", "fused")
 RELEASE_ROWS = 2**22  # number of vector entries that may stay in memory if the vectors are stored on disk
+
+
+DrawCompanions = Callable[[IntArray, tuple[int, int]], Any]  # from medoids, and level and batch
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Resources:
     run_engine: Engine = field(default_factory=SerialEngine)
     view_engine: Engine = field(default_factory=SerialEngine)
     storage: Storage = field(default_factory=MemoryStorage)
-    companions: Companions | None = None  # rows shown beside the medoids to base methods without sample weights
+    draw_companions: DrawCompanions | None = None  # rows shown with the medoids to base methods without sample weights
 
 
 @dataclass(frozen=True)
@@ -122,40 +123,21 @@ class LevelRecord:
 
 @dataclass(frozen=True)
 class ActiveRows:
-    """The rows that a level contracts.
+    """The rows that a level contracts."""
 
-    Attributes
-    ----------
-    values : Rows
-        Values of the active rows, and perhaps of others.
-    index : array of int or None
-        Sorted index of each active row in ``values``; None if all of these rows are active.
-    mass : array of float or None
-        Mass of each active row; None if each has mass 1.
-    in_order : bool
-        Whether the rows are best read once and in order. Batches are then blocks of consecutive rows, and the survivors
-        carry their values.
-    chunk_starts : array of int or None
-        Number of the first row of each chunk of the data, if each run has the batches that start in one chunk.
-    batches : Batches or None
-        The batches, if they follow from the values of the rows; otherwise they are drawn.
-    labels : array of int or None
-        The label of each active row, if the base method need not be called for it; negative for noise.
-    label_seconds : float
-        The time that it took to find these labels.
-    apart : array of int or None
-        A number for each active row: rows with different ones do not fuse.
-    """
-
-    values: Rows
-    index: IntArray | None = None
-    mass: Mass | None = None
+    values: Rows  # values of the active rows, and perhaps of others
+    index: IntArray | None = None  # sorted index of each active row in ``values``; None if all of these rows are active
+    mass: Mass | None = None  # mass of each active row; None if each has mass 1
+    # Whether the rows are best read once and in order. Batches are then blocks of consecutive rows, and the survivors
+    # carry their values.
     in_order: bool = False
+    # Number of the first row of each chunk of the data, if each run has the batches that start in one chunk
     chunk_starts: IntArray | None = None
-    batches: Batches | None = None
+    batches: Batches | None = None  # the batches, if they follow from the values of the rows; otherwise they are drawn
+    # The label of each active row, if the base method need not be called for it; negative for noise
     labels: IntArray | None = None
-    label_seconds: float = 0.0
-    apart: IntArray | None = None
+    label_seconds: float = 0.0  # the time that it took to find these labels
+    apart: IntArray | None = None  # a number for each active row: rows with different ones do not fuse
 
     @property
     def n_rows(self) -> int:
@@ -173,32 +155,15 @@ class ActiveRows:
 
 @dataclass(frozen=True)
 class FitState:
-    """The state between two levels.
+    """The state between two levels."""
 
-    Attributes
-    ----------
-    active : ActiveRows
-        The leaves that are still active; their index is the number of the leaf.
-    fusions : Fusions
-        The fusions of leaves so far.
-    survivors : Survivors
-        Survivors of the last level.
-    level : int
-        Number of the last level.
-    idle_levels : int
-        Number of consecutive levels that merged nothing.
-    record : LevelRecord
-        Record of the last level.
-    is_noise : array of bool
-        For each leaf, whether the base method called it noise at the last level that clustered it.
-    """
-
-    active: ActiveRows
-    fusions: Fusions
-    survivors: Survivors
-    level: int
-    idle_levels: int
-    record: LevelRecord
+    active: ActiveRows  # the leaves that are still active; their index is the number of the leaf
+    fusions: Fusions  # the fusions of leaves so far
+    survivors: Survivors  # survivors of the last level
+    level: int  # number of the last level
+    idle_levels: int  # number of consecutive levels that merged nothing
+    record: LevelRecord  # record of the last level
+    # For each leaf, whether the base method called it noise at the last level that clustered it
     is_noise: NDArray[np.bool_]
 
     @classmethod
@@ -308,7 +273,7 @@ def make_tasks(
     active: ActiveRows, level: int, batches: Batches, cuts: IntArray, resources: Resources, fusions: Recorded | None
 ) -> Iterator[RunTask]:
     """Return tasks, one for each run, which are made when they are needed, perhaps in another thread."""
-    engine, storage = resources.run_engine, resources.storage
+    engine, storage, draw = resources.run_engine, resources.storage, resources.draw_companions
     values = engine.share(active.values)
     can_write = engine.writes_here and (engine.is_serial or storage.is_shared)
 
@@ -321,9 +286,9 @@ def make_tasks(
             mass=None if active.mass is None else active.mass[run.rows],
             carry_values=active.in_order,
             fusions=fusions if can_write else None,
-            companions=_draw_companions(of_run, level, resources.companions),
+            companions=None if draw is None or level == 1 else of_run.each_batch(draw, level),
             n_batches=batches.n_batches,
-            halo_mass=_take_halo_mass(active, run),
+            halo_mass=None if active.mass is None or run.halos is None else [active.mass[halo] for halo in run.halos],
             labels=None if active.labels is None else active.labels[run.rows],
             apart=None if active.apart is None else active.apart[run.rows],
         )
@@ -373,13 +338,6 @@ def record_runs(
         yield outcome.survivors
 
 
-def _take_halo_mass(active: ActiveRows, run: Run) -> list[Mass] | None:
-    """Return the mass of the rows in the halo of each batch; None if each row has mass 1."""
-    if active.mass is None or run.halos is None:
-        return None
-    return [active.mass[halo] for halo in run.halos]
-
-
 def _hold_aside(active: ActiveRows, batches: Batches, contraction: Contraction) -> list[Survivors]:
     """Return the held-aside rows that are in no run."""
     positions = batches.held_aside
@@ -392,13 +350,3 @@ def _hold_aside(active: ActiveRows, batches: Batches, contraction: Contraction) 
         values = active.values.take(active.at(positions))
         means = contraction.points(values).astype(np.float64)
     return [held_aside(active.at(positions), mass, given, means, contraction.views.n_views)]
-
-
-def _draw_companions(run: Run, level: int, companions: Companions | None) -> list[Any] | None:
-    """Return, for each batch, rows to show beside its medoids; None at the first level, which has no medoids yet."""
-    if companions is None or level == 1:
-        return None
-    return [
-        companions.draw(run.index(contracted), (level, run.first_batch + number))
-        for number, (contracted, _) in enumerate(run.batches())
-    ]

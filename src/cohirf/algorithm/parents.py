@@ -7,11 +7,15 @@ or 0 if it never did.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import IntArray, count_by_label, row_blocks, sum_by_label
+from cohirf.rows.arrays import to_host
+from cohirf.rows.grouping import IntArray, count_by_label, index_dtype, row_blocks, sum_by_label
+from cohirf.rows.storage import Storage
 
 FEW_MEDOIDS = 256
 
@@ -54,7 +58,12 @@ def get_final_labels(roots: IntArray) -> tuple[IntArray, IntArray]:
     Returns the label of each row, which overwrites ``roots``, and the medoid of each label.
     """
     blocks = list(row_blocks(len(roots)))
-    medoids = np.concatenate([np.flatnonzero(_is_own_root(roots, block)) + block.start for block in blocks])
+    medoids = np.concatenate(
+        [
+            block.start + np.flatnonzero(roots[block] == np.arange(block.start, block.stop, dtype=roots.dtype))
+            for block in blocks
+        ]
+    )
     number_of = _numbering(medoids, roots)
     first = np.empty(len(medoids), dtype=roots.dtype)
     for block in reversed(blocks):  # if an index repeats, the last assignment stays: the first row of the label
@@ -98,10 +107,6 @@ def hide_small_clusters(
     return labels, medoids[keep]
 
 
-def _is_own_root(roots: IntArray, block: slice) -> NDArray[np.bool_]:
-    return np.asarray(roots[block] == np.arange(block.start, block.stop, dtype=roots.dtype))
-
-
 def _numbering(medoids: IntArray, roots: IntArray) -> Callable[[IntArray], IntArray]:
     """Return a function from medoids to their numbers: bisection for few medoids, a table over all rows for many."""
     if len(medoids) <= FEW_MEDOIDS:
@@ -109,3 +114,59 @@ def _numbering(medoids: IntArray, roots: IntArray) -> Callable[[IntArray], IntAr
     table = np.empty(len(roots), dtype=roots.dtype)
     table[medoids] = np.arange(len(medoids), dtype=roots.dtype)
     return table.__getitem__
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """For each row: what absorbed it at the first level, and how stable its group was."""
+
+    parents: IntArray  # index of the medoid that absorbed the row, or of the row itself
+    # Mean over views of the Jaccard index between the row's group and its cluster in each view, at the last level that
+    # clustered it (see ``stability.py``); NaN if no level did
+    stability: NDArray[np.float32]
+
+    @classmethod
+    def unwritten(cls, n_rows: int, storage: Storage) -> Recorded:
+        """Return vectors of arbitrary content: each row must be recorded, or kept."""
+        return cls(storage.vector(n_rows, index_dtype(n_rows)), storage.vector(n_rows, np.float32))
+
+    def record(self, rows: slice | IntArray, parents: Any, level: int) -> None:
+        """Record that active rows now belong to the medoids beside them in ``parents``; a medoid to itself."""
+        self.parents[rows] = to_host(parents)
+
+    def keep(self, rows: IntArray) -> None:
+        """Record that no level has clustered these rows so far."""
+        self.record(rows, rows, 0)
+        self.stability[rows] = np.nan
+
+
+@dataclass(frozen=True)
+class Fusions(Recorded):
+    """For each leaf of the first level: what absorbed it, when, and how stable its group was.
+
+    All levels update these vectors in place: a consumer that keeps them must copy them. ``absorbed_at`` is the level at
+    which a leaf was absorbed, or 0 if it never was.
+    """
+
+    absorbed_at: IntArray
+
+    @classmethod
+    def none(cls, stability: NDArray[np.float32], max_level: int, storage: Storage) -> Fusions:
+        """Return vectors in which every row is its own parent."""
+        n_rows = len(stability)
+        fusions = cls(
+            storage.vector(n_rows, index_dtype(n_rows)),
+            storage.vector(n_rows, np.float32),
+            storage.vector(n_rows, np.min_scalar_type(max_level)),
+        )
+        fusions.parents[:] = np.arange(n_rows, dtype=fusions.parents.dtype)
+        fusions.absorbed_at[:] = 0
+        fusions.stability[:] = stability
+        return fusions
+
+    def record(self, rows: slice | IntArray, parents: Any, level: int) -> None:
+        """Record that active rows now belong to the medoids beside them in ``parents``; a medoid to itself."""
+        parents = to_host(parents)
+        super().record(rows, parents, level)
+        own = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        self.absorbed_at[rows] = (parents != own) * self.absorbed_at.dtype.type(level)

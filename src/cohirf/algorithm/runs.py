@@ -8,72 +8,59 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.arrays import (
+from cohirf.algorithm.batches import AllBut, Offsets, Run, count_offsets
+from cohirf.algorithm.contract_batch import ContractedBatch, Contraction, Place, contract_batch
+from cohirf.algorithm.parents import Recorded
+from cohirf.rows.arrays import (
     fetch_rows,
     join_rows,
     look_up,
+    naming_full_memory,
     put_beside,
     put_on_device,
     take_rows,
     to_host,
 )
-from cohirf.algorithm.batches import AllBut, Offsets, Run, count_offsets
-from cohirf.algorithm.contract_batch import ContractedBatch, Contraction, Mass, Place, contract_batch
-from cohirf.algorithm.device_blocks import naming_full_memory
-from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.fusions import Recorded
-from cohirf.algorithm.grouping import IntArray, count_by_label, first_rows, index_dtype, sum_by_label
-from cohirf.algorithm.left_out import leave_out, put_back
-from cohirf.algorithm.storage import ArrayRows, NumberedRows, Rows, RunRows, Storage, is_in_memory
+from cohirf.rows.grouping import (
+    IntArray,
+    Mass,
+    count_by_label,
+    first_rows,
+    index_dtype,
+    leave_out,
+    put_back,
+    sum_by_label,
+)
+from cohirf.rows.storage import ArrayRows, Engine, NumberedRows, Rows, RunRows, Storage, is_in_memory
 
 
 @dataclass(frozen=True)
 class RunTask:
-    """A run to contract.
+    """A run to contract."""
 
-    Attributes
-    ----------
-    run : Run
-        The batches.
-    level : int
-        The level, which with the number of a batch seeds it.
-    values : Rows, RunRows or None
-        The rows, by index, or those of the run alone, by offset; None if they are where the task runs.
-    mass : array of float or None
-        Mass of each row of the run, by offset, perhaps on a device; None if each has mass 1.
-    carry_values : bool
-        Whether the values of the survivors are returned, because later levels cannot read the rows again.
-    fusions : Recorded or None
-        Where to record the fusions; None to return them.
-    companions : sequence or None
-        For each batch, values of other rows that the base method sees beside its rows, or None.
-    n_batches : int
-        Number of batches of the level.
-    halo_mass : sequence of arrays of float, or None
-        For each batch, the mass of the rows of its halo; None if each has mass 1, or there are no halos.
-    labels : array of int or None
-        The label of each row of the run, by offset, if the base method need not be called for it.
-    apart : array of int or None
-        A number for each row of the run, by offset: rows with different ones do not fuse.
-    """
-
-    run: Run
-    level: int
+    run: Run  # the batches
+    level: int  # the level, which with the number of a batch seeds it
+    # The rows, by index, or those of the run alone, by offset; None if they are where the task runs
     values: Rows | RunRows | None
-    mass: Mass | None = None
+    mass: Mass | None = None  # mass of each row of the run, by offset, perhaps on a device; None if each has mass 1
+    # Whether the values of the survivors are returned, because later levels cannot read the rows again
     carry_values: bool = False
-    fusions: Recorded | None = None
+    fusions: Recorded | None = None  # where to record the fusions; None to return them
+    # For each batch, values of other rows that the base method sees beside its rows, or None
     companions: Sequence[Any] | None = None
-    n_batches: int = 1
+    n_batches: int = 1  # number of batches of the level
+    # For each batch, the mass of the rows of its halo; None if each has mass 1, or there are no halos
     halo_mass: Sequence[Mass] | None = None
+    # The label of each row of the run, by offset, if the base method need not be called for it
     labels: IntArray | None = None
-    apart: IntArray | None = None
+    apart: IntArray | None = None  # a number for each row of the run, by offset: rows with different ones do not fuse
 
     @property
     def rows_in(self) -> int:
@@ -121,40 +108,19 @@ class RunTask:
 
 @dataclass(frozen=True)
 class Survivors:
-    """Rows that stay active after a level, sorted by index.
+    """Rows that stay active after a level, sorted by index."""
 
-    Attributes
-    ----------
-    rows : array of int
-        Index of each survivor.
-    values : array, Rows or None
-        Values of each survivor, if they are carried.
-    mass : array of float or None
-        Mass of each survivor in later levels; None if each has mass 1.
-    sizes, first_rows : array of int
-        Number of rows in each survivor's cluster, and the smallest index among them.
-    weights : array of float or None
-        Total mass of the rows in each survivor's cluster; None if each row has mass 1.
-    means : array, CSR matrix or None
-        Mean of the rows in each survivor's cluster, if means are kept.
-    is_noise : array of bool
-        Whether a survivor is a single row of the batch that the base method called noise.
-    stability : array of float32
-        Stability of each survivor, as in ``CoHiRF.stability_``; NaN if it was held aside.
-    batch_sizes, batch_costs, view_stability : array
-        For each batch: the number of contracted rows, the costs, and the stability of each view; see
-        ``ContractedBatch``.
-    """
-
-    rows: IntArray
-    values: Any
-    mass: Mass | None
-    sizes: NDArray[np.int64]
+    rows: IntArray  # index of each survivor
+    values: Any  # values of each survivor, if they are carried
+    mass: Mass | None  # mass of each survivor in later levels; None if each has mass 1
+    sizes: NDArray[np.int64]  # number of rows in each survivor's cluster, and the smallest index among them
     first_rows: IntArray
+    # Total mass of the rows in each survivor's cluster; None if each row has mass 1
     weights: NDArray[np.float64] | None
-    means: Any
-    is_noise: NDArray[np.bool_]
-    stability: NDArray[np.float32]
+    means: Any  # mean of the rows in each survivor's cluster, if means are kept
+    is_noise: NDArray[np.bool_]  # whether a survivor is a single row of the batch that the base method called noise
+    stability: NDArray[np.float32]  # stability of each survivor, as in ``CoHiRF.stability_``; NaN if it was held aside
+    # For each batch: the number of contracted rows, the costs, and the stability of each view; see ``ContractedBatch``
     batch_sizes: NDArray[np.int64]
     batch_costs: NDArray[np.float64]
     view_stability: NDArray[np.float64]
@@ -178,21 +144,11 @@ class Survivors:
 
 @dataclass(frozen=True)
 class Links:
-    """Rows that two batches have in common: each is at home in one, and in a cluster of another whose halo it is in.
+    """Rows that two batches have in common: each is at home in one, and in a cluster of another whose halo it is in."""
 
-    Attributes
-    ----------
-    rows : array of int
-        Index of each such row.
-    survivors : array of int
-        Index of the survivor of the cluster that the row is in as a row of the halo.
-    by_core : bool
-        Whether all of these are core rows of a method such as DBSCAN, which belong to one cluster only.
-    """
-
-    rows: IntArray
-    survivors: IntArray
-    by_core: bool
+    rows: IntArray  # index of each such row
+    survivors: IntArray  # index of the survivor of the cluster that the row is in as a row of the halo
+    by_core: bool  # whether all of these are core rows of a method such as DBSCAN, which belong to one cluster only
 
     @classmethod
     def join(cls, parts: Iterable[Links]) -> Links:
@@ -207,25 +163,14 @@ class Links:
 
 @dataclass(frozen=True)
 class ContractedRun:
-    """The result of a run.
+    """The result of a run."""
 
-    Attributes
-    ----------
-    survivors : Survivors
-        The rows that stay active.
-    survivor_of : array of int or None
-        For each row of the run, by offset, the position of its survivor in ``survivors``, perhaps on a device; None if
-        the fusions have been recorded, or are kept elsewhere.
-    stability : array of float32 or None
-        Stability of each row, NaN if it was held aside; None if ``survivor_of`` is.
-    links : Links or None
-        Rows of halos, if the batches have halos.
-    """
-
-    survivors: Survivors
+    survivors: Survivors  # the rows that stay active
+    # For each row of the run, by offset, the position of its survivor in ``survivors``, perhaps on a device; None if
+    # the fusions have been recorded, or are kept elsewhere
     survivor_of: Any = None
-    stability: Any = None
-    links: Links | None = None
+    stability: Any = None  # stability of each row, NaN if it was held aside; None if ``survivor_of`` is
+    links: Links | None = None  # rows of halos, if the batches have halos
 
     def __sizeof__(self) -> int:
         """Return its bytes, by which Dask decides what stays in memory."""
@@ -268,16 +213,18 @@ class ContractedRun:
 def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> ContractedRun:
     """Contract the batches of a run one after the other; ``engine`` runs the views of each."""
     run = task.run
-    row_map = RunMap(run.length)
+    kind, survivor_of, stability = index_dtype(run.length), list[Any](), list[Any]()
     stays = not isinstance(contraction.device, str)
     parts: list[Survivors] = []
     links: list[Links] = []
     n_before = 0
-    with naming_full_memory(int(np.diff(run.bounds).max()), contraction.device):
+    with nullcontext() if contraction.device is None else naming_full_memory(run.longest, contraction.device):
         for number, (contracted, held) in enumerate(run.batches()):
             read, X_held = _read(task, contracted)
-            X = put_on_device(read, contraction.device)
-            mass = _mass(task, contracted, contraction, X)
+            X = read if contraction.device is None else put_on_device(read, contraction.device)
+            mass = None  # also if each row has the mass 1: a base method is faster without weights
+            if contraction.weighted and task.mass is not None:
+                mass = put_beside(_of(contracted, task.mass), X)
             shown = None if task.companions is None else put_beside(task.companions[number], X)
             place = (task.level, run.first_batch + number)
             halo = None if run.halos is None else run.halos[number]
@@ -293,40 +240,26 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
                 labels = None if task.labels is None else put_beside(_of(contracted, task.labels), X)
                 apart = None if task.apart is None else _of(contracted, task.apart)
                 batch = contract_batch(X, mass, contraction, place, engine, shown, labels=labels, apart=apart)
-            order, rank = _sort(np.concatenate([_at(contracted, batch.medoids), held]))
-            row_map.add(batch, contracted, n_before + rank)
+            order, rank = _rank(np.concatenate([_at(contracted, batch.medoids), held]))
+            of_medoids, of_held = np.split((n_before + rank).astype(kind, copy=False), [len(batch.medoids)])
+            places = contracted.places if isinstance(contracted, AllBut) else of_held
+            survivor_of.append(put_back(look_up(of_medoids, batch.labels), of_held, places))
+            stability.append(put_back(batch.stability, np.full(len(places), np.nan, dtype=np.float32), places))
             stays = stays and X is read
             values = _stack(fetch_rows(X, batch.medoids), X_held)[order] if task.carry_values else None
             points_held = None if X_held is None else contraction.points(X_held)
             means = None if batch.means is None else _stack(batch.means, points_held)
             parts.append(_survivors(task, batch, contracted, held, order, values, means))
             n_before += len(order)
-    found = ContractedRun(join_survivors(parts), *row_map.vectors(), Links.join(links) if links else None)
+    found = ContractedRun(
+        join_survivors(parts),
+        survivor_of[0] if len(survivor_of) == 1 else join_rows(survivor_of),
+        stability[0] if len(stability) == 1 else join_rows(stability),
+        Links.join(links) if links else None,
+    )
     if task.fusions is not None:
         return found.record(task, task.fusions)
     return found if stays else replace(found, survivor_of=found.labels, stability=to_host(found.stability))
-
-
-class RunMap:
-    """Collects the survivor and the stability of each row of a run, batch after batch, where the rows are."""
-
-    def __init__(self, length: int) -> None:
-        self._kind = index_dtype(length)
-        self._survivor_of: list[Any] = []
-        self._stability: list[Any] = []
-
-    def add(self, batch: ContractedBatch, contracted: Offsets, positions: IntArray) -> None:
-        """Add a batch; ``positions`` are those of its medoids, and then of its held-aside rows, among survivors."""
-        of_medoids, of_held = np.split(positions.astype(self._kind, copy=False), [len(batch.medoids)])
-        places = contracted.places if isinstance(contracted, AllBut) else of_held
-        self._survivor_of.append(put_back(look_up(of_medoids, batch.labels), of_held, places))
-        self._stability.append(put_back(batch.stability, np.full(len(places), np.nan, dtype=np.float32), places))
-
-    def vectors(self) -> tuple[Any, Any]:
-        """Return the survivor and the stability of each row, by offset."""
-        vectors = (self._survivor_of, self._stability)
-        of_rows = [parts[0] if len(parts) == 1 else join_rows(parts) for parts in vectors]
-        return of_rows[0], of_rows[1]
 
 
 def gather_survivors(parts: Iterable[Survivors], storage: Storage) -> Survivors:
@@ -383,13 +316,13 @@ def _read(task: RunTask, contracted: Offsets) -> tuple[Any, Any]:
     The held-aside rows are arrays of NumPy.
     """
     assert task.values is not None  # whoever has the rows has put them in
-    block = _take(task.values, task.run, slice(contracted.start, contracted.stop))
+    block = _take_offsets(task.values, task.run, slice(contracted.start, contracted.stop))
     if isinstance(contracted, slice):
         return block, None
     return leave_out(block, contracted.places), fetch_rows(block, contracted.places)
 
 
-def _take(values: Rows | RunRows, run: Run, offsets: slice) -> Any:
+def _take_offsets(values: Rows | RunRows, run: Run, offsets: slice) -> Any:
     """Return the rows at consecutive offsets of a run; if they are consecutive rows of an array, without a copy."""
     if isinstance(values, RunRows):
         return take_rows(values.X, offsets)
@@ -424,15 +357,7 @@ def _find_links(task: RunTask, batch: ContractedBatch, contracted: Offsets, halo
     return Links(halo[batch.halo.rows], survivors[batch.halo.labels], batch.halo.is_core)
 
 
-def _mass(task: RunTask, offsets: Offsets, contraction: Contraction, X: Any) -> Any:
-    """Return the mass of the rows of ``X``, which are at ``offsets``, beside them; None if the fit is not weighted.
-
-    Rows of mass 1 have None, too: a base method is faster without weights.
-    """
-    return put_beside(_of(offsets, task.mass), X) if contraction.weighted and task.mass is not None else None
-
-
-def _sort(keys: IntArray) -> tuple[IntArray, IntArray]:
+def _rank(keys: IntArray) -> tuple[IntArray, IntArray]:
     """Return the order that sorts distinct ``keys``, and the rank of each key."""
     order = np.argsort(keys)
     rank = np.empty(len(order), dtype=order.dtype)

@@ -5,7 +5,6 @@ Their files are read as text. They are imported only when a command runs, so tha
 
 from __future__ import annotations
 
-import ast
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,18 +12,9 @@ from typing import Annotated, Any
 import typer
 
 import cohirf
+from cohirf.cli import options, parameters
 from cohirf.cli.errors import Interrupted
-from cohirf.cli.options import (
-    Command,
-    DataOptions,
-    MethodOptions,
-    NewRowsOptions,
-    ScreenOptions,
-    find_definition,
-    make_command,
-    read_section,
-)
-from cohirf.cli.parameters import FitParameters, SearchedParameters, SearchParameters
+from cohirf.cli.options import Command, make_command, read_function, read_section
 
 COMMANDS = {  # and the files that they are in
     "fit": "fit",
@@ -43,25 +33,7 @@ COMMANDS = {  # and the files that they are in
     "demo": "report",
 }
 PARTY_COMMANDS = {"join": "voting", "run": "voting"}  # below cohirf party
-TYPES: dict[str, Any] = {  # annotations of their parameters
-    "str": str,
-    "str | None": str | None,
-    "bool": bool,
-    "bool | None": bool | None,
-    "Path": Path,
-    "Path | None": Path | None,
-    "list[Path]": list[Path],
-    "list[str]": list[str],
-    "tuple[str, str] | None": tuple[str, str] | None,
-    "list[str] | None": list[str] | None,
-    "DataOptions": DataOptions,
-    "FitParameters": FitParameters,
-    "MethodOptions": MethodOptions,
-    "NewRowsOptions": NewRowsOptions,
-    "ScreenOptions": ScreenOptions,
-    "SearchParameters": SearchParameters,
-    "SearchedParameters": SearchedParameters,
-}
+NAMES = {**vars(options), **vars(parameters), "Path": Path}  # in the signatures of commands
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(
@@ -101,11 +73,10 @@ def _importing(module: str, name: str) -> Command:
 
 
 def _add(name: str, module: str, to: typer.Typer) -> None:
-    place = f"cli/{module}.py"
-    examples = read_section(ast.get_docstring(find_definition(place, name)), "Examples").replace("\\\n", "")
+    function = read_function(f"cli/{module}.py", name, NAMES)
+    examples = read_section(function.__doc__, "Examples").replace("\\\n", "")
     epilog = "\n\n".join(["Examples:", *examples.splitlines()])
-    made = make_command(place, name, TYPES, _importing(module, name))
-    to.command(epilog=epilog, context_settings=CONTEXT)(made)
+    to.command(epilog=epilog, context_settings=CONTEXT)(make_command(function, _importing(module, name)))
 
 
 for _name, _module in COMMANDS.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import sys
@@ -10,16 +11,16 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from cohirf import progress
 from cohirf.cli.errors import in_words_of_options, one_line
 from cohirf.cli.options import ScreenOptions
 
-NARROW, NARROWEST = 80, 40  # columns of a terminal; in a narrow one, progress has no bar
-COLUMN_GAP = "  "  # between the columns of a table
-NARROWEST_TEXT = 20  # a column of text is not narrower than this
-ROW_INDENT = "    "  # before the lines below the first one of a row
+NARROW, NARROWEST_SCREEN = 80, 40  # columns of a terminal; in a narrow one, progress has no bar
+WIDEST = 10_000  # characters of a line of a file
+LARGE_FILE = 10**8  # bytes; smaller files are read within seconds
 
 
 @dataclass
@@ -38,14 +39,16 @@ class Console:
     def note(self, *parts: TextGrid | str) -> None:
         """Print tables and text that are not part of the result, unless --quiet is given."""
         for part in () if self.quiet else parts:
-            _print_lines(_to_lines(part, sys.stderr), sys.stderr)
+            _print_part(part, sys.stderr)
 
     def show(self, document: dict[str, Any], *shown: TextGrid | str) -> None:
         """Print the result: the document with --json; otherwise tables and text, unless --quiet is given."""
         if self.as_json:
             _print(json.dumps(document, allow_nan=False), sys.stdout)
         for part in () if self.as_json or self.quiet else shown:
-            _print_lines([*_to_lines(part, sys.stdout), *([] if isinstance(part, str) else [""])], sys.stdout)
+            _print_part(part, sys.stdout)
+            if not isinstance(part, str):
+                _print("", sys.stdout)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -56,6 +59,16 @@ class Console:
             warnings.simplefilter("default", UserWarning)
             warnings.simplefilter("default", RuntimeWarning)
             warnings.showwarning = lambda message, *_, **__: self.warn(in_words_of_options(str(message)))
+            yield
+
+    @contextmanager
+    def reading(self, path: Path) -> Iterator[None]:
+        """Show progress and warnings, and say at once that a large file is read: this takes a while."""
+        files = path.rglob("*") if path.is_dir() else [path]
+        n_bytes = sum(file.stat().st_size for file in files if file.is_file())
+        if n_bytes >= LARGE_FILE:
+            self.note(f"reading {path} ({n_bytes / 1e6:,.0f} MB)")
+        with self.watching():
             yield
 
     def warn(self, text: str) -> None:
@@ -91,7 +104,7 @@ class RichDisplay:
 
     def say(self, line: str) -> None:
         """Print a line above the progress bar."""
-        for part in wrap(in_words_of_options(line), _width(sys.stderr), "  ", ""):
+        for part in wrap(in_words_of_options(line), _width(sys.stderr), "  "):
             _rich_console(stderr=True).print(part, style="dim", markup=False, highlight=False)
 
 
@@ -135,16 +148,12 @@ def _rich_console(*, stderr: bool) -> Any:
 
 def _width(stream: Any) -> int | None:
     """Return the number of columns of a terminal; None for files and pipes, whose lines are not broken."""
-    return max(NARROWEST, shutil.get_terminal_size().columns) if stream.isatty() else None
+    return max(NARROWEST_SCREEN, shutil.get_terminal_size().columns) if stream.isatty() else None
 
 
-def _to_lines(part: TextGrid | str, stream: Any) -> list[str]:
+def _print_part(part: TextGrid | str, stream: Any) -> None:
     width = _width(stream)
-    return wrap(one_line(part), width) if isinstance(part, str) else grid_lines(part, width)
-
-
-def _print_lines(lines: Sequence[str], stream: Any) -> None:
-    for line in lines:
+    for line in wrap(one_line(part), width) if isinstance(part, str) else grid_lines(part, width):
         _print(line, stream)
 
 
@@ -159,70 +168,34 @@ def _print(text: str, stream: Any) -> None:
 
 @dataclass(frozen=True)
 class TextGrid:
-    """A small table of text.
-
-    Attributes
-    ----------
-    rows : sequence of sequence of str
-        The cells. Without headings, the first column contains names and the second their values.
-    headings : sequence of str
-        Headings of the columns.
-    text : bool
-        Whether the last column is text, which is aligned left and may take several lines.
-    """
+    """A small table of text; without headings, the first column contains names and the second their values."""
 
     rows: Sequence[Sequence[str]]
     headings: Sequence[str] = ()
-    text: bool = False
+    text: bool = False  # whether the last column is text, which is aligned left
 
 
-def wrap(text: str, width: int | None, indent: str = "", first: str | None = None) -> list[str]:
+def wrap(text: str, width: int | None, indent: str = "") -> list[str]:
     """Return text in lines of at most ``width`` characters, broken between words; one line if ``width`` is None."""
     if width is None:
-        return [f"{indent if first is None else first}{text}"]
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=indent if first is None else first,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    ) or [""]
+        return [text]
+    options = {"subsequent_indent": indent, "break_long_words": False, "break_on_hyphens": False}
+    return textwrap.wrap(text, width, **options) or [""]  # type: ignore[arg-type]  # one dict, two types
 
 
 def grid_lines(grid: TextGrid, width: int | None = None) -> list[str]:
-    """Return a table as lines of at most ``width`` characters.
+    """Return a table as lines of at most ``width`` characters; cells that are too long take several lines."""
+    from rich import console, table, text
 
-    A table that is too wide for its columns is written row by row, with the heading before each value.
-    """
-    rows = [[one_line(cell) for cell in row] for row in grid.rows]
-    header = [list(grid.headings)] if grid.headings else []
-    widths = [max(len(row[place]) for row in [*header, *rows]) for place in range(len([*header, *rows][0]))]
-    wraps = grid.text or not grid.headings
-    fixed = sum(widths[:-1] if wraps else widths) + len(COLUMN_GAP) * (len(widths) - 1)
-    if width is not None and fixed + (NARROWEST_TEXT if wraps else 0) > width:
-        return [line for row in rows for line in _stack_row(grid.headings, row, width)]
-    lines = []
-    for row in [*header, *rows]:
-        cells = [_align(grid, cell, widths[place], place) for place, cell in enumerate(row)]
-        if not wraps:
-            lines.append(COLUMN_GAP.join(cells).rstrip())
-            continue
-        head = COLUMN_GAP.join([*cells[:-1], ""])
-        lines += [line.rstrip() for line in wrap(cells[-1].rstrip(), width, " " * len(head), head)]
-    return lines
-
-
-def _align(grid: TextGrid, cell: str, width: int, place: int) -> str:
-    is_text = place == 0 or not grid.headings or (grid.text and place == len(grid.headings) - 1)
-    return cell.ljust(width) if is_text else cell.rjust(width)
-
-
-def _stack_row(headings: Sequence[str], row: Sequence[str], width: int) -> Iterator[str]:
-    """Yield a row as running text: each value behind its heading."""
-    if not headings:
-        yield from wrap(row[0], width)
-        yield from wrap(COLUMN_GAP.join(row[1:]).rstrip(), width, ROW_INDENT)
-        return
-    pairs = ", ".join(f"{heading} {cell}" for heading, cell in zip(headings[1:], row[1:], strict=True) if cell)
-    yield from wrap(f"{headings[0]} {row[0]}: {pairs}", width, ROW_INDENT, "")
+    drawn = table.Table(
+        box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(grid.headings), header_style=""
+    )
+    headings = list(grid.headings) or [""] * len(grid.rows[0])
+    for place, heading in enumerate(headings):
+        is_text = place == 0 or not grid.headings or (grid.text and place == len(headings) - 1)
+        drawn.add_column(text.Text(heading), justify="left" if is_text else "right", overflow="fold")
+    for row in grid.rows:
+        drawn.add_row(*(text.Text(one_line(cell)) for cell in row))
+    paper = io.StringIO()
+    console.Console(file=paper, width=width or WIDEST, color_system=None, legacy_windows=False).print(drawn)
+    return [line.rstrip() for line in paper.getvalue().splitlines()]

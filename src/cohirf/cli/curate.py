@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.algorithm.grouping import IntArray
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, read_count, read_number
 from cohirf.cli.outputs import check_file, say_written
@@ -17,11 +16,12 @@ from cohirf.curate import NearDuplicates, near_duplicates
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.preparation import Data, Prepared, prepare
-from cohirf.sources.tables import NumberColumn, Table
+from cohirf.rows.grouping import IntArray
+from cohirf.sources.tables import NumberColumn, Table, write_tables
 from cohirf.store.files import replacing
 
 MOST_COMPARED = 200_000  # rows, of which all pairs are compared; of more, those in the same cluster
-ROWS_PER_CLUSTER = 500
+CLUSTER_ROWS = 500
 MOST_CLUSTERS = 1000
 N_TOLD = 10  # removed rows in the summary
 OUT_FILES = (".parquet", ".npy")
@@ -61,11 +61,11 @@ def curate(
     threshold = None if deduplicate is None else read_number("--deduplicate", deduplicate)
     n_wanted = None if sample is None else read_count("--sample", sample)
     with console.watching():
-        prepared = _open(data, vectors)
+        prepared = _open_vectors(data, vectors)
     n_rows = prepared.source.n_rows
     if out is not None and out.suffix.lower() == ".parquet" and prepared.data.table is None:
         raise BadInputError("--out: the data is an array: give a name that ends in .npy for the numbers of kept rows.")
-    model = _fit(prepared, console) if n_wanted is not None or n_rows > MOST_COMPARED else None
+    model = _fit_vectors(prepared, console) if n_wanted is not None or n_rows > MOST_COMPARED else None
     found = None
     if threshold is not None:
         found = near_duplicates(prepared.source, threshold, groups=_groups(model, n_rows))
@@ -77,7 +77,7 @@ def curate(
     document |= {"near_duplicates": n_rows - n_distinct, "not_sampled": n_distinct - len(kept)}
     document |= {"removed": [] if found is None else _tell_removed(found), "warnings": console.warned}
     if out is not None:
-        _write(out, prepared, kept)
+        _write_kept(out, prepared, kept)
     document["written"] = {} if out is None else {"kept rows": str(out)}
     facts = [
         ("rows", f"{n_rows:,}"),
@@ -90,7 +90,7 @@ def curate(
     console.show(document, *shown, say_written(document["written"], "give --out kept.parquet to keep the rows."))
 
 
-def _open(data: Path, vectors: str | None) -> Prepared:
+def _open_vectors(data: Path, vectors: str | None) -> Prepared:
     """Open the vectors of a table, or the rows of an array."""
     if vectors is not None:
         return prepare(data, vectors=vectors)
@@ -110,9 +110,9 @@ def _vector_columns(table: Table | None) -> list[str]:
     return [column.name for column in columns if column is not None and column.width is not None]
 
 
-def _fit(data: Prepared, console: Console) -> CoHiRF:
+def _fit_vectors(data: Prepared, console: Console) -> CoHiRF:
     n_rows = data.source.n_rows
-    n_clusters = int(np.clip(n_rows // ROWS_PER_CLUSTER, 2, MOST_CLUSTERS))
+    n_clusters = int(np.clip(n_rows // CLUSTER_ROWS, 2, MOST_CLUSTERS))
     options = settle_parameters({"n_clusters": n_clusters, "metric": "cosine"}, n_rows, data.n_bytes)
     model = CoHiRF(**options)
     with console.watching():
@@ -143,24 +143,19 @@ def _say_duplicates(found: NearDuplicates | None, threshold: float | None, n_row
     return f"{n_rows - len(found.kept):,} rows with a cosine of at least {threshold}{within} to a kept row"
 
 
-def _write(path: Path, data: Prepared, kept: IntArray) -> None:
+def _write_kept(path: Path, data: Prepared, kept: IntArray) -> None:
     """Write the kept rows, block by block, or their numbers."""
     with replacing(path) as file:
         if path.suffix.lower() == ".npy":
             np.save(file, kept)
-            return
-        parquet = import_optional("pyarrow.parquet", "arrow", "Writing a Parquet file")
-        writer = None
-        for batch in _kept_batches(data.data.table, kept):
-            writer = writer or parquet.ParquetWriter(file, batch.schema)
-            writer.write_batch(batch)
-        if writer is not None:
-            writer.close()
+        else:
+            write_tables(file, ".parquet", _kept_tables(data.data.table, kept))
 
 
-def _kept_batches(table: Any, kept: IntArray) -> Iterator[Any]:
+def _kept_tables(table: Any, kept: IntArray) -> Iterator[Any]:
+    arrow = import_optional("pyarrow", "arrow", "Writing a Parquet file")
     start = 0
     for batch in table.read(list(table.types), row_bytes=2**12):
         here = kept[np.searchsorted(kept, start) : np.searchsorted(kept, start + len(batch))] - start
-        yield batch.take(here)
+        yield arrow.Table.from_batches([batch.take(here)])
         start += len(batch)

@@ -53,7 +53,6 @@ class Targets:
     out: Path | None
     model: Path | None
     report: Path | None
-    escape_formulas: bool
     force: bool
 
 
@@ -64,6 +63,7 @@ def fit(
     about: DataOptions,
     screen: ScreenOptions,
     *,
+    as_published: bool = False,
     vectors: str | None = None,
     text: str | None = None,
     places: tuple[str, str] | None = None,
@@ -71,13 +71,14 @@ def fit(
     out: Path | None = None,
     model: Path | None = None,
     report: Path | None = None,
-    escape_formulas: bool = False,
     force: bool = False,
 ) -> None:
     r"""Cluster the rows of a file.
 
     Parameters
     ----------
+    as_published : bool
+        The algorithm of the paper, as far as other options do not change it.
     vectors : name
         Column of vectors, such as embeddings, to cluster by their cosine; other columns are no features.
     text : name
@@ -85,7 +86,7 @@ def fit(
     places : latitude longitude
         Two columns with degrees, which are the only features: cluster by distance along the globe.
     eps : float or str
-        The radius of --estimator dbscan; with --places a length, such as 2km, 500m or 1mi.
+        The radius of DBSCAN, which is then the base method; with --places a length, such as 2km, 500m or 1mi.
     model : file
         Save the model to this new file.
     report : file
@@ -99,30 +100,32 @@ def fit(
     cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ \
     --id-column id --out labels.parquet --model model.cohirf
     cohirf fit docs.parquet --vectors embedding --text body --clusters 200,40,8 --report topics.html
-    cohirf fit places.parquet --estimator dbscan --places lat lon --eps 2km --report map.html
+    cohirf fit places.parquet --places lat lon --eps 2km --report map.html
     """
-    console, targets = Console.on(screen), Targets(out, model, report, escape_formulas, force)
-    base = read_base_method(method.estimator, [*(method.param or []), *_read_globe(method.estimator, places, eps)])
+    console, targets = Console.on(screen), Targets(out, model, report, force)
+    named = method.estimator or (None if places is None and eps is None else "dbscan")
+    base = read_base_method(named, [*(method.param or []), *_read_globe(named, places, eps)])
     given, levels = read_levels(given)
     parameters = read_parameters(given)
     if vectors is not None:
         parameters.setdefault("metric", "cosine")
     _check_files(targets, data, about.id_column, parameters.get("checkpoint"))
-    scaling = about.scaling(method.estimator) if vectors is None else "none"
+    scaling = about.scaling(named) if vectors is None else "none"
     asked = about.arguments(scaling) | {"vectors": vectors, "places": places}
-    with console.watching():
+    with console.reading(data):
         prepared = prepare(data, **asked)
     texts = None if text is None else read_texts(prepared, text)
     settled = settle_parameters(parameters, prepared.source.n_rows, prepared.n_bytes, base)
-    chosen = {} if base is not None or not method.as_published else {"--estimator": BASE_METHOD}
-    chosen |= {} if base is not None or method.as_published or "n_clusters" in parameters else {"--clusters": "auto"}
+    chosen = {"--estimator": named} if named != method.estimator else {}
+    chosen |= {} if base is not None or not as_published else {"--estimator": BASE_METHOD}
+    chosen |= {} if base is not None or as_published or "n_clusters" in parameters else {"--clusters": "auto"}
     chosen |= {} if about.scale != "auto" or vectors is not None or places is not None else {"--scale": scaling}
     chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in given and name in FLAGS}
     note_data(console, prepared, chosen)
     classes = prepared.classes()  # before the fit, so that an error does not waste it
     started = time.perf_counter()
-    make = CoHiRF.as_published if method.as_published else CoHiRF
-    fitted = _fit(make(base, **settled), prepared, console)
+    make = CoHiRF.as_published if as_published else CoHiRF
+    fitted = _fit_prepared(make(base, **settled), prepared, console)
     seconds = time.perf_counter() - started
     document = {"command": "fit", "data": str(data), **summarize_model(fitted)}
     document["columns"] = describe_columns(prepared.preparation)
@@ -161,7 +164,7 @@ def _read_globe(name: str | None, places: tuple[str, str] | None, eps: str | Non
         raise BadInputError(f"--places needs --estimator {', '.join(ON_GLOBE[:-1])} or {ON_GLOBE[-1]}.")
     if eps is None:
         if name == "dbscan":
-            raise BadInputError("--places needs a radius for --estimator dbscan: give --eps, such as --eps 2km.")
+            raise BadInputError("--places needs a radius for DBSCAN: give --eps, such as --eps 2km.")
         return ["metric=haversine"]
     try:
         return ["metric=haversine", f"eps={read_length(eps)!r}"]
@@ -225,7 +228,7 @@ def _check_files(targets: Targets, data: Path, id_column: str | None, checkpoint
         raise BadInputError(f"--model {shown(model.absolute())} is also the checkpoint: give another path.")
 
 
-def _fit(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
+def _fit_prepared(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
     """Fit the model; if the user stops it, say what was kept."""
     try:
         with console.watching():
@@ -264,7 +267,7 @@ def _write_files(
         ids = None if column is None else data.ids()
         nested = [np.asarray(model.labels_), *(model.hierarchy_.levels(levels[1:]).T if len(levels) > 1 else ())]
         labels = np.stack(nested, axis=1) if len(levels) > 1 else model.labels_
-        save_labels(targets.out, labels, ids, column, console, escape=targets.escape_formulas, coarser=levels[1:])
+        save_labels(targets.out, labels, ids, column, console, coarser=levels[1:])
     if targets.model is not None:
         preparation = data.preparation.to_json()
         save_model(model, targets.model, overwrite=targets.force, preparation=preparation, origin=origin)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from math import isfinite, isnan
 from pathlib import Path
@@ -18,8 +19,7 @@ from cohirf.description import Diagnosis, describe_clusters
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Boolean, Category, Column, Data, LeftOut, Number, Preparation
 from cohirf.preparation.decide import best_tally, decide, uses_comma
-from cohirf.preparation.evidence import Evidence, Problem, gather, gather_numbers, say_strays
-from cohirf.preparation.kinds import Name
+from cohirf.preparation.evidence import BadColumn, Evidence, Tally, gather, gather_numbers, say_strays
 from cohirf.preparation.readings import DateReading
 from cohirf.sources.tables import Table
 from cohirf.store import is_model
@@ -69,6 +69,9 @@ def _describe_model(path: Path, console: Console) -> None:
         },
     }
     rows = [("base method", document["base_method"]), *document["parameters"].items(), *_preparation_rows(preparation)]
+    if changes := [step.n_added for step in model.history_[1:]]:
+        came, went = sum(n for n in changes if n > 0), -sum(n for n in changes if n < 0)
+        rows.append(("since the fit", f"{came:,} rows added, {went:,} forgotten; the levels are those of the fit"))
     facts = TextGrid([(str(name), str(value)) for name, value in rows])
     said = [] if document["choice"] is None else [document["choice"]]
     said += [in_words_of_options(part) for part in say_diagnosis(diagnosis)]
@@ -100,7 +103,11 @@ def _preparation_rows(preparation: Preparation) -> list[tuple[str, str]]:
 
 
 def _describe_data(data: Data, console: Console) -> None:
-    found = gather_numbers(data.open_numbers(data.columns)) if data.table is None else _look_at_table(data.table)
+    found: Mapping[Any, Evidence]
+    if data.table is None:
+        found = gather_numbers(data.open_numbers(data.columns))
+    else:
+        found = gather(data.table, list(data.table.types), {})
     n_rows = next(iter(found.values())).n_rows
     columns = _describe_columns(list(found.values()), data.table)
     document = {"command": "info", "data": str(data.origin), "rows": n_rows, "columns": columns}
@@ -123,62 +130,48 @@ def _describe_data(data: Data, console: Console) -> None:
     )
 
 
-def _look_at_table(table: Table) -> dict[Name, Evidence]:
-    return dict(gather(table, list(table.types), {}).items())
-
-
 def _describe_columns(found: list[Evidence], table: Table | None) -> list[dict[str, Any]]:
     """Return name, kind and statistics of each column, and the cells that a fit could not read."""
-    comma = any(uses_comma(evidence) for evidence in found)
+    comma = any(map(uses_comma, found))
+    best = [best_tally(one, comma=comma) for one in found]
     verdicts = [Number(one.name) if isinstance(one.name, int) else decide(one, comma=comma) for one in found]
-    strays = [_find_strays(one, verdict, comma=comma) for one, verdict in zip(found, verdicts, strict=True)]
+    strays = [_find_strays(verdict, tally) for verdict, tally in zip(verdicts, best, strict=True)]
     rows = [row for problem in strays if problem is not None for row, _ in problem.cells]
     places = {} if table is None else table.find_places(rows)
     return [
-        _describe_kind(one, verdict)
-        | _count_cells(one)
-        | _tell_strays(verdict, problem, places)
-        | _column_figures(one, verdict, comma=comma)
-        for one, verdict, problem in zip(found, verdicts, strays, strict=True)
+        {"name": one.name, "type": one.stored, **_describe_verdict(verdict, problem, places)}
+        | {"missing": one.n_missing, "distinct": one.n_distinct if one.is_counted else f"over {one.n_distinct:,}"}
+        | _column_figures(tally, verdict)
+        for one, verdict, problem, tally in zip(found, verdicts, strays, best, strict=True)
     ]
 
 
-def _describe_kind(found: Evidence, verdict: Column | Problem) -> dict[str, Any]:
-    kind = "unclear" if isinstance(verdict, Problem) else verdict.kind
-    kind = verdict.role if isinstance(verdict, LeftOut) else kind
-    return {"name": found.name, "type": found.stored, "kind": kind}
-
-
-def _count_cells(found: Evidence) -> dict[str, Any]:
-    distinct = found.n_distinct if found.is_counted else f"over {found.n_distinct:,}"
-    return {"missing": found.n_missing, "distinct": distinct}
-
-
-def _find_strays(found: Evidence, verdict: Column | Problem, *, comma: bool) -> Problem | None:
+def _find_strays(verdict: Column | BadColumn, best: Tally | None) -> BadColumn | None:
     """Return the cells that a fit would take as missing, or because of which it would refuse the column."""
-    if isinstance(verdict, Problem):
+    if isinstance(verdict, BadColumn):
         return verdict
-    tally = best_tally(found, comma=comma)
-    if tally is None or not verdict.n_bad or not verdict.features:
+    if best is None or not verdict.n_bad or not verdict.features:
         return None
     what = say_strays(verdict.n_bad, verdict.expects, are_taken=True)
-    return Problem(found.name, what, "", verdict.n_bad, tally.first)
+    return BadColumn(verdict.name, what, "", verdict.n_bad, best.first)
 
 
-def _tell_strays(verdict: Column | Problem, strays: Problem | None, places: dict[int, str]) -> dict[str, Any]:
-    """Return how many cells cannot be read, and a note that names them and says what the column is."""
-    said = [] if isinstance(verdict, Problem) else [verdict.reason]
-    if isinstance(verdict, LeftOut):
-        said = [f"left out: {verdict.reason}"]
+def _describe_verdict(verdict: Column | BadColumn, strays: BadColumn | None, places: dict[int, str]) -> dict[str, Any]:
+    """Return the kind of a column, why it has it, and which cells cannot be read."""
+    if isinstance(verdict, BadColumn):
+        kind, said = "unclear", []
+    elif isinstance(verdict, LeftOut):
+        kind, said = verdict.role, [f"left out: {verdict.reason}"]
+    else:
+        kind, said = verdict.kind, [verdict.reason]
     if strays is not None:
         said.append(in_words_of_options(strays.tell_cells(places)))
-    return {"unreadable": 0 if strays is None else strays.n_cells, "note": "; ".join(filter(None, said))}
+    return {"kind": kind, "unreadable": 0 if strays is None else strays.n_cells, "note": "; ".join(filter(None, said))}
 
 
-def _column_figures(found: Evidence, verdict: Column | Problem, *, comma: bool) -> dict[str, Any]:
+def _column_figures(tally: Tally | None, verdict: Column | BadColumn) -> dict[str, Any]:
     """Return the range of numbers and dates, and the mean of numbers."""
-    tally = best_tally(found, comma=comma)
-    if tally is None or not tally.n_read or isinstance(verdict, Category | Boolean | Problem):
+    if tally is None or not tally.n_read or isinstance(verdict, Category | Boolean | BadColumn):
         return {}
     if isinstance(tally.reading, DateReading):
         low, high = (_show_moment(moment) for moment in (tally.low, tally.high))

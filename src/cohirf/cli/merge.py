@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cohirf.cli.console import Console, TextGrid
+from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError
-from cohirf.cli.new_rows import open_model, save_changed, say_changes
+from cohirf.cli.new_rows import open_model, save_changed
 from cohirf.cli.outputs import check_model
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Preparation
 from cohirf.sources.files import shown
-from cohirf.store import load_preparation, save_model
 from cohirf.updating.merge import in_other_units
 from cohirf.updating.merge import merge as merge_models
 
 
-def merge(
-    models: list[Path], *, model: Path, exemplars_only: bool = False, json: bool = False, force: bool = False
-) -> None:
+def merge(models: list[Path], *, model: Path, json: bool = False, force: bool = False) -> None:
     """Merge models of different rows into one, without their data; values are converted to the units of the first.
 
     Parameters
@@ -33,17 +30,14 @@ def merge(
         Files that cohirf fit --model has written.
     model : file
         Save the merged model to this new file.
-    exemplars_only : bool
-        Reduce each model to its clusters first: their exemplars, means and numbers of rows.
 
     Examples
     --------
     cohirf merge north.cohirf south.cohirf west.cohirf --model all.cohirf
-    cohirf merge north.cohirf --exemplars-only --model small.cohirf
     """
     console = Console(as_json=json)
-    if len(models) < 2 and not exemplars_only:
-        raise BadInputError("One model alone cannot be merged: give at least two, or --exemplars-only to reduce it.")
+    if len(models) < 2:
+        raise BadInputError("One model alone cannot be merged: give at least two.")
     check_model(model, "--model", force=force)
     opened = [open_model(path) for path in models]
     first = opened[0][1]
@@ -52,19 +46,8 @@ def merge(
         _refuse_other(path, preparation, models[0], first)
         fitted.append(other if _units(preparation) == _units(first) else _convert(other, preparation, first))
     with console.watching():
-        merged = merge_models(fitted, exemplars_only=exemplars_only)
-    save_model(merged, model, overwrite=force, preparation=load_preparation(models[0]))
-    document = {
-        "command": "merge",
-        "models": [str(path) for path in models],
-        "rows": len(merged.labels_),
-        "clusters": int(merged.n_clusters_),
-        "changes": asdict(merged.changes_),
-        "warnings": console.warned,
-        "written": {"model": str(model)},
-    }
-    facts = TextGrid([("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}")])
-    console.show(document, *say_changes(merged.changes_), facts, f"Written: {model} (model)")
+        merged = merge_models(fitted)
+    save_changed("merge", model, merged, console, merged=models)
 
 
 def forget(model: Path, what: list[str], *, rows: bool = False, json: bool = False) -> None:

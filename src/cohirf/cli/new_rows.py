@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, Interrupted
-from cohirf.cli.options import NewRowsOptions, ScreenOptions, read_kinds
+from cohirf.cli.options import ScreenOptions, read_kinds
 from cohirf.cli.outputs import LABEL_FILES, check_file, check_ids, check_report, refuse_data, save_labels, say_written
-from cohirf.cli.summary import MOST_SIZES, agreement, agreement_rows, shown_sizes, sizes_of
+from cohirf.cli.summary import agreement, agreement_rows, describe_sizes, size_rows
 from cohirf.degrees.drift import Drift
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Preparation, Prepared
-from cohirf.preparation.kinds import Name
 from cohirf.sources.files import one_line, shown
 from cohirf.sources.source import NoRowsError, listed
 from cohirf.store import is_model, load_model, load_origin, load_preparation, save_model
 from cohirf.store.errors import CONTENT_ERRORS
-from cohirf.summary.numbers import Changes, positions_of
+from cohirf.summary.numbers import Changes
 
 MODEL_REMEDY = "give the file that cohirf fit --model wrote"
 DRIFTED = 3  # exit status
@@ -33,11 +31,10 @@ CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 def predict(
     model: Path,
     data: Path,
-    reading: NewRowsOptions,
     screen: ScreenOptions,
     *,
+    kinds: list[str] | None = None,
     out: Path,
-    escape_formulas: bool = False,
     force: bool = False,
 ) -> None:
     """Assign new rows to the clusters of a model.
@@ -49,39 +46,25 @@ def predict(
     console = Console.on(screen)
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
     fitted, preparation = open_model(model)
-    prepared = read_new_rows(data, model, preparation, console, **vars(reading))
-    ids = _find_ids(prepared, out, reading.id_column)
+    prepared = read_new_rows(data, model, preparation, console, kinds)
     labels = fitted.predict(prepared.source)
-    sizes = sizes_of(positions_of(labels, fitted.cluster_numbers_), fitted.n_clusters_)
-    document = {
-        "command": "predict",
-        "rows": len(labels),
-        "clusters": int(np.count_nonzero(sizes)),
-        "rows_in_no_cluster": len(labels) - sum(sizes),
-        "sizes": [size for size in sizes[:MOST_SIZES] if size],
-        **agreement(labels, prepared.classes()),
-        "written": {"labels": str(out)},
-    }
-    save_labels(out, labels, None if ids is None else prepared.ids(), ids, console, escape=escape_formulas)
-    rows = [
-        ("rows", f"{len(labels):,}"),
-        ("clusters", f"{document['clusters']:,} of {fitted.n_clusters_:,}"),
-        ("sizes", shown_sizes(document["sizes"], document["clusters"])),
-        *agreement_rows(document),
-    ]
+    document = {"command": "predict", **describe_sizes(labels), **agreement(labels, prepared.classes())}
+    document["written"] = {"labels": str(out)}
+    _save_labels(out, labels, prepared, console)
+    rows = [*size_rows(document), *agreement_rows(document)]
+    rows[1] = ("clusters", f"{document['clusters']:,} of {fitted.n_clusters_:,}")
     console.show(document, TextGrid(rows), say_written(document["written"]))
 
 
 def update(
     model: Path,
-    reading: NewRowsOptions,
     screen: ScreenOptions,
     data: Path | None = None,
     *,
+    kinds: list[str] | None = None,
     recluster: bool = False,
     report: Path | None = None,
     out: Path | None = None,
-    escape_formulas: bool = False,
     force: bool = False,
 ) -> None:
     """Add the rows of a file to a model; all clusters go on, and new ones are born beside them.
@@ -112,17 +95,17 @@ def update(
     refuse_data(model, "MODEL", data)
     fitted, preparation = open_model(model)
     try:
-        prepared = read_new_rows(data, model, preparation, console, **vars(reading))
+        prepared = read_new_rows(data, model, preparation, console, kinds)
     except NoRowsError:
         _say_empty(model, data, fitted, console)
         return
-    ids, classes = _find_ids(prepared, out, reading.id_column), prepared.classes()
+    classes = prepared.classes()
     found = None if report is None else fitted.drift(prepared.source)  # before the model knows the new rows
     changes = _update(fitted, prepared, console, recluster=recluster)
     save_model(fitted, model, overwrite=True, preparation=load_preparation(model), origin=load_origin(model))
     labels = fitted.labels_[len(fitted.labels_) - prepared.source.n_rows :]
     if out is not None:
-        save_labels(out, labels, None if ids is None else prepared.ids(), ids, console, escape=escape_formulas)
+        _save_labels(out, labels, prepared, console)
     if report is not None and found is not None:
         from cohirf.report import write_update_report  # slow to import
 
@@ -150,7 +133,7 @@ def drift(model: Path, data: Path, *, kinds: list[str] | None = None, json: bool
     """
     console = Console(as_json=json)
     fitted, preparation = open_model(model)
-    rows = read_new_rows(data, model, preparation, console, kinds=kinds)
+    rows = read_new_rows(data, model, preparation, console, kinds)
     with console.watching():
         found = fitted.drift(rows.source)
     document = {"command": "drift", "model": str(model), "data": str(data), **_describe_drift(found)}
@@ -191,23 +174,21 @@ def csv_format(data: Path, model: Path) -> dict[str, Any]:
 
 
 def read_new_rows(
-    data: Path, model: Path, preparation: Preparation, console: Console, *, kinds: list[str] | None = None, **roles: Any
+    data: Path, model: Path, preparation: Preparation, console: Console, kinds: list[str] | None = None
 ) -> Prepared:
     """Prepare the rows of a file, and say which of its columns the model does not know."""
-    with console.watching():
-        wishes = read_kinds(kinds)
-        prepared = preparation.apply(data, kinds=wishes, **roles, **csv_format(data, model))
+    with console.reading(data):
+        prepared = preparation.apply(data, kinds=read_kinds(kinds), **csv_format(data, model))
     if prepared.ignored:
         console.note(f"ignored, because the model was fitted without them: {listed(prepared.ignored)}")
     return prepared
 
 
-def _find_ids(rows: Prepared, out: Path | None, given: str | None) -> Name | None:
-    """Return the column of names that the output gets; an array has none, unless the user asks for it, in vain."""
-    is_array = out is not None and out.suffix.lower() == ".npy"
-    ids = given if is_array else rows.preparation.id_column
+def _save_labels(out: Path, labels: Any, rows: Prepared, console: Console) -> None:
+    """Write labels with the names of the rows, if there are any and the file can store them."""
+    ids = None if out.suffix.lower() == ".npy" else rows.preparation.id_column
     check_ids(out, ids)
-    return ids
+    save_labels(out, labels, None if ids is None else rows.ids(), ids, console)
 
 
 def _update(model: CoHiRF, data: Prepared | None, console: Console, *, recluster: bool) -> list[Changes]:
@@ -235,10 +216,12 @@ def _recluster(path: Path, console: Console, outputs: list[tuple[str, Path | Non
     save_changed("update", path, fitted, console)
 
 
-def save_changed(command: str, path: Path, fitted: CoHiRF, console: Console) -> None:
-    """Save a model without new rows in place of the one before, and say what has changed."""
-    save_model(fitted, path, overwrite=True, preparation=load_preparation(path), origin=load_origin(path))
+def save_changed(command: str, path: Path, fitted: CoHiRF, console: Console, *, merged: Sequence[Path] = ()) -> None:
+    """Save a model without new rows, and say what has changed; ``merged`` are the models that it was made of."""
+    content = load_preparation(merged[0] if merged else path)
+    save_model(fitted, path, overwrite=True, preparation=content, origin=None if merged else load_origin(path))
     document: dict[str, Any] = {"command": command, "model": str(path)}
+    document |= {"models": [str(one) for one in merged]} if merged else {}
     document |= {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_), "changes": asdict(fitted.changes_)}
     document |= {"warnings": console.warned, "written": {"model": str(path)}}
     facts = TextGrid([("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}")])

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from importlib.resources import files
-from inspect import Parameter, Signature, cleandoc
+from inspect import Parameter, Signature, cleandoc, signature
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
@@ -21,17 +21,14 @@ from cohirf.cli.errors import BadInputError
 from cohirf.clusterers.names import NAMES
 
 PANELS = {  # headings in the help; all other options are under Output
-    **dict.fromkeys(("label_column", "id_column", "drop", "keep", "kinds", "scale", "impute"), "Data"),
+    **dict.fromkeys(("label_column", "id_column", "drop", "kinds", "scale", "impute"), "Data"),
     **dict.fromkeys(("delimiter", "header", "data", "vectors", "text", "places"), "Data"),
-    **dict.fromkeys(
-        ("estimator", "param", "eps", "as_published", "clusters", "level", "exemplars_only", "recluster"), "Clustering"
-    ),
-    **dict.fromkeys(("space", "alone"), "Search"),
+    **dict.fromkeys(("estimator", "param", "eps", "as_published", "clusters", "recluster"), "Clustering"),
 }
 FLAGS_OF = {"kinds": "--as", "header": "--header/--no-header"}  # where they differ from the names
 METAVARS = {"bool": "true|false", "str": "TEXT"}
 PARAMETER = re.compile(r"^(\w+) : (.+?)(?:, default=(.+))?\n((?: {4}.+(?:\n|$))+)", re.MULTILINE)
-NOT_TYPED = re.compile(r'"[\w-]+"|\bor\b|None|callable|RandomState instance|str or (?=path)')
+NOT_TYPED = re.compile(r'"[\w-]+"|\bor\b|None|callable|list|RandomState instance|str or (?=path)')
 Command = Callable[..., int | None]  # returns the exit status; None is 0
 
 
@@ -104,46 +101,50 @@ def _completer(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
 
 def find_definition(place: str, name: str) -> Any:
     """Return the syntax tree of a class or a function in a file of the package, without importing it."""
-    return next(node for node in _parse(place).body if getattr(node, "name", None) == name)
+    return next(node for node in _parse_file(place).body if getattr(node, "name", None) == name)
 
 
 @cache
-def _parse(place: str) -> ast.Module:
+def _parse_file(place: str) -> ast.Module:
     return ast.parse(files("cohirf").joinpath(place).read_text(encoding="utf-8"))
 
 
-def make_command(place: str, name: str, types: dict[str, Any], run: Command) -> Command:
+def read_function(place: str, name: str, names: dict[str, Any]) -> Command:
+    """Return a function of a file with its signature and its docstring, but without its body and what that imports."""
+    node, namespace = find_definition(place, name), dict(names)
+    node.body = node.body[:1]
+    code = compile(ast.Module([node], []), place, "exec", dont_inherit=True)  # annotations are types, not text
+    exec(code, namespace)
+    function: Command = namespace[name]
+    return function
+
+
+def make_command(function: Command, run: Command) -> Command:
     """Return a command of typer that takes the parameters of a function, and calls ``run`` with them.
 
-    ``types`` are those of annotations. A parameter may be a group: its type is a dataclass, which has an option for
-    each field, or a dict that is annotated with options, which has those that the user gives.
+    A parameter may be a group: its type is a dataclass, which has an option for each field, or a dict that is annotated
+    with options, which has those that the user gives.
     """
-    function = find_definition(place, name)
-    docstring = ast.get_docstring(function)
-    named, options = function.args.args, function.args.kwonlyargs
-    wanted = {argument.arg: types[ast.unparse(argument.annotation)] for argument in [*named, *options]}
-    defaults = dict(zip([option.arg for option in options], function.args.kw_defaults, strict=True))
-    optional = dict(zip([argument.arg for argument in reversed(named)], function.args.defaults[::-1], strict=False))
-    own = read_docstring(docstring)
-    parameters: list[Parameter] = []
-    for argument, hint in wanted.items():
-        kind = Parameter.KEYWORD_ONLY if argument in defaults else Parameter.POSITIONAL_OR_KEYWORD
-        default = defaults.get(argument, optional.get(argument))
-        value = Parameter.empty if default is None else ast.literal_eval(default)
-        parameters += _members(hint) or [_declare(Parameter(argument, kind, default=value), hint, own)]
+    wanted, own = signature(function).parameters, read_docstring(function.__doc__)
+    parameters = [
+        made
+        for parameter in wanted.values()
+        for made in _group_options(parameter.annotation) or [_declare(parameter, own)]
+    ]
 
     def command(**given: Any) -> int | None:
-        return run(**{argument: _gather(argument, hint, given) for argument, hint in wanted.items()})
+        return run(**{name: _gather(name, parameter.annotation, given) for name, parameter in wanted.items()})
 
-    command.__name__, command.__doc__ = name, str(docstring).partition("\n\n")[0]
+    command.__name__, command.__doc__ = function.__name__, str(function.__doc__).partition("\n\n")[0]
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # functions have it
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 
-def _declare(parameter: Parameter, hint: Any, own: dict[str, Documented]) -> Parameter:
+def _declare(parameter: Parameter, own: dict[str, Documented]) -> Parameter:
     """Return a parameter that typer takes as an argument or an option, with its own or a shared text."""
-    name, found = parameter.name, own.get(parameter.name) or shared_texts()[parameter.name]
+    name, hint = parameter.name, parameter.annotation
+    found = own.get(name) or shared_texts()[name]
     if parameter.kind is Parameter.KEYWORD_ONLY:
         is_switch, checked = bool in (hint, *get_args(hint)), name != "estimator"  # it has its own error
         made = to_option(flag_of(name), found, PANELS.get(name, "Output"), is_switch=is_switch, checked=checked)
@@ -157,15 +158,12 @@ def flag_of(name: str) -> str:
     return FLAGS_OF.get(name, f"--{name.replace('_', '-')}")
 
 
-def _members(hint: Any) -> list[Parameter]:
+def _group_options(hint: Any) -> list[Parameter]:
     """Return the options of a group; none for a single option."""
     if is_dataclass(hint):
-        hints = get_type_hints(hint)
-        defaults = {
-            field.name: Parameter.empty if field.default is MISSING else field.default for field in fields(hint)
-        }
-        single = (Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items())
-        return [_declare(parameter, hints[parameter.name], read_docstring(hint.__doc__)) for parameter in single]
+        own, hints = read_docstring(hint.__doc__), get_type_hints(hint)
+        single = (Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default) for one in fields(hint))
+        return [_declare(parameter.replace(annotation=hints[parameter.name]), own) for parameter in single]
     return [
         Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, made])
         for name, made in _options_in(hint).items()
@@ -202,7 +200,7 @@ class ScreenOptions:
 
 @dataclass(frozen=True)
 class MethodOptions:
-    """The base method, and whether the algorithm around it is that of the paper.
+    """The base method.
 
     Parameters
     ----------
@@ -210,13 +208,10 @@ class MethodOptions:
         The base method.
     param : key=value
         A parameter of the base method, such as eps=0.2. May be repeated.
-    as_published : bool
-        The algorithm of the paper, as far as other options do not change it.
     """
 
     estimator: str | None = None
     param: list[str] | None = None
-    as_published: bool = False
 
 
 MethodOptions.__doc__ = str(MethodOptions.__doc__).replace("NAMES", ", ".join(f'"{name}"' for name in NAMES))
@@ -234,10 +229,9 @@ class DataOptions:
         Column with the names of the rows: not a feature; it is copied to the output.
     drop : name
         A column to leave out. May be repeated.
-    keep : name
-        A column to keep as a feature, although it looks like an id, text or a constant. May be repeated.
     kinds : name=kind, default=decided from its cells
-        What a column is: number, category, boolean, date, date:FORMAT, id or text. May be repeated.
+        What a column is: number, category, boolean, date, date:FORMAT, id or text. All cells that are not of this kind
+        are taken as missing. May be repeated.
     scale : {"auto", "standard", "minmax", "none"}, default=auto
         standard: mean 0 and standard deviation 1; minmax: range 0 to 1; none; auto: none if --estimator is given,
         because parameters such as eps refer to unscaled data, and standard otherwise.
@@ -253,7 +247,6 @@ class DataOptions:
     label_column: str | None = None
     id_column: str | None = None
     drop: list[str] | None = None
-    keep: list[str] | None = None
     kinds: list[str] | None = None
     scale: str = "auto"
     impute: str = "median"
@@ -272,7 +265,7 @@ class DataOptions:
     def arguments(self, scaling: str) -> dict[str, Any]:
         """Return the arguments of ``cohirf.preparation.prepare``, besides the data."""
         given = {name: value for name, value in vars(self).items() if name != "scale"}
-        given |= {"drop": self.drop or (), "keep": self.keep or (), "kinds": read_kinds(self.kinds)}
+        given |= {"drop": self.drop or (), "kinds": read_kinds(self.kinds)}
         return given | {"scaling": scaling}
 
     def to_arguments(self, scaling: str) -> list[str]:
@@ -285,22 +278,6 @@ class DataOptions:
         return words
 
 
-@dataclass(frozen=True)
-class NewRowsOptions:
-    """How to read new rows that get clusters: what their columns are, and which have their classes and names.
-
-    Parameters
-    ----------
-    kinds : name=kind, default=as in the model; at most 1 % of such cells are taken
-        What a column is, as in cohirf fit: number, category, boolean, date or date:FORMAT. All of its cells that are
-        not of this kind are taken as missing. May be repeated.
-    """
-
-    kinds: list[str] | None = None
-    label_column: str | None = None
-    id_column: str | None = None
-
-
 SINGLE = """Single options and arguments that several commands take.
 
 Parameters
@@ -311,8 +288,6 @@ model : MODEL
     The file that cohirf fit --model has written.
 out : file
     Write the cluster of each row to this .parquet, .csv or .npy file.
-escape_formulas : bool
-    In CSV files, put an apostrophe before text that begins with =, +, - or @, which spreadsheets would run.
 force : bool
     Replace existing output files.
 """
@@ -322,7 +297,7 @@ def shared_texts() -> dict[str, Documented]:
     """Return the texts of all options that several commands take."""
     return {
         name: found
-        for text in (SINGLE, ScreenOptions.__doc__, MethodOptions.__doc__, NewRowsOptions.__doc__, DataOptions.__doc__)
+        for text in (SINGLE, ScreenOptions.__doc__, MethodOptions.__doc__, DataOptions.__doc__)
         for name, found in read_docstring(text).items()
     }
 

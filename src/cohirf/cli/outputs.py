@@ -1,4 +1,4 @@
-"""Output files of commands: checked before the work begins, written atomically, safe to open in a spreadsheet."""
+"""Output files of commands: checked before the work begins, written atomically."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import row_blocks
 from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError
 from cohirf.optional import import_optional
+from cohirf.rows.grouping import row_blocks
 from cohirf.sources.files import shown
+from cohirf.sources.tables import write_tables
 from cohirf.store import refuse_target
 from cohirf.store.files import refuse_irregular, replacing
 
@@ -44,19 +45,15 @@ def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: 
         refuse_irregular(path)
     except FileExistsError:
         raise BadInputError(f"{flag} {name} exists and is not a regular file: give another name.") from None
-    if path.exists() and not force:
-        raise BadInputError(f"{flag} {name} exists: give another name, or --force to replace it.")
-    check_parent(path, flag)
+    _refuse_place(path, flag, force=force)
 
 
 def refuse_data(path: Path, flag: str, data: Path | None) -> None:
     """Refuse a path that is the data, or inside its folder."""
-    if data is None:
-        return
     name = shown(path.absolute())
-    if path.resolve() == data.resolve():
+    if data is not None and path.resolve() == data.resolve():
         raise BadInputError(f"{flag} {name} is the data itself: give another name.")
-    if data.resolve() in path.resolve().parents:
+    if data is not None and data.resolve() in path.resolve().parents:
         raise BadInputError(f"{flag} {name} is inside the folder of the data: give another path.")
 
 
@@ -64,24 +61,24 @@ def check_model(path: Path | None, flag: str, *, force: bool, data: Path | None 
     """Refuse a model that cannot be written or that exists, unless ``force``; only saved models are replaced."""
     if path is None:
         return
-    name = shown(path.absolute())
     refuse_data(path, flag, data)
     try:
         refuse_target(Path(os.path.realpath(path)), overwrite=True)
     except FileExistsError:
+        name = shown(path.absolute())
         raise BadInputError(f"{flag} {name} exists and is not a saved model: give another name.") from None
+    _refuse_place(path, flag, force=force)
+
+
+def _refuse_place(path: Path, flag: str, *, force: bool) -> None:
+    """Refuse a path that exists, unless ``force``, or in a folder that does not exist or cannot be written to."""
+    name, parent = shown(path.absolute()), path.absolute().parent
     if path.exists() and not force:
         raise BadInputError(f"{flag} {name} exists: give another name, or --force to replace it.")
-    check_parent(path, flag)
-
-
-def check_parent(path: Path, flag: str) -> None:
-    """Refuse a path in a folder that does not exist or cannot be written to."""
-    parent = path.absolute().parent
     if not parent.is_dir():
-        raise BadInputError(f"{flag} {shown(path.absolute())}: there is no folder {shown(parent)}: create it first.")
+        raise BadInputError(f"{flag} {name}: there is no folder {shown(parent)}: create it first.")
     if not os.access(parent, os.W_OK):
-        raise BadInputError(f"{flag} {shown(path.absolute())}: the folder cannot be written to: give another path.")
+        raise BadInputError(f"{flag} {name}: the folder cannot be written to: give another path.")
 
 
 def check_report(path: Path | None, flag: str, *, force: bool, data: Path | None = None) -> None:
@@ -111,7 +108,6 @@ def save_labels(
     id_name: Any,
     console: Console,
     *,
-    escape: bool,
     coarser: Sequence[int] = (),
 ) -> None:
     """Write the cluster of each row, in the order of the rows, with the names of the rows if there are any.
@@ -122,12 +118,17 @@ def save_labels(
     columns = [CLUSTER, *(f"{CLUSTER}_{number}" for number in coarser)]
     with replacing(path) as file:
         if path.suffix.lower() == ".csv":
-            n_formulas = _write_csv(file, parts, id_name, columns, escape=escape)
+            n_formulas = _write_csv(file, parts, id_name, columns)
         elif path.suffix.lower() == ".npy":
             _write_npy(file, parts, labels.shape)
         else:
-            _write_parquet(file, parts, id_name, columns)
-    warn_of_formulas(path, n_formulas, console)
+            write_tables(file, ".parquet", _label_tables(parts, id_name, columns))
+    if n_formulas:
+        cells = "1 cell begins" if n_formulas == 1 else f"{n_formulas:,} cells begin"
+        console.warn(
+            f"{path}: {cells} with =, +, -, @, a tab or a line break, which a spreadsheet would run as a formula: "
+            f"import the column as text, or write a .parquet file."
+        )
 
 
 def say_written(written: dict[str, str], nothing: str = "") -> str:
@@ -137,10 +138,10 @@ def say_written(written: dict[str, str], nothing: str = "") -> str:
     return "Written: " + ", ".join(f"{path} ({name})" for name, path in written.items())
 
 
-Parts = Iterator[tuple[Any, NDArray[Any]]]
+LabelParts = Iterator[tuple[Any, NDArray[Any]]]
 
 
-def _label_parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> Parts:
+def _label_parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> LabelParts:
     """Yield the names (an Arrow array or None) and the labels of some rows at a time."""
     if ids is None:
         yield from ((None, np.asarray(labels[block])) for block in row_blocks(len(labels), LABEL_BLOCK))
@@ -153,14 +154,14 @@ def _label_parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> Parts:
         raise BadInputError(f"There are {start:,} names of rows for {len(labels):,} rows: give the data of the fit.")
 
 
-def _write_npy(file: IO[bytes], parts: Parts, shape: tuple[int, ...]) -> None:
+def _write_npy(file: IO[bytes], parts: LabelParts, shape: tuple[int, ...]) -> None:
     header = {"descr": "<i8", "fortran_order": False, "shape": shape}
     npy_format.write_array_header_1_0(file, header)
     for _names, labels in parts:
         file.write(labels.astype("<i8").tobytes())
 
 
-def _write_csv(file: IO[bytes], parts: Parts, id_name: str, columns: Sequence[str], *, escape: bool) -> int:
+def _write_csv(file: IO[bytes], parts: LabelParts, id_name: str, columns: Sequence[str]) -> int:
     """Write a CSV file, and return the number of cells that are formulas."""
     n_formulas = 0
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
@@ -173,29 +174,18 @@ def _write_csv(file: IO[bytes], parts: Parts, id_name: str, columns: Sequence[st
             writer.writerows(zip(*clusters, strict=True))
             continue
         cells = [id_name, *names.to_pylist()] if number == 0 else names.to_pylist()
-        cells = [escape_formula(cell) for cell in cells] if escape else cells
         n_formulas += sum(map(is_formula, cells))
         writer.writerows(zip(cells, *clusters, strict=True))
     text.detach()  # leaves the file open
     return n_formulas
 
 
-def _write_parquet(file: IO[bytes], parts: Parts, id_name: str, names_of: Sequence[str]) -> None:
+def _label_tables(parts: LabelParts, id_name: str, columns: Sequence[str]) -> Iterator[Any]:
     arrow = import_optional("pyarrow", "arrow", "Writing a Parquet file")
-    parquet = import_optional("pyarrow.parquet", "arrow", "Writing a Parquet file")
-    writer = None
-    try:
-        for names, labels in parts:
-            clusters = labels.reshape(len(labels), -1).astype(np.int64).T
-            columns = {name: arrow.array(one) for name, one in zip(names_of, clusters, strict=True)}
-            if names is not None:
-                columns = {id_name: names, **columns}
-            table = arrow.table(columns)
-            writer = writer or parquet.ParquetWriter(file, table.schema)
-            writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()
+    for names, labels in parts:
+        clusters = labels.reshape(len(labels), -1).astype(np.int64).T
+        table = dict(zip(columns, clusters, strict=True))
+        yield arrow.table(table if names is None else {id_name: names, **table})
 
 
 def is_formula(cell: Any) -> bool:
@@ -208,18 +198,3 @@ def is_formula(cell: Any) -> bool:
     [True, True, False, False, False, False]
     """
     return isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and NUMBER.fullmatch(cell) is None
-
-
-def escape_formula(cell: Any) -> Any:
-    """Return a cell that a spreadsheet does not run: formulas get an apostrophe as their first character."""
-    return f"'{cell}" if is_formula(cell) else cell
-
-
-def warn_of_formulas(path: Path, n_formulas: int, console: Console) -> None:
-    """Warn of cells that a spreadsheet would run."""
-    if n_formulas:
-        cells = "1 cell begins" if n_formulas == 1 else f"{n_formulas:,} cells begin"
-        console.warn(
-            f"{path}: {cells} with =, +, -, @, a tab or a line break, which a spreadsheet would run as a formula: give "
-            f"--escape-formulas to put an apostrophe before them."
-        )

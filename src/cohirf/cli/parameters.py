@@ -24,16 +24,16 @@ OF_SIZE = ("batch_size", "batches", "checkpoint", "device", "n_jobs")
 NOT_OPTIONS = {
     "estimator",  # --estimator and --param
     "verbose",  # --quiet
-    "medoid_weights",  # no page recommends to change it
+    *("medoid_weights", "medoid", "max_iter"),  # no page recommends to change them
     "metric",  # --vectors: cosine
 }
-SEARCHED = ("n_clusters", "merge", "views", "max_features", "consensus", "batch_size", "batches", "random_state")
+SEARCHED = ("n_clusters", "views", "max_features", "batch_size", "random_state")
 DEFAULTS = {  # where the program's differ from those of the class
     "n_clusters": "that of the base method, else auto",
     "batch_size": f"auto from {BATCHED_ROWS:,} rows on, for K-Means from 1 GB on, none below",
     "random_state": str(DEFAULT_SEED),
 }
-SEARCH_DEFAULTS = {"timeout": "60", "n_jobs": "1"}
+SEARCH_DEFAULTS = {"timeout": "60"}
 
 
 def read_file(place: str, name: str) -> dict[str, Documented]:
@@ -47,7 +47,6 @@ SEARCH_FLAGS = {
     "metric": "--metric",
     "n_trials": "--trials",
     "timeout": "--timeout",
-    "n_jobs": "--jobs",
     "storage": "--storage",
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ HEADINGS = ("data", "rows", "method", "levels", "clusters", "ARI", "time", "opti
 ROWS = 100_000
 
 
-def report(model: Path, data: Path, *, out: Path, label_column: str | None = None, force: bool = False) -> None:
+def report(model: Path, data: Path, *, out: Path, force: bool = False) -> None:
     """Write a report on a model: one HTML file that needs no network.
 
     Parameters
@@ -43,23 +42,12 @@ def report(model: Path, data: Path, *, out: Path, label_column: str | None = Non
     kept = {str(column.name) for column in preparation.kept}
     wishes = {} if origin is None else origin.options.get("kinds", {})  # because of which the fit took cells as missing
     kinds = {name: kind for name, kind in wishes.items() if name in kept}
-    with console.watching():
-        prepared = preparation.apply(data, kinds=kinds, label_column=label_column, **csv_format(data, model))
+    with console.reading(data):
+        prepared = preparation.apply(data, kinds=kinds, **csv_format(data, model))
         classes = prepared.classes()
         y = None if classes is None else classes.by_name()
         write_report(fitted, prepared, out, y=y, data_name=data.name, origin=origin)
     console.show({}, f"Written: {out} (report)")
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """Data with known classes, a base method, and the options of CoHiRF."""
-
-    name: str
-    X: Any
-    y: Any
-    base: Any
-    options: dict[str, Any]
 
 
 def demo(*, out: Path | None = None) -> None:
@@ -77,50 +65,39 @@ def demo(*, out: Path | None = None) -> None:
     console = Console()
     out = Path("demo.html") if out is None else out
     check_report(out, "--out", force=True)
-    rows: list[dict[str, Any]] = []
-    for experiment in experiments(ROWS):
-        console.note(f"{experiment.name}: {len(experiment.X):,} rows")
-        model = CoHiRF(experiment.base, random_state=0, **experiment.options)
+    rows = []
+    for name, X, y, base, options in experiments(ROWS):
+        console.note(f"{name}: {len(X):,} rows")
+        model = CoHiRF(base, random_state=0, **options)
         with console.watching():
-            rows += [run(experiment, method) for method in (experiment.base, model)]
-            if experiment.name == "digits":
-                write_report(model, experiment.X, out, y=experiment.y, image_shape=(8, 8), title="Handwritten digits")
-    table = TextGrid([_cells(row) for row in rows], HEADINGS)
-    console.show({}, table, f"Written: {out} (report)")
+            rows += [run(name, X, y, base, "base method alone"), run(name, X, y, model, _say_options(options))]
+            if name == "digits":
+                write_report(model, X, out, y=y, image_shape=(8, 8), title="Handwritten digits")
+    console.show({}, TextGrid(rows, HEADINGS), f"Written: {out} (report)")
 
 
-def experiments(n_rows: int) -> Iterator[Experiment]:
-    """Yield the experiments; synthetic data has ``n_rows`` rows."""
+def experiments(n_rows: int) -> Iterator[tuple[str, Any, Any, Any, dict[str, Any]]]:
+    """Yield names, rows, known classes, base methods and options of CoHiRF; synthetic data has ``n_rows`` rows."""
     X, y = load_iris(return_X_y=True)
-    yield Experiment("iris", StandardScaler().fit_transform(X), y, KMeans(3, random_state=0), {})
+    yield "iris", StandardScaler().fit_transform(X), y, KMeans(3, random_state=0), {}
     X, y = load_digits(return_X_y=True)
-    yield Experiment("digits", X, y, KMeans(10, random_state=0), {})
+    yield "digits", X, y, KMeans(10, random_state=0), {}
     X, y = make_blobs(n_rows, 50, centers=10, random_state=0)
-    yield Experiment("blobs", X, y, KMeans(10, random_state=0), {"max_features": 0.3})
+    yield "blobs", X, y, KMeans(10, random_state=0), {"max_features": 0.3}
     X, y = make_spheres(n_rows, random_state=0)
-    yield Experiment("spheres", X, y, DBSCAN(eps=0.12, min_samples=5), {"batch_size": n_rows // 10})
+    yield "spheres", X, y, DBSCAN(eps=0.12, min_samples=5), {"batch_size": n_rows // 10}
 
 
-def run(experiment: Experiment, method: Any) -> dict[str, Any]:
+def run(name: str, X: Any, y: Any, method: Any, options: str) -> tuple[str, ...]:
     """Fit a method and return a row of the result table."""
     started = time.perf_counter()
-    labels = method.fit(experiment.X).labels_
+    labels = method.fit(X).labels_
     seconds = time.perf_counter() - started
-    is_ours = isinstance(method, CoHiRF)
-    options = ", ".join(f"{name}={value}" for name, value in experiment.options.items()) or "defaults"
-    return {
-        "data": experiment.name,
-        "rows": len(labels),
-        "method": type(method).__name__,
-        "levels": method.hierarchy_.n_levels if is_ours else None,
-        "clusters": len(set(labels.tolist()) - {-1}),
-        "ari": float(adjusted_rand_score(experiment.y, labels)),
-        "seconds": seconds,
-        "options": options if is_ours else "base method alone",
-    }
+    levels = str(method.hierarchy_.n_levels) if isinstance(method, CoHiRF) else "-"
+    clusters, index = len(set(labels.tolist()) - {-1}), adjusted_rand_score(y, labels)
+    figures = (f"{clusters:,}", f"{index:.3f}", f"{seconds:.2f} s")
+    return name, f"{len(labels):,}", type(method).__name__, levels, *figures, options
 
 
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    levels = "-" if row["levels"] is None else str(row["levels"])
-    figures = (f"{row['clusters']:,}", f"{row['ari']:.3f}", f"{row['seconds']:.2f} s")
-    return (row["data"], f"{row['rows']:,}", row["method"], levels, *figures, row["options"])
+def _say_options(options: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in options.items()) or "defaults"

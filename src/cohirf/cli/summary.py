@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from cohirf.algorithm.grouping import count_with_noise
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.cli.console import TextGrid
 from cohirf.estimator import CoHiRF
@@ -19,20 +18,16 @@ from cohirf.explain.words import percent
 from cohirf.planning.memory import format_bytes
 from cohirf.preparation import Classes, ColumnNote, Preparation
 from cohirf.preparation.decide import AS_ASKED
+from cohirf.rows.grouping import count_with_noise
 from cohirf.summary.numbers import cluster_positions
 
 MOST_SIZES = 100  # in a JSON document
 FEW_SIZES = 8  # in a table
 FEW_CLUSTERS = 12
 LEVELS_SHOWN = 12
-MOST_LINES = 20  # more columns than this are told in groups
+COLUMN_LINES = 20  # more columns than this are told in groups
 MOST_NAMES = 3  # named in a group
 WIDEST_NAME = 40
-
-
-def sizes_of(labels: NDArray[Any], n_clusters: int) -> list[int]:
-    """Return the number of rows of each cluster, largest first; rows in no cluster are left out."""
-    return sorted(count_with_noise(labels, n_clusters)[1:].tolist(), reverse=True)
 
 
 def agreement(labels: NDArray[Any], classes: Classes | None) -> dict[str, Any]:
@@ -131,10 +126,23 @@ def level_grid(document: dict[str, Any]) -> TextGrid:
     return TextGrid(rows, headings)
 
 
-def shown_sizes(sizes: list[int], n_clusters: int) -> str:
-    """Return the sizes of the largest clusters in one line."""
+def describe_sizes(labels: NDArray[Any]) -> dict[str, Any]:
+    """Return the numbers of rows and of clusters that have some, and the sizes of the largest, which come first."""
+    counts = np.bincount(labels[labels >= 0])
+    sizes = np.sort(counts[counts > 0])[::-1].tolist()
+    left = {"rows_in_no_cluster": len(labels) - sum(sizes), "sizes": sizes[:MOST_SIZES]}
+    return {"rows": len(labels), "clusters": len(sizes), **left}
+
+
+def size_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the table rows of :func:`describe_sizes`."""
+    sizes, n_clusters = document["sizes"], document["clusters"]
     text = ", ".join(f"{size:,}" for size in sizes[:FEW_SIZES])
-    return text if n_clusters <= FEW_SIZES else f"{text} and {n_clusters - FEW_SIZES:,} more"
+    more = "" if n_clusters <= FEW_SIZES else f" and {n_clusters - FEW_SIZES:,} more"
+    rows = [("rows", f"{document['rows']:,}"), ("clusters", f"{n_clusters:,}"), ("sizes", f"{text}{more}")]
+    if document["rows_in_no_cluster"]:
+        rows.append(("in no cluster", f"{document['rows_in_no_cluster']:,} rows"))
+    return rows
 
 
 def _summarize_level(record: LevelRecord) -> dict[str, Any]:
@@ -177,11 +185,11 @@ def column_grid(preparation: Preparation) -> TextGrid | None:
 
 
 def _column_rows(notes: Sequence[ColumnNote]) -> list[tuple[str, str, str]]:
-    if len(notes) <= MOST_LINES:
-        return [(_shorten(str(note.column)), note.kind, note.note) for note in notes]
+    if len(notes) <= COLUMN_LINES:
+        return [(_shorten_name(str(note.column)), note.kind, note.note) for note in notes]
     groups: dict[tuple[str, str], list[str]] = {}
     for note in notes:
-        groups.setdefault((note.kind, note.note), []).append(_shorten(str(note.column)))
+        groups.setdefault((note.kind, note.note), []).append(_shorten_name(str(note.column)))
     return [(_join_names(names), kind, note) for (kind, note), names in groups.items()]
 
 
@@ -190,6 +198,6 @@ def _join_names(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + more
 
 
-def _shorten(name: str) -> str:
+def _shorten_name(name: str) -> str:
     name = " ".join(name.split())
     return name if len(name) <= WIDEST_NAME else f"{name[: WIDEST_NAME - 3]}..."

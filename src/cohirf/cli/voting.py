@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from cohirf.cli.console import Console, TextGrid
-from cohirf.cli.errors import read_count
+from cohirf.cli.errors import BadInputError, read_count
 from cohirf.cli.fit import read_base_method
 from cohirf.cli.outputs import LABEL_FILES, check_file, check_ids, save_labels, say_written
-from cohirf.cli.parameters import BASE_METHOD
-from cohirf.cli.summary import MOST_SIZES, shown_sizes, sizes_of
+from cohirf.cli.parameters import BASE_METHOD, DEFAULT_SEED
+from cohirf.cli.summary import describe_sizes, size_rows
 from cohirf.parties import Party, run_folder
 from cohirf.parties import join as take_part
 from cohirf.preparation import Data, prepare
 from cohirf.preparation.data import find_column
+from cohirf.sources.source import NotNumbersError
 from cohirf.voting import consensus as agree
 
 
@@ -50,32 +50,23 @@ def consensus(
     data = Data.open(labels)
     ids = None if id_column is None else find_column(data.name, data.columns, id_column, f"--id-column {id_column!r}")
     check_ids(out, ids)
-    votes = data.open_numbers([name for name in data.candidates if name != ids])
+    partitions = [name for name in data.candidates if name != ids]
+    try:
+        votes = data.open_numbers(partitions)
+    except NotNumbersError as error:
+        raise BadInputError(
+            f"{data.name}: column {error.column!r} has no labels, which are integers: give --id-column {error.column} "
+            f"if it names the rows, or leave it out of the file."
+        ) from error
     with console.watching():
         found = agree(votes, n_clusters=n_clusters)
     names = None if ids is None else data.read(ids)
-    save_labels(out, found.labels, names, ids, console, escape=True)
-    sizes = sizes_of(found.labels, found.n_clusters)
-    vectors = [str(name) for name in data.candidates if name != ids]
-    document: dict[str, Any] = {
-        "command": "consensus",
-        "rows": len(found.labels),
-        "clusters": found.n_clusters,
-        "rows_in_no_cluster": len(found.labels) - sum(sizes),
-        "sizes": sorted(sizes, reverse=True)[:MOST_SIZES],
-        "stability": float(np.nanmean(found.stability)),
-        "agreement": dict(zip(vectors, found.agreement.tolist(), strict=True)),
-        "warnings": console.warned,
-        "written": {"labels": str(out)},
-    }
-    facts = TextGrid(
-        [
-            ("rows", f"{document['rows']:,}"),
-            ("clusters", f"{found.n_clusters:,}"),
-            ("sizes", shown_sizes(document["sizes"], found.n_clusters)),
-            ("stability", f"{document['stability']:.2f}"),
-        ]
-    )
+    save_labels(out, found.labels, names, ids, console)
+    document = {"command": "consensus", **describe_sizes(found.labels)}
+    document["stability"] = float(np.nanmean(found.stability))
+    document["agreement"] = dict(zip(map(str, partitions), found.agreement.tolist(), strict=True))
+    document |= {"warnings": console.warned, "written": {"labels": str(out)}}
+    facts = TextGrid([*size_rows(document), ("stability", f"{document['stability']:.2f}")])
     lines = [(name, f"{value:.2f}") for name, value in document["agreement"].items()]
     console.show(document, facts, TextGrid(lines, ("partition", "agreement")), say_written(document["written"]))
 
@@ -87,8 +78,6 @@ def join(
     name: str,
     estimator: str | None = None,
     param: list[str] | None = None,
-    views: str = "1",
-    seed: str = "0",
     id_column: str | None = None,
 ) -> None:
     """Take part as the owner of some columns: labels and ranks leave the file, values do not.
@@ -99,10 +88,6 @@ def join(
         A folder that all parties and cohirf party run can read and write to.
     name : str
         Name of this party. What leaves it is listed in NAME.sent.jsonl in the current folder.
-    views : int, default=1
-        Number of runs of the base method at each level.
-    seed : int, default=0
-        Seed of the base method.
     id_column : name
         Column with the names of the rows: not a feature. Other parties find out if their rows are in another order.
 
@@ -117,10 +102,9 @@ def join(
         prepared.source,
         read_base_method(estimator or BASE_METHOD, param),
         name=name,
-        views=read_count("--views", views),
         ids=ids,
         log=Path(f"{name}.sent.jsonl"),
-        random_state=read_count("--seed", seed, least=0),
+        random_state=DEFAULT_SEED,
     )
     labels = take_part(folder, party)
     Console(as_json=False).show({}, f"Done: {labels.max() + 1:,} clusters of {len(labels):,} rows.")
@@ -156,11 +140,8 @@ def run(
     n_clusters = None if clusters is None else read_count("--clusters", clusters)
     with console.watching():
         found = run_folder(folder, n_parties, n_clusters=n_clusters)
-    save_labels(out, found.labels, None, None, console, escape=True)
-    sizes = sorted(sizes_of(found.labels, found.n_clusters), reverse=True)
-    document: dict[str, Any] = {"command": "party run", "rows": len(found.labels), "clusters": found.n_clusters}
-    document |= {"sizes": sizes[:MOST_SIZES], "levels": found.n_iter, "medoids": found.medoid_indices.tolist()}
+    save_labels(out, found.labels, None, None, console)
+    document = {"command": "party run", **describe_sizes(found.labels)}
+    document |= {"levels": found.n_iter, "medoids": found.medoid_indices.tolist()}
     document |= {"warnings": console.warned, "written": {"labels": str(out)}}
-    facts = [("rows", f"{len(found.labels):,}"), ("clusters", f"{found.n_clusters:,}")]
-    facts.append(("sizes", shown_sizes(document["sizes"], found.n_clusters)))
-    console.show(document, TextGrid(facts), say_written(document["written"]))
+    console.show(document, TextGrid(size_rows(document)), say_written(document["written"]))

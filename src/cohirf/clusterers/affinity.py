@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
@@ -44,7 +43,7 @@ def build_local_affinity(view: Any, n_neighbors: int) -> Affinity:
     neighbors, local = find_neighbors(status, min(n_neighbors, len(status) - 1))
     similarity = np.empty(neighbors.shape, dtype=np.float32)
     for block in blocks_of_rows(len(status)):
-        compare(status[block], local[block], local)
+        turn_into_similarities(status[block], local[block], local)
         similarity[block] = np.take_along_axis(status[block], neighbors[block], axis=1)
         normalise(status[block], block.start)
     return Affinity(status, with_rows_of_sum_one(neighbors, similarity))
@@ -147,7 +146,7 @@ def find_neighbors(distances: FloatMatrix, n_neighbors: int) -> tuple[NDArray[np
     return neighbors, local
 
 
-def compare(distances: FloatMatrix, local: FloatMatrix, local_of_all: FloatMatrix) -> None:
+def turn_into_similarities(distances: FloatMatrix, local: FloatMatrix, local_of_all: FloatMatrix) -> None:
     """Turn a block of distances into similarities, in place."""
     width = local[:, None] + local_of_all
     width += distances
@@ -175,12 +174,6 @@ def fill_diagonal(block: FloatMatrix, start: int, value: float) -> None:
     block[rows, rows + start] = value
 
 
-def add_to_diagonal(block: FloatMatrix, start: int, value: float) -> None:
-    """Add to those entries of the diagonal of a square matrix that are in a block of its rows."""
-    rows = np.arange(len(block))
-    block[rows, rows + start] += value
-
-
 def _largest(values: NDArray[np.float64]) -> float:
     """Return the largest absolute value, or 1 if it is 0."""
     return float(np.abs(values).max(initial=0)) or 1.0
@@ -197,43 +190,14 @@ def fuse_affinities(
     O(n_rows ** 2 * n_neighbors) operations. The status matrices are overwritten, and one more matrix of this size is
     allocated per thread. The result is symmetric, and does not depend on ``n_jobs``.
     """
-    workers = [Diffuser.of(part) for part in share_out(affinities, effective_n_jobs(n_jobs))]
-    n_summed = len(affinities) - 1
     total = np.empty_like(affinities[0].status)
     add_up(affinities, total)
-    with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:  # workers write into the status matrices
+    with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:  # the status matrices are overwritten
         for _ in range(n_iter):
-            parallel(delayed(worker.diffuse)(total, n_summed=n_summed, rescale=rescale) for worker in workers)
+            parallel(delayed(diffuse)(affinity, total, len(affinities) - 1, rescale=rescale) for affinity in affinities)
             add_up(affinities, total)
     symmetrise(total, 0.5 / len(affinities))
     return total
-
-
-@dataclass(frozen=True)
-class Diffuser:
-    """The affinities that one thread updates, with its working memory."""
-
-    affinities: Sequence[Affinity]
-    neighbor_blocks: list[list[Any]]  # for each affinity, its neighbour matrix, split into blocks of rows
-    others: FloatMatrix  # for the sum of the other status matrices
-
-    @classmethod
-    def of(cls, affinities: Sequence[Affinity]) -> Diffuser:
-        """Split the neighbour matrices into blocks, and allocate the working memory."""
-        cut = [[a.neighbors[block] for block in blocks_of_rows(len(a.status))] for a in affinities]
-        return cls(affinities, cut, np.empty_like(affinities[0].status))
-
-    def diffuse(self, total: FloatMatrix, *, n_summed: int, rescale: bool) -> None:
-        """Run one iteration for each affinity; ``total`` is the sum of all status matrices before the iteration."""
-        for affinity, neighbor_blocks in zip(self.affinities, self.neighbor_blocks, strict=True):
-            np.subtract(total, affinity.status if n_summed else 0, out=self.others)
-            diffuse(affinity, neighbor_blocks, self.others, None if rescale else max(1, n_summed))
-
-
-def share_out(affinities: Sequence[Affinity], n_parts: int) -> list[Sequence[Affinity]]:
-    """Divide the affinities into at most ``n_parts`` parts of about equal size."""
-    n_parts = min(n_parts, len(affinities))
-    return [affinities[part::n_parts] for part in range(n_parts)]
 
 
 def add_up(affinities: Sequence[Affinity], total: FloatMatrix) -> None:
@@ -244,24 +208,24 @@ def add_up(affinities: Sequence[Affinity], total: FloatMatrix) -> None:
             total[block] += affinity.status[block]
 
 
-def diffuse(
-    affinity: Affinity, neighbor_blocks: Sequence[Any], others: FloatMatrix, n_summed: int | None = None
-) -> None:
-    """Replace a status matrix by ``neighbors @ others @ neighbors.T``, normalised.
+def diffuse(affinity: Affinity, total: FloatMatrix, n_others: int, *, rescale: bool) -> None:
+    """Replace a status matrix by ``neighbors @ others @ neighbors.T``, normalised; ``total`` is the sum of all.
 
-    ``others`` may be the sum or the mean of the other status matrices, because rows are normalised afterwards. If
-    ``n_summed`` is given, ``others`` is a sum of so many, and the identity is added to the product of their mean. The
-    blocks of rows are small enough for both products, and the transpose between them, to fit into the cache.
+    Rows are normalised afterwards, so others may be summed. Without ``rescale``, the identity is added to the product
+    of their mean. The blocks of rows are small enough for both products, and the transpose between them, to fit into
+    the cache.
     """
     status, neighbors = affinity.status, affinity.neighbors
-    for block, neighbor_rows in zip(blocks_of_rows(len(status)), neighbor_blocks, strict=True):
-        rows = neighbor_rows @ others
+    others = total - status if n_others else total
+    for block in blocks_of_rows(len(status)):
+        rows = neighbors[block] @ others
         columns = neighbors @ np.ascontiguousarray(rows.T)  # sparse @ dense is fast, dense @ sparse is not
-        if n_summed is None:
+        if rescale:
             normalise_transposed(columns, block.start, out=status[block])
         else:
-            np.divide(columns.T, np.float32(n_summed), out=status[block])
-            add_to_diagonal(status[block], block.start, 1)
+            np.divide(columns.T, np.float32(max(1, n_others)), out=status[block])
+            diagonal = np.arange(len(status[block]))
+            status[block][diagonal, diagonal + block.start] += 1
 
 
 def normalise_transposed(columns: FloatMatrix, start: int, out: FloatMatrix) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.grouping import IntArray
+from cohirf.rows.grouping import IntArray
 
 
 @dataclass(frozen=True)

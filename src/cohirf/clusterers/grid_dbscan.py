@@ -5,42 +5,40 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.cluster import DBSCAN
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from cohirf.algorithm.grouping import index_dtype
-from cohirf.algorithm.metric_spaces import find_space, to_unit_vectors
 from cohirf.optional import import_optional, is_installed
+from cohirf.rows.grouping import index_dtype
+from cohirf.rows.metric_spaces import find_space, to_unit_vectors
 
 MAX_GRID_FEATURES = 3
 MAX_BOX_FEATURES = 15  # with more features, bounding boxes are not selective; scikit-learn uses no tree, either
-FEW_ROWS = 2000  # with fewer, scikit-learn takes milliseconds, and to load compiled kernels takes longer
+MIN_KERNEL_ROWS = 2000  # with fewer, scikit-learn takes milliseconds, and to load compiled kernels takes longer
 WEIGHT_UNIT, LARGEST_SUM = 2.0**-10, 2.0**40  # sums of multiples of the unit up to the latter are not rounded
 MAX_CELLS_A_SIDE = 2**30  # with more cells, floating point cannot safely distinguish neighbouring cells
 
 
-class GridDBSCAN(ClusterMixin, BaseEstimator):
+class GridDBSCAN(DBSCAN):
     """DBSCAN on a grid or a tree: fast on many rows of up to fifteen features.
 
-    Labels are those of :class:`sklearn.cluster.DBSCAN` with the Euclidean metric: a border row that is a neighbour of
-    several clusters joins the one with the lowest label.
+    Labels are those of :class:`sklearn.cluster.DBSCAN`: a border row that is a neighbour of several clusters joins the
+    one with the lowest label.
 
     Data with up to three features is put on a grid, unless ``eps`` is tiny compared with the range of the data. Data
     with up to fifteen features is put into a tree of bounding boxes. Both treat groups of close rows as a whole, and
     their memory is linear in the number of rows for any ``eps``. With more features neither is faster than
-    scikit-learn's DBSCAN, which is used then. It is also used if weights are not multiples of 1/1024, because the sum
-    of other weights depends on their order. ``algorithm_`` says which of the three was used. Grid and tree need numba
-    (extra ``fast``).
+    scikit-learn's DBSCAN, which is used then. It is also used for sparse data, for other metrics than "euclidean",
+    "haversine" and "cosine", and if weights are not multiples of 1/1024, because the sum of other weights depends on
+    their order. ``algorithm_`` says which of the three was used. Grid and tree need numba (extra ``fast``).
 
     Parameters
     ----------
@@ -48,6 +46,10 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
         Largest distance between neighbours.
     min_samples : int, default=5
         Smallest number of neighbours, or their smallest total weight, of a core row; the row itself counts.
+    metric : str or callable, default="euclidean"
+        The distance. Places have ``metric="haversine"``, latitude and longitude in radians.
+    metric_params, algorithm, leaf_size, p, n_jobs
+        As in scikit-learn's DBSCAN, where that is used.
 
     Attributes
     ----------
@@ -76,15 +78,6 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
     ('grid', 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "eps": [Interval(Real, 0, None, closed="neither")],
-        "min_samples": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(self, eps: float = 0.5, *, min_samples: int = 5) -> None:
-        self.eps = eps
-        self.min_samples = min_samples
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of ``X``.
@@ -103,28 +96,12 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
         self : GridDBSCAN
             The fitted estimator.
         """
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-        found = find_density_clusters(X, self.eps, self.min_samples, weights)
-        if found is None:
-            found = call_dbscan(X, self.eps, self.min_samples, weights)
-        self.labels_, self.core_sample_indices_, self.algorithm_ = found.labels, found.core_rows, found.algorithm
-        return self
-
-
-class ComputedDBSCAN(DBSCAN):
-    """scikit-learn's DBSCAN, with the labels of GridDBSCAN where these are the same, and found sooner."""
-
-    _shown_as = "DBSCAN"  # in messages: users do not know this class
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Cluster the rows of ``X``."""
         found = self._compute(X, sample_weight)
         if found is None:
             super().fit(X, sample_weight=sample_weight)
+            self.algorithm_ = "scikit-learn"
         else:
-            self.labels_, self.core_sample_indices_ = found.labels, found.core_rows
+            self.labels_, self.core_sample_indices_, self.algorithm_ = found.labels, found.core_rows, found.algorithm
         return self
 
     def _compute(self, X: Any, sample_weight: Any) -> DensityClusters | None:
@@ -136,10 +113,22 @@ class ComputedDBSCAN(DBSCAN):
         if space.embed is to_unit_vectors and not X.any(axis=1).all():
             return None  # scikit-learn puts rows of zeros apart
         points = space.points(X)
-        if len(X) < FEW_ROWS or not is_installed("numba"):
+        if not self._uses_kernels(len(X)):
             return None
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         return find_density_clusters(points, space.radius(float(self.eps)), int(self.min_samples), weights)
+
+    def _uses_kernels(self, n_rows: int) -> bool:
+        return True
+
+
+class ComputedDBSCAN(GridDBSCAN):
+    """What CoHiRF runs in the place of scikit-learn's DBSCAN."""
+
+    _shown_as = "DBSCAN"  # in messages: users do not know this class
+
+    def _uses_kernels(self, n_rows: int) -> bool:
+        return n_rows >= MIN_KERNEL_ROWS and is_installed("numba")
 
 
 def computed(estimator: Any) -> Any:
@@ -149,24 +138,12 @@ def computed(estimator: Any) -> Any:
 
 @dataclass(frozen=True)
 class DensityClusters:
-    """The clusters of DBSCAN.
-
-    Attributes
-    ----------
-    algorithm : {"grid", "tree", "scikit-learn"}
-        The algorithm that was used.
-    labels : array of int
-        Cluster of each row; -1 for noise. Clusters are numbered in the order of their first core rows.
-    core_rows : array of int
-        Sorted row numbers of the core rows.
-    others : array of int, shape (n, 2)
-        Border rows that are neighbours of further clusters, and the labels of these, perhaps of their own, too.
-    """
+    """The clusters of DBSCAN, numbered in the order of their first core rows."""
 
     algorithm: str
-    labels: NDArray[np.int64]
-    core_rows: NDArray[np.int64]
-    others: NDArray[np.int64]
+    labels: NDArray[np.int64]  # -1 for noise
+    core_rows: NDArray[np.int64]  # sorted
+    others: NDArray[np.int64]  # border rows next to further clusters, and the labels of these, perhaps their own, too
 
 
 def find_density_clusters(
@@ -232,11 +209,13 @@ def cluster_on_grid(
     side = cell_side(eps, X.shape[1])
     low, high = kernels.bounds(X)
     with np.errstate(all="ignore"):  # a range or quotient that overflows cannot be put on a grid, either
-        if not (high - low).max() / side < MAX_CELLS_A_SIDE:
-            return None
+        n_cells = (high - low) / side
+    bits = kernels.count_bits(n_cells) if n_cells.max() < MAX_CELLS_A_SIDE else None
+    if bits is None:
+        return None
     weights = None if weights is None else _as_compiled_for(weights)
     rows = np.empty(len(X), dtype=index_dtype(len(X)))
-    found = kernels.cluster(X, weights, rows, low, high, side, eps * eps, float(min_samples))
+    found = kernels.cluster_cells(X, weights, rows, low, bits, side, eps * eps, float(min_samples))
     return DensityClusters("grid", *found)
 
 
@@ -249,7 +228,7 @@ def cluster_in_tree(
 
     eps = float(eps)
     weights = np.ones(len(X)) if weights is None else _as_compiled_for(weights)
-    return DensityClusters("tree", *kernels.cluster(_as_compiled_for(X), weights, eps * eps, float(min_samples)))
+    return DensityClusters("tree", *kernels.cluster_boxes(_as_compiled_for(X), weights, eps * eps, float(min_samples)))
 
 
 def _as_compiled_for(array: NDArray[Any]) -> NDArray[Any]:

@@ -14,8 +14,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cohirf.algorithm.arrays import is_cupy, is_torch, same_kind, to_torch
 from cohirf.optional import import_optional
+from cohirf.rows.arrays import is_cupy, is_torch, same_kind, to_torch
 
 # torch, and the modules that import it at their top, are imported when methods are called.
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from cohirf.algorithm.arrays import to_torch
+from cohirf.rows.arrays import to_torch
 
 # What may be allocated for one block of rows. Large blocks keep a GPU busy.
 TENSOR_BYTES = {"cuda": 2**31, "cpu": 2**26}

@@ -13,8 +13,8 @@ from operator import attrgetter
 import numpy as np
 import torch
 
-from cohirf.algorithm.arrays import to_host
 from cohirf.clusterers.torch_lloyd import DeviceRows, Solution, Tensor, lloyd
+from cohirf.rows.arrays import to_host
 
 START_ROWS = 2**16
 START_ROWS_PER_CLUSTER = 128

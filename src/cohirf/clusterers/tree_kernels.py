@@ -4,7 +4,8 @@ Boxes that are farther apart than the radius have no neighbours in each other, a
 within the radius are treated as a whole. A box whose diagonal is within the radius is a cell: all its rows are
 neighbours of each other. So few pairs of rows are compared, and memory is linear in the number of rows for any radius.
 
-:func:`cluster` is not compiled, because that takes longer than it saves: each of its calls is one step for all rows.
+:func:`cluster_boxes` is not compiled, because that takes longer than it saves: each of its calls is one step for all
+rows.
 """
 
 from __future__ import annotations
@@ -14,13 +15,22 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cohirf.neighbours.box_tree import build_tree, gap2, point_gap2, squared_distance
+from cohirf.spanning.box_tree import (
+    SEVERAL,
+    build_tree,
+    flatten,
+    gap2,
+    point_gap2,
+    reach2,
+    root,
+    squared_distance,
+    unite,
+)
 
-SEVERAL = -1
 NO_OTHERS = np.empty((0, 2), dtype=np.int64)
 
 
-def cluster(X: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
+def cluster_boxes(X: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
     """Return the label of each row, -1 for noise, the core rows, and the other clusters of border rows."""
     tree = build_tree(X, np.arange(len(X)), weights)
     core_rows = _find_core_rows(tree, weights, radius2, min_weight)
@@ -29,20 +39,10 @@ def cluster(X: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
         return labels, core_rows, NO_OTHERS
     if len(core_rows) < len(X):
         tree = build_tree(X, core_rows, weights)
-    _number_joined(tree, connect(tree, radius2), core_rows, labels)
+    labels[tree.rows] = connect_boxes(tree, radius2)
+    number_by_core_rows(labels, core_rows)
     others = _label_border(tree, X, radius2, labels) if len(core_rows) < len(X) else NO_OTHERS
     return labels, core_rows, others
-
-
-@njit(cache=True, nogil=True)
-def _reach2(boxes: Any, a: Any, b: Any) -> Any:
-    """Return the largest squared distance between points of two boxes, or of one."""
-    d = boxes.shape[1] // 2
-    total = 0.0
-    for j in range(d):
-        reach = max(boxes[b, d + j] - boxes[a, j], boxes[a, d + j] - boxes[b, j])
-        total += reach * reach
-    return total
 
 
 @njit(cache=True, nogil=True)
@@ -52,7 +52,7 @@ def _find_core_rows(tree: Any, weights: Any, radius2: Any, min_weight: Any) -> A
     stack = [0]
     while len(stack) > 0:
         node = stack.pop()
-        is_cell = _reach2(tree.boxes, node, node) <= radius2
+        is_cell = reach2(tree.boxes, node, node) <= radius2
         if is_cell and tree.weights[node] >= min_weight:
             for i in range(tree.starts[node], tree.ends[node]):
                 is_core[tree.rows[i]] = True
@@ -104,7 +104,7 @@ def _look_ahead(tree: Any, leaf: Any, radius2: Any, ahead: Any, near: Any) -> No
     node = ahead.pop()
     if gap2(tree.boxes, leaf, node) > radius2:
         return
-    is_whole = _reach2(tree.boxes, leaf, node) <= radius2
+    is_whole = reach2(tree.boxes, leaf, node) <= radius2
     if is_whole or tree.children[node] == 0:
         near.append((node, is_whole))
         return
@@ -116,22 +116,7 @@ def _look_ahead(tree: Any, leaf: Any, radius2: Any, ahead: Any, near: Any) -> No
 
 
 @njit(cache=True, nogil=True)
-def find_root(parents: Any, i: Any) -> Any:
-    """Return the root of a tree of a forest, and shorten the way to it."""
-    while parents[i] != i:
-        parents[i] = parents[parents[i]]
-        i = parents[i]
-    return i
-
-
-@njit(cache=True, nogil=True)
-def _unite(parents: Any, i: Any, k: Any) -> None:
-    i, k = find_root(parents, i), find_root(parents, k)
-    parents[max(i, k)] = min(i, k)
-
-
-@njit(cache=True, nogil=True)
-def connect(tree: Any, radius2: Any) -> Any:
+def connect_boxes(tree: Any, radius2: Any) -> Any:
     """Join positions in the tree whose rows are within the radius of each other; return the root of each position.
 
     Nodes are joined from the leaves up, each with its sibling. ``members`` has, for each node whose rows are known to
@@ -140,7 +125,7 @@ def connect(tree: Any, radius2: Any) -> Any:
     parents = np.arange(len(tree.rows))
     members = np.full(len(tree.starts), SEVERAL)
     for node in range(len(members)):
-        if members[node] == SEVERAL and _reach2(tree.boxes, node, node) <= radius2:
+        if members[node] == SEVERAL and reach2(tree.boxes, node, node) <= radius2:
             members[node] = tree.starts[node]
             parents[tree.starts[node] : tree.ends[node]] = tree.starts[node]
         if members[node] != SEVERAL and tree.children[node] > 0:
@@ -151,9 +136,7 @@ def connect(tree: Any, radius2: Any) -> Any:
         elif members[node] == SEVERAL:
             _connect_rows(tree, node, node, radius2, parents)
         _find_member(tree, node, parents, members)
-    for i in range(len(parents)):
-        parents[i] = find_root(parents, i)
-    return parents
+    return flatten(parents)
 
 
 @njit(cache=True, nogil=True)
@@ -166,10 +149,10 @@ def _find_member(tree: Any, top: Any, parents: Any, members: Any) -> None:
         if members[node] != SEVERAL:
             continue
         if child == 0:
-            first = find_root(parents, tree.starts[node])
+            first = root(parents, tree.starts[node])
             members[node] = first
             for i in range(tree.starts[node] + 1, tree.ends[node]):
-                if find_root(parents, i) != first:
+                if root(parents, i) != first:
                     members[node] = SEVERAL
         elif not children_done:
             stack.append((node, True))
@@ -184,7 +167,7 @@ def _are_joined(parents: Any, members: Any, a: Any, b: Any) -> Any:
     """Return whether all rows of two nodes are known to be joined."""
     if members[a] == SEVERAL or members[b] == SEVERAL:
         return False
-    return members[a] == members[b] or find_root(parents, members[a]) == find_root(parents, members[b])
+    return members[a] == members[b] or root(parents, members[a]) == root(parents, members[b])
 
 
 @njit(cache=True, nogil=True)
@@ -195,7 +178,7 @@ def _connect_nodes(tree: Any, a: Any, b: Any, radius2: Any, parents: Any, member
         a, b = stack.pop()
         if _are_joined(parents, members, a, b) or gap2(tree.boxes, a, b) > radius2:
             continue
-        if _reach2(tree.boxes, a, b) <= radius2:
+        if reach2(tree.boxes, a, b) <= radius2:
             _join_all(tree, a, b, parents, members)
         elif tree.children[a] == 0 and tree.children[b] == 0:
             _connect_rows(tree, a, b, radius2, parents)
@@ -214,7 +197,7 @@ def _second_is_to_halve(tree: Any, a: Any, b: Any) -> Any:
     """Return whether to halve the second of two nodes: the larger one, but never a leaf."""
     if tree.children[a] == 0 or tree.children[b] == 0:
         return tree.children[a] == 0
-    return _reach2(tree.boxes, a, a) < _reach2(tree.boxes, b, b)
+    return reach2(tree.boxes, a, a) < reach2(tree.boxes, b, b)
 
 
 @njit(cache=True, nogil=True)
@@ -224,8 +207,8 @@ def _join_all(tree: Any, a: Any, b: Any, parents: Any, members: Any) -> None:
         if members[node] == SEVERAL:
             members[node] = tree.starts[node]
             for i in range(tree.starts[node] + 1, tree.ends[node]):
-                _unite(parents, i, tree.starts[node])
-    _unite(parents, members[a], members[b])
+                unite(parents, i, tree.starts[node])
+    unite(parents, members[a], members[b])
 
 
 @njit(cache=True, nogil=True)
@@ -235,22 +218,24 @@ def _connect_rows(tree: Any, a: Any, b: Any, radius2: Any, parents: Any) -> None
         x = tree.points[i]
         for k in range(i + 1 if a == b else tree.starts[b], tree.ends[b]):
             if squared_distance(x, tree.points, k) <= radius2:
-                _unite(parents, i, k)
+                unite(parents, i, k)
 
 
 @njit(cache=True, nogil=True)
-def _number_joined(tree: Any, roots: Any, core_rows: Any, labels: Any) -> None:
-    """Assign cluster numbers as scikit-learn does: in the order of their first core rows."""
-    for i in range(len(roots)):  # a loop compiles faster than an assignment of arrays
-        labels[tree.rows[i]] = roots[i]
-    numbers = np.full(len(roots), -1, dtype=np.int64)
+def number_by_core_rows(labels: Any, core_rows: Any) -> Any:
+    """Replace the roots of core rows by numbers, as scikit-learn does: in the order of their first core rows.
+
+    Returns the number of each root, -1 for others.
+    """
+    numbers = np.full(len(labels), -1, dtype=np.int64)
     n_clusters = 0
     for row in core_rows:
-        root = labels[row]
-        if numbers[root] < 0:
-            numbers[root] = n_clusters
+        own = labels[row]
+        if numbers[own] < 0:
+            numbers[own] = n_clusters
             n_clusters += 1
-        labels[row] = numbers[root]
+        labels[row] = numbers[own]
+    return numbers
 
 
 @njit(cache=True, nogil=True)

@@ -1,6 +1,6 @@
 """The data of a fit: in memory, in a source, or on Dask. Each kind answers what a fit asks about its rows."""
 
-from cohirf.data.data import Data
+from cohirf.data.first_level import Data
 from cohirf.data.in_memory import InMemory
 from cohirf.data.in_source import InSource
 from cohirf.data.on_dask import OnDask

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf.algorithm.batches import block_bounds, count_batches
-from cohirf.algorithm.grouping import IntArray
 from cohirf.engines.dask import compute_unoptimised, dask, dask_array, is_dask, naming_faults
+from cohirf.rows.grouping import IntArray
 from cohirf.sources import ArraySource, Source
 from cohirf.sources.arrays import DASK_ARRAY, DaskSource, refuse_unknown_chunks
 from cohirf.summary.model import Model
@@ -120,7 +120,7 @@ class DaskTable:
         # a separate task, so that the function is sent to each worker only once
         call_validated = dask().delayed(_ValidatedChunk(function, empty), pure=False, traverse=False)
         return array.map_blocks(
-            _apply, call_validated=call_validated, dtype=dtype, meta=empty, token="cohirf_predict", **shape
+            _call_on_chunk, call_validated=call_validated, dtype=dtype, meta=empty, token="cohirf_predict", **shape
         )
 
 
@@ -193,5 +193,5 @@ class _ValidatedChunk:
         return self.function(ArraySource(chunk).take(np.arange(len(chunk))))
 
 
-def _apply(chunk: Any, call_validated: _ValidatedChunk) -> Any:
+def _call_on_chunk(chunk: Any, call_validated: _ValidatedChunk) -> Any:
     return call_validated(chunk)

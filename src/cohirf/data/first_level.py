@@ -1,4 +1,4 @@
-"""The first level sees all rows of the data. Here: what it leaves, and how rows can be assigned to other groups.
+"""What a fit asks about its data, and the first level, which sees all rows: what it leaves of them.
 
 The survivors of the first level are the *leaves* of all later levels. Each row belongs to one leaf, wherever the rows
 are. So what a fit finds out about leaves, such as their label, is looked up for each row.
@@ -8,24 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.arrays import to_host
-from cohirf.algorithm.batches import LocalBatches
+from cohirf.algorithm.batches import EqualBlocks, LocalBatches
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.algorithm.engine import Engine, SerialEngine
-from cohirf.algorithm.fusions import Recorded
-from cohirf.algorithm.grouping import BLOCK_ROWS, IntArray, count_by_label, first_rows, index_dtype, row_blocks
-from cohirf.algorithm.left_out import all_others, put_back
-from cohirf.algorithm.levels import ActiveRows, Resources, contract_level, make_tasks, run_tasks, split_level
-from cohirf.algorithm.population import Weights
-from cohirf.algorithm.runs import Links, Survivors, gather_survivors
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, Storage
+from cohirf.algorithm.levels import ActiveRows, Resources, contract_level, make_tasks, split_level
+from cohirf.algorithm.parents import Recorded
+from cohirf.algorithm.runs import Links, Survivors, contract_run, gather_survivors
+from cohirf.beyond.local_batches import Locality, make_local_batches
+from cohirf.engines import LocalEngine, StreamingEngine
+from cohirf.rows.arrays import to_host
+from cohirf.rows.grouping import (
+    BLOCK_ROWS,
+    IntArray,
+    all_others,
+    count_by_label,
+    first_rows,
+    index_dtype,
+    put_back,
+    row_blocks,
+)
+from cohirf.rows.storage import ArrayRows, Engine, MemoryStorage, Rows, SerialEngine, Storage, Weights
 from cohirf.summary.row_map import Part, fetch, put
 
 NUMBERED_ROWS = 2**22  # number of rows of one task
@@ -51,24 +60,12 @@ class MapsRows(Protocol):
 
 @dataclass(frozen=True)
 class Counts:
-    """The rows of each leaf.
+    """The rows of each leaf."""
 
-    Attributes
-    ----------
-    sizes : array of int
-        Number of rows of each leaf, without rows of weight 0.
-    weights : array of float or None
-        Total weight of these rows; None if each has the weight 1.
-    first_rows : array of int
-        The first row of each leaf.
-    means : array, CSR matrix or None
-        Mean of the rows of each leaf; None if the rows are best read once.
-    """
-
-    sizes: NDArray[np.int64]
-    weights: NDArray[np.float64] | None
-    first_rows: IntArray
-    means: Any = None
+    sizes: NDArray[np.int64]  # number of rows of each leaf, without rows of weight 0
+    weights: NDArray[np.float64] | None  # total weight of these rows; None if each has the weight 1
+    first_rows: IntArray  # the first row of each leaf
+    means: Any = None  # mean of the rows of each leaf; None if the rows are best read once
 
     @classmethod
     def of_block(cls, leaf_of: Any, start: int, weights: Any, n_leaves: int) -> Counts:
@@ -89,27 +86,13 @@ class Counts:
 
 @dataclass(frozen=True)
 class ReadRows:
-    """Rows that tasks on this machine read.
+    """Rows that tasks on this machine read."""
 
-    Attributes
-    ----------
-    values : Rows
-        The rows.
-    column_means : array of float or None
-        What missing cells are replaced by.
-    can_read_again : bool
-        Whether any of the rows can be read again at little cost.
-    engine : Engine
-        Runs tasks that write into vectors of this process.
-    storage : Storage
-        Keeps these vectors.
-    """
-
-    values: Rows
-    column_means: Any = None
-    can_read_again: bool = True
-    engine: Engine = field(default_factory=SerialEngine)
-    storage: Storage = field(default_factory=MemoryStorage)
+    values: Rows  # the rows
+    column_means: Any = None  # what missing cells are replaced by
+    can_read_again: bool = True  # whether any of the rows can be read again at little cost
+    engine: Engine = field(default_factory=SerialEngine)  # runs tasks that write into vectors of this process
+    storage: Storage = field(default_factory=MemoryStorage)  # keeps these vectors
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to blocks of rows, and return a vector of the results."""
@@ -169,33 +152,15 @@ def map_block(
 
 @dataclass
 class FirstLevel:
-    """The leaves of the first level, and the leaf of each row, wherever the rows are.
+    """The leaves of the first level, and the leaf of each row, wherever the rows are."""
 
-    Attributes
-    ----------
-    leaves : Survivors
-        The rows that it left active.
-    part : Part
-        The leaf of each row; that of rows of weight 0 is arbitrary until they join one.
-    rows : MapsRows or None
-        The rows, which can be assigned to other leaves; None if only the leaves are known.
-    readable : Rows or None
-        The rows of the data, if any of them can be read again at little cost.
-    links : tuple of Links
-        What local batches have in common, for each run.
-    local : LocalBatches or None
-        The local batches, by position among the rows of positive weight.
-    known : array of int or None
-        The label of each leaf, if the base method was not called on each batch.
-    """
-
-    leaves: Survivors
-    part: Part
-    rows: MapsRows | None = None
-    readable: Rows | None = None
-    links: tuple[Links, ...] = ()
-    local: LocalBatches | None = None
-    known: IntArray | None = None
+    leaves: Survivors  # the rows that it left active
+    part: Part  # the leaf of each row; that of rows of weight 0 is arbitrary until they join one
+    rows: MapsRows | None = None  # the rows, which can be assigned to other leaves; None if only the leaves are known
+    readable: Rows | None = None  # the rows of the data, if any of them can be read again at little cost
+    links: tuple[Links, ...] = ()  # what local batches have in common, for each run
+    local: LocalBatches | None = None  # the local batches, by position among the rows of positive weight
+    known: IntArray | None = None  # the label of each leaf, if the base method was not called on each batch
 
     @classmethod
     def of_groups(cls, leaves: Survivors) -> FirstLevel:
@@ -265,8 +230,8 @@ def contract_rows(active: ActiveRows, contraction: Contraction, resources: Resou
 
 def contract_together(active: ActiveRows, contraction: Contraction, resources: Resources, rows: MapsRows) -> FirstLevel:
     """Contract active rows that are one batch, in this process or on a device, where the map of rows stays."""
-    tasks = make_tasks(active, 1, *split_level(active, 1, contraction), resources, None)
-    ((_, outcome),) = run_tasks(tasks, 1, contraction, resources)
+    (task,) = make_tasks(active, 1, *split_level(active, 1, contraction), resources, None)
+    (outcome,) = resources.run_engine.run(contract_run, [(task, contraction, resources.view_engine)], 1)
     leaves = gather_survivors([outcome.survivors], MemoryStorage())
     leaf_of, stability = outcome.survivor_of, outcome.stability
     if active.index is not None:
@@ -295,3 +260,135 @@ def number_leaves(parents: IntArray, rows: IntArray, left_out: IntArray, engine:
 def number_block(leaf_of: IntArray, parents: IntArray, rows: slice) -> None:
     """Give rows the number of their leaf; the rows that stand for leaves have it already."""
     leaf_of[rows] = leaf_of[parents[rows]]
+
+
+# Within these limits, products of weights and values neither overflow nor vanish: squares of values are finite.
+SMALLEST_WEIGHT, LARGEST_TOTAL = 1e-150, 1e150
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the first level needs beside the rows."""
+
+    contraction: Contraction  # how batches are contracted
+    n_jobs: int | None  # number of jobs on this machine
+    # Returns the resources of the level, given where it runs and where its results are kept
+    make_resources: Callable[[Engine, Storage], Resources]
+    locality: Locality | None = None  # how local batches are made; None for other batches
+    # Labels the rows of local batches in one go, if the base method is not called on each
+    label_batches: Callable[[ActiveRows, LocalBatches, Engine, Storage], IntArray] | None = None
+    # A number for each row that takes part: rows with different ones do not fuse. Not for local batches.
+    apart: IntArray | None = None
+
+    def engine(self) -> Engine:
+        """Return the engine of the first level on this machine.
+
+        Local batches are not streamed to a device: each is put there, with its halo, when it is computed.
+        """
+        device = self.contraction.device
+        is_streamed = isinstance(device, str) and self.locality is None
+        return StreamingEngine(device) if is_streamed else LocalEngine(self.n_jobs)
+
+    def make_local(self, active: ActiveRows, column_means: Any, storage: Storage, engine: Engine) -> ActiveRows:
+        """Return the active rows with local batches, which ``engine`` forms."""
+        assert self.locality is not None
+        return replace(active, batches=make_local_batches(active, self.locality, column_means, storage, engine))
+
+    def label(self, active: ActiveRows, engine: Engine, storage: Storage) -> ActiveRows:
+        """Return the active rows with their labels, if the base method is not called on each batch.
+
+        ``storage`` is needed for this alone, and can be discarded then.
+        """
+        if self.label_batches is None or not isinstance(active.batches, LocalBatches):
+            return active
+        started = perf_counter()
+        labels = self.label_batches(active, active.batches, engine, storage)
+        batches = active.batches.without_halos()
+        return replace(active, labels=labels, batches=batches, label_seconds=perf_counter() - started)
+
+
+class DataWeights(Weights, Protocol):
+    """Sample weights of the rows."""
+
+    def describe(self) -> Any:
+        """Return what identifies the weights: an array, or a text."""
+
+
+class Data(Protocol):
+    """The data of a fit."""
+
+    @property
+    def rows(self) -> Rows:
+        """The rows, by number."""
+
+    @property
+    def column_means(self) -> NDArray[np.floating[Any]] | None:
+        """Fill value for missing cells in each column; None if no cell can be missing."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the values."""
+
+    @property
+    def device(self) -> Any:
+        """An array without rows on the device that the data is on; None if it is not on a device."""
+
+    @property
+    def reading(self) -> Any:
+        """How rows are assigned to the batches of the first level, beyond what the parameters say."""
+
+    def take(self, rows: IntArray) -> Any:
+        """Return the given rows (distinct, in any order)."""
+
+    def fingerprint(self) -> str:
+        """Return a short text that identifies the values."""
+
+    def check_weights(self, sample_weight: Any) -> DataWeights:
+        """Return valid sample weights."""
+
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
+        """Return the memory that batches may use, as arguments of ``plan_batches``."""
+
+    def later_engine(self, n_jobs: int | None) -> Engine:
+        """Return the engine of later levels."""
+
+    def contract_first_level(self, weights: Any, setup: Setup) -> FirstLevel:
+        """Contract the rows where they are; ``weights`` come from ``check_weights``."""
+
+    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevel:
+        """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on.
+
+        ``mass`` is the weight of all rows of these blocks, or None.
+        """
+
+    def put_vector(self, vector: Any) -> Any:
+        """Return a vector with an entry for each row where the rows are; it may be there already."""
+
+
+class NewData(Protocol):
+    """Rows for a fitted model."""
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the values."""
+
+    def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
+        """Apply ``function`` to blocks of rows; the result has ``n_columns`` columns, or is a vector if None."""
+
+
+def check_range(smallest: float, total: float) -> None:
+    """Raise if sample weights, of which this is the smallest positive one and the sum, cannot be computed with."""
+    if not total <= LARGEST_TOTAL:
+        raise ValueError(
+            f"sample_weight has sum {total:.3g}, and sums of more than {LARGEST_TOTAL:g} would overflow: divide all "
+            f"weights by the same number."
+        )
+    if smallest < SMALLEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight has positive values down to {smallest:.3g}, and those below {SMALLEST_WEIGHT:g} would "
+            f"vanish in products: set them to 0, or multiply all weights by the same number."
+        )

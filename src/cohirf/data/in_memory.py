@@ -12,26 +12,15 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from cohirf.algorithm import population
 from cohirf.algorithm.batches import EqualBlocks, count_batches
-from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage, StackedRows, Storage
-from cohirf.data.data import Setup, check_range
-from cohirf.data.first_level import FirstLevel, ReadRows, contract_rows, contract_together
+from cohirf.data.first_level import FirstLevel, ReadRows, Setup, check_range, contract_rows, contract_together
 from cohirf.engines import LocalEngine
 from cohirf.planning import resolve_memory_limit
+from cohirf.rows.grouping import IntArray
+from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, MemoryStorage, StackedRows, Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import ArraySource
-
-
-class ArrayWeights(population.ArrayWeights):
-    """Sample weights in memory."""
-
-    def describe(self) -> Any:
-        """Return the weights."""
-        return self.values
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cohirf.algorithm.batches import EqualBlocks, count_batches
-from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.grouping import IntArray, row_blocks
-from cohirf.algorithm.local_batches import sort_by_batch
-from cohirf.algorithm.storage import ArrayRows, Rows, StackedRows, take_in_order
-from cohirf.data.data import Setup
-from cohirf.data.first_level import FirstLevel, contract_rows
+from cohirf.beyond.local_batches import sort_by_batch
+from cohirf.data.first_level import FirstLevel, Setup, contract_rows
 from cohirf.data.in_memory import (
-    ArrayWeights,
     InMemory,
     active_rows,
     check_array_weights,
@@ -24,9 +19,11 @@ from cohirf.data.in_memory import (
     room_here,
 )
 from cohirf.engines import LocalEngine
+from cohirf.rows.grouping import IntArray, row_blocks
+from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, Rows, StackedRows, take_in_order
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import Source
-from cohirf.summary.leaves import stack
+from cohirf.summary.summary import stack
 
 
 @dataclass(frozen=True)

@@ -22,15 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import EqualBlocks, count_batches
-from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows, contract_level, make_tasks, split_level
 from cohirf.algorithm.runs import ContractedRun
-from cohirf.algorithm.storage import ArrayRows, StackedRows, take_in_order
 from cohirf.data.dask_arrays import DaskTable, LazyDaskSource
-from cohirf.data.data import Setup, check_range
-from cohirf.data.first_level import Counts, FirstLevel, contract_rows
-from cohirf.data.in_memory import ArrayWeights, InMemory, active_rows, check_array_weights, contract_stacked
+from cohirf.data.first_level import Counts, FirstLevel, Setup, check_range, contract_rows
+from cohirf.data.in_memory import InMemory, active_rows, check_array_weights, contract_stacked
 from cohirf.data.in_source import contract_local_batches
 from cohirf.engines import DaskEngine, LocalEngine
 from cohirf.engines.dask import (
@@ -50,6 +46,8 @@ from cohirf.engines.dask import (
     refuse_other_packages,
 )
 from cohirf.planning import resolve_memory_limit
+from cohirf.rows.grouping import IntArray
+from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, StackedRows, take_in_order
 from cohirf.scratch import ScratchStorage
 from cohirf.summary.row_map import Part
 

@@ -15,7 +15,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cohirf.algorithm.arrays import (
+from cohirf.algorithm.batches import EqualBlocks, count_batches
+from cohirf.algorithm.choose_medoids import cluster_means
+from cohirf.algorithm.levels import ActiveRows
+from cohirf.data.first_level import Counts, FirstLevel, Setup, check_range, contract_together
+from cohirf.data.in_memory import InMemory
+from cohirf.planning import resolve_memory_limit
+from cohirf.rows.arrays import (
     fetch_rows,
     is_on_device,
     is_torch,
@@ -24,24 +30,16 @@ from cohirf.algorithm.arrays import (
     take_rows,
     to_host,
 )
-from cohirf.algorithm.batches import EqualBlocks, count_batches
-from cohirf.algorithm.choose_medoids import cluster_means
-from cohirf.algorithm.contract_batch import Mass
-from cohirf.algorithm.engine import Engine, SerialEngine
-from cohirf.algorithm.grouping import (
+from cohirf.rows.grouping import (
     FIXED_POINT_BITS,
     IntArray,
+    Mass,
     count_by_label,
     first_rows,
     index_dtype,
     sum_by_label,
 )
-from cohirf.algorithm.levels import ActiveRows
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage
-from cohirf.data.data import Setup, check_range
-from cohirf.data.first_level import Counts, FirstLevel, contract_together
-from cohirf.data.in_memory import ArrayWeights, InMemory
-from cohirf.planning import resolve_memory_limit
+from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, MemoryStorage, SerialEngine
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from cohirf import validation
-from cohirf.algorithm.arrays import is_on_device, is_torch, namespace, narrow_indices, to_host
 from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, refuse_other_collections, spread_source
-from cohirf.data.data import Data, NewData
+from cohirf.data.first_level import Data, NewData
 from cohirf.data.in_memory import InMemory
 from cohirf.data.in_source import InSource
 from cohirf.data.on_dask import OnDask
 from cohirf.data.on_device import OnDevice
-from cohirf.engines.dask import is_dask, is_usable
+from cohirf.engines.dask import is_usable
+from cohirf.rows.arrays import is_dask, is_on_device, is_torch, namespace, narrow_indices, to_host
 from cohirf.sources import ScaledSource, Source
 from cohirf.sources.scaled import unit_rows
 from cohirf.summary.model import Model, state_of
@@ -31,7 +31,7 @@ def open_training_data(model: Model, X: Any, *, on_cluster: bool, is_first: bool
     The data of an update, which is not the first, must have the features of the model. A source is read by the workers
     of the active client if ``on_cluster`` is set.
     """
-    X = _unpack(X)
+    X = _rows_of(X)
     if is_dask(X):
         if model.batch_size is None:
             raise ValueError(
@@ -55,14 +55,14 @@ def open_training_data(model: Model, X: Any, *, on_cluster: bool, is_first: bool
     return InMemory(X, validation.column_means(X) if fills else None)
 
 
-def _unpack(X: Any) -> Any:
+def _rows_of(X: Any) -> Any:
     """Return the rows of a prepared table, which ``prepare`` returns; other data as it is."""
     return X.rows() if hasattr(X, "preparation") and hasattr(X, "source") else X
 
 
 def open_new_data(model: Model, X: Any) -> NewData:
     """Validate rows for a fitted model."""
-    X = _unpack(X)
+    X = _rows_of(X)
     if is_dask(X):
         return _open_table(model, X, reset=False, known_rows=False)
     if isinstance(X, Source):
@@ -106,11 +106,11 @@ def _check_device_array(model: Model, X: Any, *, reset: bool) -> Any:
         validation.set_columns(model, int(X.shape[1]), None)
     elif X.shape[1] != model.n_features_in_:
         raise ValueError(f"X has {X.shape[1]} features, but the fit had {model.n_features_in_}.")
-    _check_size(xp, X)
+    _check_squares(xp, X)
     return unit_rows(X) if model.metric == "cosine" else X
 
 
-def _check_size(xp: Any, X: Any) -> None:
+def _check_squares(xp: Any, X: Any) -> None:
     """Raise for NaN, infinities, and values whose squares overflow."""
     extremes = [to_host(extreme(X)) for extreme in (xp.min, xp.max)]  # NaN is the extreme where there is one
     largest = float(np.abs(extremes).max())

@@ -1,29 +1,7 @@
 """Data sets: synthetic points, a table of customers, and the real data of the paper's experiments."""
 
-from cohirf.datasets.customers import make_customers, segments_file, write_customers
+from cohirf.datasets.customers import make_customers
 from cohirf.datasets.real import load_real
-from cohirf.datasets.synthetic import (
-    labels_file,
-    make_hypercube,
-    make_shapes,
-    make_spheres,
-    write_blobs,
-    write_hypercube,
-    write_shapes,
-    write_spheres,
-)
+from cohirf.datasets.synthetic import labels_file, make_hypercube, make_shapes, make_spheres, write_data
 
-__all__ = [
-    "labels_file",
-    "load_real",
-    "make_customers",
-    "make_hypercube",
-    "make_shapes",
-    "make_spheres",
-    "segments_file",
-    "write_blobs",
-    "write_customers",
-    "write_hypercube",
-    "write_shapes",
-    "write_spheres",
-]
+__all__ = ["labels_file", "load_real", "make_customers", "make_hypercube", "make_shapes", "make_spheres", "write_data"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from cohirf.optional import import_optional
-from cohirf.store.files import replacing
 
-SEGMENT = "segment"
-ENDINGS = (".csv", ".parquet")
 TODAY = np.datetime64("2025-01-01")  # the day of the export
 SHOP_REGIONS = ("North", "South", "East", "West", "Islands")
 CHANNELS = ("web", "app", "store")
@@ -61,8 +56,8 @@ SEGMENTS = {
 def make_customers(n_rows: int = 1000, *, random_state: Any = None) -> tuple[Any, Strings]:
     r"""Draw customers of a shop, as a table that nobody has cleaned, and the segment of each.
 
-    The table is what ``pandas.read_csv`` reads from the file that :func:`write_customers` writes: money, shares and
-    dates are text, and some cells are missing.
+    The table is what ``pandas.read_csv`` reads from the file that :func:`write_data` writes: money, shares and dates
+    are text, and some cells are missing.
 
     Parameters
     ----------
@@ -83,10 +78,6 @@ def make_customers(n_rows: int = 1000, *, random_state: Any = None) -> tuple[Any
         The segment of each customer: students, families, seniors, professionals or bargain hunters. ``region`` does not
         depend on it.
 
-    See Also
-    --------
-    write_customers : Writes such a table to a file.
-
     Examples
     --------
     >>> from cohirf.datasets import make_customers
@@ -105,49 +96,6 @@ def make_customers(n_rows: int = 1000, *, random_state: Any = None) -> tuple[Any
     for name, values in columns.items():
         frame[name] = frame[name].mask(np.ma.getmaskarray(values))
     return frame, segments
-
-
-def write_customers(path: str | os.PathLike[str], n_rows: int, *, random_state: Any = None) -> Path:
-    """Write customers of a shop to a file, and their segments to a second file.
-
-    Parameters
-    ----------
-    path : str or path
-        The file to write, with the suffix ``.csv`` or ``.parquet``. An existing file is replaced.
-    n_rows : int
-        Number of customers. All of them are in memory for a while.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the random numbers. With the same seed, :func:`make_customers` draws the same customers.
-
-    Returns
-    -------
-    segments_path : path
-        File with the columns ``customer_id`` and ``segment``; see :func:`segments_file`.
-
-    Examples
-    --------
-    >>> import pandas as pd, pathlib, tempfile
-    >>> from cohirf.datasets import write_customers
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "customers.csv"
-    >>> segments_path = write_customers(path, 1000, random_state=0)
-    >>> segments_path.name, pd.read_csv(path).shape
-    ('customers_segments.csv', (1000, 13))
-    """
-    path = Path(path)
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise ValueError(f"path={os.fspath(path)!r} has an unknown format: give a name that ends in .csv or .parquet.")
-    columns, segments = _draw_customers(n_rows, check_random_state(random_state))
-    with replacing(path) as rows, replacing(segments_file(path)) as known:
-        _write_table(rows, ending, columns)
-        _write_table(known, ending, {"customer_id": columns["customer_id"], SEGMENT: segments})
-    return segments_file(path)
-
-
-def segments_file(path: str | os.PathLike[str]) -> Path:
-    """Return the path of the segments of customers: ``customers_segments.csv`` for ``customers.csv``."""
-    path = Path(path)
-    return path.with_name(f"{path.stem}_segments{path.suffix}")
 
 
 def _draw_customers(n: int, rng: Draws) -> tuple[dict[str, Any], Strings]:
@@ -211,15 +159,3 @@ def _comments(n: int, rng: Draws) -> Strings:
             for first, second, number in zip(opening, remark, order, strict=True)
         ]
     )
-
-
-def _write_table(file: Any, ending: str, columns: dict[str, Any]) -> None:
-    arrow = import_optional("pyarrow", "arrow", "Writing a table")
-    table = arrow.table(
-        {name: arrow.array(np.ma.getdata(values), mask=np.ma.getmaskarray(values)) for name, values in columns.items()}
-    )
-    if ending == ".parquet":
-        import_optional("pyarrow.parquet", "arrow", "Writing a table").write_table(table, file)
-        return
-    csv = import_optional("pyarrow.csv", "arrow", "Writing a table")
-    csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed"))

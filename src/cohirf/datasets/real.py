@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml, load_iris
 
-from cohirf.datasets.synthetic import LABEL
+from cohirf.datasets.synthetic import LABEL_COLUMN
 from cohirf.optional import import_optional
 
 FOLDER_VARIABLE = "COHIRF_DATA"
@@ -79,10 +79,10 @@ def load_real(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[
     frame, classes = _read_frame(name, folder)
     rows = np.flatnonzero(~frame.duplicated().to_numpy())
     y = np.unique(np.asarray(classes)[rows].astype(str), return_inverse=True)[1]
-    return prepare(frame.iloc[rows]), y
+    return prepare_as_published(frame.iloc[rows]), y
 
 
-def prepare(frame: Any) -> NDArray[np.float64]:
+def prepare_as_published(frame: Any) -> NDArray[np.float64]:
     """Return the features of a frame, preprocessed as in the paper: see ``load_real``."""
     columns = [column for name in frame for column in _prepare_column(frame[name])]
     if not columns:
@@ -111,7 +111,7 @@ def _read_frame(name: str, folder: str | os.PathLike[str] | None) -> tuple[Any, 
     path = None if folder is None else Path(folder) / f"{name}.parquet"
     if path is not None and path.is_file():
         frame = pandas.read_parquet(path)
-        return frame.drop(columns=LABEL), frame[LABEL]
+        return frame.drop(columns=LABEL_COLUMN), frame[LABEL_COLUMN]
     return _fetch(name, path)
 
 
@@ -136,6 +136,6 @@ def _fetch(name: str, path: Path | None) -> tuple[Any, Any]:
         )
         raise FileNotFoundError(
             f"{name} cannot be loaded: {looked}, and OpenML did not answer ({type(error).__name__}). "
-            f"Put {name}.parquet, with the classes in its column {LABEL!r}, into a folder, and pass folder=."
+            f"Put {name}.parquet, with the classes in its column {LABEL_COLUMN!r}, into a folder, and pass folder=."
         ) from error
     return bunch.data, bunch.target

@@ -13,18 +13,22 @@ from numpy.lib import format as npy_format
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import check_random_state
 
-from cohirf.algorithm.grouping import row_blocks
+from cohirf.datasets.customers import make_customers
 from cohirf.optional import import_optional
+from cohirf.rows.grouping import row_blocks
+from cohirf.sources.tables import write_tables
 from cohirf.store.files import replacing, sync_file
 
 FILE_BLOCK_CELLS = 2**24
 CUBE_EDGE = 6.0  # length of an edge of the hypercube, divided by the square root of its dimension
 FEW_CORNERS = 2**16  # up to this number, all corners are listed and drawn from
-LABEL = "label"
+LABEL_COLUMN = "label"
 TABLE_ENDINGS = (".parquet", ".csv")
-LOW, HIGH = (-3.0, -4.0), (18.0, 13.0)  # corners of the box with all shapes, in which noise is uniform
+BOX_LOW, BOX_HIGH = (-3.0, -4.0), (18.0, 13.0)  # corners of the box with all shapes, in which noise is uniform
 
 Points = NDArray[np.float64]
+Random = np.random.RandomState
+Drawing = Callable[[int], tuple[Any, NDArray[Any]]]  # from a number of rows to rows and labels
 Curve = Callable[[Points], Points]  # from places between 0 and 1 to points, one in each row
 
 
@@ -57,7 +61,7 @@ def make_spheres(
 
     See Also
     --------
-    write_spheres : Writes such data to a file.
+    write_data : Writes such data to a file.
 
     Examples
     --------
@@ -72,51 +76,6 @@ def make_spheres(
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     radius = np.asarray(radii)[y] + noise * rng.standard_normal(n_samples)
     return directions * radius[:, None], y
-
-
-def write_spheres(
-    path: str | os.PathLike[str],
-    n_samples: int,
-    *,
-    radii: Sequence[float] = (0.5, 1.0),
-    noise: float = 0.01,
-    random_state: Any = None,
-) -> Path:
-    """Write random points on concentric spheres to a file, block by block, so that data may be larger than memory.
-
-    Parameters
-    ----------
-    path : str or path
-        The file to write, with the suffix ``.npy``, ``.parquet`` or ``.csv``. Values are float32.
-    n_samples, radii, noise, random_state
-        As in :func:`make_spheres`, which draws different points with the same seed.
-
-    Returns
-    -------
-    labels_path : path
-        File with the sphere of each point. For ``.npy`` it is a second file, ``*_labels.npy``, of uint8; for
-        ``.parquet`` and ``.csv`` it is ``path``, which has the column ``label``.
-
-    Notes
-    -----
-    Files appear when they are complete, and existing files are replaced. With ``.npy``, the labels appear just before
-    the points: if the process is killed between the two, there are new labels beside the old points, or no points.
-    Call the function again then.
-
-    Examples
-    --------
-    >>> import numpy as np, pathlib, tempfile
-    >>> from cohirf.datasets import write_spheres
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "spheres.npy"
-    >>> labels = write_spheres(path, 1000, random_state=0)
-    >>> np.load(path).shape, np.load(labels).dtype
-    ((1000, 3), dtype('uint8'))
-    """
-
-    def draw(n: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDArray[Any]]:
-        return make_spheres(n, radii=radii, noise=noise, random_state=rng)
-
-    return _write_rows(Path(path), n_samples, Recipe(3, len(radii), draw), check_random_state(random_state))
 
 
 def make_hypercube(
@@ -159,7 +118,7 @@ def make_hypercube(
 
     See Also
     --------
-    write_hypercube : Writes such data to a file.
+    write_data : Writes such data to a file.
 
     Examples
     --------
@@ -170,90 +129,6 @@ def make_hypercube(
     """
     rng = check_random_state(random_state)
     return _around_corners(_draw_corners(n_clusters, n_informative, rng), n_noise, n_samples, rng)
-
-
-def write_hypercube(
-    path: str | os.PathLike[str],
-    n_samples: int,
-    *,
-    n_clusters: int = 5,
-    n_informative: int = 3,
-    n_noise: int = 10,
-    random_state: Any = None,
-) -> Path:
-    """Write random points around corners of a hypercube to a file, block by block: data may be larger than memory.
-
-    Parameters
-    ----------
-    path : str or path
-        The file to write, as in :func:`write_spheres`.
-    n_samples, n_clusters, n_informative, n_noise, random_state
-        As in :func:`make_hypercube`, which draws different points with the same seed if there is more than one block.
-
-    Returns
-    -------
-    labels_path : path
-        File with the cluster of each point; see :func:`write_spheres`.
-    """
-    rng = check_random_state(random_state)
-    corners = _draw_corners(n_clusters, n_informative, rng)
-
-    def draw(n: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDArray[Any]]:
-        return _around_corners(corners, n_noise, n, rng)
-
-    return _write_rows(Path(path), n_samples, Recipe(n_informative + n_noise, n_clusters, draw), rng)
-
-
-def write_blobs(
-    path: str | os.PathLike[str],
-    n_samples: int,
-    *,
-    n_clusters: int = 3,
-    n_features: int = 2,
-    spread: float = 1.0,
-    random_state: Any = None,
-) -> Path:
-    """Write spherical normal clusters to a file, block by block, so that data may be larger than memory.
-
-    The centres are drawn uniformly between -10 and 10, as in :func:`sklearn.datasets.make_blobs`.
-
-    Parameters
-    ----------
-    path : str or path
-        The file to write, as in :func:`write_spheres`.
-    n_samples : int
-        Number of points, divided equally among the clusters.
-    n_clusters : int, default=3
-        Number of clusters.
-    n_features : int, default=2
-        Number of features.
-    spread : float, default=1.0
-        Standard deviation of each feature within a cluster.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the random numbers. Pass an int for reproducible results.
-
-    Returns
-    -------
-    labels_path : path
-        File with the cluster of each point; see :func:`write_spheres`.
-
-    Examples
-    --------
-    >>> import numpy as np, pathlib, tempfile
-    >>> from cohirf.datasets import write_blobs
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "blobs.npy"
-    >>> labels = write_blobs(path, 1000, n_features=5, random_state=0)
-    >>> np.load(path).shape, np.load(labels).max()
-    ((1000, 5), np.uint8(2))
-    """
-    rng = check_random_state(random_state)
-    centres = rng.uniform(-10, 10, (n_clusters, n_features))
-
-    def draw(n: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDArray[Any]]:
-        y = rng.permutation(np.arange(n) % n_clusters)
-        return centres[y] + spread * rng.standard_normal((n, n_features)), y
-
-    return _write_rows(Path(path), n_samples, Recipe(n_features, n_clusters, draw), rng)
 
 
 def make_shapes(
@@ -285,7 +160,7 @@ def make_shapes(
 
     See Also
     --------
-    write_shapes : Writes such data to a file.
+    write_data : Writes such data to a file.
 
     Examples
     --------
@@ -305,61 +180,7 @@ def make_shapes(
     return _draw_shapes(n_samples, noise, check_random_state(random_state))
 
 
-def write_shapes(path: str | os.PathLike[str], n_samples: int, *, noise: float = 0.1, random_state: Any = None) -> Path:
-    """Write random points of shapes in the plane to a file, block by block, so that data may be larger than memory.
-
-    Parameters
-    ----------
-    path : str or path
-        The file to write, as in :func:`write_spheres`.
-    n_samples, noise, random_state
-        As in :func:`make_shapes`, which draws different points with the same seed if there is more than one block.
-
-    Returns
-    -------
-    labels_path : path
-        File with the shape of each point, from 0 to 8, or -1 for noise; see :func:`write_spheres`. For ``.npy``, labels
-        are int8.
-    """
-
-    def draw(n: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDArray[Any]]:
-        return _draw_shapes(n, noise, rng)
-
-    recipe = Recipe(2, len(SHAPES), draw, has_noise=True)
-    return _write_rows(Path(path), n_samples, recipe, check_random_state(random_state))
-
-
-def labels_file(path: str | os.PathLike[str]) -> Path:
-    """Return the path of the labels of data that is written to ``path``.
-
-    It is ``*_labels.npy`` for ``.npy``, and ``path`` itself for tables, which have the labels as a column.
-    """
-    path = Path(path)
-    return path if path.suffix.lower() in TABLE_ENDINGS else path.with_name(f"{path.stem}_labels.npy")
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Number of features and labels of the data, a function that draws rows of it, and whether some are noise, -1."""
-
-    n_features: int
-    n_labels: int
-    draw: Callable[[int, np.random.RandomState], tuple[NDArray[Any], NDArray[Any]]]
-    has_noise: bool = False
-
-    def blocks(self, n_samples: int, rng: np.random.RandomState) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Draw rows and labels, block by block."""
-        for block in row_blocks(n_samples, max(1, FILE_BLOCK_CELLS // self.n_features)):
-            X, y = self.draw(block.stop - block.start, rng)
-            yield X.astype(np.float32, copy=False), y.astype(self.label_type)
-
-    @property
-    def label_type(self) -> np.dtype[Any]:
-        """The smallest type that holds all labels."""
-        return np.min_scalar_type(-self.n_labels if self.has_noise else self.n_labels - 1)
-
-
-def _draw_corners(n_clusters: int, n_informative: int, rng: np.random.RandomState) -> NDArray[np.float64]:
+def _draw_corners(n_clusters: int, n_informative: int, rng: Random) -> NDArray[np.float64]:
     """Draw distinct corners of a hypercube at random."""
     if n_clusters > 2**n_informative:
         raise ValueError(
@@ -390,45 +211,135 @@ def _around_corners(
     return X, y
 
 
-def _write_rows(path: Path, n_samples: int, recipe: Recipe, rng: np.random.RandomState) -> Path:
-    """Write rows and labels, block by block, and return the path of the labels.
+def write_data(
+    kind: str, path: str | os.PathLike[str], n_samples: int, *, random_state: Any = None, **options: Any
+) -> Path:
+    """Write synthetic data to a file, block by block, so that it may be larger than memory.
 
-    Existing files are replaced when everything is written.
+    Parameters
+    ----------
+    kind : {"spheres", "hypercube", "blobs", "shapes", "customers"}
+        The data of :func:`make_spheres`, :func:`make_hypercube`, :func:`make_shapes` and :func:`make_customers`; or
+        spherical normal clusters, with the options ``n_clusters=3``, ``n_features=2`` and ``spread=1.0``. With the same
+        seed, the points are those of ``make_*`` if there is only one block.
+    path : str or path
+        The file to write, with the suffix ``.npy``, ``.parquet`` or ``.csv``. An existing file is replaced. Values are
+        float32.
+    n_samples : int
+        Number of rows.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random numbers. Pass an int for reproducible results.
+    **options
+        Other parameters of ``make_*``.
+
+    Returns
+    -------
+    labels_path : path
+        File with the cluster of each row. For ``.npy`` it is a second file, ``*_labels.npy``, of int16; tables have it
+        in the column ``label``, and customers in the column ``segment`` of a second table, ``*_segments.csv``.
+
+    Notes
+    -----
+    Files appear when they are complete. With ``.npy``, the labels appear just before the points: if the process is
+    killed between the two, there are new labels beside the old points, or no points. Call the function again then.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from cohirf.datasets import write_data
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "spheres.npy"
+    >>> labels = write_data("spheres", path, 1000, noise=0, random_state=0)
+    >>> np.load(path).shape, labels.name
+    ((1000, 3), 'spheres_labels.npy')
     """
+    path, rng = Path(path), check_random_state(random_state)
+    if kind not in KINDS:
+        raise ValueError(f"kind={kind!r} is not valid: give one of {', '.join(KINDS)}.")
+    if kind == "customers":
+        return _write_customers(path, n_samples, rng)
+    if path.suffix.lower() not in (".npy", *TABLE_ENDINGS):
+        raise ValueError(f"path={os.fspath(path)!r} has an unknown format: give .npy, .parquet or .csv.")
+    blocks = _draw_blocks(KINDS[kind](rng, **options), n_samples)
     if path.suffix.lower() in TABLE_ENDINGS:
         with replacing(path) as file:
-            _write_numbers(file, path.suffix.lower(), recipe.blocks(n_samples, rng))
-    else:
-        _write_arrays(path, n_samples, recipe, rng)
-    return labels_file(path)
-
-
-def _write_arrays(path: Path, n_samples: int, recipe: Recipe, rng: np.random.RandomState) -> None:
-    """Write rows and labels to two files, and replace the labels just before the rows.
-
-    A kill between the two leaves the new labels beside the old rows, or without rows.
-    """
+            arrow = import_optional("pyarrow", "arrow", "Writing a table")
+            tables = (arrow.table({f"x{j}": X[:, j] for j in range(X.shape[1])} | {LABEL_COLUMN: y}) for X, y in blocks)
+            write_tables(file, path.suffix.lower(), tables)
+        return path
     with replacing(path) as rows, replacing(labels_file(path)) as labels:
-        _write_header(rows, np.float32, (n_samples, recipe.n_features))
-        _write_header(labels, recipe.label_type, (n_samples,))
-        for X, y in recipe.blocks(n_samples, rng):
+        for number, (X, y) in enumerate(blocks):
+            if number == 0:
+                _write_header(rows, np.float32, (n_samples, X.shape[1]))
+                _write_header(labels, np.int16, (n_samples,))
             rows.write(np.ascontiguousarray(X).data)
             labels.write(y.data)
         sync_file(rows)  # takes long for large files: do it before the labels are replaced, not between the two
+    return labels_file(path)
 
 
-def _write_numbers(file: IO[bytes], ending: str, blocks: Iterator[tuple[NDArray[Any], NDArray[Any]]]) -> None:
-    arrow = import_optional("pyarrow", "arrow", "Writing a table")
-    tables = (arrow.table({**{f"x{j}": X[:, j] for j in range(X.shape[1])}, LABEL: y}) for X, y in blocks)
-    first = next(tables)
-    if ending == ".csv":
-        writer = import_optional("pyarrow.csv", "arrow", "Writing a table").CSVWriter(file, first.schema)
-    else:
-        writer = import_optional("pyarrow.parquet", "arrow", "Writing a table").ParquetWriter(file, first.schema)
-    with writer:
-        writer.write_table(first)
-        for table in tables:
-            writer.write_table(table)
+def labels_file(path: str | os.PathLike[str]) -> Path:
+    """Return the path of the labels of points that are written to the array ``path``: ``*_labels.npy``."""
+    return Path(path).with_name(f"{Path(path).stem}_labels.npy")
+
+
+def _spheres(rng: Random, *, radii: Sequence[float] = (0.5, 1.0), noise: float = 0.01) -> Drawing:
+    return lambda n: make_spheres(n, radii=radii, noise=noise, random_state=rng)
+
+
+def _hypercube(rng: Random, *, n_clusters: int = 5, n_informative: int = 3, n_noise: int = 10) -> Drawing:
+    corners = _draw_corners(n_clusters, n_informative, rng)
+    return lambda n: _around_corners(corners, n_noise, n, rng)
+
+
+def _blobs(rng: Random, *, n_clusters: int = 3, n_features: int = 2, spread: float = 1.0) -> Drawing:
+    """Return spherical normal clusters, with centres between -10 and 10, as those of scikit-learn's make_blobs."""
+    centres = rng.uniform(-10, 10, (n_clusters, n_features))
+
+    def draw(n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        y = rng.permutation(np.arange(n) % n_clusters)
+        return centres[y] + spread * rng.standard_normal((n, n_features)), y
+
+    return draw
+
+
+def _shapes(rng: Random, *, noise: float = 0.1) -> Drawing:
+    return lambda n: make_shapes(n, noise=noise, random_state=rng)
+
+
+def _customers(rng: Random) -> Drawing:
+    return lambda n: make_customers(n, random_state=rng)
+
+
+KINDS: dict[str, Callable[..., Drawing]] = {
+    "spheres": _spheres,
+    "hypercube": _hypercube,
+    "blobs": _blobs,
+    "shapes": _shapes,
+    "customers": _customers,
+}
+
+
+def _draw_blocks(draw: Drawing, n_samples: int) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    n_features = draw(0)[0].shape[1]
+    for block in row_blocks(n_samples, max(1, FILE_BLOCK_CELLS // n_features)):
+        X, y = draw(block.stop - block.start)
+        yield X.astype(np.float32, copy=False), y.astype(np.int16)
+
+
+def _write_customers(path: Path, n_samples: int, rng: Random) -> Path:
+    """Write customers to a table, and their segments to a second one."""
+    ending = path.suffix.lower()
+    if ending not in TABLE_ENDINGS:
+        raise ValueError(f"path={os.fspath(path)!r} has an unknown format: give a name that ends in .csv or .parquet.")
+    customers, segments = make_customers(n_samples, random_state=rng)
+    known = path.with_name(f"{path.stem}_segments{path.suffix}")
+    for target, frame in ((path, customers), (known, customers[["customer_id"]].assign(segment=segments))):
+        with replacing(target) as file:
+            if ending == ".csv":
+                frame.to_csv(file, index=False, float_format="%g", lineterminator="\n")
+            else:
+                frame.to_parquet(file, index=False)
+    return known
 
 
 def _write_header(file: IO[bytes], dtype: DTypeLike, shape: tuple[int, ...]) -> None:
@@ -444,7 +355,7 @@ class Shape:
     width: float  # largest distance of a point from the place on the curve that it belongs to
     curve: Curve  # returns points of the curve at places between 0 and 1
 
-    def draw(self, n_points: int, rng: np.random.RandomState) -> Points:
+    def draw(self, n_points: int, rng: Random) -> Points:
         """Draw random points of the shape."""
         place, distance, angle = rng.uniform(size=(3, n_points))
         # distances with square roots of uniform numbers make points uniform in a disc
@@ -503,7 +414,7 @@ SHAPES = (
 )
 
 
-def _draw_shapes(n_samples: int, noise: float, rng: np.random.RandomState) -> tuple[Points, NDArray[np.int64]]:
+def _draw_shapes(n_samples: int, noise: float, rng: Random) -> tuple[Points, NDArray[np.int64]]:
     """Draw points of all shapes and uniform noise, in random order, and the number of the shape of each; noise has -1.
 
     The number of points of a shape is fixed; only their places are random.
@@ -513,7 +424,7 @@ def _draw_shapes(n_samples: int, noise: float, rng: np.random.RandomState) -> tu
     shares = (1 - noise) * np.array([shape.share for shape in SHAPES])
     y = np.searchsorted(np.cumsum(shares), (rng.permutation(n_samples) + 0.5) / n_samples)
     y[y == len(SHAPES)] = -1
-    X = rng.uniform(LOW, HIGH, (n_samples, 2))
+    X = rng.uniform(BOX_LOW, BOX_HIGH, (n_samples, 2))
     for number, shape in enumerate(SHAPES):
         is_in = y == number
         X[is_in] = shape.draw(int(is_in.sum()), rng)

@@ -7,21 +7,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.arrays import to_host
-from cohirf.algorithm.grouping import IntArray, count_with_noise
 from cohirf.degrees.membership import Membership
 from cohirf.degrees.outliers import OutlierScores
 from cohirf.engines.dask import dask_array, is_dask
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.optional import is_installed
-from cohirf.spanning.settings import Settings, settings_of
+from cohirf.rows.arrays import to_host
+from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise
+from cohirf.spanning.settings import SpanningSettings, settings_of
 from cohirf.summary.model import Model, base_method_of, state_of
 from cohirf.summary.numbers import positions_of
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +28,8 @@ class Degrees:
     landmarks: Landmarks
     numbers: IntArray  # of the clusters in the labels of the landmarks
     n_noise: int  # rows of the model that are noise
-    masses: Floats  # number of rows of each cluster
-    settings: Settings | None  # of HDBSCAN, if that is the base method
+    masses: FloatArray  # number of rows of each cluster
+    settings: SpanningSettings | None  # of HDBSCAN, if that is the base method
 
     @cached_property
     def clusters(self) -> IntArray:
@@ -65,7 +62,7 @@ class Degrees:
         return None
 
     @property
-    def weights(self) -> Floats:
+    def weights(self) -> FloatArray:
         """Number of rows that each landmark stands for."""
         counts = np.bincount(self.clusters + 1, minlength=len(self.masses) + 1)
         rows = np.append(self.n_noise, self.masses)
@@ -77,14 +74,14 @@ def degrees_of(model: Model) -> Degrees:
     kept: Degrees | None = vars(model).get("_degrees")
     landmarks = state_of(model).landmarks.in_space
     if kept is None or kept.landmarks is not landmarks:  # an update gives a model other landmarks
-        sizes = count_rows(model)
+        sizes = count_cluster_rows(model)
         masses, settings = sizes[1:].astype(np.float64), settings_of(base_method_of(model))
         kept = Degrees(landmarks, model.cluster_numbers_, int(sizes[0]), masses, settings)
         vars(model)["_degrees"] = kept
     return kept
 
 
-def count_rows(model: Model) -> IntArray:
+def count_cluster_rows(model: Model) -> IntArray:
     """Return the number of rows of a model that are noise, and then of each cluster."""
     summary, numbers = state_of(model).summary, model.cluster_numbers_
     if summary is not None:
@@ -95,7 +92,7 @@ def count_rows(model: Model) -> IntArray:
     return count_with_noise(positions_of(to_host(model.labels_), numbers), len(numbers))
 
 
-def score_own_rows(model: Model) -> Floats:
+def score_own_rows(model: Model) -> FloatArray:
     """Return the outlier score of each row of the model, which must have kept them all."""
     n_kept, n_rows = count_kept(model)
     if n_kept < n_rows:

@@ -13,11 +13,11 @@ import numpy as np
 from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.algorithm.grouping import IntArray, count_with_noise, row_blocks
 from cohirf.data.open_data import open_new_data
-from cohirf.degrees.degrees import Degrees, Floats, degrees_of
+from cohirf.degrees.degrees import Degrees, degrees_of
 from cohirf.engines.dask import is_dask
 from cohirf.explain.words import percent
+from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, row_blocks
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of
 
@@ -26,9 +26,9 @@ SMALLEST_OUTSIDE = 0.03  # share of rows outside that matters
 SMALLEST_CHANGE = 0.02  # of the share of a cluster, in all rows
 SMALLEST_RELATIVE_CHANGE = 1 / 3  # of the share of a cluster, relative to the larger one
 CERTAINTY = 4.0  # standard errors by which shares differ
-MOST_NAMED = 3  # clusters and features in a verdict
+MOST_FINDINGS = 3  # clusters and features in a verdict
 SHOWN_FEATURES = 5
-BLOCK_CELLS = 2**22
+READ_CELLS = 2**22
 N_EDGES = 64  # values at which distributions are compared
 SMALLEST_STATISTIC = 0.1  # difference of two distributions that matters
 RISK = 1e-3  # of a false alarm, for all features together
@@ -183,7 +183,7 @@ def _read_blocks(model: Model, X: Any) -> Iterator[Any]:
     """Yield new rows with missing cells filled, block by block."""
     data: Any = open_new_data(model, X)
     n_rows = data.rows.n_rows
-    for block in row_blocks(n_rows, BLOCK_CELLS // model.n_features_in_ + 1):
+    for block in row_blocks(n_rows, READ_CELLS // model.n_features_in_ + 1):
         yield fill_missing(data.take(np.arange(block.start, block.stop)), state_of(model).column_means)
 
 
@@ -196,7 +196,7 @@ def _find_limit(degrees: Degrees) -> float:
 
 
 def _compare_clusters(degrees: Degrees, counts: IntArray) -> Iterator[ClusterDrift]:
-    rows: Floats = np.append(degrees.masses, degrees.n_noise)
+    rows: FloatArray = np.append(degrees.masses, degrees.n_noise)
     now = np.append(counts[1:], counts[0])
     n_before, n_now = int(rows.sum()), int(now.sum())
     for number, old, new in zip([*degrees.numbers.tolist(), -1], rows / n_before, now / n_now, strict=True):
@@ -223,9 +223,9 @@ def _change(part: ClusterDrift) -> float:
 
 
 def _name_some(parts: list[Any], what: str) -> Iterator[str]:
-    yield from map(str, parts[:MOST_NAMED])
-    if len(parts) > MOST_NAMED:
-        yield f"{len(parts) - MOST_NAMED:,} more {what} changed"
+    yield from map(str, parts[:MOST_FINDINGS])
+    if len(parts) > MOST_FINDINGS:
+        yield f"{len(parts) - MOST_FINDINGS:,} more {what} changed"
 
 
 # ---- features
@@ -235,17 +235,17 @@ def _name_some(parts: list[Any], what: str) -> Iterator[str]:
 class FeatureBaseline:
     """Distribution of each feature in the rows of a model, and counts of new rows."""
 
-    edges: list[Floats]  # for each feature, values at which distributions are compared, sorted
-    shares: list[Floats]  # for each value, the share of the rows of the model that are smaller, and not larger
-    mean: Floats  # of each feature
-    spread: Floats  # standard deviation of each feature
+    edges: list[FloatArray]  # for each feature, values at which distributions are compared, sorted
+    shares: list[FloatArray]  # for each value, the share of the rows of the model that are smaller, and not larger
+    mean: FloatArray  # of each feature
+    spread: FloatArray  # standard deviation of each feature
     n_effective: float  # number of rows of the model from which all this is known
     counts: list[IntArray]  # for each value, the number of new rows that are smaller, and not larger
-    sums: Floats  # of the differences between new rows and the mean
+    sums: FloatArray  # of the differences between new rows and the mean
     n_rows: int = 0  # new rows
 
     @classmethod
-    def of(cls, points: Any, weights: Floats) -> FeatureBaseline:
+    def of(cls, points: Any, weights: FloatArray) -> FeatureBaseline:
         """Describe landmarks that stand for ``weights`` rows each."""
         weights = weights / weights.sum()
         mean = np.asarray(points.T @ weights, dtype=np.float64)
@@ -284,16 +284,16 @@ class FeatureBaseline:
         return sorted(found, key=lambda feature: -feature.statistic)
 
     def _chance(self) -> float:
-        """Return the statistic that equal distributions exceed in at most one of so many cases, in any feature."""
+        """Return the statistic that equal distributions exceed with probability ``RISK``, in any feature."""
         n_both = self.n_effective * self.n_rows / (self.n_effective + self.n_rows)
         return float(np.sqrt(np.log(2 * len(self.edges) / RISK) / (2 * n_both)))
 
 
-def _count_below(values: Floats, edges: Floats) -> IntArray:
+def _count_below(values: FloatArray, edges: FloatArray) -> IntArray:
     """Return how many of the sorted values are smaller than each edge, and how many are not larger."""
     return np.stack([np.searchsorted(values, edges, side="left"), np.searchsorted(values, edges, side="right")])
 
 
-def _column(X: Any, number: int) -> Floats:
+def _column(X: Any, number: int) -> FloatArray:
     column = X[:, [number]].toarray()[:, 0] if sparse.issparse(X) else X[:, number]
     return np.asarray(column, dtype=np.float64)

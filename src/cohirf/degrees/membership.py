@@ -31,21 +31,19 @@ from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
-from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.neighbours.landmarks import Cells, Landmarks
+from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 from cohirf.summary.numbers import positions_of
 
-Floats = NDArray[np.float64]
-
-BLOCK_VALUES = 2**19  # distances that are in memory at a time; several arrays of this size are
+RATED_VALUES = 2**19  # distances that are in memory at a time; several arrays of this size are
 MAX_DIVIDED = 256  # pieces beyond one for each cluster
 MAX_CENTRE_VALUES = 2**24  # values of all centres beyond those of one piece for each cluster
 MAX_WRONG = 0.1  # a piece is divided if the nearest centre is wrong for more than this share of its landmarks
 FEWEST_DIVIDED = 20  # landmarks; the spread of smaller pieces is not known well enough
 MAX_ROUNDS = 10  # each can double the number of pieces
 MAX_TABLE = 2000  # pieces; with more, a piece has the same variance in all directions
-PRIOR_SIZE = 2.0  # the variance of a piece is averaged with that of all pieces, which counts as so many landmarks
-SMALLEST = 1e-12  # variance of a piece along a line, relative to the squared length of the line
+PRIOR_SIZE = 2.0  # the variance of a piece is averaged with that of all pieces, which counts as this many landmarks
+SMALLEST_VARIANCE = 1e-12  # variance of a piece along a line, relative to the squared length of the line
 LARGEST_ODDS = 1 - 1e-6  # of other clusters, so that the predicted one has the highest degree
 POWERS = np.geomspace(0.02, 1, 30)
 N_CALIBRATED = 2000  # landmarks
@@ -66,7 +64,7 @@ class Pieces:
 
     of_point: IntArray  # piece of each landmark
     cluster: IntArray  # of each piece, as a position from 0
-    centres: Floats  # mean of the landmarks of each piece
+    centres: FloatArray  # mean of the landmarks of each piece
 
     @classmethod
     def of(cls, points: Any, of_point: IntArray, cluster: IntArray) -> Pieces:
@@ -78,13 +76,13 @@ class Pieces:
         """Number of landmarks of each piece."""
         return np.bincount(self.of_point, minlength=len(self.cluster))
 
-    def measure(self, X: Any) -> Floats:
+    def measure(self, X: Any) -> FloatArray:
         """Return the squared distance of each row to each centre."""
         return np.asarray(euclidean_distances(X, self.centres, squared=True), dtype=np.float64)
 
     def blocks(self, n_rows: int) -> Iterator[slice]:
         """Yield blocks of rows whose distances to all centres are not too many."""
-        return row_blocks(n_rows, BLOCK_VALUES // len(self.cluster) + 1)
+        return row_blocks(n_rows, RATED_VALUES // len(self.cluster) + 1)
 
     def count_errors(self, points: Any) -> tuple[IntArray, IntArray]:
         """Return how many landmarks are nearest to another cluster: those of each piece, and those it attracts."""
@@ -121,11 +119,11 @@ def divide_clusters(points: Any, clusters: IntArray) -> Pieces:
             break
         pieces = pieces.halve(points, is_mixed)
         lost, attracted = pieces.count_errors(points)
-    # clusters that overlap are not told apart by pieces either, and pieces would hide how wide they are
+    # clusters that overlap are not separated by pieces either, and pieces would hide how wide they are
     return pieces if lost.sum() <= n_wrong / 2 else whole
 
 
-def _mean_by(points: Any, groups: IntArray, n_groups: int) -> Floats:
+def _mean_by(points: Any, groups: IntArray, n_groups: int) -> FloatArray:
     """Return the mean of the rows of each group, as an array; every group has a row."""
     n_points = len(groups)
     belongs = sparse.csr_array((np.ones(n_points), (groups, np.arange(n_points))), shape=(n_groups, n_points))
@@ -142,12 +140,12 @@ class Membership:
     clusters: IntArray  # of each landmark, as a position from 0; -1 is noise
     numbers: IntArray  # of the clusters in the labels of the landmarks
     pieces: Pieces
-    log_mass: Floats  # logarithm of the number of rows of each piece
-    variances: Floats  # of each piece in the direction of each other one, or, in a single column, in all directions
+    log_mass: FloatArray  # logarithm of the number of rows of each piece
+    variances: FloatArray  # of each piece in the direction of each other one, or, in a single column, in all directions
     power: float = 1.0  # to which odds are raised
 
     @classmethod
-    def of(cls, landmarks: Landmarks, numbers: IntArray, masses: Floats) -> Membership:
+    def of(cls, landmarks: Landmarks, numbers: IntArray, masses: FloatArray) -> Membership:
         """Learn from landmarks; clusters with the given numbers have ``masses`` rows."""
         clusters = positions_of(landmarks.labels, numbers)
         points = landmarks.search.points.values[clusters >= 0]
@@ -178,7 +176,7 @@ class Membership:
             degrees[block] = self._rate_block(X[block])
         return degrees
 
-    def _rate_block(self, X: Any) -> Floats:
+    def _rate_block(self, X: Any) -> FloatArray:
         log_odds = self.find_log_odds(self.landmarks.search.prepare(X), self._find_own(X))
         return _normalize(self.power * log_odds)
 
@@ -196,7 +194,7 @@ class Membership:
         is_clustered = self.clusters >= 0
         return Cells(self.landmarks.points[is_clustered], self.clusters[is_clustered])
 
-    def find_log_odds(self, X: Any, own: IntArray) -> Floats:
+    def find_log_odds(self, X: Any, own: IntArray) -> FloatArray:
         """Return the logarithm of the odds of each cluster against the cluster ``own`` of each row; at most 0."""
         squares = self.pieces.measure(X)
         of_cluster = _nearest_pieces(squares, self.pieces.cluster)
@@ -206,7 +204,7 @@ class Membership:
         np.put_along_axis(log_odds, own[:, None], 0.0, axis=1)
         return log_odds
 
-    def _compare(self, squares: Floats, here: IntArray, there: IntArray) -> Floats:
+    def _compare(self, squares: FloatArray, here: IntArray, there: IntArray) -> FloatArray:
         """Return the logarithm of the odds of pieces ``there`` against the piece ``here`` of each row."""
         length = np.sqrt(self._measure_lines(here, there))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -220,28 +218,28 @@ class Membership:
         log_odds[~(length > 0)] = 0.0  # centres that coincide tell nothing
         return np.asarray(log_odds + self.log_mass[there] - self.log_mass[here])
 
-    def _unfold(self, of: IntArray, towards: IntArray, length: Floats) -> tuple[Floats, Floats]:
+    def _unfold(self, of: IntArray, towards: IntArray, length: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return how far the centre of a piece moves towards another if its cut is undone, and its spread."""
         variances = self.variances[of, np.minimum(towards, self.variances.shape[1] - 1)]
-        ratio = np.sqrt(np.maximum(variances, SMALLEST * length**2)) / (length / 2)
+        ratio = np.sqrt(np.maximum(variances, SMALLEST_VARIANCE * length**2)) / (length / 2)
         cut = np.interp(ratio, _RATIO[::-1], CUTS[::-1])
         pull = np.interp(cut, CUTS, _PULL)
         # the ratio of a cut that is farther away than the table goes is the spread itself
         width = np.where(ratio > _RATIO[-1], length / 2 / (cut + pull), ratio * length / 2)
         return pull * width, width
 
-    def _measure_lines(self, here: IntArray, there: IntArray) -> Floats:
+    def _measure_lines(self, here: IntArray, there: IntArray) -> FloatArray:
         """Return the squared distances between the centres of pieces."""
         if len(self.pieces.cluster) <= MAX_TABLE:
             return np.asarray(self._line_table[here, there])
         return np.take_along_axis(self.pieces.measure(self.pieces.centres[here[:, 0]]), there, axis=1)
 
     @cached_property
-    def _line_table(self) -> Floats:
+    def _line_table(self) -> FloatArray:
         return self.pieces.measure(self.pieces.centres)
 
 
-def _measure_variances(points: Any, pieces: Pieces) -> Floats:
+def _measure_variances(points: Any, pieces: Pieces) -> FloatArray:
     """Return the variance of the landmarks of each piece in the direction of each other piece."""
     n_pieces, sizes = len(pieces.cluster), pieces.sizes[:, None]
     own = _own_squares(points, pieces)
@@ -260,7 +258,7 @@ def _measure_variances(points: Any, pieces: Pieces) -> Floats:
     return np.asarray((sizes * along + PRIOR_SIZE * typical) / (sizes + PRIOR_SIZE))
 
 
-def _own_squares(points: Any, pieces: Pieces) -> Floats:
+def _own_squares(points: Any, pieces: Pieces) -> FloatArray:
     """Return the squared distance of each landmark to the centre of its piece."""
     own = np.empty(len(pieces.of_point))
     for block in pieces.blocks(len(own)):
@@ -269,7 +267,7 @@ def _own_squares(points: Any, pieces: Pieces) -> Floats:
     return own
 
 
-def _nearest_pieces(squares: Floats, cluster: IntArray) -> IntArray:
+def _nearest_pieces(squares: FloatArray, cluster: IntArray) -> IntArray:
     """Return the piece of each cluster whose centre is nearest to each row."""
     n_rows, n_pieces = squares.shape
     starts = np.flatnonzero(np.diff(cluster, prepend=-1))
@@ -279,7 +277,7 @@ def _nearest_pieces(squares: Floats, cluster: IntArray) -> IntArray:
     return np.asarray(starts + np.stack([part.argmin(axis=1) for part in parts], axis=1))
 
 
-def _calibrate(membership: Membership, points: Any, clusters: IntArray, masses: Floats) -> float:
+def _calibrate(membership: Membership, points: Any, clusters: IntArray, masses: FloatArray) -> float:
     """Return the power of the odds with which some landmarks are rated best, each by the others."""
     chosen = np.arange(0, len(clusters), len(clusters) // N_CALIBRATED + 1)
     if membership.n_clusters == 1 or len(clusters) < 3:
@@ -292,20 +290,20 @@ def _calibrate(membership: Membership, points: Any, clusters: IntArray, masses: 
     return float(POWERS[int(np.argmin(losses))])
 
 
-def _loss(log_odds: Floats, clusters: IntArray, weights: Floats) -> float:
+def _loss(log_odds: FloatArray, clusters: IntArray, weights: FloatArray) -> float:
     """Return the mean of the negative logarithms of the degrees in the own cluster."""
     degrees = _normalize(log_odds)[np.arange(len(clusters)), clusters]
     return float(np.average(-np.log(np.maximum(degrees, 1e-300)), weights=weights))
 
 
-def _normalize(log_odds: Floats) -> Floats:
+def _normalize(log_odds: FloatArray) -> FloatArray:
     """Return odds as shares; the largest logarithm in a row is 0."""
     odds = np.exp(log_odds)
-    shares: Floats = odds / odds.sum(axis=1, keepdims=True)
+    shares: FloatArray = odds / odds.sum(axis=1, keepdims=True)
     return shares
 
 
-def _thin(degrees: Floats) -> Any:
+def _thin(degrees: FloatArray) -> Any:
     """Return degrees as a CSR matrix without the smallest ones; rows still sum to one."""
     kept = np.where(degrees < SMALLEST_DEGREE, 0.0, degrees)
     return sparse.csr_array(kept / kept.sum(axis=1, keepdims=True))

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cohirf.algorithm.arrays import is_on_device, to_host
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.data.open_data import open_new_data
 from cohirf.degrees.degrees import degrees_of, density_of, score_own_rows
 from cohirf.degrees.drift import Drift, find_drift
 from cohirf.engines.dask import is_dask
+from cohirf.rows.arrays import is_on_device, to_host
 from cohirf.summary.model import Model, state_of
 
 MANY_CLUSTERS = 100  # with more, degrees of membership are sparse
@@ -112,7 +112,7 @@ class DegreesMixin:
 
     @property
     def hdbscan_(self: Model) -> Any:
-        """What HDBSCAN knows beside labels: ``probabilities``, ``outlier_scores`` (GLOSH), and ``predict`` with both.
+        """What HDBSCAN knows besides labels: ``probabilities``, ``outlier_scores`` (GLOSH), and ``predict`` with both.
 
         The attribute exists only if the base method is HDBSCAN with Euclidean distances, the clusters are its own, and
         the model has kept all its rows, as for ``outlier_scores_``. Then ``predict`` finds the clusters and the noise
@@ -181,11 +181,11 @@ def _map_rows(model: Model, X: Any, function: Any, n_columns: int | None) -> Any
     """Return what a function finds for rows without missing cells; rows on a device are copied to this process."""
     data = open_new_data(model, to_host(X) if is_on_device(X) else X)
     state = state_of(model)
-    apply = partial(_apply, function=function, means=state.column_means, move=state.landmarks.move)
+    apply = partial(_apply_prepared, function=function, means=state.column_means, move=state.landmarks.move)
     return data.map_rows(apply, n_columns, np.float64)
 
 
-def _apply(X: Any, *, function: Any, means: Any, move: Any) -> Any:
+def _apply_prepared(X: Any, *, function: Any, means: Any, move: Any) -> Any:
     return function(move(fill_missing(X, means)))
 
 

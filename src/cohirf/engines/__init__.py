@@ -1,4 +1,4 @@
-"""Engines run tasks, in this process or on a Dask cluster: implementations of ``cohirf.algorithm.engine.Engine``."""
+"""Engines run tasks, in this process or on a Dask cluster: implementations of ``cohirf.rows.storage.Engine``."""
 
 from cohirf.engines.dask import DaskEngine
 from cohirf.engines.local import LocalEngine

@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context, get_config
 
-from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.runs import ContractedRun, RunTask, contract_run
-from cohirf.algorithm.storage import NumberedRows, Storage
 from cohirf.engines.local import Function, Task, Tasks, one_thread
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
+from cohirf.rows.arrays import is_dask as is_dask
+from cohirf.rows.storage import Engine, NumberedRows, SerialEngine, Storage
 from cohirf.sources.arrays import ChunkSource
 
 RETRIES = 2  # of a task that fails on a live worker, for example because it could not read its file
@@ -60,11 +60,6 @@ def dask() -> Any:
 def dask_array() -> Any:
     """Import and return Dask's array module."""
     return import_optional("dask.array", "dask", "A fit on Dask")
-
-
-def is_dask(X: Any) -> bool:
-    """Return whether ``X`` is a Dask collection."""
-    return type(X).__module__.startswith(("dask.", "dask_expr."))
 
 
 def find_client() -> Any:

@@ -40,9 +40,8 @@ from joblib.parallel import get_active_backend
 from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
-from cohirf.algorithm.engine import Engine, SerialEngine
-from cohirf.algorithm.repeated_warnings import CollectedWarning, collecting_warnings, issue_again
-from cohirf.error_contexts import replacing_errors
+from cohirf.error_contexts import CollectedWarning, collecting_warnings, issue_again, replacing_errors
+from cohirf.rows.storage import Engine, SerialEngine
 from cohirf.scratch import share_rows
 
 Function = Callable[..., Any]
@@ -84,7 +83,7 @@ class LocalEngine(Engine):
         if self.is_serial or n_tasks == 1:
             return SerialEngine().run(function, tasks, n_tasks)
         if _user_chose_backend():
-            return _unpack(_start(None, self.n_jobs, _calls(function, tasks, get_config())))
+            return _results_of(_start(None, self.n_jobs, _calls(function, tasks, get_config())))
         return self._in_processes_if_worth_it(function, iter(tasks), n_tasks)
 
     def _in_processes_if_worth_it(self, function: Function, tasks: Iterator[Task], n_tasks: int) -> Iterator[Any]:
@@ -132,7 +131,7 @@ def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int, per_ca
     backend = ProcessBackend() if _runs_elsewhere(function, first) else "threading"
     noted = _noting(chain([first], tasks), under_way)
     try:
-        for result in _unpack(_start(backend, n_jobs, _calls(function, noted, config, per_call))):
+        for result in _results_of(_start(backend, n_jobs, _calls(function, noted, config, per_call))):
             under_way.popleft()
             any_result = True
             yield result
@@ -148,7 +147,7 @@ def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int, per_ca
             raise
         # the processes cannot import what the tasks consist of, for instance a class of an interactive session
         left = chain(list(under_way), tasks)
-        yield from _unpack(_start("threading", n_jobs, _calls(function, left, config)))
+        yield from _results_of(_start("threading", n_jobs, _calls(function, left, config)))
 
 
 class ProcessBackend(LokyBackend):
@@ -218,7 +217,7 @@ def _runs_elsewhere(function: Function, task: Task) -> bool:
     return True
 
 
-def _unpack(outcomes: Any) -> Iterator[Any]:
+def _results_of(outcomes: Any) -> Iterator[Any]:
     """Yield the results, and issue the warnings of other processes in this one."""
     try:
         for results, collected in outcomes:

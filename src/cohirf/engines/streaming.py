@@ -22,12 +22,10 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import cpu_count
 
-from cohirf.algorithm.arrays import put_on_device
-from cohirf.algorithm.device_blocks import naming_full_memory
-from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.grouping import row_blocks
 from cohirf.algorithm.runs import RunTask
-from cohirf.algorithm.storage import RunRows, is_streamed, read_into
+from cohirf.rows.arrays import naming_full_memory, put_on_device
+from cohirf.rows.grouping import row_blocks
+from cohirf.rows.storage import Engine, RunRows, is_streamed, read_into
 
 RUNS_AHEAD = 2  # with one, the readers would wait for the last pieces of each run
 READERS = 8  # a thread reads and checks about 3 GB per second
@@ -99,7 +97,7 @@ class Sender:
     def send(self, task: RunTask) -> Sent:
         """Start to send the rows of a run; return an array on the device, and the pieces that threads copy into it."""
         run, rows = task.run, self._rows
-        with naming_full_memory(int(np.diff(run.bounds).max()), self._like):
+        with naming_full_memory(run.longest, self._like):
             X = self._like.new_empty((run.length, self._like.shape[1]))
         copy = self._lane.open(X)
 
@@ -118,8 +116,10 @@ class Sender:
         self._lane.close()
 
 
-Read = Callable[[np.ndarray[Any, Any]], None]  # writes rows into an array
-Copy = Callable[[slice, Read], Any]  # returns a function that lets the device wait until the rows are there, or None
+ReadRowsInto = Callable[[np.ndarray[Any, Any]], None]  # writes rows into an array
+Copy = Callable[
+    [slice, ReadRowsInto], Any
+]  # returns a function that lets the device wait until the rows are there, or None
 
 
 class Lane:
@@ -129,7 +129,7 @@ class Lane:
         """Return a function that reads some rows into ``X``."""
         out = X.numpy() if X.device.type == "cpu" else None
 
-        def copy(piece: slice, read: Read) -> None:
+        def copy(piece: slice, read: ReadRowsInto) -> None:
             if out is not None:
                 read(out[piece])
                 return
@@ -159,7 +159,7 @@ class CudaLane:
         # X may be in memory that the device still uses for what it has to do before
         is_free = torch.cuda.current_stream(X.device).record_event()
 
-        def copy(piece: slice, read: Read) -> Any:
+        def copy(piece: slice, read: ReadRowsInto) -> Any:
             with torch.cuda.stream(self._stream):
                 buffer = self._next_buffer()
                 staged = buffer.first_rows(X, piece.stop - piece.start)

@@ -1,13 +1,12 @@
-"""What a fit has found, for people: descriptions, diagnoses and reports, from one sample, one table and one tree.
+"""What a fit has found, for people: descriptions, diagnoses and pages, from one sample, one table and one named tree.
 
 In the order in which they build on each other:
 
-- words: text, counts, phrases, and names of clusters
-- table, sample: which rows are read, and as what
-- effects, rows: what sets clusters apart, and which rows fit badly
-- verdict, diagnose: whether to trust a fit
-- describe, tree, methods: clusters and branches in words; the methods of a model
-- study, cuts, columns, cards, pictures, map, script, page, report: the HTML page
+- words, table: text, phrases and names; rows of any table as numbers
+- effects, verdict: what sets clusters apart and splits siblings; whether to trust a fit
+- study: a model with the rows that explain it, and the sampler
+- rows, diagnose, describe, methods: rows that fit badly, the base method alone, clusters and branches in words
+- cuts, columns, cards, pictures, map, script, page, report: the HTML page; topics, topic_page: that of texts
 
 Its public names are in ``cohirf.description`` and ``cohirf.report``.
 """

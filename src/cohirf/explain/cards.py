@@ -10,29 +10,30 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from cohirf.algorithm.grouping import IntArray
-from cohirf.explain.columns import Columns, Floats, group_features, round_number
-from cohirf.explain.cuts import ClassCounts, Cut, find_finer, measure_silhouettes
-from cohirf.explain.effects import Trait, find_traits, measure_effects, measure_spread
+from cohirf.explain.columns import Columns, group_features, round_number
+from cohirf.explain.cuts import ClassCounts, Cut, find_finer
+from cohirf.explain.describe import split_siblings
+from cohirf.explain.effects import Floats, Trait, find_traits, measure_effects, measure_spread
 from cohirf.explain.page import pack
 from cohirf.explain.pictures import MAX_IMAGES, Pictures
 from cohirf.explain.rows import BadlyFitting
-from cohirf.explain.study import ReportSample, Study
+from cohirf.explain.study import Sample
 from cohirf.explain.table import as_dense
 from cohirf.explain.words import name_clusters
-from cohirf.summary.numbers import cluster_positions
+from cohirf.hierarchy.outline import find_siblings
+from cohirf.rows.grouping import IntArray
 
-MAX_LISTED = 300  # clusters of a cut that are described
-N_TRAITS = 5  # of each cluster
+LISTED_CLUSTERS = 300  # clusters of a cut that are described
+SHOWN_TRAITS = 5  # of each cluster
 MAX_VALUES = 12  # columns of an exemplar
 MAX_FEATURES = 14  # of the heat map
 MIN_EFFECT = 0.3  # standard deviations: in each feature shown, some cluster differs by this from the other rows
 PRECISION = 100  # differences are stored in hundredths of a standard deviation
-LARGEST = 30_000  # hundredths
-UNKNOWN = -32_768  # a cluster without sampled rows
+LARGEST_DIFFERENCE = 30_000  # hundredths
+NOT_SAMPLED = -32_768  # a cluster without sampled rows
 MAX_EACH = 12  # least typical rows, and rows between two clusters
 N_VALUES = 3  # columns shown of each row
-WEAK = 0.5  # standard deviations: smaller differences are not shown
+SMALL_DIFFERENCE = 0.5  # standard deviations: smaller differences are not shown
 RARE = 0.1  # share of the rows of a cluster with a level, from which on it is not unusual
 
 
@@ -46,8 +47,7 @@ class Listing:
 
 
 def list_clusters(
-    study: Study,
-    sample: ReportSample,
+    sample: Sample,
     columns: Columns,
     cuts: Sequence[Cut],
     colours: Sequence[IntArray],
@@ -55,37 +55,50 @@ def list_clusters(
 ) -> Listing:
     """Describe the largest clusters of each cut.
 
-    Cuts are nested, so that a cluster is known by its medoid and its size. The exemplar of a final cluster is that of
-    the model; of another cluster, it is the most central of the sampled rows.
+    Cuts are nested, so that a cluster is known by its medoid and its size. It has the same traits in all of them, and
+    the same sibling in the tree. The exemplar of a final cluster is that of the model; of another cluster, it is the
+    most central of the sampled rows.
     """
+    classes, tree = sample.study.classes, sample.study.model.hierarchy_.tree
+    class_counts = None if classes is None else ClassCounts.of(classes, cuts[0])
     place_of: dict[tuple[int, int], int] = {}
     clusters: list[dict[str, Any]] = []
     traits: list[list[Trait]] = []
-    class_counts = None if study.classes is None else ClassCounts.of(study.classes, cuts[0])
+    splits: list[Trait | None] = []
     members: list[IntArray] = []
     places: list[list[int]] = [[] for _ in cuts]
     for number in sorted(range(len(cuts)), key=lambda number: not cuts[number].is_final):
         cut = cuts[number]
-        chosen = cut.largest(MAX_LISTED)
+        chosen = cut.largest(LISTED_CLUSTERS)
         keys = list(zip(cut.medoid[chosen].tolist(), cut.size[chosen].tolist(), strict=True))
         new = chosen[[key not in place_of for key in keys]] if keys else chosen
         place_of |= {key: len(clusters) + i for i, key in enumerate(key for key in keys if key not in place_of)}
         labels = cut.labels_of(sample.rows)
-        some = _members(labels, new)
+        some = _rows_of_clusters(labels, new)
         found = find_traits(sample.table, labels, new, sample.weights, sample.spread)
-        clusters += _describe(study, sample, cut, colours[number], new, some, found, columns, class_counts)
+        siblings = find_siblings(tree, cut.labels_of(tree.medoids)) if len(new) and tree is not None else {}
+        split = split_siblings(sample, labels, new, siblings)
+        shown = [_begin_with(*of_cluster) for of_cluster in zip(found, split, strict=True)]
+        clusters += _describe_clusters(sample, cut, colours[number], new, some, shown, columns, class_counts)
         traits += found if pictures is None else pictures.find_traits(some)
+        splits += split if pictures is None else [None] * len(new)
         members += some
         places[number] = [place_of[key] for key in keys]
     if pictures is not None:
         pictures.add_to(clusters, members, _choose_pictured(places))
-    names = [name_clusters([traits[place] for place in of_cut]) if of_cut else [] for of_cut in places]
+    names = [
+        name_clusters([traits[place] for place in of_cut], [splits[place] for place in of_cut]) for of_cut in places
+    ]
     return Listing(clusters, places, names)
 
 
-def _describe(
-    study: Study,
-    sample: ReportSample,
+def _begin_with(traits: list[Trait], split: Trait | None) -> list[Trait]:
+    """Return the traits of a cluster, beginning with that of the column that its name begins with."""
+    return sorted(traits, key=lambda trait: split is None or trait.feature.name != split.feature.name)
+
+
+def _describe_clusters(
+    sample: Sample,
     cut: Cut,
     colour: IntArray,
     chosen: IntArray,
@@ -96,27 +109,26 @@ def _describe(
 ) -> list[dict[str, Any]]:
     if len(chosen) == 0:
         return []
-    exemplars = _find_exemplars(study, sample, cut, chosen, members)
+    exemplars = _find_exemplars(sample, cut, chosen, members)
     classes = [None] * len(chosen) if class_counts is None else class_counts.find_main(cut, chosen)
-    positions = np.minimum(np.searchsorted(sample.rows, exemplars), len(sample.rows) - 1)
     return [
         {
             "size": int(cut.size[cluster]),
             "colour": int(colour[cluster]),
-            "exemplar": int(exemplars[i]),
-            "called": study.name_row(int(exemplars[i])),
+            "exemplar": exemplar,
+            "called": sample.study.name_row(exemplar),
             "n_sampled": len(members[i]),
-            "traits": [_describe_trait(trait, members[i], columns) for trait in traits[i][:N_TRAITS]],
-            "values": _exemplar_values(sample, int(exemplars[i]), int(positions[i]), traits[i], columns),
+            "traits": [_describe_trait(trait, members[i], columns) for trait in traits[i][:SHOWN_TRAITS]],
+            "values": _exemplar_values(sample, exemplar, traits[i], columns),
             "image": None,
             "average": None,
             "class": classes[i],
         }
-        for i, cluster in enumerate(chosen.tolist())
+        for i, (cluster, exemplar) in enumerate(zip(chosen.tolist(), exemplars.tolist(), strict=True))
     ]
 
 
-def _members(labels: IntArray, clusters: IntArray) -> list[IntArray]:
+def _rows_of_clusters(labels: IntArray, clusters: IntArray) -> list[IntArray]:
     """Return the positions of the rows of each cluster."""
     order = np.argsort(labels, kind="stable")
     starts, ends = (np.searchsorted(labels[order], clusters, side=side) for side in ("left", "right"))
@@ -131,10 +143,9 @@ def _describe_trait(trait: Trait, members: IntArray, columns: Columns) -> dict[s
     return {"column": place, "level": level, "inside": inside, "outside": outside, "counts": found.count(members)}
 
 
-def _exemplar_values(
-    sample: ReportSample, row: int, position: int, traits: Sequence[Trait], columns: Columns
-) -> list[list[Any]]:
+def _exemplar_values(sample: Sample, row: int, traits: Sequence[Trait], columns: Columns) -> list[list[Any]]:
     """Return the columns and values of an exemplar, those of the strongest traits first."""
+    position = min(int(np.searchsorted(sample.rows, row)), len(sample.rows) - 1)
     if sample.rows[position] != row:  # none of the rows of its cluster was sampled
         return []
     strongest = [trait.feature.name for trait in traits]
@@ -151,12 +162,10 @@ def most_central(features: Any) -> int:
     return int(((features - mean) ** 2).sum(axis=1).argmin())
 
 
-def _find_exemplars(
-    study: Study, sample: ReportSample, cut: Cut, chosen: IntArray, members: list[IntArray]
-) -> IntArray:
+def _find_exemplars(sample: Sample, cut: Cut, chosen: IntArray, members: list[IntArray]) -> IntArray:
     """Return the exemplars of the model, or the most central of the sampled rows; if there are none, the medoid."""
     if cut.is_final:
-        return np.asarray(study.model.exemplar_indices_[chosen])
+        return np.asarray(sample.study.model.exemplar_indices_[chosen])
     features = sample.features
     return np.array(
         [
@@ -169,7 +178,7 @@ def _find_exemplars(
 def _choose_pictured(places: list[list[int]]) -> list[int]:
     """Return the places of the clusters with pictures: all, or the largest of each cut if there are very many."""
     chosen: set[int] = set()
-    for n_each in (MAX_LISTED, 60, 30, 12):
+    for n_each in (LISTED_CLUSTERS, 60, 30, 12):
         chosen = {place for of_cut in places for place in of_cut[:n_each]}
         if len(chosen) <= MAX_IMAGES:
             break
@@ -177,31 +186,29 @@ def _choose_pictured(places: list[list[int]]) -> list[int]:
 
 
 def describe_cuts(
-    study: Study, sample: ReportSample, cuts: Sequence[Cut], colours: Sequence[IntArray], listing: Listing
+    sample: Sample, cuts: Sequence[Cut], colours: Sequence[IntArray], listing: Listing
 ) -> list[dict[str, Any]]:
     """Return the figures of each cut, its clusters, and how it follows from a finer cut.
 
-    Returns
-    -------
-    described : list of dict
-        ``clusters`` are the places of the largest clusters in the listing, ``numbers`` their labels, ``names`` their
-        names; ``colour`` has an entry for each label. ``finer`` is the number of a finer cut, and ``parts`` has the
-        label here of each of its clusters; both are None for the finest cut.
+    ``clusters`` are the places of the largest clusters in the listing, ``numbers`` their labels; ``colour`` has an
+    entry for each label. ``finer`` is the number of a finer cut, and ``parts`` has the label here of each of its
+    clusters.
     """
     finer = [find_finer(cuts, number) for number in range(len(cuts))]
-    silhouette = measure_silhouettes(sample, cuts)
-    class_counts = None if study.classes is None else ClassCounts.of(study.classes, cuts[0])
+    silhouette = [sample.distances.silhouette(cut.labels_of(sample.scored_rows)) for cut in cuts]
+    classes = sample.study.classes
+    class_counts = None if classes is None else ClassCounts.of(classes, cuts[0])
     return [
         {
             "n_clusters": cut.n_clusters,
-            "n_noise": study.n_rows - int(cut.size.sum()),
+            "n_noise": sample.study.n_rows - int(cut.size.sum()),
             "is_final": cut.is_final,
             "levels": list(cut.levels),
             "silhouette": silhouette[number],
             "ari": None if class_counts is None else class_counts.agreement(cut),
             "clusters": listing.places[number],
             "names": listing.names[number],
-            "numbers": cut.largest(MAX_LISTED).tolist(),
+            "numbers": cut.largest(LISTED_CLUSTERS).tolist(),
             "colour": pack(colours[number]),
             "finer": finer[number],
             "parts": None if (part := finer[number]) is None else pack(cut.parts_of(cuts[part])),
@@ -210,14 +217,10 @@ def describe_cuts(
     ]
 
 
-def make_heatmap(study: Study, sample: ReportSample, cuts: Sequence[Cut], listing: Listing) -> dict[str, Any] | None:
+def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[str, Any] | None:
     """Return means of features, and how far those of each cluster are from them; None if there is nothing to compare.
 
-    Returns
-    -------
-    heatmap : dict or None
-        ``features`` with name, level, mean and standard deviation of each; and ``values``, for each cluster of the
-        listing and each feature the difference to the mean, in hundredths of a standard deviation.
+    ``values`` has the difference to the mean of each cluster and feature, in hundredths of a standard deviation.
     """
     compared = _cut_to_compare(cuts)
     if compared is None or not sample.table.features:
@@ -227,23 +230,23 @@ def make_heatmap(study: Study, sample: ReportSample, cuts: Sequence[Cut], listin
         return None
     values = as_dense(sample.table.values[:, chosen])
     spread = measure_spread(values, sample.weights)
-    differences = np.full((len(listing.clusters), len(chosen)), UNKNOWN, dtype=np.int64)
+    differences = np.full((len(listing.clusters), len(chosen)), NOT_SAMPLED, dtype=np.int64)
     for cut, places in zip(cuts, listing.places, strict=True):
-        new = [i for i, place in enumerate(places) if differences[place, 0] == UNKNOWN]
+        new = [i for i, place in enumerate(places) if differences[place, 0] == NOT_SAMPLED]
         if not new:
             continue
-        clusters = cut.largest(MAX_LISTED)[new]
+        clusters = cut.largest(LISTED_CLUSTERS)[new]
         effects = measure_effects(values, spread, cut.labels_of(sample.rows), clusters, sample.weights)
         away = (effects.mean - spread.mean) / spread.deviation
-        away = np.clip(np.rint(PRECISION * away), -LARGEST, LARGEST)
-        differences[np.array(places)[new]] = np.where(effects.n_rows[:, None] > 0, away, UNKNOWN)
+        away = np.clip(np.rint(PRECISION * away), -LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
+        differences[np.array(places)[new]] = np.where(effects.n_rows[:, None] > 0, away, NOT_SAMPLED)
     features = [sample.table.features[feature] for feature in chosen]
     described = [
         {
             "name": feature.name,
             "kind": feature.kind,
             "level": feature.level or None,
-            "unit": study.units.get(feature.name, ""),
+            "unit": sample.study.units.get(feature.name, ""),
             "mean": round_number(float(spread.mean[i])),
             "deviation": round_number(float(spread.deviation[i])),
         }
@@ -252,9 +255,9 @@ def make_heatmap(study: Study, sample: ReportSample, cuts: Sequence[Cut], listin
     return {"features": described, "values": pack(differences.ravel())}
 
 
-def choose_features(sample: ReportSample, cut: Cut) -> list[int]:
+def choose_features(sample: Sample, cut: Cut) -> list[int]:
     """Return the features that differ most between clusters of a cut; of a category with two levels, one of these."""
-    largest = cut.largest(MAX_LISTED)
+    largest = cut.largest(LISTED_CLUSTERS)
     effects = measure_effects(sample.table.values, sample.spread, cut.labels_of(sample.rows), largest, sample.weights)
     weights: Floats = cut.size[largest] / cut.size[largest].sum()
     strength = weights @ np.square(effects.effect)
@@ -278,20 +281,15 @@ def rows_of(found: BadlyFitting) -> IntArray:
 
 
 def describe_odd_rows(
-    study: Study, sample: ReportSample, found: BadlyFitting, columns: Columns, pictures: Pictures | None = None
+    sample: Sample, found: BadlyFitting, columns: Columns, pictures: Pictures | None = None
 ) -> dict[str, Any]:
-    """Return the rows that fit their cluster badly.
+    """Return the rows that fit their cluster badly, with the values that tell most.
 
-    Returns
-    -------
-    odd : dict
-        ``loose`` and ``border`` are lists of rows with their name, their cluster, and the values that tell most: for a
-        loose row, those that are farthest from its cluster; for a row between two clusters, those in which the two
-        clusters differ most. Each value is a list of column, value, and what is typical for each of the clusters.
-        Images have no values: ``image`` shows the row.
+    For a loose row, these are farthest from its cluster; for a row between two clusters, the two clusters differ most
+    in them. Each value is a list of column, value, and what is typical for each of the clusters. Images have no values.
     """
-    teller = Teller(study, sample, columns)
-    place = {number: position for position, number in enumerate(study.model.cluster_numbers_.tolist())}
+    teller = Teller(sample, columns)
+    place = {number: position for position, number in enumerate(sample.study.model.cluster_numbers_.tolist())}
     odd: dict[str, Any] = {
         "n_compared": found.n_compared,
         "loose": [
@@ -314,11 +312,10 @@ def describe_odd_rows(
 class Teller:
     """Finds the values of a row that tell why it fits badly."""
 
-    def __init__(self, study: Study, sample: ReportSample, columns: Columns) -> None:
-        self._study, self._sample, self._columns = study, sample, columns
-        table, clusters = sample.table, np.arange(study.model.n_clusters_)
-        labels = cluster_positions(study.model)[sample.rows]
-        self._mean = measure_effects(table.values, sample.spread, labels, clusters, sample.weights).mean
+    def __init__(self, sample: Sample, columns: Columns) -> None:
+        self._sample, self._columns = sample, columns
+        table, clusters = sample.table, np.arange(sample.study.model.n_clusters_)
+        self._mean = measure_effects(table.values, sample.spread, sample.labels, clusters, sample.weights).mean
         self._is_level = np.array([feature.kind == "level" for feature in table.features], dtype=bool)
 
     def describe(self, row: int, clusters: list[int]) -> dict[str, Any]:
@@ -329,11 +326,11 @@ class Teller:
         strength = np.abs(difference) / np.where(deviation > 0, deviation, np.inf)
         names: dict[str, None] = {}
         for feature in np.argsort(-strength, kind="stable").tolist():
-            if len(names) == N_VALUES or strength[feature] < WEAK:
+            if len(names) == N_VALUES or strength[feature] < SMALL_DIFFERENCE:
                 break
             names.setdefault(self._sample.table.features[feature].name)
         return {
-            "called": self._study.name_row(row),
+            "called": self._sample.study.name_row(row),
             "cluster": clusters[0],
             "values": [self._compare(position, name, clusters) for name in names],
             "image": None,

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import IntArray
-from cohirf.explain.study import ReportSample
+from cohirf.explain.effects import Floats
+from cohirf.explain.study import Sample
 from cohirf.explain.table import Feature, Table, as_dense
+from cohirf.rows.grouping import IntArray
 
 N_BINS = 24
 TAIL = 0.005  # share of the rows at each end that are counted in the outermost bins
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ def round_number(value: float) -> float | int:
 class Columns:
     """The columns of a sample; those that a page refers to have a place, in the order in which they were needed."""
 
-    def __init__(self, sample: ReportSample) -> None:
+    def __init__(self, sample: Sample) -> None:
         self._table, self._weights = sample.table, sample.weights
         self._groups = group_features(sample.table.features)
         self.names = list(self._groups)

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.algorithm.parents import find_roots_of
-from cohirf.choice import Choice, silhouettes
-from cohirf.estimator import CoHiRF
-from cohirf.explain.study import Classes, ReportSample
+from cohirf.beyond.merge_tree import MergeTree
+from cohirf.choice import Choice
+from cohirf.explain.study import Classes
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.rows.grouping import IntArray
+from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
 
-# Every number of clusters up to MANY can be chosen; above it, numbers of equal ratio up to MOST, and those of levels.
-MANY, MOST, RATIO = 60, 500, 1.2
+# Every number of clusters up to the first can be chosen; above it, numbers of equal ratio, and those of levels.
+EVERY_NUMBER, LARGEST_NUMBER, RATIO = 60, 500, 1.2
 MAX_LEVELS = 30
-CLOSE = 0.02  # silhouettes that differ by less are equally good
+NEAR_BEST = 0.02  # silhouettes that differ by less are equally good
 N_OTHERS = 3
 STRENGTH = "the prediction strength, how well the clusters of one half of the rows predict those of the other half"
 SILHOUETTE = "the silhouette, how clearly clusters are apart"
@@ -68,13 +68,13 @@ class Cut:
         return self.label_of_leaf[leaf[-finer.n_clusters :]]  # without noise, which is first
 
 
-def find_cuts(model: CoHiRF) -> list[Cut]:
+def find_cuts(model: Model) -> list[Cut]:
     """Return the cuts to choose from, sorted by their number of clusters; one of them is final."""
     hierarchy, tree = model.hierarchy_, model.hierarchy_.tree
     if tree is None or tree.n_leaves == 0:
         nothing = np.empty(0, dtype=np.int64)
         return [Cut(np.full(len(model.labels_), -1), nothing, nothing, nothing, 0, is_final=True)]
-    leaves = Leaves.of(hierarchy, tree)
+    leaves = TreeLeaves.of(hierarchy, tree)
     levels = leaves.count_levels(hierarchy)
     numbers = sorted({*_numbers_to_choose(tree.n_leaves), *levels.values()})
     cuts = [leaves.cut(n, tuple(level for level in levels if levels[level] == n)) for n in numbers]
@@ -85,9 +85,10 @@ def find_cuts(model: CoHiRF) -> list[Cut]:
 
 
 def _numbers_to_choose(n_leaves: int) -> list[int]:
-    n_steps = int(np.log(MOST / MANY) / np.log(RATIO))
-    many = [round(MANY * RATIO**step) for step in range(1, n_steps + 1)]
-    return [number for number in (*range(1, MANY + 1), *many, min(n_leaves, MOST)) if number <= n_leaves]
+    n_steps = int(np.log(LARGEST_NUMBER / EVERY_NUMBER) / np.log(RATIO))
+    many = [round(EVERY_NUMBER * RATIO**step) for step in range(1, n_steps + 1)]
+    numbers = (*range(1, EVERY_NUMBER + 1), *many, min(n_leaves, LARGEST_NUMBER))
+    return [number for number in numbers if number <= n_leaves]
 
 
 def colour_clusters(cuts: Sequence[Cut]) -> list[IntArray]:
@@ -106,7 +107,7 @@ def colour_clusters(cuts: Sequence[Cut]) -> list[IntArray]:
 
 
 @dataclass(frozen=True)
-class Leaves:
+class TreeLeaves:
     """The leaves of a tree of merges, numbered by their first row."""
 
     tree: MergeTree  # the tree
@@ -115,11 +116,11 @@ class Leaves:
     medoid: IntArray  # medoid of each leaf, by number
     size: IntArray  # number of rows of each leaf, by number
     rank: IntArray  # the medoid of a cluster is that of its leaf with the highest rank
-    top: MergeTree  # the tree above its last ``MOST`` clusters: cutting it is quick
+    top: MergeTree  # the tree above its last ``LARGEST_NUMBER`` clusters: cutting it is quick
     of_leaf: IntArray  # the leaf of ``top`` that each leaf of the tree belongs to
 
     @classmethod
-    def of(cls, hierarchy: FusionHierarchy, tree: MergeTree) -> Leaves:
+    def of(cls, hierarchy: FusionHierarchy, tree: MergeTree) -> TreeLeaves:
         """Return the leaves of the tree of a hierarchy.
 
         A leaf has a higher rank if its medoid was absorbed later, or is the medoid of a larger final cluster.
@@ -135,7 +136,7 @@ class Leaves:
         order = np.lexsort((size, np.bincount(final, weights=size)[final], until))
         rank = np.empty(tree.n_leaves, dtype=np.int64)
         rank[order] = np.arange(tree.n_leaves)
-        of_leaf = tree.cut(min(tree.n_leaves, MOST))
+        of_leaf = tree.cut(min(tree.n_leaves, LARGEST_NUMBER))
         _, first = np.unique(of_leaf, return_index=True)
         return cls(tree, of_row, number, medoid, size, rank, tree.prune(first[of_leaf]), of_leaf)
 
@@ -160,7 +161,7 @@ class Leaves:
         size = np.bincount(label, weights=self.size).astype(np.int64)
         return Cut(self.of_row, label, medoid, size, n_clusters, levels)
 
-    def final_cut(self, model: CoHiRF) -> Cut:
+    def final_cut(self, model: Model) -> Cut:
         """Return the labels of the model as a cut."""
         label, n_clusters = cluster_positions(model)[self.medoid].astype(np.int64), model.n_clusters_
         size = np.bincount(label[label >= 0], weights=self.size[label >= 0], minlength=n_clusters).astype(np.int64)
@@ -205,9 +206,9 @@ class ClassCounts:
     def agreement(self, cut: Cut) -> float:
         """Return the adjusted Rand index of a cut; noise counts as one cluster."""
         counts = self.at(cut)
-        pairs = _count_pairs(counts.data)
-        by_cluster, by_class = (_count_pairs(np.asarray(counts.sum(axis=axis)).ravel()) for axis in (1, 0))
-        expected = by_cluster * by_class / max(_count_pairs(np.array([counts.sum()])), 1.0)
+        pairs = _sum_pairs(counts.data)
+        by_cluster, by_class = (_sum_pairs(np.asarray(counts.sum(axis=axis)).ravel()) for axis in (1, 0))
+        expected = by_cluster * by_class / max(_sum_pairs(np.array([counts.sum()])), 1.0)
         highest = (by_cluster + by_class) / 2
         return 1.0 if highest == expected else float((pairs - expected) / (highest - expected))
 
@@ -217,7 +218,7 @@ def _indicator(labels: IntArray, n_labels: int) -> Any:
     return sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(n_labels, len(labels)))
 
 
-def _count_pairs(counts: Any) -> float:
+def _sum_pairs(counts: Any) -> float:
     return float((counts * (counts - 1) / 2).sum())
 
 
@@ -228,44 +229,14 @@ def find_finer(cuts: Sequence[Cut], number: int) -> int | None:
     return next((i for i, other in enumerate(cuts) if other.is_whole and other.n_merged >= n_parts), None)
 
 
-def measure_silhouettes(sample: ReportSample, cuts: Sequence[Cut]) -> list[float | None]:
-    """Return the mean silhouette of each cut; None if it is undefined.
-
-    Distances are summed once, by clusters of the finest cut. Those to other clusters are sums of these.
-    """
-    labels = cuts[-1].labels_of(sample.scored_rows)
-    kept = np.flatnonzero(labels >= 0)
-    present, part = np.unique(labels[kept], return_inverse=True)
-    sums = _indicator(part, len(present)) @ sample.distances.distances[np.ix_(kept, kept)]
-    found: list[float | None] = []
-    for cut in cuts:
-        if not cut.is_whole:
-            found.append(sample.distances.silhouette(cut.labels_of(sample.scored_rows)))
-            continue
-        whole = cut.parts_of(cuts[-1])[present]
-        clusters, whole = np.unique(whole, return_inverse=True)
-        own = whole[part]
-        is_defined = 1 < len(clusters) < len(kept)
-        of_rows = silhouettes(_indicator(whole, len(clusters)) @ sums, np.bincount(own), own) if is_defined else None
-        found.append(None if of_rows is None else float(of_rows.mean()))
-    return found
-
-
 def suggest_cut(
     cuts: Sequence[Cut], silhouettes: Sequence[float | None], choice: Choice | None
 ) -> dict[str, Any] | None:
-    """Return the suggested cut and the reason; None if nothing tells which cut is good.
-
-    Returns
-    -------
-    suggestion : dict or None
-        ``cut`` is the number of the cut, ``text`` says why, ``curve`` has a figure for each cut, or None, and
-        ``measure`` says which figure.
-    """
+    """Return the suggested cut, why, and a figure for each cut; None if nothing tells which cut is good."""
     scored = {
         number: value
         for number, value in enumerate(silhouettes)
-        if value is not None and 2 <= cuts[number].n_clusters <= MOST
+        if value is not None and 2 <= cuts[number].n_clusters <= LARGEST_NUMBER
     }
     if not scored:
         return None
@@ -293,7 +264,7 @@ def _give_reason(cuts: Sequence[Cut], scored: dict[int, float], best: int) -> st
         f"{cuts[best].n_clusters} clusters are suggested: there, rows are closest to their own cluster compared with "
         f"the next one (silhouette {scored[best]:.2f}, where 1 is clearly apart and 0 is touching)."
     )
-    near = [number for number in scored if number != best and scored[number] > scored[best] - CLOSE]
+    near = [number for number in scored if number != best and scored[number] > scored[best] - NEAR_BEST]
     numbers = [str(cuts[number].n_clusters) for number in near]
     if not numbers:
         return text

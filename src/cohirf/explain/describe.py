@@ -1,30 +1,32 @@
-"""What each cluster of a fitted model is, and the headline of the result."""
+"""What each cluster and each branch of a model is, in words: names, sizes, traits, and the headline of a result."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
 from cohirf.explain.diagnose import Diagnosis
-from cohirf.explain.effects import Trait, find_traits
+from cohirf.explain.effects import Trait, find_splits, find_traits, find_traits_of_sets
 from cohirf.explain.rows import BadlyFitting, find_badly_fitting
-from cohirf.explain.sample import names_of, sample_table
-from cohirf.explain.table import as_dense, is_prepared, name_features, read_cells
+from cohirf.explain.study import MAX_DESCRIBED, Sample, draw_sample, make_study
 from cohirf.explain.verdict import ALONE, EITHER, ways_to_less_noise
 from cohirf.explain.words import count_of, name_clusters, percent, uncapitalised
 from cohirf.hierarchy.export import to_frame
+from cohirf.hierarchy.outline import Node, Outline, draw_tree, find_siblings, make_outline
+from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
 from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
 
-MAX_DESCRIBED = 1000  # clusters that have a name: the largest
-NOISE = "noise"
+NOISE_NAME = "noise"
 N_SHOWN = 3  # traits in the table
+BRANCH_TRAITS = 2  # in the name of a branch
+STROKES = {True: ("├─ ", "│  ", "└─ ", "   "), False: ("|- ", "|  ", "`- ", "   ")}  # drawn, or of letters
 # Shares of rows between two clusters up to which clusters are clearly apart, touch, and overlap.
 APART, TOUCHING, OVERLAPPING = 0.05, 0.2, 0.4
 
@@ -118,7 +120,7 @@ class Description:
             "features": ["; ".join(trait.values for trait in traits.get(label, ())) for label in labels],
         }
         if self.n_noise:
-            noise = [-1, NOISE, self.n_noise, self.n_noise / self.n_rows, np.nan, None, ""]
+            noise = [-1, NOISE_NAME, self.n_noise, self.n_noise / self.n_rows, np.nan, None, ""]
             for column, value in zip(columns.values(), noise, strict=True):
                 column.append(value)
         frame = to_frame(columns, index="cluster")
@@ -160,26 +162,26 @@ def describe_clusters(
     >>> for cluster in description.clusters:
     ...     print(cluster.size, cluster.name)
     50 short petal, narrow petal, short sepal
-    64 narrow sepal, medium petal length, medium petal width
-    36 long sepal, wide petal, long petal
+    64 medium petal length, narrow sepal, medium petal width
+    36 long petal, long sepal, wide petal
     >>> print(description.clusters[0].traits[0].values)
     petal length (cm) 1.46 (others 4.91)
     """
+    return describe_sample(draw_sample(make_study(model, X, feature_names, preparation)))
+
+
+def describe_sample(sample: Sample) -> Description:
+    """Describe the final clusters of a model by a sample of its rows."""
+    model = sample.study.model
     labels, numbers = cluster_positions(model), model.cluster_numbers_
     counts = count_with_noise(labels, model.n_clusters_)
-    n_rows, sizes, stability = int(counts.sum()), counts[1:], _mean_stability(model, labels)
+    n_rows, sizes, stability = int(counts.sum()), counts[1:], mean_stability(model, labels, model.n_clusters_)
     chosen = np.sort(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED])
-    sample = sample_table(model, X, feature_names, chosen, preparation)
-    if is_prepared(X):
-        X, preparation = None, X.preparation  # for the exemplars, which the model keeps
-    traits = find_traits(sample.table, sample.labels, chosen, sample.weights)
-    parts = zip(
-        chosen.tolist(),
-        name_clusters(traits),
-        _read_exemplars(model, X, feature_names, chosen, preparation),
-        traits,
-        strict=True,
-    )
+    traits = find_traits(sample.table, sample.labels, chosen, sample.weights, sample.spread)
+    tree = model.hierarchy_.tree
+    siblings = {} if tree is None else find_siblings(tree, labels[tree.medoids])
+    names = name_clusters(traits, split_siblings(sample, sample.labels, chosen, siblings))
+    parts = zip(chosen.tolist(), names, sample.study.read_exemplars(chosen), traits, strict=True)
     described = [
         ClusterDescription(
             label=int(numbers[cluster]),
@@ -193,30 +195,170 @@ def describe_clusters(
         )
         for cluster, name, values, of_cluster in parts
     ]
-    return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.table.rows))
+    return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.rows))
 
 
-def _mean_stability(model: Model, positions: IntArray) -> NDArray[np.float64]:
-    """Return the mean stability of the rows of each cluster, where it is known; NaN if it is not known of any row."""
-    totals, known = np.zeros(model.n_clusters_), np.zeros(model.n_clusters_)
-    for block in row_blocks(len(positions), max(BLOCK_ROWS, model.n_clusters_)):
-        labels, stability = positions[block], model.stability_[block]
-        counted = (labels >= 0) & ~np.isnan(stability)
-        totals += np.bincount(labels[counted], weights=stability[counted], minlength=model.n_clusters_)
-        known += np.bincount(labels[counted], minlength=model.n_clusters_)
+def split_siblings(
+    sample: Sample, labels: IntArray, clusters: IntArray, siblings: dict[int, tuple[int, ...]]
+) -> list[Trait | None]:
+    """Return what splits each of some clusters from its sibling; ``labels`` has the cluster of each sampled row."""
+    sets = clusters[:, None].tolist()
+    others = [siblings.get(cluster, ()) for cluster in clusters.tolist()]
+    return find_splits(sample.table, labels, sets, others, sample.weights, sample.spread)
+
+
+def mean_stability(model: Model, labels: IntArray, n_labels: int) -> NDArray[np.float64]:
+    """Return the mean stability of the rows of each label, where it is known; NaN if it is not known of any row."""
+    totals, known = np.zeros(n_labels), np.zeros(n_labels)
+    for block in row_blocks(len(labels), max(BLOCK_ROWS, n_labels)):
+        own, stability = labels[block], model.stability_[block]
+        counted = (own >= 0) & ~np.isnan(stability)
+        totals += np.bincount(own[counted], weights=stability[counted], minlength=n_labels)
+        known += np.bincount(own[counted], minlength=n_labels)
     return np.where(known > 0, totals / np.maximum(known, 1), np.nan)
 
 
-def _read_exemplars(
-    model: Model, X: Any, feature_names: Sequence[str] | None, clusters: IntArray, preparation: Any
-) -> list[dict[str, Any]]:
-    """Return the values of the exemplar of each of some clusters."""
-    if X is None and preparation is not None:
-        names = [feature.name for feature in preparation.features]
-        return read_cells(preparation.to_original_units(as_dense(model.exemplars_)), clusters, names)
-    if X is None:
-        return read_cells(model.exemplars_, clusters, name_features(model, None, feature_names))
-    return read_cells(X, model.exemplar_indices_[clusters], names_of(model, X, feature_names))
+@dataclass(frozen=True)
+class NamedTree:
+    """The top of a tree with names."""
+
+    outline: Outline  # the nodes
+    names: dict[tuple[int, ...], str]  # the name of each node, by its ``groups``
+
+    def name(self, node: Node) -> str:
+        """Return the name of a node: that of its cluster, if it has a single one."""
+        return self.names[node.groups]
+
+
+def name_tree(model: Model, n_leaves: int | None = None, preparation: Any = None) -> NamedTree | None:
+    """Return the top of the tree of a model, with names from the rows that the model stores.
+
+    Parameters
+    ----------
+    model : CoHiRF
+        The fitted model; its labels must be in this process.
+    n_leaves : int, optional
+        Number of leaves; by default the number of final clusters, and at most 30.
+    preparation : Preparation, optional
+        What made the data of the fit from a table; names are then made from the columns of that table.
+
+    Returns
+    -------
+    tree : NamedTree or None
+        The tree; None if all rows are noise.
+    """
+    outline = make_outline(model.hierarchy_, model.labels_, n_leaves)
+    if outline is None:
+        return None
+    sample = draw_sample(make_study(model, preparation=preparation))
+    described = describe_sample(sample)
+    nodes = list(outline.root.walk())
+    names = {node.groups: described.name(node.cluster) for node in nodes if node.cluster is not None}
+    branches = [node for node in nodes if node.cluster is None or _is_part(node, outline.root)]
+    sibling = {node.groups: other.groups for parent in nodes for node, other in permutations(parent.children or (), 2)}
+    groups, sets = outline.labels[sample.rows], [node.groups for node in branches]
+    traits = find_traits_of_sets(sample.table, groups, sets, sample.weights, sample.spread)
+    others = [sibling.get(node.groups, ()) for node in branches]
+    splits = find_splits(sample.table, groups, sets, others, sample.weights, sample.spread)
+    for node, of_branch, split in zip(branches, traits, splits, strict=True):
+        names[node.groups] = name_clusters([of_branch[:BRANCH_TRAITS]], [split])[0]
+    return NamedTree(outline, names)
+
+
+def _is_part(node: Node, root: Node) -> bool:
+    """Return whether a node is a part of a final cluster, and not the whole."""
+    return node.cluster is not None and any(
+        other.cluster == node.cluster and other.size > node.size for other in root.walk()
+    )
+
+
+def write_tree(tree: NamedTree, width: int = 100, *, drawn: bool = True) -> list[str]:
+    r"""Return a tree as lines of text.
+
+    Parameters
+    ----------
+    tree : NamedTree
+        The tree.
+    width : int
+        Largest number of characters of a line; longer names are cut between words.
+    drawn : bool
+        Whether branches are drawn with box characters; otherwise with letters.
+
+    Returns
+    -------
+    lines : list of str
+        A line for each node, and one for noise.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.description import name_tree, write_tree
+    >>> X = pd.DataFrame({"age": [20.0, 21, 40, 41, 80, 81], "spend": [5.0, 6, 6, 5, 95, 99]})
+    >>> print("\n".join(write_tree(name_tree(CoHiRF(n_clusters=3, random_state=0).fit(X)))))
+    6 rows
+    ├─ 4 rows (67%): low spend, younger
+    │  ├─ cluster 0, 2 rows (33%): younger, low spend
+    │  └─ cluster 1, 2 rows (33%): medium age, low spend
+    └─ cluster 2, 2 rows (33%): high spend, older
+    """
+    total = tree.outline.root.size + tree.outline.n_noise
+    lines = [f"{total:,} rows"]
+    has_noise = tree.outline.n_noise > 0
+    lines += _write_children(tree, tree.outline.root, total, "", width, STROKES[drawn], more=has_noise)
+    if has_noise:
+        lines.append(f"{STROKES[drawn][2]}noise, {_count(tree.outline.n_noise, total)}")
+    return lines
+
+
+def _write_children(
+    tree: NamedTree, node: Node, total: int, indent: str, width: int, strokes: tuple[str, ...], *, more: bool
+) -> list[str]:
+    """Return the lines of the nodes below a node; ``more`` tells whether its parent has a further line."""
+    children = node.children or ((node,) if node is tree.outline.root else ())
+    lines = []
+    for place, child in enumerate(children):
+        is_last = place == len(children) - 1 and not more
+        branch, below = (strokes[2], strokes[3]) if is_last else (strokes[0], strokes[1])
+        lines.append(_cut_line(f"{indent}{branch}{_say_node(tree, child, total)}", width))
+        if child is not node:
+            lines += _write_children(tree, child, total, indent + below, width, strokes, more=False)
+    return lines
+
+
+def draw_model(model: Model) -> str:
+    """Return the tree of a model as HTML for notebooks, with the name and the size of each cluster."""
+    tree = name_tree(model)
+    if tree is None:
+        return ""
+    total = tree.outline.root.size + tree.outline.n_noise
+    title = f"{count_of(int(model.n_clusters_), 'cluster')} in {total:,} rows"
+    noise = f", {_count(tree.outline.n_noise, total)} of noise" if tree.outline.n_noise else ""
+    return draw_tree(tree.outline, title + noise, lambda node: _say_node(tree, node, total))
+
+
+def _say_node(tree: NamedTree, node: Node, total: int) -> str:
+    count = _count(node.size, total)
+    if node.cluster is not None:
+        of = "part of cluster" if _is_part(node, tree.outline.root) else "cluster"
+        return f"{of} {node.cluster}, {count}: {tree.name(node)}"
+    if not node.children and node.n_clusters > 1:
+        return f"{node.n_clusters:,} clusters, {count}: {tree.name(node)}"
+    return f"{count}: {tree.name(node)}"
+
+
+def _count(n_rows: int, total: int) -> str:
+    return f"{count_of(n_rows, 'row')} ({percent(n_rows / total)})"
+
+
+def _cut_line(line: str, width: int) -> str:
+    """Return a line that is not longer than ``width``, cut between two words."""
+    if len(line) <= width:
+        return line
+    kept = line[: width - 1]
+    if not line[width - 1].isspace():
+        kept = kept.rpartition(" ")[0] or kept
+    return f"{kept.rstrip(' ,:')}\N{HORIZONTAL ELLIPSIS}"
 
 
 @dataclass(frozen=True)
@@ -282,9 +424,10 @@ def make_headline(description: Description, diagnosis: Diagnosis | None) -> Head
     trust, tone = ("", "unknown") if diagnosis is None else say_trust(diagnosis)
     separation = ""
     if len(description.sizes) > 1 and tone != "poor":
-        share = description.badly_fitting.share_between
-        separation = say_separation(share)
-        tone = "fair" if tone == "good" and share > TOUCHING else tone
+        share, choice = description.badly_fitting.share_between, description.model.choice_
+        is_clear = choice is None or choice.is_clear
+        separation = say_separation(share, is_clear=is_clear)
+        tone = "fair" if tone == "good" and (share > TOUCHING or not is_clear) else tone
     return Headline(say_count(description), say_sizes(description), separation, trust, tone)
 
 
@@ -309,9 +452,14 @@ def say_sizes(description: Description) -> str:
     return f"The largest has {count_of(largest, 'row')} ({shares[0]}), the smallest {smallest:,} ({shares[1]})."
 
 
-def say_separation(share: float) -> str:
-    """Return how far apart clusters are, from the share of rows that are between two of them."""
+def say_separation(share: float, *, is_clear: bool = True) -> str:
+    """Return how far apart clusters are, from the share of rows that are between two of them.
+
+    ``is_clear`` tells whether some number of clusters was found again in half of the rows, if it was chosen.
+    """
     between = f"{percent(share)} of the rows are between two clusters" if share else "no rows are between two clusters"
+    if not is_clear and share <= OVERLAPPING:
+        return f"They are parts of one cloud of rows, though {between}: half of the rows has other clusters."
     if share <= APART:
         return f"They are clearly apart: {between}."
     if share <= TOUCHING:

@@ -9,21 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
-from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, euclidean_distances
+from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score
 
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.cells import MAX_AXES
-from cohirf.algorithm.grouping import IntArray, count_with_noise
-from cohirf.choice import mean_silhouette
+from cohirf.beyond.cells import MAX_AXES
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.engines.local import one_thread
-from cohirf.explain.sample import DiagnosisSample, draw_diagnosed, keeps_enough
+from cohirf.explain.study import DiagnosisSample, SampleDistances, draw_diagnosed, keeps_enough
 from cohirf.explain.verdict import (
-    STARTS,
+    RIVAL_STARTS,
     WHOLE,
     Comparison,
     Facts,
@@ -38,48 +35,15 @@ from cohirf.explain.verdict import (
 )
 from cohirf.explain.words import shorten
 from cohirf.notebook import ShownAsText
+from cohirf.rows.grouping import IntArray, count_with_noise
 from cohirf.summary.model import Model, base_method_of
 from cohirf.summary.numbers import cluster_positions
 from cohirf.validation import count_view_features
 
 N_RUNS = 3
-LEFT_OUT = 0.2  # share of the sample that every run except the first leaves out
+LEFT_OUT_SHARE = 0.2  # share of the sample that every run except the first leaves out
 K_MEANS = (KMeans, MiniBatchKMeans, BisectingKMeans, TorchKMeans)
-WIDTH = 100
-
-
-@dataclass(frozen=True)
-class SampleDistances:
-    """A sample of rows with its pairwise distances, to score partitions."""
-
-    features: Any
-    distances: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, features: Any) -> SampleDistances:
-        """Compute the pairwise distances of the rows of an array or CSR matrix."""
-        return cls(features, euclidean_distances(features))
-
-    def silhouette(self, labels: IntArray) -> float | None:
-        """Return the mean silhouette of the rows that are not noise, or None if it is undefined."""
-        kept = np.flatnonzero(labels >= 0)
-        if not 1 < len(np.unique(labels[kept])) < len(kept):
-            return None
-        return mean_silhouette(self.distances[np.ix_(kept, kept)], labels[kept])
-
-    def neighbours_together(self, labels: IntArray) -> float | None:
-        """Return the share of rows whose nearest neighbour in the sample is in the same cluster, without noise rows.
-
-        If a row has several nearest neighbours, as duplicated rows have, one in the same cluster is enough.
-        """
-        kept = np.flatnonzero(labels >= 0)
-        if len(kept) < 2:
-            return None
-        distances = self.distances[np.ix_(kept, kept)].copy()
-        np.fill_diagonal(distances, np.inf)
-        is_nearest = distances <= distances.min(axis=1, keepdims=True)
-        together = labels[kept][:, None] == labels[kept]
-        return float((is_nearest & together).any(axis=1).mean())
+LINE_WIDTH = 100
 
 
 def agreement_with_classes(labels: IntArray, classes: IntArray | None) -> float | None:
@@ -122,7 +86,7 @@ def rival_of(model: Model) -> BaseMethod:
     if type(method.clusterer) is KMeans:  # subclasses may not have the parameter
         step = (method.told or "").removesuffix("n_clusters")
         given = method.clusterer.n_init
-        changes[f"{step}n_init"] = max(given, STARTS) if isinstance(given, int) else STARTS
+        changes[f"{step}n_init"] = max(given, RIVAL_STARTS) if isinstance(given, int) else RIVAL_STARTS
     return BaseMethod.of(clone(estimator).set_params(**changes)) if changes else method
 
 
@@ -180,7 +144,7 @@ def _run(method: BaseMethod, features: Any) -> list[BaseRun]:
     runs = [BaseRun(everything, method.label_rows(features, np.random.default_rng(0)))]
     for seed in range(1, N_RUNS):
         rng = np.random.default_rng(seed)
-        n_left = math.ceil((1 - LEFT_OUT) * len(everything))
+        n_left = math.ceil((1 - LEFT_OUT_SHARE) * len(everything))
         positions = np.sort(rng.choice(everything, n_left, replace=False))
         runs.append(BaseRun(positions, method.label_rows(features[positions], rng)))
     return runs
@@ -252,7 +216,7 @@ def diagnose_model(model: Model, classes: IntArray | None = None) -> Diagnosis:
     labels = of_rows[sample.rows]
     n_noise, *sizes = count_with_noise(of_rows, model.n_clusters_).tolist()
     facts = Facts(
-        comparison=_compare(model, rival, sample, distances, None if classes is None else classes[sample.rows]),
+        comparison=_compare_model(model, rival, sample, distances, None if classes is None else classes[sample.rows]),
         finds_number=finds_number(rival),
         is_k_means=isinstance(rival.clusterer, K_MEANS),
         ran_once=is_one_run(model, n_noise),
@@ -273,7 +237,7 @@ def diagnose_model(model: Model, classes: IntArray | None = None) -> Diagnosis:
     )
 
 
-def _compare(
+def _compare_model(
     model: Model, rival: BaseMethod, sample: DiagnosisSample, distances: SampleDistances, classes: IntArray | None
 ) -> Comparison:
     if not keeps_enough(model):
@@ -308,4 +272,4 @@ def find_kind(model: Model, n_noise: int) -> str:
 
 
 def _indent(text: str, first: str = "  ") -> str:
-    return textwrap.fill(text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first))
+    return textwrap.fill(text, LINE_WIDTH, initial_indent=first, subsequent_indent=" " * len(first))

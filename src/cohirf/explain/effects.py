@@ -1,7 +1,11 @@
-"""What sets clusters apart: the means of their rows compared with those of all others, and the strongest as traits."""
+"""What sets clusters apart: means of their rows compared with those of other rows, and the strongest as traits.
+
+A cluster is compared with all other rows, and with its sibling alone: the branch that it merges with in the tree.
+"""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,17 +16,25 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.sparsefuncs import min_max_axis
 
-from cohirf.algorithm.grouping import IntArray
-from cohirf.explain.table import Feature, Table
-from cohirf.explain.words import plain_name, say_level, say_number, say_value
+from cohirf.explain.table import Feature, Table, as_dense
+from cohirf.explain.words import plain_name, say_level, say_number, say_value, split_number, splits_plainly
+from cohirf.rows.grouping import IntArray
 
 Floats = NDArray[np.float64]
-BLOCK_CELLS = 2**21  # clusters times features that are compared at a time
+Sets = Sequence[Sequence[int]]  # clusters, or unions of them
+COMPARED_CELLS = 2**21  # clusters times features that are compared at a time
 N_TRAITS = 8  # of each cluster
 LACK = 0.7  # the level that a cluster has says more about it than the levels that it lacks
 # A cluster in the middle of a feature differs from others by its narrowness, not by its mean. It is in the middle if
 # its mean is this many standard deviations away from the lowest and the highest value.
 MIDDLE_EFFECT, MIDDLE_NARROWNESS, MIDDLE_DISTANCE = 0.8, 0.5, 0.8
+SHORTEST_SERIES = 3  # columns
+FROM_SERIES = 3  # traits of a cluster that are from one series
+ALIKE = 0.5  # a neighbour in a series belongs to a trait if it has this share of its strength
+TRIED = 20  # features that split most
+VALUE = 0.5  # how much a split in values counts, compared with one in words
+SPLIT = 0.5  # standard deviations of a cluster and its sibling together, from which on a feature splits them
+ABOUT = 0.3  # standard deviations of all rows; a mean that is nearer to the others is neither high nor low
 
 
 @dataclass(frozen=True)
@@ -41,18 +53,6 @@ class Spread:
     low: Floats
     high: Floats
 
-    def __add__(self, other: Spread) -> Spread:
-        """Return the sums over the rows of both, which have the same origin."""
-        return Spread(
-            self.origin,
-            self.n_rows + other.n_rows,
-            self.mass + other.mass,
-            self.total + other.total,
-            self.squares + other.squares,
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-        )
-
     @cached_property
     def mean(self) -> Floats:
         """Mean of each feature."""
@@ -66,7 +66,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Parts:
+class ClusterSums:
     """Sums over the rows of some clusters, from the origin of a ``Spread``: one row for each cluster."""
 
     n_rows: IntArray
@@ -74,17 +74,18 @@ class Parts:
     total: Floats
     squares: Floats
 
-    def __add__(self, other: Parts) -> Parts:
-        """Return the sums over the rows of both."""
-        return Parts(*(getattr(self, name) + getattr(other, name) for name in Parts.__dataclass_fields__))
+    def take(self, places: list[int]) -> ClusterSums:
+        """Return the sums of some of the clusters."""
+        return ClusterSums(*(getattr(self, name)[places] for name in ClusterSums.__dataclass_fields__))
 
-    def unite(self, unions: Sequence[Sequence[int]]) -> Parts:
-        """Return the sums over unions of the clusters, such as the branches of a tree."""
-        is_part = np.zeros((len(unions), len(self.n_rows)))
-        for place, union in enumerate(unions):
-            is_part[place, list(union)] = 1
-        n_rows = (is_part @ self.n_rows).astype(np.int64)
-        return Parts(n_rows, is_part @ self.mass, is_part @ self.total, is_part @ self.squares)
+    def mean(self) -> Floats:
+        """Return the means of the clusters, from the origin; 0 of a cluster without rows."""
+        return np.asarray(self.total / np.where(self.n_rows > 0, self.mass, 1)[:, None])
+
+    def deviation(self) -> Floats:
+        """Return the standard deviations within the clusters."""
+        squares = self.squares / np.where(self.n_rows > 0, self.mass, 1)[:, None]
+        return np.sqrt(np.maximum(squares - self.mean() ** 2, 0))
 
 
 @dataclass(frozen=True)
@@ -102,42 +103,39 @@ class Effects:
     narrowness: Floats
 
 
-def measure_spread(features: Any, weights: Floats | None = None, origin: Any = None) -> Spread:
+def measure_spread(features: Any, weights: Floats | None = None) -> Spread:
     """Sum up the columns of an array or CSR matrix, whose rows may have weights."""
     weights = np.ones(features.shape[0]) if weights is None else weights
     mass = float(weights.sum())
-    if origin is None:
-        origin = 0.0 if sparse.issparse(features) else weights @ features / mass
+    origin = 0.0 if sparse.issparse(features) else weights @ features / mass
     low, high = (
         min_max_axis(features, axis=0) if sparse.issparse(features) else (features.min(axis=0), features.max(axis=0))
     )
-    shifted, squares = _shift(features, origin)
+    shifted, squares = _from_origin(features, origin)
     return Spread(origin, features.shape[0], mass, weights @ shifted, weights @ squares, low, high)
 
 
 def measure_parts(
-    features: Any, spread: Spread, labels: IntArray, clusters: IntArray, weights: Floats | None = None
-) -> Parts:
-    """Sum up the rows of each of ``clusters``, given the cluster of each row and the ``spread`` of all rows."""
-    members = _membership(labels, clusters)
+    features: Any, spread: Spread, labels: IntArray, sets: Sets, weights: Floats | None = None
+) -> ClusterSums:
+    """Sum up the rows of each of ``sets`` of clusters, given the cluster of each row and the ``spread`` of all rows."""
+    members = _membership(labels, sets)
     counts = np.asarray(members.sum(axis=1)).ravel().astype(np.int64)
     members = members if weights is None else members * weights
-    shifted, squares = _shift(features, spread.origin)
+    shifted, squares = _from_origin(features, spread.origin)
     mass = np.asarray(members.sum(axis=1)).ravel()
-    return Parts(counts, mass, _dense(members @ shifted), _dense(members @ squares))
+    return ClusterSums(counts, mass, as_dense(members @ shifted), as_dense(members @ squares))
 
 
-def compare(spread: Spread, parts: Parts) -> Effects:
+def compare_sums(spread: Spread, parts: ClusterSums) -> Effects:
     """Compare clusters with all other rows, given the sums of both."""
     has_rows, has_others = parts.n_rows[:, None] > 0, parts.n_rows[:, None] < spread.n_rows
-    mass = np.where(has_rows, parts.mass[:, None], 1)
     others = np.where(has_others, spread.mass - parts.mass[:, None], 1)
-    inside, outside = parts.total / mass, (spread.total - parts.total) / others
-    deviation = np.sqrt(np.maximum(parts.squares / mass - inside**2, 0))
+    inside, outside = parts.mean(), (spread.total - parts.total) / others
     comparable = has_rows & has_others & (spread.deviation > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         effect = np.where(comparable, (inside - outside) / spread.deviation, 0)
-        narrowness = np.where(comparable, np.maximum(1 - deviation / spread.deviation, 0), 0)
+        narrowness = np.where(comparable, np.maximum(1 - parts.deviation() / spread.deviation, 0), 0)
     # rounding must not leave the range: a share of -1e-17 would be written as -0%
     mean, elsewhere = (np.clip(spread.origin + mean, spread.low, spread.high) for mean in (inside, outside))
     return Effects(parts.n_rows, mean, elsewhere, effect, narrowness)
@@ -147,27 +145,24 @@ def measure_effects(
     features: Any, spread: Spread, labels: IntArray, clusters: IntArray, weights: Floats | None = None
 ) -> Effects:
     """Compare each of ``clusters`` with all other rows."""
-    return compare(spread, measure_parts(features, spread, labels, clusters, weights))
+    return compare_sums(spread, measure_parts(features, spread, labels, clusters[:, None].tolist(), weights))
 
 
-def _shift(features: Any, origin: Any) -> tuple[Any, Any]:
+def _from_origin(features: Any, origin: Any) -> tuple[Any, Any]:
     """Return features from an origin, and their squares."""
     shifted = features if sparse.issparse(features) else features - origin
     return shifted, shifted.multiply(shifted) if sparse.issparse(shifted) else shifted**2
 
 
-def _dense(matrix: Any) -> Floats:
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
-
-
-def _membership(labels: IntArray, clusters: IntArray) -> Any:
-    """Return a sparse matrix with one row per cluster and one column per row of the data: 1 for members."""
-    order = np.argsort(clusters)
-    place = np.minimum(np.searchsorted(clusters, labels, sorter=order), len(clusters) - 1)
-    cluster = order[place] if len(clusters) else place
-    columns = np.flatnonzero(clusters[cluster] == labels) if len(clusters) else np.empty(0, dtype=np.int64)
-    ones = np.ones(len(columns))
-    return sparse.csr_array((ones, (cluster[columns], columns)), shape=(len(clusters), len(labels)))
+def _membership(labels: IntArray, sets: Sets) -> Any:
+    """Return a sparse matrix with one row per set of clusters and one column per row of the data: 1 for members."""
+    present, label = np.unique(labels, return_inverse=True)
+    place_of = {value: place for place, value in enumerate(present.tolist())}
+    pairs = [(number, place_of[one]) for number, some in enumerate(sets) for one in some if one in place_of]
+    number, place = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    of_sets = sparse.csr_array((np.ones(len(number)), (number, place)), shape=(len(sets), len(present)))
+    columns = np.arange(len(labels))
+    return of_sets @ sparse.csr_array((np.ones(len(label)), (label, columns)), shape=(len(present), len(label)))
 
 
 @dataclass(frozen=True)
@@ -181,12 +176,17 @@ class Trait:
     effect : float
         Difference between the mean in the cluster and the mean of all other rows, in standard deviations of all rows.
     inside, outside : float
-        Mean in the cluster, and mean of all other rows; shares of rows, if the feature is a level of a category.
+        Mean in the cluster, and mean of all other rows; shares of rows, if the feature is a level of a category. Of a
+        trait that splits the cluster from its sibling, ``outside`` is about the sibling.
     strength : float
         How much the trait sets the cluster apart: the absolute effect, or 0.7 times that for a level that the cluster
         lacks; for a trait in the middle, how much closer together its values are than those of all rows.
     is_middle : bool
-        Whether the values are in the middle of those of all rows, and close together.
+        Whether the values are in the middle of those of all rows.
+    span : str
+        If neighbours in a series have the same trait: all of them, such as "1969 to 1971".
+    is_value : bool
+        Whether the mean itself is said, because that of the sibling has the same words.
     """
 
     feature: Feature
@@ -195,17 +195,21 @@ class Trait:
     outside: float
     strength: float
     is_middle: bool = False
+    span: str = ""
+    is_value: bool = False
 
     @cached_property
     def phrase(self) -> str:
         """The trait in a few words, such as "low spend"."""
         if self.feature.kind == "level":
             return say_level(self.feature, self.inside, self.outside)
+        name = plain_name(self.feature.name)
+        if self.is_value:
+            return f"{name} {say_value(self.inside, self.feature.kind)}"
+        name = self.span or name
         if self.feature.kind == "term" and self.effect > 0:
-            return plain_name(self.feature.name)
-        if self.is_middle:
-            return f"medium {plain_name(self.feature.name)}"
-        return say_number(self.feature, is_high=self.effect > 0)
+            return name
+        return f"medium {name}" if self.is_middle else say_number(name, self.feature.kind, is_high=self.effect > 0)
 
     @cached_property
     def values(self) -> str:
@@ -254,62 +258,156 @@ def find_traits(
     >>> traits[1][0].phrase
     'younger'
     """
+    return find_traits_of_sets(table, labels, clusters[:, None].tolist(), weights, spread)
+
+
+def find_traits_of_sets(
+    table: Table, labels: IntArray, sets: Sets, weights: Floats | None = None, spread: Spread | None = None
+) -> list[list[Trait]]:
+    """Return the traits of sets of clusters, such as the branches of a tree."""
     if table.values.shape[1] == 0 or len(table.rows) == 0:
-        return [[] for _ in clusters]
+        return [[] for _ in sets]
     spread = measure_spread(table.values, weights) if spread is None else spread
-    block = max(1, BLOCK_CELLS // table.values.shape[1])
+    series = Series.of(table.features)
+    block = max(1, COMPARED_CELLS // table.values.shape[1])
     found = []
-    for start in range(0, len(clusters), block):
-        some = clusters[start : start + block]
-        effects = measure_effects(table.values, spread, labels, some, weights)
-        found += _list_traits(table.features, effects, _find_middle(table, spread, effects))
+    for start in range(0, len(sets), block):
+        parts = measure_parts(table.values, spread, labels, sets[start : start + block], weights)
+        effects = compare_sums(spread, parts)
+        is_middle = _find_middle(table.features, spread, effects)
+        found += [_traits_of(table.features, series, effects, is_middle, place) for place in range(len(parts.n_rows))]
     return found
 
 
-def find_traits_of_unions(
-    table: Table, labels: IntArray, unions: Sequence[Sequence[int]], weights: Floats
-) -> list[list[Trait]]:
-    """Return the traits of unions of clusters from one pass over the rows; none is in the middle of a feature."""
-    if table.values.shape[1] == 0 or len(table.rows) == 0:
-        return [[] for _ in unions]
-    spread = measure_spread(table.values, weights)
-    clusters = np.arange(int(labels.max(initial=-1)) + 1)
-    effects = compare(spread, measure_parts(table.values, spread, labels, clusters, weights).unite(unions))
-    return _list_traits(table.features, effects, np.zeros(effects.effect.shape, dtype=bool))
-
-
-def _find_middle(table: Table, spread: Spread, effects: Effects) -> NDArray[np.bool_]:
+def _find_middle(features: list[Feature], spread: Spread, effects: Effects) -> NDArray[np.bool_]:
     """Return in which numbers each cluster is in the middle of all rows, and narrow: a matrix, as of the effects."""
-    is_number = np.array([feature.kind == "number" for feature in table.features])
+    is_number = np.array([feature.kind == "number" for feature in features])
     room = np.minimum(effects.mean - spread.low, spread.high - effects.mean)
     is_inside = room >= MIDDLE_DISTANCE * spread.deviation
     is_narrow = (np.abs(effects.effect) < MIDDLE_EFFECT) & (effects.narrowness > MIDDLE_NARROWNESS)
     return np.asarray(is_number & is_inside & is_narrow)
 
 
-def _list_traits(features: list[Feature], effects: Effects, is_middle: NDArray[np.bool_]) -> list[list[Trait]]:
-    return [_traits_of(features, effects, is_middle, place) for place in range(len(effects.n_rows))]
+@dataclass(frozen=True)
+class Series:
+    """Columns of numbers whose names differ by a number alone, in the order of these numbers."""
+
+    members: list[list[int]]  # the columns of each series
+    place: dict[int, tuple[int, int]]  # series of a column, and its place there
+
+    @classmethod
+    def of(cls, features: list[Feature]) -> Series:
+        """Find the series among features; columns without a name of their own are none."""
+        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for column, feature in enumerate(features):
+            series, number = split_number(feature.name)
+            if number and feature.kind == "number" and series != "feature":
+                found[series].append((int(number), column))
+        members = [[column for _, column in sorted(some)] for some in found.values() if len(some) >= SHORTEST_SERIES]
+        place = {column: (number, at) for number, some in enumerate(members) for at, column in enumerate(some)}
+        return cls(members, place)
+
+    def run(self, column: int, strength: Floats, kind: NDArray[Any]) -> list[int]:
+        """Return a column and its neighbours with the same kind of trait, which are nearly as strong."""
+        number, at = self.place.get(column, (-1, 0))
+        some = np.array(self.members[number] if number >= 0 else [column])
+        is_alike = (kind[some] == kind[column]) & (strength[some] >= ALIKE * strength[column])
+        others = np.flatnonzero(~is_alike)
+        first, last = others[others < at].max(initial=-1) + 1, others[others > at].min(initial=len(some))
+        return [int(one) for one in some[first:last]]
 
 
-def _traits_of(features: list[Feature], effects: Effects, is_middle: NDArray[np.bool_], place: int) -> list[Trait]:
+def _say_run(features: list[Feature], run: list[int]) -> str:
+    """Return columns of a series as "1969 to 1971"; nothing of a single one."""
+    first, last = (features[run[end]].name for end in (0, -1))
+    return "" if len(run) == 1 else f"{plain_name(first)} to {split_number(last)[1]}"
+
+
+def _traits_of(
+    features: list[Feature], series: Series, effects: Effects, is_middle: NDArray[np.bool_], place: int
+) -> list[Trait]:
     """Return the traits of the cluster in row ``place`` of ``effects``."""
-    is_level = np.array([feature.kind == "level" for feature in features])
     effect, middle = effects.effect[place], is_middle[place]
     strength = np.where(middle, effects.narrowness[place], np.abs(effect))
-    strength[is_level & (effect < 0)] *= LACK
+    strength[_is_level(features) & (effect < 0)] *= LACK
+    kind = np.where(middle, 0, np.sign(effect))
     traits: dict[str, Trait] = {}
+    spans: dict[int, str] = {}
+    taken: Counter[int] = Counter()
     for column in np.argsort(-strength, kind="stable").tolist():
-        feature = features[column]
+        feature, (number, _) = features[column], series.place.get(column, (-1, 0))
         if len(traits) == N_TRAITS or strength[column] <= 0:
             break
-        if feature.name in traits or (feature.kind == "term" and effect[column] < 0):
+        if feature.name in traits or (feature.kind == "term" and effect[column] < 0) or taken[number] == FROM_SERIES:
             continue  # one trait of each category; a word that a cluster lacks says little about it
+        taken[number] += number >= 0
+        means = float(effects.mean[place, column]), float(effects.mean_elsewhere[place, column])
+        if column not in spans:
+            run = series.run(column, strength, kind)
+            spans |= dict.fromkeys(run, _say_run(features, run))
         traits[feature.name] = Trait(
-            feature,
-            float(effect[column]),
-            float(effects.mean[place, column]),
-            float(effects.mean_elsewhere[place, column]),
-            float(strength[column]),
-            bool(middle[column]),
+            feature, float(effect[column]), *means, float(strength[column]), bool(middle[column]), spans[column]
         )
     return list(traits.values())
+
+
+def _is_level(features: list[Feature]) -> NDArray[np.bool_]:
+    return np.array([feature.kind == "level" for feature in features], dtype=bool)
+
+
+def find_splits(
+    table: Table, labels: IntArray, sets: Sets, siblings: Sets, weights: Floats | None, spread: Spread
+) -> list[Trait | None]:
+    """Return the feature that splits each set of clusters from its sibling most; None if there is none."""
+    if table.values.shape[1] == 0 or len(table.rows) == 0:
+        return [None for _ in sets]
+    series, found = Series.of(table.features), []
+    block = max(1, COMPARED_CELLS // table.values.shape[1])
+    for start in range(0, len(sets), block):
+        pairs = [*sets[start : start + block], *siblings[start : start + block]]
+        parts = measure_parts(table.values, spread, labels, pairs, weights)
+        n_sets = len(pairs) // 2
+        for place in range(n_sets):
+            both = parts.take([place, n_sets + place])
+            found.append(_find_split(table.features, series, spread, both) if both.n_rows.min() else None)
+    return found
+
+
+def _find_split(features: list[Feature], series: Series, spread: Spread, parts: ClusterSums) -> Trait | None:
+    """Return the feature that splits the first of two parts from the second most.
+
+    It must be true of both among all rows: a large part is not "medium" because its sibling is one odd row.
+    """
+    union = ClusterSums(*(getattr(parts, name).sum(axis=0, keepdims=True) for name in ClusterSums.__dataclass_fields__))
+    means, deviation = parts.mean(), union.deviation()[0]
+    deviation = np.where(deviation > 1e-6 * spread.deviation, deviation, np.inf)
+    difference = (means[0] - means[1]) / deviation
+    strength = np.abs(difference)
+    strength[_is_level(features) & (difference < 0)] *= LACK
+    strength[np.array([feature.kind == "term" for feature in features]) & (difference < 0)] = 0
+    effects = compare_sums(spread, parts)
+    is_middle = _find_middle(features, spread, effects)
+    position = np.where(is_middle | (np.abs(effects.effect) < ABOUT), 0, np.sign(effects.effect))
+    is_same = position[0] == position[1]
+    is_placed = ((position != 0) | is_middle).all(axis=0)
+    # of features that split about as well, one that also sets both apart from all other rows, in words, says more
+    salience = (ABOUT + np.abs(effects.effect).min(axis=0)) * np.where(is_same & ~_is_level(features), VALUE, 1)
+    score = np.where(strength >= ALIKE * strength.max(), strength * salience, 0)
+    for column in np.argsort(-score, kind="stable")[:TRIED].tolist():
+        inside, outside = effects.mean[:, column].tolist()
+        is_level = features[column].kind == "level"
+        is_true = (
+            splits_plainly(features[column], inside, outside) if is_level else is_same[column] or is_placed[column]
+        )
+        if strength[column] >= SPLIT and score[column] > 0 and is_true:
+            return Trait(
+                features[column],
+                float(effects.effect[0, column]),
+                inside,
+                outside,
+                float(strength[column]),
+                is_middle=bool(position[0, column] == 0),
+                span=_say_run(features, series.run(column, strength, np.sign(difference))),
+                is_value=not is_level and bool(is_same[column]),
+            )
+    return None

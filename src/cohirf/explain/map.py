@@ -15,44 +15,37 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 from sklearn.metrics import pairwise_distances_argmin
 
-from cohirf.algorithm.grouping import IntArray
-from cohirf.estimator import CoHiRF
-from cohirf.explain.cuts import MANY, Cut
+from cohirf.explain.cuts import EVERY_NUMBER, Cut
 from cohirf.explain.diagnose import K_MEANS, rival_of
 from cohirf.explain.page import pack
-from cohirf.explain.study import Classes, ReportSample, Study
+from cohirf.explain.study import Classes, Sample, Study
 from cohirf.explain.table import read_rows
-from cohirf.plotting.layout import Tree, find_subject
+from cohirf.hierarchy.outline import has_merges
+from cohirf.plotting.layout import Tree, find_subject, merged_tree
 from cohirf.plotting.map import Projection, project_rows
-from cohirf.plotting.merge_layout import has_merges, merged_tree
+from cohirf.rows.grouping import IntArray
 
 GRID = 4000  # coordinates are rounded to this many steps, less than a pixel
 PCA, FEATURES, UMAP, PLACES = "Principal components", "Features", "UMAP", "Places"
 STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60)  # degrees between lines
-MOST_LINES = 6  # in each direction
-NARROWEST = 0.1  # near the poles, degrees of longitude are not drawn still narrower
+MOST_DEGREES = 6  # in each direction
+NARROWEST_DEGREE = 0.1  # near the poles, degrees of longitude are not drawn still narrower
 MAX_LEAVES = 240  # of the tree
 
 
-def place_points(study: Study, sample: ReportSample, finest: Cut, exemplars: IntArray) -> dict[str, Any]:
-    """Return the plotted rows and some exemplars in the plane, and the cluster of each row at the finest cut.
-
-    Returns
-    -------
-    points : dict
-        ``maps`` has one or two projections, each with the coordinates of the rows and then of the exemplars.
-    """
-    rows = sample.point_rows
+def place_points(sample: Sample, finest: Cut, exemplars: IntArray) -> dict[str, Any]:
+    """Return the plotted rows and some exemplars in the plane, and the cluster of each row at the finest cut."""
+    study, rows = sample.study, sample.point_rows
     parts = [sample.features[sample.points], read_rows(study.data, exemplars)]
     features = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
     is_projected = study.model.n_features_in_ > 2
     if getattr(study.model.estimator, "metric", None) == "haversine":
         maps = [place_on_globe(features)]
     else:
-        projection = project_rows(features, np.concatenate([rows, exemplars]), 2, study.feature_names)
+        projection = project_rows(features, np.concatenate([rows, exemplars]), study.feature_names)
         maps = [_describe_map(PCA if is_projected else FEATURES, projection, same_unit=is_projected)]
     if is_projected and find_spec("umap") is not None:
-        placed = project_rows(features, rows, 2, None, method="umap")
+        placed = project_rows(features, rows, None, method="umap")
         maps.append(_describe_map(UMAP, placed, same_unit=True))
     return {
         "n": len(rows),
@@ -93,7 +86,7 @@ def place_on_globe(features: Any) -> dict[str, Any]:
     latitude, longitude = np.degrees(np.asarray(features, dtype=np.float64)).T
     edge = _find_widest_gap(longitude)
     east = (longitude - edge) % 360
-    narrow = max(float(np.cos(np.radians((latitude.min() + latitude.max()) / 2))), NARROWEST)
+    narrow = max(float(np.cos(np.radians((latitude.min() + latitude.max()) / 2))), NARROWEST_DEGREE)
     found = _describe_map(PLACES, Projection(np.c_[east * narrow, latitude], ["longitude", "latitude"]), same_unit=True)
     grid = GRID / max(float(np.ptp(east)) * narrow, float(np.ptp(latitude)), np.finfo(np.float64).tiny)
     across = [(degrees, (degrees + edge + 180) % 360 - 180) for degrees in _find_lines(east, edge)]
@@ -114,7 +107,7 @@ def _find_widest_gap(longitude: NDArray[np.float64]) -> float:
 def _find_lines(degrees: NDArray[np.float64], edge: float) -> list[float]:
     """Return where whole degrees are, or other round numbers if few or many would be; ``edge`` is added to them."""
     low, high = float(degrees.min()) + edge, float(degrees.max()) + edge
-    step = next((step for step in STEPS if high - low <= MOST_LINES * step), STEPS[-1])
+    step = next((step for step in STEPS if high - low <= MOST_DEGREES * step), STEPS[-1])
     return [float(number * step) - edge for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
@@ -133,15 +126,11 @@ def _pack_classes(classes: Classes, rows: IntArray) -> dict[str, Any]:
 def describe_merges(study: Study, cuts: Sequence[Cut], rows: IntArray) -> dict[str, Any] | None:
     """Return the tree of merges as nodes, leaves first, from top to bottom; None if the hierarchy has no tree.
 
-    Returns
-    -------
-    merges : dict or None
-        ``parent``, ``height`` and ``size`` have one entry per node. ``labels`` has the cluster of each leaf at each
-        cut; None for cuts with clusters that are smaller than a leaf. ``leaf`` is the leaf of each row on the map, or
-        -1 for noise and hidden clusters.
+    ``labels`` has the cluster of each leaf at each cut; None for cuts with clusters that are smaller than a leaf.
+    ``leaf`` is the leaf of each row on the map, or -1 for noise and hidden clusters.
     """
     subject = find_subject(study.model)
-    if subject.hierarchy.tree is None or not has_merges(subject.hierarchy):
+    if not has_merges(subject.hierarchy):
         return None
     tree = merged_tree(subject, max(cut.n_clusters for cut in cuts if cut.is_whole and cut.n_clusters <= MAX_LEAVES))
     return {
@@ -168,23 +157,16 @@ def _leaves_of(tree: Tree, cuts: Sequence[Cut], rows: IntArray) -> IntArray:
     return leaf_of_label[finest.labels_of(rows)]
 
 
-def show_other_merge(
-    study: Study, sample: ReportSample, cuts: Sequence[Cut], colours: Sequence[IntArray]
-) -> dict[str, Any] | None:
+def show_other_merge(sample: Sample, cuts: Sequence[Cut], colours: Sequence[IntArray]) -> dict[str, Any] | None:
     """Return the plotted rows as the other merge divides them; None if the fit has not compared merges.
 
-    The scored rows of the sample are fitted with the other merge, and each plotted row joins the nearest of these.
-
-    Returns
-    -------
-    other : dict or None
-        ``merge`` and ``other`` name the merge of the fit and the other one; ``why`` compares them, and ``n_fitted`` is
-        the number of rows that were fitted. ``part`` is the part of each plotted row in the finest division. For each
-        cut, ``colours`` has the colour of each part, that of the cluster which shares most rows with it, and ``moved``
-        the share of plotted rows in other clusters than those with their colour; both have None for cuts of too many
-        clusters.
+    The scored rows of the sample are fitted with the other merge, and each plotted row joins the nearest of these. For
+    each cut, ``colours`` has the colour of each part, that of the cluster which shares most rows with it, and ``moved``
+    the share of plotted rows in other clusters than those with their colour; both have None for cuts of too many
+    clusters.
     """
-    choice = study.model.choice_
+    model = sample.study.model
+    choice = model.choice_
     if choice is None or np.isnan(choice.compact_cut):
         return None
     fitted = sample.features[sample.scored]
@@ -192,8 +174,8 @@ def show_other_merge(
         return None
     other = "compact" if choice.merge == "connected" else "connected"
     plotted = sample.features[sample.points]
-    hierarchy = fit_other(study.model, fitted, choice.n_clusters, other).hierarchy_
-    finest = hierarchy.cut(n_clusters=min(MANY, hierarchy.tree.n_leaves))
+    hierarchy = fit_other(model, fitted, choice.n_clusters, other).hierarchy_
+    finest = hierarchy.cut(n_clusters=min(EVERY_NUMBER, hierarchy.tree.n_leaves))
     part = finest[pairwise_distances_argmin(plotted, fitted)]
     _, first = np.unique(finest, return_index=True)
     coloured: list[list[int] | None] = [None] * len(cuts)
@@ -215,16 +197,16 @@ def show_other_merge(
     }
 
 
-def fit_other(model: CoHiRF, rows: Any, n_clusters: int, merge: str) -> CoHiRF:
+def fit_other(fitted: Any, rows: Any, n_clusters: int, merge: str) -> Any:
     """Return the model refitted to some rows with another merge.
 
     Other methods than K-Means give way to it: to those that go by density, a sample is thinner than the data, and those
     that find the given number of clusters in a single batch would not merge anything.
     """
-    other: CoHiRF = clone(model).set_params(
+    other = clone(fitted).set_params(
         n_clusters=n_clusters, merge=merge, batch_size=None, checkpoint=None, min_cluster_size=1, verbose=0
     )
-    if not isinstance(rival_of(model).clusterer, K_MEANS):
+    if not isinstance(rival_of(fitted).clusterer, K_MEANS):
         other.set_params(estimator=None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # this fit is only a comparison

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import row_blocks
 from cohirf.data.dask_arrays import require_labels_here
-from cohirf.explain.describe import describe_clusters
+from cohirf.explain.describe import describe_clusters, draw_model
 from cohirf.explain.diagnose import Diagnosis, diagnose_model
-from cohirf.explain.effects import Parts, Spread, compare, measure_parts, measure_spread
-from cohirf.explain.sample import draw_diagnosed
-from cohirf.explain.table import as_data, check_rows, name_features, read_rows
-from cohirf.explain.tree import draw_model
+from cohirf.explain.effects import measure_effects, measure_spread
+from cohirf.explain.study import check_study, draw_sample, make_study
 from cohirf.hierarchy.export import to_frame
 from cohirf.summary.model import Model
-
-BLOCK_CELLS = 2**22  # of the data that are read at a time
 
 
 class DescribedClusters:
@@ -96,8 +91,8 @@ class DescribedClusters:
         cluster : int
             The label of the cluster.
         X : array, table, CSR matrix or source, shape (n_samples, n_features), optional
-            The data of the fit, which is read completely, block by block. Without it, the table is computed from at
-            most 2,000 of the landmarks that the fit kept for ``predict``.
+            The data of the fit, of which at most 20,000 rows are read. By default, the rows that the fit stored for
+            ``predict``.
 
         Returns
         -------
@@ -114,15 +109,13 @@ class DescribedClusters:
 def explain_cluster(model: Model, cluster: Any, X: Any = None) -> Any:
     """Return a pandas table of the features that distinguish a final cluster, the strongest first."""
     _check_cluster(cluster, model.cluster_numbers_)
-    sums: tuple[Spread, Parts] | None = None
-    for features, labels in _stored_rows(model) if X is None else _all_rows(model, as_data(X, model.metric)):
-        spread = measure_spread(features, origin=None if sums is None else sums[0].origin)
-        parts = measure_parts(features, spread, labels, np.array([cluster]))
-        sums = (spread, parts) if sums is None else (sums[0] + spread, sums[1] + parts)
-    assert sums is not None  # there are rows
-    effects = compare(*sums)
+    study = make_study(model) if X is None else check_study(model, X, None, None)
+    sample = draw_sample(study)
+    place = np.flatnonzero(model.cluster_numbers_ == cluster)
+    spread = measure_spread(sample.features, sample.weights)
+    effects = measure_effects(sample.features, spread, sample.labels, place, sample.weights)
     columns = {
-        "feature": name_features(model, X),
+        "feature": study.feature_names,
         "effect": effects.effect[0],
         "mean": effects.mean[0],
         "mean_elsewhere": effects.mean_elsewhere[0],
@@ -130,18 +123,6 @@ def explain_cluster(model: Model, cluster: Any, X: Any = None) -> Any:
     }
     strongest = np.argsort(-np.abs(effects.effect[0]), kind="stable")
     return to_frame(columns, index="feature").iloc[strongest]
-
-
-def _all_rows(model: Model, data: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
-    """Yield blocks of rows of the data with their labels."""
-    check_rows(model, data)
-    for block in row_blocks(len(model.labels_), BLOCK_CELLS // model.n_features_in_ + 1):
-        yield read_rows(data, np.arange(block.start, block.stop)), model.labels_[block]
-
-
-def _stored_rows(model: Model) -> Iterator[tuple[Any, NDArray[Any]]]:
-    sample = draw_diagnosed(model)
-    yield sample.features, model.labels_[sample.rows]
 
 
 def _check_cluster(cluster: Any, numbers: NDArray[Any]) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cohirf.explain.cuts import Cut
     from cohirf.explain.study import RowNames
 
-MAX_ROWS = 5_000_000  # a browser could not write a CSV file with more lines
+MOST_LABELLED = 5_000_000  # a browser could not write a CSV file with more lines
 MAX_CHARACTERS = 1_200_000  # of the page, for labels; and as many for names
 DENSEST = 6  # names are hardly ever compressed to less than a sixth: longer ones need not be tried
 HTML = Path(__file__).parent / "html"
@@ -45,15 +45,10 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def pack(values: NDArray[Any]) -> dict[str, str]:
-    """Return an array of numbers as text that the script of the page can unpack.
+    """Return an array of numbers as text that the script of the page can unpack: their JavaScript type, and base64.
 
     Integers are stored in the smallest type that holds them. All first bytes of the numbers are stored before all
     second bytes, and so on, because this compresses better.
-
-    Returns
-    -------
-    packed : dict
-        ``type``, the JavaScript type of the numbers such as "Int8"; and ``data``, the compressed bytes as base64.
     """
     narrow = _narrow(values)
     planes = narrow.reshape(-1, 1).view(np.uint8).T
@@ -77,14 +72,8 @@ def _narrow(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def pack_labels(cuts: Sequence[Cut], max_characters: int = MAX_CHARACTERS) -> dict[str, Any] | None:
-    """Return the labels of all rows at the finest cut whose labels fit into the page.
-
-    Returns
-    -------
-    packed : dict or None
-        ``cut`` is the number of the cut, and ``labels`` are the labels of all rows. None if those of no cut fit.
-    """
-    if len(cuts[0].leaf_of_row) > MAX_ROWS:
+    """Return the labels of all rows at the finest cut whose labels fit into the page; None if those of no cut fit."""
+    if len(cuts[0].leaf_of_row) > MOST_LABELLED:
         return None
     for number in range(len(cuts) - 1, -1, -1):
         if cuts[number].is_whole:
@@ -107,19 +96,46 @@ def pack_names(row_names: RowNames | None, max_characters: int = MAX_CHARACTERS)
 
 def render(summary: dict[str, Any]) -> str:
     """Return a page that shows a summary."""
-    trusted = import_optional("markupsafe", "report", "A report").Markup
-    palette = make_palette()
-    script = read_script()
     content = {name: summary[name] for name in FOR_SCRIPT.split()}
-    content |= {"palette": palette, "run": {"script": summary["run"]["script"]}}
-    page: str = _template().render(
-        summary,
-        policy=_policy(_hash(script)),
-        style=trusted((HTML / "style.css").read_text(encoding="utf-8") + _colour_rules(palette)),
-        script=trusted(script),
-        data=trusted(compress_json(content)),
+    content |= {"palette": make_palette(), "run": {"script": summary["run"]["script"]}}
+    data = _trusted(compress_json(content))
+    return _render("template.html", summary | {"data": data}, read_script(), "style.css")
+
+
+def render_update(content: dict[str, Any]) -> str:
+    """Return a page about the updates of a model, which needs no script."""
+    return _render("update.html", content, "", "style.css")
+
+
+def render_topics(content: dict[str, Any]) -> str:
+    """Return a page of topics."""
+    return _render("topics.html", content, f'"use strict";\n{_read_file("topics.js")}', "style.css", "topics.css")
+
+
+def _render(template: str, content: dict[str, Any], script: str, *styles: str) -> str:
+    jinja2 = import_optional("jinja2", "report", "A report")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HTML),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= FILTERS
+    style = "".join([*map(_read_file, styles), _colour_rules(make_palette())])
+    page: str = environment.get_template(template).render(
+        content, policy=_policy(script), style=_trusted(style), script=_trusted(script)
     )
     return page
+
+
+def _trusted(text: str) -> Any:
+    """Return text that is not escaped: our own, or such that has no characters with a meaning in HTML."""
+    return import_optional("markupsafe", "report", "A report").Markup(text)
+
+
+def _read_file(name: str) -> str:
+    return (HTML / name).read_text(encoding="utf-8")
 
 
 def compress_json(content: Any) -> str:
@@ -131,7 +147,7 @@ def compress_json(content: Any) -> str:
 @cache
 def read_script() -> str:
     """Return the script of the page."""
-    parts = [(HTML / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS.split()]
+    parts = [_read_file(f"{name}.js") for name in SCRIPTS.split()]
     return "\n".join(['"use strict";', "(async () => {", *parts, "})();"])
 
 
@@ -155,52 +171,13 @@ FILTERS = {
 }
 
 
-def render_update(content: dict[str, Any]) -> str:
-    """Return a page about the updates of a model, which needs no script."""
-    trusted = import_optional("markupsafe", "report", "A report").Markup
-    style = trusted((HTML / "style.css").read_text(encoding="utf-8") + _colour_rules(make_palette()))
-    page: str = _template("update.html").render(content, policy=_policy("none"), style=style)
-    return page
-
-
-def render_topics(content: dict[str, Any]) -> str:
-    """Return a page of topics."""
-    trusted = import_optional("markupsafe", "report", "A report").Markup
-    style = "".join((HTML / name).read_text(encoding="utf-8") for name in ("style.css", "topics.css"))
-    script = f'"use strict";\n{(HTML / "topics.js").read_text(encoding="utf-8")}'
-    page: str = _template("topics.html").render(
-        content,
-        policy=_policy(_hash(script)),
-        style=trusted(style + _colour_rules(make_palette())),
-        script=trusted(script),
-    )
-    return page
-
-
-@cache
-def _template(name: str = "template.html") -> Any:
-    jinja2 = import_optional("jinja2", "report", "A report")
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HTML),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= FILTERS
-    return environment.get_template(name)
-
-
-def _policy(*script_hashes: str) -> str:
-    scripts = " ".join(f"'{script_hash}'" for script_hash in script_hashes)
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    allowed = f"'sha256-{digest}'" if script else "'none'"
     return (
-        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; "
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
         f"base-uri 'none'; form-action 'none'"
     )
-
-
-def _hash(script: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
 
 
 def _colour_rules(palette: dict[str, list[str]]) -> str:

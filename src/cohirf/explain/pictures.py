@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import IntArray
-from cohirf.explain.effects import Trait
-from cohirf.explain.study import ReportSample, Study
+from cohirf.explain.effects import Floats, Trait
+from cohirf.explain.study import Sample
 from cohirf.explain.table import Feature, as_dense, take_rows
 from cohirf.optional import import_optional
+from cohirf.rows.grouping import IntArray
 
 MAX_SIDE = 160  # pixels; larger images are scaled down
 MAX_IMAGES = 600  # clusters with pictures, if there are many cuts
 REGIONS = ("top left", "top", "top right", "left", "centre", "right", "bottom left", "bottom", "bottom right")
-WEAK = 0.15  # standard deviations of all pixels: smaller differences have no words
-Floats = NDArray[np.float64]
+PALE = 0.15  # standard deviations of all pixels: smaller differences have no words
 
 
 def make_images(features: NDArray[np.float64], shape: tuple[int, ...]) -> list[str]:
@@ -41,11 +40,20 @@ def _to_url(pixels: NDArray[np.uint8]) -> str:
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
 
 
+def check_image_shape(shape: tuple[int, ...], n_features: int) -> None:
+    """Raise unless ``shape`` is that of a grey image or a three-colour image with ``n_features`` values."""
+    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] != 3) or np.prod(shape) != n_features:
+        raise ValueError(
+            f"image_shape={shape} does not fit {n_features} features: pass (height, width) or (height, width, 3) "
+            f"whose product is {n_features}."
+        )
+
+
 class Pictures:
     """The rows of a sample as images."""
 
-    def __init__(self, study: Study, sample: ReportSample, shape: tuple[int, ...]) -> None:
-        self._pixels = as_dense(take_rows(study.original, sample.rows))
+    def __init__(self, sample: Sample, shape: tuple[int, ...]) -> None:
+        self._pixels = as_dense(take_rows(sample.study.original, sample.rows))
         self._rows, self._shape = sample.rows, shape
         self._mean = np.average(self._pixels, axis=0, weights=sample.weights)
         self._deviation = float(self._pixels.std()) or 1.0
@@ -77,15 +85,15 @@ class Pictures:
         difference = ((average - self._mean) / self._deviation).reshape(*self._shape[:2], -1).mean(axis=2)
         in_grey = len(self._shape) == 2  # there, high values are drawn dark
         found = []
-        for name, region in zip(REGIONS, _split(difference), strict=True):
+        for name, region in zip(REGIONS, _split_image(difference), strict=True):
             strength = float(region.mean()) if region.size else 0.0
             word = "dark" if (strength > 0) == in_grey else "light"
-            if abs(strength) >= WEAK:
+            if abs(strength) >= PALE:
                 found.append(Trait(Feature(f"{word} {name}", "term"), abs(strength), abs(strength), 0.0, abs(strength)))
         return sorted(found, key=lambda trait: -trait.strength)
 
 
-def _split(image: Floats) -> list[Floats]:
+def _split_image(image: Floats) -> list[Floats]:
     """Return the nine parts of an image, line by line."""
     lines = np.array_split(image, 3, axis=0)
     return [part for line in lines for part in np.array_split(line, 3, axis=1)]

@@ -15,24 +15,23 @@ import numpy as np
 from cohirf.explain.cards import describe_cuts, describe_odd_rows, list_clusters, make_heatmap, rows_of
 from cohirf.explain.columns import Columns
 from cohirf.explain.cuts import colour_clusters, find_cuts, suggest_cut
-from cohirf.explain.describe import describe_clusters, make_headline
+from cohirf.explain.describe import describe_sample, make_headline
 from cohirf.explain.diagnose import agreement_with_classes, calinski_harabasz, diagnose_model
 from cohirf.explain.map import describe_merges, place_points, show_other_merge
 from cohirf.explain.page import pack_labels, pack_names, render, render_update
-from cohirf.explain.pictures import Pictures
+from cohirf.explain.pictures import Pictures, check_image_shape
+from cohirf.explain.rows import find_badly_fitting
 from cohirf.explain.script import describe_run
-from cohirf.explain.study import ReportSample, Study, check_study, draw_sample
+from cohirf.explain.study import Sample, Study, check_study, draw_sample
 from cohirf.explain.topic_page import draw_topics
 from cohirf.explain.topics import Topics, name_topics
 from cohirf.explain.verdict import Comparison
 from cohirf.explain.words import shorten
-from cohirf.plotting.layout import check_image_shape
 from cohirf.preparation import Preparation, Prepared
 from cohirf.store import Origin
 from cohirf.store.files import replacing
-from cohirf.summary.history import Step
 from cohirf.summary.model import Model
-from cohirf.summary.numbers import cluster_positions
+from cohirf.summary.numbers import Step, cluster_positions
 
 WIDTH, HEIGHT, TOP = 720, 220, 28  # of the drawing of updates; marks are above the shapes
 MAX_SHAPES = 12  # clusters with a shape of their own
@@ -134,34 +133,35 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
     """Return the content of a report."""
     if options.image_shape is not None:
         check_image_shape(options.image_shape, study.n_pixels)
-    described = describe_clusters(study.model)  # by the rows that it stores: for sizes and rows that fit badly
-    sample = draw_sample(study, options.max_points, rows_of(described.badly_fitting))
+    badly_fitting = find_badly_fitting(study.model)
+    wanted = np.concatenate([study.model.exemplar_indices_, rows_of(badly_fitting)])
+    sample = draw_sample(study, options.max_points, wanted)
     columns = Columns(sample)
     cuts = find_cuts(study.model)
     colours = colour_clusters(cuts)
-    pictures = None if options.image_shape is None else Pictures(study, sample, options.image_shape)
-    listing = list_clusters(study, sample, columns, cuts, colours, pictures)
+    pictures = None if options.image_shape is None else Pictures(sample, options.image_shape)
+    listing = list_clusters(sample, columns, cuts, colours, pictures)
     final = next(number for number, cut in enumerate(cuts) if cut.is_final)
     exemplars = np.unique([cluster["exemplar"] for cluster in listing.clusters]).astype(np.int64)
     diagnosis = diagnose_model(study.model, study.class_codes)
-    with_figures = describe_cuts(study, sample, cuts, colours, listing)
+    with_figures = describe_cuts(sample, cuts, colours, listing)
     return {
         "title": shorten(options.title, 300),
         "written": options.written,
-        "headline": asdict(make_headline(described, diagnosis)),
-        "figures": _figures(study, sample) | {"is_pictured": pictures is not None},
+        "headline": asdict(make_headline(describe_sample(sample), diagnosis)),
+        "figures": _figures(sample) | {"is_pictured": pictures is not None},
         "run": describe_run(study, options.data_name, options.origin, options.pipeline),
         "preparation": study.preparation,
         "suggestion": suggest_cut(cuts, [cut["silhouette"] for cut in with_figures], study.model.choice_),
-        "merge": show_other_merge(study, sample, cuts, colours),
+        "merge": show_other_merge(sample, cuts, colours),
         "clusters": listing.clusters,
         "cuts": with_figures,
         "final": final,
         "numbers": _lasting_numbers(study.model),
-        "points": place_points(study, sample, cuts[-1], exemplars),
+        "points": place_points(sample, cuts[-1], exemplars),
         "merges": describe_merges(study, cuts, sample.point_rows),
-        "heatmap": None if pictures else make_heatmap(study, sample, cuts, listing),  # pixels alone tell nothing
-        "odd": describe_odd_rows(study, sample, described.badly_fitting, columns, pictures),
+        "heatmap": None if pictures else make_heatmap(sample, cuts, listing),  # pixels alone tell nothing
+        "odd": describe_odd_rows(sample, badly_fitting, columns, pictures),
         "history": describe_history(study.model),
         "columns": [column.describe() | {"unit": study.units.get(column.name, "")} for column in columns.used],
         "labels": pack_labels(cuts),
@@ -170,7 +170,7 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         "line": diagnosis.line,
         "verdict": [asdict(finding) for finding in diagnosis.findings],
         "advice": diagnosis.advice,
-        "scores": _scores(study, sample, diagnosis.comparison),
+        "scores": _scores(sample, diagnosis.comparison),
     }
 
 
@@ -180,7 +180,8 @@ def _lasting_numbers(model: Model) -> list[int] | None:
     return None if numbers == list(range(len(numbers))) else numbers
 
 
-def _figures(study: Study, sample: ReportSample) -> dict[str, int]:
+def _figures(sample: Sample) -> dict[str, int]:
+    study = sample.study
     return {
         "n_rows": study.n_rows,
         "n_columns": study.n_columns,
@@ -200,12 +201,12 @@ def _contraction(study: Study) -> list[dict[str, Any]]:
     ]
 
 
-def _scores(study: Study, sample: ReportSample, comparison: Comparison) -> dict[str, Any]:
-    labels, drawn = cluster_positions(study.model), sample.drawn
+def _scores(sample: Sample, comparison: Comparison) -> dict[str, Any]:
+    labels, drawn = cluster_positions(sample.study.model), sample.drawn
     return {
         "silhouette": sample.distances.silhouette(labels[sample.scored_rows]),
         "calinski_harabasz": calinski_harabasz(sample.features[drawn], labels[sample.rows[drawn]]),
-        "ari": agreement_with_classes(labels, study.class_codes),
+        "ari": agreement_with_classes(labels, sample.study.class_codes),
         "neighbours_together": sample.distances.neighbours_together(labels[sample.scored_rows]),
         "n_scored": len(sample.scored),
         "comparison": {name: [*pair] if isinstance(pair, tuple) else pair for name, pair in asdict(comparison).items()},
@@ -305,11 +306,11 @@ def write_report(
     if texts is not None:
         rows = X.source if isinstance(X, Prepared) else X
         topics = texts if isinstance(texts, Topics) else name_topics(model, rows, texts, levels=levels)
-        return _write(path, draw_topics(topics, title=title, written=today))
+        return _write_page(path, draw_topics(topics, title=title, written=today))
     study = check_study(model, X, y, feature_names, pipeline=pipeline, ids=ids)
     fitted_pipeline = None if isinstance(pipeline, Preparation) else pipeline
     options = Options(title, data_name, origin, fitted_pipeline, image_shape, max_points, today)
-    return _write(path, render(summarize(study, options)))
+    return _write_page(path, render(summarize(study, options)))
 
 
 def write_update_report(model: Model, path: str | os.PathLike[str], *, title: str, verdict: str) -> Path:
@@ -323,10 +324,10 @@ def write_update_report(model: Model, path: str | os.PathLike[str], *, title: st
         "history": describe_history(model),
         "written": datetime.now(UTC).date().isoformat(),
     }
-    return _write(path, render_update(content))
+    return _write_page(path, render_update(content))
 
 
-def _write(path: Path, page: str) -> Path:
+def _write_page(path: Path, page: str) -> Path:
     with replacing(path) as file:
         file.write(page.encode())
     return path

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
-from cohirf.algorithm.grouping import IntArray, rows_by_label
-from cohirf.explain.sample import COMPARED, draw, weigh
+from cohirf.explain.study import COMPARED, draw, weigh
+from cohirf.rows.grouping import IntArray, rows_by_label
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of
 
 NEIGHBOURS = 5
-CLOSE = 0.8  # a row is between two clusters if the other one is at most 1 / CLOSE times as far away
-MOST_ASIDE = 20  # rows that are listed although they are noise
-FAR = 2.0  # a row is not typical if it is this many times as far from its cluster as the median row
+BETWEEN = 0.8  # a row is between two clusters if the other one is at most 1 / BETWEEN times as far away
+LISTED_ASIDE = 20  # rows that are listed although they are noise
+NOT_TYPICAL = 2.0  # a row is not typical if it is this many times as far from its cluster as the median row
 Floats = NDArray[np.float64]
 
 
@@ -31,10 +31,8 @@ class LooseRow:
 
     Attributes
     ----------
-    row : int
-        Row number.
-    cluster : int
-        Its cluster, or the nearest one if the row was set aside as noise.
+    row, cluster : int
+        Row number, and its cluster, or the nearest one if the row was set aside as noise.
     distance : float
         Mean distance to its five nearest neighbours in the cluster, as a multiple of the median over the cluster.
     """
@@ -50,10 +48,8 @@ class BorderRow:
 
     Attributes
     ----------
-    row : int
-        Row number.
-    cluster, other : int
-        Its cluster, and the nearest other cluster.
+    row, cluster, other : int
+        Row number, its cluster, and the nearest other cluster.
     closeness : float
         Mean distance to its five nearest neighbours in its own cluster, divided by that in the other cluster: about 1
         for a row in the middle, and above 1 for a row that is nearer to the other cluster.
@@ -72,12 +68,11 @@ class BadlyFitting:
     Attributes
     ----------
     loose : list of LooseRow
-        The least typical rows of each cluster, and rows that were set aside when the number of clusters was chosen, the
-        least typical of all first.
+        The least typical rows of each cluster, and rows that were set aside as noise, the least typical of all first.
     border : list of BorderRow
         The rows between two clusters, the most ambiguous first.
     share_between : float
-        Share of the rows that are between two clusters; of all rows that are not noise, as estimated from the sample.
+        Share of the rows that are between two clusters, of all rows that are not noise, as estimated from the sample.
     n_compared : int
         Number of rows that were compared: all rows that are not noise, or a sample.
     """
@@ -125,7 +120,7 @@ def find_badly_fitting(model: Model, n_loose: int = 3, n_border: int = 50) -> Ba
     loose = _find_loose(rows, own, own_distance, n_loose)
     if model.choice_ is not None and model.choice_.n_aside:
         loose += _find_aside(model, clustered, own_distance)
-    between = np.flatnonzero((closeness >= CLOSE) & np.isfinite(closeness))
+    between = np.flatnonzero((closeness >= BETWEEN) & np.isfinite(closeness))
     return BadlyFitting(
         loose=sorted(loose, key=lambda row: -row.distance),
         border=[
@@ -168,7 +163,7 @@ def _find_loose(rows: IntArray, labels: IntArray, distance: Floats, n_loose: int
         found += [
             LooseRow(int(rows[member]), cluster, float(ratio))
             for member, ratio in zip(farthest.tolist(), ratios.tolist(), strict=True)
-            if ratio >= FAR
+            if ratio >= NOT_TYPICAL
         ]
     return found
 
@@ -176,7 +171,7 @@ def _find_loose(rows: IntArray, labels: IntArray, distance: Floats, n_loose: int
 def _find_aside(model: Model, clustered: IntArray, distance: Floats) -> list[LooseRow]:
     """Return rows that are noise, given stored rows of clusters and the distance of each to its own cluster."""
     landmarks = state_of(model).landmarks
-    aside = np.flatnonzero(landmarks.labels < 0)[:MOST_ASIDE]
+    aside = np.flatnonzero(landmarks.labels < 0)[:LISTED_ASIDE]
     to_clustered = euclidean_distances(landmarks.points[aside], landmarks.points[clustered])
     nearest = to_clustered.argmin(axis=1)
     own = landmarks.labels[clustered]

@@ -7,7 +7,7 @@ import platform
 from importlib import metadata
 from inspect import Parameter, signature
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,34 +16,35 @@ from cohirf.estimator import CoHiRF
 from cohirf.explain.study import Study
 from cohirf.explain.words import clean, shorten
 from cohirf.store import Origin
+from cohirf.summary.model import base_method_of
 
-PACKAGES = ("cohirf", "numpy", "scipy", "scikit-learn")
+SHOWN_PACKAGES = ("cohirf", "numpy", "scipy", "scikit-learn")
 MAX_VALUE = 400  # characters
 MAX_CODE = 100_000
 NOT_REPEATED = {"checkpoint": None, "verbose": 0}  # what does not change labels
-WIDTH = 100
+CODE_WIDTH = 100
 
 
 def describe_run(
     study: Study, data_name: str | None, origin: Origin | None = None, pipeline: Any = None
 ) -> dict[str, Any]:
     """Return how the model was fitted, as text: data, parameters, seed, versions, command and script."""
-    model = study.model
-    base = study.base_method
+    model = cast("CoHiRF", study.model)
+    base = base_method_of(model)
     return {
         "data_name": None if data_name is None else shorten(data_name, MAX_VALUE),
         "base": shorten(type(base).__name__),
-        "parameters": _parameters(model, skip="estimator"),
-        "base_parameters": _parameters(base),
+        "parameters": _list_parameters(model, skip="estimator"),
+        "base_parameters": _list_parameters(base),
         "seed": None if model.random_state is None else shorten(repr(model.random_state)),
-        "versions": {"Python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
+        "versions": {"Python": platform.python_version(), **{name: metadata.version(name) for name in SHOWN_PACKAGES}},
         "command": clean(origin.command) if origin is not None and origin.command else None,
         "script": clean(write_script(model, origin, pipeline)),
         "is_repeatable": isinstance(model.random_state, Integral),
     }
 
 
-def _parameters(estimator: Any, skip: str | None = None) -> list[dict[str, Any]]:
+def _list_parameters(estimator: Any, skip: str | None = None) -> list[dict[str, Any]]:
     """Return name and value of each parameter, and whether it differs from the default."""
     if not hasattr(estimator, "get_params"):
         return []
@@ -74,7 +75,7 @@ def _is_same(value: Any, default: Any) -> bool:
 
 def write_script(model: CoHiRF, origin: Origin | None = None, pipeline: Any = None) -> str:
     """Return a script that fits a model with the same parameters, so that ``labels`` are its labels."""
-    settled = _settle(model)
+    settled = _with_settings(model)
     parts = [settled, *_nested(settled), *([] if pipeline is None else [pipeline, *_nested(pipeline)])]
     imports = {f"from {_public_module(part)} import {type(part).__name__}" for part in parts}
     lines = [_assign("model", settled)]
@@ -92,7 +93,7 @@ def write_script(model: CoHiRF, origin: Origin | None = None, pipeline: Any = No
     return "\n".join([*sorted(imports), "", *lines])
 
 
-def _settle(model: CoHiRF) -> CoHiRF:
+def _with_settings(model: CoHiRF) -> CoHiRF:
     """Return the model with the batch size that its fit has measured, and without checkpoint and the like."""
     settled = copy.copy(model)
     for name, default in NOT_REPEATED.items():
@@ -116,14 +117,14 @@ def _assign(name: str, estimator: Any) -> str:
 
 
 def _prepare_call(origin: Origin) -> str:
-    arguments = [_quote(origin.data), *(f"{name}={_quote(value)}" for name, value in origin.options.items())]
+    arguments = [_to_code(origin.data), *(f"{name}={_to_code(value)}" for name, value in origin.options.items())]
     line = f"prepared = prepare({', '.join(arguments)})"
-    if len(line) <= WIDTH:
+    if len(line) <= CODE_WIDTH:
         return line
     return "\n".join(["prepared = prepare(", *(f"    {argument}," for argument in arguments), ")"])
 
 
-def _quote(value: Any) -> str:
+def _to_code(value: Any) -> str:
     """Return a value as Python code; text in double quotes where that is possible."""
     code = repr(value)
     if isinstance(value, str) and code.startswith("'") and '"' not in code:

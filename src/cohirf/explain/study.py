@@ -1,58 +1,73 @@
-"""The subject of a report: a model, the data of its fit and the original data; all are checked."""
+"""The subject of an explanation, and the sampler: a model with the rows that it is explained by, and which are read.
+
+Descriptions, diagnoses, plots and pages all read the same rows: all of small data, the same random rows of large data
+each time, and more rows of clusters that have few of them. Without data, they are among those that the model stores.
+"""
 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics import euclidean_distances
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
-from cohirf.algorithm.grouping import IntArray
+from cohirf.choice import mean_silhouette
 from cohirf.data.dask_arrays import require_labels_here
-from cohirf.estimator import CoHiRF
-from cohirf.explain.diagnose import SampleDistances
-from cohirf.explain.effects import Spread, measure_spread
-from cohirf.explain.sample import add_rare, cells_per_row, draw, draw_described, weigh
+from cohirf.explain.effects import Floats, Spread, measure_spread
 from cohirf.explain.table import (
     DATE,
     SHARE,
     Table,
+    TransformedRows,
     as_data,
+    as_dense,
+    check_n_rows,
     check_rows,
     count_rows,
+    is_prepared,
     name_features,
+    names_of,
+    read_cells,
     read_prepared,
     read_rows,
     read_table,
-    take_rows,
 )
 from cohirf.explain.words import shorten
-from cohirf.preparation import Preparation, Prepared
-from cohirf.summary.model import Model, base_method_of
-from cohirf.summary.numbers import cluster_positions
+from cohirf.rows.grouping import IntArray, count_with_noise, rows_by_label
+from cohirf.summary.model import Model, state_of
+from cohirf.summary.numbers import cluster_positions, positions_of
 
-Floats = NDArray[np.float64]
+SEED = 0  # the same rows each time
+FEWEST_OF_CLUSTER = 30  # of each described cluster, if it has so many
+KEPT_OF_CLUSTER = 10  # that a model keeps at least, unless it was reduced to exemplars
+MAX_DESCRIBED = 1000  # clusters that have a name: the largest
 SCORED_ROWS = 2000  # rows whose pairwise distances are computed
 NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
 
 
-def find_units(prepared: Prepared) -> dict[str, str]:
-    """Return the unit of each column of numbers that has one."""
-    named = {SHARE, DATE, ""}
-    features = prepared.preparation.features
-    return {shorten(feature.column): feature.unit for feature in features if feature.unit not in named}
+class Size(NamedTuple):
+    """The size of a sample: at most this many rows of at most this many cells, but at least the fewest rows."""
+
+    most: int
+    fewest: int
+    cells: int
+
+    def count(self, n_columns: int) -> int:
+        """Return how many rows to draw, given the number of cells of each."""
+        return min(self.most, max(self.fewest, self.cells // max(n_columns, 1)))
 
 
-def tell_columns(prepared: Prepared) -> dict[str, Any]:
-    """Return what was done with each column as a table: headings, and cells of each row."""
-    notes = prepared.preparation.describe()
-    rows = [[shorten(note.column), note.kind, str(note.n_features), shorten(note.note, 400)] for note in notes]
-    return {"headings": ["Column", "Kind", "Features", "What was done"], "rows": rows}
+DESCRIBED = Size(20_000, 500, 5_000_000)  # 40 MB
+COMPARED = Size(2000, 300, 2_000_000)  # all pairs of these rows are compared
+DIAGNOSED = Size(1000, 300, 500_000)  # the base method runs on these rows, which must not take long
 
 
 @dataclass(frozen=True)
@@ -64,60 +79,6 @@ class RowNames:
 
 
 @dataclass(frozen=True)
-class TransformedRows:
-    """Rows of some data after a transformation: only those that are asked for are transformed."""
-
-    transform: Callable[[Any], Any]
-    data: Any
-    n_features: int | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return count_rows(self.data)
-
-    def take(self, rows: IntArray) -> Any:
-        """Return transformed rows."""
-        return self.transform(take_rows(self.data, np.asarray(rows)))
-
-
-def original_numbers(prepared: Prepared) -> TransformedRows:
-    """Return the numbers of the original data, also those of constant columns; missing cells are filled."""
-    to_original = prepared.preparation.to_original_numbers
-    names, _ = to_original(np.empty((0, prepared.source.n_features)))
-    return TransformedRows(lambda values: to_original(values)[1], prepared.source, len(names))
-
-
-def find_data(X: Any, pipeline: Any) -> tuple[Any, Any]:
-    """Return the rows of a fit, and the same before a pipeline; what was prepared is returned as it is."""
-    if isinstance(pipeline, Preparation):
-        X = pipeline.apply(X)
-    elif isinstance(pipeline, Pipeline) and isinstance(pipeline.steps[-1][1], CoHiRF):
-        pipeline = pipeline[:-1]
-    if isinstance(X, Prepared):
-        return X.source, X
-    if pipeline is None:
-        return X, X
-    if not hasattr(pipeline, "transform"):
-        raise TypeError(
-            f"pipeline={pipeline!r} cannot transform rows: give the fitted transformer or Pipeline, or the "
-            f"Preparation, that made the data of the fit."
-        )
-    return TransformedRows(pipeline.transform, X), X
-
-
-def find_row_names(original: Any, ids: Any) -> RowNames | None:
-    """Return the names of rows that are given, or those that a preparation has found."""
-    if ids is not None:
-        return RowNames(shorten(getattr(ids, "name", None) or "id"), [str(name) for name in np.asarray(ids).tolist()])
-    parts = original.ids() if isinstance(original, Prepared) else None
-    if parts is None:
-        return None
-    names = [name for part in parts for name in part.cast("string").to_pylist()]
-    return RowNames(shorten(original.preparation.id_column), ["" if name is None else name for name in names])
-
-
-@dataclass(frozen=True)
 class Classes:
     """Known classes of the rows: names of the classes, and the class number of each row."""
 
@@ -126,17 +87,41 @@ class Classes:
 
 
 @dataclass(frozen=True)
-class Study:
-    """The subject of a report."""
+class StoredRows:
+    """The rows that a model stores, as data; with a preparation, as what ``prepare`` returned."""
 
-    model: CoHiRF  # the fitted model
-    data: Any  # the rows that it was fitted to
+    model: Model
+    preparation: Any = None
+
+    @property
+    def source(self) -> StoredRows:
+        """The rows."""
+        return self
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the fit."""
+        return len(self.model.labels_)
+
+    def take(self, rows: IntArray) -> Any:
+        """Return rows that are stored."""
+        kept = state_of(self.model).landmark_rows
+        order = np.argsort(kept, kind="stable")
+        return state_of(self.model).landmarks.points[order[np.searchsorted(kept, rows, sorter=order)]]
+
+
+@dataclass(frozen=True)
+class Study:
+    """The subject of an explanation."""
+
+    model: Model  # the fitted model
+    data: Any  # the rows that it was fitted to, or the table that they were made from
     feature_names: list[str]  # the names of their features
     original: Any  # the same rows in their original units
     column_names: Sequence[str] | None  # the names of the columns of ``original``; None if it has names of its own
-    classes: Classes | None  # known classes of the rows
+    classes: Classes | None = None  # known classes of the rows
     row_names: RowNames | None = None  # the names of the rows
-    prepared: Prepared | None = None  # the prepared rows, if a preparation made them
+    prepared: Any = None  # the prepared rows, if a preparation made them
 
     def read_table(self, rows: IntArray) -> Table:
         """Return some rows in their original units."""
@@ -144,12 +129,22 @@ class Study:
             return read_prepared(self.prepared.preparation, self.prepared.source.take(rows), rows)
         return read_table(self.original, rows, self.column_names)
 
+    def read_exemplars(self, clusters: IntArray) -> list[dict[str, Any]]:
+        """Return the values of the exemplars of some clusters, as they are stored."""
+        if self.prepared is not None:
+            preparation = self.prepared.preparation
+            names = [feature.name for feature in preparation.features]
+            return read_cells(preparation.to_original_units(as_dense(self.model.exemplars_)), clusters, names)
+        if isinstance(self.original, StoredRows):
+            return read_cells(self.model.exemplars_, clusters, self.column_names)
+        return read_cells(self.original, self.model.exemplar_indices_[clusters], self.column_names)
+
     @property
     def preparation(self) -> dict[str, Any] | None:
         """What was done with each column before the fit, as a table; None if nothing is known."""
         return None if self.prepared is None else tell_columns(self.prepared)
 
-    @property
+    @cached_property
     def units(self) -> dict[str, str]:
         """The units of columns that have one."""
         return {} if self.prepared is None else find_units(self.prepared)
@@ -178,11 +173,6 @@ class Study:
         return int((self.model.labels_ < 0).sum())
 
     @property
-    def base_method(self) -> Any:
-        """The base method of the model."""
-        return base_method_of(self.model)
-
-    @property
     def class_codes(self) -> IntArray | None:
         """The class number of each row; None if classes are not known."""
         return None if self.classes is None else self.classes.code
@@ -192,15 +182,26 @@ class Study:
         return f"row {row}" if self.row_names is None else shorten(self.row_names.names[row])
 
 
+def make_study(model: Model, X: Any = None, names: Sequence[str] | None = None, preparation: Any = None) -> Study:
+    """Return the subject of a description: ``X`` as it is, or the rows that the model stores."""
+    if X is None:
+        stored, seen = StoredRows(model, preparation), name_features(model, None, names)
+        return Study(model, stored, seen, stored, seen, prepared=None if preparation is None else stored)
+    rows = X.source if is_prepared(X) else X
+    check_n_rows(model, rows, "the data of the fit, or the table that it was made from")
+    return Study(model, rows, [], rows, names_of(model, X, names), prepared=X if is_prepared(X) else None)
+
+
 def check_study(
     model: Model, X: Any, y: Any, feature_names: Sequence[str] | None, *, pipeline: Any = None, ids: Any = None
 ) -> Study:
-    """Return the subject of a report; raise if model, data and names do not fit together."""
-    if not isinstance(model, CoHiRF):
+    """Return the subject of a page; raise if model, data and names do not fit together."""
+    if not hasattr(type(model), "diagnose"):
         raise TypeError(f"{reprlib.repr(model)} of type {type(model).__name__} is not a CoHiRF: pass a fitted CoHiRF.")
+    check_is_fitted(model)
     require_labels_here(model)
     fitted, original = find_data(X, pipeline)
-    prepared = original if isinstance(original, Prepared) else None
+    prepared = original if is_prepared(original) else None
     is_same = fitted is original
     data = as_data(fitted, model.metric)
     names = name_features(model, data, feature_names if is_same else None)
@@ -215,10 +216,40 @@ def check_study(
         )
     column_names = list(feature_names) if feature_names is not None else prepared.feature_names if prepared else None
     classes = None if y is None else _name_classes(y, n_rows)
+    if is_same:
+        return Study(model, data, names, data, names, classes, row_names, prepared)
     if prepared is not None:
         original = original_numbers(prepared)
-    column_names = names if is_same else column_names
-    return Study(model, data, names, data if is_same else original, column_names, classes, row_names, prepared)
+    return Study(model, data, names, original, column_names, classes, row_names, prepared)
+
+
+def find_data(X: Any, pipeline: Any) -> tuple[Any, Any]:
+    """Return the rows of a fit, and the same before a pipeline; what was prepared is returned as it is."""
+    if hasattr(pipeline, "to_original_units"):  # a Preparation
+        X = pipeline.apply(X)
+    elif isinstance(pipeline, Pipeline) and hasattr(pipeline.steps[-1][1], "hierarchy_"):
+        pipeline = pipeline[:-1]
+    if is_prepared(X):
+        return X.source, X
+    if pipeline is None:
+        return X, X
+    if not hasattr(pipeline, "transform"):
+        raise TypeError(
+            f"pipeline={pipeline!r} cannot transform rows: give the fitted transformer or Pipeline, or the "
+            f"Preparation, that made the data of the fit."
+        )
+    return TransformedRows(pipeline.transform, X), X
+
+
+def find_row_names(original: Any, ids: Any) -> RowNames | None:
+    """Return the names of rows that are given, or those that a preparation has found."""
+    if ids is not None:
+        return RowNames(shorten(getattr(ids, "name", None) or "id"), [str(name) for name in np.asarray(ids).tolist()])
+    parts = original.ids() if is_prepared(original) else None
+    if parts is None:
+        return None
+    names = [name for part in parts for name in part.cast("string").to_pylist()]
+    return RowNames(shorten(original.preparation.id_column), ["" if name is None else name for name in names])
 
 
 def _name_classes(y: Any, n_rows: int) -> Classes:
@@ -231,24 +262,155 @@ def _name_classes(y: Any, n_rows: int) -> Classes:
     return Classes([shorten(name) for name in distinct.tolist()], code)
 
 
-@dataclass(frozen=True)
-class ReportSample:
-    """A sample of the rows of the data: random rows, and more rows of small clusters, with their exemplars."""
+def original_numbers(prepared: Any) -> TransformedRows:
+    """Return the numbers of the original data, also those of constant columns; missing cells are filled."""
+    to_original = prepared.preparation.to_original_numbers
+    names, _ = to_original(np.empty((0, prepared.source.n_features)))
+    return TransformedRows(lambda values: to_original(values)[1], prepared.source, len(names))
 
+
+def find_units(prepared: Any) -> dict[str, str]:
+    """Return the unit of each column of numbers that has one."""
+    features = prepared.preparation.features
+    return {shorten(feature.column): feature.unit for feature in features if feature.unit not in (SHARE, DATE, "")}
+
+
+def tell_columns(prepared: Any) -> dict[str, Any]:
+    """Return what was done with each column as a table: headings, and cells of each row."""
+    notes = prepared.preparation.describe()
+    rows = [[shorten(note.column), note.kind, str(note.n_features), shorten(note.note, 400)] for note in notes]
+    return {"headings": ["Column", "Kind", "Features", "What was done"], "rows": rows}
+
+
+# -- the sampler ---------------------------------------------------------------------------------------------------
+
+
+def draw(n_rows: int, n_drawn: int) -> IntArray:
+    """Return all row numbers, or some of them drawn at random; sorted."""
+    if n_rows <= n_drawn:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(SEED).choice(n_rows, n_drawn, replace=False))
+
+
+def add_rare(labels: IntArray, drawn: IntArray, n_largest: int = MAX_DESCRIBED) -> IntArray:
+    """Return drawn rows, and more rows of clusters that have too few of them, if these are among the largest; sorted.
+
+    ``labels`` has the cluster of each row, -1 for noise, and ``n_largest`` clusters are looked at.
+    """
+    if len(drawn) == len(labels):
+        return drawn
+    sizes = count_with_noise(labels, int(labels.max(initial=-1)) + 1)[1:]
+    is_rare = count_with_noise(labels[drawn], len(sizes))[1:] < FEWEST_OF_CLUSTER
+    is_rare[np.argsort(-sizes, kind="stable")[n_largest:]] = False
+    candidates = np.flatnonzero(np.append(is_rare, False)[labels])  # noise selects the last entry
+    starts, members = rows_by_label(labels[candidates], len(sizes))
+    extra = [_spread_out(members[starts[rare] : starts[rare + 1]]) for rare in np.flatnonzero(is_rare).tolist()]
+    return np.unique(np.concatenate([drawn, *(candidates[some] for some in extra)]))
+
+
+def _spread_out(rows: IntArray) -> IntArray:
+    if len(rows) == 0:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), FEWEST_OF_CLUSTER)).astype(np.int64)]
+
+
+def weigh(model: Model, labels: IntArray) -> NDArray[np.float64]:
+    """Return how many rows of the data each row of a sample stands for, given positions of their clusters."""
+    counts, sampled = (count_with_noise(of, model.n_clusters_) for of in (cluster_positions(model), labels))
+    weights: NDArray[np.float64] = (counts / np.maximum(sampled, 1))[labels + 1]
+    return weights
+
+
+def cells_per_row(data: Any, n_features: int) -> int:
+    """Return how many cells of a row are stored."""
+    if sparse.issparse(data):
+        return int(data.nnz // data.shape[0])
+    return int(data.shape[1]) if hasattr(data, "shape") else n_features
+
+
+@dataclass(frozen=True)
+class SampleDistances:
+    """A sample of rows with its pairwise distances, to score partitions."""
+
+    features: Any
+    distances: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, features: Any) -> SampleDistances:
+        """Compute the pairwise distances of the rows of an array or CSR matrix."""
+        return cls(features, euclidean_distances(features))
+
+    def silhouette(self, labels: IntArray) -> float | None:
+        """Return the mean silhouette of the rows that are not noise, or None if it is undefined."""
+        kept = np.flatnonzero(labels >= 0)
+        if not 1 < len(np.unique(labels[kept])) < len(kept):
+            return None
+        is_all = len(kept) == len(labels)  # then they need no copy
+        return mean_silhouette(self.distances if is_all else self.distances[np.ix_(kept, kept)], labels[kept])
+
+    def neighbours_together(self, labels: IntArray) -> float | None:
+        """Return the share of rows whose nearest neighbour in the sample is in the same cluster, without noise rows.
+
+        If a row has several nearest neighbours, as duplicated rows have, one in the same cluster is enough.
+        """
+        kept = np.flatnonzero(labels >= 0)
+        if len(kept) < 2:
+            return None
+        distances = self.distances[np.ix_(kept, kept)].copy()
+        np.fill_diagonal(distances, np.inf)
+        is_nearest = distances <= distances.min(axis=1, keepdims=True)
+        together = labels[kept][:, None] == labels[kept]
+        return float((is_nearest & together).any(axis=1).mean())
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows that clusters are described by: random ones, more rows of small clusters, and rows that were asked for."""
+
+    study: Study
     rows: IntArray  # sorted row numbers
-    features: Any  # features of these rows as they were fitted, as float64 and without missing values
-    table: Table  # the columns of these rows in their original units
-    weights: NDArray[np.float64]  # how many rows of the data each row stands for
     drawn: IntArray  # positions in the sample of the rows that were drawn at random
-    points: IntArray  # positions in the sample of the rows that are plotted
-    scored: IntArray  # positions in the sample of the rows that scores are computed on
-    # pairwise distances of the scored rows, in the features that the model uses for distances
-    distances: SampleDistances
+    max_points: int = 0  # the largest number of rows that are plotted
+
+    @cached_property
+    def table(self) -> Table:
+        """The columns of these rows in their original units."""
+        return self.study.read_table(self.rows)
+
+    @cached_property
+    def labels(self) -> IntArray:
+        """Final cluster of each row, as its position in ``cluster_numbers_``; -1 for noise."""
+        return np.asarray(positions_of(self.study.model.labels_[self.rows], self.study.model.cluster_numbers_))
+
+    @cached_property
+    def weights(self) -> Floats:
+        """How many rows of the data each row stands for."""
+        return weigh(self.study.model, self.labels)
 
     @cached_property
     def spread(self) -> Spread:
         """Mean, deviation and range of each feature of the table."""
         return measure_spread(self.table.values, self.weights)
+
+    @cached_property
+    def features(self) -> Any:
+        """Features of these rows as they were fitted, as float64 and without missing values."""
+        return read_rows(self.study.data, self.rows)
+
+    @cached_property
+    def points(self) -> IntArray:
+        """Positions in the sample of the rows that are plotted."""
+        return self.drawn[draw(len(self.drawn), self.max_points)]
+
+    @cached_property
+    def scored(self) -> IntArray:
+        """Positions in the sample of the rows that scores are computed on."""
+        return self.drawn[draw(len(self.drawn), SCORED_ROWS)]
+
+    @cached_property
+    def distances(self) -> SampleDistances:
+        """Pairwise distances of the scored rows, in the features that the model uses for distances."""
+        return SampleDistances.of(self.features[self.scored])
 
     @property
     def point_rows(self) -> IntArray:
@@ -261,21 +423,72 @@ class ReportSample:
         return self.rows[self.scored]
 
 
-def draw_sample(study: Study, max_points: int, wanted: IntArray = NO_ROWS) -> ReportSample:
-    """Read all rows, or a sample if there are very many; it contains exemplars and the wanted rows."""
+def draw_sample(study: Study, max_points: int = 0, wanted: IntArray = NO_ROWS) -> Sample:
+    """Choose all rows, or a sample if there are very many; it contains the wanted rows."""
     model = study.model
-    drawn = draw_described(model, cells_per_row(study.data, model.n_features_in_))
-    rows = np.unique(np.concatenate([add_rare(model, drawn), model.exemplar_indices_, wanted]))
-    features = read_rows(study.data, rows)
-    among = np.searchsorted(rows, drawn)  # only random rows are plotted and scored
-    scored = among[draw(len(drawn), SCORED_ROWS)]
-    return ReportSample(
-        rows=rows,
-        features=features,
-        table=study.read_table(rows),
-        weights=weigh(model, cluster_positions(model)[rows]),
-        drawn=among,
-        points=among[draw(len(drawn), max_points)],
-        scored=scored,
-        distances=SampleDistances.of(features[scored]),
-    )
+    is_stored = isinstance(study.original, StoredRows)
+    population = np.sort(state_of(model).landmark_rows) if is_stored else np.arange(len(model.labels_))
+    labels = cluster_positions(model)[population]
+    drawn = draw(len(population), DESCRIBED.count(cells_per_row(study.data, model.n_features_in_)))
+    rows = np.unique(np.concatenate([population[add_rare(labels, drawn)], wanted]))
+    return Sample(study, rows, np.searchsorted(rows, population[drawn]), max_points)
+
+
+@dataclass(frozen=True)
+class DiagnosisSample:
+    """Rows that a model stores, on which the base method runs."""
+
+    rows: IntArray  # row numbers
+    features: Any  # the features that the model uses for distances
+    compared: IntArray  # positions in the sample of the rows on which labels are compared
+    is_part: bool  # whether the fit had more rows
+    has_density: bool  # whether the rows are as dense as those of the fit: all rows, or all rows of a region
+
+
+def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSample:
+    """Return all rows of a small fit; of a larger one, random rows or, with ``keeps_density``, a region.
+
+    A region consists of the rows nearest to a random row. Rows at its border lack neighbours, so labels are compared on
+    its inner half. It needs all rows of the fit, so a fit that stored only some of them gives random rows. All of these
+    are rows that the model stores, so that a verdict is the same whether the data is there or not.
+    """
+    rng = np.random.default_rng(SEED)
+    n_kept, n_rows = len(state_of(model).landmark_rows), len(model.labels_)
+    n_drawn = DIAGNOSED.count(model.n_features_in_)
+    if not keeps_enough(model):
+        return _take_stored(model, np.arange(n_kept), is_part=True, has_density=False)
+    if n_rows <= n_drawn and n_kept == n_rows:
+        return _take_stored(model, np.arange(n_rows), is_part=False, has_density=True)
+    if keeps_density and n_kept == n_rows:
+        points = state_of(model).landmarks.points
+        distances = euclidean_distances(points[[int(rng.integers(n_rows))]], points)[0]
+        nearest = np.argsort(distances, kind="stable")[:n_drawn]
+        chosen = np.sort(nearest)
+        inner = np.searchsorted(chosen, np.sort(nearest[: n_drawn // 2]))
+        return _take_stored(model, chosen, inner, is_part=True, has_density=True)
+    return _take_stored(model, _draw_stored(model, n_drawn, rng), is_part=True, has_density=False)
+
+
+def keeps_enough(model: Model) -> bool:
+    """Return whether a model keeps enough rows for a sample; one that was reduced to exemplars does not."""
+    n_kept, n_needed = len(state_of(model).landmark_rows), DIAGNOSED.count(model.n_features_in_)
+    # rows of weight 0 are not kept either, but most others are
+    return 2 * n_kept > len(model.labels_) or n_kept >= min(n_needed, KEPT_OF_CLUSTER * model.n_clusters_)
+
+
+def _take_stored(
+    model: Model, chosen: IntArray, compared: IntArray | None = None, *, is_part: bool, has_density: bool
+) -> DiagnosisSample:
+    compared = np.arange(len(chosen)) if compared is None else compared
+    rows, points = state_of(model).landmark_rows[chosen], state_of(model).landmarks.points[chosen]
+    return DiagnosisSample(rows, points, compared, is_part, has_density)
+
+
+def _draw_stored(model: Model, n_drawn: int, rng: np.random.Generator) -> IntArray:
+    """Draw rows that the model stores, so that clusters have about the same shares as among all rows."""
+    labels = positions_of(state_of(model).landmarks.labels, model.cluster_numbers_)
+    if len(labels) == len(model.labels_):
+        return draw(len(labels), n_drawn)
+    odds = weigh(model, labels)
+    n_drawn = min(n_drawn, (len(labels) + 1) // 2)  # at most half of them, so that the odds have an effect
+    return np.sort(rng.choice(len(labels), n_drawn, replace=False, p=odds / odds.sum()))

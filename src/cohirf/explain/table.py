@@ -8,7 +8,7 @@ out.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,19 +20,19 @@ from sklearn.utils.validation import _get_feature_names, _num_samples
 
 from cohirf import validation
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.algorithm.grouping import IntArray
 from cohirf.explain.words import shorten
+from cohirf.rows.grouping import IntArray
 from cohirf.sources.scaled import unit_rows
 from cohirf.summary.model import Model, state_of
 
 CHECKED_MEDOIDS = 100  # number of medoids that are compared with X, to recognise the data of the fit
-MAX_LEVELS = 30  # of a category; rarer levels do not describe a cluster
+MOST_LEVELS = 30  # of a category; rarer levels do not describe a cluster
 DISTINCT = 0.5  # a column of text is left out if it has more different values than this share of its rows
 ENCODED = re.compile(r"(?P<feature>.+?)=(?P<level>.+)")  # the name of a category that was encoded for the fit
-DAY = np.timedelta64(1, "D")
+ONE_DAY = np.timedelta64(1, "D")
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 TIMES = ("night", "morning", "afternoon", "evening")  # of six hours each, from midnight on
-CYCLES = {"hour": TIMES, "weekday": DAYS}
+CYCLE_PARTS = {"hour": TIMES, "weekday": DAYS}
 SHARE, DATE = "share", "date"  # units of prepared features
 Floats = NDArray[np.float64]
 
@@ -55,18 +55,22 @@ def read_rows(data: Any, rows: IntArray) -> Any:
     Missing values are replaced by the mean of their column over these rows.
     """
     distinct, place = np.unique(rows, return_inverse=True)
-    some = take_rows(data, distinct)
+    return _to_numbers(take_rows(data, distinct), place)
+
+
+def _to_numbers(some: Any, order: Any = slice(None)) -> Any:
     checked = check_array(some, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
-    ordered = checked[place]
+    ordered = checked[order]
     return ordered if sparse.issparse(ordered) else fill_missing(ordered, validation.column_means(ordered))
 
 
 @dataclass(frozen=True)
-class UnitRows:
-    """Rows of some data, scaled to length 1 when they are read."""
+class TransformedRows:
+    """Rows of some data after a transformation: only those that are asked for are transformed."""
 
+    transform: Callable[[Any], Any]
     data: Any
-    n_features: int
+    n_features: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -74,8 +78,12 @@ class UnitRows:
         return count_rows(self.data)
 
     def take(self, rows: IntArray) -> Any:
-        """Return rows of length 1."""
-        return unit_rows(read_rows(self.data, rows))
+        """Return transformed rows."""
+        return self.transform(take_rows(self.data, np.asarray(rows)))
+
+
+def _to_unit_rows(some: Any) -> Any:
+    return unit_rows(_to_numbers(some))
 
 
 def as_data(X: Any, metric: str) -> Any:
@@ -83,9 +91,11 @@ def as_data(X: Any, metric: str) -> Any:
 
     For cosine, rows have length 1.
     """
-    if metric == "cosine" and not isinstance(X, UnitRows):
-        data = as_data(X, "euclidean")
-        return UnitRows(data, data.n_features if is_source(data) else data.shape[1])
+    if metric == "cosine":
+        is_done = isinstance(X, TransformedRows) and X.transform is _to_unit_rows
+        data = X if is_done else as_data(X, "euclidean")
+        n_features = data.n_features if is_source(data) else data.shape[1]
+        return X if is_done else TransformedRows(_to_unit_rows, data, n_features)
     if is_source(X):
         return X
     validation.refuse_what_is_no_table(X)
@@ -107,6 +117,16 @@ def name_features(model: Model, X: Any, given: Sequence[str] | None = None) -> l
             f"feature_names has {len(names)} names, but there are {n_features} features: pass one for each."
         )
     return [shorten(name) for name in names]
+
+
+def names_of(model: Model, X: Any, given: Sequence[str] | None) -> list[str] | None:
+    """Return the names of the columns of data without names; None if the data has names."""
+    if given is not None:
+        return [str(name) for name in given]
+    if hasattr(X, "columns") or hasattr(X, "column_names"):
+        return None
+    seen = getattr(X, "feature_names", None) or getattr(model, "feature_names_in_", None)
+    return None if seen is None else [str(name) for name in seen]
 
 
 def check_n_rows(model: Model, X: Any, wanted: str = "the data of the fit") -> None:
@@ -201,11 +221,11 @@ def read_table(X: Any, rows: IntArray, names: Sequence[str] | None = None) -> Ta
         return Table(
             rows,
             sparse.csr_array(some, dtype=np.float64),
-            [_parse(shorten(name), "term") for name in _column_names(some, names)],
+            [_parse_name(shorten(name), "term") for name in _column_names(some, names)],
         )
     values, features = [], []
     for name, column in zip(_column_names(some, names), _columns(some), strict=True):
-        for feature, numbers in _read_column(shorten(name), column):
+        for feature, numbers in _to_features(shorten(name), column):
             features.append(feature)
             values.append(numbers)
     matrix = np.column_stack(values) if values else np.empty((len(rows), 0))
@@ -254,19 +274,19 @@ def _columns(some: Any) -> list[Any]:
     return list(np.asarray(some).T)
 
 
-def _parse(name: str, kind: str) -> Feature:
+def _parse_name(name: str, kind: str) -> Feature:
     encoded = ENCODED.fullmatch(name)
     return Feature(encoded["feature"], "level", encoded["level"]) if encoded else Feature(name, kind)
 
 
-def _read_column(name: str, column: Any) -> list[tuple[Feature, Floats]]:
+def _to_features(name: str, column: Any) -> list[tuple[Feature, Floats]]:
     """Return the columns of the matrix that a column of the table becomes."""
     cells = np.asarray(column)
     if cells.dtype.kind == "M":
-        days = (cells.astype("datetime64[ns]") - np.datetime64(0, "ns")) / DAY
-        return [(Feature(name, "date"), _fill(days.astype(np.float64)))]
+        days = (cells.astype("datetime64[ns]") - np.datetime64(0, "ns")) / ONE_DAY
+        return [(Feature(name, "date"), _fill_numbers(days.astype(np.float64)))]
     if cells.dtype.kind == "m":
-        return [(Feature(name), _fill((cells / DAY).astype(np.float64)))]
+        return [(Feature(name), _fill_numbers((cells / ONE_DAY).astype(np.float64)))]
     if cells.dtype.kind == "b":
         return _read_levels(name, np.where(cells, "yes", "no"))
     if cells.dtype.kind in "iuf":
@@ -283,21 +303,21 @@ def _read_numbers(name: str, numbers: Floats) -> list[tuple[Feature, Floats]]:
     low, high = present.min(initial=np.inf), present.max(initial=-np.inf)
     has_two = len(present) > 0 and bool(((present == low) | (present == high)).all()) and low < high
     if has_two and ENCODED.fullmatch(name):
-        return [(_parse(name, "number"), np.where(numbers == high, 1.0, 0.0))]
+        return [(_parse_name(name, "number"), np.where(numbers == high, 1.0, 0.0))]
     if has_two and (low, high) == (0, 1):
         return _read_levels(name, np.where(numbers == 1, "yes", "no"))
-    return [(Feature(name), _fill(numbers))]
+    return [(Feature(name), _fill_numbers(numbers))]
 
 
 def _read_levels(name: str, cells: Any) -> list[tuple[Feature, Floats]]:
     """Return a column of zeros and ones for each frequent level."""
     texts = np.array(["" if _is_missing(cell) else str(cell) for cell in cells.tolist()], dtype=object)
     levels, codes, counts = np.unique(texts, return_inverse=True, return_counts=True)
-    if len(levels) > max(DISTINCT * len(texts), MAX_LEVELS) or len(levels) < 2:
+    if len(levels) > max(DISTINCT * len(texts), MOST_LEVELS) or len(levels) < 2:
         return []
     if levels.tolist() == ["no", "yes"]:  # one says all
         return [(Feature(name, "level", "yes"), codes.astype(np.float64))]
-    frequent = np.sort(np.argsort(-counts, kind="stable")[:MAX_LEVELS])
+    frequent = np.sort(np.argsort(-counts, kind="stable")[:MOST_LEVELS])
     return [
         (Feature(name, "level", shorten(levels[code] or "missing")), (codes == code).astype(np.float64))
         for code in frequent.tolist()
@@ -308,7 +328,7 @@ def _is_missing(cell: Any) -> bool:
     return cell is None or cell != cell or str(cell) in ("<NA>", "NaT")
 
 
-def _fill(numbers: Floats) -> Floats:
+def _fill_numbers(numbers: Floats) -> Floats:
     """Return numbers whose missing values are replaced by the mean."""
     column = numbers.reshape(-1, 1)
     return np.asarray(fill_missing(column, validation.column_means(column))).ravel()
@@ -339,7 +359,7 @@ def read_prepared(preparation: Any, values: Any, rows: IntArray) -> Table:
             features.append(Feature(shorten(feature.column), "level", "no"))
             columns.append(1 - numbers)
     for (column, cycle), (sine, cosine) in cycles.items():
-        names = CYCLES[cycle]
+        names = CYCLE_PARTS[cycle]
         part = np.floor(np.arctan2(sine, cosine) / (2 * np.pi) % 1 * len(names) + 1e-6).astype(np.int64) % len(names)
         features += [Feature(shorten(f"{column} {cycle}"), "level", name) for name in names]
         columns += list((part == np.arange(len(names))[:, None]).astype(np.float64))

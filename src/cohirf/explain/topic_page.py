@@ -15,12 +15,12 @@ from cohirf.explain.page import N_COLOURS, render_topics
 from cohirf.explain.topics import Topic, Topics
 from cohirf.explain.words import shorten
 
-WIDTH, HEIGHT, MARGIN = 1100.0, 620.0, 40.0
+MAP_WIDTH, MAP_HEIGHT, MAP_MARGIN = 1100.0, 620.0, 50.0  # the largest circle is not cut off
 COVERED = 0.12  # share of the map that all circles cover
-SMALLEST, LARGEST = 3.0, 46.0  # radius
+SMALLEST_CIRCLE, LARGEST_CIRCLE = 3.0, 46.0  # radius
 FEWEST_PLACED = 8  # topics; of fewer, the plane of the largest variance shows as much
 MOST_LABELS = 40
-LABEL = 24  # characters
+LONGEST_LABEL = 24  # characters
 OPEN = 12  # topics of the coarsest level that are opened at first, if there are no more
 
 
@@ -38,8 +38,8 @@ def draw_topics(topics: Topics, *, title: str, written: str) -> str:
         "n_noise": n_noise,
         "counts": [f"{len(level):,}" for level in found],
         "lead": _lead(topics),
-        "width": WIDTH,
-        "height": HEIGHT,
+        "width": MAP_WIDTH,
+        "height": MAP_HEIGHT,
         "finest": finest,
         "flat": finest == 0,
         "is_open": len(found[0]) <= OPEN,
@@ -81,10 +81,10 @@ def _nest(topics: Topics, topic: Topic, colours: dict[tuple[int, int], int], n_r
 def place_circles(topics: Topics, colours: dict[tuple[int, int], int]) -> list[dict[str, Any]]:
     """Return a circle for each topic of the finest level; the largest come first, so that small ones are above them."""
     finest = topics.topics[-1]
-    places = _scale(_project(topics.places))
+    places = _fill_map(_project(topics.places))
     sizes = np.array([one.size for one in finest], dtype=np.float64)
-    unit = np.sqrt(COVERED * WIDTH * HEIGHT / np.pi / sizes.sum())
-    radius = np.clip(unit * np.sqrt(sizes), SMALLEST, LARGEST)
+    unit = np.sqrt(COVERED * MAP_WIDTH * MAP_HEIGHT / np.pi / sizes.sum())
+    radius = np.clip(unit * np.sqrt(sizes), SMALLEST_CIRCLE, LARGEST_CIRCLE)
     order = np.argsort(-sizes, kind="stable").tolist()
     labelled = set(order[:MOST_LABELS])
     return [
@@ -96,7 +96,7 @@ def place_circles(topics: Topics, colours: dict[tuple[int, int], int]) -> list[d
             "r": round(float(radius[number]), 1),
             "name": finest[number].name,
             "size": finest[number].size,
-            "label": shorten(finest[number].name.split(", ")[0], LABEL) if number in labelled else "",
+            "label": shorten(finest[number].name.split(", ")[0], LONGEST_LABEL) if number in labelled else "",
         }
         for number in order
     ]
@@ -114,8 +114,8 @@ def _project(places: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(found, dtype=np.float64)
 
 
-def _scale(places: NDArray[np.float64]) -> NDArray[np.float64]:
+def _fill_map(places: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return places that fill the map."""
     low, span = places.min(axis=0), np.ptp(places, axis=0)
-    room = np.array([WIDTH, HEIGHT]) - 2 * MARGIN
-    return np.asarray(MARGIN + room * np.where(span > 0, (places - low) / np.where(span > 0, span, 1), 0.5))
+    room = np.array([MAP_WIDTH, MAP_HEIGHT]) - 2 * MAP_MARGIN
+    return np.asarray(MAP_MARGIN + room * np.where(span > 0, (places - low) / np.where(span > 0, span, 1), 0.5))

@@ -18,16 +18,16 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.extmath import row_norms
 
-from cohirf.algorithm.grouping import IntArray, rows_by_label
 from cohirf.error_contexts import warn_caller
+from cohirf.explain.describe import mean_stability
+from cohirf.explain.study import DESCRIBED, add_rare, draw
 from cohirf.explain.table import as_data, check_n_rows, read_rows
 from cohirf.explain.words import shorten
+from cohirf.rows.grouping import IntArray, rows_by_label
 from cohirf.store.files import replacing
 from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
 
-MOST_ROWS = 20_000  # that words and typical texts are taken from, but
-FEWEST, MOST = 10, 200  # texts of each of the smallest clusters: at least, and at most
 READ_CHARACTERS = 5_000  # of a text, to count words
 SHOWN_CHARACTERS = 300  # of a typical text
 MOST_WORDS = 50_000  # that are counted
@@ -136,7 +136,7 @@ def name_topics(
     model : fitted CoHiRF
         The model.
     X : array, table or source, shape (n_samples, n_features)
-        The vectors that it was fitted to. A sample of them is read, of at least ten rows of each cluster.
+        The vectors that it was fitted to. A sample of them is read, of at least thirty rows of each cluster.
     texts : sequence of str, shape (n_samples,)
         The text of each row: a list, an array, or a column of a table. Missing texts are empty.
     levels : sequence of int, optional
@@ -174,7 +174,7 @@ def name_topics(
     labels = _nested_labels(model, levels)
     if len(texts) != len(labels):
         raise ValueError(f"texts has {len(texts):,} entries, but the data has {len(labels):,} rows: pass one per row.")
-    sample = _draw(model, X, texts, labels)
+    sample = _draw_texts(model, X, texts, labels)
     counts, vocabulary = count_words(sample, stop_words)
     naming = _Naming(name, cache, max_calls, retries)
     found: list[list[Topic]] = []
@@ -207,22 +207,17 @@ class _Sample:
     texts: list[str]
 
 
-def _draw(model: Model, X: Any, texts: Any, labels: IntArray) -> _Sample:
+def _draw_texts(model: Model, X: Any, texts: Any, labels: IntArray) -> _Sample:
     finest = labels[:, -1]
     clustered = np.flatnonzero(finest >= 0)
     n_topics = int(finest.max()) + 1
     if n_topics == 0:
         raise ValueError("All rows are noise, so there are no topics to name: fit the model with other parameters.")
-    starts, members = rows_by_label(finest[clustered], n_topics)
-    rng, drawn = np.random.default_rng(0), []
-    most = int(np.clip(MOST_ROWS // n_topics, FEWEST, MOST))
-    for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        some = members[start:end]
-        drawn.append(clustered[some if len(some) <= most else rng.choice(some, most, replace=False)])
-    rows = np.sort(np.concatenate(drawn))
-    weights = np.diff(starts) / np.array([len(one) for one in drawn])
+    drawn = draw(len(clustered), DESCRIBED.count(model.n_features_in_))
+    rows = clustered[add_rare(finest[clustered], drawn, n_topics)]
+    sizes, sampled = (np.bincount(own, minlength=n_topics) for own in (finest[clustered], finest[rows]))
     vectors = np.asarray(read_rows(as_data(X, model.metric), rows), dtype=np.float32)
-    return _Sample(rows, finest[rows], weights[finest[rows]], vectors, take_texts(texts, rows))
+    return _Sample(rows, finest[rows], (sizes / sampled)[finest[rows]], vectors, take_texts(texts, rows))
 
 
 def take_texts(texts: Any, rows: IntArray) -> list[str]:
@@ -292,7 +287,7 @@ def _describe_level(
         parents[own[sample.rows]] = labels[sample.rows, level - 1]
     scores = score_words(merged, np.zeros(n_topics, dtype=np.int64) if parents is None else parents)
     sizes = np.bincount(own[own >= 0], minlength=n_topics)
-    stability = _mean_stability(model, own, n_topics)
+    stability = mean_stability(model, own, n_topics)
     typical = _find_typical(sample, own[sample.rows], n_topics)
     return [
         Topic(
@@ -313,13 +308,6 @@ def _describe_level(
 def _best(scores: Floats, n: int) -> list[int]:
     order = np.argsort(-scores, kind="stable")[:n]
     return [int(word) for word in order if scores[word] > 0]
-
-
-def _mean_stability(model: Model, labels: IntArray, n_topics: int) -> Floats:
-    stability = np.asarray(model.stability_, dtype=np.float64)
-    known = (labels >= 0) & ~np.isnan(stability)
-    sums = np.bincount(labels[known], weights=stability[known], minlength=n_topics)
-    return np.asarray(sums / np.maximum(np.bincount(labels[known], minlength=n_topics), 1))
 
 
 def _means(sample: _Sample, labels: IntArray, n_topics: int) -> Floats:

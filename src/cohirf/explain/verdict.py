@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.grouping import IntArray
 from cohirf.explain.words import count_of, uncapitalised
+from cohirf.rows.grouping import IntArray
 from cohirf.summary.model import Model, base_method_of
 
-FEW_ROWS = 20  # fewer are not judged: it can be right that none of them fuse
+JUDGED_ROWS = 20  # fewer are not judged: it can be right that none of them fuse
 MOSTLY_NOISE = 0.9  # share of rows
 # A cluster of at most this many rows next to one of at least this many; DBSCAN by itself has clusters of four rows.
-CRUMB, LARGE = 3, 1000
+CRUMB, LARGE_CLUSTER = 3, 1000
 UNDIVIDED = 100  # if there are no other clusters, the same beside one of so many rows is no division at all
-RADII = ("eps", "distance_threshold")  # parameters of base methods; rows that are nearer than this fuse
+RADIUS_NAMES = ("eps", "distance_threshold")  # parameters of base methods; rows that are nearer than this fuse
 WHOLE = ("exact", "spanning")  # kinds of levels that find what the base method finds on all rows
 ALONE, EITHER, UNKNOWN = "use the base method alone", "either", "unknown"
 # From this adjusted Rand index on, two partitions are the same for most purposes.
@@ -32,7 +32,7 @@ LOST, WORSE_SILHOUETTE = 0.15, 0.02
 MORE_NOISE = 0.1
 # Shares of rows that have their nearest neighbour in their own cluster: nearly all, and too few.
 NEIGHBOURS_KEPT, NEIGHBOURS_TORN = 0.9, 0.7
-STARTS = 10  # of K-Means that runs alone: with a single one, it is an easy rival
+RIVAL_STARTS = 10  # of K-Means that runs alone: with a single one, it is an easy rival
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Problem:
 def find_problem(model: Model, sizes: IntArray, n_noise: int) -> Problem | None:
     """Return the worst problem of a partition, or None."""
     n_rows, largest = int(sizes.sum()) + n_noise, int(sizes.max(initial=0))
-    if n_rows < FEW_ROWS:
+    if n_rows < JUDGED_ROWS:
         return None
     if n_noise > MOSTLY_NOISE * n_rows:
         return _mostly_noise(model, n_noise / n_rows)
@@ -56,7 +56,7 @@ def find_problem(model: Model, sizes: IntArray, n_noise: int) -> Problem | None:
     smallest = 2 if _keeps_noise_apart(model) else 1
     n_crumbs = int(((sizes >= smallest) & (sizes <= CRUMB)).sum())
     is_undivided = n_crumbs == len(sizes) - 1 and largest >= UNDIVIDED
-    if n_crumbs and (largest >= LARGE or is_undivided):
+    if n_crumbs and (largest >= LARGE_CLUSTER or is_undivided):
         return _crumbs(n_crumbs, sizes, is_undivided=is_undivided)
     return None
 
@@ -109,7 +109,7 @@ def _ways_to_fuse_more(model: Model) -> tuple[str, list[str]]:
     clusterer = BaseMethod.of(base_method_of(model)).clusterer
     given = clusterer.get_params(deep=False) if hasattr(clusterer, "get_params") else {}
     name = type(clusterer).__name__
-    ways = [f"raise {radius} of {name}" for radius in RADII if given.get(radius) is not None]
+    ways = [f"raise {radius} of {name}" for radius in RADIUS_NAMES if given.get(radius) is not None]
     ways += [f"lower min_samples of {name}"] if given.get("min_samples") is not None else []
     ways += ["raise batch_size"] if model.batch_size is not None else []
     return name, ways
@@ -377,7 +377,7 @@ def say_too_few(rival: BaseMethod, n_kept: int, n_rows: int) -> str:
 
 
 def _measured(found: Comparison) -> str:
-    starts = f" with {STARTS} starts" if found.base == "KMeans" else ""
+    starts = f" with {RIVAL_STARTS} starts" if found.base == "KMeans" else ""
     n_found = count_of(found.n_clusters[1], "cluster")
     parts = [f"In {found.n_rows:,} rows, {found.base} alone{starts} finds {n_found}"]
     if found.n_clusters[0] != found.n_clusters[1]:

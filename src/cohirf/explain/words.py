@@ -34,12 +34,12 @@ KEPT = {
 OTHERS = ("high", "low")
 DATES = ("late", "early")
 UNITS = {"cm", "eur", "g", "kg", "km", "m", "mg", "mm", "ms", "pct", "s", "usd"}
-MOST, FEW = 0.5, 0.1  # shares of rows with a level, from which it is said without "often" or "rarely"
-MAX_NAME = 40  # characters of a feature's name
+MOSTLY, HARDLY = 0.5, 0.1  # shares of rows with a level, from which it is said without "often" or "rarely"
+LONGEST_PHRASE = 40  # characters of a feature's name
 FEWEST_TRAITS, MOST_TRAITS = 3, 5  # traits in a name; more than three only if two clusters would have the same name
-WEAK = 0.3  # standard deviations; a weaker trait says nothing
-FAINT = 0.35  # a trait is left out of the name if it is weaker than this share of the strongest
-N_VALUES = 2  # features whose values tell clusters apart that have the same traits
+WEAKEST = 0.3  # standard deviations; a weaker trait says nothing
+FAINT_SHARE = 0.35  # a trait is left out of the name if it is weaker than this share of the strongest
+VALUES_IN_NAME = 2  # features whose values tell clusters apart that have the same traits
 PLAIN, ALL_ROWS = "average", "all rows"
 
 
@@ -54,12 +54,11 @@ def shorten(text: Any, length: int = MAX_TEXT) -> str:
     return line if len(line) <= length else f"{line[: length - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
 
 
-def say_number(feature: Feature, *, is_high: bool) -> str:
-    """Return a phrase for numbers that are higher or lower than elsewhere."""
-    name = plain_name(feature.name)
+def say_number(name: str, kind: str, *, is_high: bool) -> str:
+    """Return a phrase for numbers that are higher or lower than elsewhere, given the plain name of the feature."""
     rest, _, last = name.rpartition(" ")
     place = 0 if is_high else 1
-    if feature.kind == "date":
+    if kind == "date":
         return f"{DATES[place]} {name}"
     if last.lower() in REPLACED:
         return f"{REPLACED[last.lower()][place]} {rest}".strip()
@@ -68,21 +67,34 @@ def say_number(feature: Feature, *, is_high: bool) -> str:
 
 def say_level(feature: Feature, inside: float, outside: float) -> str:
     """Return a phrase for a level of a category, from its share of the rows inside and outside of the cluster."""
-    name, level = plain_name(feature.name), shorten(feature.level, MAX_NAME)
+    name, level = plain_name(feature.name), shorten(feature.level, LONGEST_PHRASE)
     if inside > outside:
-        return f"{name}: {level}" if inside >= MOST else f"{name}: often {level}"
+        return f"{name}: {level}" if inside >= MOSTLY else f"{name}: often {level}"
     opposite = {"yes": "no", "no": "yes"}.get(level)
-    if opposite is not None and inside <= MOST:
+    if opposite is not None and inside <= MOSTLY:
         return f"{name}: {opposite}"
-    return f"{name}: not {level}" if inside <= FEW else f"{name}: rarely {level}"
+    return f"{name}: not {level}" if inside <= HARDLY else f"{name}: rarely {level}"
+
+
+def splits_plainly(feature: Feature, inside: float, outside: float) -> bool:
+    """Return whether most rows of one side have a level, and the phrase for the other side is without "rarely"."""
+    low = MOSTLY if feature.level in ("yes", "no") else HARDLY
+    return max(inside, outside) >= MOSTLY and (inside > outside or inside <= low)
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a feature without underscores and units."""
-    words = re.sub(r"\s*[(\[][^()\[\]]*[)\]]\s*$", "", name).replace("_", " ").split()
+    """Return the name of a feature without underscores and units; "age (2)", a second column "age", stays."""
+    words = re.sub(r"\s*[(\[](?!\d+[)\]])[^()\[\]]*[)\]]\s*$", "", name).replace("_", " ").split()
     if len(words) > 1 and words[-1].lower() in UNITS:
         words.pop()
-    return shorten(" ".join(words) or name, MAX_NAME)
+    return shorten(" ".join(words) or name, LONGEST_PHRASE)
+
+
+def split_number(name: str) -> tuple[str, str]:
+    """Return the name of a feature without the number at its end, and this number, which may be empty."""
+    found = re.fullmatch(r"(.*?)(\d*)", plain_name(name))
+    assert found is not None  # anything matches
+    return found[1].strip(), found[2]
 
 
 def say_value(value: float, kind: str = "number") -> str:
@@ -113,16 +125,19 @@ def uncapitalised(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def name_clusters(traits: Sequence[Sequence[Trait]]) -> list[str]:
+def name_clusters(traits: Sequence[Sequence[Trait]], splits: Sequence[Trait | None] | None = None) -> list[str]:
     """Return a name for each cluster, from its traits; no two clusters have the same name.
 
-    A name has up to three traits, the strongest first. Clusters that would have the same name get further traits, then
-    the values of their strongest features, and at last a number.
+    A name has up to three traits: what splits the cluster from its sibling in the tree, and what sets it apart from all
+    other rows, the strongest first. Clusters that would have the same name get further traits, then the values of their
+    strongest features, and at last a number.
 
     Parameters
     ----------
     traits : sequence of sequence of Trait
         The traits of each cluster, the strongest first, as ``find_traits`` returns them.
+    splits : sequence of (Trait or None), optional
+        What splits each cluster from its sibling, if that is known.
 
     Returns
     -------
@@ -140,25 +155,35 @@ def name_clusters(traits: Sequence[Sequence[Trait]]) -> list[str]:
     """
     if len(traits) == 1 and not traits[0]:
         return [ALL_ROWS]
-    names = [_join(of_cluster, FEWEST_TRAITS) for of_cluster in traits]
+    known = list(zip(traits, [None] * len(traits) if splits is None else splits, strict=True))
+    names = [_join_phrases(*of_cluster, FEWEST_TRAITS) for of_cluster in known]
     for n_traits in range(FEWEST_TRAITS + 1, MOST_TRAITS + 1):
-        names = _replace_repeated(names, [_join(of_cluster, n_traits) for of_cluster in traits])
+        names = _replace_repeated(names, [_join_phrases(*of_cluster, n_traits) for of_cluster in known])
     names = _replace_repeated(names, [_with_values(of_cluster) for of_cluster in traits])
     return number_repeated(names)
 
 
-def _join(traits: Sequence[Trait], n_traits: int) -> str:
+def _join_phrases(traits: Sequence[Trait], split: Trait | None, n_traits: int) -> str:
     """Return the phrases of the strongest traits; of weak ones only if more than three are asked for."""
     strongest = traits[0].strength if traits else 0.0
-    weakest = max(WEAK, FAINT * strongest) if n_traits == FEWEST_TRAITS else 0.0
-    phrases = [trait.phrase for trait in traits[:n_traits] if trait.strength >= weakest]
-    return ", ".join(phrases) or PLAIN
+    weakest = max(WEAKEST, FAINT_SHARE * strongest) if n_traits == FEWEST_TRAITS else 0.0
+    said = [] if split is None else [split]
+    said += [trait for trait in traits if trait.strength >= weakest and not _is_same_column(trait, split)]
+    return ", ".join(list(dict.fromkeys(trait.phrase for trait in said))[:n_traits]) or PLAIN
+
+
+def _is_same_column(trait: Trait, split: Trait | None) -> bool:
+    """Return whether a trait is about the column that splits a cluster from its sibling, or about the same series."""
+    if split is None:
+        return False
+    names = trait.feature.name, split.feature.name
+    return names[0] == names[1] or bool(split.span and split_number(names[0])[0] == split_number(names[1])[0])
 
 
 def _with_values(traits: Sequence[Trait]) -> str:
     parts = [
         f"{plain_name(trait.feature.name)} {trait.feature.level} {say_value(trait.inside, trait.feature.kind)}"
-        for trait in traits[:N_VALUES]
+        for trait in traits[:VALUES_IN_NAME]
     ]
     return ", ".join(" ".join(part.split()) for part in parts) or PLAIN
 

@@ -5,26 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from cohirf import progress, validation
-from cohirf.algorithm.base_method import find_weight_argument
+from cohirf import progress
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.metric_spaces import find_space
-from cohirf.algorithm.randomness import Entropy, root_entropy
-from cohirf.algorithm.reach import count_neighbours, lists_neighbours
-from cohirf.clusterers.grid_dbscan import ComputedDBSCAN, GridDBSCAN, has_kernels
+from cohirf.algorithm.randomness import Entropy
+from cohirf.beyond.reach import count_neighbours, lists_neighbours
+from cohirf.clusterers.grid_dbscan import GridDBSCAN, has_kernels
 from cohirf.data import Data
-from cohirf.data.data import DataWeights
-from cohirf.describe import describe_fit
+from cohirf.data.first_level import DataWeights
 from cohirf.error_contexts import warn_caller
-from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.locality import (
     are_local,
     choose_density,
@@ -33,78 +28,65 @@ from cohirf.fitting.locality import (
     count_dense,
     count_spanned,
 )
+from cohirf.fitting.settings import Settings, Settled, make_contraction
 from cohirf.optional import is_installed
 from cohirf.planning import Neighbourhood, draw_rows, plan_batches, plan_for_device, read_memory_limit
-from cohirf.store import ResumableEngine, open_checkpoint
-from cohirf.summary.model import Model
+from cohirf.rows.metric_spaces import find_space
+from cohirf.store import open_checkpoint
 
-WrapEngine = Callable[[Engine], Engine]
 # From so many rows and neighbours on, a fit is looked at; measured: scikit-learn takes about so long for each neighbour
 # that DBSCAN lists, and longer with OPTICS.
-MANY_ROWS, SAMPLED, MANY_NEIGHBOURS = 20_000, 1000, 1000
+LOOKED_AT_ROWS, SAMPLED, MANY_NEIGHBOURS = 20_000, 1000, 1000
 LISTED_SECONDS, LONG_SECONDS = 1e-7, 60.0
 
 
-def check_weights(model: Model, data: Data, sample_weight: Any) -> DataWeights | None:
-    """Return valid sample weights where the rows are; None without weights."""
-    if sample_weight is None:
-        return None
-    methods = [method for method in validation.list_methods(model) if method is not None]
-    without = [type(method).__name__ for method in methods if find_weight_argument(method) is None]
+def valid_weights(settings: Settings, data: Data, sample_weight: Any) -> DataWeights:
+    """Return valid sample weights where the rows are."""
+    without = [each.name for each in settings.methods if each is not None and each.weight_argument is None]
     if without:
-        name = without[0]
         raise ValueError(
-            f"sample_weight needs a base method whose fit takes it, but {name}.fit does not: "
+            f"sample_weight needs a base method whose fit takes it, but {without[0]}.fit does not: "
             f"choose another base method, such as KMeans or DBSCAN, or leave sample_weight out."
         )
     return data.check_weights(sample_weight)
 
 
-def begin(model: Model, data: Data, weights: DataWeights | None, stack: ExitStack) -> tuple[Settled, WrapEngine]:
+def open_or_measure(
+    settings: Settings, data: Data, weights: DataWeights | None, entropy: Entropy, stack: ExitStack
+) -> tuple[Settled, Any]:
     """Resolve settings that the parameters leave open, or restore them from a checkpoint.
 
-    Also returns a function that wraps an engine, so that it records runs in the checkpoint and shows progress.
+    Also returns the journal of the checkpoint, in which runs are recorded, or None.
     """
-    make_contraction(model, data, Settled((), None), weighted=False)  # invalid options raise before a checkpoint exists
-    entropy = root_entropy(model.random_state)
-    settling = partial(settle, model, data, entropy, weights)
-    wrappers: list[WrapEngine] = []
-    if model.checkpoint is None:
-        settled = settling()
-    else:
-        fit = describe_fit(
-            model,
-            rows=data.rows.n_rows,
-            features=data.n_features,
-            reading=data.reading,
-            metric=model.metric,  # named first: it changes the rows
-            data=data.fingerprint(),
-            sample_weight=None if weights is None else weights.describe(),
-            random_state=entropy if isinstance(model.random_state, np.random.RandomState) else model.random_state,
-        )
-        checkpoint = stack.enter_context(open_checkpoint(model.checkpoint, fit, lambda: asdict(settling())))
-        settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
-        wrappers.append(lambda engine: ResumableEngine(engine, checkpoint.journal))
-    wrappers.append(watch_engine(model))
-    return settled, lambda engine: reduce(lambda inner, wrap: wrap(inner), wrappers, engine)
+    given = settings.random_state
+    if settings.checkpoint is None:
+        return measure_batches(settings, data, entropy, weights), None
+    fit = settings.describe(
+        rows=data.rows.n_rows,
+        features=data.n_features,
+        reading=data.reading,
+        data=data.fingerprint(),
+        sample_weight=None if weights is None else weights.describe(),
+        random_state=entropy if isinstance(given, np.random.RandomState) else given,
+    )
+    journal = stack.enter_context(
+        open_checkpoint(settings.checkpoint, fit, lambda: asdict(measure_batches(settings, data, entropy, weights)))
+    )
+    settled = journal.beginning.settled
+    return Settled(tuple(settled["entropy"]), settled["batch_size"]), journal
 
 
-def watch_engine(model: Model) -> WrapEngine:
-    """Return a function that wraps an engine, so that it shows progress if the model does."""
-    return progress.WatchedEngine if model.verbose else lambda engine: engine
-
-
-def settle(model: Model, data: Data, entropy: Entropy, weights: DataWeights | None) -> Settled:
-    """Return the entropy and the batch size, which is measured if ``batch_size`` is "auto" or an amount of memory."""
-    if not isinstance(model.batch_size, str):
-        return Settled(entropy, None if model.batch_size is None else int(model.batch_size))
-    n_rows, weighted = data.rows.n_rows, weights is not None or model.medoid_weights
-    contraction = make_contraction(model, data, Settled(entropy, None), weighted=weighted, n_batches=2)
+def measure_batches(settings: Settings, data: Data, entropy: Entropy, weights: DataWeights | None) -> Settled:
+    """Return the entropy and the batch size, which is measured if it is "auto" or an amount of memory."""
+    if not isinstance(settings.batch_size, str):
+        return Settled(entropy, settings.batch_size)
+    n_rows, weighted = data.rows.n_rows, weights is not None or settings.sum_mass
+    contraction = make_contraction(settings, data, Settled(entropy, None), weighted=weighted, n_batches=2)
     if contraction.device is not None:
-        return Settled(entropy, _fit_into_device(model, data, contraction))
-    options = data.room(read_memory_limit(model.batch_size), model.n_jobs)
+        return Settled(entropy, _fit_into_device(settings.batch_size, data, contraction))
+    options = data.room(read_memory_limit(settings.batch_size), settings.n_jobs)
     read_sample: Callable[[int], Any] = partial(_draw_sample, data, entropy)
-    if are_local(model, contraction.views.method.prototype):
+    if are_local(settings, contraction.views.method.prototype):
         if choose_settings(data, n_rows, contraction) is not None:  # the base method is not called
             return Settled(entropy, min(n_rows, count_spanned(data)))
         density = choose_density(data, contraction, weights)
@@ -114,15 +96,15 @@ def settle(model: Model, data: Data, entropy: Entropy, weights: DataWeights | No
         read_sample = neighbourhood.take
         options |= {"overlap": choose_overlap(None), "n_readable": neighbourhood.n_rows}
     plan = plan_batches(read_sample, n_rows, contraction, **options)
-    if model.verbose:
+    if settings.verbose:
         progress.say(plan.describe())
     return Settled(entropy, plan.batch_size)
 
 
-def warn_of_long_fit(model: Model, data: Data, contraction: Contraction) -> None:
+def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -> None:
     """Warn before a fit begins that will take long, because the base method lists very many neighbours."""
     method, n_rows = contraction.views.method, data.rows.n_rows
-    if n_rows < MANY_ROWS or contraction.device is not None or _has_own_kernels(method.prototype, data.n_features):
+    if n_rows < LOOKED_AT_ROWS or contraction.device is not None or _has_own_kernels(method.prototype, data.n_features):
         return
     if method.clusterer is not method.prototype or data.n_features != contraction.views.n_features:
         return  # a pipeline has other features, and so has a view
@@ -132,7 +114,7 @@ def warn_of_long_fit(model: Model, data: Data, contraction: Contraction) -> None
     if sparse.issparse(sample):
         return
     batch_rows = min(n_rows, contraction.batch_size or n_rows)
-    seen = n_rows if are_local(model, method.prototype) else batch_rows
+    seen = n_rows if are_local(settings, method.prototype) else batch_rows
     found = count_neighbours(method.prototype, fill_missing(sample, data.column_means), seen)
     if found is None:
         return
@@ -151,15 +133,15 @@ def warn_of_long_fit(model: Model, data: Data, contraction: Contraction) -> None
 
 def _has_own_kernels(method: Any, n_features: int) -> bool:
     """Return whether compiled kernels find the clusters of a method, without lists of neighbours."""
-    is_dbscan = isinstance(method, GridDBSCAN | ComputedDBSCAN) and find_space(method) is not None
+    is_dbscan = isinstance(method, GridDBSCAN) and find_space(method) is not None
     return is_dbscan and is_installed("numba") and has_kernels(n_features, None)
 
 
-def _fit_into_device(model: Model, data: Data, contraction: Contraction) -> int | None:
+def _fit_into_device(memory: str, data: Data, contraction: Contraction) -> int | None:
     """Return how many rows are contracted together on a device; None if there is room for all of them."""
     share = contraction.views.n_features / data.n_features
     row_bytes = data.n_features * np.dtype(data.dtype).itemsize
-    return plan_for_device(contraction.device, row_bytes, share, read_memory_limit(model.batch_size), data.rows.n_rows)
+    return plan_for_device(contraction.device, row_bytes, share, read_memory_limit(memory), data.rows.n_rows)
 
 
 def _draw_sample(data: Data, entropy: Entropy, size: int) -> Any:

@@ -3,55 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 
-from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState
-from cohirf.algorithm.merge_tree import Groups, Link, MergeTree, grow_tree
 from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.runs import Survivors
-from cohirf.algorithm.ward import MAX_LINKED, link_groups, move_groups
+from cohirf.beyond.merge_tree import MAX_LINKED, Groups, Link, MergeTree, grow_tree, link_groups, move_groups
 from cohirf.choice import Choice, count_crumbs
 from cohirf.data.first_level import FirstLevel
-from cohirf.fitting.divide import Candidates
-from cohirf.fitting.goal import LINKED_PER_CLUSTER, Goal
+from cohirf.fitting.merging import Candidates, mass_of
+from cohirf.fitting.settings import LINKED_PER_CLUSTER, Settings
 from cohirf.neighbours.landmarks import Cells, NestedCells
-from cohirf.summary.model import Model
-
-FloatArray = NDArray[np.float64]
+from cohirf.rows.grouping import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
 class LastLevel:
-    """The groups that the levels have left.
+    """The groups that the levels have left."""
 
-    Attributes
-    ----------
-    leaves : Survivors
-        Leaves of the levels.
-    state : FitState
-        The state after the last level.
-    roots : array of int
-        The leaf that stands for the group of each leaf.
-    is_noise : array of bool
-        Which leaves are noise.
-    medoids : array of int
-        The leaf that is the medoid of each group, without noise. Sorted.
-    groups : Groups
-        Means and masses of the groups, in the order of ``medoids``.
-    """
-
-    leaves: Survivors
-    state: FitState
-    roots: IntArray
-    is_noise: NDArray[np.bool_]
-    medoids: IntArray
-    groups: Groups
+    leaves: Survivors  # leaves of the levels
+    state: FitState  # the state after the last level
+    roots: IntArray  # the leaf that stands for the group of each leaf
+    is_noise: NDArray[np.bool_]  # which leaves are noise
+    medoids: IntArray  # the leaf that is the medoid of each group, without noise. Sorted.
+    groups: Groups  # means and masses of the groups, in the order of ``medoids``
 
     @classmethod
     def of(
@@ -78,68 +57,36 @@ class LastLevel:
 
 
 @dataclass(frozen=True)
-class Merges:
-    """How the groups of the last level are merged.
+class LastMerges:
+    """How the groups of the last level are merged."""
 
-    Attributes
-    ----------
-    n_clusters : int or None
-        To how many clusters; None if not at all.
-    link : callable
-        Links groups, given their means and masses.
-    linkage : array of float or None
-        The merges of all leaves, if they are known.
-    refines : bool
-        Whether groups move to the cluster with the nearest mean after the merges.
-    """
-
-    n_clusters: int | None
-    link: Link = link_groups
-    linkage: FloatArray | None = None
-    refines: bool = False
+    n_clusters: int | None  # to how many clusters; None if not at all
+    link: Link = link_groups  # links groups, given their means and masses
+    linkage: FloatArray | None = None  # the merges of all leaves, if they are known
+    refines: bool = False  # whether groups move to the cluster with the nearest mean after the merges
 
 
 @dataclass(frozen=True)
 class Ending:
-    """What follows the levels.
+    """What follows the levels."""
 
-    Attributes
-    ----------
-    first_level : FirstLevel
-        The first level; if its rows were shared out among cells, these are its leaves.
-    state : FitState
-        The last state; if clusters were merged in the end, that is one more level.
-    tree : MergeTree
-        Merges of clusters up to a single one. Its medoids are numbers of leaves.
-    means : array or CSR matrix
-        Mean of each cluster of the last level, in the order of ``medoids``.
-    medoids : array of int
-        The leaf that is the medoid of each cluster of the last level, without noise. Sorted.
-    is_noise : array of bool
-        Which leaves are noise.
-    n_found : int
-        Number of clusters that the levels left, before any were merged.
-    choice : Choice or None
-        How number and merge of the clusters were chosen, if they were.
-    cells : Cells or None
-        The points that share out rows, each with its leaf; None if groups are not cells.
-    known : Candidates or None
-        Rows whose values are known, if those of others cannot be read again, after rows were shared out.
-    """
-
-    first_level: FirstLevel
-    state: FitState
-    tree: MergeTree
-    means: Any
-    medoids: IntArray
-    is_noise: NDArray[np.bool_]
-    n_found: int
-    choice: Choice | None = None
+    first_level: FirstLevel  # the first level; if its rows were shared out among cells, these are its leaves
+    state: FitState  # the last state; if clusters were merged in the end, that is one more level
+    tree: MergeTree  # merges of clusters up to a single one. Its medoids are numbers of leaves.
+    means: Any  # mean of each cluster of the last level, in the order of ``medoids``
+    medoids: IntArray  # the leaf that is the medoid of each cluster of the last level, without noise. Sorted.
+    is_noise: NDArray[np.bool_]  # which leaves are noise
+    n_found: int  # number of clusters that the levels left, before any were merged
+    choice: Choice | None = None  # how number and merge of the clusters were chosen, if they were
+    # The points that share out rows, each with its leaf; None if groups are not cells
     cells: Cells | NestedCells | None = None
+    # Rows whose values are known, if those of others cannot be read again, after rows were shared out
     known: Candidates | None = None
 
 
-def end_fit(model: Model, first_level: FirstLevel, last: LastLevel, max_linked: int, merges: Merges) -> Ending:
+def end_fit(
+    settings: Settings, first_level: FirstLevel, last: LastLevel, max_linked: int, merges: LastMerges
+) -> Ending:
     """Grow the tree of a fit, and merge groups; of more than ``max_linked``, light ones join heavy ones first."""
     medoids, groups, n_clusters = last.medoids, last.groups, merges.n_clusters
     if merges.linkage is None:
@@ -153,12 +100,12 @@ def end_fit(model: Model, first_level: FirstLevel, last: LastLevel, max_linked: 
     label = cut
     if merges.refines and n_clusters is not None and len(medoids):
         label = move_groups(groups.means, groups.mass, label)
-    return _end_with(model, first_level, last, label, merges.link, tree if np.array_equal(label, cut) else None)
+    return _end_with(settings, first_level, last, label, merges.link, tree if np.array_equal(label, cut) else None)
 
 
-def end_update(model: Model, first_level: FirstLevel, last: LastLevel, former: IntArray) -> Ending:
+def end_update(settings: Settings, first_level: FirstLevel, last: LastLevel, former: IntArray) -> Ending:
     """Grow the tree of an update, in which the ``former`` clusters of leaves go on, whatever the levels have found."""
-    return _end_with(model, first_level, last, extend_labels(last.groups, former[last.medoids]), link_groups)
+    return _end_with(settings, first_level, last, extend_labels(last.groups, former[last.medoids]), link_groups)
 
 
 def extend_labels(groups: Groups, former: IntArray) -> IntArray:
@@ -178,13 +125,18 @@ def extend_labels(groups: Groups, former: IntArray) -> IntArray:
 
 
 def _end_with(
-    model: Model, first_level: FirstLevel, last: LastLevel, label: IntArray, link: Link, tree: MergeTree | None = None
+    settings: Settings,
+    first_level: FirstLevel,
+    last: LastLevel,
+    label: IntArray,
+    link: Link,
+    tree: MergeTree | None = None,
 ) -> Ending:
     """End with the given label of each group; a ``tree`` is given if the labels are a cut of it."""
     state, medoids, groups, roots = last.state, last.medoids, last.groups, last.roots
     n_found = len(medoids)
-    if n_found and model.small_clusters == "nearest":
-        joined = join_nearest(groups, label, smallest_size(model, last.leaves))
+    if n_found and settings.joins_small:
+        joined = join_nearest(groups, label, smallest_size(settings, last.leaves))
         label, tree = joined, tree if np.array_equal(joined, label) else None
     if tree is None:
         of_leaf = np.full(len(roots), -1)
@@ -196,36 +148,20 @@ def _end_with(
     return Ending(first_level, state, tree, groups.means, medoids, last.is_noise, n_found)
 
 
-def mass_of(leaves: Survivors) -> FloatArray:
-    """Return the total weight of the rows of each leaf."""
-    return leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
-
-
 def find_noise(state: FitState, roots: IntArray, sizes: IntArray) -> NDArray[np.bool_]:
     """Return which leaves are single rows that fused with nothing, and were noise at the last level that saw them."""
     n_leaves = np.bincount(roots, minlength=len(roots))
     return np.asarray(state.is_noise & (n_leaves[roots] == 1) & (sizes == 1))
 
 
-def smallest_size(model: Model, leaves: Survivors) -> float:
+def smallest_size(settings: Settings, leaves: Survivors) -> float:
     """Return the smallest size of a cluster: a number of rows or total weight.
 
     If the number of clusters is chosen, a few rows are no cluster.
     """
     total, n_rows = float(mass_of(leaves).sum()), int(leaves.sizes.sum())
-    return max(
-        smallest_wanted(model, total), count_crumbs(n_rows) * total / n_rows if Goal.of(model).is_chosen else 0.0
-    )
-
-
-def smallest_wanted(model: Model, total: float) -> float:
-    """Return the smallest size of a cluster that the user wants, if this is the total weight of all rows."""
-    min_cluster_size = model.min_cluster_size
-    if not isinstance(min_cluster_size, Integral):
-        return float(min_cluster_size) * total
-    if min_cluster_size == 1 and model.n_clusters != "levels":
-        return 0.0  # weights may add up to less than 1
-    return float(min_cluster_size)
+    smallest = settings.smallest_wanted(total)
+    return max(smallest, count_crumbs(n_rows) * total / n_rows) if settings.goal.is_chosen else smallest
 
 
 def join_nearest(clusters: Groups, label: IntArray, min_size: float) -> IntArray:

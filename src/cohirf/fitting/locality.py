@@ -12,19 +12,19 @@ from sklearn.pipeline import Pipeline
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.algorithm.local_batches import Locality
-from cohirf.algorithm.metric_spaces import find_space
-from cohirf.algorithm.population import ArrayWeights
-from cohirf.algorithm.reach import MARGIN, can_be_local, find_reach
-from cohirf.clusterers.grid_dbscan import ComputedDBSCAN, GridDBSCAN, has_kernels
+from cohirf.beyond.local_batches import Locality
+from cohirf.beyond.reach import REACH_MARGIN, can_be_local, find_reach
+from cohirf.clusterers.density_labels import DensityLabels
+from cohirf.clusterers.grid_dbscan import GridDBSCAN, has_kernels
 from cohirf.data import Data
 from cohirf.data.on_dask import OnDask
-from cohirf.fitting.density_labels import DensityLabels
+from cohirf.fitting.settings import Settings
 from cohirf.optional import import_optional, is_installed
 from cohirf.planning.memory import resident_bytes
-from cohirf.spanning.settings import Settings, settings_of
+from cohirf.rows.metric_spaces import find_space
+from cohirf.rows.storage import ArrayWeights
+from cohirf.spanning.settings import SpanningSettings, settings_of
 from cohirf.spanning.spanning_labels import SpanningLabels
-from cohirf.summary.model import Model
 
 # A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree of all rows leave
 # it. So its batches have at least so many rows. With more features than this, a tree takes longer, and they have fewer.
@@ -40,14 +40,14 @@ MAX_SPANNED = 2**30 - 1  # the nodes of the tree of merges are numbered by 32-bi
 
 
 def choose_locality(
-    model: Model, data: Data, n_rows: int, contraction: Contraction, weights: Any = None
+    settings: Settings, data: Data, n_rows: int, contraction: Contraction, weights: Any = None
 ) -> tuple[Locality | None, SpanningLabels | DensityLabels | None]:
     """Return how the local batches of a fit are made, and what labels them if the base method does not.
 
     The first is None if batches are random, or if there is only one.
     """
     views, batch_size = contraction.views, contraction.batch_size
-    if batch_size is None or count_batches(n_rows, batch_size) == 1 or not are_local(model, views.method.prototype):
+    if batch_size is None or count_batches(n_rows, batch_size) == 1 or not are_local(settings, views.method.prototype):
         return None, None
     if isinstance(views.method.prototype, Pipeline):
         raise ValueError(  # noqa: TRY004 - not a wrong type, but a wrong combination
@@ -60,8 +60,8 @@ def choose_locality(
         size = max(batch_size, DENSITY_ROWS) if density.has_kernels else batch_size
         grown = Locality(size, OVERLAP, density.reach, views.entropy, grows=True, embed=density.space.embed)
         return grown, density
-    settings = choose_settings(data, n_rows, contraction)
-    if settings is not None:
+    spanned = choose_settings(data, n_rows, contraction)
+    if spanned is not None:
         batch_size = max(batch_size, count_spanned(data))
     elif not can_be_local(method, data.n_features):
         raise ValueError(
@@ -73,26 +73,26 @@ def choose_locality(
         )
     reach = find_reach(method, data.n_features) if _sees_everything(data, contraction) else None
     space = contraction.space
-    found = Locality(batch_size, choose_overlap(settings), reach, views.entropy, embed=space.embed)
-    if settings is None:
+    found = Locality(batch_size, choose_overlap(spanned), reach, views.entropy, embed=space.embed)
+    if spanned is None:
         return found, None
     has_gaps = data.column_means is not None
-    return found, SpanningLabels(settings, found, has_gaps, data.n_features, model.n_jobs, space)
+    return found, SpanningLabels(spanned, found, has_gaps, data.n_features, settings.n_jobs, space)
 
 
-def are_local(model: Model, method: Any) -> bool:
-    """Return whether the batches of a model are local, if there are several; ``method`` is its base method."""
-    return model.batches == "local" or (model.batches == "auto" and finds_number(method))
+def are_local(settings: Settings, method: Any) -> bool:
+    """Return whether the batches of a fit are local, if there are several; ``method`` is its base method."""
+    return finds_number_itself(method) if settings.is_local is None else settings.is_local
 
 
 def choose_density(data: Data, contraction: Contraction, weights: Any) -> DensityLabels | None:
     """Return the settings of DBSCAN if its labels in local batches are computed; None for other base methods."""
     method, space = contraction.views.method.prototype, contraction.space
-    if not isinstance(method, GridDBSCAN | ComputedDBSCAN) or contraction.device is not None:
+    if not isinstance(method, GridDBSCAN):
         return None
     has_space = find_space(method) is space
     radius = space.radius(float(method.eps))
-    reach = 2 * radius * MARGIN if has_space else find_reach(method, data.n_features)
+    reach = 2 * radius * REACH_MARGIN if has_space else find_reach(method, data.n_features)
     if reach is None or not _sees_everything(data, contraction):
         return None
     if data.n_features > SPARSE_FEATURES and sparse.issparse(data.take(np.arange(1))):
@@ -104,9 +104,9 @@ def choose_density(data: Data, contraction: Contraction, weights: Any) -> Densit
     return DensityLabels(space, radius, int(method.min_samples), is_quick, reach, norm)
 
 
-def choose_overlap(settings: Settings | None) -> float:
+def choose_overlap(spanned: SpanningSettings | None) -> float:
     """Return the number of rows in a halo, in multiples of the rows of its cell."""
-    return OVERLAP if settings is None else SPANNED_OVERLAP
+    return OVERLAP if spanned is None else SPANNED_OVERLAP
 
 
 def count_spanned(data: Data) -> int:
@@ -121,7 +121,7 @@ def count_dense(data: Data, memory_limit: int) -> int | None:
     return None if has_room and not isinstance(data, OnDask) else min(data.rows.n_rows, DENSITY_ROWS)
 
 
-def choose_settings(data: Data, n_rows: int, contraction: Contraction) -> Settings | None:
+def choose_settings(data: Data, n_rows: int, contraction: Contraction) -> SpanningSettings | None:
     """Return the settings of HDBSCAN if spanning trees label the local batches; None for other base methods."""
     settings = settings_of(contraction.views.method.prototype)
     if settings is None or not _sees_everything(data, contraction):
@@ -143,13 +143,13 @@ def _sees_everything(data: Data, contraction: Contraction) -> bool:
     return views.n_features == data.n_features and views.n_runs(data.n_features) == 1
 
 
-def finds_number(estimator: Any) -> bool:
+def finds_number_itself(estimator: Any) -> bool:
     """Return whether a clustering method finds the number of clusters itself, and takes rows of features.
 
     The steps of a pipeline before it must see random rows: a scaler would give each local batch another scale.
     """
     if hasattr(estimator, "_base_method"):  # a model of ours
-        return estimator.n_clusters is None and finds_number(estimator._base_method())
+        return estimator.n_clusters is None and finds_number_itself(estimator._base_method())
     method = BaseMethod.of(estimator)
     takes_features = method.clusterer is method.prototype and getattr(method.clusterer, "metric", None) != "precomputed"
     return method.told is None and takes_features

@@ -1,9 +1,16 @@
 """Which merges follow the levels: compact or connected ones, to how many clusters, of which groups.
 
-A method such as K-Means divides space, so that its rows are shared out among cells (``divide.py``). Other methods keep
+A method such as K-Means divides space, so that its rows are shared out among cells. Other methods keep
 the groups that their batches have left. But if connected clusters fit the data better, rows are shared out among
 connected parts, whatever the method: groups are too coarse for that. On 22 sets of the benchmark suite, spectral
 clustering in six batches lost 0.09 (ARI) with merges of its groups, and gained 0.05 with connected parts.
+
+The levels of a method such as K-Means leave groups of rows, of which some are heavy and many are light. The means of
+the heaviest are the centres of cells: each row of the data belongs to the nearest one. If clusters are connected rather
+than compact, rows of the data take the place of means: rows that merge early along their spanning tree are one group.
+
+Either way, the group of a row is that of the nearest point. So ``predict`` is the last step of a fit, and agrees with
+it in every row.
 """
 
 from __future__ import annotations
@@ -14,34 +21,204 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.cluster import KMeans
 
-from cohirf.algorithm.arrays import to_host
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.algorithm.choose_merge import (
-    FEWEST_PER_CLUSTER,
-    FEWEST_ROWS,
-    SampledRows,
-    count_sampled,
-)
-from cohirf.algorithm.connected import SpanningTree, link_connected
-from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import FitState
-from cohirf.algorithm.merge_tree import Link
-from cohirf.algorithm.population import Population, draw_by_mass
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
-from cohirf.algorithm.storage import take_in_order
-from cohirf.algorithm.ward import raise_merges
+from cohirf.algorithm.runs import Survivors
+from cohirf.beyond.choose_merge import (
+    FEWEST_COMPARED,
+    FEWEST_PER_CLUSTER,
+    SampledRows,
+    count_parts,
+    count_sampled,
+    cut_large,
+    cut_linkage,
+)
+from cohirf.beyond.connected import SpanningTree, link_connected
+from cohirf.beyond.merge_tree import Groups, Link, MergeTree, link_groups, link_stages, raise_merges
 from cohirf.choice import CHOICE_ROWS, Choice, choose_number
 from cohirf.data import Data
-from cohirf.data.data import DataWeights
-from cohirf.data.first_level import FirstLevel
-from cohirf.fitting.divide import Candidates, Division, divide_by_centres
-from cohirf.fitting.ending import mass_of, smallest_wanted
-from cohirf.fitting.goal import Goal
-from cohirf.summary.model import Model
+from cohirf.data.first_level import Counts, DataWeights, FirstLevel
+from cohirf.fitting.quick_k_means import ITERATIONS, move_centres
+from cohirf.fitting.settings import Settings
+from cohirf.neighbours.landmarks import Cells, NestedCells
+from cohirf.rows.arrays import is_here, join_rows, narrow_indices, put_on_device, to_host
+from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
+from cohirf.rows.storage import ArrayRows, Population, draw_by_mass, take_in_order
 
-FloatArray = NDArray[np.float64]
+PASSES = 5  # of K-Means, which begins with clusters of cells, so that few are enough
+
+
+@dataclass(frozen=True)
+class Division:
+    """Groups that share out all rows, and their merges."""
+
+    cells: Cells | NestedCells  # the points, each with the number of its group
+    rows: IntArray  # row number of the medoid of each group. Sorted.
+    values: Any  # values of the medoids
+    means: Any  # mean of each group
+    mass: FloatArray  # mass of each group
+    linkage: FloatArray  # merges of the groups up to a single one
+
+    def label(self, X: Any, n_clusters: int, min_share: float = 0.0) -> IntArray:
+        """Return the cluster of each row of ``X``, of ``n_clusters`` that have a share of the mass; -1 in others."""
+        k, min_mass = min(n_clusters, len(self.rows)), min_share * float(self.mass.sum())
+        label: IntArray = cut_large(self.linkage, self.mass, k, min_mass)[self.cells.label(X)]
+        return label
+
+    def count_parts(self, n_clusters: int, min_share: float) -> int:
+        """Return how many clusters to merge to, so that ``n_clusters`` of them have a share of the mass."""
+        return count_parts(self.linkage, self.mass, n_clusters, min_share * float(self.mass.sum()))
+
+    def leaves(self, found: Counts, former: Survivors) -> Survivors:
+        """Return the groups as leaves, given their rows; ``former`` are the leaves of the levels."""
+        n_groups = len(self.rows)
+        return replace(
+            former,
+            rows=self.rows,
+            values=None if former.values is None else ArrayRows(self.values),
+            mass=found.sizes.astype(np.float64) if found.weights is None else found.weights,
+            sizes=found.sizes,
+            first_rows=found.first_rows,
+            weights=found.weights,
+            means=self.means if found.means is None else found.means,
+            is_noise=np.zeros(n_groups, dtype=bool),
+            stability=np.full(n_groups, np.nan, dtype=np.float32),  # known to the first level
+        )
+
+    def share_out(self, first_level: FirstLevel, weights: Any) -> FirstLevel:
+        """Return a first level whose leaves are the groups, after each row has joined the nearest one."""
+        return first_level.share_out(self.cells, weights, self.rows, self.leaves)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Rows that can be medoids: row numbers (sorted), values without missing cells, and masses."""
+
+    rows: IntArray
+    values: Any
+    mass: FloatArray
+
+
+def divide_by_means(
+    groups: Groups, candidates: Candidates, n_cells: int, rng: np.random.Generator | None = None
+) -> Division:
+    """Return cells around the means of the heaviest groups, merged by Ward's criterion.
+
+    The medoid of a cell is the candidate that is nearest to its centre. A centre without any candidate is left out.
+    Groups of several batches, for which there is a generator, are all of similar mass, and some of the same place: then
+    the centres are those of K-Means of the groups.
+    """
+    if rng is None or len(groups.mass) <= n_cells:
+        centres = groups.means[np.sort(np.argsort(-groups.mass, kind="stable")[:n_cells])]
+    else:
+        k_means = KMeans(n_cells, n_init=1, max_iter=ITERATIONS, random_state=int(rng.integers(2**31)))
+        means = narrow_indices(groups.means) if sparse.issparse(groups.means) else groups.means
+        centres = _like(k_means.fit(means, sample_weight=groups.mass).cluster_centers_, means)
+    n_centres = centres.shape[0]
+    nearest = Cells(centres, np.arange(n_centres)).label(candidates.values)
+    medoids = _nearest_candidates(candidates.values, centres, nearest)
+    kept = nearest[medoids]  # in the order of medoids, which are sorted
+    number = np.full(n_centres, -1)
+    number[kept] = np.arange(len(kept))
+    mass: FloatArray = np.bincount(number[nearest], weights=candidates.mass, minlength=len(kept)).astype(np.float64)
+    means = centres[kept]
+    return Division(
+        Cells(means, np.arange(len(kept))),
+        candidates.rows[medoids],
+        candidates.values[medoids],
+        means,
+        mass,
+        link_groups(means, mass),
+    )
+
+
+def divide_by_centres(
+    division: Division, candidates: Candidates, n_clusters: int, device: Any = None
+) -> Division | None:
+    """Return the cells of a division within clusters whose centres K-Means has moved, beginning with its clusters.
+
+    A row belongs to the nearest centre first. Returns None if a cluster has no candidate any more. Rows of a device are
+    compared there.
+    """
+    values, mass = candidates.values, candidates.mass
+    there = put_on_device(values, device)
+    begin = Groups(division.means, division.mass).merged(cut_linkage(division.linkage, n_clusters), n_clusters).means
+    begin = begin.toarray() if sparse.issparse(begin) else begin
+    if is_here(there):
+        k_means = KMeans(n_clusters, init=begin, n_init=1, max_iter=PASSES)
+        k_means.fit(narrow_indices(values) if sparse.issparse(values) else values, sample_weight=mass)
+        moved = _like(k_means.cluster_centers_, values)
+    else:
+        moved = to_host(move_centres(there, put_on_device(mass, device), begin, PASSES))
+    if moved.shape[0] < n_clusters:
+        return None
+    centres = Cells(moved, np.arange(n_clusters))
+    owner = centres.label(division.means)
+    alone = np.setdiff1d(np.arange(n_clusters), owner)  # a centre without cells around it is a cell itself
+    points, owner = join_rows([division.means, centres.points[alone]]), np.concatenate([owner, alone])
+    found = to_host(NestedCells(centres, points, owner).label(there))
+    medoids = _nearest_candidates(values, points, found)
+    kept = found[medoids]
+    if len(np.unique(owner[kept])) < n_clusters:
+        return None
+    points, owner, number = points[kept], owner[kept], np.full(points.shape[0], -1)
+    number[kept] = np.arange(len(kept))
+    groups = Groups(values.astype(np.float64), mass).merged(number[found], len(kept))
+    return Division(
+        NestedCells(centres, points, owner),
+        candidates.rows[medoids],
+        values[medoids],
+        groups.means,
+        groups.mass,
+        link_stages(groups, [owner]),
+    )
+
+
+def _like(centres: FloatArray, values: Any) -> Any:
+    """Return centres as an array, or as a CSR matrix if the values are in one."""
+    return type(values)(centres) if sparse.issparse(values) else centres
+
+
+def divide_along_tree(candidates: Candidates, gini_bound: float, n_groups: int) -> Division:
+    """Return groups of candidates that merge early along their spanning tree, and the merges that follow."""
+    linkage = link_connected(SpanningTree(candidates.values), candidates.mass, gini_bound)
+    tree = MergeTree(np.arange(len(candidates.rows)), linkage, 1)
+    n_distinct = 1 + int(np.count_nonzero(linkage[:, 2] > 0))  # equal rows are in one group
+    label = tree.cut(min(n_groups, n_distinct))
+    groups = Groups(candidates.values.astype(np.float64), candidates.mass)
+    n_labels = int(label.max()) + 1
+    medoids = groups.find_central(label, n_labels)
+    pruned = tree.prune(medoids[label])
+    order = np.searchsorted(pruned.medoids, medoids)  # of each label among the medoids, which are sorted
+    pieces, by_medoid = groups.merged(label, n_labels), np.argsort(order)
+    means, mass = pieces.means[by_medoid], pieces.mass[by_medoid]
+    return Division(
+        Cells(candidates.values, order[label]),
+        candidates.rows[pruned.medoids],
+        candidates.values[pruned.medoids],
+        means,
+        mass,
+        raise_merges(pruned.linkage, means, mass),
+    )
+
+
+def _nearest_candidates(values: Any, centres: Any, nearest: IntArray) -> IntArray:
+    """Return, sorted, the candidate that is nearest to each centre that is the nearest of any candidate."""
+    difference = values - centres[nearest]
+    squares = difference.multiply(difference) if sparse.issparse(difference) else difference**2
+    order = np.lexsort((np.asarray(squares.sum(axis=1)).ravel(), nearest))
+    return np.sort(order[np.flatnonzero(np.diff(nearest[order], prepend=-1))])
+
+
+def mass_of(leaves: Survivors) -> FloatArray:
+    """Return the total weight of the rows of each leaf."""
+    return leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
+
+
 CLEARLY = 0.9  # cells are better than centres only if they cut fewer neighbours than this share of theirs
 FEWEST_MOVED, MOVED_PER_CLUSTER = 10_000, 200  # rows by which the centres of clusters are moved
 SAME_WEIGHT = 1e-9  # relative difference of weights of rows, which are rounded where many were added up
@@ -49,30 +226,18 @@ FEWEST_AROUND = 5  # with fewer rows for each cluster, centres are not moved
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """Some rows of a fit.
+class SampleOfFit:
+    """Some rows of a fit."""
 
-    Attributes
-    ----------
-    rows : array of int
-        Row numbers. Sorted.
-    values : array or CSR matrix
-        Their values, without missing cells.
-    leaves : array of int
-        The leaf that each belongs to.
-    mass : array of float
-        Their masses.
-    """
-
-    rows: IntArray
-    values: Any
-    leaves: IntArray
-    mass: FloatArray
+    rows: IntArray  # row numbers. Sorted.
+    values: Any  # their values, without missing cells
+    leaves: IntArray  # the leaf that each belongs to
+    mass: FloatArray  # their masses
 
     @classmethod
     def draw(
         cls, first_level: FirstLevel, population: Population, column_means: Any, n_rows: int, rng: np.random.Generator
-    ) -> Sample:
+    ) -> SampleOfFit:
         """Draw rows by weight; of rows that were read once, those that were held aside, or leaves if these are few."""
         leaves = first_level.leaves
         if first_level.readable is not None:
@@ -80,7 +245,7 @@ class Sample:
             values = fill_missing(to_host(first_level.readable.take(rows)), column_means)
             return cls(rows, values, first_level.find_leaves(rows), mass)
         single: IntArray = np.flatnonzero(np.isnan(leaves.stability) & (leaves.sizes == 1))
-        among = single if len(single) >= FEWEST_ROWS // 2 else np.arange(len(leaves.rows))
+        among = single if len(single) >= FEWEST_COMPARED // 2 else np.arange(len(leaves.rows))
         weights = mass_of(leaves)
         per_row = weights[among] / leaves.sizes[among]
         if np.ptp(per_row) > SAME_WEIGHT * per_row.max():
@@ -91,9 +256,9 @@ class Sample:
             mass = leaves.sizes[some].astype(np.float64)
         return cls(leaves.rows[some], fill_missing(take_in_order(leaves.values, some), column_means), some, mass)
 
-    def at(self, some: Any) -> Sample:
+    def at(self, some: Any) -> SampleOfFit:
         """Return some of the rows."""
-        return Sample(self.rows[some], self.values[some], self.leaves[some], self.mass[some])
+        return SampleOfFit(self.rows[some], self.values[some], self.leaves[some], self.mass[some])
 
     @cached_property
     def compared(self) -> SampledRows:
@@ -106,27 +271,22 @@ class Sample:
         return Candidates(self.rows, self.values, self.mass)
 
 
-def choose_first(model: Model, data: Data, weights: DataWeights | None, entropy: Entropy) -> Choice | None:
-    """Choose the number of clusters before the levels, so that they are those of a fit with this number; if it is open.
-
-    A method that finds clusters itself has to find them first.
-    """
-    goal, population = Goal.of(model), Population(data.rows, weights)
-    if not (goal.is_chosen and goal.is_told):
-        return None
+def choose_first(settings: Settings, data: Data, weights: DataWeights | None, entropy: Entropy) -> Choice:
+    """Choose the number of clusters before the levels, so that they are those of a fit with this number."""
+    population = Population(data.rows, weights)
     rows, mass = population.draw_by_weight(CHOICE_ROWS, generator_at(entropy, Draw.CHOICE, CHOICE_ROWS))
     values = fill_missing(to_host(data.rows.take(rows)), data.column_means)
-    min_share = find_min_share(model, population)
+    min_share = find_min_share(settings, population)
     return choose_number(values, generator_at(entropy, Draw.CHOICE), mass, min_share)
 
 
-def find_min_share(model: Model, population: Population) -> float:
+def find_min_share(settings: Settings, population: Population) -> float:
     """Return the smallest share of a cluster that the user wants."""
     total = float(population.n_rows)
-    if population.weights is not None and model.min_cluster_size > 1:
+    if population.weights is not None and settings.min_cluster_size > 1:
         blocks = row_blocks(population.values.n_rows)
         total = float(sum(population.weights.take(np.arange(block.start, block.stop)).sum() for block in blocks))
-    return smallest_wanted(model, total) / total
+    return settings.smallest_wanted(total) / total
 
 
 def leaves_as_candidates(first_level: FirstLevel, state: FitState, column_means: Any) -> Candidates:
@@ -147,27 +307,14 @@ def _link_along_tree(gini_bound: float, means: Any, mass: FloatArray, max_linked
 
 @dataclass(frozen=True)
 class Chooser:
-    """Chooses number and merge of the clusters of a fit, on samples of its rows.
+    """Chooses number and merge of the clusters of a fit, on samples of its rows."""
 
-    Attributes
-    ----------
-    merge : {"auto", "compact", "connected"}
-        What the user wants.
-    n_clusters : int or None
-        The number of clusters; None if it is to be chosen.
-    draw : callable
-        Returns a sample of so many rows, which is always the same.
-    rng : numpy.random.Generator
-        Splits samples into halves.
-    min_share : float
-        Smallest share of a cluster, if the number is to be chosen.
-    """
-
-    merge: str
-    n_clusters: int | None
-    draw: Callable[[int], Sample]
-    rng: np.random.Generator
-    min_share: float = 0.0
+    merge: str  # what the user wants
+    n_clusters: int | None  # the number of clusters; None if it is to be chosen
+    draw: Callable[[int], SampleOfFit]  # returns a sample of so many rows, which is always the same
+    rng: np.random.Generator  # splits samples into halves
+    min_share: float = 0.0  # smallest share of a cluster, if the number is to be chosen
+    device: Any = None  # where the rows of the data are, if they are on a device
 
     def choose_number(self) -> Choice:
         """Return the number of clusters, or choose it."""
@@ -183,7 +330,7 @@ class Chooser:
         sample = self.draw(max(FEWEST_MOVED, MOVED_PER_CLUSTER * n_clusters))
         if len(sample.rows) < FEWEST_AROUND * n_clusters:  # of rows that were read once, few may be known
             return division
-        refined = divide_by_centres(division, sample.candidates, n_clusters)
+        refined = divide_by_centres(division, sample.candidates, n_clusters, self.device)
         if refined is None:
             return division
         some = self.draw(count_sampled(n_clusters)).compared
@@ -191,7 +338,7 @@ class Chooser:
         return division if cuts[0] < CLEARLY * cuts[1] else refined
 
     def compare(
-        self, choice: Choice, label_compact: Callable[[Sample], IntArray], label_connected: Any = None
+        self, choice: Choice, label_compact: Callable[[SampleOfFit], IntArray], label_connected: Any = None
     ) -> tuple[Choice, float | None]:
         """Return the choice with its merge, and the bound of the Gini index if that is connected.
 
@@ -215,5 +362,5 @@ class Chooser:
         return choice, found.gini_bound if is_connected else None
 
     @staticmethod
-    def _are_few(sample: Sample, n_clusters: int) -> bool:
+    def _are_few(sample: SampleOfFit, n_clusters: int) -> bool:
         return len(sample.rows) < FEWEST_PER_CLUSTER * n_clusters

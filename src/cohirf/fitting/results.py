@@ -8,56 +8,42 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from cohirf.algorithm.arrays import join_rows, take_rows, to_host
-from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.choose_medoids import fill_missing, squared_distances_to
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
-from cohirf.algorithm.left_out import all_others, put_back
 from cohirf.algorithm.levels import FitState
-from cohirf.algorithm.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, number_by_first_row
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import Survivors
-from cohirf.algorithm.storage import ArrayRows, Rows, take_in_order
 from cohirf.choice import Choice
 from cohirf.data import Data
-from cohirf.data.data import DataWeights
-from cohirf.data.first_level import FirstLevel
+from cohirf.data.first_level import DataWeights, FirstLevel
 from cohirf.fitting.ending import Ending, smallest_size
-from cohirf.fitting.exemplars import RowsAsPoints, find_exemplars
+from cohirf.fitting.settings import Settings
 from cohirf.neighbours.landmarks import Cells, Landmarks, NestedCells, sample_landmarks
-from cohirf.summary.model import Model
+from cohirf.rows.arrays import is_here, join_rows, take_rows, to_host
+from cohirf.rows.grouping import IntArray, all_others, best_by_label, index_dtype, put_back, row_blocks
+from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
+from cohirf.rows.storage import ArrayRows, Rows, take_in_order
 from cohirf.summary.row_map import RowMap
 from cohirf.summary.row_results import RowResults
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """The final clusters.
+    """The final clusters."""
 
-    Attributes
-    ----------
-    first_level : FirstLevel
-        Knows the leaf of each row.
-    values : Rows
-        Values of each leaf.
-    labels : array of int
-        Label of each leaf, or -1.
-    medoids : array of int
-        The leaf that is the medoid of each cluster.
-    """
-
-    first_level: FirstLevel
-    values: Rows
-    labels: IntArray
-    medoids: IntArray
+    first_level: FirstLevel  # knows the leaf of each row
+    values: Rows  # values of each leaf
+    labels: IntArray  # label of each leaf, or -1
+    medoids: IntArray  # the leaf that is the medoid of each cluster
 
     @classmethod
-    def of(cls, model: Model, data: Data, first_level: FirstLevel, ending: Ending) -> Clusters:
+    def of(cls, settings: Settings, data: Data, first_level: FirstLevel, ending: Ending) -> Clusters:
         """Return the clusters that are large enough, numbered by their first row."""
         leaves = first_level.leaves
-        min_size, dtype = smallest_size(model, leaves), index_dtype(data.rows.n_rows)
+        min_size, dtype = smallest_size(settings, leaves), index_dtype(data.rows.n_rows)
         labels, medoids = label_leaves(ending.state, leaves, ending.is_noise, min_size, dtype)
         return cls(first_level, ending.state.active.values, labels, medoids)
 
@@ -84,7 +70,7 @@ class KeptRows:
 
 
 def collect_results(
-    model: Model,
+    settings: Settings,
     data: Data,
     weights: DataWeights | None,
     ending: Ending,
@@ -92,18 +78,21 @@ def collect_results(
 ) -> tuple[dict[str, Any], Clusters]:
     """Return the fitted attributes that follow from the last level, and the final clusters."""
     positive, first_level, cells = None if weights is None else weights.positive, ending.first_level, ending.cells
-    clusters = Clusters.of(model, data, first_level, ending)
+    clusters, choice = Clusters.of(settings, data, first_level, ending), ending.choice
     rng = generator_at(contraction.views.entropy, Draw.LANDMARKS)
-    kept = keep_rows(data, positive, clusters, rng) if ending.known is None else keep_known(ending, clusters, rng)
+    kept = keep_sample(data, positive, clusters, rng) if ending.known is None else keep_known(ending, clusters, rng)
     if positive is not None and cells is None:
-        _join_left_out(data, positive, first_level, Landmarks(kept.points, kept.leaves, metric=contraction.space.name))
-        clusters = Clusters.of(model, data, first_level, ending)  # a row that joined can be the first of its cluster
+        _label_left_out(data, positive, first_level, Landmarks(kept.points, kept.leaves, metric=contraction.space.name))
+        clusters = Clusters.of(settings, data, first_level, ending)  # a row that joined can be the first of its cluster
     attributes = {
-        **describe_clusters(data, positive, clusters, ending, kept, contraction.space),
-        "choice_": _count_aside(ending.choice, clusters),
+        **attributes_by_cluster(data, positive, clusters, ending, kept, contraction),
+        "choice_": choice if choice is None or choice.min_share == 0 else _count_aside(choice, clusters),
         "batch_size_": contraction.batch_size,
         "_landmarks": Landmarks(
-            kept.points, clusters.labels[kept.leaves], _label_cells(cells, clusters.labels), contraction.space.name
+            kept.points,
+            clusters.labels[kept.leaves],
+            None if cells is None else _name_cells(cells, clusters.labels),
+            contraction.space.name,
         ),
         "_landmark_rows": kept.rows,
         **_look_up_rows(data, clusters, ending),
@@ -111,14 +100,12 @@ def collect_results(
     return attributes, clusters
 
 
-def _count_aside(choice: Choice | None, clusters: Clusters) -> Choice | None:
-    """Return the choice with the number of rows that are in no cluster, if the number of clusters was chosen."""
-    if choice is None or choice.min_share == 0:
-        return choice
+def _count_aside(choice: Choice, clusters: Clusters) -> Choice:
+    """Return the choice with the number of rows that are in no cluster."""
     return replace(choice, n_aside=int(clusters.first_level.leaves.sizes.sum() - clusters.sizes.sum()))
 
 
-def keep_rows(data: Data, positive: IntArray | None, clusters: Clusters, rng: np.random.Generator) -> KeptRows:
+def keep_sample(data: Data, positive: IntArray | None, clusters: Clusters, rng: np.random.Generator) -> KeptRows:
     """Sample the rows to keep: of rows that were read once, leaves only."""
     first_level, medoids = clusters.first_level, clusters.medoids
     leaves = first_level.leaves
@@ -131,10 +118,8 @@ def keep_rows(data: Data, positive: IntArray | None, clusters: Clusters, rng: np
     return KeptRows(rows, some, fill_missing(points, data.column_means))
 
 
-def _label_cells(cells: Cells | NestedCells | None, labels: IntArray) -> Cells | None:
+def _name_cells(cells: Cells | NestedCells, labels: IntArray) -> Cells:
     """Return cells with the label of their leaf; of nested ones the centres, because clusters consist of these."""
-    if cells is None:
-        return None
     if isinstance(cells, Cells):
         return Cells(cells.points, labels[cells.labels])
     first_points = np.unique(cells.owner, return_index=True)[1]
@@ -153,13 +138,18 @@ def keep_known(ending: Ending, clusters: Clusters, rng: np.random.Generator) -> 
 
 
 def find_central_rows(
-    data: Data, positive: IntArray | None, clusters: Clusters, kept: KeptRows, means: Any, space: MetricSpace
+    data: Data,
+    positive: IntArray | None,
+    clusters: Clusters,
+    kept: KeptRows,
+    means: Any,
+    contraction: Contraction | None,
 ) -> tuple[IntArray, Any]:
     """Return number and values of each cluster's most central row: of all rows if these can be read, or of those kept.
 
     Rows of weight 0 are not among them.
     """
-    readable = clusters.first_level.readable
+    readable, space = clusters.first_level.readable, EUCLIDEAN if contraction is None else contraction.space
     if readable is None:
         nearest = find_exemplars(ArrayRows(space.points(kept.points)), clusters.labels[kept.leaves], means)
         return kept.rows[nearest], kept.points[nearest]
@@ -169,22 +159,25 @@ def find_central_rows(
         labels = put_back(take_rows(labels, positive), np.full(len(left_out), -1), left_out)
     is_plain = data.column_means is None and space.embed is None
     points = readable if is_plain else RowsAsPoints(readable, data.column_means, space)
-    rows = find_exemplars(points, labels, means)
+    find_nearest = None if contraction is None else contraction.find_nearest
+    rows = None if find_nearest is None else find_nearest(points, labels, means)
+    if rows is None:
+        rows = find_exemplars(points, labels, means)
     return rows, data.take(rows)
 
 
-def describe_clusters(
+def attributes_by_cluster(
     data: Data,
     positive: IntArray | None,
     clusters: Clusters,
     ending: Ending,
     kept: KeptRows,
-    space: MetricSpace = EUCLIDEAN,
+    contraction: Contraction | None = None,
 ) -> dict[str, Any]:
     """Return the attributes that have an entry for each cluster, and the number of clusters."""
     medoids = clusters.medoids
     means = ending.means[np.searchsorted(ending.medoids, medoids)]
-    exemplars, exemplar_values = find_central_rows(data, positive, clusters, kept, means, space)
+    exemplars, exemplar_values = find_central_rows(data, positive, clusters, kept, means, contraction)
     return {
         "n_clusters_": len(medoids),
         "cluster_numbers_": np.arange(len(medoids)),
@@ -220,7 +213,7 @@ def label_leaves(
     return hide_small_clusters(labels, medoids, np.where(is_noise, -1, sizes), min_cluster_size)
 
 
-def _join_left_out(data: Data, positive: IntArray, first_level: FirstLevel, landmarks: Landmarks) -> None:
+def _label_left_out(data: Data, positive: IntArray, first_level: FirstLevel, landmarks: Landmarks) -> None:
     """Let each row of weight 0 join the leaf of its nearest landmark, which is the landmark's label."""
     values = data.rows if first_level.readable is None else first_level.readable
     left_out = all_others(data.rows.n_rows, positive)
@@ -229,3 +222,62 @@ def _join_left_out(data: Data, positive: IntArray, first_level: FirstLevel, land
         for block in row_blocks(len(left_out))
     ]
     first_level.join(left_out, join_rows(leaves))
+
+
+EXEMPLAR_CELLS = 2**19
+
+
+@dataclass(frozen=True)
+class RowsAsPoints:
+    """Rows as points whose Euclidean distances are computed: missing cells are replaced by the means of columns."""
+
+    rows: Rows
+    column_means: NDArray[np.floating[Any]] | None
+    space: MetricSpace
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.rows.n_rows
+
+    def take(self, rows: IntArray) -> Any:
+        """Return the points of the given rows."""
+        return self.space.points(fill_missing(self.rows.take(rows), self.column_means))
+
+
+def find_exemplars(rows: Any, labels: Any, means: Any) -> IntArray:
+    """Return, for each label, the row with that label that is nearest to the mean of the label.
+
+    This is the row with the smallest sum of squared distances to all rows of its cluster. The cost is linear in the
+    number of rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        All rows.
+    labels : array of int
+        Label of each row, or -1; every label has a row. If they are on a device, so are the rows.
+    means : array or CSR matrix
+        Mean of the rows of each label.
+    """
+    n_labels = means.shape[0]
+    if not is_here(labels):
+        with_noise = np.concatenate([np.zeros((1, means.shape[1])), means])  # noise is the first label
+        scores = -squared_distances_to(with_noise, rows.X, labels + 1)
+        return best_by_label(scores, labels + 1, n_labels + 1, tie=0)[1:]
+    nearest, exemplars = np.full(n_labels, np.inf), np.full(n_labels, -1)
+    for block in row_blocks(rows.n_rows, max(1, EXEMPLAR_CELLS // max(1, means.shape[1]))):
+        clustered = block.start + np.flatnonzero(labels[block] >= 0)
+        if len(clustered) == 0:
+            continue
+        own = labels[clustered]
+        difference = rows.take(clustered) - means[own]
+        if sparse.issparse(difference):
+            distances = np.asarray(difference.multiply(difference).sum(axis=1)).ravel()
+        else:
+            distances = np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
+        closer = np.flatnonzero(distances < nearest[own])  # than all rows of the blocks before
+        np.minimum.at(nearest, own[closer], distances[closer])
+        best = closer[distances[closer] == nearest[own[closer]]][::-1]  # of several, the first row is written last
+        exemplars[own[best]] = clustered[best]
+    return exemplars

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cohirf.algorithm.grouping import IntArray, count_by_label, rows_by_label
 from cohirf.algorithm.parents import find_roots
+from cohirf.rows.grouping import IntArray, count_by_label, rows_by_label
 
 if TYPE_CHECKING:
     from cohirf.hierarchy.fusion_hierarchy import FusionHierarchy

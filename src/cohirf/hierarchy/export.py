@@ -1,96 +1,22 @@
-"""The fusions of a hierarchy as arrays, and the hierarchy in the formats of others: scipy, Newick, networkx, JSON."""
+"""A hierarchy in the formats of others: scipy, pandas, networkx, Newick, JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from operator import index
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import IntArray, rows_by_label
-from cohirf.algorithm.merge_tree import MergeTree
+from cohirf.beyond.merge_tree import MergeTree
 from cohirf.optional import import_optional
+from cohirf.rows.grouping import IntArray, rows_by_label
 
 JSON_FORMAT = "cohirf.FusionHierarchy"
 JSON_VERSION = 1
-VECTORS = ("parents", "absorbed_at", "rows", "row_sizes")
-
-
-@dataclass(frozen=True, eq=False)
-class Merge:
-    """One fusion of two or more clusters."""
-
-    level: int
-    medoid: int  # of the fused cluster: that of one of the clusters
-    absorbed: IntArray  # sorted medoids of the other clusters
-    medoid_size: int  # number of rows in the cluster of the medoid before the fusion
-    absorbed_sizes: IntArray  # number of rows in each of the other clusters
-
-    @property
-    def size(self) -> int:
-        """Number of rows in the fused cluster."""
-        return self.medoid_size + int(self.absorbed_sizes.sum())
-
-
-@dataclass(frozen=True, eq=False)
-class Merges(Sequence[Merge]):
-    """All fusions, ordered by level and then by medoid: a sequence of ``Merge``, stored as arrays.
-
-    ``level``, ``medoid``, ``medoid_size`` and ``size`` have one entry per fusion; the others are concatenated: fusion i
-    has the entries ``starts[i]:starts[i + 1]`` of ``absorbed`` and ``absorbed_sizes``.
-    """
-
-    level: IntArray
-    medoid: IntArray
-    medoid_size: IntArray
-    size: IntArray
-    absorbed: IntArray
-    absorbed_sizes: IntArray
-    starts: IntArray
-
-    def __len__(self) -> int:
-        return len(self.level)
-
-    @overload
-    def __getitem__(self, index: int) -> Merge: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Merge]: ...
-    def __getitem__(self, index: int | slice) -> Merge | list[Merge]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        i = range(len(self))[index]  # treats negative and out-of-range indices as a list does
-        part = slice(self.starts[i], self.starts[i + 1])
-        sizes = int(self.medoid_size[i]), self.absorbed_sizes[part]
-        return Merge(int(self.level[i]), int(self.medoid[i]), self.absorbed[part], *sizes)
-
-
-def find_merges(parents: IntArray, absorbed_at: IntArray, row_sizes: IntArray | None) -> Merges:
-    """Collect the fusions of a hierarchy."""
-    absorbed = _absorbed_in_order(parents, absorbed_at)
-    absorbed_sizes = _subtree_sizes(parents, absorbed_at, row_sizes)[absorbed]
-    level, medoid = absorbed_at[absorbed], parents[absorbed]
-    is_first = np.ones(len(absorbed), dtype=bool)
-    is_first[1:] = (level[1:] != level[:-1]) | (medoid[1:] != medoid[:-1])
-    starts = np.append(np.flatnonzero(is_first), len(absorbed))
-    gained = np.add.reduceat(absorbed_sizes, starts[:-1]) if len(absorbed) else absorbed_sizes
-    level, medoid = level[starts[:-1]], medoid[starts[:-1]]
-    own = np.ones(len(medoid), dtype=np.int64) if row_sizes is None else row_sizes[medoid].astype(np.int64)
-    before = own + _running_sum(gained, medoid) - gained
-    return Merges(level, medoid, before, before + gained, absorbed, absorbed_sizes, starts)
-
-
-def find_lifetimes(merges: Merges, absorbed_at: IntArray, n_levels: int) -> IntArray:
-    """Return for how many levels each fused cluster did not change: until it grew, was absorbed, or the fit ended."""
-    ends = absorbed_at[merges.medoid].astype(np.int64)
-    ends[ends == 0] = n_levels + 1
-    previous = _previous_with_equal(merges.medoid)
-    ends[previous[previous >= 0]] = merges.level[previous >= 0]  # the next fusion with the same medoid
-    return ends - merges.level
+VECTOR_NAMES = ("parents", "absorbed_at", "rows", "row_sizes")
 
 
 def _absorbed_in_order(parents: IntArray, absorbed_at: IntArray) -> IntArray:
@@ -100,9 +26,9 @@ def _absorbed_in_order(parents: IntArray, absorbed_at: IntArray) -> IntArray:
     return by_level[np.count_nonzero(absorbed_at == 0) :]
 
 
-def _subtree_sizes(parents: IntArray, absorbed_at: IntArray, row_sizes: IntArray | None) -> NDArray[np.int64]:
+def _subtree_sizes(parents: IntArray, absorbed_at: IntArray) -> NDArray[np.int64]:
     """Return the size of each row's cluster when the row was absorbed, or at the end if it never was."""
-    sizes = np.ones(len(parents), dtype=np.int64) if row_sizes is None else row_sizes.astype(np.int64)
+    sizes = np.ones(len(parents), dtype=np.int64)
     by_level = np.argsort(absorbed_at, kind="stable")
     bounds = np.cumsum(np.bincount(absorbed_at))
     for start, end in pairwise(bounds.tolist()):
@@ -153,7 +79,7 @@ def to_linkage(parents: IntArray, absorbed_at: IntArray, tree: MergeTree | None)
     previous, right_step = _previous_with_equal(into), last_step[absorbed]
     left = np.where(previous >= 0, n + previous, into)
     right = np.where(right_step >= 0, n + right_step, absorbed)
-    sizes = 1 + _running_sum(_subtree_sizes(parents, absorbed_at, None)[absorbed], into)
+    sizes = 1 + _running_sum(_subtree_sizes(parents, absorbed_at)[absorbed], into)
     return np.stack([np.minimum(left, right), np.maximum(left, right), height, sizes], axis=1)
 
 
@@ -199,18 +125,17 @@ def to_networkx(columns: dict[str, IntArray]) -> Any:
     return graph
 
 
-def to_newick(merges: Merges, rows: IntArray, final: IntArray, n_levels: int) -> str:
-    """Return the tree in Newick format; ``final`` are the medoids of the last level."""
-    text = {row: str(row) for row in rows.tolist()}
-    made_at = dict.fromkeys(text, 0)
-    for merge in merges:
-        parts = [merge.medoid, *merge.absorbed.tolist()]
-        branches = ",".join(f"{text.pop(part)}:{merge.level - made_at[part]}" for part in parts)
-        text[merge.medoid] = f"({branches}){merge.medoid}"
-        made_at[merge.medoid] = merge.level
-    if len(final) == 1:
-        return f"{text[int(final[0])]};"
-    return "(" + ",".join(f"{text[root]}:{n_levels + 1 - made_at[root]}" for root in final.tolist()) + ");"
+def to_newick(parents: IntArray, absorbed_at: IntArray, rows: IntArray) -> str:
+    """Return the tree in Newick format; ``rows`` has the row number of each leaf."""
+    text, made_at = [str(row) for row in rows.tolist()], [0] * len(rows)
+    absorbed = _absorbed_in_order(parents, absorbed_at).tolist()
+    for (level, medoid), leaves in groupby(absorbed, lambda leaf: (int(absorbed_at[leaf]), int(parents[leaf]))):
+        branches = ",".join(f"{text[part]}:{level - made_at[part]}" for part in (medoid, *leaves))
+        text[medoid], made_at[medoid] = f"({branches}){rows[medoid]}", level
+    roots, top = np.flatnonzero(absorbed_at == 0).tolist(), int(absorbed_at.max()) + 1
+    if len(roots) == 1:
+        return f"{text[roots[0]]};"
+    return "(" + ",".join(f"{text[root]}:{top - made_at[root]}" for root in roots) + ");"
 
 
 def to_json(vectors: dict[str, IntArray | None], tree: MergeTree | None) -> str:
@@ -240,7 +165,7 @@ def from_json(text: str) -> dict[str, Any]:
         if content.get(name) is None:
             raise ValueError(f"This JSON of a hierarchy lacks {name}: it was truncated or edited. Write it again.")
     tree = _parse_tree(content["tree"]) if "tree" in content else None
-    return {name: content.get(name) for name in VECTORS} | {"tree": tree}
+    return {name: content.get(name) for name in VECTOR_NAMES} | {"tree": tree}
 
 
 def _parse_tree(content: Any) -> MergeTree:

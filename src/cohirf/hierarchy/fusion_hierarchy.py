@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import is_valid_linkage
 
-from cohirf.algorithm.grouping import IntArray, count_by_label, row_blocks
-from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.algorithm.parents import find_roots, get_final_labels
+from cohirf.beyond.merge_tree import MergeTree
 from cohirf.hierarchy import export, outline
 from cohirf.hierarchy.balanced import draw_balanced
-from cohirf.hierarchy.export import VECTORS, Merges
-from cohirf.optional import import_optional
+from cohirf.hierarchy.export import VECTOR_NAMES
+from cohirf.rows.grouping import IntArray, count_by_label, row_blocks
 
 
 @dataclass(frozen=True)
@@ -27,16 +26,6 @@ class LineageStep:
     level: int
     medoid: int
     size: int
-
-
-@dataclass(frozen=True, eq=False)
-class Persistence:
-    """Lifetimes of fused clusters: one entry per fusion, in the order of ``FusionHierarchy.merges``."""
-
-    medoid: IntArray
-    level: IntArray  # at which the cluster was formed
-    size: IntArray  # number of rows
-    lifetime: IntArray  # number of levels until it grew, was absorbed, or the fit ended
 
 
 class FusionHierarchy:
@@ -76,12 +65,7 @@ class FusionHierarchy:
     Raises
     ------
     ValueError
-        If the vectors are not those of a hierarchy: of different lengths, or with a row that was absorbed by one that
-        was itself absorbed at the same or an earlier level.
-
-    See Also
-    --------
-    cohirf.plotting : Plots of a hierarchy.
+        If the vectors are not those of a hierarchy.
 
     Examples
     --------
@@ -97,10 +81,6 @@ class FusionHierarchy:
     (array([0, 2, 3]), array([2, 1, 1]), array([0, 1, 2]))
     >>> [(step.level, step.medoid, step.size) for step in hierarchy.lineage(1)]
     [(0, 1, 1), (1, 0, 2), (2, 0, 3)]
-    >>> [(merge.level, merge.medoid, merge.absorbed.tolist(), merge.size) for merge in hierarchy.merges()]
-    [(1, 0, [1], 2), (2, 0, [2], 3)]
-    >>> hierarchy.persistence().lifetime
-    array([1, 1])
 
     Its top, and other formats:
 
@@ -142,7 +122,7 @@ class FusionHierarchy:
         _check_leaves(self.n_rows, self.rows, self.row_sizes)
         self.tree = tree
         if tree is not None:
-            _check_tree(tree, self._leaves(tree.medoids), self.absorbed_at)
+            _check_tree(tree, self.find_leaves(tree.medoids), self.absorbed_at)
 
     @classmethod
     def of_fit(
@@ -173,35 +153,32 @@ class FusionHierarchy:
     def _repr_html_(self) -> str:
         """Return HTML for notebooks."""
         top = outline.make_outline(self, outline.final_labels(self))
-        if top is None:
-            return outline.draw_bars(self)
-        return outline.draw_tree(top, f"Tree of {top.root.size + top.n_noise:,} rows", outline.say_node)
+        said = "" if top is None else outline.draw_tree(top, f"Tree of {self.count_rows():,} rows", outline.say_node)
+        return said or f"<p>{self.count_rows():,} rows, all of them noise</p>"
 
     def __eq__(self, other: object) -> bool:
         """Return whether another hierarchy has the same fusions."""
         if not isinstance(other, FusionHierarchy):
             return NotImplemented
-        same_fusions = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in VECTORS)
+        same_fusions = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in VECTOR_NAMES)
         return same_fusions and self.tree == other.tree
 
     __hash__ = None  # type: ignore[assignment]  # arrays can change
 
     def cluster_counts(self) -> IntArray:
-        """Return the number of clusters at each level.
+        """Return the number of clusters at each level: 0, 1, ..., ``n_levels``.
 
         Returns
         -------
         counts : array of int, shape (n_levels + 1,)
-            Number of clusters at levels 0, 1, ..., ``n_levels``.
+            Number of clusters at each level.
         """
         absorbed = count_by_label(self.absorbed_at, self.n_levels + 1)
         absorbed[0] = 0  # rows that were never absorbed
         return self.n_rows - np.cumsum(absorbed)
 
     def cut(self, *, level: int | None = None, n_clusters: int | None = None) -> IntArray:
-        """Return the label of each row in the partition of one level, or after merging to a number of clusters.
-
-        Exactly one of ``level`` and ``n_clusters`` must be given.
+        """Return the label of each row at a level, or after merging to a number of clusters; give one of the two.
 
         Parameters
         ----------
@@ -222,11 +199,6 @@ class FusionHierarchy:
             If both or neither of the parameters are given.
         ValueError
             If there is no such level, or no such number of clusters.
-
-        See Also
-        --------
-        medoids : The medoids of these clusters.
-        sizes : Their sizes.
         """
         if (level is None) == (n_clusters is None):
             raise TypeError("cut takes either level or n_clusters: pass exactly one of them.")
@@ -237,13 +209,13 @@ class FusionHierarchy:
             return self._cut_tree(index(n_clusters))
         return self._partition(self._level_with(n_clusters))[0]
 
-    def levels(self, numbers: Sequence[int]) -> IntArray:
+    def levels(self, numbers: int | Sequence[int]) -> IntArray:
         """Return nested labels: a column for each number of clusters, all of them cuts of the same tree.
 
         Parameters
         ----------
-        numbers : sequence of int
-            Numbers of clusters, such as ``[200, 40, 8]``; those that ``cut`` takes.
+        numbers : int or sequence of int
+            Numbers of clusters that ``cut`` takes, such as ``[200, 40, 8]``; a single one is one column.
 
         Returns
         -------
@@ -251,19 +223,16 @@ class FusionHierarchy:
             Column j is ``cut(n_clusters=numbers[j])``. Rows that are together in a column are together in every column
             with fewer clusters.
 
-        See Also
-        --------
-        cut : One of these columns.
-
         Examples
         --------
         >>> from cohirf import FusionHierarchy
         >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).levels([3, 2]).tolist()
         [[0, 0], [0, 0], [1, 0], [2, 1]]
         """
-        if len(numbers) == 0:
-            raise ValueError("numbers=[] is empty: give one or more numbers of clusters, such as [200, 40, 8].")
-        return np.stack([self.cut(n_clusters=number) for number in numbers], axis=1)
+        wanted = np.atleast_1d(np.asarray(numbers))
+        if wanted.ndim != 1 or len(wanted) == 0 or wanted.dtype.kind not in "iu":
+            raise ValueError(f"numbers={numbers!r} is not valid: give numbers of clusters, such as [200, 40, 8].")
+        return np.stack([self.cut(n_clusters=number) for number in wanted.tolist()], axis=1)
 
     def sample(
         self,
@@ -308,7 +277,7 @@ class FusionHierarchy:
         return draw_balanced(self, n, balance, first, among, random_state)
 
     def medoids(self, level: int) -> IntArray:
-        """Return the medoids of the clusters at one level.
+        """Return the row number of the medoid of each cluster at a level.
 
         Parameters
         ----------
@@ -318,12 +287,12 @@ class FusionHierarchy:
         Returns
         -------
         medoids : array of int, shape (n_clusters,)
-            Row number of the medoid of each cluster, in the order of the labels of ``cut(level=level)``.
+            In the order of the labels of ``cut(level=level)``.
         """
         return self._data_rows(self._partition(level)[1])
 
     def sizes(self, level: int) -> IntArray:
-        """Return the sizes of the clusters at one level.
+        """Return the number of rows of each cluster at a level.
 
         Parameters
         ----------
@@ -333,7 +302,7 @@ class FusionHierarchy:
         Returns
         -------
         sizes : array of int, shape (n_clusters,)
-            Number of rows in each cluster, in the order of the labels of ``cut(level=level)``.
+            In the order of the labels of ``cut(level=level)``.
         """
         labels, medoids = self._partition(level)
         if self.row_sizes is None:
@@ -346,7 +315,7 @@ class FusionHierarchy:
         Parameters
         ----------
         medoid : int
-            Row number of the medoid.
+            Row number of the medoid; others are refused, and ``lineage`` tells the medoid of a row at each level.
         level : int
             The level, from 0 to ``n_levels``.
 
@@ -354,15 +323,6 @@ class FusionHierarchy:
         -------
         rows : array of int
             Sorted row numbers. In a condensed hierarchy, those of the medoids of the leaves.
-
-        Raises
-        ------
-        ValueError
-            If ``medoid`` is not a medoid at this level.
-
-        See Also
-        --------
-        lineage : The medoid of a row at each level.
         """
         self._check_level(level)
         leaf = self._leaf(medoid)
@@ -385,11 +345,6 @@ class FusionHierarchy:
         -------
         steps : list of LineageStep
             One entry per level: ``level``, ``medoid`` and ``size`` of the cluster.
-
-        Raises
-        ------
-        ValueError
-            If the hierarchy does not have this row.
         """
         leaf = self._leaf(row)
         steps = []
@@ -399,36 +354,6 @@ class FusionHierarchy:
             size = np.count_nonzero(inside) if self.row_sizes is None else self.row_sizes[inside].sum()
             steps.append(LineageStep(level, int(self._data_rows(roots[leaf])), int(size)))
         return steps
-
-    def merges(self) -> Merges:
-        """Return all fusions: level, medoid of the fused cluster, absorbed medoids, and sizes.
-
-        A fusion of more than two clusters is one entry.
-
-        Returns
-        -------
-        merges : Merges
-            A sequence of ``Merge``, ordered by level and then by medoid. Its attributes are arrays with all fusions.
-
-        See Also
-        --------
-        persistence : How long each fused cluster lasted.
-        """
-        merges = export.find_merges(self.parents, self.absorbed_at, self.row_sizes)
-        return replace(merges, medoid=self._data_rows(merges.medoid), absorbed=self._data_rows(merges.absorbed))
-
-    def persistence(self) -> Persistence:
-        """Return for how many levels each fused cluster did not change.
-
-        Returns
-        -------
-        persistence : Persistence
-            Arrays ``medoid``, ``level``, ``size`` and ``lifetime``, with an entry for each fused cluster, in the order
-            of ``merges()``. A lifetime ends where the cluster grew, was absorbed, or the fit ended.
-        """
-        merges = export.find_merges(self.parents, self.absorbed_at, self.row_sizes)
-        lifetime = export.find_lifetimes(merges, self.absorbed_at, self.n_levels)
-        return Persistence(self._data_rows(merges.medoid), merges.level, merges.size, lifetime)
 
     def condense(self, max_clusters: int = 50) -> FusionHierarchy:
         """Return the top of the hierarchy, with few enough leaves to plot or export.
@@ -455,7 +380,7 @@ class FusionHierarchy:
         levels = self.absorbed_at[leaves].astype(np.int64)
         tree = None
         if self.tree is not None and self.tree.level <= level:  # otherwise its leaves are coarser than these
-            tree = self.tree.prune(self._data_rows(roots[self._leaves(self.tree.medoids)]))
+            tree = self.tree.prune(self._data_rows(roots[self.find_leaves(self.tree.medoids)]))
         return FusionHierarchy(
             np.searchsorted(leaves, self.parents[leaves]),
             np.maximum(levels - level, 0).astype(self.absorbed_at.dtype),
@@ -475,16 +400,6 @@ class FusionHierarchy:
         """
         return export.to_frame(self._columns())
 
-    def to_arrow(self) -> Any:
-        """Return the hierarchy as an Arrow table (extra ``arrow``).
-
-        Returns
-        -------
-        table : pyarrow.Table
-            Index and columns of ``to_frame``, as columns.
-        """
-        return import_optional("pyarrow", "arrow", "to_arrow").table(self._columns())
-
     def to_linkage(self) -> NDArray[np.float64]:
         """Return the linkage matrix of the hierarchy, as used by :mod:`scipy.cluster.hierarchy`.
 
@@ -499,7 +414,7 @@ class FusionHierarchy:
         linkage : array of float, shape (n_rows - 1, 4)
             The two clusters that each step joins, its height, and the number of leaves in the result.
         """
-        tree = self.tree if self.tree is None else replace(self.tree, medoids=self._leaves(self.tree.medoids))
+        tree = self.tree if self.tree is None else replace(self.tree, medoids=self.find_leaves(self.tree.medoids))
         return export.to_linkage(self.parents, self.absorbed_at, tree)
 
     def to_networkx(self) -> Any:
@@ -516,31 +431,24 @@ class FusionHierarchy:
     def to_newick(self) -> str:
         """Return the hierarchy in Newick format, for programs that draw trees.
 
-        The length of a branch is the number of levels that it spans. A fusion of more than two clusters is one node.
-        The pairwise merges of ``tree`` are not in it; ``to_linkage`` has them.
-
         Returns
         -------
         text : str
-            The tree. Leaves are named by their row number, and clusters by that of their medoid. If there are several
-            final clusters, they are children of an unnamed root.
+            Leaves are named by their row number, and clusters by that of their medoid; several final clusters are
+            children of an unnamed root. The length of a branch is its number of levels. The merges of ``tree`` are not
+            in it.
         """
-        rows = self._data_rows(np.arange(self.n_rows))
-        return export.to_newick(self.merges(), rows, self.medoids(self.n_levels), self.n_levels)
+        return export.to_newick(self.parents, self.absorbed_at, self._data_rows(np.arange(self.n_rows)))
 
     def to_json(self) -> str:
-        """Return the hierarchy as JSON text, which ``from_json`` reads.
+        """Return the vectors of the hierarchy, and its tree, as JSON text, which ``from_json`` reads.
 
         Returns
         -------
         text : str
-            The vectors of the hierarchy, and its tree.
-
-        See Also
-        --------
-        cohirf.CoHiRF.save : Saves the whole model.
+            The hierarchy.
         """
-        return export.to_json({name: getattr(self, name) for name in VECTORS}, self.tree)
+        return export.to_json({name: getattr(self, name) for name in VECTOR_NAMES}, self.tree)
 
     @classmethod
     def from_json(cls, text: str) -> FusionHierarchy:
@@ -549,17 +457,12 @@ class FusionHierarchy:
         Parameters
         ----------
         text : str
-            The return value of ``to_json``.
+            The return value of ``to_json``; other text is refused.
 
         Returns
         -------
         hierarchy : FusionHierarchy
             An equal hierarchy.
-
-        Raises
-        ------
-        ValueError
-            If ``text`` is not the JSON of a hierarchy.
         """
         return cls(**export.from_json(text))
 
@@ -581,7 +484,7 @@ class FusionHierarchy:
     def _cut_tree(self, n_clusters: int) -> IntArray:
         assert self.tree is not None
         label = np.full(self.n_rows, -1, dtype=self.parents.dtype)
-        label[self._leaves(self.tree.medoids)] = self.tree.cut(n_clusters)
+        label[self.find_leaves(self.tree.medoids)] = self.tree.cut(n_clusters)
         labels = label[find_roots(self.parents, self.absorbed_at, self.tree.level)]
         _, first = np.unique(labels[labels >= 0], return_index=True)
         order = np.append(np.argsort(np.argsort(first)), -1).astype(labels.dtype)
@@ -607,9 +510,13 @@ class FusionHierarchy:
         """Return the row numbers, in the data, of ``leaves``."""
         return leaves if self.rows is None else self.rows[leaves]
 
-    def _leaves(self, rows: IntArray) -> IntArray:
+    def find_leaves(self, rows: IntArray) -> IntArray:
         """Return the leaves of rows of the data that are medoids of leaves."""
         return rows if self.rows is None else np.searchsorted(self.rows, rows)
+
+    def count_rows(self) -> int:
+        """Return the number of rows of the data, also if the leaves are clusters."""
+        return self.n_rows if self.row_sizes is None else int(self.row_sizes.sum())
 
     def _leaf(self, row: int) -> int:
         """Return the leaf of a row of the data."""

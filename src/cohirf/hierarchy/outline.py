@@ -1,7 +1,4 @@
-"""The top of a tree as nested nodes, few enough to read, for text and for the names of its branches; and a drawing.
-
-A notebook shows this drawing of a hierarchy, or bars with the sizes of its levels and clusters if it has no tree.
-"""
+"""The top of a tree as nested nodes, few enough to read: for text, for names of branches, and drawn in a notebook."""
 
 from __future__ import annotations
 
@@ -13,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.merge_tree import last_clusters
+from cohirf.beyond.merge_tree import MergeTree, last_clusters
+from cohirf.hierarchy.export import to_linkage
+from cohirf.rows.grouping import IntArray
 
 if TYPE_CHECKING:
     from cohirf.hierarchy.fusion_hierarchy import FusionHierarchy
 
 MOST_LEAVES = 30
-N_BARS = 8  # clusters that have a bar
-BLUE, GREEN, ORANGE = "#0072B2", "#009E73", "#D55E00"
+BLUE, ORANGE = "#0072B2", "#D55E00"  # of final clusters, and of several
 # Pixels: height of a leaf, width of the tree, size of the font and width of one of its letters.
-ROW, TREE, FONT, GLYPH = 22, 240, 13, 6.6
+ROW, TREE, FONT_PIXELS, GLYPH = 22, 240, 13, 6.6
 LONGEST_TEXT = 90  # characters beside a leaf
 
 
@@ -54,27 +51,34 @@ class Outline:
     n_noise: int  # number of noise rows
 
 
+def has_merges(hierarchy: FusionHierarchy) -> bool:
+    """Return whether a hierarchy has a tree of pairwise merges with at least one leaf."""
+    return hierarchy.tree is not None and hierarchy.tree.n_leaves > 0
+
+
+def with_tree(hierarchy: FusionHierarchy, max_clusters: int) -> tuple[FusionHierarchy, MergeTree]:
+    """Return a hierarchy and its tree; if it has none, its top and its levels as merges, whose heights are levels."""
+    if has_merges(hierarchy):
+        assert hierarchy.tree is not None
+        return hierarchy, hierarchy.tree
+    top = hierarchy.condense(max_clusters)
+    assert top.rows is not None  # it is condensed
+    top.tree = MergeTree(top.rows, to_linkage(top.parents, top.absorbed_at, None), 0)
+    return top, top.tree
+
+
 def make_outline(hierarchy: FusionHierarchy, final: IntArray, n_leaves: int | None = None) -> Outline | None:
-    """Return the top of the tree of a hierarchy; None if it has no tree, or if all rows are noise.
+    """Return the top of the tree of a hierarchy; None if all rows are noise.
 
     ``final`` is the final cluster of each row, -1 for noise. By default the outline has a leaf for each final cluster,
     and at most 30; it has fewer than ``n_leaves`` if the tree has.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cohirf import CoHiRF
-    >>> from cohirf.hierarchy.outline import make_outline
-    >>> X = np.array([[0.0], [0.1], [1.0], [9.0], [9.1]])
-    >>> model = CoHiRF(n_clusters=3, random_state=0).fit(X)
-    >>> root = make_outline(model.hierarchy_, model.labels_).root
-    >>> root.size, [(child.size, child.n_clusters, child.cluster) for child in root.children]
-    (5, [(3, 2, None), (2, 1, 2)])
     """
-    tree = hierarchy.tree
-    if tree is None or tree.n_leaves == 0:
+    if hierarchy.tree is not None and hierarchy.tree.n_leaves == 0:
         return None
     n_wanted = min(len(np.unique(final[final >= 0])), MOST_LEAVES) if n_leaves is None else n_leaves
+    whole = hierarchy
+    hierarchy, tree = with_tree(whole, MOST_LEAVES)
+    final = final[whole.find_leaves(tree.medoids)] if whole.tree is None else final
     n_groups = min(max(n_wanted, 1), tree.n_leaves)
     labels = hierarchy.cut(n_clusters=n_groups)
     n_noise, *sizes = np.bincount(labels + 1, hierarchy.row_sizes, n_groups + 1).astype(np.int64).tolist()
@@ -85,12 +89,28 @@ def make_outline(hierarchy: FusionHierarchy, final: IntArray, n_leaves: int | No
     ]
     n_below = tree.n_leaves - n_groups
     numbers = last_clusters(tree.linkage[:n_below], tree.n_leaves).tolist()
-    leaf_of = tree.medoids if hierarchy.rows is None else np.searchsorted(hierarchy.rows, tree.medoids)
-    nodes = {number: leaves[group] for number, group in zip(numbers, labels[leaf_of].tolist(), strict=True)}
+    groups = labels[hierarchy.find_leaves(tree.medoids)].tolist()
+    nodes = {number: leaves[group] for number, group in zip(numbers, groups, strict=True)}
     for merge, (left, right, height, _) in enumerate(tree.linkage[n_below:].tolist(), tree.n_leaves + n_below):
         nodes[merge] = _join_nodes(nodes.pop(int(left)), nodes.pop(int(right)), height)
     (root,) = nodes.values()
     return Outline(root, labels, n_noise)
+
+
+def find_siblings(tree: MergeTree, labels: IntArray) -> dict[int, tuple[int, ...]]:
+    """Return, for each cluster, those of the branch that it merges with; ``labels`` has the cluster of each leaf.
+
+    Leaves with the label -1 are in no cluster.
+    """
+    inside = [frozenset() if label < 0 else frozenset([label]) for label in labels.tolist()]
+    found: dict[int, tuple[int, ...]] = {}
+    for left, right in tree.linkage[:, :2].astype(np.int64).tolist():
+        one, two = inside[left], inside[right]
+        for own, other in ((one, two), (two, one)):
+            if len(own) == 1 and other - own:
+                found.setdefault(next(iter(own)), tuple(sorted(other - own)))
+        inside.append(one if two <= one else one | two)
+    return found
 
 
 def say_node(node: Node) -> str:
@@ -144,7 +164,7 @@ def draw_tree(outline: Outline, title: str, say: Callable[[Node], str]) -> str:
     It follows the colours of the notebook, light or dark.
     """
     leaves = [node for node in outline.root.walk() if not node.children]
-    texts = [_shorten(say(leaf)) for leaf in leaves]
+    texts = [_shorten_text(say(leaf)) for leaf in leaves]
     place = {leaf.groups: ROW * (number + 0.5) for number, leaf in enumerate(leaves)}
     lines: list[str] = []
     _add_branches(outline.root, outline.root.height or 1.0, place, lines)
@@ -157,10 +177,10 @@ def draw_tree(outline: Outline, title: str, say: Callable[[Node], str]) -> str:
     ]
     width, height = TREE + 32 + GLYPH * max(map(len, texts)), ROW * len(leaves)
     return (
-        f"<div style='font-family:sans-serif;font-size:{FONT}px;margin-top:6px;overflow-x:auto'>"
+        f"<div style='font-family:sans-serif;font-size:{FONT_PIXELS}px;margin-top:6px;overflow-x:auto'>"
         f"<b>{escape(title)}</b><br>"
         f"<svg role='img' aria-label='{escape(title, quote=True)}' width='{width:.0f}' height='{height:.0f}' "
-        f"style='fill:currentColor;font-size:{FONT}px'>"
+        f"style='fill:currentColor;font-size:{FONT_PIXELS}px'>"
         f"<path d='{''.join(lines)}' fill='none' stroke='currentColor' stroke-opacity='.55'/>{''.join(discs)}"
         "</svg></div>"
     )
@@ -179,38 +199,5 @@ def _add_branches(
     return x, sum(y for _, y in ends) / len(ends)
 
 
-def _shorten(text: str) -> str:
+def _shorten_text(text: str) -> str:
     return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
-
-
-def draw_bars(hierarchy: FusionHierarchy) -> str:
-    """Return HTML with a bar for each level and for each of the largest clusters."""
-    counts, last = hierarchy.cluster_counts().tolist(), hierarchy.n_levels
-    sizes, medoids = hierarchy.sizes(last), hierarchy.medoids(last)
-    levels = [
-        _bar(f"level {level}", f"{count:,} clusters", math.log(count + 1) / math.log(counts[0] + 1), BLUE)
-        for level, count in enumerate(counts)
-    ]
-    clusters = [
-        _bar(f"medoid {medoids[k]}", f"{sizes[k]:,} rows", sizes[k] / sizes.max(), GREEN)
-        for k in np.argsort(-sizes, kind="stable")[:N_BARS].tolist()
-    ]
-    rest = len(sizes) - len(clusters)
-    note = f"<div style='opacity:.7'>and {rest:,} smaller ones</div>" if rest else ""
-    return (
-        f"<div style='font-family:sans-serif;font-size:{FONT}px;max-width:640px'>"
-        f"<b>Cluster Fusion Hierarchy</b> of {sizes.sum():,} rows"
-        f"<div style='display:flex;flex-wrap:wrap;gap:24px;margin-top:6px'>"
-        f"<div style='flex:1 1 260px'>{''.join(levels)}</div>"
-        f"<div style='flex:1 1 260px'>{''.join(clusters)}{note}</div></div></div>"
-    )
-
-
-def _bar(name: str, value: str, share: float, colour: str) -> str:
-    width = max(1.0, 100 * share)
-    return (
-        "<div style='display:grid;grid-template-columns:90px 1fr 110px;gap:8px;align-items:center'>"
-        f"<span>{name}</span>"
-        f"<span style='background:{colour};height:10px;width:{width:.1f}%;border-radius:2px'></span>"
-        f"<span style='text-align:right'>{value}</span></div>"
-    )

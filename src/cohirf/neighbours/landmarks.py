@@ -3,6 +3,10 @@
 If groups of rows are cells, each row of a fit belongs to the group of the nearest point, and so does a new row. Other
 methods have groups of any shape, which a medoid represents poorly: the medoids of two concentric spheres are just two
 points. So a fit keeps a bounded number of its rows, sampled so that every final cluster has some.
+
+The search for the nearest point is exact. Expanded squares, |x|^2 - 2 x.y + |y|^2, are fast, because a product of
+matrices has them all, but they lose digits. So they are lowered by the largest possible rounding error, which makes
+them lower bounds. What these leave undecided is compared again by exact differences.
 """
 
 from __future__ import annotations
@@ -10,21 +14,40 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.spatial import KDTree
+from sklearn.utils.extmath import row_norms
 
-from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, take_rows
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.algorithm.distances import find_nearest, measure_distances
-from cohirf.algorithm.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks, rows_by_label
-from cohirf.algorithm.metric_spaces import SPACES
-from cohirf.neighbours.around import split
-from cohirf.neighbours.nearest_label import NearestLabel
+from cohirf.rows.arrays import fetch_rows, is_here, look_up, take_rows
+from cohirf.rows.distances import (
+    DifferenceOffsets,
+    find_lift,
+    find_nearest,
+    find_offsets,
+    lift_values,
+    measure_distances,
+)
+from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks, rows_by_label
+from cohirf.rows.metric_spaces import SPACES
+
+if TYPE_CHECKING:
+    from cohirf.neighbours.balls import Balls
+
+Floats = NDArray[np.floating[Any]]
 
 MAX_LANDMARKS = 10_000
 N_NEIGHBORS = 20  # landmarks that a row is compared with, to say whether it is an outlier
+MAX_TREE_FEATURES = 12  # with more features, products with the points are faster than a tree
+FEW_POINTS = 500  # with fewer, a product with all of them is faster than a tree
+BALL_ROWS = 1000  # with fewer, to prepare balls takes longer than the search
+SEARCHED_ROWS = 2**14  # at a time
+BLOCK_VALUES = 2**21  # of a temporary matrix
+CACHED_VALUES = 2**17  # of a matrix that is read several times: it stays in the cache of a processor
 
 
 def sample_landmarks(
@@ -93,6 +116,202 @@ def choose_evenly(clusters: IntArray, masses: NDArray[np.float64]) -> IntArray:
     return np.sort(clustered[np.concatenate(parts)])
 
 
+def split(keys: IntArray) -> list[IntArray]:
+    """Return the sorted numbers of the rows with each key, which is not negative, in the order of the keys."""
+    if len(keys) == 0:
+        return []
+    short = keys.astype(np.uint16) if keys.max() < 2**16 else keys  # NumPy sorts 16 bits in linear time
+    order = np.argsort(short, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+
+
+# ---- the nearest point
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """Rows or points, and the terms of their expanded squares.
+
+    What overflows becomes infinity or NaN. These are never above another number, so they rule nothing out.
+    """
+
+    values: Any  # an array or a CSR matrix
+    terms: Any  # -2 x, 1 and |x|^2 for a row x; y, |y|^2 and 1 for a point y; a CSR matrix has only the first ones
+    squares: Floats  # |x|^2 or |y|^2, less half of the error
+    error: Floats  # how far a squared distance can be above its lower bound: the part due to this row or point
+
+    @classmethod
+    def of_points(cls, points: Any) -> Expanded:
+        """Expand points."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares, error = _square(points)
+            return cls(points, _join_terms(points, squares, np.ones_like(squares)), squares, error)
+
+    @classmethod
+    def of_rows(cls, X: Any, dtype: Any) -> Expanded:
+        """Expand rows, in the type of the points."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            converted = X.astype(dtype, copy=False)
+            squares, error = _square(converted)
+            return cls(X, _join_terms(-2 * converted, np.ones_like(squares), squares), squares, error)
+
+    def take(self, rows: IntArray | slice) -> Expanded:
+        """Return some of the rows."""
+        return Expanded(self.values[rows], self.terms[rows], self.squares[rows], self.error[rows])
+
+    def bound_squares(self, points: Expanded) -> Floats:
+        """Return lower bounds of the squared distances of all rows to all points, which can be negative.
+
+        No squared distance is above its lower bound by more than the errors of its row and of its point.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            lower: Floats = np.asarray(as_array(self.terms @ points.terms.T))
+            return lower + self.squares[:, None] + points.squares if sparse.issparse(self.terms) else lower
+
+
+def find_lowest(lower: Floats, rows: Expanded, points: Expanded) -> tuple[IntArray, Floats]:
+    """Return the point with the lowest bound for each row, and an upper bound of its squared distance."""
+    nearest = lower.argmin(axis=1)
+    upper: Floats = lower[np.arange(len(nearest)), nearest] + points.error[nearest] + rows.error
+    return nearest, upper
+
+
+def find_close(lower: Floats, nearest: IntArray, upper: Floats) -> IntArray:
+    """Return the rows for which another point than the nearest one is not above the upper bound; NaN never is."""
+    rows = np.arange(len(nearest))
+    of_nearest = lower[rows, nearest]
+    lower[rows, nearest] = np.inf
+    second = lower.min(axis=1)  # NaN if there is one
+    lower[rows, nearest] = of_nearest
+    return np.flatnonzero(~(second > upper))
+
+
+def find_undecided(lower: Floats, upper: Floats, labels: IntArray) -> IntArray:
+    """Return the rows for which columns of several labels are not above the upper bound; infinity and NaN never are."""
+    is_above = lower > upper[:, None]
+    several = np.flatnonzero(np.count_nonzero(is_above, axis=1) < len(labels) - 1)
+    may_be_nearest = ~is_above[several]
+    has_other_label = labels != labels[may_be_nearest.argmax(axis=1)][:, None]
+    return np.asarray(several[(may_be_nearest & has_other_label).any(axis=1)])
+
+
+def as_array(X: Any) -> Any:
+    """Return a matrix as an array."""
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def _square(X: Any) -> tuple[Floats, Floats]:
+    """Return |x|^2, less half of the error, and the error, which is the part due to x in all squared distances.
+
+    Rounding changes a value by eps / 2 of its size, or by the smallest number. A scalar product of n features is
+    rounded n times, and so are |x|^2 and |y|^2; means are rounded, and values can be converted to a shorter type. The
+    factor 2 (n + 32) is more than all of this together, in each direction.
+    """
+    limits = np.finfo(X.dtype)
+    squares: Floats = row_norms(X, squared=True)
+    error: Floats = 4 * (X.shape[1] + 32) * (limits.eps * squares + limits.smallest_normal)
+    return squares - error / 2, error
+
+
+def _join_terms(values: Any, *columns: Floats) -> Any:
+    return values if sparse.issparse(values) else np.column_stack([values, *columns])
+
+
+@dataclass(frozen=True)
+class NearestLabel:
+    """Labelled points, prepared for a search."""
+
+    points: Expanded  # the points, lifted if they are faint, and without offsets
+    labels: IntArray  # the label of each point
+    tree: KDTree | None  # finds the nearest point if there are few features
+    lift: float | None  # factor for faint values (see distances.py); None if the points are not faint
+    offsets: DifferenceOffsets  # what is subtracted from rows (see distances.py)
+
+    @classmethod
+    def build(cls, points: Any, labels: IntArray) -> NearestLabel:
+        """Prepare a search for the nearest of ``points``, an array or a CSR matrix of finite values."""
+        lift = find_lift(points)
+        points = _lift(points, lift)
+        offsets = find_offsets(points)
+        points = offsets.subtract(points)
+        uses_tree = points.shape[1] <= MAX_TREE_FEATURES and points.shape[0] > FEW_POINTS
+        tree = KDTree(as_array(points)) if uses_tree else None
+        return cls(Expanded.of_points(points), labels, tree, lift, offsets)
+
+    @cached_property
+    def balls(self) -> Balls | None:
+        """What each of many rows is compared with first; None if that does not make the search faster."""
+        from cohirf.neighbours.balls import choose_balls
+
+        # measured: a search in a tree takes about as long as a comparison with this many centres
+        tree_cost = None if self.tree is None else 20 * 1.6 ** self.points.values.shape[1]
+        return choose_balls(self.points, self.labels, tree_cost)
+
+    def label(self, X: Any) -> IntArray:
+        """Return the label of the point nearest to each row, in Euclidean distance; the first of equally near ones."""
+        find = self._search if X.shape[0] < BALL_ROWS or self.balls is None else self._look_and_search
+        found = np.empty(X.shape[0], dtype=self.labels.dtype)
+        for block in row_blocks(X.shape[0], SEARCHED_ROWS):
+            found[block] = find(self.prepare(X[block]))
+        return found
+
+    def prepare(self, X: Any) -> Any:
+        """Return rows as the points are: in the same container, lifted, and without offsets."""
+        X = sparse.csr_array(X) if sparse.issparse(self.points.values) else as_array(X)
+        return self.offsets.subtract(_lift(X, self.lift))
+
+    def _look_and_search(self, X: Any) -> IntArray:
+        """Return the label of the nearest point, by a look at balls before."""
+        assert self.balls is not None
+        rows = Expanded.of_rows(X, self.points.values.dtype)
+        look = self.balls.look(rows)
+        if self.tree is None:
+            self.balls.compare(rows, look)
+        found: IntArray = self.balls.labels[look.lower.argmin(axis=1)]
+        undecided = self.balls.find_undecided(look)
+        found[undecided] = self._search(X[undecided])
+        return found
+
+    def _search(self, X: Any) -> IntArray:
+        """Return the label of the nearest of all points."""
+        if self.tree is not None:
+            return np.asarray(self.labels[self.tree.query(as_array(X))[1]])
+        found = np.empty(X.shape[0], dtype=self.labels.dtype)
+        for chunk in row_blocks(len(found), CACHED_VALUES // len(self.labels) + 1):
+            rows = Expanded.of_rows(X[chunk], self.points.values.dtype)
+            found[chunk] = _label_among(rows, self.points, self.labels)
+        return found
+
+
+def _label_among(rows: Expanded, points: Expanded, labels: IntArray) -> IntArray:
+    """Return the label of the point nearest to each row, by comparison with all points."""
+    lower = rows.bound_squares(points)
+    nearest, upper = find_lowest(lower, rows, points)
+    several = find_close(lower, nearest, upper)
+    undecided = several[find_undecided(lower[several], upper[several], labels)]
+    of_rows, close = np.nonzero(~(lower[undecided] > upper[undecided, None]))
+    squares = _measure_pairs(rows.values[undecided], of_rows, points.values, close)
+    order = np.lexsort((squares, of_rows))  # stable: the first point of several with the lowest distance
+    nearest[undecided] = close[order[np.flatnonzero(np.diff(of_rows, prepend=-1))]]
+    return np.asarray(labels[nearest])
+
+
+def _measure_pairs(X: Any, rows: IntArray, points: Any, numbers: IntArray) -> Floats:
+    """Return the squared distance of each pair of a row and a point, from exact differences."""
+    squares = np.empty(len(rows))
+    for block in row_blocks(len(rows), BLOCK_VALUES // points.shape[1] + 1):
+        differences = X[rows[block]].astype(np.float64) - points[numbers[block]].astype(np.float64)
+        squares[block] = row_norms(differences, squared=True)
+    return squares
+
+
+def _lift(X: Any, lift: float | None) -> Any:
+    return X if lift is None else lift_values(X, lift)
+
+
+# ---- points with labels
+
+
 @dataclass(frozen=True)
 class Cells:
     """Points that divide space: a row belongs to the nearest one, and has its label.
@@ -121,21 +340,11 @@ class Cells:
 
 @dataclass(frozen=True)
 class NestedCells:
-    """Cells within cells: a row belongs to the nearest centre, and then to the nearest of the points of this one.
+    """Cells within cells: a row belongs to the nearest centre, and then to the nearest of the points of this one."""
 
-    Attributes
-    ----------
-    centres : Cells
-        The centres; their numbers are their labels.
-    points : array or CSR matrix
-        The points; their numbers are the labels of rows.
-    owner : array of int
-        The centre of each point; every centre has points.
-    """
-
-    centres: Cells
-    points: Any
-    owner: IntArray
+    centres: Cells  # the centres; their numbers are their labels
+    points: Any  # the points; their numbers are the labels of rows
+    owner: IntArray  # the centre of each point; every centre has points
 
     @cached_property
     def parts(self) -> list[Cells]:

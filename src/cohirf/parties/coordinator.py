@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,20 +14,19 @@ from cohirf.algorithm.consensus import (
     Codes,
     Consensus,
     fold_views,
+    measure_stability,
     relaxed_consensus,
     strict_consensus,
 )
-from cohirf.algorithm.grouping import IntArray, best_by_label, sum_by_label
-from cohirf.algorithm.majority import majority_consensus
 from cohirf.algorithm.parents import find_roots, get_final_labels
-from cohirf.algorithm.stability import measure_stability
-from cohirf.algorithm.votes import VotedCodes, group_by_votes
+from cohirf.beyond.majority import majority_consensus
+from cohirf.beyond.votes import VotedCodes, group_by_votes
 from cohirf.hierarchy import FusionHierarchy
-from cohirf.parties.messages import NOT_HELD, Channel, PartyError, Request
-from cohirf.parties.party import Party
+from cohirf.parties.party import NOT_HELD, Party, PartyError, Request
+from cohirf.rows.grouping import IntArray, best_by_label, sum_by_label
 from cohirf.voting import NEEDED, RELAXED, consensus
 
-TIE = 1e-9  # of mean ranks, which are shares of a cluster
+RANK_TIE = 1e-9  # of mean ranks, which are shares of a cluster
 
 
 @dataclass(frozen=True)
@@ -91,13 +90,17 @@ def run(
     --------
     cohirf.parties.run_folder : The same for parties in other processes or on other machines.
     """
-    return coordinate(
-        _InProcess(parties),
-        n_clusters=n_clusters,
-        consensus=consensus,
-        medoid_weights=medoid_weights,
-        max_iter=max_iter,
-    )
+    options: dict[str, Any] = {"consensus": consensus, "medoid_weights": medoid_weights, "max_iter": max_iter}
+    return coordinate(_InProcess(parties), n_clusters=n_clusters, **options)
+
+
+class Channel(Protocol):
+    """How the coordinator reaches the parties."""
+
+    n_rows: int
+
+    def ask(self, request: Request) -> list[IntArray]:
+        """Return the answer of each party, in the order of their names."""
 
 
 class _InProcess:
@@ -214,12 +217,6 @@ def combine_ranks(ranks: Sequence[IntArray], clusters: IntArray, n_clusters: int
 
     The rank of a row is divided by the number of rows of its cluster that the party has. Of equal rows, the first is
     taken; a row that no party has is taken only if there is no other.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> combine_ranks([np.array([2, 0, 1]), np.array([2, 0, 1])], np.zeros(3, dtype=int), 1)
-    array([1], dtype=int32)
     """
     total, n_ranks = np.zeros(len(clusters)), np.zeros(len(clusters))
     for of_party in ranks:
@@ -228,7 +225,7 @@ def combine_ranks(ranks: Sequence[IntArray], clusters: IntArray, n_clusters: int
         total[held] += of_party[held] / sizes[clusters[held]]
         n_ranks += held
     mean = np.divide(total, n_ranks, out=np.full(len(clusters), 2.0), where=n_ranks > 0)  # 2 is worse than any share
-    return best_by_label(-mean, clusters, n_clusters, TIE)
+    return best_by_label(-mean, clusters, n_clusters, RANK_TIE)
 
 
 def _agree_on_held(codes: Codes, agree: Callable[[Codes], Consensus]) -> Consensus:

@@ -7,23 +7,51 @@ replies there, and goes on where it was. A party answers requests that have no r
 
 from __future__ import annotations
 
+import hashlib
 import os
+import tempfile
 import time
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from cohirf.algorithm.grouping import IntArray
 from cohirf.parties.coordinator import PartyResult, check_parties, coordinate
-from cohirf.parties.messages import PartyError, Request, pack, read, refuse, write
-from cohirf.parties.party import Party
+from cohirf.parties.party import Party, PartyError, Request
+from cohirf.rows.grouping import IntArray
+from cohirf.store import schema
+from cohirf.store.archive import Archive
+from cohirf.store.errors import refusing, shown
+from cohirf.store.files import replacing
 
 SHORTEST_WAIT, LONGEST_WAIT = 0.01, 1.0  # seconds between two looks into the folder
-REMEDY = "Remove the file, and start its writer again: it writes it anew."
+WRITE_ANEW = "Remove the file, and start its writer again: it writes it anew."
+
+PARTY_KIND, PARTY_VERSION = "cohirf-parties", 2
 
 Paths = str | os.PathLike[str]
+Message = TypeVar("Message")
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What a party says of itself when it joins."""
+
+    party: str
+    n_rows: int
+    ids: str | None  # digest of the names of all rows
+    n_views: int
+
+
+@dataclass(frozen=True, eq=False)
+class Reply:
+    """The answer of a party, and the digest of the request that it answers."""
+
+    party: str
+    of: str
+    answer: IntArray
 
 
 def join(folder: Paths, party: Party, *, timeout: float | None = None) -> IntArray:
@@ -54,21 +82,21 @@ def join(folder: Paths, party: Party, *, timeout: float | None = None) -> IntArr
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    about = {"party": party.name, "n_rows": party.n_rows, "ids": party.ids_digest, "n_views": party.n_views}
+    about = Joined(party.name, party.n_rows, party.ids_digest, party.n_views)
     path = folder / f"{party.name}.joined"
     if not path.exists():
-        _send(party, path, {"kind": "join"}, about, [])
-    elif read(path, REMEDY)[0] != about:
-        raise refuse(path, f"another party named {party.name} has joined: give another name, or another folder.")
+        _send(party, path, {"kind": "join"}, about)
+    elif _read_message(path, Joined) != about:
+        raise _error(path, f"another party named {party.name} has joined: give another name, or another folder.")
     for number in count(1):
         asked = _request_path(folder, number)
         _wait([asked], timeout, "The coordinator")
-        request, path = Request.of(*read(asked, REMEDY)), _reply_path(folder, number, party.name)
+        request, path = _read_message(asked, Request), _reply_path(folder, number, party.name)
         if request.kind == "done":
             return np.asarray(request.clusters)
         if not path.exists():
-            told = {"number": number, "kind": request.kind, "party": party.name, "of": request.digest()}
-            _send(party, path, {"number": number, "kind": request.kind}, told, [party.answer(request)])
+            reply = Reply(party.name, _request_digest(request), party.answer(request))
+            _send(party, path, {"number": number, "kind": request.kind}, reply)
     raise AssertionError("requests are numbered without end")
 
 
@@ -113,18 +141,18 @@ class _Folder:
         joined = _Waiting(timeout)
         while len(found := sorted(folder.glob("*.joined"))) < n_parties:
             joined.wait(f"{len(found)} of {n_parties} parties have joined in {folder}")
-        about = [read(path, REMEDY)[0] for path in found]
-        check_parties({one["party"]: (one["n_rows"], one["ids"]) for one in about}, n_parties)
-        self.n_rows = int(about[0]["n_rows"])
-        self._views = {one["party"]: int(one["n_views"]) for one in about}
+        about = [_read_message(path, Joined) for path in found]
+        check_parties({one.party: (one.n_rows, one.ids) for one in about}, n_parties)
+        self.n_rows = about[0].n_rows
+        self._views = {one.party: one.n_views for one in about}
 
     def ask(self, request: Request) -> list[IntArray]:
         """Write a request, unless it is there, and return the answer of each party."""
-        path, content = _request_path(self._folder, request.number), pack(*request.content())
+        path, content = _request_path(self._folder, request.number), _to_bytes(request)
         if not path.exists():
-            write(path, content)
+            _write_message(path, content)
         elif path.read_bytes() != content:
-            raise refuse(path, "it belongs to a run with other parameters or parties: give these, or another folder.")
+            raise _error(path, "it belongs to a run with other parameters or parties: give these, or another folder.")
         if request.kind == "done":
             return []
         replies = {name: _reply_path(self._folder, request.number, name) for name in self._views}
@@ -132,21 +160,56 @@ class _Folder:
         return [self._read_reply(path, request, name) for name, path in replies.items()]
 
     def _read_reply(self, path: Path, request: Request, name: str) -> IntArray:
-        told, arrays = read(path, REMEDY)
-        n_rows = len(request.rows)
+        reply, n_rows = _read_message(path, Reply), len(request.rows)
         shape = (n_rows, self._views[name]) if request.kind == "label" else (n_rows,)
-        if told.get("of") != request.digest() or told.get("party") != name:
-            raise refuse(path, f"it answers another request than number {request.number} of this run. {REMEDY}")
-        if len(arrays) != 1 or arrays[0].dtype.kind != "i" or arrays[0].shape != shape:
-            raise refuse(path, f"it must have integers of shape {shape}, not {[array.shape for array in arrays]}.")
-        return arrays[0]
+        if reply.of != _request_digest(request) or reply.party != name:
+            raise _error(path, f"it answers another request than number {request.number} of this run. {WRITE_ANEW}")
+        if reply.answer.shape != shape:
+            raise _error(path, f"it must have integers of shape {shape}, not {reply.answer.shape}.")
+        return reply.answer
 
 
-def _send(party: Party, path: Path, what: dict[str, Any], told: dict[str, Any], arrays: list[IntArray]) -> None:
+def _send(party: Party, path: Path, what: dict[str, Any], message: Any) -> None:
     """Write a file of a party, after its log says so."""
-    content = pack(told, arrays)
+    content = _to_bytes(message)
     party.note({**what, "file": path.name}, content)
-    write(path, content)
+    _write_message(path, content)
+
+
+def _to_bytes(message: Any) -> bytes:
+    """Return a message as the bytes of a file."""
+    with tempfile.TemporaryFile(buffering=0) as file:  # an archive writes to descriptors
+        archive = Archive(file)
+        archive.begin(PARTY_KIND, PARTY_VERSION)
+        archive.append(*schema.write(type(message), message))
+        file.seek(0)
+        return file.read()
+
+
+def _request_digest(request: Request) -> str:
+    return hashlib.sha256(_to_bytes(request)).hexdigest()
+
+
+def _write_message(path: Path, content: bytes) -> None:
+    with replacing(path) as file:
+        file.write(content)
+
+
+def _read_message(path: Path, kind: type[Message]) -> Message:
+    """Return the message of a file."""
+    with refusing(path, PartyError, WRITE_ANEW), path.open("rb", buffering=0) as file:
+        archive = Archive(file)
+        if archive.open() != (PARTY_KIND, PARTY_VERSION):
+            raise ValueError("another kind or version of cohirf has written it")
+        record = archive.read()
+        if record is None:
+            raise ValueError("it is cut short")
+        message: Message = schema.read(kind, *record)
+        return message
+
+
+def _error(path: Path, reason: str) -> PartyError:
+    return PartyError(f"{shown(path)}: {reason}")
 
 
 def _request_path(folder: Path, number: int) -> Path:

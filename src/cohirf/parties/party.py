@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +17,37 @@ from numpy.typing import NDArray
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.choose_medoids import (
-    TIE,
+    MEDOID_TIE,
     Members,
-    cosine_centrality,
-    euclidean_centrality,
     scale_mass,
 )
 from cohirf.algorithm.consensus import NOISE
 from cohirf.algorithm.get_clusters import Views, WeightedRows, label_view
-from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.randomness import root_entropy
-from cohirf.algorithm.storage import ArrayRows
 from cohirf.clusterers.grid_dbscan import computed
-from cohirf.parties.messages import NOT_HELD, Request
+from cohirf.fitting.settings import CENTRALITY
+from cohirf.rows.grouping import IntArray
+from cohirf.rows.storage import ArrayRows
 from cohirf.sources import open_source
 
-CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+PARTY_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+NOT_HELD = -2  # label and rank of a row that the party does not have
+
+
+class PartyError(ValueError):
+    """Parties do not fit together, or a file that they exchange is damaged or of another run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What the coordinator asks all parties."""
+
+    number: int  # from 1
+    kind: str  # "label" rows, "rank" the rows of clusters by how central they are, or "done" with the result
+    level: int  # which seeds base methods
+    rows: IntArray  # row numbers, sorted
+    clusters: IntArray | None = None  # the cluster of each of these rows, if they are to be ranked, or at the end
+    mass: IntArray | None = None  # how many rows each of them stands for; None if that does not matter
 
 
 class Party:
@@ -97,7 +112,7 @@ class Party:
         log: str | os.PathLike[str] | None = None,
         random_state: int = 0,
     ) -> None:
-        if NAME.fullmatch(name) is None:
+        if PARTY_NAME.fullmatch(name) is None:
             raise ValueError(f"name={name!r} is not valid: give up to 64 letters, digits, - and _.")
         if medoid not in CENTRALITY:
             raise ValueError(f"medoid={medoid!r} is not valid: give {' or '.join(map(repr, CENTRALITY))}.")
@@ -162,19 +177,13 @@ def rank_rows(scores: NDArray[np.float64], labels: IntArray) -> IntArray:
     """Return, for each row, how many rows of its cluster have a higher score.
 
     Scores that differ by rounding alone are equal, as those of medoids are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rank_rows(np.array([0.1, 0.9, 0.5, 0.9, 3.0]), np.array([0, 0, 0, 0, 1]))
-    array([3, 0, 2, 0, 0])
     """
     order = np.lexsort((-scores, labels))
     sorted_scores, sorted_labels = scores[order], labels[order]
     begins = np.append(True, sorted_labels[1:] != sorted_labels[:-1])
     start = np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))
-    is_best = sorted_scores >= sorted_scores[start] - TIE
-    is_lower = np.append(True, sorted_scores[:-1] - sorted_scores[1:] > TIE)
+    is_best = sorted_scores >= sorted_scores[start] - MEDOID_TIE
+    is_lower = np.append(True, sorted_scores[:-1] - sorted_scores[1:] > MEDOID_TIE)
     is_lower &= ~is_best  # all that are near to the best one are as good
     is_lower[1:] |= is_best[:-1] & ~is_best[1:]
     first_equal = np.maximum.accumulate(np.where(begins | is_lower, np.arange(len(order)), 0))

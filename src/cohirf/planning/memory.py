@@ -12,8 +12,8 @@ from typing import Any
 
 import psutil
 
-from cohirf.algorithm.arrays import is_cupy, is_torch, torch_with
 from cohirf.optional import import_optional
+from cohirf.rows.arrays import is_cupy, is_torch, torch_with
 
 STATUS = Path("/proc/self/status")
 BYTE_UNITS = {"B": 1} | {

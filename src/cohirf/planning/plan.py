@@ -33,7 +33,7 @@ from typing import Any
 
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.algorithm.local_batches import LARGEST_BATCH
+from cohirf.beyond.local_batches import LARGEST_BATCH
 from cohirf.engines.streaming import RUNS_AHEAD
 from cohirf.planning.memory import format_bytes, free_bytes, resident_bytes
 from cohirf.planning.probe import (
@@ -141,27 +141,10 @@ def plan_batches(
 ) -> BatchPlan:
     """Choose the batch size of a fit by measuring the contraction of samples.
 
-    Since measurements vary a little, the choice may vary by one step.
-
-    Parameters
-    ----------
-    read_sample : callable
-        Takes a number of rows, and returns that number of rows of the data that are like a batch: drawn uniformly or,
-        for local batches, neighbours. It can return ``n_readable`` rows, by default all.
-    n_rows : int
-        Number of rows of the data.
-    contraction : Contraction
-        How the fit contracts a batch; its own ``batch_size`` is not used.
-    memory_limit, taken_bytes : int
-        Largest peak memory of the process that runs batches, and what it uses before the fit; by default that of this
-        process.
-    n_jobs, in_processes : int, bool
-        Number of batches, or of views of a single batch, that run at the same time, and whether each runs in a process
-        of its own, which holds an interpreter.
-    held_bytes : int, optional
-        Memory that the fit holds in addition to its batches. By default 36 bytes per row, for a fit in memory.
-    overlap : float, optional
-        For local batches, the number of rows in their halos, in multiples of their own rows.
+    ``read_sample`` returns a number of rows, of at most ``n_readable``, that are like a batch. ``taken_bytes`` is what
+    the process that runs batches uses before the fit; by default, what this process does. ``held_bytes`` is what the
+    fit holds in addition to its batches. ``overlap`` is the number of rows in the halos of local batches, in multiples
+    of their own rows. Since measurements vary a little, the choice may vary by one step.
     """
     held = HELD_BYTES_PER_ROW * n_rows if held_bytes is None else held_bytes
     taken = held + (resident_bytes() if taken_bytes is None else taken_bytes)

@@ -25,15 +25,14 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.metrics.pairwise import euclidean_distances
 
-from cohirf.algorithm.arrays import join_rows
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction, contract_batch
-from cohirf.algorithm.engine import SerialEngine
-from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
-from cohirf.algorithm.storage import Rows
 from cohirf.engines.local import one_thread
 from cohirf.planning.memory import peak_bytes, reset_peak, resident_bytes
+from cohirf.rows.arrays import join_rows
+from cohirf.rows.grouping import IntArray, row_blocks
+from cohirf.rows.storage import Rows, SerialEngine
 
 PROBE_LEVEL = 0  # levels of a fit start at 1, so probes never share random numbers with it
 # no memory or semaphores; daemon processes cannot have children; processes nested too deep, or dead at once

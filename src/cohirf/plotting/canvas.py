@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cohirf.algorithm.grouping import IntArray
 from cohirf.optional import import_optional
 from cohirf.plotting.colours import Colours, cluster_colours, readable_on_white
 from cohirf.plotting.layout import Floats, choose_apart
+from cohirf.rows.grouping import IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,17 +22,17 @@ MAX_ARRANGED = 4  # number of axes above which the layout engine is too slow to 
 LINE = 1.4  # height of a line, in font sizes
 
 
-def make_axes(ax: Axes | None, width: float, height: float, **options: Any) -> Axes:
+def make_axes(ax: Axes | None, width: float, height: float) -> Axes:
     """Return ``ax`` or, if it is None, new axes in a figure of ``width`` by ``height`` inches."""
     pyplot = import_optional("matplotlib.pyplot", "plotting", "A plot")
     if ax is not None:
         return ax
-    _, made = pyplot.subplots(figsize=(width, height), layout="constrained", subplot_kw=options)
+    _, made = pyplot.subplots(figsize=(width, height), layout="constrained")
     axes: Axes = made
     return axes
 
 
-def settle(ax: Axes) -> None:
+def settle_axes(ax: Axes) -> None:
     """Run the layout engine of the figure now, so that the axes have their final size.
 
     This is slow in figures with many axes; their sizes are then used as they are.
@@ -77,7 +77,7 @@ def label_x(ax: Axes, places: Floats, texts: Sequence[str], priority: IntArray) 
     ax.tick_params(axis="x", length=0)
 
 
-def number_clusters(
+def write_numbers(
     ax: Axes, places: Floats, heights: Floats, clusters: IntArray, priority: IntArray, *, on_lines: bool = False
 ) -> None:
     """Write the numbers of clusters side by side; leave out noise, and numbers that would overlap others.
@@ -110,12 +110,6 @@ def add_lines(ax: Axes, x: Floats, y: Floats, colours: Colours) -> None:
     collections = import_optional("matplotlib.collections", "plotting", "A plot")
     width = float(np.clip(0.3 * POINTS_PER_INCH / units_per_inch(ax), 0.3, 1.6))
     ax.add_collection(collections.LineCollection(np.stack([x, y], axis=2), colors=colours, linewidths=width))
-
-
-def add_polygons(ax: Axes, corners: Floats, colours: Colours, edges: Floats | float = 0.0) -> None:
-    """Draw filled polygons with white edges; ``edges`` is their width in points."""
-    collections = import_optional("matplotlib.collections", "plotting", "A plot")
-    ax.add_collection(collections.PolyCollection(corners, facecolors=colours, edgecolors="white", linewidths=edges))
 
 
 def hide_spines(ax: Axes, *names: str) -> None:

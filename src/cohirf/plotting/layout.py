@@ -1,26 +1,28 @@
-"""What a plot shows: the model or hierarchy that it is given, and coordinates of clusters; nothing is drawn here."""
+"""What a plot shows: the model or hierarchy that it is given, and coordinates of its tree; nothing is drawn here."""
 
 from __future__ import annotations
 
 import reprlib
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.parents import find_roots, find_roots_of
+from cohirf.beyond.merge_tree import MergeTree
 from cohirf.estimator import CoHiRF
-from cohirf.explain.verdict import ways_to_less_noise
 from cohirf.hierarchy import FusionHierarchy
-from cohirf.hierarchy.outline import final_labels
+from cohirf.hierarchy.outline import final_labels, has_merges, with_tree
+from cohirf.rows.grouping import IntArray
 from cohirf.summary.numbers import cluster_positions
 
 Floats = NDArray[np.float64]
 GAP = 0.6  # additional distance between leaves of different final clusters; neighbouring leaves have distance 1
 WEDGE = 0.72  # width of the wedge below a leaf, in the same unit
-MIXED = -2  # the cluster of a node above the final clusters
+SEVERAL_CLUSTERS = -2  # the cluster of a node above the final clusters
 
 
 @dataclass(frozen=True)
@@ -35,205 +37,199 @@ def find_subject(given: Any) -> Subject:
     """Return the hierarchy of ``given``, a fitted model or a hierarchy, with its final clusters."""
     if isinstance(given, FusionHierarchy):
         return Subject(given, final_labels(given))
-    if isinstance(given, CoHiRF):
-        check_is_fitted(given)
-        return Subject(given.hierarchy_, cluster_positions(given))
-    raise TypeError(f"{_describe(given)} cannot be plotted: pass a fitted CoHiRF or a FusionHierarchy.")
+    model = check_model(given, "a fitted CoHiRF or a FusionHierarchy")
+    return Subject(model.hierarchy_, cluster_positions(model))
 
 
-def check_model(given: Any) -> CoHiRF:
+def check_model(given: Any, wanted: str = "a fitted CoHiRF") -> CoHiRF:
     """Return ``given`` if it is a fitted model."""
     if isinstance(given, CoHiRF):
         check_is_fitted(given)
         return given
-    raise TypeError(f"{_describe(given)} cannot be plotted: pass a fitted CoHiRF.")
-
-
-def refuse_no_clusters(model: CoHiRF) -> None:
-    """Raise if a model has no clusters, and say what to change."""
-    if model.n_clusters_ == 0:
-        raise ValueError(
-            f"The model has no clusters to plot: every row is noise. To find some, {ways_to_less_noise(model)}."
-        )
-
-
-def check_image_shape(shape: tuple[int, ...], n_features: int) -> None:
-    """Raise unless ``shape`` is that of a grey image or a three-colour image with ``n_features`` values."""
-    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] != 3) or np.prod(shape) != n_features:
-        raise ValueError(
-            f"image_shape={shape} does not fit {n_features} features: pass (height, width) or (height, width, 3) "
-            f"whose product is {n_features}."
-        )
-
-
-def _describe(given: Any) -> str:
-    return f"{' '.join(reprlib.repr(given).split())} of type {type(given).__name__}"
-
-
-@dataclass(frozen=True)
-class Top:
-    """The readable top of a hierarchy, with its leaves from left to right."""
-
-    hierarchy: FusionHierarchy  # the top: one leaf per cluster of its finest level
-    first_level: int  # the level of the whole hierarchy that is the finest level of the top
-    order: IntArray  # the leaves from left to right
-    cluster: IntArray  # the final cluster of each leaf, -1 for noise
-    n_clusters: int  # number of final clusters of the whole hierarchy; the top may have fewer
-
-    @property
-    def last_level(self) -> int:
-        """The last level at which clusters fused."""
-        return self.first_level + self.hierarchy.n_levels
-
-    @property
-    def n_final(self) -> int:
-        """Number of final clusters in the top."""
-        return int(self.hierarchy.cluster_counts()[-1])
+    shown = f"{' '.join(reprlib.repr(given).split())} of type {type(given).__name__}"
+    raise TypeError(f"{shown} cannot be plotted: pass {wanted}.")
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Clusters as nodes of a tree: leaves from left to right, then one node per merge or fusion, in order of height."""
+    """Clusters as nodes of a tree: leaves from left to right, then one node per merge, in order of height."""
 
     parent: IntArray  # the node that each node merges into; -1 if there is none
-    height: Floats  # height of each merge, or level of each fusion; that of leaves is the lowest
+    height: Floats  # of each merge; that of leaves is the lowest
     # medoid of each leaf. If it is the union of several clusters of a level, the one that the fit absorbed last.
     medoid: IntArray
     size: IntArray  # number of rows of each node
-    # the final cluster of each node; -1 for noise, and ``MIXED`` for nodes with rows of several final clusters
+    # the final cluster of each node; -1 for noise, and ``SEVERAL_CLUSTERS`` if it has rows of several
     cluster: IntArray
     n_leaves: int  # they are the first nodes
     top: float  # height at which nodes without a parent end
     level: int  # the level whose clusters are the leaves, or are merged into the leaves
     n_merged: int  # number of clusters of this level
     n_hidden: int  # number of final clusters that are left out, because there are too many
-    n_noise: int = 0  # number of noise rows that are not in the tree
+    n_noise: int  # number of noise rows that are not in the tree
     # a height between the merges within final clusters and those above; None if no height separates them
-    cut_height: float | None = None
-    levels: range | None = None  # the levels that heights are; None if these are heights of merges
+    cut_height: float | None
+    has_levels: bool  # whether heights are levels, because the hierarchy has no tree
 
     @property
     def final(self) -> IntArray:
         """The nodes of final clusters: those whose parent has rows of other final clusters."""
         is_top = (self.parent < 0) | (self.cluster[self.parent] != self.cluster)
-        return np.flatnonzero(is_top & (self.cluster != MIXED))
+        return np.flatnonzero(is_top & (self.cluster != SEVERAL_CLUSTERS))
+
+
+def merged_tree(subject: Subject, max_clusters: int) -> Tree:
+    """Return the top of the tree of a hierarchy, with at most ``max_clusters`` leaves.
+
+    If there are more final clusters, the leaves are the largest of them. Without a tree, heights are levels, and final
+    clusters are not joined.
+    """
+    if max_clusters < 1:
+        raise ValueError(f"max_clusters={max_clusters} is not valid: pass an int >= 1.")
+    has_levels = not has_merges(subject.hierarchy)
+    hierarchy, tree = with_tree(subject.hierarchy, max_clusters)
+    first_level = subject.hierarchy.n_levels - hierarchy.n_levels
+    leaves = hierarchy.find_leaves(tree.medoids)
+    final = find_roots_of(leaves, hierarchy.parents, hierarchy.absorbed_at, hierarchy.n_levels)
+    n_final = len(np.unique(final))
+    n_groups = min(tree.n_leaves, max(max_clusters, n_final))
+    group = tree.cut(n_groups)
+    sizes = _leaf_sizes(hierarchy, tree, leaves)
+    size = np.bincount(group, weights=sizes).astype(np.int64)
+    largest = largest_clusters(size, max_clusters)
+    place = np.full(n_groups, -1)
+    place[largest] = np.arange(len(largest))
+    parent, height = _join_leaves(tree, place[group], hierarchy.n_levels if has_levels else np.inf)
+    cluster = subject.labels[subject.hierarchy.find_leaves(tree.medoids)].astype(np.int64)
+    made = Tree(
+        parent=parent,
+        height=height + first_level,
+        medoid=_last_absorbed(hierarchy, leaves, tree.medoids, sizes, group)[largest],
+        size=size[largest],
+        cluster=_shared_cluster(cluster, group)[largest],
+        n_leaves=len(largest),
+        top=first_level + 1.08 * (float(height.max()) or 1.0),
+        level=first_level + min(tree.level, hierarchy.n_levels),
+        n_merged=tree.n_leaves,
+        n_hidden=n_groups - len(largest),
+        n_noise=hierarchy.count_rows() - int(sizes.sum()),
+        cut_height=None if has_levels else _cut_height(tree, final, n_final),
+        has_levels=has_levels,
+    )
+    return _in_order(_with_merges(made))
+
+
+def _join_leaves(tree: MergeTree, place: IntArray, highest: float) -> tuple[IntArray, Floats]:
+    """Return parent and height of each node of the tree whose leaves are unions of leaves, without those at -1."""
+    node = [*place.tolist(), *[-1] * len(tree.linkage)]  # of each cluster of the linkage
+    n_leaves = max(node) + 1
+    parent, height = [-1] * n_leaves, [0.0] * n_leaves
+    for merge, (left, right, merge_height, _) in enumerate(tree.linkage.tolist()):
+        parts = {node[int(left)], node[int(right)]} - {-1}
+        if len(parts) == 2 and merge_height <= highest:
+            for part in parts:
+                parent[part] = len(parent)
+            node[tree.n_leaves + merge] = len(parent)
+            parent.append(-1)
+            height.append(merge_height)
+        elif parts:
+            node[tree.n_leaves + merge] = parts.pop()
+    return np.array(parent), np.array(height)
+
+
+def _with_merges(tree: Tree) -> Tree:
+    """Return the tree with sizes and clusters of its merges, which follow from those of the leaves."""
+    n_more = len(tree.parent) - tree.n_leaves
+    size = np.concatenate([tree.size, np.zeros(n_more, dtype=np.int64)])
+    cluster = np.concatenate([tree.cluster, np.full(n_more, SEVERAL_CLUSTERS)])
+    is_known = np.arange(len(size)) < tree.n_leaves
+    for node, parent in enumerate(tree.parent.tolist()):  # parts come before the whole
+        if parent >= 0:
+            size[parent] += size[node]
+            is_one = not is_known[parent] or cluster[parent] == cluster[node]
+            cluster[parent] = cluster[node] if is_one else SEVERAL_CLUSTERS
+            is_known[parent] = True
+    return replace(tree, size=size, cluster=cluster)
+
+
+def _in_order(tree: Tree) -> Tree:
+    """Return the tree with its leaves from left to right.
+
+    Of the parts of a merge, the one with the lowest final cluster is on the left, noise on the right; within a final
+    cluster, the larger part.
+    """
+    n_nodes, n_leaves = len(tree.parent), tree.n_leaves
+    of_leaf = tree.cluster[:n_leaves]
+    lowest = np.full(n_nodes, np.iinfo(np.int64).max)
+    lowest[:n_leaves] = np.where(of_leaf < 0, n_nodes + of_leaf.max(), of_leaf)
+    n_below = (np.arange(n_nodes) < n_leaves).astype(np.int64)
+    parts: dict[int, list[int]] = defaultdict(list)
+    for node, parent in enumerate(tree.parent.tolist()):
+        parts[parent].append(node)
+        if parent >= 0:
+            lowest[parent] = min(lowest[parent], lowest[node])
+            n_below[parent] += n_below[node]
+    start = np.zeros(n_nodes, dtype=np.int64)
+    for whole in (-1, *range(n_nodes - 1, n_leaves - 1, -1)):
+        at = 0 if whole < 0 else start[whole]
+        for part in sorted(parts[whole], key=lambda part: (lowest[part], -tree.size[part])):
+            start[part], at = at, at + n_below[part]
+    order = np.argsort(start[:n_leaves])
+    number = np.concatenate([start[:n_leaves], np.arange(n_leaves, n_nodes)])
+    moved = np.concatenate([order, np.arange(n_leaves, n_nodes)])
+    parent = np.where(tree.parent < 0, -1, number[tree.parent])[moved]
+    return replace(tree, parent=parent, medoid=tree.medoid[order], size=tree.size[moved], cluster=tree.cluster[moved])
+
+
+def _leaf_sizes(hierarchy: FusionHierarchy, tree: MergeTree, leaves: IntArray) -> IntArray:
+    """Return the number of rows of each leaf of the tree, given the leaves of the hierarchy that are their medoids."""
+    roots = find_roots(hierarchy.parents, hierarchy.absorbed_at, min(tree.level, hierarchy.n_levels))
+    return np.bincount(roots, weights=hierarchy.row_sizes, minlength=hierarchy.n_rows)[leaves].astype(np.int64)
+
+
+def _last_absorbed(
+    hierarchy: FusionHierarchy, leaves: IntArray, medoids: IntArray, sizes: IntArray, group: IntArray
+) -> IntArray:
+    """Return the medoid of each group that was active longest; of several, that of the largest leaf."""
+    absorbed_at = hierarchy.absorbed_at[leaves].astype(np.int64)
+    until = np.where(absorbed_at == 0, hierarchy.n_levels + 1, absorbed_at)
+    order = np.lexsort((-sizes, -until, group))
+    return medoids[order[np.searchsorted(group[order], np.arange(group.max() + 1))]]
+
+
+def _shared_cluster(cluster: IntArray, group: IntArray) -> IntArray:
+    """Return the final cluster of each group of leaves; ``SEVERAL_CLUSTERS`` if its leaves are of several."""
+    n_groups = int(group.max()) + 1
+    low, high = np.full(n_groups, np.iinfo(np.int64).max), np.full(n_groups, SEVERAL_CLUSTERS)
+    np.minimum.at(low, group, cluster)
+    np.maximum.at(high, group, cluster)
+    return np.where(low == high, low, SEVERAL_CLUSTERS)
+
+
+def _cut_height(tree: MergeTree, final: IntArray, n_final: int) -> float | None:
+    """Return a height at which the tree has the final clusters; None if they are not a cut of the tree."""
+    _, first, label = np.unique(final, return_index=True, return_inverse=True)
+    by_first_leaf = np.argsort(np.argsort(first))[label]
+    if not np.array_equal(by_first_leaf, tree.cut(n_final)):
+        return None
+    heights = np.concatenate([[0.0], tree.linkage[:, 2]])
+    below = heights[tree.n_leaves - n_final]
+    above = heights[tree.n_leaves - n_final + 1] if n_final > 1 else 1.1 * max(heights[-1], 0.5)
+    return float((below + above) / 2)
 
 
 @dataclass(frozen=True)
 class Dendrogram:
-    """Lines of a dendrogram: a vertical stem for each node of its tree, and a horizontal bar for each fusion."""
+    """Lines of a dendrogram: a vertical stem for each node of its tree, and a horizontal bar for each merge."""
 
     x: Floats  # horizontal position of each node's stem
     # heights of the lower and upper end of each stem
     stem_start: Floats
     stem_end: Floats
-    # one entry per fusion: ends and height of the bar that joins the stems of the fused clusters
+    # one entry per merge: ends and height of the bar that joins the stems of the merged clusters
     bar_start: Floats
     bar_end: Floats
     bar_height: Floats
-
-
-@dataclass(frozen=True)
-class Wedges:
-    """Triangles below those leaves of a dendrogram that contain more than one row."""
-
-    leaf: IntArray  # the leaf of each triangle
-    corners: Floats  # the corners of each triangle
-    bottom: float  # the lower limit of the axis: no triangle reaches below it
-
-
-@dataclass(frozen=True)
-class Rectangles:
-    """The clusters of all levels as rectangles as wide as their number of rows; those of a level are side by side."""
-
-    # level, medoid, number of rows and final cluster of each rectangle; -1 for noise
-    level: IntArray
-    medoid: IntArray
-    size: IntArray
-    cluster: IntArray
-    # left and right end of each rectangle, in rows
-    start: IntArray
-    end: IntArray
-
-    def where(self, chosen: NDArray[np.bool_]) -> Rectangles:
-        """Return the chosen rectangles, at the same positions."""
-        return Rectangles(**{name: values[chosen] for name, values in vars(self).items()})
-
-
-def readable_top(subject: Subject, max_clusters: int, *, largest_only: bool) -> Top:
-    """Return the top of a hierarchy, small enough to read."""
-    if max_clusters < 1:
-        raise ValueError(f"max_clusters={max_clusters} is not valid: pass an int >= 1.")
-    whole = subject.hierarchy
-    top = whole.condense(max_clusters)
-    n_clusters = int(top.cluster_counts()[-1])
-    if largest_only and n_clusters > max_clusters:
-        top = keep_largest(top, max_clusters)
-    cluster = subject.labels[leaf_numbers(whole, _rows(top))]
-    return Top(top, whole.n_levels - top.n_levels, leaf_order(top, cluster), cluster, n_clusters)
-
-
-def keep_largest(hierarchy: FusionHierarchy, n_clusters: int) -> FusionHierarchy:
-    """Return the part of a hierarchy below its largest final clusters."""
-    final = hierarchy.cut(level=hierarchy.n_levels)
-    largest = np.argsort(-hierarchy.sizes(hierarchy.n_levels), kind="stable")[:n_clusters]
-    kept = np.flatnonzero(np.isin(final, largest))
-    return FusionHierarchy(
-        np.searchsorted(kept, hierarchy.parents[kept]),
-        hierarchy.absorbed_at[kept],
-        rows=_rows(hierarchy)[kept],
-        row_sizes=_row_sizes(hierarchy)[kept],
-    )
-
-
-def leaf_order(hierarchy: FusionHierarchy, cluster: IntArray) -> IntArray:
-    """Return leaves from left to right, so that every cluster of every level is contiguous.
-
-    Final clusters are ordered by number, noise last; the clusters that fused into one are ordered by decreasing size.
-    """
-    keys: list[IntArray] = []
-    for level in range(hierarchy.n_levels):
-        by_size = np.argsort(-hierarchy.sizes(level), kind="stable")
-        rank = np.empty_like(by_size)
-        rank[by_size] = np.arange(len(by_size))
-        keys.append(rank[hierarchy.cut(level=level)])
-    final = hierarchy.cut(level=hierarchy.n_levels)
-    keys += [final, np.where(cluster < 0, np.iinfo(cluster.dtype).max, cluster)]
-    return np.lexsort(keys)  # the last key decides first
-
-
-def fusion_tree(top: Top) -> Tree:
-    """Return the clusters of the top of a hierarchy as the nodes of a tree."""
-    hierarchy = top.hierarchy
-    n_leaves, merges = hierarchy.n_rows, hierarchy.merges()
-    n_nodes = n_leaves + len(merges)
-    rows = _rows(hierarchy)
-    place = np.empty(n_leaves, dtype=np.int64)
-    place[top.order] = np.arange(n_leaves)
-    medoid, absorbed = np.searchsorted(rows, merges.medoid), np.searchsorted(rows, merges.absorbed)
-    fusion_of_absorbed = np.repeat(np.arange(len(merges)), np.diff(merges.starts))
-    parent = np.full(n_nodes, -1, dtype=np.int64)
-    node = place.copy()  # the latest node whose medoid is this leaf
-    for level in range(1, hierarchy.n_levels + 1):
-        fusions = np.flatnonzero(merges.level == level)
-        leaving = np.flatnonzero(np.isin(fusion_of_absorbed, fusions))
-        parent[node[absorbed[leaving]]] = n_leaves + fusion_of_absorbed[leaving]
-        parent[node[medoid[fusions]]] = n_leaves + fusions
-        node[medoid[fusions]] = n_leaves + fusions
-    span = top.last_level - top.first_level
-    return Tree(
-        parent=parent,
-        height=np.concatenate([np.zeros(n_leaves), merges.level]) + top.first_level,
-        medoid=rows[top.order],
-        size=np.concatenate([_row_sizes(hierarchy)[top.order], merges.size]),
-        cluster=np.concatenate([top.cluster[top.order], top.cluster[medoid]]),
-        n_leaves=n_leaves,
-        top=top.last_level + (0.1 * max(span, 5) if span else 0.2),
-        level=top.first_level,
-        n_merged=n_leaves,
-        n_hidden=top.n_clusters - top.n_final,
-        levels=range(top.first_level, top.last_level + 1),
-    )
 
 
 def dendrogram(tree: Tree) -> Dendrogram:
@@ -253,6 +249,15 @@ def dendrogram(tree: Tree) -> Dendrogram:
     return Dendrogram(x, height, stem_end, bar_start[n_leaves:], bar_end[n_leaves:], height[n_leaves:])
 
 
+@dataclass(frozen=True)
+class Wedges:
+    """Triangles below those leaves of a dendrogram that contain more than one row."""
+
+    leaf: IntArray  # the leaf of each triangle
+    corners: Floats  # the corners of each triangle
+    bottom: float  # the lower limit of the axis: no triangle reaches below it
+
+
 def leaf_wedges(tree: Tree, lines: Dendrogram) -> Wedges:
     """Return a triangle below each leaf of several rows; its depth is proportional to the logarithm of their number."""
     ground = float(tree.height.min())
@@ -264,36 +269,6 @@ def leaf_wedges(tree: Tree, lines: Dendrogram) -> Wedges:
     corners[:, :, 0] = lines.x[leaf, None] + WEDGE * np.array([0, -0.5, 0.5])
     corners[:, 1:, 1] -= depth[:, None]
     return Wedges(leaf, corners, ground - deepest * (1.05 if len(leaf) else 0.1))
-
-
-def icicle(top: Top) -> Rectangles:
-    """Return the clusters of each level as rectangles side by side, from the finest level to the last.
-
-    The level of single rows is left out, unless there is no other level.
-    """
-    hierarchy = top.hierarchy
-    sizes = _row_sizes(hierarchy)[top.order]
-    first = 1 if hierarchy.n_levels and sizes.max() == 1 else 0
-    parts = [_level_rectangles(top, level, np.cumsum(sizes)) for level in range(first, hierarchy.n_levels + 1)]
-    names = Rectangles.__dataclass_fields__
-    return Rectangles(**{name: np.concatenate([vars(part)[name] for part in parts]) for name in names})
-
-
-def _level_rectangles(top: Top, level: int, leaf_ends: IntArray) -> Rectangles:
-    labels = top.hierarchy.cut(level=level)[top.order]
-    is_last = np.ones(len(labels), dtype=bool)
-    is_last[:-1] = labels[1:] != labels[:-1]
-    last = np.flatnonzero(is_last)
-    end = leaf_ends[last]
-    size = np.diff(end, prepend=0)
-    return Rectangles(
-        level=np.full(len(last), top.first_level + level),
-        medoid=top.hierarchy.medoids(level)[labels[last]],
-        size=size,
-        cluster=top.cluster[top.order[last]],
-        start=end - size,
-        end=end,
-    )
 
 
 def choose_apart(places: Floats, priority: IntArray, gap: float) -> IntArray:
@@ -311,16 +286,3 @@ def choose_apart(places: Floats, priority: IntArray, gap: float) -> IntArray:
 def largest_clusters(sizes: IntArray, max_clusters: int) -> IntArray:
     """Return the sorted numbers of the largest clusters."""
     return np.sort(np.argsort(-sizes, kind="stable")[:max_clusters])
-
-
-def _rows(hierarchy: FusionHierarchy) -> IntArray:
-    return np.arange(hierarchy.n_rows) if hierarchy.rows is None else hierarchy.rows
-
-
-def _row_sizes(hierarchy: FusionHierarchy) -> IntArray:
-    return np.ones(hierarchy.n_rows, dtype=np.int64) if hierarchy.row_sizes is None else hierarchy.row_sizes
-
-
-def leaf_numbers(hierarchy: FusionHierarchy, rows: IntArray) -> IntArray:
-    """Return the leaves of a hierarchy for rows of the data."""
-    return rows if hierarchy.rows is None else np.searchsorted(hierarchy.rows, rows)

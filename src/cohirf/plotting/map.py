@@ -1,4 +1,4 @@
-"""The map: rows as points in the plane or in space, coloured by cluster."""
+"""The map: rows as points in the plane, coloured by cluster."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sklearn.utils.validation import _get_feature_names, _num_samples
 
 from cohirf import validation
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.algorithm.grouping import IntArray
 from cohirf.estimator import CoHiRF
 from cohirf.explain.table import as_dense, is_prepared
 from cohirf.optional import import_optional
-from cohirf.plotting.canvas import FONT, POINTS_PER_INCH, hide_spines, inches, make_axes, settle
+from cohirf.plotting.canvas import FONT, POINTS_PER_INCH, hide_spines, inches, make_axes, settle_axes
 from cohirf.plotting.colours import FAINT, INK, cluster_colours, readable_on
 from cohirf.plotting.layout import Floats, choose_apart, find_subject, largest_clusters
+from cohirf.rows.grouping import IntArray
 from cohirf.summary.model import Model
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ UMAP_NEIGHBOURS = 15  # the default of UMAP
 
 
 @dataclass(frozen=True)
-class Clusters:
+class MappedClusters:
     """The cluster of each row, and number, central row and size of the largest clusters."""
 
     labels: IntArray
@@ -58,8 +58,8 @@ def plot_map(
 ) -> Axes:
     """Plot a map of the rows: points coloured by cluster, with the central row of each cluster marked.
 
-    Data with two features is plotted as it is, and data with three features in 3D. With more features, the first
-    principal components are plotted, or the coordinates of UMAP. Noise is grey. A disc with a dark rim is the exemplar
+    Data with two features is plotted as it is. With more features, the first principal components are plotted, or the
+    coordinates of UMAP. Noise is grey. A disc with a dark rim is the exemplar
     of a final cluster of a model, or the medoid of a cluster of a level or hierarchy; it shows the number of the
     cluster where there is room.
 
@@ -82,25 +82,16 @@ def plot_map(
     random_state : int, RandomState instance or None, default=None
         Seed of the sampling.
     ax : matplotlib.axes.Axes, default=None
-        The axes to draw into, 2D or with ``projection="3d"``. By default, a new figure is created.
+        The axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib.axes.Axes
         The axes; ``ax.figure`` is the figure.
 
-    Raises
-    ------
-    TypeError
-        If ``model`` is neither a CoHiRF nor a FusionHierarchy.
-    ValueError
-        If ``X`` does not have as many rows as the hierarchy, or has fewer than three features for 3D axes.
-    ImportError
-        If matplotlib is not installed, or if umap-learn is needed and not installed.
-
     See Also
     --------
-    plot_exemplars : The exemplars, feature by feature.
+    plot_heatmap : What sets each cluster apart.
 
     Examples
     --------
@@ -115,18 +106,16 @@ def plot_map(
     'principal component 1 (93% of variance)'
     """
     X = X.array() if is_prepared(X) else X if hasattr(X, "shape") else np.asarray(X)
-    clusters = _clusters(model, X, level)
+    clusters = _find_clusters(model, X, level)
     if ax is None:
-        in_space = {"projection": "3d", "computed_zorder": False} if X.shape[1] == 3 else {}
-        ax = make_axes(None, 6, 5, **in_space)
-        if X.shape[1] > 3:  # principal components share a unit, features need not
+        ax = make_axes(None, 6, 5)
+        if X.shape[1] > 2:  # principal components share a unit, features need not
             ax.set_aspect("equal", adjustable="datalim")
-    n_axes = 3 if hasattr(ax, "get_zlim") else 2
-    rows = draw_rows(len(clusters.labels), max_points, random_state)
+    rows = draw_plotted(len(clusters.labels), max_points, random_state)
     shown = np.concatenate([rows, clusters.central])
-    projection = project_rows(_safe_indexing(X, shown), shown, n_axes, _get_feature_names(X), method)
+    projection = project_rows(_safe_indexing(X, shown), shown, _get_feature_names(X), method)
     _draw_points(ax, projection.points[: len(rows)], clusters.labels[rows])
-    _frame(ax, projection)
+    _frame_map(ax, projection)
     _draw_discs(ax, projection.points[len(rows) :], clusters)
     if names is not None:
         _add_legend(ax, clusters, names)
@@ -135,7 +124,7 @@ def plot_map(
     return ax
 
 
-def _clusters(given: Any, X: Any, level: int | None) -> Clusters:
+def _find_clusters(given: Any, X: Any, level: int | None) -> MappedClusters:
     subject = find_subject(given)
     hierarchy = subject.hierarchy
     if hierarchy.rows is not None:
@@ -154,7 +143,7 @@ def _clusters(given: Any, X: Any, level: int | None) -> Clusters:
     sizes = np.bincount(labels[labels >= 0], minlength=len(central))
     largest = largest_clusters(sizes, MAX_DISCS)
     named = np.append(numbers, -1)[labels]
-    return Clusters(named, numbers[largest], central[largest], sizes[largest])
+    return MappedClusters(named, numbers[largest], central[largest], sizes[largest])
 
 
 def _draw_points(ax: Any, points: Floats, labels: IntArray) -> None:
@@ -167,32 +156,31 @@ def _draw_points(ax: Any, points: Floats, labels: IntArray) -> None:
             ax.scatter(*points[chosen].T, s=area, c=colours, linewidths=0, alpha=0.75, zorder=2)
 
 
-def _frame(ax: Any, projection: Projection) -> None:
-    for axis, name in zip("xyz", projection.names, strict=False):
-        getattr(ax, f"set_{axis}label")(name)
+def _frame_map(ax: Any, projection: Projection) -> None:
+    ax.set_xlabel(projection.names[0])
+    ax.set_ylabel(projection.names[1])
     ax.tick_params(labelsize=FONT)
-    if len(projection.names) == 2:
-        hide_spines(ax, "top", "right")
+    hide_spines(ax, "top", "right")
 
 
-def _draw_discs(ax: Any, points: Floats, clusters: Clusters) -> None:
+def _draw_discs(ax: Any, points: Floats, clusters: MappedClusters) -> None:
     """Draw the discs; those with a number are larger."""
     numbered = np.zeros(len(points), dtype=bool)
     if len(points) <= MAX_NUMBERED:
-        settle(ax)
-        numbered[choose_apart(_on_screen(ax, points), clusters.size, 1.3 * DISC)] = True
+        settle_axes(ax)
+        on_screen = ax.transData.transform(points) * POINTS_PER_INCH / ax.figure.dpi
+        numbered[choose_apart(on_screen, clusters.size, 1.3 * DISC)] = True
     colours = cluster_colours(clusters.number)
     small = float(np.clip(4000 / max(len(points), 1), 12, 36))
     areas = np.where(numbered, DISC**2, small)
-    in_space = {"depthshade": False} if points.shape[1] == 3 else {}
-    ax.scatter(*points.T, s=areas, c=colours, edgecolors=INK, linewidths=0.8, alpha=1, zorder=3, **in_space)
+    ax.scatter(*points.T, s=areas, c=colours, edgecolors=INK, linewidths=0.8, alpha=1, zorder=3)
     inks = readable_on(colours)
     for i in np.flatnonzero(numbered).tolist():
         text = str(clusters.number[i])
         ax.text(*points[i], text, color=inks[i], fontsize=FONT - 1, ha="center", va="center_baseline", zorder=4)
 
 
-def _add_legend(ax: Any, clusters: Clusters, names: Sequence[str]) -> None:
+def _add_legend(ax: Any, clusters: MappedClusters, names: Sequence[str]) -> None:
     """Add a legend below the axes with the names of the largest clusters."""
     lines = import_optional("matplotlib.lines", "plotting", "A plot")
     n_clusters = int(clusters.labels.max(initial=-1)) + 1
@@ -219,16 +207,6 @@ def _add_legend(ax: Any, clusters: Clusters, names: Sequence[str]) -> None:
     )
 
 
-def _on_screen(ax: Any, points: Floats) -> Floats:
-    """Return the position of points on the screen, in typographic points."""
-    if points.shape[1] == 3:
-        proj3d = import_optional("mpl_toolkits.mplot3d.proj3d", "plotting", "A plot")
-        x, y, _ = proj3d.proj_transform(*points.T, ax.get_proj())
-        points = np.column_stack([x, y])
-    pixels = ax.transData.transform(points)
-    return np.asarray(pixels * POINTS_PER_INCH / ax.figure.dpi)
-
-
 @dataclass(frozen=True)
 class Projection:
     """Rows as points."""
@@ -237,7 +215,7 @@ class Projection:
     names: list[str]  # label of each axis
 
 
-def draw_rows(n_rows: int, max_points: int, random_state: Any) -> IntArray:
+def draw_plotted(n_rows: int, max_points: int, random_state: Any) -> IntArray:
     """Return all row numbers, or ``max_points`` of them drawn at random."""
     if n_rows <= max_points:
         return np.arange(n_rows)
@@ -245,33 +223,28 @@ def draw_rows(n_rows: int, max_points: int, random_state: Any) -> IntArray:
     return drawn
 
 
-def project_rows(
-    chosen: Any, rows: IntArray, n_axes: int, feature_names: Sequence[str] | None, method: str = "pca"
-) -> Projection:
-    """Return the values ``chosen`` of the given rows as points with ``n_axes`` coordinates.
+def project_rows(chosen: Any, rows: IntArray, feature_names: Sequence[str] | None, method: str = "pca") -> Projection:
+    """Return the values ``chosen`` of the given rows as points in the plane.
 
-    Missing values are replaced by the mean of their column. A single feature is plotted against the row number. If
-    there are more features than axes, the coordinates are their principal components or, with ``method="umap"``, those
-    of UMAP.
+    Missing values are replaced by the mean of their column. A single feature is plotted against the row number. Of more
+    than two features, the coordinates are the principal components or, with ``method="umap"``, those of UMAP.
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not valid: pass one of {', '.join(METHODS)}.")
     n_features = chosen.shape[1]
-    if n_features > n_axes:
-        return _by_umap(chosen, n_axes) if method == "umap" else _principal_components(chosen, n_axes)
-    if n_features < n_axes == 3:
-        raise ValueError(f"X has {n_features} feature(s), too few for 3D axes: pass 2D axes.")
+    if n_features > 2:
+        return _by_umap(chosen) if method == "umap" else _principal_components(chosen)
     names = [f"feature {i}" for i in range(n_features)] if feature_names is None else [*map(str, feature_names)]
     points = _fill(chosen)
-    if n_features < n_axes:
+    if n_features == 1:
         return Projection(np.column_stack([points, rows]), [*names, "row"])
     return Projection(points, names)
 
 
-def _principal_components(chosen: Any, n_axes: int) -> Projection:
-    stays_sparse = sparse.issparse(chosen) and min(chosen.shape) > n_axes
+def _principal_components(chosen: Any) -> Projection:
+    stays_sparse = sparse.issparse(chosen) and min(chosen.shape) > 2
     data = chosen if stays_sparse else _fill(chosen)
-    model = PCA(n_axes, svd_solver="arpack" if stays_sparse else "auto", random_state=0)
+    model = PCA(2, svd_solver="arpack" if stays_sparse else "auto", random_state=0)
     with np.errstate(invalid="ignore"):  # identical rows have no variance: its shares are 0 / 0
         points = model.fit_transform(data)
     shares = np.nan_to_num(model.explained_variance_ratio_)
@@ -279,16 +252,16 @@ def _principal_components(chosen: Any, n_axes: int) -> Projection:
     return Projection(points, names)
 
 
-def _by_umap(chosen: Any, n_axes: int) -> Projection:
+def _by_umap(chosen: Any) -> Projection:
     """Return a map in which neighbours stay neighbours; distances between far points mean little."""
     umap = import_optional("umap", "umap", 'A map with method="umap"')
     data = chosen if sparse.issparse(chosen) else _fill(chosen)
     n_neighbours = max(2, min(UMAP_NEIGHBOURS, data.shape[0] - 1))
-    model = umap.UMAP(n_components=n_axes, n_neighbors=n_neighbours, random_state=0, n_jobs=1)
+    model = umap.UMAP(n_neighbors=n_neighbours, random_state=0, n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # UMAP warns of its own use of other packages
         points = model.fit_transform(data)
-    return Projection(np.asarray(points, dtype=np.float64), [f"UMAP {i}" for i in range(1, n_axes + 1)])
+    return Projection(np.asarray(points, dtype=np.float64), ["UMAP 1", "UMAP 2"])
 
 
 def _fill(chosen: Any) -> Floats:

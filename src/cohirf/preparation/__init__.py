@@ -21,7 +21,7 @@ From features back to the original data:
 from cohirf.preparation.data import Classes, Data
 from cohirf.preparation.evidence import DataError
 from cohirf.preparation.kinds import Boolean, Category, Column, Date, Feature, LeftOut, Number, Vector
-from cohirf.preparation.learn import Statistics, measure, prepare
+from cohirf.preparation.learn import prepare
 from cohirf.preparation.preparation import ColumnNote, Preparation, Prepared
 
 __all__ = [
@@ -38,8 +38,6 @@ __all__ = [
     "Number",
     "Preparation",
     "Prepared",
-    "Statistics",
     "Vector",
-    "measure",
     "prepare",
 ]

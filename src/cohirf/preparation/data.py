@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from cohirf.error_contexts import warn_caller
 from cohirf.optional import import_optional
 from cohirf.preparation.decide import STRAY_SHARE
-from cohirf.preparation.evidence import DataError, Problem, Strays, say_strays
+from cohirf.preparation.evidence import BadColumn, DataError, Strays, reading, say_strays
 from cohirf.preparation.kinds import WISHES, Boolean, Category, Column, Date, Name, Number, Vector, is_text
-from cohirf.preparation.readings import DateReading, as_text
+from cohirf.preparation.readings import DateReading, Floats, as_text
 from cohirf.sources import Source, open_source
-from cohirf.sources.csv_format import is_plain_number
+from cohirf.sources.csv import is_plain_number
 from cohirf.sources.open_source import open_table
 from cohirf.sources.source import NoRowsError, listed
-from cohirf.sources.tables import NUMBER_TYPES, ArrowTable, Table, TableSource
+from cohirf.sources.tables import ARROW_NUMBERS, ArrowTable, Table, TableSource
 from cohirf.store.files import TemporaryFile
 
 
@@ -88,18 +88,11 @@ class Data:
 
     def classes(self, column: Name) -> Classes:
         """Return the class of each row."""
-        number_of: dict[Any, int] = {}
-        codes = []
-        for values, places in self._distinct(column):
-            numbers = [-1 if value is None else number_of.setdefault(value, len(number_of)) for value in values]
-            codes.append(np.array(numbers, dtype=np.int32)[places])
-        return Classes([str(value) for value in number_of], np.concatenate(codes))
-
-    def _distinct(self, column: Name) -> Iterator[tuple[list[Any], NDArray[Any]]]:
-        """Yield, for some rows at a time, the distinct values and the index of each row's value among them."""
-        for values in self.read(column):
-            coded = as_text(values).dictionary_encode(null_encoding="encode")
-            yield coded.dictionary.to_pylist(), coded.indices.to_numpy()
+        arrow = import_optional("pyarrow", "arrow", "A label column")
+        parts = [as_text(values).dictionary_encode() for values in self.read(column)]
+        whole = arrow.chunked_array(parts).unify_dictionaries()
+        codes = [part.indices.fill_null(-1).to_numpy() for part in whole.chunks]
+        return Classes(whole.chunk(0).dictionary.to_pylist(), np.concatenate(codes))
 
 
 @dataclass(frozen=True)
@@ -114,48 +107,33 @@ class Classes:
         return np.array([*self.names, "missing"])[self.codes]
 
 
-@dataclass(frozen=True)
-class Roles:
-    """What the user says about columns; all other columns are decided by their cells."""
-
-    label: Name | None = None
-    id: Name | None = None
-    dropped: tuple[Name, ...] = ()
-    kept: tuple[Name, ...] = ()
-    wishes: dict[Name, str] = field(default_factory=dict)
-
-    @property
-    def apart(self) -> set[Name | None]:
-        """Columns that are not features."""
-        return {self.label, self.id, *self.dropped}
-
-
 def assign_roles(
     name: str,
     available: Sequence[Name],
     *,
-    label_column: Name | None,
-    id_column: Name | None,
-    drop: Sequence[Name],
-    keep: Sequence[Name],
-    kinds: Mapping[Any, str],
-) -> Roles:
-    """Return what the user says about columns, after all names are found among those of the data."""
-    label = None if label_column is None else find_column(name, available, label_column, f"{label_column=}")
-    row_id = None if id_column is None else find_column(name, available, id_column, f"{id_column=}")
-    dropped = tuple(find_column(name, available, column, f"drop=[{column!r}]") for column in drop)
-    kept = tuple(find_column(name, available, column, f"keep=[{column!r}]") for column in keep)
-    wishes = {
-        find_column(name, available, column, f"kinds={{{column!r}: {wish!r}}}"): _check_wish(column, wish)
-        for column, wish in kinds.items()
-    }
-    given = [column for column in (label, row_id, *dropped) if column is not None]
-    for role, times in Counter([*given, *{*kept, *wishes}]).items():
-        if times > 1:
-            raise ValueError(
-                f"{name}: column {role!r} has more than one role (label, id, dropped or kept column): give it one role."
-            )
-    return Roles(label, row_id, dropped, kept, wishes)
+    label_column: Name | None = None,
+    id_column: Name | None = None,
+    drop: Sequence[Name] = (),
+    kinds: Mapping[Any, str] | None = None,
+) -> dict[Name, str]:
+    """Return what the user says that columns are: "label", "id", "dropped" or a kind; all must be in the data."""
+    given = [] if label_column is None else [(label_column, "label", f"{label_column=}")]
+    given += [] if id_column is None else [(id_column, "id", f"{id_column=}")]
+    given += [(column, "dropped", f"drop=[{column!r}]") for column in drop]
+    for column, wish in (kinds or {}).items():
+        given.append((column, _check_wish(column, wish), f"kinds={{{column!r}: {wish!r}}}"))
+    roles: dict[Name, str] = {}
+    for wanted, role, said in given:
+        column = find_column(name, available, wanted, said)
+        if column in roles:
+            raise ValueError(f"{name}: column {column!r} has two roles, {roles[column]} and {role}: give it one.")
+        roles[column] = role
+    return roles
+
+
+def find_role(roles: Mapping[Name, str], role: str) -> Name | None:
+    """Return the first column with a role; None if there is none."""
+    return next((column for column, one in roles.items() if one == role), None)
 
 
 def confirm_kinds(columns: Sequence[Column], kinds: Mapping[Any, str]) -> dict[Name, Column]:
@@ -218,7 +196,7 @@ def are_stored_numbers(table: Table, columns: Sequence[Column]) -> bool:
         isinstance(one, Vector)
         or (
             isinstance(one, Number | Boolean)
-            and table.types[str(one.name)] in NUMBER_TYPES
+            and table.types[str(one.name)] in ARROW_NUMBERS
             and getattr(one, "missing", None) is None
         )
         for one in columns
@@ -233,26 +211,31 @@ def encode_table(table: Table, columns: Sequence[Column], *, lenient: Collection
     a warning.
     """
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
-    target, writer, n_rows = TemporaryFile(), None, 0
+    target, n_rows = TemporaryFile(), 0
     strays = [Strays() for _ in columns]
     schema = arrow.schema([(name, arrow.float64()) for name in _distinct_names(table, columns)])
-    for batch in table.read([str(one.name) for one in columns]):
-        features = []
-        for number, column in enumerate(columns):
-            values = batch.column(number)
-            coded = column.encode(values)
-            features += coded.features
-            if coded.is_bad.any():
-                strays[number].note(coded.is_bad, as_text(values), n_rows)
-        writer = writer or arrow.ipc.new_file(target.file, schema)
-        writer.write_batch(arrow.record_batch([arrow.array(one) for one in features], schema=schema))
-        n_rows += len(batch)
-    if writer is None or n_rows == 0:
+    with arrow.ipc.new_file(target.file, schema) as writer, reading(table.n_rows, "making features") as advance:
+        for batch in table.read([str(one.name) for one in columns]):
+            features = _encode(batch, columns, strays, n_rows)
+            writer.write_batch(arrow.record_batch([arrow.array(one) for one in features], schema=schema))
+            n_rows += len(batch)
+            advance(len(batch))
+    if n_rows == 0:
         raise NoRowsError(f"{table.name} has 0 rows: give at least one.")
-    writer.close()
     target.file.flush()
     _judge_strays(table, columns, strays, n_rows, lenient)
     return TableSource(ArrowTable(target), origin=table)
+
+
+def _encode(batch: Any, columns: Sequence[Column], strays: Sequence[Strays], start: int) -> list[Floats]:
+    """Return the features of a batch that starts with row ``start``, and note cells that cannot be read."""
+    features = []
+    for column, values, found in zip(columns, batch.columns, strays, strict=True):
+        coded = column.encode(values)
+        features += coded.features
+        if coded.is_bad.any():
+            found.note(coded.is_bad, as_text(values), start)
+    return features
 
 
 def _judge_strays(
@@ -270,7 +253,7 @@ def _judge_strays(
             warned.append(_tell_levels(column, found))
         elif is_tolerated:
             what = say_strays(found.n_bad, column.expects, are_taken=True)
-            warned.append(Problem(column.name, what, "", found.n_bad, found.first))
+            warned.append(BadColumn(column.name, what, "", found.n_bad, found.first))
         else:
             refused.append(_tell_refused(column, found))
     if refused:
@@ -280,20 +263,20 @@ def _judge_strays(
         warn_caller(f"{table.name}: {problem.tell(places)}.", UserWarning)
 
 
-def _tell_levels(column: Column, found: Strays) -> Problem:
+def _tell_levels(column: Column, found: Strays) -> BadColumn:
     cells, are = ("1 cell", "is") if found.n_bad == 1 else (f"{found.n_bad:,} cells", "are")
     what = f"has {cells} with a level that the training data did not contain, which {are} taken as no level"
-    return Problem(column.name, what, "", found.n_bad, found.first)
+    return BadColumn(column.name, what, "", found.n_bad, found.first)
 
 
-def _tell_refused(column: Column, found: Strays) -> Problem:
+def _tell_refused(column: Column, found: Strays) -> BadColumn:
     as_missing = f"; give kinds={{{column.name!r}: {column.kind!r}}} to take these as missing"
     otherwise = "give data with columns of the same kind as in the training data"
     if column.kind == "date":
         otherwise = f"kinds={{{column.name!r}: 'date:FORMAT'}} if dates have another format, or {otherwise}"
     remedy = f"{as_missing}, or {otherwise}"
     what = say_strays(found.n_bad, column.expects, are_taken=False)
-    return Problem(column.name, what, remedy, found.n_bad, found.first)
+    return BadColumn(column.name, what, remedy, found.n_bad, found.first)
 
 
 def _distinct_names(table: Table, columns: Sequence[Column]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.preparation.evidence import MOST_LEVELS_COUNTED, Evidence, Problem, Tally, abridge, is_called
+from cohirf.preparation.evidence import BadColumn, Evidence, Tally, abridge, is_called
 from cohirf.preparation.kinds import (
     CYCLES,
     MISSING_LEVEL,
@@ -67,11 +67,11 @@ PAIRS = (
 AS_ASKED = "as you asked"
 
 
-def decide(found: Evidence, *, comma: bool = False, wish: str | None = None, keep: bool = False) -> Column | Problem:
+def decide(found: Evidence, *, comma: bool = False, wish: str | None = None) -> Column | BadColumn:
     """Return the kind of a column, or what is wrong with it.
 
-    ``comma`` says whether other columns show that numbers have a decimal comma, ``wish`` is the kind that the user asks
-    for, and ``keep`` says whether the user wants features of the column.
+    ``comma`` says whether other columns show that numbers have a decimal comma, and ``wish`` is the kind that the user
+    asks for.
     """
     if wish is not None:
         return _grant(found, wish, comma=comma)
@@ -81,15 +81,11 @@ def decide(found: Evidence, *, comma: bool = False, wish: str | None = None, kee
             remedy = (
                 f": give vectors={found.name!r} to cluster these vectors, or leave it out with drop=[{found.name!r}]"
             )
-        return Problem(found.name, f"has type {found.stored}, which holds neither numbers nor text nor dates", remedy)
-    column = _leave_out_gaps(found, _choose(found, comma=comma))
-    if keep and isinstance(column, LeftOut):
-        wanted = "number" if _has_numbers(found) and not found.is_code else "category"
-        return _grant(found, wanted, comma=comma)
-    return column
+        return BadColumn(found.name, f"has type {found.stored}, which holds neither numbers nor text nor dates", remedy)
+    return _leave_out_gaps(found, _choose(found, comma=comma))
 
 
-def _leave_out_gaps(found: Evidence, column: Column | Problem) -> Column | Problem:
+def _leave_out_gaps(found: Evidence, column: Column | BadColumn) -> Column | BadColumn:
     """Leave out a column if most of its cells are missing."""
     if not isinstance(column, Column) or not column.features or found.n_missing <= MOST_MISSING * found.n_rows:
         return column
@@ -103,12 +99,7 @@ def uses_comma(found: Evidence) -> bool:
     return comma is not None and _suits(found, comma) and (point is None or not _suits(found, point))
 
 
-def _has_numbers(found: Evidence) -> bool:
-    """Return whether cells can be read as numbers."""
-    return any(isinstance(tally.reading, NumberReading) for tally in found.tallies or [])
-
-
-def _choose(found: Evidence, *, comma: bool) -> Column | Problem:
+def _choose(found: Evidence, *, comma: bool) -> Column | BadColumn:
     if found.n_present == 0:
         return LeftOut(found.name, "has no values", found.n_missing, role="empty")
     if found.is_counted and found.n_distinct == 1:
@@ -116,7 +107,7 @@ def _choose(found: Evidence, *, comma: bool) -> Column | Problem:
         gaps = " where it is not missing" if found.n_missing else ""
         numbers = [tally.low for tally in found.tallies or [] if isinstance(tally.reading, NumberReading)]
         number = numbers[0] if numbers and np.isfinite(numbers[0]) else None
-        return LeftOut(found.name, f"always {_quote(value)}{gaps}", found.n_missing, role="constant", value=number)
+        return LeftOut(found.name, f"always {_quote_cell(value)}{gaps}", found.n_missing, role="constant", value=number)
     if found.stored == "bool":
         return Boolean(found.name, "true or false", found.n_missing)
     if pair := _find_pair(found) or _find_digits(found):
@@ -131,28 +122,26 @@ def _choose(found: Evidence, *, comma: bool) -> Column | Problem:
     return _refuse_mixture(found, best)
 
 
-def _grant(found: Evidence, wish: str, *, comma: bool) -> Column | Problem:
+def _grant(found: Evidence, wish: str, *, comma: bool) -> Column | BadColumn:
     """Return a column of the kind that the user asks for, or say why it cannot be one."""
     reason = AS_ASKED
     if found.n_present == 0:
-        return Problem(found.name, "has no values", f": leave it out with drop=[{found.name!r}]")
-    if wish in ("id", "text"):
-        return LeftOut(found.name, reason, found.n_missing, role=wish)
+        return BadColumn(found.name, "has no values", f": leave it out with drop=[{found.name!r}]")
     if wish == "category":
         return _make_category(found, reason)
     if wish == "boolean":
         pair = ("true", "false") if found.stored == "bool" else _find_pair(found) or _find_digits(found)
         if pair is None:
-            levels = ", ".join(_quote(value) for value in list(found.counts)[:5])
-            return Problem(found.name, f"is not a boolean, but holds {levels}", ": ask for a category instead")
+            levels = ", ".join(_quote_cell(value) for value in list(found.counts)[:5])
+            return BadColumn(found.name, f"is not a boolean, but holds {levels}", ": ask for a category instead")
         return Boolean(found.name, reason, found.n_missing, true=pair[0], false=pair[1])
     best = best_tally(found, comma=comma)
     kind, _, detail = wish.partition(":")
     if best is None or best.n_bad == found.n_present:
-        return Problem(found.name, f"is not a {kind}", ": none of its cells can be read as one")
+        return BadColumn(found.name, f"is not a {kind}", ": none of its cells can be read as one")
     made = _make_reading(found, best)
     if made.kind != kind:
-        return Problem(found.name, f"is not a {kind}", f": its cells are {made.kind}s")
+        return BadColumn(found.name, f"is not a {kind}", f": its cells are {made.kind}s")
     if isinstance(made, Number) and detail:
         made = _take_as_missing(found, made, float(detail))
     return replace(made, reason=f"{reason}: {made.reason}" if made.reason else reason)
@@ -168,7 +157,7 @@ def _take_as_missing(found: Evidence, made: Number, marker: float) -> Number:
 
 def find_marker(found: Evidence, column: Column) -> tuple[float, int] | None:
     """Return a number that seems to stand for missing cells, such as -999, and how many cells have it."""
-    if not isinstance(column, Number) or column.missing is not None or not found.has_levels:
+    if not isinstance(column, Number) or column.missing is not None or not found.is_counted:
         return None
     counts: dict[float, int] = {}
     for cell, times in found.counts.items():
@@ -207,8 +196,8 @@ def _settle_reading(found: Evidence, best: Tally) -> Column:
         if is_called(found.name, ID_WORDS):
             reason = "its name says so" if found.has_repeats else _say_distinct(found, "values")
             return LeftOut(found.name, reason, found.n_missing, best.n_bad, role="id")
-        if found.is_whole and found.is_unique and found.high - found.low + 1 == found.n_present >= FEWEST_COUNTED:
-            reason = f"counts the rows from {found.low:,.0f} to {found.high:,.0f}"
+        if not found.has_repeats and best.high - best.low + 1 == found.n_present >= FEWEST_COUNTED:
+            reason = f"counts the rows from {best.low:,.0f} to {best.high:,.0f}"
             return LeftOut(found.name, reason, found.n_missing, role="id")
     return _make_reading(found, best)
 
@@ -256,7 +245,7 @@ def _is_cyclic(steps: NDArray[np.int64], cycle: str) -> bool:
     return bool(share > CYCLIC_SHARE and ((steps - expected) ** 2 / expected).sum() > CHANCE[cycle])
 
 
-def _settle_text(found: Evidence) -> Column | Problem:
+def _settle_text(found: Evidence) -> Column | BadColumn:
     """Return a category if levels repeat, otherwise leave the column out."""
     levels = _levels(found)
     n_levels = len(levels) or found.n_distinct
@@ -279,11 +268,11 @@ def _say_distinct(found: Evidence, what: str) -> str:
     return f"{about}{found.n_distinct:,} different {what} in {found.n_present:,} rows"
 
 
-def _make_category(found: Evidence, reason: str) -> Category | Problem:
-    if not found.has_levels:
-        return Problem(
+def _make_category(found: Evidence, reason: str) -> Category | BadColumn:
+    if not found.is_counted:
+        return BadColumn(
             found.name,
-            f"has more than {MOST_LEVELS_COUNTED:,} different values, too many for a category",
+            f"has more than {found.n_distinct:,} different values, too many for a category",
             f": leave it out with drop=[{found.name!r}]",
         )
     levels = _levels(found)
@@ -305,10 +294,10 @@ def _levels(found: Evidence) -> list[tuple[str, int]]:
     return sorted(levels, key=lambda entry: (-entry[1], entry[0]))
 
 
-def _refuse_mixture(found: Evidence, best: Tally) -> Column | Problem:
+def _refuse_mixture(found: Evidence, best: Tally) -> Column | BadColumn:
     kind = "date" if isinstance(best.reading, DateReading) else "number"
     name = found.name
-    return Problem(
+    return BadColumn(
         name,
         f"has {best.n_bad:,} of {found.n_present:,} cells that are not {kind}s",
         f"; give kinds={{{name!r}: {kind!r}}} to take these as missing, kinds={{{name!r}: 'category'}}, or "
@@ -332,5 +321,5 @@ def _find_digits(found: Evidence) -> tuple[str, str] | None:
     return ("1", "0") if found.is_counted and cells and cells <= {"1", "0", "1.0", "0.0"} else None
 
 
-def _quote(value: Any) -> str:
+def _quote_cell(value: Any) -> str:
     return repr(abridge(value)) if isinstance(value, str) else f"{value:,.6g}"

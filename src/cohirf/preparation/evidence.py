@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf import progress
 from cohirf.optional import import_optional
 from cohirf.preparation.kinds import CYCLES, Name, is_number, is_text, is_time, phase, read_moments, read_numbers
 from cohirf.preparation.readings import (
@@ -28,8 +30,7 @@ from cohirf.preparation.readings import (
 from cohirf.sources import Source
 from cohirf.sources.tables import Table
 
-MOST_DISTINCT = 50_000  # distinct cells of a column are counted up to this number,
-MOST_LEVELS_COUNTED = 10_000  # how often each occurs, up to this number; categories need it
+MOST_DISTINCT = 10_000  # distinct cells of a column are counted up to this number,
 MOST_COUNTED = 2**20  # and up to this number in all columns together
 MOST_STRAYS = 5  # cells that are named in a message
 HOPELESS = 0.5  # share of bad cells with which a reading is not tried any more, if another one is better
@@ -95,21 +96,15 @@ class Evidence:
     wish: str | None = None
     n_rows: int = 0
     n_missing: int = 0
-    # How often each distinct cell occurs. If there are too many, has_levels is False, and ``distinct`` has them.
+    # How often each distinct cell occurs, and their number, among the first n_counted cells that are not missing. If
+    # there are too many, later cells are not counted: is_counted is False, and there are more than n_distinct.
     counts: Counter[Any] = field(default_factory=Counter)
-    has_levels: bool = True
-    distinct: set[Any] = field(default_factory=set)
-    # The number of distinct cells among the first n_counted cells that are not missing. If there are too many, later
-    # cells are not counted: is_counted is False, and there are more than n_distinct.
     n_distinct: int = 0
     n_counted: int = 0
     is_counted: bool = True
     has_repeats: bool = False  # whether one of the counted cells occurs twice
     tallies: list[Tally] | None = None  # the readings that suit the column; None before its first cell
-    is_whole: bool = True  # whether all cells are whole numbers,
-    is_increasing: bool = True  # and each is larger than the one before
-    low: float = np.inf
-    high: float = -np.inf
+    is_whole: bool = True  # whether all cells of text are whole numbers
     is_code: bool = False  # whether whole numbers are codes: its name says so, or they would lose digits, like 007
     separators: set[str] = field(default_factory=set)  # "." and "," in cells that could be numbers with either
     n_spaces: int = 0  # between words
@@ -124,47 +119,28 @@ class Evidence:
         """Mean number of words of a cell."""
         return 1 + self.n_spaces / max(1, self.n_present)
 
-    @property
-    def is_unique(self) -> bool:
-        """Whether no cell occurs twice, as far as cells were counted."""
-        return not self.has_repeats or (self.is_whole and self.is_increasing)
-
     def add(self, values: Any) -> None:
         """Take a block of cells, as an Arrow array, into account."""
         if self.wish == "category" or self.is_code:
             self._add_text(clean_text(values))
         elif is_number(str(values.type)):
-            self._add_numbers(values)
+            self._add_stored(read_numbers(values, NumberReading()), NumberReading())
         elif is_time(str(values.type)):
-            self._add_moments(values)
+            self._add_stored(read_moments(values, DateReading("")), DateReading(""))
         elif is_text(str(values.type)):
             self._add_text(clean_text(values))
         else:
             self.n_missing += values.null_count
         self.n_rows += len(values)
 
-    def _add_numbers(self, values: Any) -> None:
-        cells = read_numbers(values, NumberReading())
-        numbers = cells.values
-        is_missing = np.isnan(numbers)
-        self.n_missing += int(is_missing.sum())
-        self.tallies = [Tally(reading=NumberReading())] if self.tallies is None else self.tallies
+    def _add_stored(self, cells: ReadCells, reading: NumberReading | DateReading) -> None:
+        """Take numbers or moments into account."""
+        present = cells.values[~np.isnan(cells.values)]
+        self.n_missing += len(cells.values) - len(present)
+        self.tallies = self.tallies or [Tally(reading=reading)]
         self.tallies[0].add(cells, None, self.n_rows)
-        present = numbers[~is_missing]
-        with np.errstate(invalid="ignore"):  # infinite values are not whole
-            self._add_whole(present, bool((present % 1 == 0).all()))
         if self.is_counted:
             distinct, times = np.unique(present, return_counts=True)
-            self._count(distinct.tolist(), times.tolist())
-
-    def _add_moments(self, values: Any) -> None:
-        cells = read_moments(values, DateReading(""))
-        self.n_missing += values.null_count
-        self.tallies = [Tally(reading=DateReading(""))] if self.tallies is None else self.tallies
-        self.tallies[0].add(cells, None, self.n_rows)
-        self.is_whole = False
-        if self.is_counted:
-            distinct, times = np.unique(cells.values[~np.isnan(cells.values)], return_counts=True)
             self._count(distinct.tolist(), times.tolist())
 
     def _add_text(self, text: Any) -> None:
@@ -202,8 +178,6 @@ class Evidence:
     def _tally_whole(self, text: Any) -> None:
         """Take whole numbers into account, which all readings of numbers read alike."""
         self.is_code = self.is_code or compute().any(compute().match_substring_regex(text, CODE)).as_py()
-        if not self.is_code:
-            self._add_whole(text.drop_null().cast("int64").to_numpy(zero_copy_only=False), True)
         cells = NumberReading().read(text)
         for tally in self.tallies or []:
             tally.add(cells, text, self.n_rows)
@@ -222,26 +196,12 @@ class Evidence:
         dates = list(dict.fromkeys(reading for sample in samples for reading in find_date_formats(sample)))
         return [*dates, DateReading(COMPACT_DATE)] if self.wish == "date" else dates
 
-    def _add_whole(self, numbers: NDArray[Any], is_whole: bool) -> None:
-        self.is_whole = self.is_whole and is_whole
-        if not len(numbers):
-            return
-        follows = numbers[0] > self.high or self.high == -np.inf
-        self.is_increasing = bool(self.is_increasing and follows and (np.diff(numbers) > 0).all())
-        self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
-
     def _count(self, cells: list[Any], times: list[int]) -> None:
-        if self.has_levels:
-            self.counts.update(dict(zip(cells, times, strict=True)))
-            self.has_levels = len(self.counts) <= MOST_LEVELS_COUNTED
-        if not self.has_levels:  # how often each cell occurs is not needed, and would take longer
-            self.distinct.update(self.counts, cells)
-            self.counts = Counter()
-        self.n_distinct, self.n_counted = len(self.counts) or len(self.distinct), self.n_counted + sum(times)
+        self.counts.update(dict(zip(cells, times, strict=True)))
+        self.n_distinct, self.n_counted = len(self.counts), self.n_counted + sum(times)
         self.has_repeats = self.n_distinct < self.n_counted
         if self.n_distinct > self.most_distinct:
-            self.is_counted = self.has_levels = False
-            self.counts, self.distinct = Counter(), set()
+            self.is_counted, self.counts = False, Counter()
             self.n_distinct = self.most_distinct  # does not depend on the size of blocks
 
 
@@ -265,21 +225,31 @@ def gather_numbers(source: Source) -> dict[Any, Evidence]:
     return found
 
 
-def gather(table: Table, columns: Sequence[str], wishes: dict[Any, str]) -> dict[str, Evidence]:
+def gather(table: Table, columns: Sequence[str], wishes: Mapping[Any, str]) -> dict[str, Evidence]:
     """Read the given columns once, and return what is found in each."""
     most = min(MOST_DISTINCT, MOST_COUNTED // max(1, len(columns)))
     found = {
         name: Evidence(name, table.types[name], most, wishes.get(name), is_code=is_called(name, CODE_WORDS))
         for name in columns
     }
-    for batch in table.read(columns):
-        for number, name in enumerate(columns):
-            found[name].add(batch.column(number))
+    with reading(table.n_rows, "looking at the cells") as advance:
+        for batch in table.read(columns):
+            for number, name in enumerate(columns):
+                found[name].add(batch.column(number))
+            advance(len(batch))
     return found
 
 
+@contextmanager
+def reading(n_rows: int | None, purpose: str) -> Iterator[Callable[[int], None]]:
+    """Yield a function that takes the number of rows that were just read; a program shows how far this is."""
+    work = progress.Work("reading", n_rows or 1, "rows")
+    with progress.showing(work, shown=progress.is_redirected()) as advance:
+        yield lambda n_read: advance(n_read if n_rows else 0, purpose)
+
+
 @dataclass(frozen=True)
-class Problem:
+class BadColumn:
     """What is wrong with a column, and what to do about it."""
 
     column: Any
@@ -304,13 +274,13 @@ class DataError(ValueError):
 
     Attributes
     ----------
-    problems : list of Problem
+    problems : list of BadColumn
         What is wrong with each column.
     lines : list of str
         The lines of the message.
     """
 
-    def __init__(self, name: str, problems: Sequence[Problem], find_places: FindPlaces) -> None:
+    def __init__(self, name: str, problems: Sequence[BadColumn], find_places: FindPlaces) -> None:
         self.problems = list(problems)
         places = find_places(row for problem in problems for row, _ in problem.cells)
         told = [f"{problem.tell(places)}." for problem in problems]

@@ -6,17 +6,16 @@ A column of a table is a :class:`Number`, :class:`Boolean`, :class:`Category`, :
 
 from __future__ import annotations
 
-import reprlib
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
 from cohirf.preparation.readings import DateReading, Floats, NumberReading, ReadCells, clean_text, compute
-from cohirf.sources.tables import NUMBER_TYPES, name_places
+from cohirf.sources.tables import ARROW_NUMBERS, name_places
 
 Name = str | int  # of a column: a number if the data has no names
 
@@ -25,18 +24,7 @@ CYCLES = {"hour": (DAY, 24), "weekday": (7 * DAY, 7)}  # length of a cycle in se
 MONDAY = 4 * DAY  # 1970-01-05: weekdays count from Monday
 OTHER = "other"
 MISSING_LEVEL = "missing"  # of a category: the level of empty cells
-LEFT_OUT = ("id", "text", "constant", "empty", "dropped", "label")
 WISHES = ("number", "category", "boolean", "date", "id", "text")  # kinds that the user may ask for
-# what the values of a saved column are, by the annotations of the classes below
-SAVED: dict[str, tuple[type, ...]] = {
-    "Name": (str, int),
-    "str": (str,),
-    "int": (int,),
-    "bool": (bool,),
-    "str | None": (str, type(None)),
-    "float | None": (float, type(None)),
-    "tuple[str, ...]": (tuple,),
-}
 
 
 @dataclass(frozen=True)
@@ -142,25 +130,6 @@ class Column(ABC):
         """Return the column as a dict that can be stored as JSON."""
         return {"kind": self.kind, **asdict(self)}
 
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        """Return the column that :meth:`to_json` described, after validation."""
-        if content.keys() != {one.name for one in fields(cls)}:
-            raise ValueError(f"its {cls.kind} column has other keys than expected")
-        values: dict[str, Any] = {}
-        for name, value in content.items():
-            values[name] = tuple(value) if isinstance(value, list) else value
-        for one in fields(cls):
-            _check_saved(values[one.name], str(one.type))
-        column = cls(**values)
-        if not column._is_consistent():
-            raise ValueError(f"its {cls.kind} column {column.name!r} has a value that is not known")
-        return column
-
-    def _is_consistent(self) -> bool:
-        """Return whether the values of a saved column are some that :func:`prepare` could have learned."""
-        return True
-
 
 @dataclass(frozen=True)
 class Number(Column):
@@ -197,9 +166,6 @@ class Number(Column):
         """Return the numbers."""
         cells = read_numbers(values, NumberReading(self.decimal, self.unit))
         return Encoded([np.where(cells.values == self.missing, np.nan, cells.values)], cells.is_bad)
-
-    def _is_consistent(self) -> bool:
-        return self.decimal in (".", ",")
 
 
 @dataclass(frozen=True)
@@ -281,9 +247,6 @@ class Category(Column):
             is_bad = np.zeros(len(is_bad), dtype=bool)
         return Encoded(ones, is_bad)
 
-    def _is_consistent(self) -> bool:
-        return bool(self.levels)
-
 
 @dataclass(frozen=True)
 class Date(Column):
@@ -329,9 +292,6 @@ class Date(Column):
             features += [np.sin(angle), np.cos(angle)]
         return Encoded(features, cells.is_bad)
 
-    def _is_consistent(self) -> bool:
-        return set(self.cycles) <= CYCLES.keys()
-
 
 @dataclass(frozen=True)
 class Vector(Column):
@@ -355,9 +315,6 @@ class Vector(Column):
     def encode(self, values: Any) -> Encoded:
         """Raise: vectors are read by a source."""
         raise TypeError(f"column {self.name!r} has vectors: they cannot be prepared together with other columns.")
-
-    def _is_consistent(self) -> bool:
-        return self.width >= 1
 
 
 @dataclass(frozen=True)
@@ -386,24 +343,19 @@ class LeftOut(Column):
         """Return no features."""
         return Encoded([], np.zeros(len(values), dtype=bool))
 
-    def _is_consistent(self) -> bool:
-        return self.role in LEFT_OUT
-
 
 KINDS: dict[str, type[Column]] = {one.kind: one for one in (Number, Boolean, Category, Date, Vector, LeftOut)}
 
 
-def column_from_json(content: Any) -> Column:
-    """Return the column of any kind that ``to_json`` described, after validation."""
-    if not isinstance(content, dict) or content.get("kind") not in KINDS:
-        raise TypeError("it has a column of an unknown kind")
-    content = dict(content)
-    return KINDS[content.pop("kind")].from_json(content)
+def column_from_json(content: dict[str, Any]) -> Column:
+    """Return the column of any kind that ``to_json`` described."""
+    values: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in content.items()}
+    return KINDS[values.pop("kind")](**values)
 
 
 def is_number(stored: str) -> bool:
     """Return whether a type of Arrow is numeric or boolean."""
-    return stored in NUMBER_TYPES or stored.startswith("decimal")
+    return stored in ARROW_NUMBERS or stored.startswith("decimal")
 
 
 def is_time(stored: str) -> bool:
@@ -455,10 +407,3 @@ def phase(seconds: Floats, cycle: str) -> Floats:
 def _is(text: Any, value: str) -> NDArray[np.bool_]:
     mask: NDArray[np.bool_] = compute().equal(text, value.lower()).fill_null(False).to_numpy(zero_copy_only=False)
     return mask
-
-
-def _check_saved(value: Any, annotation: str) -> None:
-    kinds = SAVED[annotation]
-    is_it = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
-    if not is_it or (kinds == (tuple,) and not all(isinstance(one, str) for one in value)):
-        raise TypeError(f"it has the value {reprlib.repr(value)} where {annotation} is expected")

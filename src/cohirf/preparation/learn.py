@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.preprocessing import StandardScaler
 
 from cohirf.error_contexts import warn_caller
-from cohirf.preparation.data import Data, Roles, assign_roles, find_column
+from cohirf.preparation.data import Data, assign_roles, find_column, find_role
 from cohirf.preparation.decide import AS_ASKED, decide, find_marker, uses_comma
-from cohirf.preparation.evidence import DataError, Evidence, Problem, gather
+from cohirf.preparation.evidence import BadColumn, DataError, Evidence, gather, reading
 from cohirf.preparation.kinds import Column, LeftOut, Name, Number, Vector
 from cohirf.preparation.places import DEGREES, find_coordinates
 from cohirf.preparation.preparation import IMPUTES, SCALINGS, Preparation, Prepared
 from cohirf.preparation.readings import Floats
 from cohirf.sources import Source
-from cohirf.sources.tables import Table
+from cohirf.sources.tables import NumberColumn, Table
 
-MEDIAN_CELLS = 2**25  # 268 MB; for larger data, the median is that of evenly spaced rows
+MEDIAN_CELLS = 2**22  # 34 MB; for larger data, the median is that of evenly spaced rows
 
 
 def prepare(
@@ -30,7 +30,6 @@ def prepare(
     label_column: Name | None = None,
     id_column: Name | None = None,
     drop: Sequence[Name] = (),
-    keep: Sequence[Name] = (),
     kinds: Mapping[Any, str] | None = None,
     impute: str = "median",
     scaling: str = "standard",
@@ -49,7 +48,7 @@ def prepare(
     - dates and times: elapsed days, and sine and cosine of the hour or weekday where it matters;
     - columns that are left out: ids, free text, constants and columns without values.
 
-    ``print(prepared.preparation)`` shows what was decided, and why; ``drop``, ``keep`` and ``kinds`` overrule it. What
+    ``print(prepared.preparation)`` shows what was decided, and why; ``drop`` and ``kinds`` overrule it. What
     is learned from the data, such as medians and levels, is kept in ``prepared.preparation``, which prepares other data
     in the same way, and knows the way back to original units.
 
@@ -69,15 +68,14 @@ def prepare(
         it is the first column whose cells are found to be ids.
     drop : sequence of str or int, default=()
         Columns to leave out.
-    keep : sequence of str or int, default=()
-        Columns that must become features, even if they look like ids, text or constants.
     kinds : dict of str, optional
-        What columns are: ``{"zip": "category"}``. The kinds are "number", "category", "boolean", "date", and "id" and
-        "text", which are left out. "date:%d/%m/%Y" also gives the format, and "number:-999" a number that means
-        missing. Cells that are not of this kind are taken as missing, with a warning.
+        What columns are, also of some that would be left out: ``{"zip": "category"}``. The kinds are "number",
+        "category", "boolean", "date", and "id" and "text", which are left out. "date:%d/%m/%Y" also gives the format,
+        and "number:-999" a number that means missing. Cells that are not of this kind are taken as missing, with a
+        warning.
     impute : {"median", "mean", "none"}, default="median"
         Fill missing cells of numbers and dates with the median or mean of their feature. In categories they are a level
-        of their own. "none" refuses missing cells. For data of more than 33 million cells, the median is computed from
+        of their own. "none" refuses missing cells. For data of more than 4 million cells, the median is computed from
         evenly spaced rows.
     scaling : {"standard", "minmax", "none"}, default="standard"
         "standard" subtracts the mean of each feature and divides by the standard deviation, so that each column has the
@@ -145,14 +143,17 @@ def prepare(
     opened = Data.open(data, delimiter=delimiter, header=header)
     if vectors is not None:
         return _take_vectors(opened, vectors, label_column, id_column)
-    given = {"label_column": label_column, "id_column": id_column, "drop": drop, "keep": keep, "kinds": kinds or {}}
-    roles = assign_roles(opened.name, opened.columns, **given)  # type: ignore[arg-type]  # one dict, several types
+    given: Any = {"label_column": label_column, "id_column": id_column, "drop": drop, "kinds": kinds}
+    roles = assign_roles(opened.name, opened.columns, **given)
+    label, row_id = find_role(roles, "label"), find_role(roles, "id")
     if places is not None:
-        preparation = Preparation(find_coordinates(opened, roles, places), roles.label, roles.id)
+        preparation = Preparation(find_coordinates(opened, roles, places), label, row_id)
         radians = replace(preparation, scale=(DEGREES, DEGREES), scaling="radians")
         return Prepared(opened, radians, radians.prepare(opened).source)
     columns = _look(opened, roles, impute=impute != "none")
-    preparation = Preparation(columns, roles.label, _find_id(columns, roles), impute=impute)
+    if row_id is None:
+        row_id = next((column.name for column in columns if getattr(column, "role", "") == "id"), None)
+    preparation = Preparation(columns, label, row_id, impute=impute)
     if not preparation.kept:
         raise ValueError(f"{opened.name} has no columns left to cluster: {_say_left_out(columns)}.")
     prepared = preparation.prepare(opened, lenient=[column.name for column in preparation.kept])
@@ -163,51 +164,57 @@ def prepare(
 def _take_vectors(data: Data, vectors: str, label_column: Name | None, id_column: Name | None) -> Prepared:
     """Return vectors as they are; other columns have no features."""
     name = find_column(data.name, data.columns, vectors, f"{vectors=}")
-    roles = assign_roles(
-        data.name, data.columns, label_column=label_column, id_column=id_column, drop=(), keep=[name], kinds={}
-    )
+    roles = assign_roles(data.name, data.columns, label_column=label_column, id_column=id_column)
+    if name in roles:
+        raise ValueError(f"vectors={vectors!r} is not valid: this is the {roles[name]} column: give it one role.")
+    found = None if data.table is None else NumberColumn.of(str(name), data.table.types[str(name)])
+    if found is None or found.width is None:
+        stored = "numbers" if data.table is None else data.table.types[str(name)]
+        raise ValueError(
+            f"vectors={vectors!r}: this column of {data.name} has type {stored}: give a column of lists of numbers, "
+            f"all of one length, in a Parquet or Arrow file or a data frame. Texts must become vectors first."
+        )
     source = data.open_numbers([name])
     decided: dict[Name, Column] = {
         other: LeftOut(other, f"the features are those of {name!r}") for other in data.columns
     }
-    decided[name] = Vector(name, width=source.n_features)
-    if roles.label is not None:
-        decided[roles.label] = LeftOut(roles.label, "has the known classes", role="label")
-    if roles.id is not None:
-        decided[roles.id] = LeftOut(roles.id, AS_ASKED, role="id")
-    return Prepared(data, Preparation(tuple(decided.values()), roles.label, roles.id), source)
+    decided |= _leave_out(roles) | {name: Vector(name, width=source.n_features)}
+    label, row_id = find_role(roles, "label"), find_role(roles, "id")
+    return Prepared(data, Preparation(tuple(decided.values()), label, row_id), source)
 
 
-def _look(data: Data, roles: Roles, *, impute: bool) -> tuple[Column, ...]:
+def _leave_out(roles: Mapping[Name, str]) -> dict[Name, Column]:
+    """Return the columns that are left out because of their role."""
+    reasons = {"label": "has the known classes", "id": AS_ASKED, "text": AS_ASKED, "dropped": AS_ASKED}
+    return {name: LeftOut(name, reasons[role], role=role) for name, role in roles.items() if role in reasons}
+
+
+def _look(data: Data, roles: Mapping[Name, str], *, impute: bool) -> tuple[Column, ...]:
     """Return all columns of the data that can be features or have a role, with what each of them is."""
-    decided: dict[Name, Column] = {column: LeftOut(column, AS_ASKED) for column in roles.dropped}
-    if roles.label is not None:
-        decided[roles.label] = LeftOut(roles.label, "has the known classes", role="label")
-    if roles.id is not None:
-        decided[roles.id] = LeftOut(roles.id, AS_ASKED, role="id")
+    decided = _leave_out(roles)
     wanted = [column for column in data.candidates if column not in decided]
-    if data.table is None:
-        if roles.wishes:
-            raise ValueError(f"{data.name} has no column names: its columns are numbers, and kinds= is for tables.")
-        decided |= {column: Number(column) for column in wanted}
-    elif wanted:
+    if data.table is not None and wanted:
         decided |= _decide_all(data.table, [str(column) for column in wanted], roles, impute=impute)
+    elif roles.keys() - decided.keys():
+        raise ValueError(f"{data.name} has no column names: its columns are numbers, and kinds= is for tables.")
+    else:
+        decided |= {column: Number(column) for column in wanted}
     return tuple(decided[column] for column in data.columns if column in decided)
 
 
-def _decide_all(table: Table, names: Sequence[str], roles: Roles, *, impute: bool) -> dict[Name, Column]:
+def _decide_all(table: Table, names: Sequence[str], roles: Mapping[Name, str], *, impute: bool) -> dict[Name, Column]:
     """Return what the columns of a table are; raise an error that lists all columns that cannot be prepared."""
     for name in names:
         table.refuse_difference(name, f", or leave it out with drop=[{name!r}]")
-    found = gather(table, names, roles.wishes)
+    found = gather(table, names, roles)
     if not found[names[0]].n_rows:
         raise ValueError(f"{table.name} has 0 rows and {len(table.types)} columns: give at least one of each.")
     comma = any(uses_comma(evidence) for evidence in found.values())
     decided: dict[Name, Column] = {}
     problems = []
     for name, evidence in found.items():
-        verdict = decide(evidence, comma=comma, wish=roles.wishes.get(name), keep=name in roles.kept)
-        if isinstance(verdict, Problem):
+        verdict = decide(evidence, comma=comma, wish=roles.get(name))
+        if isinstance(verdict, BadColumn):
             problems.append(verdict)
         else:
             decided[name] = verdict
@@ -228,21 +235,13 @@ def _ask_about(table: str, column: str, marker: float, n_cells: int) -> str:
     )
 
 
-def _find_gaps(column: Column, found: Evidence) -> list[Problem]:
+def _find_gaps(column: Column, found: Evidence) -> list[BadColumn]:
     """Return the problem of a feature with missing cells, if these are not filled."""
     if not column.features or not found.n_missing:
         return []
     cells, them = ("cell", "it") if found.n_missing == 1 else ("cells", "them")
     remedy = f"; fill {them} with impute='median' or impute='mean', or leave the column out with drop=[{column.name!r}]"
-    return [Problem(column.name, f"has {found.n_missing:,} missing {cells}", remedy)]
-
-
-def _find_id(columns: Sequence[Column], roles: Roles) -> Name | None:
-    """Return the column that names the rows: the one that the user gives, or the first that looks like it."""
-    if roles.id is not None:
-        return roles.id
-    found = [column for column in columns if isinstance(column, LeftOut) and column.role == "id"]
-    return found[0].name if found else None
+    return [BadColumn(column.name, f"has {found.n_missing:,} missing {cells}", remedy)]
 
 
 def _say_left_out(columns: Sequence[Column]) -> str:
@@ -250,20 +249,18 @@ def _say_left_out(columns: Sequence[Column]) -> str:
         return "drop fewer columns"
     told = [f"{column.name!r} is left out ({column.reason})" for column in columns[:5]]
     more = [f"and {len(columns) - 5:,} more"] if len(columns) > 5 else []
-    return ", ".join([*told, *more]) + ": keep some of them with keep=[...]"
+    return ", ".join([*told, *more]) + ": say what some of them are with kinds={...}"
 
 
 def learn(unscaled: Preparation, source: Source, *, impute: str, scaling: str) -> Preparation:
     """Return the preparation with fill values and scaling that are learned from the data."""
     if impute == "none" and scaling == "none":
         return unscaled
-    statistics = measure(source, with_median=impute == "median")
-    _refuse_unusable(source, statistics)
-    fill = {"median": statistics.median, "mean": statistics.mean, "none": None}[impute]
-    offset = {"standard": statistics.mean, "minmax": statistics.low}.get(scaling)
-    scale = {"standard": _share_weight(unscaled, statistics.std), "minmax": statistics.high - statistics.low}.get(
-        scaling
-    )
+    found = _measure(source, with_median=impute == "median")
+    _refuse_unusable(source, found)
+    scale = {"standard": _share_weight(unscaled, found.std), "minmax": found.high - found.low}.get(scaling)
+    offset = {"standard": found.mean, "minmax": found.low}.get(scaling)
+    fill = {"median": found.median, "mean": found.mean}.get(impute)
     return replace(
         unscaled,
         fill=None if fill is None else tuple(fill.tolist()),
@@ -282,100 +279,60 @@ def _share_weight(preparation: Preparation, std: Floats) -> Floats:
     return np.sqrt([variance[group] for group in groups])
 
 
-def _refuse_unusable(source: Source, statistics: Statistics) -> None:
-    for number in range(source.n_features):
-        name = source.feature_names[number] if source.feature_names else number
-        if statistics.n_present[number] == 0:
-            raise ValueError(f"{source.name}: column {name!r} has no values: leave it out with drop=[{name!r}].")
-        if not np.isfinite([statistics.low[number], statistics.high[number]]).all():
-            raise ValueError(
-                f"{source.name}: column {name!r} holds infinite values: replace them, or leave the column out with "
-                f"drop=[{name!r}]."
-            )
-        if not np.isfinite([statistics.mean[number], statistics.std[number]]).all():
-            largest = max(abs(statistics.low[number]), abs(statistics.high[number]))
-            raise ValueError(
-                f"{source.name}: column {name!r} holds values up to {largest:.3g}, whose squares overflow: divide them "
-                f"by a constant, or leave the column out with drop=[{name!r}]."
-            )
-
-
 def _refuse_unknown(name: str, given: str, choices: tuple[str, ...]) -> None:
     if given not in choices:
         raise ValueError(f"{name}={given!r} is not valid: give {' or '.join(map(repr, choices))}.")
 
 
-@dataclass(frozen=True)
-class Statistics:
-    """Statistics of each feature, over the cells that are not missing.
+class _Statistics(NamedTuple):
+    """Statistics of each feature, over the cells that are not missing; NaN if all are."""
 
-    Attributes
-    ----------
-    n_present : array of int
-        Number of cells that are not missing.
-    mean, std, low, high : array of float
-        Mean, standard deviation, smallest and largest value; NaN if all cells are missing.
-    median : array of float or None
-        Median, if it was asked for. For large data it is computed from evenly spaced rows.
-    """
-
-    n_present: NDArray[np.int64]
     mean: Floats
     std: Floats
     low: Floats
     high: Floats
-    median: Floats | None
+    median: Floats | None  # of evenly spaced rows, if there are very many
 
 
-def measure(source: Source, *, with_median: bool = False) -> Statistics:
-    """Return statistics of the features of a source; all rows are read once."""
-    p = source.n_features
-    n_present = np.zeros(p, dtype=np.int64)
-    mean, squares = np.zeros(p), np.zeros(p)  # squares: sum of squared deviations from the mean
-    low, high = np.full(p, np.inf), np.full(p, -np.inf)
-    step = -(-source.n_rows * p // MEDIAN_CELLS)
+def _measure(source: Source, *, with_median: bool) -> _Statistics:
+    """Read all rows once."""
+    scaler = StandardScaler()  # its variances do not suffer from cancellation
+    low, high = np.full(source.n_features, np.nan), np.full(source.n_features, np.nan)
+    step = -(-source.n_rows * source.n_features // MEDIAN_CELLS)
     kept: list[Floats] = []
     start = 0
-    for rows in source.read_all():
-        block = rows.astype(np.float64)
-        if with_median:
-            kept.append(block[-start % step :: step])
-        start += len(block)
-        present = ~np.isnan(block)
-        n_present, mean, squares = _combine((n_present, mean, squares), block, present)
-        low = np.minimum(low, np.where(present, block, np.inf).min(axis=0))
-        high = np.maximum(high, np.where(present, block, -np.inf).max(axis=0))
-    empty = n_present == 0
-    return Statistics(
-        n_present,
-        np.where(empty, np.nan, mean),
-        np.where(empty, np.nan, np.sqrt(squares / np.maximum(n_present, 1))),
-        np.where(empty, np.nan, low),
-        np.where(empty, np.nan, high),
-        _median(np.concatenate(kept)) if with_median else None,
-    )
+    # empty columns and large values give NaN, and are refused
+    with np.errstate(all="ignore"), reading(source.n_rows, "computing means") as advance:
+        for rows in source.read_all():
+            block = rows.astype(np.float64)
+            if with_median:
+                kept.append(block[-start % step :: step].copy())  # a view would keep all rows in memory
+            start += len(block)
+            advance(len(block))
+            low, high = np.fmin(low, np.fmin.reduce(block)), np.fmax(high, np.fmax.reduce(block))
+            scaler.partial_fit(np.where(np.isinf(block), np.nan, block))
+    median = np.array([_median(column) for column in np.concatenate(kept).T]) if with_median else None
+    return _Statistics(scaler.mean_, np.sqrt(scaler.var_), low, high, median)
 
 
-def _combine(
-    so_far: tuple[NDArray[np.int64], Floats, Floats], block: Floats, present: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """Add a block to counts, means and sums of squared deviations, without cancellation for large values."""
-    n_before, mean_before, squares_before = so_far
-    n_here = present.sum(axis=0)
-    with np.errstate(invalid="ignore", over="ignore"):  # infinite values give NaN means
-        mean_here = np.where(present, block, 0).sum(axis=0) / np.maximum(n_here, 1)
-        squares_here = (np.where(present, block - mean_here, 0) ** 2).sum(axis=0)
-        n = n_before + n_here
-        shift = mean_here - mean_before
-        weight = n_here / np.maximum(n, 1)
-        return n, mean_before + shift * weight, squares_before + squares_here + shift**2 * n_before * weight
+def _median(column: Floats) -> float:
+    present = column[~np.isnan(column)]
+    return float(np.median(present)) if len(present) else np.nan
 
 
-def _median(rows: Floats) -> Floats:
-    median = np.full(rows.shape[1], np.nan)
-    for column in range(rows.shape[1]):
-        values = rows[:, column]
-        values = values[~np.isnan(values)]
-        if len(values):
-            median[column] = np.median(values)
-    return median
+def _refuse_unusable(source: Source, found: _Statistics) -> None:
+    for number in range(source.n_features):
+        name = source.feature_names[number] if source.feature_names else number
+        largest = max(abs(found.low[number]), abs(found.high[number]))
+        if np.isnan(largest):
+            raise ValueError(f"{source.name}: column {name!r} has no values: leave it out with drop=[{name!r}].")
+        if np.isinf(largest):
+            raise ValueError(
+                f"{source.name}: column {name!r} holds infinite values: replace them, or leave the column out with "
+                f"drop=[{name!r}]."
+            )
+        if not np.isfinite([found.mean[number], found.std[number]]).all():
+            raise ValueError(
+                f"{source.name}: column {name!r} holds values up to {largest:.3g}, whose squares overflow: divide them "
+                f"by a constant, or leave the column out with drop=[{name!r}]."
+            )

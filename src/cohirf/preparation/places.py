@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from cohirf.algorithm.metric_spaces import EARTH_KM
-from cohirf.preparation.data import Data, Roles, find_column
-from cohirf.preparation.evidence import DataError, Problem, Strays
+from cohirf.preparation.data import Data, find_column
+from cohirf.preparation.evidence import BadColumn, DataError, Strays
 from cohirf.preparation.kinds import Column, LeftOut, Name, Number, read_numbers
 from cohirf.preparation.readings import NumberReading, as_text
+from cohirf.rows.metric_spaces import EARTH_KM
 
 DEGREES = 180 / math.pi  # of a radian
 COORDINATES = {"latitude": 90.0, "longitude": 360.0}  # and the largest of them; 0 to 360 is as good as -180 to 180
@@ -38,27 +38,30 @@ def read_length(text: str) -> float:
     return kilometres / EARTH_KM
 
 
-def find_coordinates(data: Data, roles: Roles, places: Sequence[Name]) -> tuple[Column, ...]:
-    """Return latitude and longitude, and then all other columns, which are no features; raise for bad coordinates."""
+def find_coordinates(data: Data, roles: Mapping[Name, str], places: Sequence[Name]) -> tuple[Column, ...]:
+    """Return latitude and longitude, and then all other columns, which are no features."""
     if len(places) != 2:
         raise ValueError(f"places={places!r} is not valid: give two columns, latitude and longitude.")
     names = [find_column(data.name, data.columns, name, f"places={name!r}") for name in places]
-    if names[0] == names[1] or roles.apart & set(names):
+    if names[0] == names[1] or roles.keys() & set(names):
         raise ValueError(f"places={places!r} is not valid: give two columns that have no other role.")
-    pairs = zip(names, COORDINATES, strict=True)
-    problems = [problem for name, coordinate in pairs for problem in _find_problems(data, name, coordinate)]
-    if problems:
-        raise DataError(data.name, problems, _name_rows if data.table is None else data.table.find_places)
-    named = {roles.label: "label", roles.id: "id"}
     others = [
-        LeftOut(column, "not a coordinate", role=named.get(column, "dropped"))
+        LeftOut(column, "not a coordinate", role=roles.get(column, "dropped"))
         for column in data.candidates
         if column not in names
     ]
     return Number(names[0], "latitude"), Number(names[1], "longitude"), *others
 
 
-def _find_problems(data: Data, name: Name, coordinate: str) -> Iterator[Problem]:
+def refuse_bad_coordinates(data: Data, names: Iterable[Name]) -> None:
+    """Raise DataError for cells of latitude and longitude that are not on the globe."""
+    pairs = zip(names, COORDINATES, strict=True)
+    problems = [problem for name, coordinate in pairs for problem in _find_problems(data, name, coordinate)]
+    if problems:
+        raise DataError(data.name, problems, _name_rows if data.table is None else data.table.find_places)
+
+
+def _find_problems(data: Data, name: Name, coordinate: str) -> Iterator[BadColumn]:
     """Yield what is wrong with the cells of a column of coordinates."""
     largest, start = COORDINATES[coordinate], 0
     missing, strange, beyond = Strays(), Strays(), Strays()
@@ -79,7 +82,7 @@ def _find_problems(data: Data, name: Name, coordinate: str) -> Iterator[Problem]
     for what, (found, remedy) in wrong.items():
         if found.n_bad:
             cells_are = "1 cell that is" if found.n_bad == 1 else f"{found.n_bad:,} cells that are"
-            yield Problem(name, f"has {cells_are} {what}", f"; {remedy}", found.n_bad, found.first)
+            yield BadColumn(name, f"has {cells_are} {what}", f"; {remedy}", found.n_bad, found.first)
 
 
 def _name_rows(rows: Iterable[int]) -> dict[int, str]:

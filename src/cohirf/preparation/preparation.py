@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
@@ -14,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cohirf.notebook import draw_table
-from cohirf.preparation.data import Classes, Data, are_stored_numbers, confirm_kinds, encode_table, find_column
+from cohirf.preparation.data import Classes, Data, are_stored_numbers, confirm_kinds, encode_table
 from cohirf.preparation.kinds import Boolean, Category, Column, Feature, LeftOut, Name, Number, column_from_json
+from cohirf.preparation.places import refuse_bad_coordinates
 from cohirf.sources import ScaledSource, Source
 from cohirf.sources.source import listed
 
@@ -26,7 +25,7 @@ IN_MEMORY_BYTES = 2**28  # the same on all machines, because in-memory batches d
 
 HEADER = ("column", "kind", "features", "what was done")
 
-Vector = tuple[float, ...]
+FeatureValues = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -96,9 +95,9 @@ class Preparation:
     columns: tuple[Column, ...]
     label_column: Name | None = None
     id_column: Name | None = None
-    fill: Vector | None = None
-    offset: Vector | None = None
-    scale: Vector | None = None
+    fill: FeatureValues | None = None
+    offset: FeatureValues | None = None
+    scale: FeatureValues | None = None
     scaling: str = "none"
     impute: str = "none"
 
@@ -229,8 +228,6 @@ class Preparation:
         self,
         data: Any,
         *,
-        label_column: Name | None = None,
-        id_column: Name | None = None,
         kinds: Mapping[Any, str] | None = None,
         delimiter: str | None = None,
         header: bool | None = None,
@@ -241,10 +238,8 @@ class Preparation:
         ----------
         data : path or object
             Data with all columns that became features. Columns are found by name, so their order does not matter,
-            and other columns are ignored; ``prepared.ignored`` lists those that the training data did not have.
-        label_column, id_column : str or int, optional
-            The columns with known classes and with the names of the rows, if their names differ from those in the
-            training data.
+            and other columns are ignored; ``prepared.ignored`` lists those that the training data did not have. The
+            columns with known classes and with the names of the rows may be missing.
         kinds : dict of str, optional
             What columns are, as in :func:`prepare`: ``{"age": "number"}``. A kind must be that of the training data. Of
             these columns, all cells that are not of this kind are taken as missing, with a warning, however many there
@@ -274,14 +269,15 @@ class Preparation:
         """
         opened = Data.open(data, delimiter=delimiter, header=header)
         self._refuse_lack(opened)
-        label = _role_column(opened, self.label_column, label_column, f"{label_column=}")
-        row_id = _role_column(opened, self.id_column, id_column, f"{id_column=}")
+        label, row_id = (one if one in opened.columns else None for one in (self.label_column, self.id_column))
         confirmed = confirm_kinds(self.columns, kinds or {})
         columns = tuple(confirmed.get(column.name, column) for column in self.columns)
         return replace(self, columns=columns, label_column=label, id_column=row_id).prepare(opened, lenient=confirmed)
 
     def prepare(self, data: Data, *, lenient: Collection[Name] = ()) -> Prepared:
         """Return the prepared rows of data that has all columns; ``lenient`` are those that may have any cells."""
+        if self.scaling == "radians":
+            refuse_bad_coordinates(data, [column.name for column in self.kept])
         for column in (self.label_column, self.id_column):
             if data.table is not None and column is not None:
                 data.table.refuse_difference(str(column))
@@ -298,11 +294,6 @@ class Preparation:
         if self.fill is None and self.scale is None:
             return source
         return ScaledSource(source, fill=self.fill, offset=self.offset, scale=self.scale)
-
-    def _makes(self, n_features: int) -> bool:
-        """Return whether the prepared rows have ``n_features`` features."""
-        lengths = {len(part) for part in (self.fill, self.offset, self.scale) if part is not None}
-        return {len(self.features), *lengths} == {n_features}
 
     def _refuse_lack(self, data: Data) -> None:
         """Refuse data that lacks columns of the training data."""
@@ -340,26 +331,15 @@ class Preparation:
         content = dict(content)
         if content.pop("version", None) != FORMAT_VERSION:
             raise ValueError("it has another format version: use the version of cohirf that wrote it")
-        if content.keys() != set(cls.__dataclass_fields__):
-            raise ValueError("it has other keys than a preparation")
-        columns = tuple(column_from_json(column) for column in _check_list(content["columns"]))
-        label, row_id = (content[name] for name in ("label_column", "id_column"))
-        fill, offset, scale = (_read_vector(content[name]) for name in ("fill", "offset", "scale"))
-        if content["scaling"] not in (*SCALINGS, "radians") or content["impute"] not in IMPUTES or not columns:
-            raise ValueError("its scaling, its fill values or its columns are not those of a preparation")
-        if scale is not None and min(scale, default=1) <= 0:
-            raise ValueError(f"its scale has the value {min(scale)}, but features are divided only by values above 0")
-        found = cls(
-            columns,
-            None if label is None else _check_name(label),
-            None if row_id is None else _check_name(row_id),
-            fill,
-            offset,
-            scale,
-            content["scaling"],
-            content["impute"],
-        )
-        if n_features is not None and not found._makes(n_features):
+        try:
+            content["columns"] = tuple(map(column_from_json, content["columns"]))
+            content |= {name: _read_vector(content[name]) for name in ("fill", "offset", "scale")}
+            found = cls(**content)
+            n_made = len(found.features)
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise ValueError(f"it is not one that prepare has learned ({type(error).__name__}: {error})") from error
+        lengths = {n_made} | {len(part) for part in (found.fill, found.offset, found.scale) if part is not None}
+        if lengths != {n_made if n_features is None else n_features}:
             raise ValueError("it does not make the features of the model")
         return found
 
@@ -476,32 +456,7 @@ def _say_cells(n_cells: int) -> str:
     return f"{n_cells:,} cell" if n_cells == 1 else f"{n_cells:,} cells"
 
 
-def _role_column(data: Data, of_fit: Name | None, wanted: Name | None, given: str) -> Name | None:
-    """Return the column that the user names; by default the column of the training data, if the data has it."""
-    if wanted is not None:
-        return find_column(data.name, data.columns, wanted, given)
-    return of_fit if of_fit in data.columns else None
-
-
-def _check_list(content: Any) -> list[Any]:
-    if not isinstance(content, list | tuple):
-        raise TypeError("it has another value where a list is expected")
-    return list(content)
-
-
-def _check_name(column: Any) -> Name:
-    if isinstance(column, bool) or not isinstance(column, str | int):
-        raise TypeError("it names a column by a value that is neither text nor a number")
-    return column
-
-
-def _read_vector(content: Any) -> Vector | None:
-    if content is None:
-        return None
-    return tuple(_check_finite(value) for value in _check_list(content))
-
-
-def _check_finite(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
-        raise ValueError(f"it has the value {reprlib.repr(value)} where a finite number is expected")
-    return float(value)
+def _read_vector(content: Sequence[float] | None) -> FeatureValues | None:
+    if content is not None and not np.isfinite(np.array(content, dtype=np.float64)).all():
+        raise ValueError("it has values that are not finite")
+    return None if content is None else tuple(content)

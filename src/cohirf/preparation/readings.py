@@ -79,18 +79,10 @@ class ReadCells(NamedTuple):
 
 @dataclass(frozen=True)
 class NumberReading:
-    """Numbers with a decimal sign, which may have grouped digits, a unit, and parentheses for a minus.
+    """Numbers with a decimal sign, which may have grouped digits, a unit, and parentheses for a minus."""
 
-    Attributes
-    ----------
-    decimal : {".", ","}
-        The decimal sign. The other one may group digits by three, as spaces and apostrophes may.
-    unit : str
-        Text before or after the number that is not part of it, such as "€", "%" or "kg". Cells may lack it.
-    """
-
-    decimal: str = "."
-    unit: str = ""
+    decimal: str = "."  # the other one may group digits by three, as spaces and apostrophes may
+    unit: str = ""  # text before or after the number, such as "€", "%" or "kg"; cells may lack it
 
     def read(self, text: Any) -> ReadCells:
         """Read clean text."""
@@ -202,11 +194,11 @@ def _unit_of(cell: str) -> str:
 def find_date_formats(sample: Any) -> list[DateReading]:
     """Return the formats that read at least half of some clean text without missing cells."""
     first = sample[:FIRST_CELLS].to_pylist()  # few cells show that most of the formats are wrong
-    readings = [DateReading(form) for form in DATE_FORMATS if _fits(form, first)]
+    readings = [DateReading(form) for form in DATE_FORMATS if _looks_like(form, first)]
     return [reading for reading in readings if reading.read(sample).is_bad.mean() <= 0.5]
 
 
-def _fits(form: str, cells: list[str]) -> bool:
+def _looks_like(form: str, cells: list[str]) -> bool:
     """Return whether cells look like a format. Years of two digits are in all of them: 1.2.3 is no date."""
     fit = all if "%y" in form else any
     return fit(_shape(form).match(cell) for cell in cells)

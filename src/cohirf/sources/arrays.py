@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.optional import import_optional
+from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.sources.files import FileStamp, SourceChangedError, naming, shown
 from cohirf.sources.source import PIECE_BYTES, ColumnChoice, Source, StreamedSource, rows_within
 

@@ -1,56 +1,49 @@
-"""CSV files: tables of text, which are converted once, block by block, to an Arrow file to be a source of numbers."""
+"""CSV files: how one is written, as a table of text, and converted to an Arrow file to be a source of numbers."""
 
 from __future__ import annotations
 
+import codecs
+import csv
 import gzip
-import json
+import io
 import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
-from cohirf.sources.csv_format import (
-    UTF_8,
-    find_delimiter,
-    find_encoding,
-    find_header,
-    find_lines,
-    find_ragged,
-    is_plain_number,
-)
-from cohirf.sources.files import FileStamp, one_line, shown
+from cohirf.sources.files import FileStamp, one_line
 from cohirf.sources.source import ColumnChoice, choose_names, number_repeated, refuse_type
 from cohirf.sources.tables import ArrowTable, Table, TableSource, open_file
-from cohirf.store.files import TemporaryFile, replacing
+from cohirf.store.files import TemporaryFile
 
 CSV_BLOCK_BYTES = 2**20  # Arrow reads about thirty blocks ahead
 A_LINE_EACH = "give a line of column names and a line for each sample"
 ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1", "utf-16": "UTF-16"}
 MOST_RAGGED = 5  # named in an error message
-MADE_FROM = b"cohirf: made from"
 TYPES = {"null": "double", "int64": "double", "double": "double", "bool": "bool"}  # from those that Arrow infers
 # what programs write into empty cells
 MISSING = (
     *("", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"),
     *("1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
 )
+DELIMITERS = (",", ";", "\t", "|")
+BEGINNING = 2**16  # characters from which the delimiter is found
+READ_BYTES = 2**20
+MOST_RECORDS = 200
+UTF_8, UTF_16, WINDOWS, LATIN_1 = "utf-8", "utf-16", "cp1252", "latin-1"
+_NOT_WINDOWS = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])  # bytes without a character in cp1252
 
 
 class CsvTable(Table):
     """A CSV file as a table of text. Encoding and delimiter are found from its content, unless the latter is given.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    delimiter : str, optional
-        The character between cells.
-    header : bool, optional
-        Whether the first line has column names. None: it has, and it must not look like data.
+    ``header`` says whether the first line has column names; None: it has, and it must not look like data.
     """
 
     def __init__(self, path: str | os.PathLike[str], delimiter: str | None = None, header: bool | None = None) -> None:
@@ -72,7 +65,7 @@ class CsvTable(Table):
 
     def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
         """Yield batches of text: what its cells are is decided when all of them are seen."""
-        with self._naming(), self._open(dict.fromkeys(columns, "string"), missing=MISSING) as reader:
+        with self.naming(), self.open_batches(dict.fromkeys(columns, "string"), missing=MISSING) as reader:
             yield from reader
 
     def content(self, n_chunks: int) -> Iterator[bytes]:
@@ -97,55 +90,41 @@ class CsvTable(Table):
 
     def infer_types(self, columns: ColumnChoice) -> dict[str, str]:
         """Return the chosen columns and their types after conversion, inferred from the beginning of the file."""
-        with self._naming(), self._open() as reader:
+        with self.naming(), self.open_batches() as reader:
             found = {
                 name: str(reader.schema.field(name).type) for name in choose_names(self.name, self._names, columns)
             }
         for name, type_found in found.items():
             if type_found not in TYPES:
                 hint = f" Or is the delimiter not {self.delimiter!r}?" if len(self._names) == 1 else ""
-                raise ValueError(f"{refuse_type(self.name, name, type_found)}{hint}")
+                raise refuse_type(self.name, name, type_found, hint)
         return {name: TYPES[type_found] for name, type_found in found.items()}
 
-    def convert(self, types: dict[str, str], sink: IO[bytes], made_from: dict[str, Any]) -> None:
-        """Write columns of numbers to an Arrow file, block by block."""
-        arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
-        with self._naming(), self._open(types) as reader:
-            schema = reader.schema.with_metadata({MADE_FROM: json.dumps(made_from)})
-            with arrow.ipc.new_file(sink, schema) as writer:
-                for batch in reader:
-                    writer.write_batch(batch.replace_schema_metadata(schema.metadata))
-
-    def describe(self) -> dict[str, Any]:
-        """Return what a conversion depends on, besides the types of the columns."""
-        stamp = {"name": self._file.path.name, "size": self._file.size, "modified_ns": self._file.modified_ns}
-        return {**stamp, "delimiter": self.delimiter, "encoding": self.encoding, "header": self._header}
-
-    def _open(self, types: dict[str, str] | None = None, missing: Sequence[str] | None = None) -> Any:
+    def open_batches(self, types: dict[str, str] | None = None, missing: Sequence[str] | None = None) -> Any:
         """Return a reader of record batches: the given columns with the given types, or all with inferred types.
 
         ``missing`` are the texts of missing cells; by default those that Arrow knows.
         """
         arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
-        csv = import_optional("pyarrow.csv", "arrow", "Reading a CSV file")
+        arrow_csv = import_optional("pyarrow.csv", "arrow", "Reading a CSV file")
         file = open_file(self._file)
-        return csv.open_csv(
+        return arrow_csv.open_csv(
             arrow.CompressedInputStream(file, "gzip") if self._file.path.suffix.lower() == ".gz" else file,
-            csv.ReadOptions(
+            arrow_csv.ReadOptions(
                 block_size=CSV_BLOCK_BYTES,
                 column_names=self._names,
                 # Arrow counts empty lines when it skips lines
                 skip_rows_after_names=0 if self._header is False else self._first.n_lines + 1,
                 encoding="utf8" if self.encoding == UTF_8 else self.encoding,
             ),
-            csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
-            csv.ConvertOptions(
+            arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            arrow_csv.ConvertOptions(
                 column_types=types, include_columns=list(types or ()), strings_can_be_null=True, null_values=missing
             ),
         )
 
     @replacing_errors
-    def _naming(self) -> Iterator[None]:
+    def naming(self) -> Iterator[None]:
         """Make reading errors name the file and, if possible, the column and the value."""
         try:
             yield
@@ -196,62 +175,16 @@ def _name_columns(name: str, cells: Sequence[str], header: bool | None) -> list[
     return number_repeated([cell or f"column {number}" for number, cell in enumerate(cells, start=1)])
 
 
-def open_csv(
-    table: CsvTable, columns: ColumnChoice = None, converted: str | os.PathLike[str] | None = None
-) -> TableSource:
-    """Convert a CSV file to an Arrow file, unless an up-to-date conversion exists, and open that as a source."""
-    types = table.infer_types(columns)
-    made_from = table.describe() | {"types": types}
-    target = TemporaryFile() if converted is None else Path(converted).absolute()
-    if isinstance(target, Path) and target.suffix != ".arrow":
-        raise ValueError(f"converted={os.fspath(target)!r} must name an Arrow file: give a name that ends in .arrow.")
-    if isinstance(target, TemporaryFile) or not _is_made(target, made_from):
-        with _writing(target) as sink:
-            table.convert(types, sink, made_from)
-            table.refuse_changes()
-    return TableSource(ArrowTable(target), origin=table)
-
-
-def _is_made(target: Path, made_from: dict[str, Any]) -> bool:
-    """Return whether ``target`` is an up-to-date conversion; raise FileExistsError if it was made from another file."""
-    if not target.exists():
-        return False
-    found = _read_origin(target)
-    if found.get("name") != made_from["name"]:
-        raise FileExistsError(
-            f"{shown(target)} exists and was not converted from {made_from['name']}: remove it, "
-            f"or give another path as converted=."
-        )
-    return found == made_from
-
-
-@replacing_errors
-def _writing(target: Path | TemporaryFile) -> Iterator[IO[bytes]]:
-    """Yield a file to write to; if ``target`` is a path, the file replaces it atomically on success."""
-    try:
-        if isinstance(target, TemporaryFile):
-            yield target.file
-            target.file.flush()
-        else:
-            with replacing(target) as file:
-                yield file
-    except OSError as error:
-        if error.errno is None:
-            raise
-        problem = f"The CSV file was not converted ({os.strerror(error.errno)}): give another path as converted="
-        raise OSError(error.errno, problem, os.fspath(target)) from error
-
-
-def _read_origin(target: Path) -> dict[str, Any]:
-    """Return the description of the CSV file that a file was converted from; empty if it has none."""
+def open_csv(table: CsvTable, columns: ColumnChoice = None) -> TableSource:
+    """Convert columns of numbers to a temporary Arrow file, block by block, and open that as a source."""
     arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
-    try:
-        with arrow.OSFile(os.fsencode(target)) as file:
-            metadata = arrow.ipc.open_file(file).schema.metadata or {}
-        origin: dict[str, Any] = json.loads(metadata.get(MADE_FROM, b"{}"))
-    except (ValueError, OSError):
-        return {}
-    return origin
+    target, types = TemporaryFile(), table.infer_types(columns)
+    with table.naming(), table.open_batches(types) as reader, arrow.ipc.new_file(target.file, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+    target.file.flush()
+    table.refuse_changes()
+    return TableSource(ArrowTable(target), origin=table)
 
 
 @replacing_errors
@@ -263,3 +196,183 @@ def _naming_archive(file: FileStamp) -> Iterator[None]:
         raise ValueError(
             f"{file.name} cannot be read as CSV: {one_line(error)}. Repair the file, or give its delimiter=."
         ) from error
+
+
+# -- how a file is written --------------------------------------------------------------------------------------------
+
+
+def find_encoding(file: FileStamp) -> str:
+    """Return the encoding of a text file: UTF-16 by its bytes, UTF-8 if all of it is, otherwise Windows or Latin-1.
+
+    All bytes are read, so that a letter in the last line does not break a conversion that began as UTF-8.
+    """
+    decoder = codecs.getincrementaldecoder(UTF_8)()
+    encoding = UTF_8
+    with _open_bytes(file) as opened:
+        first = opened.read(READ_BYTES)
+        if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return UTF_16
+        if unmarked := _find_utf_16(first[:BEGINNING]):
+            return unmarked
+        block, n_lines = first, 0
+        while block:
+            if b"\0" in block:
+                line = n_lines + block.count(b"\n", 0, block.index(b"\0")) + 1
+                raise ValueError(f"{file.name} has NUL bytes, the first on line {line:,}: remove them.")
+            n_lines += block.count(b"\n")
+            if encoding == UTF_8:
+                try:
+                    decoder.decode(block)
+                except UnicodeDecodeError:
+                    encoding = WINDOWS
+            if encoding == WINDOWS and any(byte in block for byte in _NOT_WINDOWS):
+                return LATIN_1
+            block = opened.read(READ_BYTES)
+    return encoding
+
+
+def _find_utf_16(beginning: bytes) -> str | None:
+    """Return which UTF-16 text without a mark is; None for other text.
+
+    There, delimiters and line breaks have a NUL byte before or after them: always on the same side.
+    """
+    before, after = beginning[::2].count(0), beginning[1::2].count(0)
+    if max(before, after) < len(beginning) / 20 or min(before, after) > max(before, after) / 10:
+        return None
+    return "utf-16-be" if before > after else "utf-16-le"
+
+
+def find_delimiter(file: FileStamp, encoding: str) -> str:
+    """Return the delimiter that divides the beginning of a file into rows of equally many cells."""
+    with open_text(file, encoding) as opened:
+        beginning = opened.read(BEGINNING)
+    preferred = sorted(DELIMITERS, key=lambda one: one != "\t") if ".tsv" in _endings(file.path) else DELIMITERS
+    judged = [(_judge_delimiter(beginning, one), one) for one in preferred]
+    several = [entry for entry in judged if entry[0][-1] > 1 and entry[0][0] >= 0.5]
+    return max(several or judged, key=lambda entry: entry[0] if several else entry[0][:1])[1]
+
+
+def _judge_delimiter(beginning: str, delimiter: str) -> tuple[float, float, int]:
+    """Return the share of rows as long as the names, that of cells without other delimiters, and that length."""
+    lines = io.StringIO(beginning, newline="")
+    records = [record for record in islice(_records(lines, delimiter), MOST_RECORDS) if record]
+    if len(beginning) == BEGINNING and len(records) > 1:
+        records.pop()  # it may have been cut
+    if not records:
+        return 0.0, 0.0, 0
+    others = [one for one in DELIMITERS[1:] if one != delimiter]  # a comma may be part of a number
+    cells = [cell for record in records for cell in record]
+    clean = sum(not any(other in cell for other in others) for cell in cells) / len(cells)
+    below = records[_count_titles(records) :]
+    return sum(len(record) == len(below[0]) for record in below) / len(below), clean, len(below[0])
+
+
+def _count_titles(records: Sequence[Sequence[str]]) -> int:
+    """Return the number of records at the top that are titles: one cell each, above names of several columns."""
+    filled = [sum(map(bool, record)) for record in records]
+    first = next((place for place, cells in enumerate(filled) if cells > 1), 0)
+    return 0 if any(is_plain_number(cell) for cell in records[first]) else first
+
+
+def is_plain_number(text: str) -> bool:
+    """Return whether text is a number as Python writes it."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+class Header(NamedTuple):
+    """The first record that is no title: how many lines and titles stand above it, and its cells."""
+
+    n_lines: int
+    n_titles: int
+    cells: list[str]
+
+
+def find_header(file: FileStamp, encoding: str, delimiter: str, *, skip_titles: bool = True) -> Header:
+    """Return the first record that is no title, such as the name of a report; it has no cells in an empty file."""
+    first: list[tuple[int, list[str]]] = []
+    with open_text(file, encoding) as opened, suppress(csv.Error):  # a cell that is too long is named later
+        first += islice(_numbered(opened, delimiter), MOST_RECORDS)
+    if not first:
+        return Header(0, 0, [])
+    n_titles = _count_titles([record for _, record in first]) if skip_titles else 0
+    line, cells = first[n_titles]
+    return Header(line - 1, n_titles, cells)
+
+
+def find_lines(file: FileStamp, encoding: str, delimiter: str, records: Iterable[int]) -> dict[int, int]:
+    """Return the line on which each of the given records begins; lines count from 1, records from 0, with the names.
+
+    Records are not lines where a quoted cell has a line break.
+    """
+    wanted = set(records)
+    found: dict[int, int] = {}
+    with open_text(file, encoding) as opened, suppress(csv.Error):
+        for number, (line, _) in enumerate(_numbered(opened, delimiter)):
+            if number in wanted:
+                found[number] = line
+                if len(found) == len(wanted):
+                    break
+    return found
+
+
+class Ragged(NamedTuple):
+    """Records of another length than the first: how many, line and length of some, and the line of an endless one."""
+
+    n_records: int
+    first: list[tuple[int, int]]
+    endless: int | None
+
+
+def find_ragged(file: FileStamp, encoding: str, delimiter: str, n_columns: int, most: int, n_titles: int = 0) -> Ragged:
+    """Return the records below the titles that do not have ``n_columns`` cells."""
+    n_ragged, line = 0, 0
+    first: list[tuple[int, int]] = []
+    with open_text(file, encoding) as opened:
+        try:
+            for line, record in islice(_numbered(opened, delimiter), n_titles, None):
+                if len(record) != n_columns:
+                    n_ragged += 1
+                    if len(first) < most:
+                        first.append((line, len(record)))
+        except csv.Error:  # a cell that is longer than csv allows
+            return Ragged(n_ragged, first, line + 1)
+    return Ragged(n_ragged, first, None)
+
+
+def _numbered(opened: IO[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the records that are not empty, with the line on which each begins."""
+    reader = csv.reader(opened, delimiter=delimiter)
+    line = 1
+    for record in reader:
+        if record:
+            yield line, record
+        line = reader.line_num + 1
+
+
+def _records(lines: Iterable[str], delimiter: str) -> Iterator[Sequence[str]]:
+    with suppress(csv.Error):  # a cell that is too long: what was read until then is enough
+        yield from csv.reader(lines, delimiter=delimiter)
+
+
+@contextmanager
+def open_text(file: FileStamp, encoding: str) -> Iterator[IO[str]]:
+    """Open a file as text, without its byte order mark and with the line breaks that it has."""
+    with (
+        _open_bytes(file) as opened,
+        io.TextIOWrapper(opened, "utf-8-sig" if encoding == UTF_8 else encoding, newline="") as text,
+    ):
+        yield text
+
+
+def _open_bytes(file: FileStamp) -> IO[bytes]:
+    if file.path.suffix.lower() == ".gz":
+        return gzip.open(file.path, "rb")  # type: ignore[return-value]  # it reads bytes as a file does
+    return file.path.open("rb")
+
+
+def _endings(path: Path) -> list[str]:
+    return [suffix.lower() for suffix in path.suffixes]

@@ -45,7 +45,6 @@ def open_source(
     data: Any,
     *,
     columns: ColumnChoice = None,
-    converted: str | os.PathLike[str] | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
 ) -> Source:
@@ -62,8 +61,8 @@ def open_source(
         - ``.npy``: a two-dimensional NumPy array;
         - ``.parquet``, ``.pq``: a Parquet file (needs the extra ``arrow``);
         - ``.arrow``, ``.feather``, ``.ipc``: an Arrow IPC file or stream (extra ``arrow``);
-        - ``.csv``, ``.tsv``, ``.csv.gz``, ``.tsv.gz``: text, which is first converted to an Arrow file (extra
-          ``arrow``);
+        - ``.csv``, ``.tsv``, ``.csv.gz``, ``.tsv.gz``: text, which is first converted to a temporary Arrow file
+          (extra ``arrow``);
         - ``.zarr.zip``: a Zarr array in a zip file (extra ``zarr``).
 
         Or a folder:
@@ -78,10 +77,6 @@ def open_source(
         The columns to read, in this order: names, or numbers if the data has no column names. A callable gets each
         name or number, and returns whether to read that column. None reads all columns; index columns that pandas
         stored in a Parquet or Arrow file are then left out.
-    converted : str or path, optional
-        For CSV files: where to keep the Arrow file (``.arrow``) that the CSV file is converted to. It is used again as
-        long as the CSV file does not change. If None, the Arrow file is temporary and is removed when the process ends.
-        Pass a path if other processes read the source.
     delimiter : str, optional
         For CSV files: the character that separates values. If None, it is the one of comma, semicolon, tab and ``|``
         that divides the beginning of the file into rows of equally many values. The encoding is found, too: UTF-8,
@@ -135,11 +130,11 @@ def open_source(
     if isinstance(data, str | os.PathLike):
         path = Path(data).expanduser()
         kind = find_format(path)
-        _refuse_options(kind, converted=converted, delimiter=delimiter, header=header)
+        _refuse_options(kind, delimiter=delimiter, header=header)
         if kind is CsvTable:
-            return open_csv(CsvTable(path, delimiter, header), columns, converted)
+            return open_csv(CsvTable(path, delimiter, header), columns)
         return TableSource(kind(path), columns) if issubclass(kind, Table) else kind(path, columns)
-    _refuse_options(None, converted=converted, delimiter=delimiter, header=header)
+    _refuse_options(None, delimiter=delimiter, header=header)
     return _open_object(data, columns)
 
 

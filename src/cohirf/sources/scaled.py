@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from cohirf.algorithm.arrays import is_on_device, namespace, to_host
-from cohirf.algorithm.grouping import IntArray, row_blocks
+from cohirf.rows.arrays import is_on_device, namespace, to_host
+from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.sources.source import Source
 
-ROUNDING = 16  # rows whose length differs from 1 by so many times the precision of their type are not scaled again
+UNIT_ROUNDING = 16  # rows whose length differs from 1 by so many times the precision of their type are not scaled again
 
 
 class ScaledSource(Source):
@@ -87,6 +87,9 @@ class ScaledSource(Source):
         if self._unit:
             yield b"unit"
 
+    def _refuse_faults(self, X: Any, rows: IntArray | range) -> None:
+        self._source._refuse_faults(X, rows)
+
     def _fill(self, start: int, out: NDArray[Any]) -> None:
         self._source._fill(start, out)
         self._change(out, range(start, start + len(out)))
@@ -114,7 +117,7 @@ def unit_rows(X: Any, name: str = "X") -> Any:
     if is_on_device(X):
         return _unit_rows_there(X, name)
     lengths = _lengths(X, name, range(X.shape[0]))
-    if np.abs(lengths - 1).max(initial=0) <= ROUNDING * np.finfo(X.dtype).eps:
+    if np.abs(lengths - 1).max(initial=0) <= UNIT_ROUNDING * np.finfo(X.dtype).eps:
         return X
     if sparse.issparse(X):
         return sparse.csr_array(X.multiply((1 / lengths)[:, None]), dtype=X.dtype)
@@ -131,7 +134,7 @@ def _lengths(X: Any, name: str, rows: Any) -> NDArray[Any]:
 def _unit_rows_there(X: Any, name: str) -> Any:
     """Return rows with length 1 on a device, where half precision keeps its type, and blocks its memory."""
     xp, out = namespace(X), X
-    tolerance = float(xp.finfo(X.dtype).eps) * (ROUNDING if X.dtype in (xp.float32, xp.float64) else 1)
+    tolerance = float(xp.finfo(X.dtype).eps) * (UNIT_ROUNDING if X.dtype in (xp.float32, xp.float64) else 1)
     for block in row_blocks(int(X.shape[0])):
         wide = xp.astype(X[block, :], xp.float64 if X.dtype == xp.float64 else xp.float32)
         lengths = xp.sqrt(xp.sum(wide * wide, axis=1, keepdims=True))

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from cohirf.algorithm.grouping import IntArray
 from cohirf.error_contexts import replacing_errors
+from cohirf.rows.grouping import IntArray
 from cohirf.validation import find_fault
 
 PIECE_BYTES = 2**23  # memory for decoding, in addition to the requested rows
@@ -31,6 +31,14 @@ ColumnChoice = Sequence[Any] | Callable[[Any], bool] | None  # a list of columns
 
 class NoRowsError(ValueError):
     """Data has columns, but no rows."""
+
+
+class NotNumbersError(ValueError):
+    """A column has no numbers."""
+
+    def __init__(self, message: str, column: Any = None) -> None:  # None after pickling
+        super().__init__(message)
+        self.column = column
 
 
 class Source(ABC):
@@ -390,12 +398,13 @@ def number_repeated(names: Sequence[str]) -> list[str]:
     return list(used)
 
 
-def refuse_type(source: str, column: Any, stored: Any) -> ValueError:
+def refuse_type(source: str, column: Any, stored: Any, hint: str = "") -> NotNumbersError:
     """Return the error for a column that is not numeric."""
-    return ValueError(
+    message = (
         f"{source}: column {column!r} has type {stored}: turn it into numbers first, "
-        f"or leave it out, for instance with columns=lambda name: name != {column!r}."
+        f"or leave it out, for instance with columns=lambda name: name != {column!r}.{hint}"
     )
+    return NotNumbersError(message, column)
 
 
 def _as_list(columns: Any, available: Sequence[Any]) -> list[Any]:

@@ -8,8 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,44 +34,32 @@ BUFFER_BYTES = 2**16  # of each column of a Parquet file; without buffers, whole
 PIECE_ROWS = 2**16  # larger pieces are not decoded faster, and temporarily take several times their size
 LOADED_BYTES = 2**26  # larger record batches of an Arrow file are memory-mapped, if possible
 MAPPED_BYTES = 2**24
-NUMBER_TYPES = {"bool": "bool", "halffloat": "float16", "float": "float32", "double": "float64"} | {
+ARROW_NUMBERS = {"bool": "bool", "halffloat": "float16", "float": "float32", "double": "float64"} | {
     name: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 }
-VECTORS = re.compile(r"(?:fixed_size_|large_)?list<.*: (\w+)(?: not null)?>(?:\[(\d+)\])?")  # Arrow's names
-FIRST_ROWS = 16  # that are read to find the length of vectors
+VECTOR_TYPES = re.compile(r"(?:fixed_size_|large_)?list<.*: (\w+)(?: not null)?>(?:\[(\d+)\])?")  # Arrow's names
+MEASURED_ROWS = 16  # that are read to find the length of vectors
 
 Types = dict[str, str]  # Arrow's name of the type of each column
 
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """A column of numbers, or of vectors, each of which is as many features as it has numbers.
-
-    Together with others, features of vectors have names; alone they need none, as those of an array.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    stored : dtype
-        Type of its numbers.
-    width : int or None
-        Length of its vectors; 0 if their type does not say it, None for a column of numbers.
-    """
+    """A column of numbers, or of vectors, each of which is as many features as it has numbers."""
 
     name: str
-    stored: np.dtype[Any]
-    width: int | None = None
+    stored: np.dtype[Any]  # type of its numbers
+    width: int | None = None  # length of its vectors; 0 if their type does not say it, None for a column of numbers
 
     @classmethod
     def of(cls, name: str, stored: str) -> NumberColumn | None:
         """Return a column of a type of Arrow; None if it has no numbers."""
-        if stored in NUMBER_TYPES:
-            return cls(name, np.dtype(NUMBER_TYPES[stored]))
-        found = VECTORS.fullmatch(stored)
-        if found is None or found[1] not in NUMBER_TYPES:
+        if stored in ARROW_NUMBERS:
+            return cls(name, np.dtype(ARROW_NUMBERS[stored]))
+        found = VECTOR_TYPES.fullmatch(stored)
+        if found is None or found[1] not in ARROW_NUMBERS:
             return None
-        return cls(name, np.dtype(NUMBER_TYPES[found[1]]), int(found[2] or 0))
+        return cls(name, np.dtype(ARROW_NUMBERS[found[1]]), int(found[2] or 0))
 
     @property
     def features(self) -> list[str]:
@@ -84,26 +73,18 @@ def name_places(name: str, width: int | None) -> list[str]:
 
 
 class Table(ABC):
-    """A table with named columns, in a file, a folder of files or a data frame.
-
-    Attributes
-    ----------
-    name : str
-        Its name in error messages.
-    types : dict of str
-        Arrow's name of the type of each column.
-    index : list of str
-        The columns in which pandas stored the index of a table.
-    parts : dict of dict
-        The types of the columns in each file of a folder, by the name of the file; empty for other tables.
-    format : str
-        How a CSV file is written, if that is unusual; otherwise empty.
-    """
+    """A table with named columns, in a file, a folder of files or a data frame."""
 
     def __init__(self, name: str, types: Types, index: Sequence[str] = ()) -> None:
-        self.name, self.types, self.index = name, types, list(index)
-        self.parts: dict[str, Types] = {}
-        self.format = ""
+        self.name, self.types = name, types
+        self.index = list(index)  # the columns in which pandas stored the index of a table
+        self.parts: dict[str, Types] = {}  # the types of the columns in each file of a folder
+        self.format = ""  # how a CSV file is written, if that is unusual
+
+    @property
+    def n_rows(self) -> int | None:
+        """The number of rows, if it is known before all of them are read."""
+        return None
 
     @abstractmethod
     def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
@@ -152,7 +133,7 @@ class Table(ABC):
 
     def _measure_vectors(self, column: NumberColumn) -> NumberColumn:
         """Return a column of lists as vectors of the length of the first one."""
-        batch = next(self.read([column.name], row_bytes=PIECE_BYTES // FIRST_ROWS), None)
+        batch = next(self.read([column.name], row_bytes=PIECE_BYTES // MEASURED_ROWS), None)
         first = batch.column(0)[0].as_py() if batch is not None and len(batch) else None
         if batch is not None and len(batch) and not first:
             raise refuse_vector(self.name, column.name, 0, "is missing" if first is None else "is empty")
@@ -166,6 +147,11 @@ class StoredTable(Table):
     @abstractmethod
     def sizes(self) -> list[int]:
         """The number of rows between each of these and the next one."""
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return sum(self.sizes)
 
     @property
     def starts(self) -> NDArray[np.int64]:
@@ -219,10 +205,10 @@ class ParquetTable(StoredTable):
 
 
 class ArrowTable(StoredTable):
-    """An Arrow IPC file (.arrow, .feather, .ipc), in the file or the stream format.
+    """An Arrow IPC file, in the file or the stream format, whose record batches are loaded one by one.
 
-    Record batches are loaded one by one. Very large uncompressed ones in the file format are read through a memory map,
-    which is renewed regularly because mapped pages count as resident memory.
+    Very large uncompressed ones are read through a memory map, which is renewed regularly because mapped pages count as
+    resident memory.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -329,17 +315,7 @@ class FrameTable(Table):
 
 
 class TableSource(StreamedSource):
-    """Numeric columns of a table in files.
-
-    Parameters
-    ----------
-    table : StoredTable
-        The table.
-    columns : list of str or callable, optional
-        The columns to read; all of them if None.
-    origin : Table, optional
-        The data that the table was made from: error messages name it, and the fingerprint identifies it.
-    """
+    """Numeric columns of a table in files; ``origin`` is the data that it was made from, which messages name."""
 
     def __init__(self, table: StoredTable, columns: ColumnChoice = None, *, origin: Table | None = None) -> None:
         self._chosen = table.choose_numbers(columns)
@@ -347,7 +323,7 @@ class TableSource(StreamedSource):
         names = [name for column in self._chosen for name in column.features]
         super().__init__(
             self._origin.name,
-            (sum(table.sizes), len(names)),
+            (table.n_rows, len(names)),
             np.result_type(*(column.stored for column in self._chosen)),
             feature_names=None if len(self._chosen) == 1 and names != [self._chosen[0].name] else names,
             starts=table.starts,
@@ -360,8 +336,8 @@ class TableSource(StreamedSource):
             if not isinstance(getattr(self._table, "path", None), TemporaryFile):
                 raise
             raise SourceChangedError(
-                f"{self.name} was converted to a temporary file that this process cannot read: give converted= a path "
-                f"that all processes of the fit can read."
+                f"{self.name} was converted to a temporary file that this process cannot read: write the data to a "
+                f"Parquet file that all processes of the fit can read."
             ) from error
 
     def _content(self) -> Iterator[Any]:
@@ -383,6 +359,17 @@ class TableSource(StreamedSource):
                 out[:, place : place + column.width] = _as_numbers(values.flatten()).reshape(-1, column.width)
             place += 1 if column.width is None else column.width
 
+    def _refuse_faults(self, X: Any, rows: Any) -> None:
+        try:
+            super()._refuse_faults(X, rows)
+        except ValueError:
+            vectors, is_good = self._chosen[0], np.isfinite(X).all(axis=1)
+            if len(self._chosen) > 1 or vectors.width is None or is_good.all():
+                raise
+            row = int(rows[int(np.argmin(is_good))])
+            fault = "has a number that is missing or infinite"
+            raise refuse_vector(self.name, vectors.name, row, fault) from None
+
     def _refuse_ragged(self, values: Any, column: NumberColumn, first: int) -> None:
         """Raise ValueError if one of the vectors is missing or has another length than the others."""
         compute = import_optional("pyarrow.compute", "arrow", "Reading vectors")
@@ -402,8 +389,8 @@ def _as_numbers(values: Any) -> Any:
 def refuse_vector(source: str, column: Any, row: int, fault: str) -> ValueError:
     """Return the error for a vector that does not fit the others."""
     return ValueError(
-        f"{source}: the vector in row {row:,} of column {column!r} {fault}: give vectors of one length, or leave the "
-        f"row out."
+        f"{source}: the vector in row {row:,} of column {column!r} {fault}: give vectors of one length, of numbers "
+        f"only, or leave the row out."
     )
 
 
@@ -411,6 +398,17 @@ def open_file(file: FileStamp) -> Any:
     """Open a file for Arrow; reads load the bytes that they need."""
     arrow = import_optional("pyarrow", "arrow", f"Reading {file.name}")
     return arrow.OSFile(os.fsencode(file.path))  # bytes, because file names need not be valid UTF-8
+
+
+def write_tables(file: IO[bytes], ending: str, tables: Iterable[Any]) -> None:
+    """Write tables of Arrow, one after another, to a file that ends in .csv or .parquet."""
+    rest = iter(tables)
+    first = next(rest)
+    module, kind = ("csv", "CSVWriter") if ending == ".csv" else ("parquet", "ParquetWriter")
+    open_writer = getattr(import_optional(f"pyarrow.{module}", "arrow", "Writing a table"), kind)
+    with open_writer(file, first.schema) as writer:
+        for table in chain([first], rest):
+            writer.write_table(table)
 
 
 def parquet_files(folder: Path) -> list[Path]:
@@ -448,23 +446,25 @@ def frame_names(frame: Any) -> list[Any]:
 def read_frame(frame: Any, columns: ColumnChoice) -> tuple[NDArray[Any], list[str] | None]:
     """Return chosen columns of a data frame as an array, and their names if these are text; Arrow is not needed."""
     names = frame_names(frame)
+    if not names:
+        raise ValueError(f"{FRAME} has no columns: give at least one.")
     if not all(isinstance(name, str) for name in names):
         if any(isinstance(name, str) for name in names):
             raise TypeError(
                 f"{FRAME} has column names of several types, {names[:8]}: convert all column names to strings."
             )
         numbers = choose_numbers(FRAME, len(names), columns) or range(len(names))
-        return np.column_stack([_read_column(frame, number, names) for number in numbers]), None
+        return np.column_stack([_column_values(frame, number, names) for number in numbers]), None
     chosen = choose_names(FRAME, names, columns)
     place = {name: number for number, name in enumerate(names)}
-    parts = [_read_column(frame, place[name], names) for name in chosen]
+    parts = [_column_values(frame, place[name], names) for name in chosen]
     widths = [None if part.ndim == 1 else part.shape[1] for part in parts]
     features = [name_places(name, width) for name, width in zip(chosen, widths, strict=True)]
     named = None if len(chosen) == 1 and widths != [None] else [feature for one in features for feature in one]
     return np.column_stack(parts), named
 
 
-def _read_column(frame: Any, number: int, names: list[Any]) -> NDArray[Any]:
+def _column_values(frame: Any, number: int, names: list[Any]) -> NDArray[Any]:
     """Return a column of numbers, in which missing cells are NaN, or of vectors, which is an array."""
     column = frame.iloc[:, number] if hasattr(frame, "iloc") else frame[names[number]]
     is_extension = hasattr(column, "iloc") and not isinstance(column.dtype, np.dtype)
@@ -499,6 +499,8 @@ def _unmix(frame: Any) -> Any:
             kind == "category" and str(frame[name].cat.categories.dtype).startswith("interval")
         ):
             mixed[name] = frame[name].astype(object).map(str, na_action="ignore")
+        elif kind.startswith("complex"):
+            raise ValueError(f"{FRAME}: column {name!r} has complex numbers: give their parts as two columns instead.")
         elif kind == "object":
             try:
                 arrow.array(frame[name], from_pandas=True)

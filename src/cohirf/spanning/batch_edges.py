@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.storage import Storage
-from cohirf.algorithm.ward import FloatArray
-from cohirf.neighbours.box_tree import build_tree
+from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.rows.storage import Storage
 from cohirf.spanning.batch_kernels import find_neighbours, run_prim, spanning_edges
+from cohirf.spanning.box_tree import build_tree
 from cohirf.spanning.spanning_labels import Lists
 
 LIST_LENGTH = 16  # longer lists cost more than the walks through the tree that they save

@@ -18,9 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from cohirf.neighbours.box_tree import gap2, point_gap2
-
-SEVERAL = -1  # the component of a node whose rows are in different ones
+from cohirf.spanning.box_tree import SEVERAL, flatten, gap2, point_gap2, root
 
 
 def find_neighbours(tree: Any, columns: Any, k: Any) -> Any:
@@ -160,24 +158,6 @@ def _join_in_rounds(search: Any, parents: Any) -> Any:
         search(components, lightest)
         n_pairs = _join_components(components, lightest, parents, pairs, lengths, n_pairs)
     return pairs[:n_pairs], lengths[:n_pairs]
-
-
-@njit(cache=True, nogil=True)
-def root(parents: Any, i: Any) -> Any:
-    """Return the root of a component; paths are halved on the way."""
-    while parents[i] != i:
-        parents[i] = parents[parents[i]]
-        i = parents[i]
-    return i
-
-
-@njit(cache=True, nogil=True)
-def flatten(parents: Any) -> Any:
-    """Return the root of each position."""
-    roots = np.empty_like(parents)
-    for i in range(len(parents)):
-        roots[i] = root(parents, i)
-    return roots
 
 
 @njit(cache=True, nogil=True)

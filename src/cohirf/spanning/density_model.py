@@ -15,30 +15,23 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from cohirf.algorithm.arrays import put_beside, to_host
-from cohirf.algorithm.grouping import IntArray, row_blocks
-from cohirf.algorithm.storage import MemoryStorage
-from cohirf.algorithm.ward import FloatArray
+from cohirf.rows.arrays import put_beside, to_host
+from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
+from cohirf.rows.storage import MemoryStorage
 from cohirf.spanning.batch_edges import Edges, span_rows
 from cohirf.spanning.join_batches import CondensedTree, sort_by_weight
 from cohirf.spanning.joining_kernels import Condensed
-from cohirf.spanning.settings import Settings
+from cohirf.spanning.settings import SpanningSettings
 
 SAME_ROWS = 0.98  # share of rows with the same label: others differ by edges of equal weight
-BLOCK_ROWS = 2**12  # new rows at a time
+PREDICTED_ROWS = 2**12  # new rows at a time
 
 
 @dataclass(frozen=True, eq=False)
 class DensityModel:
-    """The condensed tree of some rows, and where they are.
+    """The condensed tree of some rows, and where they are."""
 
-    Attributes
-    ----------
-    labels : array of int
-        Label of each row, -1 for noise.
-    """
-
-    labels: IntArray
+    labels: IntArray  # -1 for noise
     _points: NDArray[Any]
     _rank: int  # of the neighbour at the core distance of a row, which is not its own neighbour
     _tree: Condensed  # its clusters; 0 is the root
@@ -47,16 +40,16 @@ class DensityModel:
     _left_at: FloatArray  # and the density at which it does
 
     @classmethod
-    def of(cls, X: Any, settings: Settings) -> DensityModel:
+    def of(cls, X: Any, settings: SpanningSettings) -> DensityModel:
         """Cluster rows as HDBSCAN with the given settings does.
 
         Examples
         --------
         >>> import numpy as np
         >>> from cohirf.spanning.density_model import DensityModel
-        >>> from cohirf.spanning.settings import Settings
+        >>> from cohirf.spanning.settings import SpanningSettings
         >>> X = np.concatenate([np.linspace(0, 1, 20), np.linspace(5, 6, 20)]).reshape(-1, 1)
-        >>> model = DensityModel.of(X, Settings(min_samples=3, min_cluster_size=5))
+        >>> model = DensityModel.of(X, SpanningSettings(min_samples=3, min_cluster_size=5))
         >>> model.predict(np.array([[0.5], [5.5], [20.0]]))[0]
         array([ 0,  1, -1], dtype=int32)
         """
@@ -64,7 +57,7 @@ class DensityModel:
         return cls.of_tree(X, sort_by_weight(edges, core, MemoryStorage(), settings.as_sklearn), settings)
 
     @classmethod
-    def of_tree(cls, X: Any, parts: Iterable[Edges], settings: Settings) -> DensityModel:
+    def of_tree(cls, X: Any, parts: Iterable[Edges], settings: SpanningSettings) -> DensityModel:
         """Cluster rows, given the edges of their spanning tree with weights, sorted, in one part or more."""
         tree = CondensedTree(len(X), settings, keeps_densities=True)
         for part in parts:
@@ -121,7 +114,7 @@ class DensityModel:
             0 for noise.
         """
         labels, probabilities = np.empty(len(X), dtype=self.labels.dtype), np.empty(len(X))
-        for block in row_blocks(len(X), BLOCK_ROWS):
+        for block in row_blocks(len(X), PREDICTED_ROWS):
             labels[block], probabilities[block] = self._predict_block(X[block])
         return labels, probabilities
 

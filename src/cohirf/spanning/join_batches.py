@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from cohirf.algorithm.grouping import count_by_label, row_blocks, take_places
-from cohirf.algorithm.storage import MemoryStorage, Storage
-from cohirf.algorithm.ward import FloatArray
 from cohirf.error_contexts import warn_caller
+from cohirf.rows.grouping import FloatArray, count_by_label, row_blocks, take_places
+from cohirf.rows.storage import MemoryStorage, Storage
 from cohirf.spanning import joining_kernels as kernels
 from cohirf.spanning.batch_edges import Edges, span_parts
-from cohirf.spanning.batch_kernels import flatten, root
+from cohirf.spanning.box_tree import flatten, root
 from cohirf.spanning.neighbour_lists import NeighbourLists, Read, measure_share
-from cohirf.spanning.settings import Settings
+from cohirf.spanning.settings import SpanningSettings
 from cohirf.spanning.spanning_labels import SpannedRun
 
 CANDIDATES = 1_000_000  # rows of all parts together, for edges between parts
@@ -34,21 +33,10 @@ class JoinedTrees:
     the rows of each edge of the spanning tree share a batch in which their core distances are the right ones. Other
     edges are replaced by a heavier way around. Labels differ, too, where both weights and lengths of edges are equal.
 
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
-    n_edges : int
-        Most edges of all trees together.
-    read : callable
-        Returns the values of rows, given their numbers.
-    settings : Settings
-        The parameters of HDBSCAN.
-    storage : Storage
-        Keeps edges.
+    ``n_edges`` is the largest number of edges of all trees together; ``read`` returns rows, given their numbers.
     """
 
-    def __init__(self, n_rows: int, n_edges: int, read: Read, settings: Settings, storage: Storage) -> None:
+    def __init__(self, n_rows: int, n_edges: int, read: Read, settings: SpanningSettings, storage: Storage) -> None:
         self._read, self._settings, self._storage = read, settings, storage
         self.core = storage.vector(n_rows, np.float64)
         self.core[:] = np.inf
@@ -100,7 +88,7 @@ class JoinedTrees:
         return tree.label()
 
     def _add_edges(self, edges: Edges) -> None:
-        kernels.unite(self._parts, edges.one, edges.two)
+        kernels.unite_ends(self._parts, edges.one, edges.two)
         self._edges.put(slice(self._n_edges, self._n_edges + edges.count), edges)
         self._n_edges += edges.count
 
@@ -157,8 +145,7 @@ def sort_by_weight(edges: Edges, core: FloatArray, storage: Storage, as_sklearn:
 
 
 def _sort_part(edges: Edges, weights: FloatArray, as_sklearn: bool) -> Edges:
-    lengths = np.ascontiguousarray(edges.lengths)
-    places = np.argsort(weights) if as_sklearn else kernels.order_by(weights, lengths)
+    places = np.argsort(weights) if as_sklearn else np.lexsort((edges.lengths, weights))
     return Edges(edges.one[places], edges.two[places], weights[places])
 
 
@@ -170,19 +157,19 @@ def _divide_edges(
     Within a part, edges keep their order.
     """
     blocks = list(row_blocks(len(weights), SORTED_EDGES))
-    counts = sum(count_by_label(_find_parts(weights[block], limits), len(limits) + 1) for block in blocks)
+    counts = sum(count_by_label(_parts_of_weights(weights[block], limits), len(limits) + 1) for block in blocks)
     bounds = np.append(0, np.cumsum(counts))
     divided, sorted_weights = Edges.room_for(len(weights), storage), storage.vector(len(weights), np.float64)
     next_places = bounds[:-1].copy()
     for block in blocks:
-        places = take_places(_find_parts(weights[block], limits), next_places)
+        places = take_places(_parts_of_weights(weights[block], limits), next_places)
         divided.put(places, edges.take(block))
         sorted_weights[places] = weights[block]
         storage.release()
     return divided, sorted_weights, bounds
 
 
-def _find_parts(weights: FloatArray, limits: FloatArray) -> NDArray[np.intp]:
+def _parts_of_weights(weights: FloatArray, limits: FloatArray) -> NDArray[np.intp]:
     return np.searchsorted(limits, weights, side="right")
 
 
@@ -196,7 +183,7 @@ class CondensedTree:
     of rows has several minimum spanning trees, and these packages condense another one, or its edges in another order.
     """
 
-    def __init__(self, n_rows: int, settings: Settings, *, keeps_densities: bool = False) -> None:
+    def __init__(self, n_rows: int, settings: SpanningSettings, *, keeps_densities: bool = False) -> None:
         self._settings = settings
         can_be_root = settings.allow_single_cluster or (settings.as_fast_hdbscan and settings.epsilon > 0)
         self._rows = kernels.Components(
@@ -251,7 +238,7 @@ class CondensedTree:
         """Return the clusters of the whole tree, and which of them are selected."""
         settings = self._settings
         if self._n_found == 0:  # all rows together are a small component: the root
-            kernels.join(self._rows, self._found, root(self._rows.parents, 0), 0, self._density)
+            kernels.join_cluster(self._rows, self._found, root(self._rows.parents, 0), 0, self._density)
             self._n_found = 1
         clusters = kernels.from_root(self._found, self._n_found)
         allow_root = settings.allow_single_cluster and (self._n_found > 1 or not settings.as_fast_hdbscan)

@@ -1,4 +1,4 @@
-"""Compiled loops for the edges of all batches: sort them, merge components, select clusters, label rows.
+"""Compiled loops for the edges of all batches: merge components, select clusters, label rows.
 
 The condensed tree of HDBSCAN grows from the lightest edge on. Edges come in the order of their weights, in as many
 parts as one likes, and none is kept. A component with fewer than ``min_cluster_size`` rows is small, and it does not
@@ -14,10 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from cohirf.spanning.batch_kernels import root
-
-DIGIT_BITS = 11
-N_DIGITS = 6  # of 64 bits
+from cohirf.spanning.box_tree import root, unite
 
 
 class Components(NamedTuple):
@@ -39,47 +36,11 @@ class Condensed(NamedTuple):
     stabilities: Any
 
 
-def order_by(weights: Any, lengths: Any) -> Any:
-    """Return the order that sorts by weight, and by length where weights are equal; neither may be negative.
-
-    Numbers that are not negative have the same order as their bits, and digits of these are sorted by counting, the
-    last digit first.
-    """
-    order = np.arange(len(weights), dtype=np.int32)
-    _sort_digits(lengths, order)
-    _sort_digits(weights, order)
-    return order
-
-
 @njit(cache=True, nogil=True)
-def _sort_digits(values: Any, order: Any) -> None:
-    """Sort ``order`` by the values there; equal values keep their order."""
-    n, mask = len(values), (1 << DIGIT_BITS) - 1
-    bits = values.view(np.uint64)
-    counts = np.zeros((N_DIGITS, 1 << DIGIT_BITS), dtype=np.int64)
-    for i in range(n):
-        for digit in range(N_DIGITS):
-            counts[digit, (bits[i] >> np.uint64(digit * DIGIT_BITS)) & np.uint64(mask)] += 1
-    keys, sorted_keys, sorted_order = bits[order], np.empty(n, dtype=np.uint64), np.empty(n, dtype=order.dtype)
-    for digit in range(N_DIGITS):
-        if counts[digit].max() == n:  # all values have the same digit
-            continue
-        shift, places = np.uint64(digit * DIGIT_BITS), np.cumsum(counts[digit]) - counts[digit]
-        for i in range(n):
-            value = (keys[i] >> shift) & np.uint64(mask)
-            sorted_keys[places[value]], sorted_order[places[value]] = keys[i], order[i]
-            places[value] += 1
-        keys, sorted_keys = sorted_keys, keys
-        for i in range(n):
-            order[i] = sorted_order[i]
-
-
-@njit(cache=True, nogil=True)
-def unite(parents: Any, one: Any, two: Any) -> None:
+def unite_ends(parents: Any, one: Any, two: Any) -> None:
     """Unite the components that edges connect."""
     for edge in range(len(one)):
-        a, b = root(parents, one[edge]), root(parents, two[edge])
-        parents[max(a, b)] = min(a, b)
+        unite(parents, one[edge], two[edge])
 
 
 @njit(cache=True, nogil=True)
@@ -101,13 +62,13 @@ def merge_edges(one: Any, two: Any, weights: Any, rows: Any, found: Any, tops: A
                 rows.sizes[min(a, b)] = rows.sizes[a] + rows.sizes[b]
             else:
                 found.sizes[n_found] = 0
-                join(rows, found, a, n_found, density)
-                join(rows, found, b, n_found, density)
+                join_cluster(rows, found, a, n_found, density)
+                join_cluster(rows, found, b, n_found, density)
                 n_found += 1
         elif of_a < 0:
-            join(rows, found, a, of_b, density)
+            join_cluster(rows, found, a, of_b, density)
         elif of_b < 0:
-            join(rows, found, b, of_a, density)
+            join_cluster(rows, found, b, of_a, density)
         else:
             found.sizes[n_found], found.deaths[n_found] = found.sizes[of_a] + found.sizes[of_b], density
             found.stabilities[n_found] = density * found.sizes[n_found]
@@ -125,7 +86,7 @@ def _cluster_of(rows: Any, tops: Any, component: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def join(rows: Any, found: Any, component: Any, cluster: Any, density: Any) -> None:
+def join_cluster(rows: Any, found: Any, component: Any, cluster: Any, density: Any) -> None:
     """Let a small component join a cluster: read from the root, it leaves it."""
     rows.joined[component] = cluster
     if len(rows.left_at) > 0:

@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
-from cohirf.algorithm.grouping import row_blocks
-from cohirf.algorithm.storage import Storage
-from cohirf.algorithm.ward import FloatArray
+from cohirf.rows.grouping import FloatArray, row_blocks
+from cohirf.rows.storage import Storage
 from cohirf.spanning.batch_edges import Edges
 from cohirf.spanning.batch_kernels import insert_neighbour, span_lists
 from cohirf.spanning.spanning_labels import Lists
 
 Read = Callable[[NDArray[np.intp]], Any]  # from the numbers of rows to their values
 MOST_ROUNDS, ENOUGH = 8, 0.01  # rounds end when fewer than this share of the rows have found a neighbour
-BLOCK_ROWS = 2**15
+LISTED_ROWS = 2**15
 CHECKED_ROWS = 200  # rows that are compared with all others
 
 
@@ -71,7 +71,7 @@ class NeighbourLists:
 
     def _blocks(self) -> Iterator[NDArray[np.int32]]:
         """Yield blocks of rows; rows of a batch follow each other."""
-        return (rows[block] for rows in self.runs for block in row_blocks(len(rows), BLOCK_ROWS))
+        return (rows[block] for rows in self.runs for block in row_blocks(len(rows), LISTED_ROWS))
 
     def _improve_rows(
         self, rows: NDArray[np.int32], old: NDArray[np.int32], listing: NDArray[np.int32], is_fresh: Any, read: Read
@@ -147,32 +147,9 @@ def measure_share(core: FloatArray, min_samples: int, read: Read) -> float:
     """Return the share of the rows whose core distance is right, measured on a sample of them."""
     n_rows = len(core)
     some = np.sort(np.random.default_rng(0).choice(n_rows, min(CHECKED_ROWS, n_rows), replace=False))
-    nearest = _find_true(np.asarray(read(some), dtype=np.float64), min(min_samples, n_rows), _blocks(n_rows, read))
-    return float(np.mean(core[some] ** 2 <= nearest * (1 + 1e-9)))
-
-
-def _blocks(n_rows: int, read: Read) -> Iterator[FloatArray]:
-    for block in row_blocks(n_rows, BLOCK_ROWS):
-        yield np.ascontiguousarray(np.asarray(read(np.arange(block.start, block.stop)), dtype=np.float64).T)
-
-
-def _find_true(points: FloatArray, rank: int, blocks: Iterator[FloatArray]) -> FloatArray:
-    """Return the squared distance of each point from the row of the given rank, among the rows of all blocks."""
-    nearest, numbers = np.full((len(points), rank), np.inf), np.zeros((len(points), rank), dtype=np.int32)
-    for columns in blocks:
-        _compare(points, columns, numbers, nearest)
-    return nearest[:, -1].copy()
-
-
-@njit(cache=True, nogil=True)
-def _compare(points: Any, columns: Any, numbers: Any, nearest: Any) -> None:
-    """Insert the squared distances of all rows of a block, which has a line for each feature."""
-    room = np.empty(columns.shape[1])
-    for i in range(len(points)):
-        room[:] = 0.0
-        for j in range(len(columns)):
-            for place in range(len(room)):
-                room[place] += (points[i, j] - columns[j, place]) * (points[i, j] - columns[j, place])
-        for place in range(len(room)):
-            if room[place] < nearest[i, -1]:
-                insert_neighbour(numbers[i], nearest[i], np.int32(0), room[place])
+    points, rank = np.asarray(read(some), dtype=np.float64), min(min_samples, n_rows)
+    nearest = np.full((len(some), rank), np.inf)
+    for block in row_blocks(n_rows, LISTED_ROWS):
+        distances = cdist(points, read(np.arange(block.start, block.stop)))
+        nearest = np.partition(np.hstack([nearest, distances]), rank - 1)[:, :rank]
+    return float(np.mean(core[some] <= nearest.max(axis=1) * (1 + 1e-9)))

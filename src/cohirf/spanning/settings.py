@@ -8,45 +8,26 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-from cohirf.algorithm.metric_spaces import SPACES
+from cohirf.rows.metric_spaces import SPACES
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The parameters of HDBSCAN.
+class SpanningSettings:
+    """The parameters of HDBSCAN."""
 
-    Attributes
-    ----------
-    min_samples : int
-        Rank of the neighbour at the core distance of a row. The row itself has rank 1, as in scikit-learn.
-    min_cluster_size : int
-        Size of the smallest clusters; at least 2.
-    leaves : bool
-        Select the leaves of the condensed tree, not the most stable clusters.
-    epsilon : float
-        Clusters that split off at distances below this are not separated.
-    max_cluster_size : float
-        Larger clusters are not selected for their stability.
-    allow_single_cluster : bool
-        The root of the condensed tree may be selected.
-    as_fast_hdbscan : bool
-        Treat the root as fast_hdbscan does: ``epsilon`` may select it even if ``allow_single_cluster`` is False; it is
-        never selected where the condensed tree has no split; and its size is ``n_rows - 1``.
-    as_sklearn : bool
-        In one batch, edges of equal weight are chosen and ordered as scikit-learn does.
-    """
-
-    min_samples: int
-    min_cluster_size: int
-    leaves: bool = False
-    epsilon: float = 0.0
-    max_cluster_size: float = math.inf
-    allow_single_cluster: bool = False
+    min_samples: int  # rank of the neighbour at the core distance of a row, which has rank 1 itself, as in scikit-learn
+    min_cluster_size: int  # at least 2
+    leaves: bool = False  # select the leaves of the condensed tree, not the most stable clusters
+    epsilon: float = 0.0  # clusters that split off at distances below this are not separated
+    max_cluster_size: float = math.inf  # larger clusters are not selected for their stability
+    allow_single_cluster: bool = False  # the root of the condensed tree may be selected
+    # Treat the root as fast_hdbscan does: ``epsilon`` may select it even if ``allow_single_cluster`` is False; it is
+    # never selected where the condensed tree has no split; and its size is ``n_rows - 1``.
     as_fast_hdbscan: bool = False
-    as_sklearn: bool = False
+    as_sklearn: bool = False  # in one batch, edges of equal weight are chosen and ordered as scikit-learn does
 
 
-def settings_of(estimator: Any) -> Settings | None:
+def settings_of(estimator: Any) -> SpanningSettings | None:
     """Return the settings of an HDBSCAN estimator.
 
     None for an estimator that is not the class ``HDBSCAN`` of scikit-learn, hdbscan or fast_hdbscan itself, and for
@@ -67,7 +48,7 @@ def settings_of(estimator: Any) -> Settings | None:
     return translate(estimator) if translate is not None and _is_valid(estimator) else None
 
 
-def _of_sklearn(method: Any) -> Settings | None:
+def _of_sklearn(method: Any) -> SpanningSettings | None:
     others = dict(method.metric_params or {})
     if not _is_known(method.metric, others.pop("p", 2)) or others or method.alpha != 1:
         return None
@@ -75,7 +56,7 @@ def _of_sklearn(method: Any) -> Settings | None:
     return _translate(method, _min_samples(method), most, as_sklearn=True)
 
 
-def _of_hdbscan(method: Any) -> Settings | None:
+def _of_hdbscan(method: Any) -> SpanningSettings | None:
     if not _is_known(method.metric, method.p) or method.alpha != 1 or method._metric_kwargs:
         return None
     if method.cluster_selection_persistence != 0 or method.cluster_selection_epsilon_max != math.inf:
@@ -85,7 +66,7 @@ def _of_hdbscan(method: Any) -> Settings | None:
     return _translate(method, _min_samples(method) + 1, method.max_cluster_size or math.inf)
 
 
-def _of_fast_hdbscan(method: Any) -> Settings | None:
+def _of_fast_hdbscan(method: Any) -> SpanningSettings | None:
     if method.metric != "euclidean" or method.semi_supervised or method.cluster_selection_persistence != 0:
         return None
     if any(given is not None for given in (method.knn_k, method.cannot_link, method.cannot_link_groups)):
@@ -95,7 +76,9 @@ def _of_fast_hdbscan(method: Any) -> Settings | None:
     return _translate(method, rank, method.max_cluster_size, as_fast_hdbscan=True)
 
 
-TRANSLATIONS: dict[str, Callable[[Any], Settings | None]] = {  # names, because the packages may not be installed
+TRANSLATIONS: dict[
+    str, Callable[[Any], SpanningSettings | None]
+] = {  # names, because the packages may not be installed
     "sklearn.cluster._hdbscan.hdbscan.HDBSCAN": _of_sklearn,
     "hdbscan.hdbscan_.HDBSCAN": _of_hdbscan,
     "fast_hdbscan.hdbscan.HDBSCAN": _of_fast_hdbscan,
@@ -110,9 +93,9 @@ def _is_known(metric: Any, p: Any) -> bool:
     return isinstance(metric, str) and (metric in SPACES or (metric in ("minkowski", "p") and p == 2))
 
 
-def _translate(method: Any, min_samples: Any, max_cluster_size: Any, **conventions: bool) -> Settings:
+def _translate(method: Any, min_samples: Any, max_cluster_size: Any, **conventions: bool) -> SpanningSettings:
     """Return what the three classes call by the same names, and what they do not."""
-    return Settings(
+    return SpanningSettings(
         min_samples=min_samples,
         min_cluster_size=method.min_cluster_size,
         leaves=method.cluster_selection_method == "leaf",

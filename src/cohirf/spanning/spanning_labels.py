@@ -16,19 +16,51 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.algorithm.batches import LocalBatches, Run, cut_into_runs
-from cohirf.algorithm.cells import MAX_AXES
-from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import ActiveRows
-from cohirf.algorithm.local_batches import Locality, make_local_batches
-from cohirf.algorithm.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.algorithm.runs import RunTask
-from cohirf.algorithm.storage import MemoryStorage, Rows, RunRows, Storage
-from cohirf.spanning.settings import Settings
+from cohirf.beyond.cells import MAX_AXES
+from cohirf.beyond.local_batches import Locality, make_local_batches
+from cohirf.rows.grouping import IntArray, row_blocks
+from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
+from cohirf.rows.storage import Engine, MemoryStorage, Rows, RunRows, Storage
+from cohirf.spanning.settings import SpanningSettings
 
 LONGEST_LIST = 64  # longer lists of neighbours are not improved: a row looks at the square of this number of rows
 N_CUTS = 2  # with other borders; measured: these find the edges that decide where clusters merge
+TREE_COST = 64  # a spanning tree takes as long as other methods do with so many times the rows, or longer
 MAX_NEIGHBOURS = 2**22  # of all rows together: those of more would take more memory than the spanning tree
+
+
+@dataclass(frozen=True)
+class SpanTask(RunTask):
+    """A run whose spanning trees are computed."""
+
+    n_bytes: int = 0  # so many bytes of rows take other methods as long; engines decide by it where tasks run
+
+
+class FoundInRun:
+    """What was found in the batches of a run; ``batch_sizes`` has the number of rows of each, without its halo."""
+
+    batch_sizes: NDArray[np.int64]
+
+    def __sizeof__(self) -> int:
+        """Return its bytes, by which Dask decides what stays in memory."""
+        return object.__sizeof__(self) + sum(sys.getsizeof(value) for value in vars(self).values())
+
+    @property
+    def rows_in(self) -> int:
+        """Number of rows of the batches, without halos."""
+        return int(self.batch_sizes.sum())
+
+    @property
+    def rows_out(self) -> int:
+        """The same number: no row is contracted yet."""
+        return self.rows_in
+
+    @property
+    def n_batches(self) -> int:
+        """Number of batches."""
+        return len(self.batch_sizes)
 
 
 @dataclass(frozen=True)
@@ -61,7 +93,7 @@ class Lists:
 
 
 @dataclass(frozen=True)
-class SpannedRun:
+class SpannedRun(FoundInRun):
     """The spanning trees of the batches of a run; a row that is in several batches is there several times."""
 
     rows: NDArray[Any]  # number of each row of the batches, halos included
@@ -69,34 +101,15 @@ class SpannedRun:
     one: NDArray[Any]  # the two rows of each edge
     two: NDArray[Any]
     lengths: NDArray[np.float64]  # distance of these two rows
-    batch_sizes: NDArray[np.int64]  # number of rows of each batch, without its halo
+    batch_sizes: NDArray[np.int64]
     lists: Lists | None = None  # the nearest rows of its rows, without halos, if batches may miss neighbours
-
-    def __sizeof__(self) -> int:
-        """Return its bytes, by which Dask decides what stays in memory."""
-        return object.__sizeof__(self) + sum(sys.getsizeof(getattr(self, field.name)) for field in fields(self))
-
-    @property
-    def rows_in(self) -> int:
-        """Number of rows of the batches, without halos."""
-        return int(self.batch_sizes.sum())
-
-    @property
-    def rows_out(self) -> int:
-        """The same number: no row is contracted yet."""
-        return self.rows_in
-
-    @property
-    def n_batches(self) -> int:
-        """Number of batches."""
-        return len(self.batch_sizes)
 
 
 @dataclass(frozen=True)
 class SpanningLabels:
     """Labels rows as HDBSCAN with the given settings does."""
 
-    settings: Settings
+    settings: SpanningSettings
     locality: Locality  # how local batches are made
     may_miss_values: bool  # batches of all rows have means in the place of missing values, and could not be used
     n_features: int
@@ -165,8 +178,15 @@ class SpanningLabels:
         """Yield the spanning trees of each run; its rows are positions among the active rows."""
         values = engine.share(active.values)
         cuts = cut_into_runs(batches.n_batches, active.n_rows)
+        row_bytes = TREE_COST * 8 * self.n_features
         tasks = (
-            (RunTask(run.among(active.index), 0, values, n_batches=batches.n_batches), run, *arguments(run))
+            (
+                SpanTask(
+                    run.among(active.index), 0, values, n_batches=batches.n_batches, n_bytes=row_bytes * run.length
+                ),
+                run,
+                *arguments(run),
+            )
             for run in batches.runs(cuts)
         )
         return engine.run(span, tasks, len(cuts))

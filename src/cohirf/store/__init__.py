@@ -43,20 +43,11 @@ __all__ = [
     "save_model",
 ]
 
+MODULES = {
+    "errors": ("CheckpointError", "CheckpointWarning", "ModelFileError"),
+    "checkpoint": ("ResumableEngine", "open_checkpoint"),
+    "models": ("Origin", "is_model", "load_model", "load_origin", "load_preparation", "refuse_target", "save_model"),
+}
 __getattr__, __dir__ = lazy_names(
-    __name__,
-    {name: f"cohirf.store.errors:{name}" for name in ("CheckpointError", "CheckpointWarning", "ModelFileError")}
-    | {name: f"cohirf.store.checkpoint:{name}" for name in ("ResumableEngine", "open_checkpoint")}
-    | {
-        name: f"cohirf.store.models:{name}"
-        for name in (
-            "Origin",
-            "is_model",
-            "load_model",
-            "load_origin",
-            "load_preparation",
-            "refuse_target",
-            "save_model",
-        )
-    },
+    __name__, {name: f"cohirf.store.{module}:{name}" for module, names in MODULES.items() for name in names}
 )

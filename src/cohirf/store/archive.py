@@ -15,7 +15,6 @@ import reprlib
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
@@ -27,26 +26,16 @@ MARK = b"cRec"
 LENGTHS, CHECKSUM = struct.Struct("<4sIQ"), struct.Struct("<I")  # mark, bytes of JSON, bytes of arrays; their CRC-32
 FRAME_BYTES, DIGEST_BYTES = LENGTHS.size + CHECKSUM.size, 32
 LINE_BYTES = 64  # no first line is longer
-CHUNK_BYTES = 2**22
 DTYPES = {np.dtype(kind).newbyteorder("<").str for kind in "?bBhHiIqQefd"}
 
 Arrays = list[NDArray[Any]]
 
 
 class Archive:
-    """The records of an open file, which are read or appended at its current place.
+    """The records of an open file, which are read or appended at its current place; it is unbuffered if it is read."""
 
-    Parameters
-    ----------
-    file : binary file
-        The open file, unbuffered if it is read.
-    max_json_bytes : int, default=2**26
-        The reader refuses a record with more JSON than this.
-    """
-
-    def __init__(self, file: IO[bytes], max_json_bytes: int = 2**26) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         self.file = file
-        self._max_json_bytes = max_json_bytes
         self._digest = b""  # of all that is before the current place
 
     def begin(self, kind: str, version: int) -> None:
@@ -67,18 +56,14 @@ class Archive:
 
     def append(self, content: Any, arrays: Sequence[NDArray[Any]] = ()) -> None:
         """Write a record: content that can be stored as JSON, and arrays of numbers."""
-        described = [(array.dtype.newbyteorder("<").str, array.shape) for array in arrays]
+        stored = [np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C") for array in arrays]
+        described = [(array.dtype.str, array.shape) for array in stored]
         text = json.dumps({"content": content, "arrays": described}, allow_nan=False).encode()
-        frame = _frame(len(text), sum(array.nbytes for array in arrays))
+        parts: list[Any] = [_record_frame(len(text), sum(array.nbytes for array in stored)), text, *stored]
         digest = hashlib.sha256(self._digest)
-        for part in (frame, text):
+        for part in parts:
             digest.update(part)
             write_all(self.file, part)
-        for array in arrays:
-            for block in _blocks(np.ascontiguousarray(array)):
-                piece = block.astype(block.dtype.newbyteorder("<"), copy=False)
-                digest.update(piece.data)
-                write_all(self.file, piece)
         self._digest = digest.digest()
         write_all(self.file, self._digest)
 
@@ -87,57 +72,32 @@ class Archive:
 
         Raises ValueError or RecursionError for a damaged record.
         """
-        frame = self._read_frame()
-        if frame is None:
+        rest = os.fstat(self.file.fileno()).st_size - self.file.tell()
+        frame = _read_all(self.file, FRAME_BYTES)
+        if len(frame) < FRAME_BYTES:
             return None
-        text = _read_all(self.file, frame.json_bytes)
+        _, json_bytes, array_bytes = LENGTHS.unpack(frame[: LENGTHS.size])
+        if frame != _record_frame(json_bytes, array_bytes):
+            raise ValueError("the lengths of a record are damaged")
+        if FRAME_BYTES + json_bytes + array_bytes + DIGEST_BYTES > rest:
+            return None
+        text = _read_all(self.file, json_bytes)
         record = json.loads(text, parse_constant=_refuse_constant)
         if not isinstance(record, dict) or record.keys() != {"content", "arrays"}:
             raise ValueError("a record has no content")
         layouts = [_parse_layout(entry) for entry in record["arrays"]]
         n_bytes = sum(math.prod(shape) * dtype.itemsize for dtype, shape in layouts)
-        if n_bytes != frame.array_bytes:
-            raise ValueError(f"a record has {frame.array_bytes} bytes of arrays, but its JSON says {n_bytes}")
-        digest = hashlib.sha256(self._digest + frame.content + text)
+        if n_bytes != array_bytes:  # an array cannot be larger than its file
+            raise ValueError(f"a record has {array_bytes} bytes of arrays, but its JSON says {n_bytes}")
+        digest = hashlib.sha256(self._digest + frame + text)
         arrays = [_read_array(self.file, dtype, shape, digest) for dtype, shape in layouts]
         if _read_all(self.file, DIGEST_BYTES) != digest.digest():
             raise ValueError("its SHA-256 differs")
         self._digest = digest.digest()
         return record["content"], arrays
 
-    def skip(self) -> bool:
-        """Move to the end of the next record without a look at its content; return False if there is none."""
-        try:
-            frame = self._read_frame()
-        except ValueError:
-            return False
-        if frame is not None:
-            self.file.seek(frame.json_bytes + frame.array_bytes + DIGEST_BYTES, os.SEEK_CUR)
-        return frame is not None
 
-    def _read_frame(self) -> _Frame | None:
-        rest = os.fstat(self.file.fileno()).st_size - self.file.tell()
-        content = _read_all(self.file, FRAME_BYTES)
-        if len(content) < FRAME_BYTES:
-            return None
-        _, json_bytes, array_bytes = LENGTHS.unpack(content[: LENGTHS.size])
-        if content != _frame(json_bytes, array_bytes):
-            raise ValueError("the lengths of a record are damaged")
-        if json_bytes > self._max_json_bytes:
-            raise ValueError(f"it has {json_bytes} bytes of JSON, but at most {self._max_json_bytes} are read")
-        if FRAME_BYTES + json_bytes + array_bytes + DIGEST_BYTES > rest:
-            return None
-        return _Frame(content, json_bytes, array_bytes)
-
-
-@dataclass(frozen=True)
-class _Frame:
-    content: bytes
-    json_bytes: int
-    array_bytes: int
-
-
-def _frame(json_bytes: int, array_bytes: int) -> bytes:
+def _record_frame(json_bytes: int, array_bytes: int) -> bytes:
     lengths = LENGTHS.pack(MARK, json_bytes, array_bytes)
     return lengths + CHECKSUM.pack(zlib.crc32(lengths))
 
@@ -152,21 +112,14 @@ def _parse_layout(entry: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
 
 def _read_array(file: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...], digest: Any) -> NDArray[Any]:
     array: NDArray[Any] = np.empty(shape, dtype)
-    for block in _blocks(array):
-        rest = block.view(np.uint8).data
-        while len(rest):
-            n_read = file.readinto(rest)  # type: ignore[attr-defined]  # binary files have it
-            if not n_read:
-                raise ValueError("it is cut short")
-            rest = rest[n_read:]
-        digest.update(block.data)
+    rest = array.reshape(-1).view(np.uint8).data
+    while len(rest):
+        n_read = file.readinto(rest)  # type: ignore[attr-defined]  # binary files have it
+        if not n_read:
+            raise ValueError("it is cut short")
+        rest = rest[n_read:]
+    digest.update(array)
     return array.astype(dtype.newbyteorder("="), copy=False)
-
-
-def _blocks(array: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return parts of a contiguous array, each of a few megabytes."""
-    flat, step = array.reshape(-1), CHUNK_BYTES // array.itemsize
-    return [flat[start : start + step] for start in range(0, len(flat), step)]
 
 
 def _read_all(file: IO[bytes], size: int) -> bytes:

@@ -22,19 +22,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.runs import ContractedRun
-from cohirf.clusterers.density_parts import PartsOfRun
+from cohirf.clusterers.density_labels import PartsOfRun
+from cohirf.rows.storage import Engine
 from cohirf.spanning.spanning_labels import SpannedRun
 from cohirf.store.archive import Archive
-from cohirf.store.errors import CONTENT_ERRORS, CheckpointError, CheckpointWarning, naming
+from cohirf.store.errors import CONTENT_ERRORS, CheckpointError, CheckpointWarning, naming_file
 from cohirf.store.files import replacing, sync_directory, sync_file
 from cohirf.store.schema import read, write
 
-KIND, VERSION = "cohirf-checkpoint", 6
+CHECKPOINT_KIND, CHECKPOINT_VERSION = "cohirf-checkpoint", 7
 JOURNAL, LOCK = "journal", "lock"
 SYNC_SECONDS = 1.0  # a power failure loses at most the batches of the last second, a kill none
-REMEDY = {
+REMEDIES = {
     "opened": "give a directory that can be written to, or a new one in a directory that exists",
     "read": "the checkpoint was not changed",
     "written": "the batches it already holds are intact, and the same fit resumes from there",
@@ -57,46 +57,31 @@ class Entry:
     outcome: ContractedRun | SpannedRun | PartsOfRun
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """An open checkpoint, held by this process alone: the settings resolved when the fit began, and its journal."""
-
-    settled: dict[str, Any]
-    journal: Journal
-
-
 @contextmanager
 def open_checkpoint(
     directory: str | os.PathLike[str], fit: dict[str, Any], settle: Callable[[], dict[str, Any]]
-) -> Iterator[Checkpoint]:
-    """Open the checkpoint of a fit, or create it.
+) -> Iterator[Journal]:
+    """Open the checkpoint of a fit, or create it; the parent of its directory must exist.
 
-    Parameters
-    ----------
-    directory : path
-        The directory of the checkpoint. Its parent must exist.
-    fit : dict
-        Everything that the result of the fit depends on, by name. A checkpoint with any other value is refused.
-    settle : callable
-        Resolves the settings that the user left open. It is called only when a checkpoint is created.
+    ``fit`` has everything that the result of the fit depends on, by name: a checkpoint with any other value is refused.
+    ``settle`` resolves the settings that the user left open, and is called only when a checkpoint is created.
     """
     path = Path(directory)
     with ExitStack() as stack:
-        with _naming(path, "opened"):
+        with _naming_checkpoint(path, "opened"):
             _make_directory(path)
-            _refuse_strangers(path)
             stack.enter_context(_locked(path))
             is_new = not (path / JOURNAL).exists()
         if is_new:
             beginning = Beginning(fit, settle())
-            with _naming(path, "opened"), replacing(path / JOURNAL) as file:
+            with _naming_checkpoint(path, "opened"), replacing(path / JOURNAL) as file:
                 archive = Archive(file)
-                archive.begin(KIND, VERSION)
+                archive.begin(CHECKPOINT_KIND, CHECKPOINT_VERSION)
                 archive.append(*write(Beginning, beginning))
-        with _naming(path, "opened"):
+        with _naming_checkpoint(path, "opened"):
             journal = stack.enter_context(Journal(path / JOURNAL))
         _refuse_another_fit(path, journal.beginning.fit, fit)
-        yield Checkpoint(journal.beginning.settled, journal)
+        yield journal
 
 
 class Journal:
@@ -118,7 +103,7 @@ class Journal:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        with _naming(self.path, "written"), self._file:
+        with _naming_checkpoint(self.path, "written"), self._file:
             if error is None:
                 sync_file(self._file)
 
@@ -128,7 +113,7 @@ class Journal:
             return None
         start = self._file.tell()
         try:
-            with _naming(self.path, "read"):
+            with _naming_checkpoint(self.path, "read"):
                 record = self._archive.read()
             if record is not None:
                 return read(Entry, *record)  # type: ignore[no-any-return]  # what it reads has the type it is given
@@ -138,7 +123,7 @@ class Journal:
                 CheckpointWarning,
                 stacklevel=2,
             )
-        with _naming(self.path, "written"):
+        with _naming_checkpoint(self.path, "written"):
             os.ftruncate(self._file.fileno(), start)
             self._file.seek(start)
         self._at_end = True
@@ -146,7 +131,7 @@ class Journal:
 
     def append(self, entry: Entry) -> None:
         """Append the result of a run."""
-        with _naming(self.path, "written"):
+        with _naming_checkpoint(self.path, "written"):
             self._archive.append(*write(Entry, entry))
             if time.monotonic() - self._synced > SYNC_SECONDS:
                 sync_file(self._file)
@@ -156,14 +141,14 @@ class Journal:
         damaged = f"{self.path} is damaged: delete {self.path.parent} to start again."
         try:
             kind, version = self._archive.open()
-            record = self._archive.read() if (kind, version) == (KIND, VERSION) else None
+            record = self._archive.read() if (kind, version) == (CHECKPOINT_KIND, CHECKPOINT_VERSION) else None
             beginning = None if record is None else read(Beginning, *record)
         except CONTENT_ERRORS as error:
             raise CheckpointError(damaged) from error
-        if kind == KIND and version != VERSION:
+        if kind == CHECKPOINT_KIND and version != CHECKPOINT_VERSION:
             raise CheckpointError(
-                f"{self.path} has format version {version}, but this version of cohirf reads version {VERSION}: "
-                f"use the version of cohirf that wrote it, or give another directory."
+                f"{self.path} has format version {version}, but this version of cohirf reads version "
+                f"{CHECKPOINT_VERSION}: use the version of cohirf that wrote it, or give another directory."
             )
         if not isinstance(beginning, Beginning):
             raise CheckpointError(damaged)
@@ -172,18 +157,10 @@ class Journal:
 
 @dataclass(frozen=True)
 class ResumableEngine:
-    """Takes results of runs from a journal while it has any; computes and records the others.
+    """Takes results of runs from a journal while it has any; computes and records the others."""
 
-    Attributes
-    ----------
-    engine : Engine
-        Computes the runs that are not in the journal.
-    journal : Journal
-        Holds the results of the runs.
-    """
-
-    engine: Engine
-    journal: Journal
+    engine: Engine  # computes the runs that are not in the journal
+    journal: Journal  # holds the results of the runs
 
     @property
     def is_serial(self) -> bool:
@@ -220,13 +197,16 @@ class ResumableEngine:
 
 
 def count_records(path: Path) -> int:
-    """Return how many runs a journal holds. The journal is not changed."""
+    """Return how many runs a journal holds that a fit can resume from. The journal is not changed."""
     if not path.exists():
         return 0
     with path.open("rb", buffering=0) as file:
-        archive = Archive(file)
+        archive, n_records = Archive(file), -1  # the first one identifies the fit
         archive.open()
-        return sum(iter(archive.skip, False)) - 1
+        with suppress(*CONTENT_ERRORS):  # damaged records are not resumed from
+            while archive.read() is not None:
+                n_records += 1
+        return n_records
 
 
 def _noting_places(tasks: Iterable[tuple[Any, ...]], places: deque[tuple[int, int]]) -> Iterator[tuple[Any, ...]]:
@@ -235,25 +215,18 @@ def _noting_places(tasks: Iterable[tuple[Any, ...]], places: deque[tuple[int, in
         yield task
 
 
-def _naming(path: Path, operation: str) -> AbstractContextManager[None]:
+def _naming_checkpoint(path: Path, operation: str) -> AbstractContextManager[None]:
     """Make an error of the operating system name the path, and say what it means for the checkpoint."""
-    return naming(path, f"The checkpoint was not {operation} ({{}}): {REMEDY[operation]}", keep_inner=True)
+    return naming_file(path, f"The checkpoint was not {operation} ({{}}): {REMEDIES[operation]}", keep_inner=True)
 
 
 def _make_directory(path: Path) -> None:
-    try:
-        path.mkdir()
-    except FileExistsError as error:
-        if not path.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
-    else:
-        sync_directory(path.parent)
-
-
-def _refuse_strangers(path: Path) -> None:
-    """Refuse a directory with files that do not belong to a checkpoint, apart from hidden files."""
-    with os.scandir(path) as entries:
-        seen = [entry for entry in entries if not entry.name.startswith(".")]
+    """Make the directory, unless it is there; refuse one with files of others, apart from hidden files."""
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+    path.mkdir(exist_ok=True)
+    sync_directory(path.parent)
+    seen = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
     strangers = [entry.name for entry in seen if entry.name not in (JOURNAL, LOCK) or not entry.is_file()]
     if strangers:
         raise CheckpointError(

@@ -26,25 +26,7 @@ class CheckpointWarning(UserWarning):
 
 @replacing_errors
 def refusing(path: Path, refusal: type[Exception], remedy: str) -> Iterator[None]:
-    """Turn any error caused by the content of a file into a one-line error that names the file.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    refusal : exception class
-        The exception to raise. Exceptions of this class pass unchanged.
-    remedy : str
-        A sentence that says what the user can do.
-
-    Examples
-    --------
-    >>> with refusing(Path("a.json"), ValueError, "Write it again."):
-    ...     {}["version"]
-    Traceback (most recent call last):
-    ...
-    ValueError: 'a.json' cannot be used: 'version'. Write it again.
-    """
+    """Turn any error caused by the content of a file into a one-line ``refusal`` that names the file and a remedy."""
     try:
         yield
     except refusal:
@@ -56,19 +38,11 @@ def refusing(path: Path, refusal: type[Exception], remedy: str) -> Iterator[None
 
 
 @replacing_errors
-def naming(path: Path, message: str, *, keep_inner: bool = False) -> Iterator[None]:
-    """Make an error of the operating system say what failed, and for which file.
+def naming_file(path: Path, message: str, *, keep_inner: bool = False) -> Iterator[None]:
+    """Make an error of the operating system name a file, and say what failed; ``{}`` in the message is the reason.
 
-    A FileExistsError passes unchanged, because its message already says what to do.
-
-    Parameters
-    ----------
-    path : path
-        The file that the error names.
-    message : str
-        What failed; ``{}`` is replaced by the reason.
-    keep_inner : bool, default=False
-        If the error already names a file, keep that name.
+    A FileExistsError passes unchanged, because its message already says what to do. With ``keep_inner``, an error that
+    names a file keeps that name.
     """
     try:
         yield

@@ -1,8 +1,8 @@
 """Files that are replaced as a whole, and temporary files that do not stay behind when the process is killed.
 
-On Linux unfinished files have no name, so the operating system removes them when the process ends, even if it is
-killed. On other systems the name of a file tells which process created it: before another temporary file is created in
-the same directory, the files of processes that have ended are removed.
+On Linux a temporary file has no name, so the operating system removes it when the process ends, even if it is killed.
+The name of every other unfinished file tells which process created it: before another one is created in the same
+directory, the files of processes that have ended are removed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import os
 import platform
 import re
 import secrets
-import shutil
 import stat
 import tempfile
 import weakref
@@ -26,7 +25,7 @@ from typing import IO, Any
 
 import psutil
 
-from cohirf.store.errors import naming
+from cohirf.store.errors import naming_file
 
 NAME = re.compile(r"\.cohirf-(?P<machine>[0-9a-f]{8})-(?P<process>\d{1,10})-[0-9a-f]{8}")
 PRIVATE, SHARED = 0o600, 0o666  # permissions, before the user's mask
@@ -71,39 +70,17 @@ class TemporaryFile(os.PathLike[str]):
 
     The object is also a path by which other processes on this machine can open the file. Pickling it pickles only the
     path; the file then exists until this process ends, because the receiver of the path may still use it.
-
-    Parameters
-    ----------
-    directory : path, optional
-        Where to create the file; by default the directory for temporary files.
-    buffering : int, default=-1
-        As for :func:`open`.
-
-    Attributes
-    ----------
-    file : binary file
-        The open file, for reading and writing.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from cohirf.store.files import TemporaryFile
-    >>> temporary = TemporaryFile()
-    >>> n_written = temporary.file.write(b"content")
-    >>> temporary.file.flush()
-    >>> Path(temporary).read_bytes()
-    b'content'
     """
 
     def __init__(self, directory: str | os.PathLike[str] | None = None, *, buffering: int = -1) -> None:
-        place = Path(tempfile.gettempdir() if directory is None else directory)
-        descriptor, path = _open(place, PRIVATE)
-        if path is not None and DESCRIPTORS.exists():
-            path.unlink()  # it can still be opened through its descriptor
-            path = None
-        self._path = f"/proc/{os.getpid()}/fd/{descriptor}" if path is None else str(path.absolute())
+        named = _new_path(Path(tempfile.gettempdir() if directory is None else directory))
+        descriptor, path = os.open(named, NEW_FILE, PRIVATE), str(named.absolute())
+        if is_unnamed := DESCRIPTORS.exists():
+            named.unlink()
+            path = f"/proc/{os.getpid()}/fd/{descriptor}"  # it can still be opened through its descriptor
+        self._path = path
         self.file: IO[bytes] = os.fdopen(descriptor, "w+b", buffering)
-        self._finalizer = weakref.finalize(self, _discard, self.file, path, os.getpid())
+        self._finalizer = weakref.finalize(self, _discard, self.file, None if is_unnamed else named, os.getpid())
 
     def __fspath__(self) -> str:
         return self._path
@@ -119,39 +96,25 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
     If ``path`` is a symbolic link, the file it points to is replaced. The new file has the permissions of the file that
     it replaces. Anything that exists and is not a regular file is refused.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from cohirf.store.files import replacing
-    >>> path = Path(tempfile.mkdtemp()) / "labels.txt"
-    >>> with replacing(path) as file:
-    ...     n_written = file.write(b"0 0 1")
-    >>> path.read_text()
-    '0 0 1'
     """
     target = Path(os.path.realpath(path))
-    with naming(path, "{}"):
+    with naming_file(path, "{}"):
         permissions = _replaced_permissions(target)
-        descriptor, unfinished = _open(target.parent, SHARED if permissions is None else permissions)
+        unfinished = _new_path(target.parent)
+        descriptor = os.open(unfinished, NEW_FILE, SHARED if permissions is None else permissions)
     try:
         with io.BufferedRandom(_NamedFile(descriptor, path)) as file:
             yield file
-            with naming(path, "{}"):
+            with naming_file(path, "{}"):
                 sync_file(file)
-                if unfinished is None and not _link(file, target):
-                    unfinished = _name_file(file, target.parent)
-        with naming(path, "{}"):
-            if unfinished is not None:  # closed before this: Windows cannot move an open file
-                if permissions is not None:
-                    unfinished.chmod(permissions)  # the user's mask may have removed some of them
-                unfinished.replace(target)
+        with naming_file(path, "{}"):  # closed before this: Windows cannot move an open file
+            if permissions is not None:
+                unfinished.chmod(permissions)  # the user's mask may have removed some of them
+            unfinished.replace(target)
             sync_directory(target.parent)
     finally:
-        if unfinished is not None:
-            with suppress(OSError):  # do not hide the original error
-                unfinished.unlink(missing_ok=True)
+        with suppress(OSError):  # do not hide the original error
+            unfinished.unlink(missing_ok=True)
 
 
 class _NamedFile(io.FileIO):
@@ -162,7 +125,7 @@ class _NamedFile(io.FileIO):
         self._path = path
 
     def write(self, content: Any) -> int:
-        with naming(self._path, "{}"):
+        with naming_file(self._path, "{}"):
             return super().write(content)
 
 
@@ -198,40 +161,6 @@ def _replaced_permissions(path: Path) -> int | None:
     if not stat.S_ISREG(mode):
         raise FileExistsError(errno.EEXIST, "It exists and is not a regular file: give another path", str(path))
     return stat.S_IMODE(mode)
-
-
-def _open(directory: Path, permissions: int) -> tuple[int, Path | None]:
-    """Return the descriptor of a new file, and its path if it has one."""
-    if hasattr(os, "O_TMPFILE") and DESCRIPTORS.exists():
-        with suppress(OSError):  # not supported by this file system; any other problem shows up again below
-            return os.open(directory, os.O_TMPFILE | os.O_RDWR, permissions), None
-    path = _new_path(directory)
-    return os.open(path, NEW_FILE, permissions), path
-
-
-def _link(file: IO[bytes], path: Path) -> bool:
-    """Give an unnamed file the name ``path``; return whether that was possible."""
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        # only with dst_dir_fd does Python ask the system to follow the link in DESCRIPTORS
-        os.link(DESCRIPTORS / str(file.fileno()), path.name, dst_dir_fd=directory, follow_symlinks=True)
-    except OSError:  # the name is taken, or this file system cannot do it
-        return False
-    finally:
-        os.close(directory)
-    return True
-
-
-def _name_file(file: IO[bytes], directory: Path) -> Path:
-    """Give an unnamed file a temporary name, so that it can replace another file; copy it if that is impossible."""
-    path = _new_path(directory)
-    if not _link(file, path):
-        file.seek(0)
-        permissions = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-        with os.fdopen(os.open(path, NEW_FILE, permissions), "wb") as copy:
-            shutil.copyfileobj(file, copy)
-            sync_file(copy)
-    return path
 
 
 def _new_path(directory: Path) -> Path:

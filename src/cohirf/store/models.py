@@ -1,49 +1,41 @@
 """Save a fitted model as an archive, and load it; refuse a file that is damaged or inconsistent.
 
 The first record has the parameters and what the user has added, the second one the fitted attributes. The fields of
-:class:`About` and :class:`Fitted` are all there is to the format.
+:class:`About` and :class:`FittedRecord` are all there is to the format.
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cohirf.algorithm.arrays import is_on_device
-from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.choice import Choice
-from cohirf.error_contexts import replacing_errors
-from cohirf.hierarchy import FusionHierarchy
 from cohirf.neighbours.landmarks import Landmarks
+from cohirf.rows.arrays import is_on_device
+from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.store.archive import Archive, Arrays
-from cohirf.store.errors import CONTENT_ERRORS, REMEDY, ModelFileError, naming, one_line, refusing, shown
+from cohirf.store.errors import CONTENT_ERRORS, REMEDY, ModelFileError, naming_file, one_line, refusing, shown
 from cohirf.store.files import replacing
 from cohirf.store.parameters import NOT_STORED, describe_model, is_absent, is_known, restore_model
 from cohirf.store.schema import Layout, read, write
-from cohirf.summary.history import Step
-from cohirf.summary.model import Model
-from cohirf.summary.numbers import Changes
-from cohirf.summary.row_map import RowMap
+from cohirf.summary.model import Model, state_of
+from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.row_results import RowResults
 from cohirf.summary.summary import Summary
 
-KIND, VERSION = "cohirf-model", 7
-MAX_JSON_BYTES = 2**22  # of a record: this much JSON takes up to 100 megabytes of memory
-FloatArray = NDArray[np.float64]
+MODEL_KIND, MODEL_VERSION = "cohirf-model", 8
 
 
 @dataclass(frozen=True)
@@ -88,7 +80,7 @@ class About:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedRecord:
     """The second record of a saved model: the attributes that a fit sets, by their names."""
 
     n_features_in_: Annotated[int, Layout("features")]
@@ -102,7 +94,7 @@ class Fitted:
     exemplar_indices_: Annotated[IntArray, Layout("clusters", below="rows")]
     exemplars_: Annotated[Any, Layout("clusters features")]
     feature_agreement_: Annotated[FloatArray, Layout("features")]
-    feature_names_in_: NDArray[np.uint8] | None  # bytes of a JSON list: there may be very many names
+    feature_names_in_: list[str] | None
     choice_: Choice | None
     diagnostics_: list[LevelRecord]
     changes_: Changes | None
@@ -114,43 +106,23 @@ class Fitted:
     _summary: Summary | None
 
     @classmethod
-    def of(cls, model: Model) -> Fitted:
+    def of(cls, model: Model) -> FittedRecord:
         """Return the attributes of a fitted model."""
         names = getattr(model, "feature_names_in_", None)
         stored: dict[str, Any] = {
-            "n_rows": vars(model)["_rows"].n_rows,
-            "feature_names_in_": None
-            if names is None
-            else np.frombuffer(json.dumps(names.tolist()).encode(), np.uint8),
+            "n_rows": state_of(model).rows.n_rows,
+            "feature_names_in_": None if names is None else list(names),
         }
         others = [part.name for part in fields(cls) if part.name not in stored]
         return cls(**stored, **{name: getattr(model, name) for name in others})
 
     def attributes(self) -> dict[str, Any]:
-        """Return the attributes of a fitted model, after a check that they fit together."""
+        """Return the attributes of a fitted model."""
         found = {name: value for name, value in vars(self).items() if name != "n_rows"}
         names = found.pop("feature_names_in_")
         if names is not None:
-            found["feature_names_in_"] = _parse_names(names, self.n_features_in_)
-        self._check()
+            found["feature_names_in_"] = np.array(names, dtype=object)
         return found
-
-    def _check(self) -> None:
-        rows, landmarks = self._rows, self._landmarks
-        if not self.n_rows or not self.n_features_in_ or not len(landmarks.labels):
-            raise ValueError("the model has no rows, features or landmarks")
-        if len(self.diagnostics_) != self.n_iter_:
-            raise ValueError(f"the model has {len(self.diagnostics_)} records of {self.n_iter_} levels")
-        _check_rows(rows, self.n_rows)
-        if not np.isin(rows.labels, np.append(self.cluster_numbers_, -1)).all():
-            raise ValueError("labels_ has numbers that are not those of clusters")
-        for name in ("medoid_indices_", "exemplar_indices_"):
-            if not np.array_equal(rows.labels_of(getattr(self, name)), self.cluster_numbers_):
-                raise ValueError(f"{name} lists rows that are not in the clusters they should represent")
-        if not np.array_equal(rows.labels_of(self._landmark_rows), landmarks.labels):
-            raise ValueError("landmarks have other labels than their rows")
-        if self._summary is not None:
-            _check_summary(self._summary, self.n_rows)
 
 
 def save_model(
@@ -163,8 +135,8 @@ def save_model(
 ) -> None:
     """Write a fitted model to a file of JSON and numeric arrays.
 
-    Saving is atomic: the file is written without a name, or with a temporary one beside ``path``, flushed to disk and
-    then given its name. An incomplete model never appears at ``path``.
+    Saving is atomic: the file is written with a temporary name beside ``path``, flushed to disk and then given its
+    name. An incomplete model never appears at ``path``.
 
     Parameters
     ----------
@@ -192,37 +164,23 @@ def save_model(
     See Also
     --------
     cohirf.load : Load the model.
-    load_preparation : Load the description of the preparation.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import cohirf
-    >>> from sklearn.datasets import load_iris
-    >>> X = load_iris().data
-    >>> model = cohirf.CoHiRF(random_state=0).fit(X)
-    >>> path = Path(tempfile.mkdtemp()) / "iris.cohirf"
-    >>> model.save(path)
-    >>> bool((cohirf.load(path).predict(X) == model.predict(X)).all())
-    True
     """
     _refuse_model(model)
     description = describe_model(model)
     about = write(About, About(_package_version(), sklearn.__version__, description, preparation, origin))
-    with _refusing_to_save():
+    try:
         absent = {name: getattr(model, name) for name in NOT_STORED if is_absent(description["parameters"][name])}
         restore_model(Path(), description, model.n_features_in_, absent)
-        fitted = write(Fitted, Fitted.of(model))
-        read(Fitted, *fitted).attributes()
-    _check_size("preparation and parameters", about[0], "save the model without preparation")
-    _check_size("the records of levels and updates", fitted[0], "shorten diagnostics_ and n_iter_, or pickle the model")
+        fitted = write(FittedRecord, FittedRecord.of(model))
+        read(FittedRecord, *fitted)
+    except CONTENT_ERRORS as error:
+        raise ValueError(f"The model cannot be saved: {one_line(error).rstrip('.')}. Fit it again.") from error
     target = Path(os.path.realpath(path))  # save through a symbolic link
-    with naming(target, "The model was not saved: {}"):
+    with naming_file(target, "The model was not saved: {}"):
         refuse_target(target, overwrite=overwrite)
         with replacing(target) as file:
             archive = Archive(file)
-            archive.begin(KIND, VERSION)
+            archive.begin(MODEL_KIND, MODEL_VERSION)
             for content, arrays in (about, fitted):
                 archive.append(content, arrays)
 
@@ -284,7 +242,7 @@ def load_model(
     passed = {name: value for name, value in given.items() if value is not None}
     with _opened(Path(path)) as archive:
         about = read(About, *_next(archive))
-        fitted = read(Fitted, *_next(archive))
+        fitted = read(FittedRecord, *_next(archive))
         if archive.file.read(1):
             raise ValueError("it has more bytes than a model")
         attributes = fitted.attributes()
@@ -294,7 +252,7 @@ def load_model(
 
 
 def load_preparation(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Load the description of how the data of a saved model was prepared.
+    """Load the description of how the data of a saved model was prepared; None if it was saved without it.
 
     Parameters
     ----------
@@ -304,19 +262,7 @@ def load_preparation(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     Returns
     -------
     preparation : dict or None
-        The dict that was passed to :func:`save_model` as ``preparation``; None if the model was saved without it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from sklearn.datasets import load_iris
-    >>> from cohirf import CoHiRF
-    >>> from cohirf.store import load_preparation, save_model
-    >>> path = Path(tempfile.mkdtemp()) / "iris.cohirf"
-    >>> save_model(CoHiRF(random_state=0).fit(load_iris().data), path, preparation={"unit": "cm"})
-    >>> load_preparation(path)
-    {'unit': 'cm'}
+        What was passed to :func:`save_model` as ``preparation``.
     """
     return _load_about(Path(path)).preparation
 
@@ -342,7 +288,7 @@ def is_model(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return file.read(len(KIND) + 1) == f"{KIND} ".encode()
+        return file.read(len(MODEL_KIND) + 1) == f"{MODEL_KIND} ".encode()
 
 
 def refuse_target(target: Path, *, overwrite: bool) -> None:
@@ -378,19 +324,19 @@ def _opened(path: Path) -> Iterator[Archive]:
             f"wrote it, fit the model again."
         )
     with (
-        naming(path, "The model was not read: {}"),
+        naming_file(path, "The model was not read: {}"),
         refusing(path, ModelFileError, REMEDY),
         path.open("rb", buffering=0) as file,
     ):
-        archive = Archive(file, MAX_JSON_BYTES)
+        archive = Archive(file)
         kind, version = archive.open()
-        if kind != KIND:
-            raise ValueError(f"it is a {kind}, not a {KIND}")
-        if version != VERSION:
-            remedy = "upgrade cohirf" if version > VERSION else "fit the model again"
+        if kind != MODEL_KIND:
+            raise ValueError(f"it is a {kind}, not a {MODEL_KIND}")
+        if version != MODEL_VERSION:
+            remedy = "upgrade cohirf" if version > MODEL_VERSION else "fit the model again"
             raise ModelFileError(
-                f"{shown(path)} has format version {version}, but this version of cohirf reads version {VERSION}: "
-                f"{remedy}."
+                f"{shown(path)} has format version {version}, but this version of cohirf reads version "
+                f"{MODEL_VERSION}: {remedy}."
             )
         yield archive
 
@@ -402,61 +348,6 @@ def _next(archive: Archive) -> tuple[Any, Arrays]:
     return record
 
 
-def _parse_names(text: NDArray[np.uint8], n_features: int) -> NDArray[Any]:
-    names = json.loads(text.tobytes())
-    if not isinstance(names, list) or len(names) != n_features or not all(type(name) is str for name in names):
-        raise ValueError(f"feature_names_in_ must be a list of {n_features} names")
-    return np.array(names, dtype=object)
-
-
-def _check_summary(summary: Summary, n_rows: int) -> None:
-    """Raise if a summary is not that of a model with so many rows."""
-    n_leaves = summary.n_leaves
-    if summary.n_rows != n_rows or sum(summary.update_rows) != n_rows:
-        raise ValueError(f"the summary has {summary.n_rows} rows in updates of {summary.update_rows}")
-    if len(summary.labels) != n_leaves + summary.pending.n_rows:
-        raise ValueError("the summary has not a label for each group of rows")
-    _check_map(summary.row_map, n_leaves)
-
-
-def _check_rows(rows: RowResults, n_rows: int) -> None:
-    """Raise if results of groups are not those of a model with so many rows."""
-    n_groups, numbers = len(rows.rows), rows.rows
-    _check_map(rows.row_map, n_groups)
-    if rows.n_rows != n_rows:
-        raise ValueError(f"the groups have {rows.n_rows} rows, but the model has {n_rows}")
-    for name in ("labels", "parents", "absorbed_at", "stability", "sizes"):
-        if getattr(rows, name).shape != (n_groups,):
-            raise ValueError(f"{name} has not an entry for each of {n_groups} groups")
-    if not _numbers_all(numbers, n_rows) or not (numbers[1:] > numbers[:-1]).all():
-        raise ValueError("rows of groups are not sorted row numbers")
-    if not np.array_equal(rows.row_map.find_leaves(numbers), np.arange(n_groups)):
-        raise ValueError("rows stand for groups that they are not in")
-    if (rows.absorbed_at == 1).any():
-        raise ValueError("absorbed_at has groups that were absorbed before they were formed")
-    above = np.maximum(rows.absorbed_at, 1) - 1
-    tree = replace(rows.tree, level=rows.tree.level - 1)
-    FusionHierarchy(rows.parents, above, tree=tree)  # raises if it is none
-
-
-def _check_map(row_map: RowMap, n_groups: int) -> None:
-    """Raise if a map has rows of groups that are not there."""
-    for part in row_map.parts:
-        vectors = (part.leaf_of, part.stability, part.position)
-        if not all(isinstance(vector, np.ndarray) and vector.ndim == 1 for vector in vectors):
-            raise ValueError("the groups of rows are not vectors")
-        if part.leaf_of.dtype.kind not in "iu" or part.stability.dtype.kind != "f":
-            raise ValueError(f"the groups of rows are of type {part.leaf_of.dtype}")
-        if len(part.leaf_of) != len(part.stability):
-            raise ValueError("rows have not one stability each")
-        if not (_numbers_all(part.leaf_of, len(part.position)) and _numbers_all(part.position, n_groups)):
-            raise ValueError("rows have groups that are not there")
-
-
-def _numbers_all(numbers: IntArray, length: int) -> bool:
-    return len(numbers) == 0 or bool(0 <= numbers.min() <= numbers.max() < length)
-
-
 # ---- writing
 
 
@@ -465,35 +356,12 @@ def _refuse_model(model: Model) -> None:
     if type(model).__name__ != "CoHiRF" or not is_known(model):
         raise TypeError(f"model={reprlib.repr(model)} is not a CoHiRF estimator: only CoHiRF estimators can be saved.")
     check_is_fitted(model, "n_clusters_")
-    if any(is_on_device(part.leaf_of) for part in vars(model)["_rows"].row_map.parts):
+    row_map = state_of(model).rows.row_map
+    if not row_map.is_here:
+        where = "on a device" if any(is_on_device(part.leaf_of) for part in row_map.parts) else "a Dask array"
         raise TypeError(
-            "labels_ is on a device, and cannot be saved with the model: call gather() first, which loads 8 bytes per "
-            "row into this process."
-        )
-    if not vars(model)["_rows"].row_map.is_here:
-        raise TypeError(
-            "labels_ is a Dask array, which cannot be saved with the model: call gather() first, which loads 8 bytes "
-            "per row into this process. Or write the labels with model.labels_.to_zarr(path), and to keep a model that "
-            "predicts, delete model.labels_, model.parents_ and model.stability_ and pickle the model."
-        )
-
-
-@replacing_errors
-def _refusing_to_save() -> Iterator[None]:
-    """Turn any error that loading the model would raise into one about saving it."""
-    try:
-        yield
-    except CONTENT_ERRORS as error:
-        raise ValueError(f"The model cannot be saved: {one_line(error).rstrip('.')}. Fit it again.") from error
-
-
-def _check_size(what: str, content: Any, remedy: str) -> None:
-    """Raise for more JSON than is read again."""
-    n_bytes = len(json.dumps(content))
-    if n_bytes > MAX_JSON_BYTES - 2**16:  # the rest is for the types of the arrays
-        raise ValueError(
-            f"The model cannot be saved: {what} take {n_bytes:,} bytes of JSON, but a saved model holds at most "
-            f"{MAX_JSON_BYTES:,}: {remedy}."
+            f"labels_ is {where}, and cannot be saved with the model: call gather() first, which loads 8 bytes per row "
+            f"into this process."
         )
 
 

@@ -9,7 +9,6 @@ example ``{"tuple": [0, 1]}``. Dicts are stored in the same way, so that they ca
 
 from __future__ import annotations
 
-import json
 import math
 import reprlib
 from importlib import import_module
@@ -24,7 +23,7 @@ from cohirf import validation
 from cohirf.store.errors import CONTENT_ERRORS, REMEDY, ModelFileError, one_line, refusing, shown
 from cohirf.summary.model import Model
 
-PACKAGES = {
+STORED_PACKAGES = {
     "cohirf.clusterers",
     "cohirf.estimator",
     "sklearn.cluster",
@@ -42,8 +41,6 @@ PACKAGES = {
 # A fit writes to these paths, and loads pickles from a cache directory, so they are neither stored nor restored.
 PATHS = ("checkpoint", "memory")
 NOT_STORED = ("estimator", "views", "medoid")  # the parameters that may be absent from a file and passed at load
-MAX_JOBS = 10_000  # a file with a larger number could make the next fit start as many threads or processes
-MAX_BYTES = 2**17  # of JSON: enough for thousands of nested estimators
 OUTPUT = "_sklearn_output_config"  # attribute in which scikit-learn stores the choice of set_output; clones copy it
 OUTPUTS = (None, "default", "pandas", "polars")
 CONSTANTS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -58,8 +55,7 @@ def describe_model(model: Model) -> dict[str, Any]:
     parameters = {}
     for name, value in _parameters_of(model).items():
         try:
-            parameters[name] = describe(value)
-            _check_size(parameters[name], MAX_BYTES // 2)  # the other half is enough for all other parameters
+            parameters[name] = describe_value(value)
             restore(parameters[name])
         except CONTENT_ERRORS as error:
             if name not in NOT_STORED:
@@ -70,6 +66,8 @@ def describe_model(model: Model) -> dict[str, Any]:
 
 def restore_model(path: Path, description: dict[str, Any], n_features: int, passed: dict[str, Any]) -> Any:
     """Return the model, not fitted; ``passed`` parameters override stored ones and supply absent ones."""
+    if "estimator" in passed:
+        validation.check_base_method(passed["estimator"])
     with refusing(path, ModelFileError, REMEDY):
         parameters = {name: value for name, value in description["parameters"].items() if name not in passed}
         for name in NOT_STORED:
@@ -78,19 +76,13 @@ def restore_model(path: Path, description: dict[str, Any], n_features: int, pass
                     f"{shown(path)}: {name}={one_line(parameters[name]['absent'])} could not be stored with the model: "
                     f"pass it with load(path, {name}=...)."
                 )
-        _check_size(parameters, MAX_BYTES)
-        model = _restore_estimator({**description, "parameters": parameters})
+        model = _restore_estimator({**description, "parameters": parameters}, passed)
         if type(model).__name__ != "CoHiRF":
             raise ValueError(f"the model is {reprlib.repr(description['name'])}, not CoHiRF")
         if model.estimator is not None or not isinstance(model.views, int):
             validation.check_views(model)
-        model._check_resources()
         validation.count_view_features(model.max_features, n_features)
         get_tags(model)  # asks the base method for its tags; fails for a pipeline with invalid steps
-    if "estimator" in passed:
-        validation.check_base_method(passed["estimator"])
-    model.set_params(**passed)
-    model._validate_params()
     return model
 
 
@@ -102,10 +94,10 @@ def is_absent(value: Any) -> bool:
 def is_known(value: Any) -> bool:
     """Return whether ``value`` is an instance of a class that a file may name, and not of a subclass."""
     package, name = _name_class(type(value)).rsplit(".", 1)
-    return package in PACKAGES and getattr(import_module(package), name, None) is type(value)
+    return package in STORED_PACKAGES and getattr(import_module(package), name, None) is type(value)
 
 
-def describe(value: Any) -> Any:
+def describe_value(value: Any) -> Any:
     """Return the JSON representation of a parameter; raise ValueError if it has none."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -114,18 +106,18 @@ def describe(value: Any) -> Any:
     if type(value) is float:
         return {"float": repr(value)}
     if type(value) is list:
-        return [describe(part) for part in value]
+        return [describe_value(part) for part in value]
     if type(value) is tuple:
-        return {"tuple": [describe(part) for part in value]}
+        return {"tuple": [describe_value(part) for part in value]}
     if type(value) is dict and all(type(key) is str for key in value):
-        return {"dict": {key: describe(part) for key, part in value.items()}}
+        return {"dict": {key: describe_value(part) for key, part in value.items()}}
     if isinstance(value, type) and value in NUMBER_TYPES.values():
         return {"type": value.__name__}
     if isinstance(value, np.random.RandomState):
         return None  # the state of a generator is not stored
     if not is_known(value) or "_metadata_request" in vars(value):
         raise ValueError(f"a parameter of type {type(value).__name__} cannot be stored")
-    parameters = {name: describe(part) for name, part in _parameters_of(value).items()}
+    parameters = {name: describe_value(part) for name, part in _parameters_of(value).items()}
     return {"estimator": {"name": _name_class(type(value)), "parameters": parameters, "output": _output_of(value)}}
 
 
@@ -150,7 +142,7 @@ def restore(value: Any) -> Any:
     raise ValueError(f"{reprlib.repr(value)} is not a parameter value")
 
 
-def _restore_estimator(description: dict[str, Any]) -> Any:
+def _restore_estimator(description: dict[str, Any], passed: dict[str, Any] | None = None) -> Any:
     """Return a new estimator; its class must be one of a known package, and its parameters valid."""
     name, parameters, output = (description[key] for key in ("name", "parameters", "output"))
     kind = _find_class(name)
@@ -160,11 +152,10 @@ def _restore_estimator(description: dict[str, Any]) -> Any:
             f"{name} has no parameter {reprlib.repr(unknown[0])} in the installed version of its package: "
             f"install the one that the model was saved with, or pass estimator= to load"
         )
-    estimator = kind(**{key: restore(value) for key, value in parameters.items() if key not in PATHS})
+    stored = {key: restore(value) for key, value in parameters.items() if key not in PATHS}
+    estimator = kind(**stored, **(passed or {}))
     if hasattr(estimator, "_parameter_constraints"):
         estimator._validate_params()
-    if abs(getattr(estimator, "n_jobs", None) or 0) > MAX_JOBS:
-        raise ValueError(f"the parameter n_jobs of {name} must be from {-MAX_JOBS} to {MAX_JOBS}")
     if output not in OUTPUTS:
         raise ValueError(f"output {reprlib.repr(output)} is not one of {OUTPUTS}")
     if output is not None:  # set_output would change nested estimators, too
@@ -174,7 +165,7 @@ def _restore_estimator(description: dict[str, Any]) -> Any:
 
 def _find_class(name: Any) -> Any:
     package, _, short = name.rpartition(".") if isinstance(name, str) else ("", "", "")
-    kind = getattr(import_module(package), short, None) if package in PACKAGES else None
+    kind = getattr(import_module(package), short, None) if package in STORED_PACKAGES else None
     if not isinstance(kind, type) or not issubclass(kind, BaseEstimator):
         raise TypeError(f"{reprlib.repr(name)} is not an estimator that a saved model may name")
     return kind
@@ -193,8 +184,3 @@ def _output_of(estimator: Any) -> str | None:
     """Return the format that ``set_output`` chose, or None if it was never called."""
     output = vars(estimator).get(OUTPUT, {}).get("transform")
     return None if output is None else str(output)
-
-
-def _check_size(content: Any, limit: int) -> None:
-    if len(json.dumps(content)) > limit:
-        raise ValueError(f"the parameters take more than {limit} bytes")

@@ -33,41 +33,14 @@ JSON_OBJECT = dict[str, Any]
 
 @dataclass(frozen=True)
 class Layout:
-    """What is checked of an array, or of a number that is the length of an axis.
+    """What is checked of an array, or of a number that is the length of an axis."""
 
-    Attributes
-    ----------
-    axes : str
-        Names of the axes, with spaces between them. Axes with the same name have the same length in all arrays.
-    below : str
-        The name of an axis, or "": values are integers that number its entries.
-    low : int
-        The lowest of these; -1 where rows are in no cluster.
-    """
-
-    axes: str
-    below: str = ""
-    low: int = 0
+    axes: str  # names of the axes, with spaces between them. Axes with the same name have the same length in all arrays
+    below: str = ""  # the name of an axis, or "": values are integers that number its entries
 
 
 def write(kind: Any, value: Any) -> tuple[Any, Arrays]:
-    """Return a value as content for JSON, and its arrays.
-
-    Examples
-    --------
-    >>> from dataclasses import dataclass
-    >>> import numpy as np
-    >>> from numpy.typing import NDArray
-    >>> @dataclass
-    ... class Groups:
-    ...     sizes: NDArray[np.int64]
-    ...     name: str | None = None
-    >>> content, arrays = write(Groups, Groups(np.array([3, 1])))
-    >>> content
-    {'sizes': 0, 'name': None}
-    >>> read(Groups, content, arrays)
-    Groups(sizes=array([3, 1]), name=None)
-    """
+    """Return a value as content for JSON, and its arrays."""
     writer = _Writer()
     return writer.write(kind, value), writer.arrays
 
@@ -91,7 +64,7 @@ def _field_types(kind: Any) -> dict[str, Any]:
 
 
 @cache
-def _parts(kind: Any) -> tuple[Any, Any, tuple[Any, ...], Layout | None]:
+def _type_parts(kind: Any) -> tuple[Any, Any, tuple[Any, ...], Layout | None]:
     """Return a type without annotations, its origin, its arguments, and its layout."""
     layout = None
     if get_origin(kind) is Annotated:
@@ -111,7 +84,7 @@ class _Writer:
     _numbers: dict[Any, int] = field(default_factory=dict)
 
     def write(self, kind: Any, value: Any) -> Any:
-        kind, origin, arguments, _ = _parts(kind)
+        kind, origin, arguments, _ = _type_parts(kind)
         if value is None or kind == JSON_OBJECT:
             return value
         if _is_struct(kind):
@@ -156,13 +129,13 @@ class _Reader:
     _numbering: list[tuple[str, Any, Layout]] = field(default_factory=list)
 
     def read(self, kind: Any, content: Any, name: str) -> Any:
-        kind, origin, arguments, layout = _parts(kind)
+        kind, origin, arguments, layout = _type_parts(kind)
         if _is_struct(kind):
             return self._read_fields(kind, content, name)
         if origin in (Union, UnionType):
             return self._read_union(arguments, content, name)
         if kind == JSON_OBJECT:
-            return content if isinstance(content, dict) else _refuse(name, content, "a JSON object")
+            return content if isinstance(content, dict) else _refuse_content(name, content, "a JSON object")
         if origin is dict:
             return dict(self._read_items(tuple, arguments, pair, name) for pair in _require_list(name, content))
         if origin in (list, tuple):
@@ -179,13 +152,13 @@ class _Reader:
         """Raise for values that should number the entries of an axis, and do not."""
         for name, values, layout in self._numbering:
             length, _ = self._lengths.get(layout.below, (0, ""))
-            if values.size and not layout.low <= values.min() <= values.max() < length:
-                raise ValueError(f"{name} has numbers outside the range {layout.low} to {length - 1}")
+            if values.size and not 0 <= values.min() <= values.max() < length:
+                raise ValueError(f"{name} has numbers outside the range 0 to {length - 1}")
 
     def _read_fields(self, kind: Any, content: Any, name: str) -> Any:
         kinds = _field_types(kind)
         if not isinstance(content, dict) or content.keys() != kinds.keys():
-            _refuse(name or kind.__name__, content, f"an object with the keys {', '.join(kinds)}")
+            _refuse_content(name or kind.__name__, content, f"an object with the keys {', '.join(kinds)}")
         prefix = f"{name}." if name else ""
         return kind(**{each: self.read(part, content[each], prefix + each) for each, part in kinds.items()})
 
@@ -196,14 +169,14 @@ class _Reader:
         if len(kinds) == 1:
             return self.read(next(iter(kinds.values())), content, name)
         if not isinstance(content, dict) or len(content) != 1 or not content.keys() <= kinds.keys():
-            _refuse(name, content, f"one of {', '.join(kinds)}")
+            _refuse_content(name, content, f"one of {', '.join(kinds)}")
         ((which, inner),) = content.items()
         return self.read(kinds[which], inner, name)
 
     def _read_items(self, origin: Any, arguments: tuple[Any, ...], content: Any, name: str) -> list[Any]:
         kinds = _items(origin, arguments, _require_list(name, content))
         if len(kinds) != len(content):
-            _refuse(name, content, f"a list of {len(kinds)}")
+            _refuse_content(name, content, f"a list of {len(kinds)}")
         return [self.read(part, each, name) for part, each in zip(kinds, content, strict=True)]
 
     def _read_matrix(self, kind: Any, content: Any, name: str) -> Any:
@@ -226,7 +199,7 @@ class _Reader:
 
     def _array(self, number: Any, name: str) -> NDArray[Any]:
         if type(number) is not int or not 0 <= number < len(self.arrays):
-            _refuse(name, number, "the number of an array")
+            _refuse_content(name, number, "the number of an array")
         found: NDArray[Any] = self.arrays[number]
         return found
 
@@ -265,18 +238,18 @@ def _scalar(kind: Any, content: Any, name: str) -> Any:
         if content is None:
             return math.nan
         if type(content) not in (int, float) or not math.isfinite(content):
-            _refuse(name, content, "a finite number or null")
+            _refuse_content(name, content, "a finite number or null")
         return float(content)
     if type(content) is not kind or (kind is int and abs(content) > MAX_INT):
-        _refuse(name, content, f"of type {kind.__name__}")
+        _refuse_content(name, content, f"of type {kind.__name__}")
     return content
 
 
 def _require_list(name: str, content: Any) -> list[Any]:
-    return content if isinstance(content, list) else _refuse(name, content, "a list")
+    return content if isinstance(content, list) else _refuse_content(name, content, "a list")
 
 
-def _refuse(name: str, content: Any, expected: str) -> Any:
+def _refuse_content(name: str, content: Any, expected: str) -> Any:
     raise ValueError(f"{name} is {reprlib.repr(content)}, but must be {expected}")
 
 
@@ -287,7 +260,7 @@ def _build_csr(kind: Any, parts: Arrays, shape: Any, name: str) -> Any:
         or any(part.ndim != 1 for part in parts)
         or "f" in parts[1].dtype.kind + parts[2].dtype.kind
     ):
-        _refuse(name, kind, "a CSR matrix")
+        _refuse_content(name, kind, "a CSR matrix")
     n_rows, n_columns = (_scalar(int, length, name) for length in shape)
     data, indices, indptr = parts
     # SciPy's own check accepts decreasing pointers if the last is 0, and its loops would then read out of bounds

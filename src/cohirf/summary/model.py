@@ -11,12 +11,11 @@ from sklearn.cluster import KMeans
 
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.neighbours.landmarks import Landmarks
-from cohirf.summary.history import Step
-from cohirf.summary.numbers import Changes
+from cohirf.rows.grouping import IntArray
+from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.row_results import RowResults
 from cohirf.summary.summary import Summary
 
@@ -66,33 +65,22 @@ class Model(Protocol):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""
 
+    def gather(self) -> Any:
+        """Load results into this process."""
+
     def predict(self, X: Any) -> Any:
         """Return the cluster of each row."""
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What a fitted model keeps besides its public attributes.
+    """What a fitted model keeps besides its public attributes."""
 
-    Attributes
-    ----------
-    rows : RowResults
-        Results of groups of rows, and the group of each row.
-    landmarks : Landmarks
-        Points that ``predict`` takes labels from.
-    landmark_rows : array of int
-        Row numbers of the landmarks.
-    column_means : array of float or None
-        What missing cells are replaced by.
-    summary : Summary or None
-        What updates need.
-    """
-
-    rows: RowResults
-    landmarks: Landmarks
-    landmark_rows: IntArray
-    column_means: NDArray[np.float64] | None
-    summary: Summary | None
+    rows: RowResults  # results of groups of rows, and the group of each row
+    landmarks: Landmarks  # points that ``predict`` takes labels from
+    landmark_rows: IntArray  # row numbers of the landmarks
+    column_means: NDArray[np.float64] | None  # what missing cells are replaced by
+    summary: Summary | None  # what updates need
 
 
 def state_of(model: Model) -> State:

@@ -1,16 +1,18 @@
-"""Cluster numbers that last: which clusters after an update are those before it, and what has changed."""
+"""Cluster numbers that last: which clusters after an update are those before it, what has changed, and the history."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from cohirf.algorithm.grouping import IntArray
+from cohirf.rows.grouping import IntArray
 
 MOST_SHOWN = 8  # numbers in one line of the text
+MAX_STEPS = 200  # of a history; older ones leave
+MAX_STEP_CLUSTERS = 30  # clusters of a step by number; of the others, only the total is kept
 
 
 @dataclass(frozen=True)
@@ -82,23 +84,105 @@ def _line(what: str, shown: Iterable[str], n_shown: int) -> list[str]:
     return [f"  {what}: {'; '.join(list(shown)[:MOST_SHOWN])}{more}"]
 
 
-@dataclass(frozen=True, eq=False)
-class Overlap:
-    """Old rows by their number before an update and their cluster after it; -1 is noise.
+@dataclass(frozen=True)
+class Step:
+    """The clusters of a model after an update; the fit, or the first update, is the first step.
 
     Attributes
     ----------
-    before : array of int
-        Number before the update.
-    after : array of int
-        Cluster after it, numbered from 0 in any order.
-    n_rows : array of int
-        Number of rows that have both.
+    update : int
+        Number of the update, from 0.
+    n_added : int
+        Number of rows that came; negative if rows were forgotten, and 0 if models were merged.
+    n_rows, n_clusters, n_noise, n_moved : int
+        Rows and clusters of the model after the update, rows in no cluster, and older rows that have another number.
+        Rows of weight 0 count until they are in a group of rows.
+    sizes : dict
+        Number of rows of the 30 largest clusters, by their number.
+    born, gone : list of int
+        New clusters, and those whose rows became noise or were forgotten; at most 30 of each.
+    merged, split : list of pairs of int
+        A cluster that went on with one that it took in, and a cluster from before with a new one that most of its old
+        rows come from; at most 30 pairs of each.
     """
 
-    before: IntArray
-    after: IntArray
-    n_rows: IntArray
+    update: int
+    n_added: int
+    n_rows: int
+    n_clusters: int
+    n_noise: int
+    n_moved: int
+    sizes: dict[int, int]
+    born: list[int]
+    gone: list[int]
+    merged: list[tuple[int, int]]
+    split: list[tuple[int, int]]
+
+    @classmethod
+    def first(cls, labels: IntArray, sizes: IntArray) -> Step:
+        """Return the step of a fit; ``sizes`` has the number of rows of each entry of ``labels``."""
+        return cls.of(Changes(0, int(sizes.sum())), labels, sizes)
+
+    @classmethod
+    def of(cls, changes: Changes, labels: IntArray, sizes: IntArray) -> Step:
+        """Return the step of an update; ``sizes`` has the number of rows of each entry of ``labels`` after it."""
+        numbers, which = np.unique(labels, return_inverse=True)
+        rows = np.bincount(which, weights=sizes, minlength=len(numbers)).astype(np.int64)
+        clustered = numbers >= 0
+        largest = np.argsort(-rows[clustered], kind="stable")[:MAX_STEP_CLUSTERS]
+        listed = np.sort(numbers[clustered][largest])
+        return cls(
+            update=changes.update,
+            n_added=changes.n_rows,
+            n_rows=int(rows.sum()),
+            n_clusters=int(clustered.sum()),
+            n_noise=int(rows[~clustered].sum()),
+            n_moved=changes.n_moved,
+            sizes=dict(zip(listed.tolist(), rows[np.searchsorted(numbers, listed)].tolist(), strict=True)),
+            born=list(changes.born)[:MAX_STEP_CLUSTERS],
+            gone=changes.gone[:MAX_STEP_CLUSTERS],
+            merged=_pairs(changes.merged),
+            split=_pairs(changes.split),
+        )
+
+    @property
+    def events(self) -> list[str]:
+        """What happened to clusters, in words; empty if all went on."""
+        from_others = {new for _, new in self.split}
+        apart = [number for number in self.born if number not in from_others]
+        return [
+            *_say("new", map(str, apart)),
+            *_say("split", (f"{old} → {new}" for old, new in self.split)),
+            *_say("merged", (f"{other} → {number}" for number, other in self.merged)),
+            *_say("gone", map(str, self.gone)),
+        ]
+
+
+def continue_history(history: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
+    """Return a history with one more step; the oldest steps leave if there are too many.
+
+    If an update is the first that the model knows of, no cluster is listed as born in it.
+    """
+    is_first = not history and step.update == 0
+    return (*history, replace(step, born=[]) if is_first else step)[-MAX_STEPS:]
+
+
+def _pairs(joined: dict[int, list[int]]) -> list[tuple[int, int]]:
+    return [(number, other) for number, others in joined.items() for other in others][:MAX_STEP_CLUSTERS]
+
+
+def _say(what: str, names: Iterable[str]) -> list[str]:
+    listed = list(names)
+    return [f"{what}: {', '.join(listed)}"] if listed else []
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """Old rows by their number before an update and their cluster after it; -1 is noise."""
+
+    before: IntArray  # number before the update
+    after: IntArray  # cluster after it, numbered from 0 in any order
+    n_rows: IntArray  # number of rows that have both
 
     @classmethod
     def of(cls, before: IntArray, after: IntArray, sizes: IntArray) -> Overlap:

@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm import arrays
-from cohirf.algorithm.engine import Engine, SerialEngine
-from cohirf.algorithm.grouping import IntArray, count_by_label, row_blocks
-from cohirf.algorithm.left_out import leave_out, put_back
-from cohirf.algorithm.storage import MemoryStorage, Storage
 from cohirf.engines.dask import compute_unoptimised, dask, dask_array, gather_vectors, is_dask
+from cohirf.rows import arrays
+from cohirf.rows.grouping import IntArray, count_by_label, leave_out, put_back, row_blocks
+from cohirf.rows.storage import Engine, MemoryStorage, SerialEngine, Storage
 from cohirf.scratch import ScratchStorage
 
 LOOKED_UP = 2**20  # rows that are looked up at a time
@@ -27,21 +25,12 @@ LOOKED_UP = 2**20  # rows that are looked up at a time
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows that follow each other.
+    """Rows that follow each other."""
 
-    Attributes
-    ----------
-    leaf_of : array of int
-        For each row, the number of its group among those of the part; an array of NumPy, of Dask or on a device.
-    stability : array of float32
-        Stability of each row at the first level, in the same place.
-    position : array of int
-        For each group of the part, its position among all groups of the model now.
-    """
-
+    # for each row, the number of its group among those of the part; an array of NumPy, of Dask or on a device
     leaf_of: Any
-    stability: Any
-    position: IntArray
+    stability: Any  # stability of each row at the first level, in the same place
+    position: IntArray  # for each group of the part, its position among all groups of the model now
 
     @property
     def n_rows(self) -> int:
@@ -101,11 +90,13 @@ class RowMap:
         return RowMap((*self.parts, *parts))
 
     def moved(self, position: IntArray) -> RowMap:
-        """Return the map after the group at each position has moved to the position beside it in ``position``."""
+        """Return the map after the group at position ``i`` has moved to ``position[i]``."""
         return RowMap(tuple(replace(part, position=position[part.position]) for part in self.parts))
 
     def gathered(self) -> RowMap:
         """Return the map in this process: what is on Dask goes to files, what is on a device into memory."""
+        if self.is_here:
+            return self
         elsewhere = [vector for part in self.parts for vector in (part.leaf_of, part.stability) if is_dask(vector)]
         loaded = iter(gather_vectors(elsewhere, ScratchStorage()))  # in one computation
 
@@ -140,7 +131,7 @@ def look_up(table: NDArray[Any], numbers: Any, engine: Engine | None = None) -> 
     if is_dask(numbers):
         # a task of its own, so that the table is sent to each worker only once
         sent = dask().delayed(table, pure=False, traverse=False)
-        return numbers.map_blocks(_take, table=sent, dtype=table.dtype, meta=table[:0], token="cohirf_look_up")
+        return numbers.map_blocks(_take_entries, table=sent, dtype=table.dtype, meta=table[:0], token="cohirf_look_up")
     if not isinstance(numbers, np.ndarray):
         return arrays.look_up(table, numbers)
     storage = storage_like(numbers)
@@ -157,11 +148,11 @@ def look_up_block(found: NDArray[Any], table: NDArray[Any], numbers: IntArray, b
 
 
 def storage_like(vector: Any) -> Storage:
-    """Return where vectors beside a vector are kept: in files, if it is in one."""
+    """Return where vectors of the same length are kept: in files, if this one is."""
     return ScratchStorage() if isinstance(vector, np.memmap) else MemoryStorage()
 
 
-def _take(numbers: IntArray, table: NDArray[Any]) -> NDArray[Any]:
+def _take_entries(numbers: IntArray, table: NDArray[Any]) -> NDArray[Any]:
     return table[numbers]
 
 

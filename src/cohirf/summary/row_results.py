@@ -3,57 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.arrays import look_up, namespace
-from cohirf.algorithm.fusions import Fusions
-from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
-from cohirf.algorithm.merge_tree import MergeTree
-from cohirf.algorithm.storage import MemoryStorage, Storage
+from cohirf.algorithm.parents import Fusions
+from cohirf.beyond.merge_tree import MergeTree
 from cohirf.engines.dask import dask, dask_array, is_dask
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.rows.arrays import look_up, namespace
+from cohirf.rows.grouping import IntArray, index_dtype, row_blocks
+from cohirf.rows.storage import MemoryStorage, Storage
 from cohirf.scratch import ScratchStorage
+from cohirf.store.schema import Layout
 from cohirf.summary.row_map import LOOKED_UP, RowMap
 
-NAMES = ("parents_", "stability_", "absorbed_at")
+RESULT_NAMES = ("parents_", "stability_", "absorbed_at")
 BY_ROW = ("labels_", "parents_", "stability_", "hierarchy_")
 
 
 @dataclass(frozen=True, eq=False)
 class RowResults:
-    """What a fit or an update found out about groups of rows, and the group of each row.
+    """What a fit or an update found out about groups of rows, and the group of each row."""
 
-    Attributes
-    ----------
-    row_map : RowMap
-        The group of each row.
-    rows : array of int
-        Number of the row that stands for each group.
-    labels : array of int
-        Number of the cluster of each group; -1 for noise.
-    parents : array of int
-        The group that absorbed each group, or itself.
-    absorbed_at : array of int
-        The level at which that happened, or 0. A group has absorbed its other rows at level 1.
-    stability : array of float32
-        Stability of the row that stands for each group, at the last level that clustered it.
-    sizes : array of int
-        Number of rows of each group, without those of weight 0.
-    tree : MergeTree
-        Merges of groups up to a single cluster; its medoids are positions of groups.
-    """
-
-    row_map: RowMap
-    rows: IntArray
-    labels: IntArray
-    parents: IntArray
-    absorbed_at: IntArray
-    stability: NDArray[np.float32]
-    sizes: IntArray
-    tree: MergeTree
+    row_map: RowMap  # the group of each row
+    rows: Annotated[IntArray, Layout("groups", below="rows")]  # number of the row that stands for each group
+    labels: Annotated[IntArray, Layout("groups")]  # number of the cluster of each group; -1 for noise
+    parents: Annotated[IntArray, Layout("groups", below="groups")]  # the group that absorbed each group, or itself
+    # the level at which that happened, or 0. A group has absorbed its other rows at level 1
+    absorbed_at: Annotated[IntArray, Layout("groups")]
+    # stability of the row that stands for each group, at the last level that clustered it
+    stability: Annotated[NDArray[np.float32], Layout("groups")]
+    sizes: Annotated[IntArray, Layout("groups")]  # number of rows of each group, without those of weight 0
+    tree: MergeTree  # merges of groups up to a single cluster; its medoids are positions of groups
 
     @classmethod
     def of(
@@ -94,7 +77,7 @@ class RowResults:
 
     def look_up_labels(self) -> Any:
         """Return the cluster of each row, where the rows are."""
-        return _join([part.look_up(self.labels) for part in self.row_map.parts])
+        return _join_parts([part.look_up(self.labels) for part in self.row_map.parts])
 
     def look_up(self) -> dict[str, Any]:
         """Return the other attributes of a model with an entry for each row, and its hierarchy.
@@ -117,7 +100,7 @@ class RowResults:
         return replace(self.tree, medoids=self.rows[self.tree.medoids], level=self.tree.level - level_0)
 
     def _of_block(self, position: Any, own: Any, stability: Any) -> tuple[Any, ...]:
-        """Return what ``NAMES`` lists for rows with the numbers ``own``, in the groups at ``position``.
+        """Return what ``RESULT_NAMES`` lists for rows with the numbers ``own``, in the groups at ``position``.
 
         Rows that do not stand for a group were absorbed by the one that does at the first level.
         """
@@ -148,8 +131,8 @@ class RowResults:
     def _look_up_there(self) -> tuple[Any, Any]:
         """Return parents and stability of rows that are on Dask or on a device."""
         parts = self.row_map.parts
-        position = _join([part.look_up(np.arange(len(self.rows))) for part in parts])
-        stability = _join([part.stability for part in parts])
+        position = _join_parts([part.look_up(np.arange(len(self.rows))) for part in parts])
+        stability = _join_parts([part.stability for part in parts])
         if not is_dask(position):
             xp = namespace(position)
             own = xp.arange(self.n_rows, dtype=look_up(self.rows[:1], position[:0]).dtype, device=position.device)
@@ -173,8 +156,8 @@ def _of_chunk(position: IntArray, own: IntArray, stability: Any, results: RowRes
     return found
 
 
-def _join(vectors: list[Any]) -> Any:
-    """Concatenate vectors; those on Dask stay there, and so do others beside them."""
+def _join_parts(vectors: list[Any]) -> Any:
+    """Concatenate vectors; if one is on Dask, the result is, too."""
     if len(vectors) == 1:
         return vectors[0]
     if any(is_dask(vector) for vector in vectors):
@@ -192,13 +175,13 @@ class RowResult:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, model: Any, owner: type | None = None) -> Any:
-        if model is None:
+    def __get__(self, owner: object, kind: type | None = None) -> Any:
+        if owner is None:
             return self
-        results: RowResults | None = vars(model).get("_rows")
+        known = vars(owner)
+        results: RowResults | None = known.get("_rows")
         if results is None:
-            raise AttributeError(f"{type(model).__name__!r} object has no attribute {self._name!r}")
-        known = vars(model)
+            raise AttributeError(f"{type(owner).__name__!r} object has no attribute {self._name!r}")
         if self._name == "labels_":
             known["labels_"] = results.look_up_labels()
         else:

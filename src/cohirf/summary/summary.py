@@ -1,121 +1,207 @@
 """Summary: what a model keeps so that it can be updated, merged with others and made to forget.
 
-It has *leaves*, groups of rows with their values and masses, and *pending* rows, which no level has contracted yet. The
-upper levels of a fit need nothing else. Row numbers are those of ``labels_``: the rows of all leaves come first, and
-the pending rows last.
+It is a table of groups of rows with their values and masses, and the group of each row. The upper levels of a fit need
+nothing else. A row that no level has contracted yet is a group of its own, of height 0. The last of these are pending:
+they are contracted as soon as there are enough of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from cohirf.algorithm.contract_batch import Mass
-from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.randomness import Entropy
-from cohirf.summary.leaves import Leaves
+from cohirf.algorithm.runs import Survivors
+from cohirf.beyond.merge_tree import Groups
+from cohirf.rows.arrays import narrow_indices
+from cohirf.rows.grouping import IntArray, Mass
 from cohirf.summary.row_map import Part, RowMap
 
 SURE_PER_CLUSTER = 50  # rows; with fewer, a model that was not fitted finds its clusters anew in each update
+NEXT_TO_NOTHING = 1e-9  # weight of a row of weight 0 in the upper levels, as a share of the smallest weight
 
 
 @dataclass(frozen=True, eq=False)
-class Pending:
-    """Rows that are kept as they are.
+class RowGroups:
+    """Groups of rows, sorted by the number of the row that stands for each."""
 
-    Attributes
-    ----------
-    values : array, CSR matrix or None
-        Values of the rows, with all features; None if there have never been any.
-    weights : array of float or None
-        Their sample weights; None if all have the weight 1.
-    """
+    rows: IntArray  # number of the row that stands for each group: its medoid
+    values: Any  # values of that row, with all features
+    means: Any  # mean of the rows of each group; of a group of height 0 its row, in which cells may be missing
+    # sizes, first_rows: Number of rows in each group, without those of weight 0, and the smallest of their numbers
+    sizes: IntArray
+    first_rows: IntArray
+    weights: Mass | None  # total sample weight of each group; None if all rows have the weight 1
+    is_noise: NDArray[np.bool_]  # whether a group is a single row that the base method called noise
+    # stability of each row that stands for a group, at the first level; NaN if the level did not cluster it
+    stability: NDArray[np.float32]
+    heights: IntArray  # how often the rows of each group were contracted
+    # whether the values are not those of the row, which are not known: the row that had them was forgotten
+    is_stand_in: NDArray[np.bool_]
 
-    values: Any = None
-    weights: Mass | None = None
+    def __len__(self) -> int:
+        return len(self.rows)
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return 0 if self.values is None else int(self.values.shape[0])
+    def mass(self) -> Mass:
+        """Total weight of each group; without sample weights, its number of rows."""
+        return self.sizes.astype(np.float64) if self.weights is None else self.weights
+
+    @classmethod
+    def of_rows(cls, first_row: int, values: Any, weights: Mass | None) -> RowGroups:
+        """Return rows that follow each other as groups of one row each."""
+        n_rows = values.shape[0]
+        rows = np.arange(first_row, first_row + n_rows)
+        return cls(
+            rows=rows,
+            values=values,
+            means=values,
+            sizes=np.ones(n_rows, dtype=np.int64),
+            first_rows=rows,
+            weights=weights,
+            is_noise=np.zeros(n_rows, dtype=bool),
+            stability=np.full(n_rows, np.nan, dtype=np.float32),
+            heights=np.zeros(n_rows, dtype=np.int32),
+            is_stand_in=np.zeros(n_rows, dtype=bool),
+        )
+
+    @classmethod
+    def of_survivors(cls, survivors: Survivors, values: Any, first_row: int) -> RowGroups:
+        """Return the survivors of a first level whose row 0 has the number ``first_row`` among all rows."""
+        return cls(
+            rows=survivors.rows.astype(np.int64) + first_row,
+            values=values,
+            means=survivors.means,
+            sizes=survivors.sizes,
+            first_rows=survivors.first_rows.astype(np.int64) + first_row,
+            weights=survivors.weights,
+            is_noise=survivors.is_noise,
+            stability=survivors.stability,
+            heights=np.ones(len(survivors.rows), dtype=np.int32),
+            is_stand_in=np.zeros(len(survivors.rows), dtype=bool),
+        )
+
+    @classmethod
+    def join(cls, parts: Sequence[RowGroups]) -> RowGroups:
+        """Concatenate groups."""
+        parts = [part for part in parts if len(part)] or list(parts[:1])
+        if len(parts) == 1:
+            return parts[0]
+        weighted = any(part.weights is not None for part in parts)
+        names = [part.name for part in fields(cls) if part.name != "weights"]
+        return cls(
+            **{name: stack([getattr(part, name) for part in parts]) for name in names},
+            weights=np.concatenate([part.mass for part in parts]) if weighted else None,
+        )
+
+    def take(self, index: IntArray | NDArray[np.bool_] | slice) -> RowGroups:
+        """Return some of the groups."""
+        columns: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
+        some: dict[str, Any] = {name: None if each is None else each[index] for name, each in columns.items()}
+        return RowGroups(**some)
+
+    def joined(self, kept: IntArray, label: IntArray, height: int) -> RowGroups:
+        """Return the groups at the positions ``kept``, which all groups with their label have joined."""
+        n_kept = len(kept)
+        groups = Groups(self.means, self.mass).merged(label, n_kept)
+        first_rows = np.full(n_kept, np.iinfo(np.int64).max)
+        np.minimum.at(first_rows, label, self.first_rows)
+        return replace(
+            self.take(kept),
+            means=groups.means,
+            sizes=np.bincount(label, weights=self.sizes, minlength=n_kept).astype(np.int64),
+            first_rows=first_rows,
+            weights=None if self.weights is None else groups.mass,
+            is_noise=np.zeros(n_kept, dtype=bool),
+            heights=np.full(n_kept, height, dtype=np.int32),
+        )
+
+    def shifted(self, n_rows: int) -> RowGroups:
+        """Return the groups with row numbers that are higher by ``n_rows``."""
+        return replace(self, rows=self.rows + n_rows, first_rows=self.first_rows + n_rows)
+
+    def completed(self, column_means: NDArray[np.float64] | None) -> RowGroups:
+        """Return the groups for the upper levels: no cell of a mean is missing, and no weight is 0.
+
+        Rows of weight 0 join other groups, and count next to nothing there.
+        """
+        means, weights = fill_missing(self.means, column_means).astype(np.float64, copy=False), self.weights
+        if weights is not None and (weights == 0).any():
+            weights = np.where(weights == 0, NEXT_TO_NOTHING * weights[weights > 0].min(initial=1.0), weights)
+        return replace(self, means=means, weights=weights)
+
+    def as_survivors(self, values: Any, mass: Mass | None, batches: ContractedBatches) -> Survivors:
+        """Return the groups as the survivors of a first level of the given batches; ``mass`` is that of later levels.
+
+        The stability of the views of each batch is not known any more.
+        """
+        return Survivors(
+            rows=self.rows,
+            values=values,
+            mass=mass,
+            sizes=self.sizes.astype(np.int64, copy=False),
+            first_rows=self.first_rows,
+            weights=self.weights,
+            means=self.means,
+            is_noise=self.is_noise,
+            stability=self.stability,
+            batch_sizes=batches.sizes,
+            batch_costs=batches.costs,
+            view_stability=np.empty((len(batches.sizes), 0)),
+        )
+
+
+def stack(blocks: Sequence[Any]) -> Any:
+    """Concatenate arrays or CSR matrices with the same number of columns."""
+    if any(sparse.issparse(block) for block in blocks):
+        kind = next(type(block) for block in blocks if sparse.issparse(block))
+        return narrow_indices(kind(sparse.vstack(blocks, format="csr")))
+    return np.concatenate(list(blocks))
 
 
 @dataclass(frozen=True, eq=False)
-class Batches:
-    """The batches that the leaves come from.
+class ContractedBatches:
+    """The batches that groups come from."""
 
-    Attributes
-    ----------
-    sizes : array of int
-        Number of rows of each.
-    costs : array of float
-        Their figures, as in ``ContractedBatch``.
-    tally : array of float, shape (2, n_features)
-        Sums over their views, as in ``FeatureTally``.
-    n_again : tuple of int
-        Number of batches of groups that were contracted again: of groups of height 1, of height 2, and so on.
-    """
-
-    sizes: IntArray
-    costs: NDArray[np.float64]
-    tally: NDArray[np.float64]
+    sizes: NDArray[np.int64]  # number of rows of each
+    costs: NDArray[np.float64]  # their figures, as in ``ContractedBatch``
+    tally: NDArray[np.float64]  # sums over their views, as in ``FeatureTally``
+    # number of batches of groups that were contracted again: of groups of height 1, of height 2, and so on
     n_again: tuple[int, ...] = ()
 
-    def without(self, n_rows: int) -> Batches:
-        """Return the batches after so many of their rows have left; which of the batches had these is not known."""
+    def without(self, n_rows: int) -> ContractedBatches:
+        """Return the batches after ``n_rows`` of their rows have left; which of the batches had these is not known."""
         total = int(self.sizes.sum())
         if total == 0 or n_rows == 0:
             return self
         bounds = np.append(0, np.cumsum(self.sizes)) * (max(1, total - n_rows) / total)
-        sizes: IntArray = np.diff(np.round(bounds)).astype(np.int64)
-        return replace(self, sizes=sizes)
+        return replace(self, sizes=np.diff(np.round(bounds)).astype(np.int64))
 
     @classmethod
-    def none(cls, n_features: int) -> Batches:
+    def none(cls) -> ContractedBatches:
         """Return no batches."""
-        return cls(np.empty(0, dtype=np.int64), np.empty((0, 6)), np.zeros((2, n_features)))
+        return cls(np.empty(0, dtype=np.int64), np.empty((0, 6)), np.zeros((2, 0)))
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What a model keeps of its rows.
+    """What a model keeps of its rows."""
 
-    Attributes
-    ----------
-    entropy : tuple of int
-        Entropy of the model, which seeds everything.
-    batch_size : int or None
-        The batch size that was settled by the first call.
-    leaves : Leaves or None
-        Groups of rows; None if all rows are pending.
-    row_map : RowMap
-        The leaf of each row that is not pending.
-    pending : Pending
-        Rows that no level has contracted yet.
-    batches : Batches
-        Where the leaves come from.
-    labels : array of int
-        Number of the cluster of each leaf, and then of each pending row; -1 for noise.
-    next_number : int
-        The next number for a new cluster.
-    update_rows : tuple of int
-        Number of rows of each update so far; a fit is the first one.
-    is_settled : bool
-        Whether the clusters go on in updates. Those of ``fit`` do, and others as soon as there are 50 rows for each.
-    """
-
-    entropy: Entropy
-    batch_size: int | None
-    leaves: Leaves | None
-    row_map: RowMap
-    pending: Pending
-    batches: Batches
-    labels: IntArray
-    next_number: int
-    update_rows: tuple[int, ...]
+    entropy: Entropy  # entropy of the model, which seeds everything
+    batch_size: int | None  # the batch size that was settled by the first call
+    groups: RowGroups  # groups of rows
+    row_map: RowMap  # the group of each row
+    batches: ContractedBatches  # where the groups come from; none if all rows are kept as they are
+    labels: IntArray  # number of the cluster of each group; -1 for noise
+    next_number: int  # the next number for a new cluster
+    update_rows: tuple[int, ...]  # number of rows of each update so far; a fit is the first one
+    # whether the clusters go on in updates. Those of ``fit`` do, and others as soon as there are 50 rows for each
     is_settled: bool = True
 
     def settled(self) -> Summary:
@@ -126,40 +212,49 @@ class Summary:
     @property
     def n_rows(self) -> int:
         """Number of rows of the model."""
-        return self.row_map.n_rows + self.pending.n_rows
+        return self.row_map.n_rows
 
     @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return 0 if self.leaves is None else len(self.leaves)
+    def keeps_all(self) -> bool:
+        """Whether all rows are kept as they are, so that an update is a fit to all of them."""
+        return len(self.batches.sizes) == 0
+
+    @property
+    def n_pending(self) -> int:
+        """Number of rows at the end that no level has contracted."""
+        contracted = np.flatnonzero(self.groups.heights)
+        return len(self.groups) - int(contracted.max(initial=-1)) - 1
 
     @property
     def sizes(self) -> IntArray:
-        """Number of rows of each leaf, those of weight 0 included, and then of each pending row."""
-        ones, leaves = np.ones(self.pending.n_rows, dtype=np.int64), self.leaves
-        if leaves is None:
-            return ones
-        # the rows of a large model are counted only if the leaves, which leave out rows of weight 0, do not know
-        is_known = leaves.n_rows == self.row_map.n_rows
-        return np.concatenate([leaves.sizes if is_known else self.row_map.count(len(leaves)), ones])
-
-    @property
-    def rows(self) -> IntArray:
-        """Row number of each leaf, and then of each pending row."""
-        pending = np.arange(self.row_map.n_rows, self.n_rows)
-        return pending if self.leaves is None else np.concatenate([self.leaves.rows, pending])
-
-    @property
-    def full_map(self) -> RowMap:
-        """The group of each row, in which pending rows are groups of their own, behind the leaves."""
-        n_pending = self.pending.n_rows
-        if n_pending == 0:
-            return self.row_map
-        everything = np.arange(n_pending)
-        stability = np.full(n_pending, np.nan, dtype=np.float32)
-        return self.row_map.followed_by([Part(everything, stability, self.n_leaves + everything)])
+        """Number of rows of each group, those of weight 0 included."""
+        # the rows of a large model are counted only if the groups, which leave out rows of weight 0, do not know
+        is_known = int(self.groups.sizes.sum()) == self.n_rows
+        return self.groups.sizes if is_known else self.row_map.count(len(self.groups))
 
     @property
     def unknown_rows(self) -> IntArray:
-        """Row number of each leaf whose values are not those of the row."""
-        return np.arange(0) if self.leaves is None else self.leaves.rows[self.leaves.is_stand_in]
+        """Row number of each group whose values are not those of the row."""
+        return self.groups.rows[self.groups.is_stand_in]
+
+    def with_rows(self, values: Any, weights: Mass | None, labels: IntArray) -> Summary:
+        """Return the summary with more rows, which are kept as they are, in the clusters ``labels``."""
+        n_new, n_groups = values.shape[0], len(self.groups)
+        if n_new == 0:
+            return self
+        everything = np.arange(n_new)
+        part = Part(everything, np.full(n_new, np.nan, dtype=np.float32), n_groups + everything)
+        return replace(
+            self,
+            groups=RowGroups.join([self.groups, RowGroups.of_rows(self.n_rows, values, weights)]),
+            row_map=self.row_map.followed_by([part]),
+            labels=np.append(self.labels[:n_groups], labels),
+        )
+
+    def without_pending(self) -> Summary:
+        """Return the summary without its pending rows."""
+        n_left, parts = self.n_rows - self.n_pending, list(self.row_map.parts)
+        while sum(part.n_rows for part in parts) > n_left:
+            parts.pop()  # pending rows have parts of their own
+        left = slice(len(self.groups) - self.n_pending)
+        return replace(self, groups=self.groups.take(left), row_map=RowMap(tuple(parts)), labels=self.labels[left])

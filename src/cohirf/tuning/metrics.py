@@ -9,33 +9,20 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, pairwise_distances
 
-from cohirf.algorithm.grouping import IntArray
 from cohirf.choice import mean_silhouette
+from cohirf.rows.grouping import IntArray
 
 SILHOUETTE_ROWS = 10_000
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A score to maximise.
+    """A score to maximise: higher is better."""
 
-    Attributes
-    ----------
-    score : callable
-        Function of data, labels and true classes (or None) that returns a number.
-    worst : float
-        Score of labels for which the score is undefined, and of failed fits.
-    needs_classes : bool
-        Whether the score compares labels with true classes. Only such a score is defined for a single cluster, or for
-        singletons only.
-    remark : str
-        Message for users about the score with these data; empty if there is none.
-    """
-
-    score: Callable[[Any, IntArray, Any], float]
-    worst: float
-    needs_classes: bool = False
-    remark: str = ""
+    score: Callable[[Any, IntArray, Any], float]  # of data, labels and true classes (or None)
+    worst: float  # score of labels for which it is undefined, and of failed fits
+    needs_classes: bool = False  # only then it is defined for a single cluster, or for singletons only
+    remark: str = ""  # message for users about the score with these data
 
     def __call__(self, X: Any, labels: IntArray, y: Any) -> float:
         """Return the score, or ``worst`` if it is undefined for these labels."""

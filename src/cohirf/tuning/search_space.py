@@ -155,20 +155,6 @@ def wide_space(estimator: CoHiRF) -> SearchSpace:
     -------
     space : dict of str to optuna distribution
         The space of :func:`paper_space`, and ``consensus``.
-
-    See Also
-    --------
-    paper_space : The space of the paper.
-
-    Examples
-    --------
-    >>> from sklearn.cluster import KMeans
-    >>> from cohirf import CoHiRF
-    >>> from cohirf.tuning import wide_space
-    >>> space = wide_space(CoHiRF(KMeans()))
-    >>> del space["max_features"]  # do not search this parameter
-    >>> sorted(space)
-    ['consensus', 'estimator__n_clusters', 'views']
     """
     choose = _distributions().CategoricalDistribution
     return paper_space(estimator) | {"consensus": choose(("auto", "strict", "majority"))}

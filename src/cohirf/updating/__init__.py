@@ -1,6 +1,6 @@
 """Models that live: new rows join, models merge, rows are forgotten; only the levels above the rows run again."""
 
 from cohirf.updating.methods import UpdatingMixin, replace_results
-from cohirf.updating.summarize_fit import fit_model
+from cohirf.updating.update import summarize_fit
 
-__all__ = ["UpdatingMixin", "fit_model", "replace_results"]
+__all__ = ["UpdatingMixin", "replace_results", "summarize_fit"]

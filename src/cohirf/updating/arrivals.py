@@ -25,22 +25,20 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.algorithm.choose_merge import MOST_CUT, N_NEIGHBOURS, centre
-from cohirf.algorithm.contract_batch import Mass
-from cohirf.algorithm.grouping import IntArray, row_blocks
-from cohirf.algorithm.merge_tree import Groups
 from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.beyond.choose_merge import MOST_CUT, N_NEIGHBOURS, centre
+from cohirf.beyond.merge_tree import Groups
 from cohirf.data import Data
 from cohirf.neighbours.landmarks import Cells, choose_evenly
-from cohirf.summary.leaves import stack
+from cohirf.rows.grouping import IntArray, Mass, row_blocks
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of
-from cohirf.summary.summary import Summary
+from cohirf.summary.summary import Summary, stack
 
 USUAL = 0.95  # share of the known rows that are nearer to each other than rows of a new cluster are to them
-FEWEST = N_NEIGHBOURS + 1  # rows of a new cluster, so that all neighbours of a row can be in it
+FEWEST_BORN = N_NEIGHBOURS + 1  # rows of a new cluster, so that all neighbours of a row can be in it
 MOST_KNOWN = 5_000  # known rows that new ones are compared with
-TIE = 1e-7  # of the largest value: known rows that are as near as new ones count as nearer, also after rounding
+KNOWN_TIE = 1e-7  # of the largest value: known rows that are as near as new ones count as nearer, also after rounding
 
 
 def number_arrivals(model: Model, before: Summary, data: Data, weights: Mass | None) -> IntArray:
@@ -49,7 +47,7 @@ def number_arrivals(model: Model, before: Summary, data: Data, weights: Mass | N
     numbers = _label(data, landmarks, state_of(model).column_means)
     chosen = _choose_known(model, before)
     known, share = landmarks.points[chosen], len(chosen) / before.n_rows
-    rows = _draw(data.rows.n_rows, share, len(chosen), weights, before)
+    rows = _draw_rows(data.rows.n_rows, share, len(chosen), weights, before)
     drawn = fill_missing(data.take(rows), state_of(model).column_means)
     born = find_born(known, drawn)
     if not (born >= 0).any():
@@ -77,7 +75,7 @@ def _choose_known(model: Model, before: Summary) -> IntArray:
     return chosen[:: -(-len(chosen) // MOST_KNOWN)]
 
 
-def _draw(n_rows: int, share: float, most: int, weights: Mass | None, before: Summary) -> IntArray:
+def _draw_rows(n_rows: int, share: float, most: int, weights: Mass | None, before: Summary) -> IntArray:
     """Return a share of the row numbers, sorted; rows of weight 0 are not among them."""
     among = np.arange(n_rows) if weights is None else np.flatnonzero(weights)
     n_drawn = min(round(len(among) * share), most)
@@ -88,50 +86,36 @@ def _draw(n_rows: int, share: float, most: int, weights: Mass | None, before: Su
 
 
 def find_born(known: Any, new: Any) -> IntArray:
-    """Return, for each of some new rows, the number of the new cluster that it is in from 0, or -1.
-
-    Parameters
-    ----------
-    known : array or CSR matrix
-        Rows of the clusters so far.
-    new : array or CSR matrix
-        At most as many new rows.
-
-    Examples
-    --------
-    >>> known, near, far = np.random.default_rng(0).normal(size=(3, 50, 2))
-    >>> find_born(known, np.concatenate([near[:3], far[:12] + 100]))
-    array([-1, -1, -1,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0])
-    """
+    """Return, for each of some new rows, the number of the new cluster that it is in from 0, or -1."""
     born = np.full(new.shape[0], -1)
-    if min(new.shape[0], known.shape[0]) < FEWEST:
+    if min(new.shape[0], known.shape[0]) < FEWEST_BORN:
         return born
     points = centre(stack([known, new]).astype(np.float64))
     known, new = points[: known.shape[0]], points[known.shape[0] :]
-    to_known, _ = _find_nearest(known, new)
-    neighbours = _join_neighbours(to_known - TIE * abs(points).max(), *_find_nearest(new, None))
+    to_known, _ = _nearest_points(known, new)
+    neighbours = _join_neighbours(to_known - KNOWN_TIE * abs(points).max(), *_nearest_points(new, None))
     stays = _stay_together(neighbours)
     if len(stays) == 0:
         return born
-    parts = _find_parts(neighbours, stays)
+    parts = _connected_parts(neighbours, stays)
     sizes = np.bincount(parts)
-    large = np.flatnonzero(sizes >= FEWEST)
+    large = np.flatnonzero(sizes >= FEWEST_BORN)
     if len(large) == 0:
         return born
     distance = np.bincount(parts, weights=to_known[stays].mean(axis=1)) / sizes
-    usual = np.quantile(_find_nearest(known, None)[0].mean(axis=1), USUAL)
+    usual = np.quantile(_nearest_points(known, None)[0].mean(axis=1), USUAL)
     far = large[distance[large] > usual]
     if len(far) == 0:
         return born
     means = Groups(new[stays], np.ones(len(stays))).merged(parts, len(sizes)).means[far]
-    together = euclidean_distances(means) <= (1 + TIE) * np.minimum(distance[far], distance[far][:, None])
+    together = euclidean_distances(means) <= (1 + KNOWN_TIE) * np.minimum(distance[far], distance[far][:, None])
     cluster = np.full(len(sizes), -1)
     cluster[far] = connected_components(together)[1]
     born[stays] = cluster[parts]
     return born
 
 
-def _find_nearest(points: Any, of: Any) -> tuple[NDArray[np.float64], IntArray]:
+def _nearest_points(points: Any, of: Any) -> tuple[NDArray[np.float64], IntArray]:
     """Return distance and number of the nearest points of some rows; or of each point, without itself."""
     distances, numbers = NearestNeighbors(n_neighbors=N_NEIGHBOURS).fit(points).kneighbors(of)
     return distances, numbers
@@ -154,7 +138,7 @@ def _stay_together(neighbours: IntArray) -> IntArray:
         inside[leaves] = False
 
 
-def _find_parts(neighbours: IntArray, rows: IntArray) -> IntArray:
+def _connected_parts(neighbours: IntArray, rows: IntArray) -> IntArray:
     """Return the connected part of the graph of neighbours that each of some rows is in."""
     ends = neighbours[rows].ravel()
     some = np.isin(ends, rows)

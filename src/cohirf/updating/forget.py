@@ -1,7 +1,7 @@
 """Take rows out of a model again: their masses leave, and the levels above the rows run again.
 
 A model does not keep the values and weights of most rows. So what is known about a row that leaves is its group, and
-perhaps its values, if it is pending, or the medoid of its group. What is not known can be given.
+perhaps its values, if it stands for its group. What is not known can be given.
 """
 
 from __future__ import annotations
@@ -10,48 +10,28 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
-from cohirf.algorithm.contract_batch import Mass
-from cohirf.algorithm.grouping import IntArray, sum_by_label
 from cohirf.neighbours.landmarks import Landmarks
-from cohirf.summary.leaves import Leaves, stack
+from cohirf.rows.grouping import IntArray, Mass, sum_by_label
 from cohirf.summary.model import Model, set_state, state_of
 from cohirf.summary.row_map import RowMap
-from cohirf.summary.summary import Batches, Pending, Summary
-from cohirf.updating.climb import find_groups
-from cohirf.updating.rerun import Transition, rerun
-from cohirf.updating.settings import known_landmarks
+from cohirf.summary.summary import ContractedBatches, RowGroups, Summary, stack
+from cohirf.updating.rerun import Transition, known_landmarks, rerun
 from cohirf.updating.update import goes_on, summary_of
 
-ROUNDING = 1e-9  # of sums of weights
+WEIGHT_ROUNDING = 1e-9  # of sums of weights
 
 
 @dataclass(frozen=True)
 class Gone:
-    """Rows that leave.
+    """Rows that leave."""
 
-    Attributes
-    ----------
-    rows : array of int
-        Their numbers, sorted.
-    values : array, CSR matrix or None
-        Their values, if they are given.
-    weights : array of float or None
-        Their sample weights, if they are given.
-    """
-
-    rows: IntArray
-    values: Any = None
-    weights: Mass | None = None
-
-    def take(self, some: slice) -> Gone:
-        """Return some of the rows."""
-        values = None if self.values is None else self.values[some]
-        return Gone(self.rows[some], values, None if self.weights is None else self.weights[some])
+    rows: IntArray  # their numbers, sorted
+    values: Any = None  # their values, if they are given
+    weights: Mass | None = None  # their sample weights, if they are given
 
 
 def forget_rows(model: Model, rows: Any, updates: Any, values: Any, sample_weight: Any) -> dict[str, Any] | None:
@@ -64,14 +44,14 @@ def forget_rows(model: Model, rows: Any, updates: Any, values: Any, sample_weigh
         raise ValueError("The rows of this model are on Dask: call gather() first, which loads 8 bytes per row.")
     if (rows is None) == (updates is None):
         raise TypeError("forget takes either rows or updates: pass exactly one of them.")
-    gone = find_rows(updates, before.update_rows) if rows is None else check_rows(rows, before.n_rows)
+    gone = find_rows(updates, before.update_rows) if rows is None else check_gone_rows(rows, before.n_rows)
     if len(gone) == 0:
         return None
     if len(gone) == before.n_rows:
         raise ValueError(f"All {before.n_rows:,} rows would be forgotten, but a model needs at least one: delete it.")
     if values is not None and values.shape[0] != len(gone):
         raise ValueError(f"X has {values.shape[0]:,} rows, but {len(gone):,} are forgotten: pass their values.")
-    weights = check_weights(sample_weight, before, len(gone))
+    weights = check_gone_weights(sample_weight, before, len(gone))
     order = np.argsort(gone, kind="stable")
     sorted_rows = Gone(
         gone[order], None if values is None else values[order], None if weights is None else weights[order]
@@ -80,7 +60,7 @@ def forget_rows(model: Model, rows: Any, updates: Any, values: Any, sample_weigh
     return rerun(model, remove_rows(model, before, sorted_rows))
 
 
-def check_rows(rows: Any, n_rows: int) -> IntArray:
+def check_gone_rows(rows: Any, n_rows: int) -> IntArray:
     """Return row numbers; raise unless they are distinct rows of the model."""
     given = np.asarray(rows)
     if given.shape == (0,):
@@ -96,12 +76,11 @@ def check_rows(rows: Any, n_rows: int) -> IntArray:
     return given
 
 
-def check_weights(sample_weight: Any, before: Summary, n_rows: int) -> Mass | None:
+def check_gone_weights(sample_weight: Any, before: Summary, n_rows: int) -> Mass | None:
     """Return the sample weights of the rows that leave; raise unless they are those of a model with weights."""
     if sample_weight is None:
         return None
-    leaves = before.leaves
-    if (before.pending if leaves is None else leaves).weights is None:
+    if before.groups.weights is None:
         raise ValueError("The rows of this model have no sample weights: leave sample_weight out.")
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_rows,) or not np.isfinite(weights).all() or (weights < 0).any():
@@ -133,38 +112,29 @@ def shift(rows: IntArray, gone: IntArray) -> IntArray:
 
 def remove_rows(model: Model, before: Summary, gone: Gone) -> Transition:
     """Return the change of a model that loses some rows."""
-    position = find_groups(before, gone.rows)
-    n_contracted = before.row_map.n_rows
-    cut = int(np.searchsorted(gone.rows, n_contracted))
-    leaves, row_map = before.leaves, before.row_map
-    now: IntArray = np.empty(0, dtype=np.int64)
-    pending_stay = np.ones(before.pending.n_rows, dtype=bool)
-    pending_stay[gone.rows[cut:] - n_contracted] = False
-    n_gone = np.bincount(position, minlength=len(before.labels))
-    is_left = np.append(np.zeros(before.n_leaves, dtype=bool), pending_stay)
-    if leaves is not None:
-        of_leaves = gone.take(slice(0, cut))
-        leaves = _shrink(model, leaves, row_map, position[:cut], of_leaves)
-        is_left[: len(leaves)] = leaves.sizes > 0
-        row_map = _leave_map(row_map, of_leaves.rows)
-        leaves, row_map, now = _settle(model, leaves, row_map, of_leaves.rows)
-    n_now = 0 if leaves is None else len(leaves)
-    now = np.concatenate([now, n_now + np.cumsum(pending_stay) - 1])
-    labels = np.empty(n_now + np.count_nonzero(pending_stay), dtype=np.int64)
+    position = before.row_map.find_leaves(gone.rows)
+    n_gone = np.bincount(position, minlength=len(before.groups))
+    groups = _shrink(model, before.groups, before.row_map, position, gone)
+    is_left = groups.sizes > 0
+    groups, row_map, now = _settle_groups(model, groups, _leave_map(before.row_map, gone.rows), gone.rows)
+    labels = np.empty(len(groups), dtype=np.int64)
     labels[now[is_left]] = before.labels[is_left]
+    is_contracted = before.groups.heights > 0
+    batches = before.batches.without(int(n_gone[is_contracted].sum()))
+    if is_contracted.any() and not groups.heights.any():  # as if no row had been contracted
+        batches = ContractedBatches.none()
     after = replace(
         before,
-        leaves=leaves,
-        row_map=row_map if n_now else RowMap(),
-        pending=_leave_pending(before.pending, pending_stay),
-        batches=before.batches.without(cut) if n_now else Batches.none(0),
+        groups=groups,
+        row_map=row_map,
+        batches=batches,
         update_rows=_count_updates(before.update_rows, gone.rows),
         labels=labels,
     )
     return Transition(
         after,
         before.labels,
-        np.maximum(now, 0),
+        now,
         before.sizes - n_gone,
         -len(gone.rows),
         lost=_count_lost(before.labels, n_gone),
@@ -183,29 +153,29 @@ def _leave_map(row_map: RowMap, gone: IntArray) -> RowMap:
     return RowMap(tuple(part for part in parts if part.n_rows))
 
 
-def _shrink(model: Model, leaves: Leaves, row_map: RowMap, position: IntArray, gone: Gone) -> Leaves:
+def _shrink(model: Model, groups: RowGroups, row_map: RowMap, position: IntArray, gone: Gone) -> RowGroups:
     """Return groups that have lost the rows at the given positions; a group without rows that count has size 0.
 
-    If the weights of these rows are not given, the average weight of the rows of its group leaves with each of them.
+    If the weights of these rows are not given, the average weight of the rows of its group groups with each of them.
     The means of groups change if the values of the rows are given.
     """
-    n_before = row_map.count(len(leaves))  # with rows of weight 0, which sizes do not count
-    n_gone, counts = np.bincount(position, minlength=len(leaves)), np.ones(len(position), dtype=bool)
+    n_before = row_map.count(len(groups))  # with rows of weight 0, which sizes do not count
+    n_gone, counts = np.bincount(position, minlength=len(groups)), np.ones(len(position), dtype=bool)
     n_left, share = n_before - n_gone, 1 - n_gone / np.maximum(n_before, 1)
     if gone.weights is None:
-        weights = None if leaves.weights is None else leaves.weights * share
-        sizes = np.maximum(np.round(leaves.sizes * share), n_left > 0).astype(np.int64)
+        weights = None if groups.weights is None else groups.weights * share
+        sizes = np.maximum(np.round(groups.sizes * share), n_left > 0).astype(np.int64)
     else:
-        assert leaves.weights is not None  # see check_weights
+        assert groups.weights is not None  # see check_gone_weights
         counts = gone.weights > 0
-        lost = sum_by_label(position, gone.weights, len(leaves))
-        if (lost > leaves.weights * (1 + ROUNDING)).any():
+        lost = sum_by_label(position, gone.weights, len(groups))
+        if (lost > groups.weights * (1 + WEIGHT_ROUNDING)).any():
             raise ValueError("sample_weight is larger than the weights of these rows: pass those that they were given.")
-        sizes = np.clip(leaves.sizes - np.bincount(position[counts], minlength=len(leaves)), 0, n_left)
-        weights = np.where(sizes > 0, np.maximum(leaves.weights - lost, 0), 0.0)
-        sizes = np.where(weights > 0, sizes, 0)
-        share = weights / leaves.weights
-    shrunk = replace(leaves, sizes=sizes, weights=weights)
+        sizes = np.clip(groups.sizes - np.bincount(position[counts], minlength=len(groups)), 0, n_left)
+        weights = np.where(sizes > 0, np.maximum(groups.weights - lost, 0), 0.0)
+        sizes = np.where((weights > 0) | (groups.heights == 0), sizes, 0)  # a row of weight 0 can be a group
+        share = np.divide(weights, groups.weights, out=np.zeros(len(groups)), where=groups.weights > 0)
+    shrunk = replace(groups, sizes=sizes, weights=weights)
     if gone.values is None or not counts.any():
         return shrunk
     own = fill_missing(gone.values[counts], state_of(model).column_means)
@@ -214,8 +184,8 @@ def _shrink(model: Model, leaves: Leaves, row_map: RowMap, position: IntArray, g
     lost_means = cluster_means(own, number, len(touched), of_rows)
     some = share[touched] > 0
     touched, left = touched[some], share[touched[some]]
-    of_left = sparse.diags_array(1 / left) @ (leaves.means[touched] - sparse.diags_array(1 - left) @ lost_means[some])
-    return replace(shrunk, means=_put(leaves.means, touched, of_left))
+    of_left = sparse.diags_array(1 / left) @ (groups.means[touched] - sparse.diags_array(1 - left) @ lost_means[some])
+    return replace(shrunk, means=_put(groups.means, touched, of_left))
 
 
 def _put(matrix: Any, rows: IntArray, values: Any) -> Any:
@@ -225,90 +195,84 @@ def _put(matrix: Any, rows: IntArray, values: Any) -> Any:
     return stack([matrix, values.astype(matrix.dtype)])[index]
 
 
-def _settle(model: Model, leaves: Leaves, row_map: RowMap, gone: IntArray) -> tuple[Leaves | None, RowMap, IntArray]:
+def _settle_groups(
+    model: Model, groups: RowGroups, row_map: RowMap, gone: IntArray
+) -> tuple[RowGroups, RowMap, IntArray]:
     """Return the groups that go on, each with a row that stands for it, and where each group is now.
 
     If this row has left, another one of the group takes its place. Rows of groups that do not go on, which all have
     weight 0, join the nearest one that does.
     """
-    has_left = np.isin(leaves.rows, gone)
-    touched = np.flatnonzero(has_left | np.isin(leaves.first_rows, gone))
-    members = _find_members(row_map, touched, len(leaves))
-    rows, first_rows, values = shift(leaves.rows, gone), shift(leaves.first_rows, gone), leaves.values
-    is_stand_in = leaves.is_stand_in.copy()
+    has_left = np.isin(groups.rows, gone)
+    touched = np.flatnonzero(has_left | np.isin(groups.first_rows, gone))
+    members = _find_members(row_map, touched, len(groups))
+    rows, first_rows, values = shift(groups.rows, gone), shift(groups.first_rows, gone), groups.values
+    is_stand_in = groups.is_stand_in.copy()
     first_rows[touched] = row_map.n_rows  # groups without rows
     first_rows[list(members)] = list(members.values())
-    has_rows = leaves.sizes > 0
+    has_rows = groups.sizes > 0
     orphans = np.flatnonzero(has_left & has_rows)
     if len(orphans):
         rows[orphans] = first_rows[orphans]
-        rows[orphans], stand_ins, is_stand_in[orphans] = _choose_medoids(model, leaves, row_map, orphans, rows[orphans])
+        rows[orphans], stand_ins, is_stand_in[orphans] = _choose_medoids(model, groups, row_map, orphans, rows[orphans])
         values = _put(values, orphans, stand_ins)
     order = np.flatnonzero(has_rows)
     order = order[np.argsort(rows[order], kind="stable")]
     if len(order) == 0:
-        if row_map.n_rows:
-            raise ValueError("All rows that stand for the others would be forgotten: fit the model again.")
-        return None, row_map, np.full(len(leaves), -1)
-    kept = replace(leaves, rows=rows, values=values, is_stand_in=is_stand_in).take(order)
-    now = np.zeros(len(leaves), dtype=np.int64)
+        raise ValueError("All rows that stand for the others would be forgotten: fit the model again.")
+    kept = replace(groups, rows=rows, values=values, is_stand_in=is_stand_in).take(order)
+    now = np.zeros(len(groups), dtype=np.int64)
     now[order] = np.arange(len(order))
     join = np.flatnonzero(~has_rows & (first_rows < row_map.n_rows))
     if len(join):
-        now[join] = pairwise_distances_argmin(leaves.means[join], kept.means)
+        means = kept.completed(state_of(model).column_means).means
+        now[join] = pairwise_distances_argmin(groups.means[join], means)
     first = np.full(len(order), row_map.n_rows)
     np.minimum.at(first, now, first_rows)
     return replace(kept, first_rows=first), row_map.moved(now), now
 
 
-def _find_members(row_map: RowMap, wanted: IntArray, n_leaves: int) -> dict[int, int]:
-    """Return the first row of each of the wanted leaves that has rows."""
+def _find_members(row_map: RowMap, wanted: IntArray, n_groups: int) -> dict[int, int]:
+    """Return the first row of each of the wanted groups that has rows."""
     found: dict[int, int] = {}
-    is_wanted = np.zeros(n_leaves, dtype=bool)
+    is_wanted = np.zeros(n_groups, dtype=bool)
     is_wanted[wanted] = True
     for part, start in zip(row_map.parts, row_map.starts.tolist(), strict=True):
         if is_wanted[part.position].any():
-            leaf = part.look_up(np.arange(n_leaves))
-            inside = np.flatnonzero(is_wanted[leaf])
-            leaves, first = np.unique(leaf[inside], return_index=True)
+            group = part.look_up(np.arange(n_groups))
+            inside = np.flatnonzero(is_wanted[group])
+            groups, first = np.unique(group[inside], return_index=True)
             first_rows = (start + inside[first]).tolist()
-            found = dict(zip(leaves.tolist(), first_rows, strict=True)) | found
+            found = dict(zip(groups.tolist(), first_rows, strict=True)) | found
     return found
 
 
 def _choose_medoids(
-    model: Model, leaves: Leaves, row_map: RowMap, orphans: IntArray, first_rows: IntArray
+    model: Model, groups: RowGroups, row_map: RowMap, orphans: IntArray, first_rows: IntArray
 ) -> tuple[list[int], Any, list[bool]]:
     """Return row numbers and values of new medoids for groups whose medoid has left, and which values are stand-ins.
 
     The new medoid of a group is the landmark of the group that is nearest to its mean. If it has no landmark, the mean
     of the group takes the place of the values of its first row.
     """
-    landmarks = state_of(model).landmark_rows[state_of(model).landmark_rows < row_map.n_rows]
-    leaf_of = row_map.find_leaves(landmarks)
-    by_leaf = np.argsort(leaf_of, kind="stable")
-    bounds = np.searchsorted(leaf_of[by_leaf], [orphans, orphans + 1]).T
+    landmarks, points = state_of(model).landmark_rows, state_of(model).landmarks.points
+    group_of = row_map.find_leaves(landmarks)
+    by_group = np.argsort(group_of, kind="stable")
+    bounds = np.searchsorted(group_of[by_group], [orphans, orphans + 1]).T
     rows, values, are_stand_ins = first_rows.tolist(), [], []
-    for number, (leaf, (start, stop)) in enumerate(zip(orphans.tolist(), bounds.tolist(), strict=True)):
-        own = by_leaf[start:stop]
+    for number, (group, (start, stop)) in enumerate(zip(orphans.tolist(), bounds.tolist(), strict=True)):
+        own = by_group[start:stop]
         if len(own):
-            difference = state_of(model).landmarks.points[own] - leaves.means[np.full(len(own), leaf)]
+            difference = points[own] - groups.means[np.full(len(own), group)]
             squares = difference.multiply(difference) if sparse.issparse(difference) else difference**2
             own = own[[int(np.asarray(squares.sum(axis=1)).argmin())]]
             rows[number] = int(landmarks[own[0]])
-            values.append(state_of(model).landmarks.points[own])
+            values.append(points[own])
             are_stand_ins.append(state_of(model).column_means is not None)  # missing cells of landmarks are filled
         else:
             are_stand_ins.append(True)
-            values.append(leaves.means[[leaf]])
+            values.append(groups.means[[group]])
     return rows, stack(values), are_stand_ins
-
-
-def _leave_pending(pending: Pending, stays: NDArray[np.bool_]) -> Pending:
-    if pending.n_rows == 0 or stays.all():
-        return pending
-    weights = None if pending.weights is None else pending.weights[stays]
-    return Pending(pending.values[stays], weights)
 
 
 def _count_updates(update_rows: tuple[int, ...], gone: IntArray) -> tuple[int, ...]:

@@ -12,16 +12,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
-from cohirf.algorithm.merge_tree import Groups
 from cohirf.neighbours.landmarks import Landmarks
-from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.model import Model, base_method_of, set_state, state_of
 from cohirf.summary.row_map import RowMap
-from cohirf.summary.summary import Batches, Pending, Summary
-from cohirf.updating.climb import all_groups
+from cohirf.summary.summary import ContractedBatches, RowGroups, Summary, stack
 from cohirf.updating.methods import bring_here, replace_results
-from cohirf.updating.rerun import Transition, rerun
-from cohirf.updating.settings import Kind, known_landmarks, stack_weights
+from cohirf.updating.rerun import Kind, Transition, known_landmarks, rerun
 from cohirf.updating.update import goes_on, refuse_rows, summary_of
 
 
@@ -43,7 +39,7 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
         are on a device are loaded into this process; of models that were fitted on Dask, call ``gather()`` before.
     exemplars_only : bool, default=False
         Reduce each model to its clusters first: of each cluster, only the exemplar, the mean and the number of rows are
-        used. This needs a base method that is told the number of clusters, and models without noise. The result is
+        used. This needs a base method that takes the number of clusters, and models without noise. The result is
         coarser: whole clusters merge. ``merge([model], exemplars_only=True)`` reduces a single model, and a place can
         do so before it sends the model elsewhere.
 
@@ -112,19 +108,17 @@ def load_results(model: Model) -> Any:
 def in_other_units(model: Model, factor: Any, shift: Any) -> Any:
     """Return a copy of a model whose values are multiplied by the factor of their feature, and shifted.
 
-    Only what merges use is converted: groups, pending rows, landmarks and exemplars.
+    Only what merges use is converted: groups, landmarks and exemplars.
     """
 
     def convert(values: Any) -> Any:
-        return None if values is None else (values * factor + shift).astype(values.dtype)
+        return (values * factor + shift).astype(values.dtype)
 
     converted, summary = copy(model), summary_of(model)
-    leaves, pending = summary.leaves, replace(summary.pending, values=convert(summary.pending.values))
-    if leaves is not None:
-        leaves = replace(leaves, values=convert(leaves.values), means=convert(leaves.means))
+    groups = replace(summary.groups, values=convert(summary.groups.values), means=convert(summary.groups.means))
     landmarks = state_of(model).landmarks
     landmarks = replace(landmarks, points=convert(landmarks.points), cells=None)
-    set_state(converted, summary=replace(summary, leaves=leaves, pending=pending), landmarks=landmarks)
+    set_state(converted, summary=replace(summary, groups=groups), landmarks=landmarks)
     converted.exemplars_ = convert(model.exemplars_)
     return converted
 
@@ -148,7 +142,13 @@ def check_models(models: list[Any], *, exemplars_only: bool) -> None:
                 f"Model {number} has metric={model.metric!r}, and the first one metric={first.metric!r}: rows of "
                 f"length 1 cannot be merged with others. Fit all models with the same metric."
             )
-        if exemplars_only and not Kind.of(model, None).is_told:
+        one, other = (type(base_method_of(each)).__name__ for each in (first, model))
+        if one != other:
+            raise ValueError(
+                f"Model {number} has the base method {other}, and the first one {one}: their groups cannot be merged. "
+                f"Fit all models with the same base method."
+            )
+        if exemplars_only and not Kind.of(model, None).takes_k:
             name = type(base_method_of(model)).__name__
             raise ValueError(f"exemplars_only=True does not work with {name}, which depends on the density of rows.")
         if exemplars_only and (summary_of(model).labels < 0).any():
@@ -165,43 +165,30 @@ def _features_of(model: Model) -> tuple[Any, ...]:
 def reduce_to_clusters(model: Model) -> Summary:
     """Return the summary of a model with one group for each cluster: its exemplar, its mean and its number of rows."""
     summary = summary_of(model)
-    groups, row_map = all_groups(model, summary), summary.full_map
-    numbers = model.cluster_numbers_
+    groups, numbers = summary.groups.completed(state_of(model).column_means), model.cluster_numbers_
     label = np.searchsorted(numbers, summary.labels)
-    clusters = Groups(groups.means, groups.mass).merged(label, len(numbers))
-    first_rows = np.full(len(numbers), summary.n_rows)
-    np.minimum.at(first_rows, label, groups.first_rows)
     rows = model.exemplar_indices_
     order = np.argsort(rows)
-    position = np.argsort(order)
-    leaves = Leaves(
+    whole = groups.joined(np.zeros(len(numbers), dtype=np.int64), label, 1)
+    clusters = replace(
+        whole,
         rows=rows,
         values=model.exemplars_,
-        means=clusters.means,
-        sizes=np.bincount(label, weights=groups.sizes, minlength=len(numbers)).astype(np.int64),
-        first_rows=first_rows,
-        weights=None if groups.weights is None else clusters.mass,
-        is_noise=np.zeros(len(numbers), dtype=bool),
         stability=np.full(len(numbers), np.nan, dtype=np.float32),
-        heights=np.ones(len(numbers), dtype=np.int32),
         is_stand_in=np.isin(rows, summary.unknown_rows),
     )
-    batches = summary.batches
-    if len(batches.sizes) == 0:  # all rows were pending; their fit had one batch
-        batches = _one_batch(model, summary.n_rows)
     return replace(
         summary,
-        leaves=leaves.take(order),
-        row_map=row_map.moved(position[label]),
-        pending=Pending(),
-        batches=batches,
+        groups=clusters.take(order),
+        row_map=summary.row_map.moved(np.argsort(order)[label]),
+        batches=_one_batch(model, summary.n_rows) if summary.keeps_all else summary.batches,
         labels=numbers[order],
     )
 
 
-def _one_batch(model: Model, n_rows: int) -> Batches:
+def _one_batch(model: Model, n_rows: int) -> ContractedBatches:
     costs = np.array([[validation.count_views(model.views), np.nan, 1.0, 0.0, 0.0, 0.0]])
-    return Batches(np.array([n_rows]), costs, np.zeros((2, model.n_features_in_)))
+    return ContractedBatches(np.array([n_rows]), costs, np.zeros((2, model.n_features_in_)))
 
 
 def join_landmarks(merged: Any, models: list[Any], *, exemplars_only: bool) -> None:
@@ -232,49 +219,34 @@ def join_summaries(merged: Any, models: list[Any], summaries: list[Summary]) -> 
     kind = Kind.of(merged, first.batch_size)
     n_rows = sum(summary.n_rows for summary in summaries)
     sizes = np.concatenate([summary.sizes for summary in summaries])
-    if all(summary.leaves is None for summary in summaries) and kind.keeps_all(n_rows):
-        after = replace(joined, pending=_join_pending(summaries))
-    elif kind.is_told:
-        after = _join_leaves(joined, models, summaries)
-    else:
+    keeps_all = all(summary.keeps_all for summary in summaries) and kind.keeps_all(n_rows)
+    if not keeps_all and not kind.takes_k:
         refuse_rows(merged, n_rows)
+    after = _join_groups(joined, summaries)
+    if not keeps_all:
+        after = replace(after, batches=_join_batches(models, summaries))
     going_on = len(models) == 1 and goes_on(models[0], first)
     return Transition(after, np.concatenate(before), np.arange(len(sizes)), sizes, 0, goes_on=going_on, verb="merge")
 
 
-def _join_pending(summaries: list[Summary]) -> Pending:
-    joined = summaries[0].pending
-    for other in (summary.pending for summary in summaries[1:]):
-        weights = stack_weights(joined.weights, joined.n_rows, other.weights, other.n_rows)
-        joined = Pending(stack([joined.values, other.values]), weights)
-    return joined
-
-
-def _join_leaves(joined: Summary, models: list[Any], summaries: list[Summary]) -> Summary:
+def _join_groups(joined: Summary, summaries: list[Summary]) -> Summary:
     """Return the summary with the groups of all models."""
-    groups = [all_groups(model, summary) for model, summary in zip(models, summaries, strict=True)]
     row_starts = np.cumsum([0, *(summary.n_rows for summary in summaries)])
-    leaf_starts = np.cumsum([0, *map(len, groups)])
-    leaves = Leaves.join([group.shifted(int(start)) for group, start in zip(groups, row_starts, strict=False)])
+    group_starts = np.cumsum([0, *(len(summary.groups) for summary in summaries)])
+    groups = [summary.groups.shifted(int(start)) for summary, start in zip(summaries, row_starts, strict=False)]
     parts = [
         part
-        for summary, (start, stop) in zip(summaries, pairwise(leaf_starts.tolist()), strict=True)
-        for part in summary.full_map.moved(np.arange(start, stop)).parts
+        for summary, (start, stop) in zip(summaries, pairwise(group_starts.tolist()), strict=True)
+        for part in summary.row_map.moved(np.arange(start, stop)).parts
     ]
-    batches = [summary.batches for summary in summaries if len(summary.batches.sizes)]
+    return replace(joined, groups=RowGroups.join(groups), row_map=RowMap(tuple(parts)))
+
+
+def _join_batches(models: list[Any], summaries: list[Summary]) -> ContractedBatches:
+    batches = [summary.batches for summary in summaries if not summary.keeps_all]
     if not batches:
         batches = [_one_batch(model, summary.n_rows) for model, summary in zip(models, summaries, strict=True)]
-    return replace(
-        joined,
-        leaves=leaves,
-        row_map=RowMap(tuple(parts)),
-        pending=Pending(),
-        batches=_join_batches(batches),
-    )
-
-
-def _join_batches(batches: list[Batches]) -> Batches:
-    return Batches(
+    return ContractedBatches(
         np.concatenate([each.sizes for each in batches]),
         np.concatenate([each.costs for each in batches]),
         np.sum([each.tally for each in batches], axis=0),

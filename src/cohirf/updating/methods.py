@@ -10,8 +10,9 @@ from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
-from cohirf.algorithm.arrays import is_on_device, to_host
 from cohirf.data.open_data import choosing_client, open_training_data
+from cohirf.rows.arrays import is_on_device, to_host
+from cohirf.summary.model import Model
 from cohirf.summary.row_results import BY_ROW, RowResult
 from cohirf.updating.forget import forget_rows
 from cohirf.updating.update import find_anew, update_model
@@ -32,27 +33,21 @@ class UpdatingMixin:
         An update costs as much as the new rows and the groups of rows that the model keeps, however many rows it has
         seen. The first call may be for a new model or follow ``fit``. Parameters should not be changed between updates.
 
-        An update never chooses the number of clusters again: ``n_clusters=5`` means five at the fit. All clusters go on
-        with all their rows, new rows get the cluster that ``predict`` gives them, and where many new rows are near each
-        other and far from all known ones, a cluster is born beside the others. To choose again, call ``recluster``.
+        The number of clusters is not chosen again: ``n_clusters=5`` means five at the fit. All clusters go on with all
+        their rows, new rows get the cluster that ``predict`` gives them, and where many new rows are near each other
+        and far from all known ones, a cluster is born beside the others. To choose again, call ``recluster``. Clusters
+        of the first ``partial_fit`` calls go on as soon as there are 50 rows for each; until then, each call is a
+        ``fit`` of all rows. With ``n_clusters="levels"``, the levels decide in each update.
 
-        - This holds for clusters of ``fit``, and for those of the first ``partial_fit`` calls as soon as there are 50
-          rows for each. Until then, each call is a ``fit`` of all rows.
-        - It does not hold for methods that find the number of clusters themselves, as DBSCAN and HDBSCAN do, unless
-          ``n_clusters`` is given. They depend on the density of rows. So the model keeps all rows, at most 262,144, and
-          an update is a ``fit`` of all of them. More rows are refused. With ``n_clusters="levels"``, the levels decide
-          in each update, too.
+        Methods that find the number of clusters themselves, as DBSCAN and HDBSCAN do, depend on the density of rows.
+        Unless ``n_clusters`` is given, an update is a ``fit`` of all rows, which the model keeps: at most 262,144, and
+        only if it was fitted to an array. More rows are refused.
 
         Few rows, up to 1.5 times ``batch_size`` (15,000 with ``batch_size=None``), are all kept. More are contracted in
         blocks of ``batch_size`` consecutive rows (10,000 with None) as soon as a block is full; groups of rows do not
         reach over the border between two clusters. When there are 8,000 groups, these are contracted in blocks, too.
-
-        ``fit`` keeps what updates need. For methods that find the number themselves, only fits of arrays with at most
-        262,144 rows do.
-
-        Missing cells are filled by what the first rows say, as soon as there are more rows than a ``fit`` of all of
-        them can see. If ``batch_size`` is measured, then on the rows of the first update, if these are more than
-        10,000; otherwise, it means None. A ``checkpoint`` is not used.
+        Missing cells are then filled by what the first rows say. If ``batch_size`` is measured, then on the rows of the
+        first update, if these are more than 10,000; otherwise, it means None. A ``checkpoint`` is not used.
 
         Clusters keep their numbers. Where they were found anew, a cluster has the number of the cluster before it with
         which it shares most rows, if that is not taken by another that shares more. A new cluster has a new number, and
@@ -192,7 +187,7 @@ class UpdatingMixin:
         return self
 
 
-def bring_here(model: Any, X: Any) -> Any:
+def bring_here(model: Model, X: Any) -> Any:
     """Load the results of a model that was fitted on a device into this process; return ``X`` in this process, too."""
     labels = vars(model).get("labels_")
     if labels is not None and is_on_device(labels):
@@ -200,7 +195,7 @@ def bring_here(model: Any, X: Any) -> Any:
     return to_host(X) if is_on_device(X) else X
 
 
-def replace_results(model: Any, updated: Any, attributes: dict[str, Any]) -> None:
+def replace_results(model: object, updated: object, attributes: dict[str, Any]) -> None:
     """Give a model the results of its copy, on which a fit or an update has run, and the attributes that it found."""
     outdated = {*BY_ROW, "_degrees"}
     now = {name: value for name, value in vars(updated).items() if name not in outdated} | attributes

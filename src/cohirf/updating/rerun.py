@@ -1,74 +1,219 @@
-"""Run the levels of a model again after its rows have changed: from a summary to fitted attributes."""
+"""Run the levels of a model again after its rows have changed: from a summary to fitted attributes.
+
+All updates end here. A model that keeps all its rows is fitted to them; of others, the upper levels run on the groups.
+Then clusters get the numbers that they had before.
+"""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cohirf import progress
-from cohirf.algorithm.grouping import IntArray
-from cohirf.summary.history import Step, continue_history
-from cohirf.summary.model import Model
-from cohirf.summary.numbers import Overlap
-from cohirf.summary.summary import Summary
-from cohirf.updating.climb import climb
-from cohirf.updating.keep_rows import fit_pending
-from cohirf.updating.numbering import number_clusters
-from cohirf.updating.settings import Kind
+import numpy as np
+
+from cohirf import progress, validation
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.batches import count_batches
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.get_clusters import FeatureTally
+from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.data import InMemory
+from cohirf.data.first_level import FirstLevel
+from cohirf.engines.local import one_thread
+from cohirf.error_contexts import showing_warnings_once
+from cohirf.fitting import Fit, fit_data
+from cohirf.fitting.results import Clusters, KeptRows, attributes_by_cluster
+from cohirf.fitting.settings import Settings, Settled, make_contraction
+from cohirf.neighbours.landmarks import MAX_LANDMARKS, Landmarks, sample_landmarks
+from cohirf.rows.grouping import IntArray, Mass
+from cohirf.summary.model import Model, base_method_of, set_state, state_of
+from cohirf.summary.numbers import Changes, Overlap, Step, continue_history
+from cohirf.summary.row_results import BY_ROW, RowResults
+from cohirf.summary.summary import RowGroups, Summary, stack
+
+# A method that finds the number of clusters itself depends on the density of rows. So all rows are kept, and an update
+# is a fit to all of them: of more rows than these, it would take too long.
+KEPT_ROWS = 2**18
+BY_CLUSTER = ("medoid_indices_", "medoids_", "exemplar_indices_", "exemplars_")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an update does with rows."""
+
+    # whether the base method takes the number of clusters. Its rows are then contracted in blocks; of other
+    # methods, which depend on the density of rows, all rows are kept
+    takes_k: bool
+    block_size: int  # number of rows of a block
+
+    @classmethod
+    def of(cls, model: Model, batch_size: int | None) -> Kind:
+        """Return what the updates of a model do."""
+        takes_k = BaseMethod.of(base_method_of(model)).told is not None
+        return cls(takes_k, MAX_LANDMARKS if batch_size is None else batch_size)
+
+    def keeps_all(self, n_rows: int) -> bool:
+        """Return whether a model of ``n_rows`` rows keeps all of them, so that an update is a fit to all."""
+        return count_batches(n_rows, self.block_size) == 1 if self.takes_k else n_rows <= KEPT_ROWS
 
 
 @dataclass(frozen=True, eq=False)
 class Transition:
-    """The rows of a model after a change, and where those from before it are now.
+    """The rows of a model after a change, and where those from before it are now."""
 
-    Attributes
-    ----------
-    after : Summary
-        The summary after the change. Unless clusters go on, its labels are not known yet.
-    before : array of int
-        For each leaf and pending row from before, the number of its cluster before.
-    now : array of int
-        The position, after the change, of the leaf or pending row that it belongs to.
-    sizes : array of int
-        The number of its rows that are still there.
-    n_rows : int
-        Number of rows that have come, or gone if it is negative.
-    lost : dict
-        For each cluster number before, how many rows of it were forgotten.
-    goes_on : bool
-        Whether the clusters go on, so that those of all rows are known.
-    verb : str
-        What changes the rows, as in ``Changes``.
-    """
-
-    after: Summary
-    before: IntArray
-    now: IntArray
-    sizes: IntArray
-    n_rows: int
+    after: Summary  # the summary after the change. Unless clusters go on, its labels are not known yet
+    before: IntArray  # for each group from before, the number of its cluster before
+    now: IntArray  # the position, after the change, of the group that it belongs to
+    sizes: IntArray  # the number of its rows that are still there
+    n_rows: int  # number of rows that have come, or gone if it is negative
+    # for each cluster number before, how many rows of it were forgotten
     lost: dict[int, int] = field(default_factory=dict)
-    goes_on: bool = False
-    verb: str = "update"
+    goes_on: bool = False  # whether the clusters go on, so that those of all rows are known
+    verb: str = "update"  # what changes the rows, as in ``Changes``
 
 
 def rerun(model: Model, transition: Transition) -> dict[str, Any]:
     """Return the fitted attributes of a model after a change of its rows."""
     after = transition.after
-    kind = Kind.of(model, after.batch_size)
     former = after.labels if transition.goes_on else None
-    if after.leaves is None:
-        attributes = fit_pending(model, after, former)
+    if after.keeps_all:
+        attributes = fit_kept(model, after, former)
         labels = attributes["_rows"].look_up_labels()
     else:
-        climbed = climb(model, after, kind.block_size, former)
-        attributes, labels = climbed.attributes, climbed.labels
-    overlap = Overlap.of(transition.before, labels[transition.now], transition.sizes)
-    numbered = number_clusters(attributes, labels, overlap, transition)
+        attributes = climb(model, after, Kind.of(model, after.batch_size).block_size, former)
+        labels = attributes["_rows"].labels
+    if former is not None:
+        attributes["choice_"] = model.choice_
+    numbers, changes = match_numbers(transition, labels, attributes["n_clusters_"])
     if model.verbose:
-        progress.say(str(numbered.changes))
-    summary = replace(after, labels=numbered.labels, next_number=numbered.next_number).settled()
+        progress.say(str(changes))
+    named = np.append(numbers, -1)  # the last entry is that of noise
+    next_number = max(after.next_number, int(numbers.max(initial=-1)) + 1)
+    summary = replace(after, labels=named[labels], next_number=next_number).settled()
     history = getattr(model, "history_", ())
     if not history and len(transition.before) and transition.verb != "merge":  # the model was fitted
         history = (Step.first(transition.before, transition.sizes),)
-    history = continue_history(history, Step.of(numbered.changes, numbered.labels, summary.sizes))
-    return {**attributes, "changes_": numbered.changes, "history_": history, "_summary": summary}
+    history = continue_history(history, Step.of(changes, summary.labels, summary.sizes))
+    found = rename(attributes, numbers, named)
+    return {**found, "changes_": changes, "history_": history, "_summary": summary}
+
+
+def fit_kept(model: Model, summary: Summary, former: IntArray | None) -> dict[str, Any]:
+    """Fit a model to all its rows, which it has kept; clusters of rows from before, the ``former`` ones, go on."""
+    values, weights = summary.groups.values, summary.groups.weights
+    fills = isinstance(values, np.ndarray) and validation.take_nan(model)
+    data = InMemory(values, validation.column_means(values) if fills else None)
+    set_state(model, column_means=data.column_means)
+    settled = Settled(summary.entropy, summary.batch_size)
+    return dict(fit_data(Settings.of(model), data, weights, settled, former).attributes)
+
+
+def climb(model: Model, summary: Summary, size: int, former: IntArray | None) -> dict[str, Any]:
+    """Run the upper levels on the groups of a summary, in batches of about a size, and return fitted attributes.
+
+    Clusters of groups from before, the ``former`` ones, go on.
+    """
+    with ExitStack() as contexts:
+        contexts.enter_context(one_thread())
+        contexts.enter_context(showing_warnings_once())
+        groups, batches = summary.groups.completed(state_of(model).column_means), summary.batches
+        data = InMemory(groups.values, state_of(model).column_means)
+        settings = Settings.of(model)
+        weighted = groups.weights is not None or settings.sum_mass
+        settled = Settled(summary.entropy, size)
+        contraction = make_contraction(settings, data, settled, weighted=weighted, n_batches=len(batches.sizes) + 1)
+        tally = FeatureTally(contraction.views, data.n_features)
+        tally.add_sums(batches.tally)
+        mass = upper_mass(groups, sum_mass=settings.sum_mass) if weighted else None
+        first_level = FirstLevel.of_groups(groups.as_survivors(data.rows, mass, batches))
+        fit = Fit(settings, data, None, summary.n_rows, contraction, tally)
+        state, records = fit.climb(first_level, None, stays=former is not None)
+        ending = fit.end(first_level, state, former)
+        clusters = Clusters.of(settings, data, first_level, ending)
+        fit.warn_of_problem(clusters.sizes)
+        kept = keep_landmarks(model, summary, data, clusters)
+        return {
+            **attributes_by_cluster(data, None, clusters, ending, kept),
+            "choice_": ending.choice,
+            "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves], metric=fit.contraction.space.name),
+            "_landmark_rows": kept.rows,
+            "diagnostics_": records,
+            "n_iter_": state.level,
+            "batch_size_": summary.batch_size,
+            "feature_agreement_": tally.mean(),
+            "_rows": RowResults.of(
+                summary.row_map, groups.rows, clusters.labels, summary.sizes, ending.state.fusions, ending.tree
+            ),
+        }
+
+
+def upper_mass(groups: RowGroups, *, sum_mass: bool) -> Mass:
+    """Return the mass of groups in the upper levels: their total weight or, without ``sum_mass``, 1 for each medoid.
+
+    Rows that the first level has not clustered are not medoids, and keep their weight.
+    """
+    return groups.mass if sum_mass else np.where(np.isnan(groups.stability), groups.mass, 1.0)
+
+
+def keep_landmarks(model: Model, summary: Summary, data: InMemory, clusters: Clusters) -> KeptRows:
+    """Choose rows to keep for ``predict``: among those that stand for groups and those that were kept before."""
+    own = clusters.first_level.leaves.rows
+    rows, leaves = own, np.arange(len(own))
+    points = fill_missing(data.X, data.column_means)
+    before = getattr(model, "_landmark_rows", np.empty(0, dtype=np.int64))
+    is_new = ~np.isin(before, own)
+    if is_new.any():
+        rows = np.concatenate([own, before[is_new]])
+        leaves = np.concatenate([leaves, summary.row_map.find_leaves(before[is_new])])
+        points = stack([points, state_of(model).landmarks.points[is_new]])
+    order = np.argsort(rows)
+    medoids = np.searchsorted(rows[order], own[clusters.medoids])
+    rng = generator_at(summary.entropy, Draw.LANDMARKS)
+    some = order[sample_landmarks(clusters.labels[leaves[order]], medoids, rng)]
+    return KeptRows(rows[some], leaves[some], points[some])
+
+
+def known_landmarks(model: Model) -> tuple[IntArray, Landmarks]:
+    """Return row numbers and landmarks of a model whose values are those of rows, and not of stand-ins.
+
+    The others stand for groups of the model, which an update chooses landmarks from anyway.
+    """
+    state = state_of(model)
+    rows, landmarks = state.landmark_rows, state.landmarks
+    unknown = np.arange(0) if state.summary is None else state.summary.unknown_rows
+    if len(unknown) == 0:
+        return rows, landmarks
+    some = ~np.isin(rows, unknown)
+    return rows[some], Landmarks(landmarks.points[some], landmarks.labels[some], metric=landmarks.metric)
+
+
+# ---- numbers that last
+
+
+def match_numbers(transition: Transition, labels: IntArray, n_clusters: int) -> tuple[IntArray, Changes]:
+    """Return the number of each cluster, and what has changed.
+
+    ``labels`` has the cluster of each group of rows, numbered from 0 by first row, or -1.
+    """
+    after = transition.after
+    overlap = Overlap.of(transition.before, labels[transition.now], transition.sizes)
+    numbers = overlap.match(n_clusters, after.next_number)
+    clustered = labels >= 0
+    rows_in = np.bincount(labels[clustered], weights=after.sizes[clustered], minlength=n_clusters).astype(np.int64)
+    update = len(after.update_rows) - 1
+    changes = overlap.describe(numbers, rows_in, update, transition.n_rows, transition.lost)
+    return numbers, replace(changes, verb=transition.verb)
+
+
+def rename(attributes: dict[str, Any], numbers: IntArray, named: IntArray) -> dict[str, Any]:
+    """Return attributes of clusters with their lasting numbers, sorted by these."""
+    order = np.argsort(numbers)
+    found = {name: value for name, value in attributes.items() if name not in BY_ROW}  # these are in former numbers
+    return {
+        **found,
+        **{name: attributes[name][order] for name in BY_CLUSTER},
+        "cluster_numbers_": numbers[order],
+        "_landmarks": attributes["_landmarks"].renamed(named),
+        "_rows": attributes["_rows"].renamed(named),
+    }

@@ -1,4 +1,4 @@
-"""Update a model with new rows: from a model and opened data to fitted attributes."""
+"""Fit a model and keep what updates need; add new rows to it: from a model and opened data to fitted attributes."""
 
 from __future__ import annotations
 
@@ -7,46 +7,140 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.randomness import root_entropy
 from cohirf.data import Data, InMemory
-from cohirf.fitting.goal import Goal
+from cohirf.fitting import FinishedFit
+from cohirf.fitting.begin import measure_batches, valid_weights
+from cohirf.fitting.settings import Settings, Settled
+from cohirf.neighbours.landmarks import MAX_LANDMARKS
+from cohirf.rows.arrays import to_host
+from cohirf.rows.grouping import IntArray, Mass
+from cohirf.scratch import ScratchStorage
 from cohirf.summary.model import Model, base_method_of, set_state, state_of
-from cohirf.summary.summary import Summary
+from cohirf.summary.row_map import RowMap
+from cohirf.summary.summary import ContractedBatches, RowGroups, Summary
 from cohirf.updating.arrivals import number_arrivals
 from cohirf.updating.blocks import add_rows
-from cohirf.updating.climb import find_groups
-from cohirf.updating.keep_rows import add_all
-from cohirf.updating.rerun import Transition, rerun
-from cohirf.updating.settings import KEPT_ROWS, Kind, begin_summary, known_landmarks, load_weights
+from cohirf.updating.rerun import KEPT_ROWS, Kind, Transition, known_landmarks, rerun
+
+# ---- fits
+
+
+def summarize_fit(model: Model, data: Data, fitted: FinishedFit) -> Summary | None:
+    """Return what a fit keeps for updates; None if the base method would need rows that are not kept."""
+    kind = Kind.of(model, fitted.settled.batch_size)
+    is_kept = _keeps_all(kind, data, fitted)
+    if not is_kept and not kind.takes_k:
+        return None
+    empty = replace(
+        empty_summary(data, fitted.settled),
+        next_number=fitted.attributes["n_clusters_"],
+        update_rows=(data.rows.n_rows,),
+        is_settled=True,
+    )
+    if not is_kept:
+        return _with_first_level(empty, data, fitted)
+    labels = np.asarray(to_host(fitted.attributes["_rows"].gathered().look_up_labels()))
+    weights = None if fitted.weights is None else fitted.weights.take(np.arange(data.rows.n_rows))
+    return empty.with_rows(_take_all(data, fitted.attributes), weights, labels)
+
+
+def empty_summary(data: Data, settled: Settled) -> Summary:
+    """Return the summary of a model that has seen no rows."""
+    return Summary(
+        entropy=settled.entropy,
+        batch_size=settled.batch_size,
+        groups=RowGroups.of_rows(0, data.take(np.arange(0)), None),
+        row_map=RowMap(),
+        batches=ContractedBatches.none(),
+        labels=np.empty(0, dtype=np.int64),
+        next_number=0,
+        update_rows=(),
+        is_settled=False,
+    )
+
+
+def _keeps_all(kind: Kind, data: Data, fitted: FinishedFit) -> bool:
+    """Return whether the model keeps all rows, as updates with the same rows would."""
+    n_rows, first = data.rows.n_rows, fitted.first_level.leaves
+    if not kind.keeps_all(n_rows):
+        return False
+    weights = fitted.weights
+    are_landmarks = len(fitted.attributes["_landmark_rows"]) == n_rows and (weights is None or weights.positive is None)
+    is_one_batch = len(first.batch_sizes) == 1 and first.rows_in == n_rows
+    return (are_landmarks and is_one_batch) if kind.takes_k else (are_landmarks or isinstance(data, InMemory))
+
+
+def _take_all(data: Data, attributes: dict[str, Any]) -> Any:
+    """Return the values of all rows: those of the landmarks, if these are the same."""
+    points = attributes["_landmarks"].points
+    if points.shape[0] == data.rows.n_rows and data.column_means is None:
+        return points
+    return data.take(np.arange(data.rows.n_rows))
+
+
+def _with_first_level(empty: Summary, data: Data, fitted: FinishedFit) -> Summary:
+    """Return a summary with the groups of the first level, for a method that takes the number of clusters."""
+    first: Any = fitted.first_level.leaves
+    numbers = np.arange(len(first.rows))
+    values = data.take(first.rows) if first.values is None else first.values.take(numbers)
+    if isinstance(values, np.memmap):  # what grows with the data is on disk
+        first = replace(first, means=ScratchStorage().store(first.means))
+    return replace(
+        empty,
+        groups=RowGroups.of_survivors(first, values, 0),
+        row_map=fitted.attributes["_rows"].row_map,
+        batches=ContractedBatches(first.batch_sizes, first.batch_costs, fitted.tally),
+        labels=fitted.leaf_labels.astype(np.int64),
+    )
+
+
+# ---- new rows
 
 
 def update_model(model: Model, data: Data, sample_weight: Any) -> dict[str, Any]:
     """Return the fitted attributes of a model after an update with the rows of the data."""
-    before = summary_of(model) if hasattr(model, "n_clusters_") else begin_summary(model, data, sample_weight)
     weights = load_weights(model, data, sample_weight)
-    kind = Kind.of(model, before.batch_size)
-    n_new = data.rows.n_rows
+    is_first = not hasattr(model, "n_clusters_")
+    before = begin_summary(model, data, sample_weight) if is_first else summary_of(model)
+    kind, n_new = Kind.of(model, before.batch_size), data.rows.n_rows
     numbers = number_arrivals(model, before, data, weights) if goes_on(model, before) else None
-    now: IntArray
-    if before.leaves is None and kind.keeps_all(before.n_rows + n_new):
-        after, now = add_all(before, data, weights), np.arange(before.n_rows)
-        after = after if numbers is None else replace(after, labels=np.concatenate([before.labels, numbers]))
-    elif kind.is_told:
-        if before.n_rows:
+    now: IntArray = np.arange(before.n_rows)
+    if before.keeps_all and kind.keeps_all(before.n_rows + n_new):
+        labels = np.full(n_new, -1) if numbers is None else numbers
+        after = before.with_rows(data.take(np.arange(n_new)), weights, labels)
+    elif kind.takes_k:
+        if is_first:  # what the first rows say holds for all
+            set_state(model, column_means=data.column_means)
+        else:
             rows, landmarks = known_landmarks(model)
             set_state(model, landmark_rows=rows, landmarks=landmarks)
-        if not hasattr(model, "n_clusters_"):  # what the first rows say holds for all
-            set_state(model, column_means=data.column_means)
         if isinstance(data, InMemory):
             data = replace(data, column_means=state_of(model).column_means)
         after, now = add_rows(model, before, data, weights, kind.block_size, numbers)
-        pending = np.arange(before.row_map.n_rows, before.n_rows)  # they keep their numbers, and may be contracted now
-        now = np.concatenate([now, find_groups(after, pending)])
     else:
         refuse_rows(model, before.n_rows + n_new)
     after = replace(after, update_rows=(*before.update_rows, n_new))
-    change = Transition(after, before.labels, now, before.sizes, n_new, goes_on=numbers is not None)
-    return rerun(model, change)
+    return rerun(model, Transition(after, before.labels, now, before.sizes, n_new, goes_on=numbers is not None))
+
+
+def begin_summary(model: Model, data: Data, sample_weight: Any) -> Summary:
+    """Return the summary of a model that has seen no rows; the batch size may be measured on the first ones.
+
+    Few rows would fit into a batch that is too small for those that come later. Then blocks have their default size.
+    """
+    entropy, settings = root_entropy(model.random_state), Settings.of(model)
+    if isinstance(model.batch_size, str) and data.rows.n_rows <= MAX_LANDMARKS:
+        return empty_summary(data, Settled(entropy, None))
+    weights = None if sample_weight is None else valid_weights(settings, data, sample_weight)
+    return empty_summary(data, measure_batches(settings, data, entropy, weights))
+
+
+def load_weights(model: Model, data: Data, sample_weight: Any) -> Mass | None:
+    """Return the weights of the rows of an update; None without weights."""
+    if sample_weight is None:
+        return None
+    return valid_weights(Settings.of(model), data, sample_weight).take(np.arange(data.rows.n_rows))
 
 
 def goes_on(model: Model, before: Summary) -> bool:
@@ -54,7 +148,7 @@ def goes_on(model: Model, before: Summary) -> bool:
 
     Those of a density-based method without ``n_clusters``, and of the paper's algorithm, are what the levels find.
     """
-    goal = Goal.of(model)
+    goal = Settings.of(model).goal
     return before.is_settled and model.n_clusters_ > 0 and (goal.n_clusters is not None or goal.is_chosen)
 
 
@@ -70,27 +164,17 @@ def refuse_rows(model: Model, n_rows: int) -> NoReturn:
     raise ValueError(
         f"The model would have {n_rows:,} rows, but updates of {type(base_method_of(model)).__name__}, which finds the "
         f"number of clusters by the density of rows, keep all rows, and at most {KEPT_ROWS:,}: fit a new model to all "
-        f"rows, or use a method that is told the number of clusters."
+        f"rows, or use a method that takes the number of clusters."
     )
 
 
 def summary_of(model: Model) -> Summary:
-    """Return the summary of a fitted model; raise if it has none."""
+    """Return the summary of a fitted model; raise if the fit has not kept the rows that an update needs."""
     summary: Summary | None = state_of(model).summary
     if summary is None:
-        refuse_update(model)
-    return summary
-
-
-def refuse_update(model: Model) -> NoReturn:
-    """Raise, because a fit has not kept the rows that an update needs, or its file does not have them."""
-    name = type(base_method_of(model)).__name__
-    if Kind.of(model, None).is_told:
         raise ValueError(
-            "This model cannot be updated: it was saved without what updates need, by an older version of cohirf. Fit "
-            "it again."
+            f"This model cannot be updated: {type(base_method_of(model)).__name__} finds the number of clusters by the "
+            f"density of rows, and a fit keeps these only of arrays with at most {KEPT_ROWS:,} rows. Fit a new model "
+            f"to all rows."
         )
-    raise ValueError(
-        f"This model cannot be updated: {name} finds the number of clusters by the density of rows, and a fit keeps "
-        f"these only of arrays with at most {KEPT_ROWS:,} rows. Fit a new model to all rows."
-    )
+    return summary

@@ -1,0 +1,227 @@
+"""Compact or connected? Which of several divisions of the same rows fits them, as their nearest neighbours tell.
+
+Ward's criterion makes compact clusters, merges along the spanning tree make connected ones, and neither is right for
+all data. A division that fits keeps near neighbours together. So for each cluster, count the pairs of one of its rows
+and one of that row's nearest neighbours, and which share of them leaves the cluster. The mean of these shares is the
+normalised cut of the graph of neighbours (Shi and Malik, IEEE PAMI 22, 2000). The division with the lowest one is
+taken, unless all cut much. It is a mean over clusters and not over rows: otherwise, to set a few rows apart would
+always be best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
+
+from cohirf.beyond.connected import SpanningTree, link_connected
+from cohirf.beyond.merge_tree import last_clusters
+from cohirf.rows.grouping import FloatArray, IntArray
+
+# Bounds of the Gini index of the sizes of connected clusters: from nearly even to quite uneven ones. Chosen on the sets
+# of benchmarks/quality/ablation.py, which can change them, the number of neighbours and MOST_CUT.
+GINI_BOUNDS = (0.1, 0.2, 0.3, 0.5)
+N_NEIGHBOURS = 10
+FEWEST_COMPARED, MOST_COMPARED = 1000, 2000  # of a sample whose neighbours are counted
+COMPARED_PER_CLUSTER = 20  # in such a sample, unless this is more than MOST_COMPARED
+# Clusters that lose more of their neighbours overlap, and then the spanning tree runs through all of them.
+MOST_CUT = 0.1
+ASIDE_SHARE = 0.1  # share of the mass that may be cut off in parts too small to be clusters
+FEWEST_PER_CLUSTER = 5  # with fewer rows of a cluster, their neighbours tell nothing
+
+
+def normalised_cut(labels: IntArray, neighbours: IntArray, mass: FloatArray | None = None) -> float:
+    """Return the mean over clusters of the share of neighbours of their rows that are in other clusters.
+
+    Rows with the label -1 are in no cluster.
+
+    In a cluster of fewer rows than there are neighbours, only as many of these count as it has other rows, but two at
+    least. So a small cluster that is far from the others cuts nothing, and a single row is cut off.
+
+    Parameters
+    ----------
+    labels : array of int, shape (n_rows,)
+        Cluster of each row.
+    neighbours : array of int, shape (n_rows, n_neighbours)
+        Nearest other rows of each row, the nearest first.
+    mass : array of float, shape (n_rows,), or None
+        Mass of each row, by which it counts in its cluster and as a neighbour; None if all are the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.beyond.choose_merge import normalised_cut
+    >>> normalised_cut(np.array([0, 0, 1]), np.array([[1], [0], [1]]))
+    0.5
+    """
+    names, cluster, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    mass = np.ones(len(cluster)) if mass is None else mass / mass.max()
+    counts_for = mass[neighbours]
+    n_counted = np.clip(counts - 1, min(2, neighbours.shape[1]), neighbours.shape[1])[cluster]
+    counts_for[np.arange(neighbours.shape[1]) >= n_counted[:, None]] = 0
+    leaving = np.where(cluster[neighbours] != cluster[:, None], counts_for, 0)
+    share_leaving = leaving.sum(axis=1) / counts_for.sum(axis=1)
+    shares = np.bincount(cluster, weights=mass * share_leaving) / np.bincount(cluster, weights=mass)
+    return float(shares[names >= 0].mean())
+
+
+@dataclass(frozen=True)
+class ComparedMerges:
+    """Compact and connected divisions of the same rows into as many clusters."""
+
+    compact_cut: float  # normalised cut of the compact division, and the lowest one of connected divisions
+    connected_cut: float
+    gini_bound: float  # bound of the Gini index of the latter
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether connected clusters fit the rows better."""
+        return self.connected_cut < min(self.compact_cut, MOST_CUT)
+
+
+def centre(points: Any) -> Any:
+    """Return points around the origin: far from it, their distances lose digits. Sparse points are near it."""
+    if sparse.issparse(points) or len(points) == 0:
+        return points
+    return points - points.mean(axis=0, dtype=np.float64)
+
+
+def explain_vanishing(points: Any) -> str | None:
+    """Return why points that differ cannot be told apart, if squares of their differences vanish; None otherwise."""
+    centred = centre(points)
+    largest = float(abs(centred).max()) if centred.shape[0] else 0.0
+    if largest == 0 or largest**2 >= np.finfo(np.float64).tiny:
+        return None
+    return (
+        f"The values of X differ by {largest:.2g} or less, and the squares of such differences vanish, so that all "
+        f"rows are in one cluster: multiply X by {1 / max(largest, np.finfo(np.float64).tiny):.0e}."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SampledRows:
+    """At least two rows, with masses if these differ; neighbours and connected merges are found if they are needed.
+
+    Rows of connected clusters of less than ``min_mass`` are in no cluster.
+    """
+
+    points: Any
+    mass: FloatArray | None = None
+    min_mass: float = 0.0
+
+    @cached_property
+    def neighbours(self) -> IntArray:
+        """The nearest other rows of each row."""
+        n_neighbours = min(N_NEIGHBOURS, self.points.shape[0] - 1)
+        search = NearestNeighbors(n_neighbors=n_neighbours).fit(centre(self.points))
+        found: IntArray = search.kneighbors(return_distance=False)
+        return found
+
+    @cached_property
+    def linkages(self) -> dict[float, FloatArray]:
+        """The connected merges, for each bound of the Gini index."""
+        tree = SpanningTree(self.points)
+        return {bound: link_connected(tree, self.masses, bound) for bound in GINI_BOUNDS}
+
+    @property
+    def masses(self) -> FloatArray:
+        """The mass of each row."""
+        return np.ones(self.points.shape[0]) if self.mass is None else self.mass
+
+    def divide(self, bound: float, n_clusters: int) -> IntArray:
+        """Return the cluster of each row by the connected merges with a bound."""
+        return cut_large(self.linkages[bound], self.masses, n_clusters, self.min_mass)
+
+    def cut_share(self, labels: IntArray) -> float:
+        """Return the normalised cut of a division."""
+        return normalised_cut(labels, self.neighbours, self.mass)
+
+    def compare(self, compact: IntArray, connect: Callable[[float], IntArray]) -> ComparedMerges:
+        """Compare a compact division, with a label for each row, with the connected one of each bound."""
+        n_compact, cuts = int(compact.max()), {}
+        for bound in GINI_BOUNDS:
+            labels = connect(bound)
+            is_whole = self.min_mass == 0 or int(labels.max()) == n_compact
+            cuts[bound] = self.cut_share(labels) if is_whole else np.inf  # with fewer clusters, fewer pairs are cut
+        best = min(cuts, key=cuts.__getitem__)
+        return ComparedMerges(self.cut_share(compact), cuts[best], best)
+
+
+def cut_linkage(linkage: FloatArray, n_clusters: int) -> IntArray:
+    """Return the cluster of each point after merging to ``n_clusters`` clusters, numbered from 0."""
+    n_points = len(linkage) + 1
+    return np.unique(last_clusters(linkage[: n_points - n_clusters], n_points), return_inverse=True)[1]
+
+
+class LargeParts:
+    """The parts of all cuts of a linkage, of which those of at least ``min_mass`` count.
+
+    A few far points are not a cluster: they are cut off first, and do not count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.beyond.choose_merge import LargeParts
+    >>> from cohirf.beyond.merge_tree import link_groups
+    >>> x, mass = np.array([[0.0], [1], [10], [11], [1000]]), np.array([9.0, 9, 9, 9, 1])
+    >>> parts = LargeParts(link_groups(x, mass), mass, min_mass=2)
+    >>> parts.count(2), parts.label(2).tolist()
+    (3, [0, 0, 1, 1, -1])
+    """
+
+    def __init__(self, linkage: FloatArray, mass: FloatArray, min_mass: float) -> None:
+        n_points, merged = len(mass), linkage[:, :2].astype(np.int64)
+        nodes, sizes = np.append(mass, np.zeros(len(linkage))).tolist(), [1] * n_points
+        for left, right in merged.tolist():
+            nodes[len(sizes)] = nodes[left] + nodes[right]
+            sizes.append(sizes[left] + sizes[right])
+        starts = [0] * len(sizes)  # in an order of the points in which each part is in one piece
+        for node, (left, right) in zip(range(len(sizes) - 1, n_points - 1, -1), merged[::-1].tolist(), strict=True):
+            starts[left], starts[right] = starts[node], starts[node] + sizes[left]
+        self.mass, self.min_mass = mass, min_mass
+        self.position, self.split_at = np.array(starts[:n_points]), np.array(starts)[merged[::-1, 1]]
+        self.n_large = self._count_large(np.array(nodes), merged)
+
+    def _count_large(self, nodes: FloatArray, merged: IntArray) -> IntArray:
+        """Return how many parts of each cut are large, from the whole on, until too much mass is in small ones."""
+        large = np.where(nodes >= self.min_mass, nodes, 0)
+        above, below = large[len(self.mass) :], large[merged]
+        n_large: IntArray = np.cumsum(np.append(large[-1] > 0, (np.sum(below > 0, axis=1) - (above > 0))[::-1]))
+        kept = np.cumsum(np.append(large[-1], (below.sum(axis=1) - above)[::-1]))
+        too_few = np.flatnonzero(kept < (1 - ASIDE_SHARE) * nodes[-1])
+        return n_large[: too_few[0]] if len(too_few) else n_large
+
+    def count(self, n_clusters: int) -> int:
+        """Return into how many parts to cut, so that ``n_clusters`` are large; or as many as possible."""
+        return int(np.argmax(self.n_large >= min(n_clusters, self.n_large.max(initial=0)))) + 1
+
+    def label(self, n_clusters: int) -> IntArray:
+        """Return the cluster of each point, or -1 in parts that are too small."""
+        is_first = np.zeros(len(self.mass), dtype=np.int64)
+        is_first[self.split_at[: self.count(n_clusters) - 1]] = 1
+        part: IntArray = np.cumsum(is_first)[self.position]
+        is_large = np.bincount(part, weights=self.mass) >= self.min_mass
+        label: IntArray = np.where(is_large, np.cumsum(is_large) - 1, -1)[part]
+        return label
+
+
+def count_parts(linkage: FloatArray, mass: FloatArray, n_clusters: int, min_mass: float) -> int:
+    """Return into how many parts to cut, so that ``n_clusters`` of them have at least ``min_mass``."""
+    return n_clusters if min_mass <= 0 else LargeParts(linkage, mass, min_mass).count(n_clusters)
+
+
+def cut_large(linkage: FloatArray, mass: FloatArray, n_clusters: int, min_mass: float) -> IntArray:
+    """Return the cluster of each point, of which ``n_clusters`` have at least ``min_mass``; -1 in smaller ones."""
+    label = cut_linkage(linkage, count_parts(linkage, mass, n_clusters, min_mass))
+    is_large = np.bincount(label, weights=mass) >= min_mass
+    return np.where(is_large, np.cumsum(is_large) - 1, -1)[label]
+
+
+def count_sampled(n_clusters: int) -> int:
+    """Return how many rows to sample, if so many clusters are wanted."""
+    return min(max(FEWEST_COMPARED, COMPARED_PER_CLUSTER * n_clusters), MOST_COMPARED)

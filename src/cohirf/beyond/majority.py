@@ -1,0 +1,188 @@
+"""Majority consensus: groups of rows fuse while most views agree on them (not part of the paper).
+
+Two rows agree in a view if it gives them the same label; a row that is noise in a view agrees with no row there. Two
+groups fuse while the share of views in which their rows agree, averaged over all pairs of rows, is at least
+``majority``; the two groups that agree most fuse first. This is average linkage with the Hamming distance, cut at 1 -
+``majority``. Rows with the same code always end in the same group, so the linkage runs on the distinct codes, weighted
+by the mass of their rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from cohirf.algorithm.consensus import NOISE, Codes, Consensus, label_rows
+from cohirf.rows.arrays import fetch_rows, in_blocks, is_here, look_up, namespace, put_beside, to_host
+from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
+
+MAX_LINKED_CODES = 1024  # largest number of codes to link: their agreement matrix takes 8 MiB
+AGREEMENT_CELLS = 2**18
+DEVICE_AGREEMENT_CELLS = 2**26  # of a block of codes on a device
+AGREEMENT_ROUNDING = 1e-9
+
+
+def majority_consensus(codes: Codes, majority: float) -> Consensus:
+    """Fuse groups of rows while at least a share ``majority`` of the views agrees on them.
+
+    Rows that are noise in more than a share 1 - ``majority`` of the views cannot agree with others enough, and stay
+    singletons.
+
+    If there are more than ``MAX_LINKED`` codes, only the heaviest are linked. Each of the others then joins the group
+    with which it agrees most, or stays separate if this agreement is below the majority.
+
+    Examples
+    --------
+    The third row joins the first two, with which it agrees in two of three views:
+
+    >>> import numpy as np
+    >>> from cohirf.algorithm.consensus import fold_views
+    >>> views = [np.array([0, 0, 0, 1]), np.array([4, 4, 4, 5]), np.array([2, 2, 3, 3])]
+    >>> majority_consensus(fold_views(views, n_rows=4), majority=0.5).labels
+    array([0, 0, 0, 1], dtype=int32)
+    """
+    xp, needed = namespace(codes.distinct), (majority - AGREEMENT_ROUNDING) * codes.n_views
+    n_clean = xp.sum(xp.astype(codes.distinct != NOISE, xp.int64), axis=1)
+    alone = xp.astype(n_clean, xp.float64) < needed
+    heaviest_first = xp.argsort(xp.where(alone, np.inf, -codes.mass), stable=True)
+    n_linked = min(MAX_LINKED_CODES, codes.n_codes - int(xp.sum(xp.astype(alone, xp.int64))))
+    linked = to_host(heaviest_first[:n_linked])
+    group_of_linked = linked[link_codes(fetch_rows(codes.distinct, linked), fetch_rows(codes.mass, linked), needed)]
+    if n_linked == 0:  # all codes are alone, so that their groups do not matter
+        group = heaviest_first
+    else:
+        rank = xp.argsort(heaviest_first)
+        # if fewer are linked than may be, these are all that are not alone
+        joined = rank if n_linked < MAX_LINKED_CODES else join_groups(codes, linked, group_of_linked, needed)
+        group = xp.where(rank < n_linked, look_up(group_of_linked, xp.clip(rank, 0, n_linked - 1)), joined)
+    return label_rows(codes, group, codes.n_codes, alone, tuple(range(codes.n_views)))
+
+
+def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
+    """Fuse codes by average linkage while groups agree in at least ``needed`` views on average.
+
+    Returns, for each code, the first code of its group.
+    """
+    group = np.arange(len(mass))
+    for kept, absorbed in merge_by_agreement(count_agreement(distinct), mass, needed)[0]:
+        group[absorbed] = kept
+    for code in range(len(group)):  # the code that absorbed it comes before it, and has its final group already
+        group[code] = group[group[code]]
+    return group
+
+
+def merge_by_agreement(agreement: FloatArray, mass: FloatArray, needed: float) -> tuple[list[list[int]], list[float]]:
+    """Merge codes, given the agreement of each pair, which is overwritten, by average linkage.
+
+    Returns the merges, each as the kept and the absorbed code, and the agreement at which each happened.
+
+    This is the nearest-neighbour chain algorithm: go from a group to the group that it agrees with most, and on from
+    there, until two groups are each other's nearest neighbours; these fuse. The agreement with a fused group is a mean,
+    so it never exceeds the larger of the two agreements before. Therefore the chain fuses the same groups as a search
+    for the best of all pairs, and a group without a neighbour that agrees enough will never have one. Among equally
+    near neighbours, the previous group of the chain is preferred, otherwise the first. The cost is O(n_codes ** 2).
+    """
+    np.fill_diagonal(agreement, 0)
+    mass = mass.copy()
+    is_group = np.ones(len(mass))  # 0 for codes that were absorbed, or whose group is complete
+    merges, agreed, chain = [], [], list[int]()
+    for first in range(len(mass)):
+        while is_group[first]:
+            chain = chain or [first]
+            last = chain[-1]
+            near = agreement[last] * is_group
+            most = near.max()
+            tied = most * (1 - AGREEMENT_ROUNDING)
+            if most < needed:
+                is_group[chain.pop()] = 0
+            elif len(chain) > 1 and near[chain[-2]] >= tied:
+                kept, absorbed = sorted((chain.pop(), chain.pop()))
+                merges.append([kept, absorbed])
+                agreed.append(float(most))
+                total = mass[kept] + mass[absorbed]
+                weight = mass[absorbed] / total if total > 0 else 0.5
+                agreement[kept] += weight * (agreement[absorbed] - agreement[kept])
+                agreement[kept, kept] = 0
+                agreement[:, kept] = agreement[kept]
+                mass[kept] += mass[absorbed]
+                is_group[absorbed] = 0
+            else:
+                chain.append(int((near >= tied).argmax()))
+    return merges, agreed
+
+
+def join_groups(codes: Codes, linked: IntArray, group: IntArray, needed: float) -> Any:
+    """Return, for each code, the group of ``linked`` codes with which it agrees most.
+
+    A code whose agreement is below ``needed`` views gets itself as its group.
+    """
+    names, number = np.unique(group, return_inverse=True)
+    labels = GroupLabels.of(codes, linked, number)
+    xp = namespace(codes.distinct)
+    joined = xp.arange(codes.n_codes, dtype=xp.int64, device=codes.distinct.device)
+
+    def join(block: slice) -> None:
+        agreement = labels.agreement(block)
+        most = xp.max(agreement, axis=1)
+        is_best = agreement >= (most * (1 - AGREEMENT_ROUNDING))[:, None]
+        first = xp.argmax(xp.astype(is_best, xp.int8), axis=1)
+        joined[block] = xp.where(most >= needed, look_up(names, first), joined[block])
+
+    n_cells = AGREEMENT_CELLS if is_here(codes.distinct) else DEVICE_AGREEMENT_CELLS
+    in_blocks(join, codes.n_codes, n_cells // len(names) + 1)
+    return joined
+
+
+@dataclass(frozen=True)
+class GroupLabels:
+    """Labels that linked codes have in each view, and the share of each group's mass that has them."""
+
+    rows: list[Any]  # for each view, the row of ``shares`` that belongs to the label of each code, where the codes are
+    # A row for each label of a view that a linked code has, after a row of zeros for all others; a column for each
+    # group. An array if the codes are on a device, otherwise sparse: most groups have few of the labels.
+    shares: Any
+
+    @classmethod
+    def of(cls, codes: Codes, linked: IntArray, group: IntArray) -> GroupLabels:
+        """Return the labels of ``linked`` codes, which are in the given groups; noise is not a label."""
+        mass = fetch_rows(codes.mass, linked)
+        mass = mass / np.bincount(group, weights=mass)[group]
+        rows, cells, n_rows = [], [], 1
+        for view in range(codes.n_views):
+            symbols, n_symbols = codes.partition(view)
+            clean = np.flatnonzero(fetch_rows(codes.distinct[:, view], linked) != NOISE)
+            distinct, number = np.unique(fetch_rows(symbols, linked[clean]), return_inverse=True)
+            row_of_symbol = np.zeros(n_symbols, dtype=np.int64)
+            row_of_symbol[distinct] = np.arange(n_rows, n_rows + len(distinct))
+            rows.append(look_up(row_of_symbol, symbols))
+            cells.append((mass[clean], n_rows + number, group[clean]))
+            n_rows += len(distinct)
+        values, row, column = (np.concatenate(parts) for parts in zip(*cells, strict=True))
+        shares = sparse.coo_array((values, (row, column)), shape=(n_rows, group.max() + 1)).tocsr()
+        return cls(rows, shares if is_here(codes.distinct) else put_beside(shares.toarray(), codes.of_row))
+
+    def agreement(self, block: slice) -> Any:
+        """Return, for each code of a block and each group, the mean number of views in which they agree."""
+        rows = [of_view[block] for of_view in self.rows]
+        if not sparse.issparse(self.shares):
+            return sum(namespace(self.shares).take(self.shares, of_view, axis=0) for of_view in rows)
+        cells = np.stack(rows, axis=1)
+        starts = np.arange(0, cells.size + 1, len(rows))
+        one_hot = sparse.csr_array((np.ones(cells.size), cells.ravel(), starts), (len(cells), self.shares.shape[0]))
+        return (one_hot @ self.shares).toarray()
+
+
+def count_agreement(distinct: IntArray) -> FloatArray:
+    """Return the number of views in which each pair of codes agrees."""
+    n_codes, n_views = distinct.shape
+    agreement = np.empty((n_codes, n_codes))
+    never_noise = np.where(distinct == NOISE, NOISE - 1, distinct)
+    for block in row_blocks(n_codes, AGREEMENT_CELLS // (n_codes + 1) + 1):
+        count = np.zeros((block.stop - block.start, n_codes), dtype=np.min_scalar_type(n_views))
+        for view in range(n_views):
+            count += distinct[block, view, None] == never_noise[:, view]
+        agreement[block] = count
+    return agreement

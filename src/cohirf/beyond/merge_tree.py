@@ -1,0 +1,475 @@
+"""The tree above the levels: the clusters of a fit merge pairwise, up to a single one (not part of the paper).
+
+Its leaves are the clusters of the finest level that has few enough of them. Within the clusters of the next level they
+merge first, and so on: every level is a cut of the tree. Above the last level, all that is left merges.
+
+By Ward's criterion with masses, the two clusters merge whose union raises the sum of squared distances of rows to the
+mean of their cluster least. This increase depends on means and masses of the two only: m1 * m2 / (m1 + m2) * |mean1 -
+mean2|^2. So groups stand for all of their rows, and the result is that of Ward's method on rows that are already
+grouped. Increases and heights that differ by rounding alone count as equal, and the first group goes first. So the
+merges do not depend on how a processor rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
+from sklearn.metrics.pairwise import euclidean_distances
+
+from cohirf.algorithm.parents import Fusions, find_roots
+from cohirf.rows.grouping import FloatArray, IntArray, best_by_label, rows_by_label
+
+Link = Callable[[Any, FloatArray, int], FloatArray]  # from means, masses and the most groups to link to a linkage
+CENTRAL_TIE = 1e-9  # of distances to a mean, relative to the largest
+WARD_ROUNDING = 1e-9  # relative: differences between means have lost digits
+MAX_MOVES = 20
+MAX_LINKED = 2000  # largest number of groups to link: their matrix takes 32 MB, and linking a third of a second
+
+
+def link_groups(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> FloatArray:
+    """Return the linkage matrix of groups with the given means and masses.
+
+    Of more than ``max_linked`` groups, the heaviest are linked, after each of the others has joined the nearest of
+    these. So the cost grows with the square of ``max_linked``, and linearly with the number of groups.
+
+    Parameters
+    ----------
+    means : array or CSR matrix of float, shape (n_groups, n_features)
+        Mean of each group.
+    mass : array of float, shape (n_groups,)
+        Mass of each group; all are positive.
+    max_linked : int
+        Largest number of groups to link.
+
+    Returns
+    -------
+    linkage : array of float, shape (n_groups - 1, 4)
+        In the format of :func:`scipy.cluster.hierarchy.linkage`. The height is the square root of twice the increase,
+        as in scipy's "ward": for two single rows, their distance. The last column has the number of groups.
+
+    Examples
+    --------
+    The last group is as far from the second as this is from the first, but it is heavy:
+
+    >>> import numpy as np
+    >>> link_groups(np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 1.0, 8.0])).round(2)
+    array([[0.  , 1.  , 1.  , 2.  ],
+           [2.  , 3.  , 2.68, 3.  ]])
+    """
+    size, heaviest = _power_of_two(abs(means).max()), _power_of_two(mass.max())
+    linkage = _link_scaled(means / size, mass / heaviest, max_linked)
+    with np.errstate(over="ignore"):
+        linkage[:, 2] = np.minimum(linkage[:, 2] * size * np.sqrt(heaviest), np.finfo(np.float64).max)
+    return linkage
+
+
+def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArray:
+    """Return other merges of groups with the heights that they have by Ward's criterion, or that of an earlier one.
+
+    Lengths of edges say little about merges along a spanning tree: with many features, all are about equal. Merges of
+    more than ``MAX_LINKED`` groups, whose matrix of products would be large, keep their heights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> merges = np.array([[0, 1, 1.0, 2], [2, 3, 1.0, 3]])
+    >>> raise_merges(merges, np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 1.0, 8.0]))[:, 2].round(2)
+    array([1.  , 2.68])
+    """
+    if len(mass) > MAX_LINKED:
+        return linkage
+    size, heaviest = _power_of_two(abs(means).max()), _power_of_two(mass.max())
+    points = means / size
+    points = points if sparse.issparse(points) else points - points.mean(axis=0)
+    products = points @ points.T
+    products = products.toarray() if sparse.issparse(products) else products
+    weights, place, heights = (mass / heaviest).tolist(), list(range(len(mass))), []
+    for one, two in linkage[:, :2].astype(int).tolist():
+        a, b = place[one], place[two]
+        total = weights[a] + weights[b]
+        square = products[a, a] + products[b, b] - 2 * products[a, b]
+        heights.append(np.sqrt(max(0.0, 2 * weights[a] * (weights[b] / total) * square)))
+        for rows in (products, products.T):  # the mean of both takes the place of the first
+            rows[a] = (weights[a] / total) * rows[a] + (weights[b] / total) * rows[b]
+        weights[a] = total
+        place.append(a)
+    risen = linkage.copy()
+    with np.errstate(over="ignore"):
+        risen[:, 2] = np.maximum.accumulate(heights) * size * np.sqrt(heaviest)
+    risen[:, 2] = np.minimum(risen[:, 2], np.finfo(np.float64).max)
+    return risen
+
+
+def _power_of_two(value: float) -> float:
+    """Return the power of two next to a value, by which numbers can be divided without rounding; 1 for 0."""
+    return float(np.ldexp(1.0, np.frexp(value)[1] - 1)) if value > 0 else 1.0
+
+
+def _link_scaled(means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
+    """Return the linkage matrix of groups whose means and masses are at most 2, so that products do not overflow."""
+    n_groups = len(mass)
+    if n_groups <= max_linked:
+        return as_linkage(*_link_all(means, mass), n_groups)
+    order = np.argsort(-mass, kind="stable")
+    heavy, light = np.sort(order[:max_linked]), np.sort(order[max_linked:])
+    joined, heights = _join_nearest(means, mass, heavy, light)
+    total = mass[heavy] + np.bincount(joined, weights=mass[light], minlength=len(heavy))
+    sums = sparse.csr_array((mass[light], (joined, np.arange(len(light)))), shape=(len(heavy), len(light)))
+    grown = sparse.diags_array(1 / total) @ (sparse.diags_array(mass[heavy]) @ means[heavy] + sums @ means[light])
+    merges, later_heights = _link_all(grown, total)
+    joins = np.column_stack([heavy[joined], light])[np.argsort(heights, kind="stable")]
+    heights = np.sort(heights)
+    return as_linkage(
+        np.concatenate([joins, heavy[merges]]),
+        np.concatenate([heights, np.maximum(later_heights, heights[-1])]),
+        n_groups,
+    )
+
+
+def move_groups(means: Any, mass: FloatArray, label: IntArray) -> IntArray:
+    """Move each group to the label with the nearest mean, up to ``MAX_MOVES`` times: K-Means of groups.
+
+    It ends early if nothing moves, or before a label would lose its last group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> move_groups(np.array([[0.0], [1.0], [5.0], [6.0]]), np.ones(4), np.array([0, 0, 0, 1]))
+    array([0, 0, 1, 1])
+    """
+    n_labels = int(label.max()) + 1
+    for _ in range(MAX_MOVES):
+        shares = sparse.csr_array((mass, (label, np.arange(len(label)))), shape=(n_labels, len(label)))
+        centres = sparse.diags_array(1 / np.asarray(shares.sum(axis=1)).ravel()) @ (shares @ means)
+        moved = pairwise_distances_argmin(means, centres)
+        if len(np.unique(moved)) < n_labels or np.array_equal(moved, label):
+            break
+        label = moved
+    return label
+
+
+def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the merges of groups, each as the kept and the absorbed one, in any order, and their heights.
+
+    This is the nearest-neighbour chain algorithm: go from a cluster to its nearest neighbour, and on from there, until
+    two clusters are each other's nearest neighbours; these merge. By Ward's criterion, a merge never brings a cluster
+    nearer to others than the nearer of its two parts was. So the merges are the same as by a search for the best of all
+    pairs. Of equally near neighbours, the previous cluster of the chain is preferred, otherwise the first: distances
+    along the chain decrease by more than rounding, so it ends. The cost is O(n_groups ** 2).
+    """
+    increase, mass = _pairwise_increase(means, mass), mass.copy()
+    n_groups = len(mass)
+    merges = np.empty((n_groups - 1, 2), dtype=np.int64)
+    increases = np.empty(n_groups - 1)
+    number = np.arange(n_groups)  # of the group that each row of the matrix stands for
+    is_merged = np.zeros(n_groups, dtype=bool)
+    chain: list[int] = []
+    for step in range(n_groups - 1):
+        if 2 * (n_groups - step) <= len(number):  # half of the matrix is not needed any more
+            left = np.flatnonzero(~is_merged)
+            increase, mass, number = increase[np.ix_(left, left)], mass[left], number[left]
+            chain = np.searchsorted(left, chain).tolist()
+            is_merged = np.zeros(len(left), dtype=bool)
+        chain = chain or [int(np.argmin(is_merged))]
+        while True:
+            of_last = increase[chain[-1]]
+            least = of_last.min()
+            tied = least + WARD_ROUNDING * abs(least)  # rounding can make it negative
+            is_mutual = len(chain) > 1 and of_last[chain[-2]] <= tied
+            if is_mutual or len(chain) == len(number):  # a chain has each cluster once at most, whatever the rounding
+                break
+            chain.append(int((of_last <= tied).argmax()))
+        kept, absorbed = sorted((chain.pop(), chain.pop()))
+        merges[step], increases[step] = number[[kept, absorbed]], increase[kept, absorbed]
+        _merge(increase, mass, kept, absorbed)
+        is_merged[absorbed] = True
+    return merges, np.sqrt(2 * np.maximum(increases, 0))
+
+
+def _join_nearest(means: Any, mass: FloatArray, heavy: IntArray, light: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return, for each light group, the position of the nearest heavy one, and the height of their merge."""
+    nearest, distance = pairwise_distances_argmin_min(means[light], means[heavy])
+    of_heavy, of_light = mass[heavy[nearest]], mass[light]
+    return nearest, distance * np.sqrt(2 * of_heavy * of_light / (of_heavy + of_light))
+
+
+def _pairwise_increase(means: FloatArray, mass: FloatArray) -> FloatArray:
+    """Return by how much a merge of each pair raises the sum of squared distances; infinite on the diagonal."""
+    if sparse.issparse(means):
+        increase = euclidean_distances(means, squared=True)
+        increase = np.minimum(increase, increase.T)  # rounding can make it asymmetric
+    else:
+        increase = cdist(means, means, "sqeuclidean")
+    increase *= mass[:, None]
+    increase *= mass
+    increase /= mass[:, None] + mass
+    np.fill_diagonal(increase, np.inf)
+    return np.asarray(increase)
+
+
+def _merge(increase: FloatArray, mass: FloatArray, kept: int, absorbed: int) -> None:
+    """Let ``kept`` become the union of two clusters, by the formula of Lance and Williams; ``absorbed`` is gone."""
+    total = mass[kept] + mass[absorbed]
+    of_union = (mass[kept] + mass) * increase[kept] + (mass[absorbed] + mass) * increase[absorbed]
+    of_union -= mass * increase[kept, absorbed]
+    of_union /= total + mass
+    of_union[kept] = np.inf
+    mass[kept] = total
+    increase[absorbed] = np.inf
+    increase[:, absorbed] = np.inf
+    of_union[absorbed] = np.inf
+    increase[kept] = of_union
+    increase[:, kept] = of_union
+
+
+def as_linkage(merges: IntArray, heights: FloatArray, n_groups: int) -> FloatArray:
+    """Sort merges by height, and number clusters as scipy does: groups first, then clusters in the order of merges."""
+    linkage = np.empty((n_groups - 1, 4))
+    number, n_members = list(range(n_groups)), [1] * n_groups
+    order = order_by_height(heights)
+    linkage[:, 2] = np.maximum.accumulate(heights[order])
+    for step, (kept, absorbed) in enumerate(merges[order].tolist()):
+        n_members[kept] += n_members[absorbed]
+        linkage[step, :2] = sorted((number[kept], number[absorbed]))
+        linkage[step, 3] = n_members[kept]
+        number[kept] = n_groups + step
+    return linkage
+
+
+def order_by_height(heights: FloatArray) -> IntArray:
+    """Return the order of merges by height; those that differ from the next by rounding alone keep their order.
+
+    So a merge stays behind the merges that made its parts also if their heights are equal.
+    """
+    order = np.argsort(heights, kind="stable")
+    in_order = heights[order]
+    is_step = in_order[1:] > in_order[:-1] * (1 + WARD_ROUNDING)
+    rank = np.empty(len(heights), dtype=np.int64)
+    rank[order] = np.concatenate([np.zeros(min(len(heights), 1), dtype=np.int64), np.cumsum(is_step)])
+    return np.argsort(rank, kind="stable")
+
+
+@dataclass(frozen=True, eq=False)
+class MergeTree:
+    """Pairwise merges of clusters.
+
+    Attributes
+    ----------
+    medoids : array of int
+        Medoid of each leaf of the tree. Sorted and distinct.
+    linkage : array of float, shape (n_leaves - 1, 4)
+        The merges, in the format of :func:`scipy.cluster.hierarchy.linkage`.
+    level : int
+        The level whose clusters are the leaves.
+    """
+
+    medoids: IntArray
+    linkage: FloatArray
+    level: int
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another tree has the same merges."""
+        if not isinstance(other, MergeTree):
+            return NotImplemented
+        same = np.array_equal(self.medoids, other.medoids) and np.array_equal(self.linkage, other.linkage)
+        return bool(same and self.level == other.level)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays can change
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return len(self.medoids)
+
+    def cut(self, n_clusters: int) -> IntArray:
+        """Return the cluster of each leaf after merging to ``n_clusters`` clusters, numbered by their first leaf."""
+        cluster = last_clusters(self.linkage[: self.n_leaves - n_clusters], self.n_leaves)
+        _, first, label = np.unique(cluster, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[label]
+
+    def prune(self, medoid_of_leaf: IntArray) -> MergeTree:
+        """Return the tree whose leaves are unions of leaves, with the medoid of each given; it has the level 0."""
+        medoids, union = np.unique(medoid_of_leaf, return_inverse=True)
+        number = np.concatenate([union, np.full(len(self.linkage), -1)])  # of each cluster in the new linkage
+        merges: list[list[float]] = []
+        for merge, (left, right, height, _) in enumerate(self.linkage.tolist()):
+            of_left, of_right = number[int(left)], number[int(right)]
+            number[self.n_leaves + merge] = of_left
+            if of_left != of_right:
+                number[self.n_leaves + merge] = len(medoids) + len(merges)
+                merges.append([min(of_left, of_right), max(of_left, of_right), height, 0.0])
+        linkage = np.array(merges).reshape(-1, 4)
+        count_members(linkage, len(medoids))
+        return MergeTree(medoids, linkage, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of rows: their means, as an array or CSR matrix, and their masses."""
+
+    means: Any
+    mass: FloatArray
+
+    def merged(self, label: IntArray, n_labels: int) -> Groups:
+        """Return the groups after those with the same label have merged."""
+        if n_labels == len(self.mass):  # then they are only put into another order
+            order = np.argsort(label)
+            return Groups(self.means[order], self.mass[order])
+        shares = sparse.csr_array((self.mass, (label, np.arange(len(label)))), shape=(n_labels, len(label)))
+        mass = np.asarray(shares.sum(axis=1)).ravel()
+        means = sparse.diags_array(1 / mass) @ (shares @ self.means)
+        return Groups(means.tocsr() if sparse.issparse(means) else np.asarray(means), mass)
+
+    def find_central(self, label: IntArray, n_labels: int) -> IntArray:
+        """Return, for each label, the first group whose mean is nearest to the mean of all groups with this label.
+
+        Two groups of the same mass are equally near to their mean, and rounding must not decide which one is taken.
+        """
+        difference = self.means - self.merged(label, n_labels).means[label]
+        squares = difference.multiply(difference) if sparse.issparse(difference) else difference**2
+        distance = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+        farthest = np.zeros(n_labels)
+        np.maximum.at(farthest, label, distance)
+        scores = -np.divide(distance, farthest[label], out=np.zeros_like(distance), where=distance > 0)
+        return best_by_label(scores, label, n_labels, CENTRAL_TIE)
+
+
+def grow_tree(
+    groups: Groups,
+    fusions: Fusions,
+    n_levels: int,
+    is_noise: NDArray[np.bool_],
+    max_linked: int = MAX_LINKED,
+    last_stage: IntArray | None = None,
+    link: Link = link_groups,
+) -> tuple[MergeTree, IntArray]:
+    """Return the tree of a fit, and the position of each group's leaf in it, or -1 for noise.
+
+    Parameters
+    ----------
+    groups : Groups
+        The clusters of the first level.
+    fusions : Fusions
+        How later levels have fused them.
+    n_levels : int
+        Number of the last level.
+    is_noise : array of bool
+        Which groups are noise, and not in the tree.
+    max_linked : int
+        Of more leaves, light ones join heavy ones before the others merge; see ``link_groups``.
+    last_stage : array of int or None
+        A cluster for each group, coarser than the last level, within which groups merge before all others do.
+    link : callable
+        Links groups, given their means and masses.
+    """
+    finest = _finest_level(fusions.absorbed_at, n_levels, int(is_noise.sum()))
+    roots = find_roots(fusions.parents, fusions.absorbed_at, finest)
+    medoids = np.flatnonzero((roots == np.arange(len(roots))) & ~is_noise)
+    clustered = np.flatnonzero(~is_noise)
+    label = np.searchsorted(medoids, roots[clustered])
+    leaves = Groups(groups.means[clustered], groups.mass[clustered]).merged(label, len(medoids))
+    stages: list[IntArray] = [
+        np.searchsorted(medoids, find_roots(fusions.parents, fusions.absorbed_at, level)[medoids])
+        for level in range(finest + 1, n_levels + 1)
+    ]
+    if last_stage is not None:
+        stages.append(last_stage[medoids])
+    position = np.full(len(roots), -1)
+    position[clustered] = label
+    return MergeTree(medoids, link_stages(leaves, stages, max_linked, link), finest), position
+
+
+def link_stages(
+    groups: Groups, stages: Sequence[IntArray], max_linked: int = MAX_LINKED, link: Link = link_groups
+) -> FloatArray:
+    """Return the linkage of groups that merge within given clusters first.
+
+    Each of the ``stages`` has a cluster for each group, and is coarser than the one before. A stage merges all groups
+    of a cluster; after the last one, all clusters merge. Heights never decrease.
+    """
+    n_groups = len(groups.mass)
+    number = np.arange(n_groups)  # number of the current cluster of each group in the linkage
+    parts: list[FloatArray] = []
+    n_merges, lowest = 0, 0.0
+    for stage in [*stages, np.zeros(n_groups, dtype=np.int64)]:
+        nodes, first = np.unique(number, return_index=True)
+        if len(nodes) == 1:
+            break
+        node_of_group = np.searchsorted(nodes, number)
+        current = groups.merged(node_of_group, len(nodes))
+        merges = []
+        names, cluster = np.unique(stage[first], return_inverse=True)
+        starts, members = rows_by_label(cluster, len(names))
+        for start, end in pairwise(starts.tolist()):
+            some = members[start:end]
+            if len(some) > 1:
+                linkage = link(current.means[some], current.mass[some], max_linked)
+                merges.append((some, linkage))
+        if not merges:
+            continue
+        joined, step_of = _interleave(merges, nodes, n_groups + n_merges)
+        joined[:, 2] = np.maximum(joined[:, 2], lowest)
+        lowest = joined[-1, 2]
+        parts.append(joined)
+        for (some, _), last in zip(merges, step_of, strict=True):
+            number[np.isin(node_of_group, some)] = last
+        n_merges += len(joined)
+    linkage = np.concatenate(parts) if parts else np.empty((0, 4))
+    count_members(linkage, n_groups)
+    return linkage
+
+
+def _interleave(
+    merges: list[tuple[IntArray, FloatArray]], nodes: IntArray, first_number: int
+) -> tuple[FloatArray, list[int]]:
+    """Sort the merges of several linkages by height, and number their clusters from ``first_number``.
+
+    Returns the merges, and the number of the last cluster of each linkage.
+    """
+    heights = np.concatenate([linkage[:, 2] for _, linkage in merges])
+    offsets = np.cumsum([0, *(len(linkage) for _, linkage in merges)])
+    rank = np.empty(len(heights), dtype=np.int64)
+    rank[order_by_height(heights)] = np.arange(len(heights))
+    joined = np.empty((len(heights), 4))
+    last = []
+    for (some, linkage), offset in zip(merges, offsets, strict=False):
+        numbers = np.concatenate([nodes[some], first_number + rank[offset : offset + len(linkage)]])
+        pairs = np.sort(numbers[linkage[:, :2].astype(np.int64)], axis=1)
+        joined[rank[offset : offset + len(linkage)]] = np.column_stack([pairs, linkage[:, 2:]])
+        last.append(int(numbers[-1]))
+    np.maximum.accumulate(joined[:, 2], out=joined[:, 2])
+    return joined, last
+
+
+def last_clusters(linkage: FloatArray, n_groups: int) -> IntArray:
+    """Return, for each group, the number of the cluster that it is in after the merges of a linkage."""
+    cluster = np.arange(n_groups + len(linkage))
+    for merge, (left, right) in enumerate(linkage[:, :2].astype(np.int64).tolist()):
+        cluster[left] = cluster[right] = n_groups + merge
+    for node in range(len(cluster) - 1, -1, -1):  # a cluster comes after its parts
+        cluster[node] = cluster[cluster[node]]
+    return cluster[:n_groups]
+
+
+def count_members(linkage: FloatArray, n_groups: int) -> None:
+    """Fill the last column of a linkage: the number of groups in each cluster."""
+    counts = np.concatenate([np.ones(n_groups), np.empty(len(linkage))])
+    for merge, (left, right) in enumerate(linkage[:, :2].astype(np.int64).tolist()):
+        linkage[merge, 3] = counts[n_groups + merge] = counts[left] + counts[right]
+
+
+def _finest_level(absorbed_at: IntArray, n_levels: int, n_noise: int) -> int:
+    """Return the first level with at most ``MAX_LINKED`` clusters; the last level if there is none."""
+    for level in range(1, n_levels):
+        active = np.count_nonzero((absorbed_at == 0) | (absorbed_at > level))
+        if active - n_noise <= MAX_LINKED:
+            return level
+    return max(1, min(n_levels, int(absorbed_at.max())))  # levels without fusions do not count

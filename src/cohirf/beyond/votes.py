@@ -1,0 +1,187 @@
+"""Given partitions vote: average linkage of rows by the share of vectors that put them together (not in the paper).
+
+The labels of a row in all vectors are its code. Two codes agree by the share of vectors that give them the same label,
+among those that have an opinion on both. Groups agree by the mean over all pairs of their rows. So the result is that
+of average linkage on the matrix of co-associations of all rows, but it is computed from distinct codes and masses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cohirf.algorithm.consensus import NOISE, Codes, adjusted_rand_of, count_pairs, keep_views
+from cohirf.beyond.majority import AGREEMENT_CELLS, AGREEMENT_ROUNDING, GroupLabels, count_agreement, merge_by_agreement
+from cohirf.beyond.merge_tree import MAX_LINKED, MergeTree, as_linkage
+from cohirf.rows.grouping import FloatArray, IntArray, compress, pair_keys, row_blocks, sum_by_label
+
+NO_OPINION = NOISE
+LEAST_AGREEMENT = 1e-12  # groups that agree less have no vector in common that puts any of their rows together
+
+
+@dataclass(frozen=True)
+class VotedCodes(Codes):
+    """Distinct codes with the number of rows that have each: ``of_row`` numbers codes, and ``row_mass`` is theirs."""
+
+    n_rows: FloatArray = field(default_factory=lambda: np.ones(0))
+
+    @property
+    def counts(self) -> FloatArray:
+        """Number of rows with each code."""
+        return self.n_rows
+
+    @classmethod
+    def of(cls, distinct: IntArray, n_rows: FloatArray, mass: FloatArray) -> VotedCodes:
+        """Return codes with the number and the total mass of the rows that have each."""
+        return cls(distinct, np.arange(len(distinct)), mass, n_rows)
+
+    def kept(self, threshold: float) -> tuple[int, ...]:
+        """Return the vectors that a relaxed consensus keeps; to have no opinion counts as a label of its own."""
+        labels = np.where(self.distinct == NO_OPINION, self.distinct.max() + 1, self.distinct)
+        return keep_views(VotedCodes.of(labels, self.n_rows, self.row_mass), threshold)
+
+
+@dataclass(frozen=True, eq=False)
+class VotedGroups:
+    """Groups of codes, and their merges up to one cluster."""
+
+    of_code: IntArray  # the group of each code
+    # The merges of groups, in the format of :func:`scipy.cluster.hierarchy.linkage`. Heights are 1 - agreement.
+    linkage: FloatArray
+    n_agreed: int  # to how many clusters groups merge while their agreement is enough
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.linkage) + 1
+
+    def merged_to(self, n_clusters: int) -> IntArray:
+        """Return the cluster of each group after merging to a number of clusters, numbered by their first group."""
+        return MergeTree(np.arange(self.n_groups), self.linkage, 0).cut(n_clusters)
+
+
+def link_votes(distinct: IntArray, mass: FloatArray) -> FloatArray:
+    """Return the linkage of codes by average linkage, with heights 1 - agreement.
+
+    What agrees with nothing merges last, the lightest first.
+
+    Examples
+    --------
+    The third code agrees with the first two in one of two vectors, and the last one with none:
+
+    >>> import numpy as np
+    >>> link_votes(np.array([[0, 0], [0, -1], [0, 1], [2, 3]]), np.ones(4))
+    array([[0.  , 1.  , 0.  , 2.  ],
+           [2.  , 4.  , 0.25, 3.  ],
+           [3.  , 5.  , 1.  , 4.  ]])
+    """
+    has_opinion = (distinct != NO_OPINION).astype(np.float32)
+    agreement = count_agreement(distinct)
+    agreement /= np.maximum(has_opinion @ has_opinion.T, 1)
+    merges, agreed = merge_by_agreement(agreement, mass, LEAST_AGREEMENT)
+    total = mass.copy()
+    is_left = np.ones(len(mass), dtype=bool)
+    for kept, absorbed in merges:
+        total[kept] += total[absorbed]
+        is_left[absorbed] = False
+    left = np.flatnonzero(is_left)
+    heights = np.concatenate([1 - np.array(agreed), np.ones(len(left) - 1)])
+    merged, *others = left[np.argsort(total[left], kind="stable")].tolist()
+    for other in others:
+        merges.append(sorted((merged, other)))
+        merged = merges[-1][0]  # the first of two codes stands for both
+    return as_linkage(np.array(merges, dtype=np.int64).reshape(-1, 2), heights, len(mass))
+
+
+def group_by_votes(codes: VotedCodes, needed: float, n_clusters: int | None, *, joins_all: bool) -> VotedGroups:
+    """Group codes whose agreement is at least ``needed``, but to ``n_clusters`` groups at least.
+
+    Of more than ``MAX_LINKED`` codes, the heaviest are linked. Each of the others joins the group with which it agrees
+    most: its vectors against the shares of the group's mass that have its labels. Unless it ``joins_all``, a code whose
+    agreement is not enough is a group of its own.
+    """
+    linked = np.sort(np.argsort(-codes.mass, kind="stable")[:MAX_LINKED])
+    linkage = link_votes(codes.distinct[linked], codes.mass[linked])
+    n_agreed = len(linked) - int(np.searchsorted(linkage[:, 2], 1 - needed + AGREEMENT_ROUNDING, side="right"))
+    if len(linked) == codes.n_codes:
+        return VotedGroups(linked, linkage, n_agreed)
+    n_groups = min(max(n_agreed, n_clusters or 1), len(linked))
+    tree = MergeTree(np.arange(len(linked)), linkage, 0)
+    of_linked = tree.cut(n_groups)
+    joined, agreement = _join_most_agreeing(codes, linked, of_linked, n_groups)
+    first = np.unique(of_linked, return_index=True)[1]
+    linkage = tree.prune(first[of_linked]).linkage
+    joined[linked], agreement[linked] = of_linked, 1.0
+    apart = np.flatnonzero(agreement < needed - AGREEMENT_ROUNDING)
+    if joins_all or len(apart) == 0:
+        return VotedGroups(joined, linkage, min(n_agreed, n_groups))
+    return _set_apart(joined, linkage, apart, agreement[apart], min(n_agreed, n_groups))
+
+
+def measure_votes(codes: VotedCodes, label: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the stability of each code, and the agreement of each vector with the result.
+
+    ``label`` is the cluster of each code. The stability is the mean Jaccard index between the cluster and the cluster
+    of each vector, over the vectors with an opinion on the code. The agreement is the adjusted Rand index. Both take
+    only rows into account on which the vector has an opinion, and count rows without weights.
+    """
+    n_labels = int(label.max()) + 1
+    overlaps, opinions = np.zeros(codes.n_codes), np.zeros(codes.n_codes)
+    agreement = np.empty(codes.n_views)
+    for view in range(codes.n_views):
+        some = np.flatnonzero(codes.distinct[:, view] != NO_OPINION)
+        symbols, cluster = np.unique(codes.distinct[some, view], return_inverse=True)
+        counts = codes.counts[some]
+        keys, pair = compress(pair_keys(label[some], n_labels, cluster, len(symbols)), n_labels * len(symbols))
+        both = sum_by_label(pair, counts, len(keys))
+        group = sum_by_label(label[some], counts, n_labels)
+        in_view = sum_by_label(cluster, counts, len(symbols))
+        union = group[keys // len(symbols)] + in_view[keys % len(symbols)] - both
+        overlaps[some] += (both / union)[pair]
+        opinions[some] += 1
+        in_both, in_result, in_vector = (float(count_pairs(sizes).sum()) for sizes in (both, group, in_view))
+        agreement[view] = adjusted_rand_of(in_both, in_result, in_vector, count_pairs(counts.sum()))
+    return overlaps / np.maximum(opinions, 1), agreement
+
+
+def _join_most_agreeing(
+    codes: VotedCodes, linked: IntArray, group: IntArray, n_groups: int
+) -> tuple[IntArray, FloatArray]:
+    """Return, for each code, the group of ``linked`` codes with which it agrees most, and how much."""
+    labels = GroupLabels.of(codes, linked, group)
+    has_opinion = codes.distinct != NO_OPINION
+    mass = np.bincount(group, weights=codes.mass[linked], minlength=n_groups)
+    # share of each group's mass on which each vector has an opinion
+    comparable = np.stack(
+        [
+            np.bincount(group, weights=codes.mass[linked] * has_opinion[linked, view], minlength=n_groups) / mass
+            for view in range(codes.n_views)
+        ]
+    )
+    joined, agreement = np.empty(codes.n_codes, dtype=np.int64), np.empty(codes.n_codes)
+    for block in row_blocks(codes.n_codes, AGREEMENT_CELLS // n_groups + 1):
+        shares = labels.agreement(block) / np.maximum(has_opinion[block] @ comparable, LEAST_AGREEMENT)
+        agreement[block] = shares.max(axis=1)
+        joined[block] = (shares >= (agreement[block] * (1 - AGREEMENT_ROUNDING))[:, None]).argmax(axis=1)
+    return joined, agreement
+
+
+def _set_apart(
+    group: IntArray, linkage: FloatArray, apart: IntArray, agreement: FloatArray, n_agreed: int
+) -> VotedGroups:
+    """Return groups in which some codes are groups of their own, which merge with the others before these do."""
+    n_joined = len(linkage) + 1
+    order = np.argsort(-agreement, kind="stable")
+    joins = np.column_stack([group[apart], n_joined + np.arange(len(apart))])[order]
+    heights = np.concatenate([1 - agreement[order], np.maximum(linkage[:, 2], 1 - agreement.min())])
+    group = group.copy()
+    group[apart] = n_joined + np.arange(len(apart))
+    first_of = list(range(n_joined))  # the first group of each cluster of the linkage
+    merges = []
+    for left, right in linkage[:, :2].astype(np.int64).tolist():
+        kept, absorbed = sorted((first_of[left], first_of[right]))
+        merges.append([kept, absorbed])
+        first_of.append(kept)
+    all_merges = np.concatenate([joins, np.array(merges, dtype=np.int64).reshape(-1, 2)])
+    return VotedGroups(group, as_linkage(all_merges, heights, n_joined + len(apart)), n_agreed + len(apart))

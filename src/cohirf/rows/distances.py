@@ -1,0 +1,231 @@
+"""Euclidean distances of rows to points that keep their digits, and the nearest of a few points, where the rows are.
+
+Offsets: time stamps near 1.7e9 that differ by seconds are an example. Fast distances expand the square,
+|x|^2 - 2 x.y + |y|^2, so the large values cancel, and the digits of the differences are lost. If the offset is
+subtracted first, the digits are kept.
+
+Faint values: the square of 1e-200 is 0 in float64, and the square of 1e-25 is 0 in float32, so that all rows of such
+data would be at distance 0 from each other. If such values are multiplied by a power of two, or converted from float32
+to float64, they keep all their digits, and their squares can be compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from cohirf.rows.arrays import in_blocks, is_here, namespace, put_beside, to_host
+
+# A column is shifted if the square of its mean, over its variance, is larger than this. Less than one cell in 100 of
+# such a column is 0, so that a CSR matrix does not grow. Other columns lose two digits at most.
+FAR_FROM_ZERO = 100.0
+# The factor for faint float64 values: it makes the smallest subnormal number large enough to be squared.
+FLOAT64_LIFT = sqrt(np.finfo(np.float64).smallest_normal) / float(np.finfo(np.float64).smallest_subnormal)
+LARGEST_LIFTED = 2.0**450  # its square, added up over all features, does not overflow
+DISTANCE_CELLS = 2**27  # distances, or values of rows in float64, that are in memory at once
+
+
+def find_nearest(X: Any, points: Any, *, exact: bool = True, groups: Any = None, group_of_row: Any = None) -> Any:
+    """Return the number of the point nearest to each row of ``X``, where ``X`` is.
+
+    If points have ``groups``, a row on a device is compared with the points of its own group only.
+
+    On a device, the squared distance to a point is that to the origin, which does not matter, plus a linear function.
+    It is computed in float64 or, unless it is to be ``exact``, in float32.
+    """
+    if is_here(X):
+        return pairwise_distances_argmin(X, points)
+    xp = namespace(X)
+    dtype = xp.float64 if exact else xp.float32
+    points = to_host(points)
+    origin = np.asarray(points, dtype=np.float64).mean(axis=0)  # distances between points near it lose no digits
+    centred = np.asarray(points, dtype=np.float64) - origin
+    wide = xp.float64 if X.dtype == xp.float64 else dtype  # offsets are subtracted before digits are cut off
+    shift = xp.astype(put_beside(origin, X), wide)
+    weights = xp.astype(put_beside(-2 * centred.T, X), dtype)
+    constants = xp.astype(put_beside((centred**2).sum(axis=1), X), dtype)
+    found = xp.empty(X.shape[0], dtype=xp.int32, device=X.device)
+    of_points = None if groups is None else put_beside(np.asarray(groups, dtype=np.int32), X)
+
+    def label(block: slice) -> None:
+        distances = xp.astype(xp.astype(X[block, :], wide) - shift, dtype) @ weights + constants
+        if of_points is not None:
+            is_own = group_of_row[block][:, None] == of_points[None, :]
+            distances = xp.where(is_own, distances, xp.asarray(xp.inf, dtype=dtype, device=X.device))
+        found[block] = xp.astype(xp.argmin(distances, axis=1), xp.int32)
+
+    in_blocks(label, X.shape[0], DISTANCE_CELLS // max(X.shape[1], len(points)))
+    return found
+
+
+def measure_distances(X: Any, points: Any) -> Any:
+    """Return the Euclidean distance of each row to each point, also if the values are faint or have an offset.
+
+    The result is where ``X`` is, in the wider of the types of rows and points, at least float32.
+    """
+    if not is_here(X):
+        return _measure_on_device(X, to_host(points))
+    distances = euclidean_distances(*subtract_offsets(X, points))
+    distances = distances.astype(np.result_type(X.dtype, points.dtype), copy=False)
+    lift = find_lift(points)
+    if lift is None:
+        return distances
+    faint = np.flatnonzero(are_faint(X, points.dtype))
+    if len(faint) > 0:
+        distances[faint] = euclidean_distances(lift_values(X[faint], lift), lift_values(points, lift)) / lift
+    return distances
+
+
+def _measure_on_device(X: Any, points: NDArray[Any]) -> Any:
+    """Return distances from differences in float64, which lose no digits."""
+    xp = namespace(X)
+    dtype = xp.float64 if X.dtype == xp.float64 or points.dtype == np.float64 else xp.float32
+    measured = xp.empty((X.shape[0], len(points)), dtype=dtype, device=X.device)
+    there = put_beside(np.asarray(points, dtype=np.float64), X)
+
+    def measure(block: slice) -> None:
+        rows = xp.astype(X[block, :], xp.float64)
+        for number in range(len(points)):
+            distances = xp.sqrt(xp.sum((rows - there[number, :]) ** 2, axis=1))
+            measured[block, number] = xp.astype(distances, dtype)
+
+    in_blocks(measure, X.shape[0], DISTANCE_CELLS // X.shape[1])
+    return measured
+
+
+# ---- offsets
+
+
+@dataclass(frozen=True)
+class DifferenceOffsets:
+    """Columns of points that have an offset, and the mean of each column."""
+
+    columns: NDArray[np.intp]
+    means: NDArray[np.float64]
+
+    def subtract(self, X: Any) -> Any:
+        """Return an array or CSR matrix without the offsets, in float64 if there are any.
+
+        In a CSR matrix, the shifted columns become the last ones.
+        """
+        return X if len(self.columns) == 0 else _subtract(X, self.columns, self.means)
+
+
+def find_offsets(points: Any) -> DifferenceOffsets:
+    """Return the columns whose mean is large compared with their variance."""
+    means, variances = _summarize(points)
+    return DifferenceOffsets(np.flatnonzero(means**2 > FAR_FROM_ZERO * variances), means)
+
+
+def subtract_offsets(X: Any, points: Any) -> tuple[Any, Any]:
+    """Subtract the mean of the points from both, in each column in which it is large compared with their variance.
+
+    Parameters
+    ----------
+    X, points : array or CSR matrix
+        Finite values.
+
+    Returns
+    -------
+    X, points : array or CSR matrix
+        Values with the same differences, in float64 if a column is shifted. In CSR matrices, the shifted columns are
+        the last ones. If one of the two is a CSR matrix, both are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.rows.distances import subtract_offsets
+    >>> X = np.array([[1e9, 1.0], [1e9 + 4, 2.0]])
+    >>> subtract_offsets(X, X)[0].tolist()
+    [[-2.0, 1.0], [2.0, 2.0]]
+    """
+    if sparse.issparse(X) or sparse.issparse(points):
+        X, points = sparse.csr_array(X), sparse.csr_array(points)
+    offsets = find_offsets(points)
+    return offsets.subtract(X), offsets.subtract(points)
+
+
+def _summarize(points: Any) -> tuple[Any, Any]:
+    """Return the mean and the variance of each column, in float64."""
+    if sparse.issparse(points):
+        means, variances = mean_variance_axis(points, axis=0)
+        return means.astype(np.float64), variances.astype(np.float64)
+    return points.mean(axis=0, dtype=np.float64), points.var(axis=0, dtype=np.float64)
+
+
+def _subtract(X: Any, columns: Any, means: Any) -> Any:
+    if not sparse.issparse(X):
+        origin = np.zeros_like(means)
+        origin[columns] = means[columns]
+        return X - origin
+    others = np.delete(np.arange(X.shape[1]), columns)
+    return sparse.hstack([X[:, others], X[:, columns].toarray() - means[columns]], format="csr")
+
+
+# ---- faint values
+
+
+def find_lift(X: Any) -> float | None:
+    """Return the factor for faint values, after conversion to float64, before distances are computed.
+
+    Parameters
+    ----------
+    X : array or CSR matrix
+        Finite values of type float64 or float32.
+
+    Returns
+    -------
+    lift : float or None
+        A power of two; 1 for float32, because the range of float64 is large enough; None if the values are not faint.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.rows.distances import find_lift
+    >>> find_lift(np.array([[1.0], [1e-200]])) is None
+    True
+    >>> find_lift(np.array([[2e-200], [1e-200]])) > 1e160
+    True
+    >>> find_lift(np.array([[1e-25]], dtype=np.float32))
+    1.0
+    """
+    values = X.data if sparse.issparse(X) else X
+    if max(values.max(initial=0), -values.min(initial=0)) >= _faint_below(values.dtype):
+        return None
+    return 1.0 if values.dtype == np.float32 else FLOAT64_LIFT
+
+
+def are_faint(X: Any, dtype: Any) -> NDArray[np.bool_]:
+    """Return which rows have only values that are faint in type ``dtype``."""
+    largest, smallest = X.max(axis=1), X.min(axis=1)
+    if sparse.issparse(X):
+        largest, smallest = largest.toarray().ravel(), smallest.toarray().ravel()
+    is_faint: NDArray[np.bool_] = np.maximum(largest, -smallest) < _faint_below(dtype)
+    return is_faint
+
+
+def lift_values(X: Any, lift: float) -> Any:
+    """Return ``X`` in float64 times ``lift``, with values far above faint ones clipped to a bound.
+
+    Clipping does not matter: seen from such a large value, all faint values are at the same distance.
+    """
+    X = X.astype(np.float64)
+    values = X.data if sparse.issparse(X) else X
+    bound = LARGEST_LIFTED / lift
+    np.clip(values, -bound, bound, out=values)
+    values *= lift
+    return X
+
+
+def _faint_below(dtype: Any) -> float:
+    """Return the value below which squared differences can underflow: a difference can be eps times the values."""
+    limits = np.finfo(dtype)
+    return sqrt(limits.smallest_normal) / float(limits.eps)
