@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
-from cohirf.rows.arrays import is_on_device, join_rows, namespace, put_beside, take_rows, to_host
+from cohirf.rows.arrays import Floats, is_on_device, join_rows, namespace, put_beside, take_rows, to_host
 from cohirf.rows.grouping import IntArray, row_blocks, rows_by_label
 from cohirf.sources import ScaledSource, Source, open_source
 from cohirf.sources.scaled import unit_rows
@@ -30,8 +30,6 @@ LEARNED_ROWS = 2048  # from which the principal components are learned, and thei
 N_COMPONENTS = (16, 32, 64, 128, 256)
 PAIR_COST = 50  # computing a cosine from all features takes as long as this many components of a bound
 SLACK = 2e-5  # bounds are products of float32
-
-Floats = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)

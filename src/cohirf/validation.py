@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 from datetime import time as clock_time
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,24 +212,31 @@ def check_base_method(estimator: Any) -> None:
         )
 
 
-def take_sparse(model: Any) -> bool:
+class HasViews(Protocol):
+    """A model, as far as its base methods are concerned: one for all views, or a list with that of each."""
+
+    estimator: Any
+    views: Any
+
+
+def take_sparse(model: HasViews) -> bool:
     """Return whether all base methods of a model support CSR matrices."""
     return all(method is None or takes_sparse(method) for method in list_methods(model))
 
 
-def take_nan(model: Any) -> bool:
+def take_nan(model: HasViews) -> bool:
     """Return whether all base methods of a model support missing values, which the default does not."""
     return all(method is not None and takes_nan(method) for method in list_methods(model))
 
 
-def list_methods(model: Any) -> list[Any]:
+def list_methods(model: HasViews) -> list[Any]:
     """Return the base methods of a model: that of each view, or the one of all; None means the default."""
     if not isinstance(model.views, list):
         return [model.estimator]
     return [view[0] if isinstance(view, tuple) else view for view in model.views]
 
 
-def list_views(model: Any, n_features: int) -> list[tuple[Any, NDArray[np.intp] | None]]:
+def list_views(model: HasViews, n_features: int) -> list[tuple[Any, NDArray[np.intp] | None]]:
     """Return base method and columns of each view of a list; None means all columns."""
     names = getattr(model, "feature_names_in_", None)
     return [
@@ -263,7 +270,7 @@ def count_views(views: Any) -> int:
     return int(views) if isinstance(views, Integral) else len(views)
 
 
-def check_views(model: Any) -> None:
+def check_views(model: HasViews) -> None:
     """Raise for views or a base method that cannot cluster."""
     if isinstance(model.views, Integral):
         if model.estimator is not None:

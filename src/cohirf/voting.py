@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from cohirf.algorithm.consensus import fold_views
+from cohirf.algorithm.consensus import RELAXED, fold_views
 from cohirf.beyond.merge_tree import Groups, MergeTree, link_groups
 from cohirf.beyond.votes import NO_OPINION, VotedCodes, VotedGroups, group_by_votes, measure_votes
 from cohirf.data.dask_arrays import DaskTable
@@ -31,7 +31,6 @@ from cohirf.summary.row_map import look_up
 VOTED_ROWS = 2**18  # of labels that are read at a time
 LARGE_VOTE = 2**24  # with more rows, vectors are kept in temporary files
 NEEDED = {"majority": 0.5, "strict": 1.0, "relaxed": 1.0}
-RELAXED = 0.8  # as in CoHiRF
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from cohirf.rows.grouping import (
     table_limit,
 )
 
+RELAXED = 0.8  # h of the paper's experiments
 NOISE = -1
 COMPARED_PAIRS = 50
 MAX_CODES_HERE = 2**16  # of rows on a device: more codes than this stay there

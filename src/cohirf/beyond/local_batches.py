@@ -279,7 +279,7 @@ def find_parts(links: Iterable[Links], leaf_of: IntArray, leaves: Survivors, bat
     here, there, n_shared = _count_shared_rows(links, leaf_of, leaves)
     if batch is not None:
         # rows of each of the two clusters among all that their two batches have in common
-        of_here, of_there = (_sum_pairs(leaf, batch[other], n_shared) for leaf, other in ((here, there), (there, here)))
+        of_here, of_there = (_sum_equal(leaf, batch[other], n_shared) for leaf, other in ((here, there), (there, here)))
         enough = (n_shared >= MIN_SHARED) & (n_shared >= MIN_SHARE * np.minimum(of_here, of_there))
         here, there = here[enough], there[enough]
     graph = sparse.coo_array((np.ones(len(here), dtype=bool), (here, there)), shape=(n_leaves, n_leaves))
@@ -304,7 +304,7 @@ def _count_shared_rows(
     return pairs // n_leaves, pairs % n_leaves, n_shared
 
 
-def _sum_pairs(left: IntArray, right: IntArray, counts: IntArray) -> IntArray:
+def _sum_equal(left: IntArray, right: IntArray, counts: IntArray) -> IntArray:
     """Return, for each pair, the sum of the counts of all pairs that are equal to it."""
     keys = left.astype(np.int64) * (int(right.max(initial=0)) + 1) + right
     _, number = np.unique(keys, return_inverse=True)

@@ -20,7 +20,7 @@ from cohirf.rows.grouping import IntArray
 from cohirf.sources.tables import NumberColumn, Table, write_tables
 from cohirf.store.files import replacing
 
-MOST_COMPARED = 200_000  # rows, of which all pairs are compared; of more, those in the same cluster
+MOST_PAIRED = 200_000  # rows, of which all pairs are compared; of more, those in the same cluster
 CLUSTER_ROWS = 500
 MOST_CLUSTERS = 1000
 N_TOLD = 10  # removed rows in the summary
@@ -65,7 +65,7 @@ def curate(
     n_rows = prepared.source.n_rows
     if out is not None and out.suffix.lower() == ".parquet" and prepared.data.table is None:
         raise BadInputError("--out: the data is an array: give a name that ends in .npy for the numbers of kept rows.")
-    model = _fit_vectors(prepared, console) if n_wanted is not None or n_rows > MOST_COMPARED else None
+    model = _fit_vectors(prepared, console) if n_wanted is not None or n_rows > MOST_PAIRED else None
     found = None
     if threshold is not None:
         found = near_duplicates(prepared.source, threshold, groups=_groups(model, n_rows))
@@ -122,7 +122,7 @@ def _fit_vectors(data: Prepared, console: Console) -> CoHiRF:
 
 def _groups(model: CoHiRF | None, n_rows: int) -> Any:
     """Return the groups in which rows are compared; None if all of them are."""
-    return None if model is None or n_rows <= MOST_COMPARED else model.labels_
+    return None if model is None or n_rows <= MOST_PAIRED else model.labels_
 
 
 def _tell_removed(found: NearDuplicates) -> list[dict[str, Any]]:
@@ -139,7 +139,7 @@ def _tell_removed(found: NearDuplicates) -> list[dict[str, Any]]:
 def _say_duplicates(found: NearDuplicates | None, threshold: float | None, n_rows: int, has_model: bool) -> str:
     if found is None:
         return "not looked for"
-    within = " within clusters" if has_model and n_rows > MOST_COMPARED else ""
+    within = " within clusters" if has_model and n_rows > MOST_PAIRED else ""
     return f"{n_rows - len(found.kept):,} rows with a cosine of at least {threshold}{within} to a kept row"
 
 

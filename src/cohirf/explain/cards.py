@@ -13,7 +13,7 @@ from sklearn.utils.extmath import row_norms
 from cohirf.explain.columns import Columns, group_features, round_number
 from cohirf.explain.cuts import ClassCounts, Cut, find_finer
 from cohirf.explain.describe import split_siblings
-from cohirf.explain.effects import Floats, Trait, find_traits, measure_effects, measure_spread
+from cohirf.explain.effects import Trait, find_traits, measure_effects, measure_spread
 from cohirf.explain.page import pack
 from cohirf.explain.pictures import MAX_IMAGES, Pictures
 from cohirf.explain.rows import BadlyFitting
@@ -21,7 +21,7 @@ from cohirf.explain.study import Sample
 from cohirf.explain.table import as_dense
 from cohirf.explain.words import name_clusters
 from cohirf.hierarchy.outline import find_siblings
-from cohirf.rows.grouping import IntArray
+from cohirf.rows.grouping import FloatArray, IntArray
 
 LISTED_CLUSTERS = 300  # clusters of a cut that are described
 SHOWN_TRAITS = 5  # of each cluster
@@ -259,7 +259,7 @@ def choose_features(sample: Sample, cut: Cut) -> list[int]:
     """Return the features that differ most between clusters of a cut; of a category with two levels, one of these."""
     largest = cut.largest(LISTED_CLUSTERS)
     effects = measure_effects(sample.table.values, sample.spread, cut.labels_of(sample.rows), largest, sample.weights)
-    weights: Floats = cut.size[largest] / cut.size[largest].sum()
+    weights: FloatArray = cut.size[largest] / cut.size[largest].sum()
     strength = weights @ np.square(effects.effect)
     for levels in group_features(sample.table.features).values():
         if len(levels) == 2:
@@ -336,13 +336,13 @@ class Teller:
             "image": None,
         }
 
-    def _strangeness(self, position: int, cluster: int) -> Floats:
+    def _strangeness(self, position: int, cluster: int) -> FloatArray:
         """Return how far a row is from its cluster in each feature; of levels, if it has them and they are rare."""
         row = as_dense(self._sample.table.values[[position]])[0]
         is_usual = self._is_level & ((row < 1) | (self._mean[cluster] > RARE))
         return np.where(is_usual, 0, row - self._mean[cluster])
 
-    def _contrast(self, one: int, other: int) -> Floats:
+    def _contrast(self, one: int, other: int) -> FloatArray:
         """Return how far two clusters are from each other in each feature."""
         return np.asarray(self._mean[one] - self._mean[other])
 

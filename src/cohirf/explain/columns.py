@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.explain.effects import Floats
 from cohirf.explain.study import Sample
 from cohirf.explain.table import Feature, Table, as_dense
-from cohirf.rows.grouping import IntArray
+from cohirf.rows.grouping import FloatArray, IntArray
 
 N_BINS = 24
 TAIL = 0.005  # share of the rows at each end that are counted in the outermost bins
@@ -24,8 +23,8 @@ class Distribution:
     kind: str  # "number", "date" or "category"
     features: list[int]  # its features in the table: one, or one for each level
     code: IntArray  # bin or level of each row; -1 for levels that the table does not have
-    weights: Floats  # how many rows of the data each row stands for
-    edges: Floats | None = None  # the limits of the bins, one more than there are bins
+    weights: FloatArray  # how many rows of the data each row stands for
+    edges: FloatArray | None = None  # the limits of the bins, one more than there are bins
     ends: tuple[float, float] | None = None  # the lowest and the highest number of the bins
     levels: list[str] | None = None  # the levels of a category
 
@@ -59,7 +58,7 @@ def group_features(features: list[Feature]) -> dict[str, list[int]]:
     return groups
 
 
-def find_distribution(table: Table, weights: Floats, name: str, features: list[int]) -> Distribution:
+def find_distribution(table: Table, weights: FloatArray, name: str, features: list[int]) -> Distribution:
     """Return the distribution of a column, whose features are given."""
     values = as_dense(table.values[:, features])
     if table.features[features[0]].kind == "level":
@@ -76,7 +75,7 @@ def find_distribution(table: Table, weights: Floats, name: str, features: list[i
     return Distribution(name, kind, features, code, weights, edges, ends)
 
 
-def find_edges(numbers: Floats) -> Floats:
+def find_edges(numbers: FloatArray) -> FloatArray:
     """Return the limits of bins of equal width; each has as many steps of a grid, if all numbers are on one."""
     low, high = np.quantile(numbers, [TAIL, 1 - TAIL], method="nearest") if len(numbers) else (0.0, 0.0)
     if not high > low:
@@ -87,11 +86,11 @@ def find_edges(numbers: Floats) -> Floats:
     n_steps = round((high - low) / step) + 1
     per_bin = -(-n_steps // N_BINS)
     n_bins = -(-n_steps // per_bin)
-    edges: Floats = low + step * (per_bin * np.arange(n_bins + 1) - 0.5)
+    edges: FloatArray = low + step * (per_bin * np.arange(n_bins + 1) - 0.5)
     return edges
 
 
-def find_step(numbers: Floats) -> float | None:
+def find_step(numbers: FloatArray) -> float | None:
     """Return the step of the grid that numbers are on, such as 0.1 or 1; None if they are not on one."""
     for step in (1.0, 0.5, 0.1):
         steps = numbers / step

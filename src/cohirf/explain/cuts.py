@@ -206,9 +206,9 @@ class ClassCounts:
     def agreement(self, cut: Cut) -> float:
         """Return the adjusted Rand index of a cut; noise counts as one cluster."""
         counts = self.at(cut)
-        pairs = _sum_pairs(counts.data)
-        by_cluster, by_class = (_sum_pairs(np.asarray(counts.sum(axis=axis)).ravel()) for axis in (1, 0))
-        expected = by_cluster * by_class / max(_sum_pairs(np.array([counts.sum()])), 1.0)
+        pairs = _count_pairs(counts.data)
+        by_cluster, by_class = (_count_pairs(np.asarray(counts.sum(axis=axis)).ravel()) for axis in (1, 0))
+        expected = by_cluster * by_class / max(_count_pairs(np.array([counts.sum()])), 1.0)
         highest = (by_cluster + by_class) / 2
         return 1.0 if highest == expected else float((pairs - expected) / (highest - expected))
 
@@ -218,7 +218,7 @@ def _indicator(labels: IntArray, n_labels: int) -> Any:
     return sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(n_labels, len(labels)))
 
 
-def _sum_pairs(counts: Any) -> float:
+def _count_pairs(counts: Any) -> float:
     return float((counts * (counts - 1) / 2).sum())
 
 

@@ -18,9 +18,8 @@ from sklearn.utils.sparsefuncs import min_max_axis
 
 from cohirf.explain.table import Feature, Table, as_dense
 from cohirf.explain.words import plain_name, say_level, say_number, say_value, split_number, splits_plainly
-from cohirf.rows.grouping import IntArray
+from cohirf.rows.grouping import FloatArray, IntArray
 
-Floats = NDArray[np.float64]
 Sets = Sequence[Sequence[int]]  # clusters, or unions of them
 COMPARED_CELLS = 2**21  # clusters times features that are compared at a time
 N_TRAITS = 8  # of each cluster
@@ -48,18 +47,18 @@ class Spread:
     origin: Any
     n_rows: int
     mass: float  # sum of the weights of the rows
-    total: Floats  # weighted sum of each feature, from the origin
-    squares: Floats  # weighted sum of its squares
-    low: Floats
-    high: Floats
+    total: FloatArray  # weighted sum of each feature, from the origin
+    squares: FloatArray  # weighted sum of its squares
+    low: FloatArray
+    high: FloatArray
 
     @cached_property
-    def mean(self) -> Floats:
+    def mean(self) -> FloatArray:
         """Mean of each feature."""
         return np.asarray(self.origin + self.total / self.mass)
 
     @cached_property
-    def deviation(self) -> Floats:
+    def deviation(self) -> FloatArray:
         """Standard deviation of each feature; 0 for a constant, of which rounding may leave more."""
         variance = self.squares / self.mass - (self.total / self.mass) ** 2
         return np.where(self.high > self.low, np.sqrt(np.maximum(variance, 0)), 0)
@@ -70,19 +69,19 @@ class ClusterSums:
     """Sums over the rows of some clusters, from the origin of a ``Spread``: one row for each cluster."""
 
     n_rows: IntArray
-    mass: Floats
-    total: Floats
-    squares: Floats
+    mass: FloatArray
+    total: FloatArray
+    squares: FloatArray
 
     def take(self, places: list[int]) -> ClusterSums:
         """Return the sums of some of the clusters."""
         return ClusterSums(*(getattr(self, name)[places] for name in ClusterSums.__dataclass_fields__))
 
-    def mean(self) -> Floats:
+    def mean(self) -> FloatArray:
         """Return the means of the clusters, from the origin; 0 of a cluster without rows."""
         return np.asarray(self.total / np.where(self.n_rows > 0, self.mass, 1)[:, None])
 
-    def deviation(self) -> Floats:
+    def deviation(self) -> FloatArray:
         """Return the standard deviations within the clusters."""
         squares = self.squares / np.where(self.n_rows > 0, self.mass, 1)[:, None]
         return np.sqrt(np.maximum(squares - self.mean() ** 2, 0))
@@ -93,17 +92,17 @@ class Effects:
     """How clusters differ from other rows: one row per cluster, one column per feature."""
 
     n_rows: IntArray  # of each cluster in the sample
-    mean: Floats  # over the rows of the cluster
-    mean_elsewhere: Floats  # over all other rows
+    mean: FloatArray  # over the rows of the cluster
+    mean_elsewhere: FloatArray  # over all other rows
     # the difference of the two means, in standard deviations of all rows; 0 for constant features, and if the cluster
     # has no rows or all rows
-    effect: Floats
+    effect: FloatArray
     # one minus the standard deviation in the cluster, in those of all rows: near to 1 if the values of the cluster are
     # much closer together than those of all rows; at least 0, and 0 where ``effect`` is undefined
-    narrowness: Floats
+    narrowness: FloatArray
 
 
-def measure_spread(features: Any, weights: Floats | None = None) -> Spread:
+def measure_spread(features: Any, weights: FloatArray | None = None) -> Spread:
     """Sum up the columns of an array or CSR matrix, whose rows may have weights."""
     weights = np.ones(features.shape[0]) if weights is None else weights
     mass = float(weights.sum())
@@ -116,7 +115,7 @@ def measure_spread(features: Any, weights: Floats | None = None) -> Spread:
 
 
 def measure_parts(
-    features: Any, spread: Spread, labels: IntArray, sets: Sets, weights: Floats | None = None
+    features: Any, spread: Spread, labels: IntArray, sets: Sets, weights: FloatArray | None = None
 ) -> ClusterSums:
     """Sum up the rows of each of ``sets`` of clusters, given the cluster of each row and the ``spread`` of all rows."""
     members = _membership(labels, sets)
@@ -142,7 +141,7 @@ def compare_sums(spread: Spread, parts: ClusterSums) -> Effects:
 
 
 def measure_effects(
-    features: Any, spread: Spread, labels: IntArray, clusters: IntArray, weights: Floats | None = None
+    features: Any, spread: Spread, labels: IntArray, clusters: IntArray, weights: FloatArray | None = None
 ) -> Effects:
     """Compare each of ``clusters`` with all other rows."""
     return compare_sums(spread, measure_parts(features, spread, labels, clusters[:, None].tolist(), weights))
@@ -223,7 +222,7 @@ def find_traits(
     table: Table,
     labels: IntArray,
     clusters: IntArray,
-    weights: Floats | None = None,
+    weights: FloatArray | None = None,
     spread: Spread | None = None,
 ) -> list[list[Trait]]:
     """Return the traits of some clusters, the strongest first.
@@ -262,7 +261,7 @@ def find_traits(
 
 
 def find_traits_of_sets(
-    table: Table, labels: IntArray, sets: Sets, weights: Floats | None = None, spread: Spread | None = None
+    table: Table, labels: IntArray, sets: Sets, weights: FloatArray | None = None, spread: Spread | None = None
 ) -> list[list[Trait]]:
     """Return the traits of sets of clusters, such as the branches of a tree."""
     if table.values.shape[1] == 0 or len(table.rows) == 0:
@@ -307,7 +306,7 @@ class Series:
         place = {column: (number, at) for number, some in enumerate(members) for at, column in enumerate(some)}
         return cls(members, place)
 
-    def run(self, column: int, strength: Floats, kind: NDArray[Any]) -> list[int]:
+    def run(self, column: int, strength: FloatArray, kind: NDArray[Any]) -> list[int]:
         """Return a column and its neighbours with the same kind of trait, which are nearly as strong."""
         number, at = self.place.get(column, (-1, 0))
         some = np.array(self.members[number] if number >= 0 else [column])
@@ -356,7 +355,7 @@ def _is_level(features: list[Feature]) -> NDArray[np.bool_]:
 
 
 def find_splits(
-    table: Table, labels: IntArray, sets: Sets, siblings: Sets, weights: Floats | None, spread: Spread
+    table: Table, labels: IntArray, sets: Sets, siblings: Sets, weights: FloatArray | None, spread: Spread
 ) -> list[Trait | None]:
     """Return the feature that splits each set of clusters from its sibling most; None if there is none."""
     if table.values.shape[1] == 0 or len(table.rows) == 0:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.explain.effects import Floats, Trait
+from cohirf.explain.effects import Trait
 from cohirf.explain.study import Sample
 from cohirf.explain.table import Feature, as_dense, take_rows
 from cohirf.optional import import_optional
-from cohirf.rows.grouping import IntArray
+from cohirf.rows.grouping import FloatArray, IntArray
 
 MAX_SIDE = 160  # pixels; larger images are scaled down
 MAX_IMAGES = 600  # clusters with pictures, if there are many cuts
@@ -77,11 +77,11 @@ class Pictures:
     def _find(self, row: int) -> int:
         return int(np.searchsorted(self._rows, row))
 
-    def _average(self, members: IntArray) -> Floats:
-        mean: Floats = self._pixels[members].mean(axis=0) if len(members) else self._mean
+    def _average(self, members: IntArray) -> FloatArray:
+        mean: FloatArray = self._pixels[members].mean(axis=0) if len(members) else self._mean
         return mean
 
-    def _compare(self, average: Floats) -> list[Trait]:
+    def _compare(self, average: FloatArray) -> list[Trait]:
         difference = ((average - self._mean) / self._deviation).reshape(*self._shape[:2], -1).mean(axis=2)
         in_grey = len(self._shape) == 2  # there, high values are drawn dark
         found = []
@@ -93,7 +93,7 @@ class Pictures:
         return sorted(found, key=lambda trait: -trait.strength)
 
 
-def _split_image(image: Floats) -> list[Floats]:
+def _split_image(image: FloatArray) -> list[FloatArray]:
     """Return the nine parts of an image, line by line."""
     lines = np.array_split(image, 3, axis=0)
     return [part for line in lines for part in np.array_split(line, 3, axis=1)]

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.explain.study import COMPARED, draw, weigh
-from cohirf.rows.grouping import IntArray, rows_by_label
+from cohirf.rows.grouping import FloatArray, IntArray, rows_by_label
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of
 
@@ -22,7 +21,6 @@ NEIGHBOURS = 5
 BETWEEN = 0.8  # a row is between two clusters if the other one is at most 1 / BETWEEN times as far away
 LISTED_ASIDE = 20  # rows that are listed although they are noise
 NOT_TYPICAL = 2.0  # a row is not typical if it is this many times as far from its cluster as the median row
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ def find_badly_fitting(model: Model, n_loose: int = 3, n_border: int = 50) -> Ba
     )
 
 
-def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> Floats:
+def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> FloatArray:
     """Return the mean distance of each row to its nearest neighbours in each cluster; NaN if the cluster has none."""
     distances = euclidean_distances(points)
     np.fill_diagonal(distances, np.inf)  # a row is not its own neighbour
@@ -150,7 +148,7 @@ def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> Fl
     return found
 
 
-def _find_loose(rows: IntArray, labels: IntArray, distance: Floats, n_loose: int) -> list[LooseRow]:
+def _find_loose(rows: IntArray, labels: IntArray, distance: FloatArray, n_loose: int) -> list[LooseRow]:
     """Return the rows that are farthest from their own cluster, given their distance to it."""
     found = []
     for cluster in np.unique(labels[~np.isnan(distance)]).tolist():
@@ -168,7 +166,7 @@ def _find_loose(rows: IntArray, labels: IntArray, distance: Floats, n_loose: int
     return found
 
 
-def _find_aside(model: Model, clustered: IntArray, distance: Floats) -> list[LooseRow]:
+def _find_aside(model: Model, clustered: IntArray, distance: FloatArray) -> list[LooseRow]:
     """Return rows that are noise, given stored rows of clusters and the distance of each to its own cluster."""
     landmarks = state_of(model).landmarks
     aside = np.flatnonzero(landmarks.labels < 0)[:LISTED_ASIDE]
@@ -184,7 +182,7 @@ def _find_aside(model: Model, clustered: IntArray, distance: Floats) -> list[Loo
     ]
 
 
-def _find_others(labels: IntArray, nearest: Floats) -> tuple[IntArray, Floats]:
+def _find_others(labels: IntArray, nearest: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the nearest other cluster of each row, and how close it is; NaN or 0 if there is none."""
     at = np.arange(len(labels)), labels
     elsewhere = np.where(np.isnan(nearest), np.inf, nearest)

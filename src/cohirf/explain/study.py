@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cohirf.choice import mean_silhouette
 from cohirf.data.dask_arrays import require_labels_here
-from cohirf.explain.effects import Floats, Spread, measure_spread
+from cohirf.explain.effects import Spread, measure_spread
 from cohirf.explain.table import (
     DATE,
     SHARE,
@@ -41,7 +41,7 @@ from cohirf.explain.table import (
     read_table,
 )
 from cohirf.explain.words import shorten
-from cohirf.rows.grouping import IntArray, count_with_noise, rows_by_label
+from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, rows_by_label
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import cluster_positions, positions_of
 
@@ -383,7 +383,7 @@ class Sample:
         return np.asarray(positions_of(self.study.model.labels_[self.rows], self.study.model.cluster_numbers_))
 
     @cached_property
-    def weights(self) -> Floats:
+    def weights(self) -> FloatArray:
         """How many rows of the data each row stands for."""
         return weigh(self.study.model, self.labels)
 

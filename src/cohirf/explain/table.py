@@ -21,12 +21,12 @@ from sklearn.utils.validation import _get_feature_names, _num_samples
 from cohirf import validation
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.explain.words import shorten
-from cohirf.rows.grouping import IntArray
+from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.sources.scaled import unit_rows
 from cohirf.summary.model import Model, state_of
 
 CHECKED_MEDOIDS = 100  # number of medoids that are compared with X, to recognise the data of the fit
-MOST_LEVELS = 30  # of a category; rarer levels do not describe a cluster
+MOST_DESCRIBED = 30  # of a category; rarer levels do not describe a cluster
 DISTINCT = 0.5  # a column of text is left out if it has more different values than this share of its rows
 ENCODED = re.compile(r"(?P<feature>.+?)=(?P<level>.+)")  # the name of a category that was encoded for the fit
 ONE_DAY = np.timedelta64(1, "D")
@@ -34,7 +34,6 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 TIMES = ("night", "morning", "afternoon", "evening")  # of six hours each, from midnight on
 CYCLE_PARTS = {"hour": TIMES, "weekday": DAYS}
 SHARE, DATE = "share", "date"  # units of prepared features
-Floats = NDArray[np.float64]
 
 
 def is_source(data: Any) -> bool:
@@ -279,7 +278,7 @@ def _parse_name(name: str, kind: str) -> Feature:
     return Feature(encoded["feature"], "level", encoded["level"]) if encoded else Feature(name, kind)
 
 
-def _to_features(name: str, column: Any) -> list[tuple[Feature, Floats]]:
+def _to_features(name: str, column: Any) -> list[tuple[Feature, FloatArray]]:
     """Return the columns of the matrix that a column of the table becomes."""
     cells = np.asarray(column)
     if cells.dtype.kind == "M":
@@ -297,7 +296,7 @@ def _to_features(name: str, column: Any) -> list[tuple[Feature, Floats]]:
         return _read_levels(name, cells)
 
 
-def _read_numbers(name: str, numbers: Floats) -> list[tuple[Feature, Floats]]:
+def _read_numbers(name: str, numbers: FloatArray) -> list[tuple[Feature, FloatArray]]:
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     present = numbers[~np.isnan(numbers)]
     low, high = present.min(initial=np.inf), present.max(initial=-np.inf)
@@ -309,15 +308,15 @@ def _read_numbers(name: str, numbers: Floats) -> list[tuple[Feature, Floats]]:
     return [(Feature(name), _fill_numbers(numbers))]
 
 
-def _read_levels(name: str, cells: Any) -> list[tuple[Feature, Floats]]:
+def _read_levels(name: str, cells: Any) -> list[tuple[Feature, FloatArray]]:
     """Return a column of zeros and ones for each frequent level."""
     texts = np.array(["" if _is_missing(cell) else str(cell) for cell in cells.tolist()], dtype=object)
     levels, codes, counts = np.unique(texts, return_inverse=True, return_counts=True)
-    if len(levels) > max(DISTINCT * len(texts), MOST_LEVELS) or len(levels) < 2:
+    if len(levels) > max(DISTINCT * len(texts), MOST_DESCRIBED) or len(levels) < 2:
         return []
     if levels.tolist() == ["no", "yes"]:  # one says all
         return [(Feature(name, "level", "yes"), codes.astype(np.float64))]
-    frequent = np.sort(np.argsort(-counts, kind="stable")[:MOST_LEVELS])
+    frequent = np.sort(np.argsort(-counts, kind="stable")[:MOST_DESCRIBED])
     return [
         (Feature(name, "level", shorten(levels[code] or "missing")), (codes == code).astype(np.float64))
         for code in frequent.tolist()
@@ -328,7 +327,7 @@ def _is_missing(cell: Any) -> bool:
     return cell is None or cell != cell or str(cell) in ("<NA>", "NaT")
 
 
-def _fill_numbers(numbers: Floats) -> Floats:
+def _fill_numbers(numbers: FloatArray) -> FloatArray:
     """Return numbers whose missing values are replaced by the mean."""
     column = numbers.reshape(-1, 1)
     return np.asarray(fill_missing(column, validation.column_means(column))).ravel()
@@ -345,10 +344,10 @@ def read_prepared(preparation: Any, values: Any, rows: IntArray) -> Table:
     A level of a category is a feature, as it was for the fit; yes and no are two levels. The sine and cosine of an hour
     or weekday become times of the day or days of the week, of which each is a feature.
     """
-    original: Floats = preparation.to_original_units(values)
+    original: FloatArray = preparation.to_original_units(values)
     features: list[Feature] = []
-    columns: list[Floats] = []
-    cycles: dict[tuple[Any, str], list[Floats]] = {}
+    columns: list[FloatArray] = []
+    cycles: dict[tuple[Any, str], list[FloatArray]] = {}
     for feature, numbers in zip(preparation.features, original.T, strict=True):
         if feature.cycle is not None:
             cycles.setdefault((feature.column, feature.cycle), []).append(numbers)

@@ -23,6 +23,7 @@ from cohirf.explain.describe import mean_stability
 from cohirf.explain.study import DESCRIBED, add_rare, draw
 from cohirf.explain.table import as_data, check_n_rows, read_rows
 from cohirf.explain.words import shorten
+from cohirf.rows.arrays import Floats
 from cohirf.rows.grouping import IntArray, rows_by_label
 from cohirf.store.files import replacing
 from cohirf.summary.model import Model
@@ -38,7 +39,6 @@ N_WORDS = 8
 LONGEST_NAME = 80
 TINY = 1e-300  # instead of division by zero
 
-Floats = NDArray[np.floating[Any]]
 Namer = Callable[[list[str], list[str]], str]
 
 

@@ -20,7 +20,7 @@ MOSTLY_NOISE = 0.9  # share of rows
 # A cluster of at most this many rows next to one of at least this many; DBSCAN by itself has clusters of four rows.
 CRUMB, LARGE_CLUSTER = 3, 1000
 UNDIVIDED = 100  # if there are no other clusters, the same beside one of so many rows is no division at all
-RADIUS_NAMES = ("eps", "distance_threshold")  # parameters of base methods; rows that are nearer than this fuse
+FUSING_RADII = ("eps", "distance_threshold")  # parameters of base methods; rows that are nearer than this fuse
 WHOLE = ("exact", "spanning")  # kinds of levels that find what the base method finds on all rows
 ALONE, EITHER, UNKNOWN = "use the base method alone", "either", "unknown"
 # From this adjusted Rand index on, two partitions are the same for most purposes.
@@ -109,7 +109,7 @@ def _ways_to_fuse_more(model: Model) -> tuple[str, list[str]]:
     clusterer = BaseMethod.of(base_method_of(model)).clusterer
     given = clusterer.get_params(deep=False) if hasattr(clusterer, "get_params") else {}
     name = type(clusterer).__name__
-    ways = [f"raise {radius} of {name}" for radius in RADIUS_NAMES if given.get(radius) is not None]
+    ways = [f"raise {radius} of {name}" for radius in FUSING_RADII if given.get(radius) is not None]
     ways += [f"lower min_samples of {name}"] if given.get("min_samples") is not None else []
     ways += ["raise batch_size"] if model.batch_size is not None else []
     return name, ways

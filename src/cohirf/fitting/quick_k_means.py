@@ -42,7 +42,7 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
         """Cluster the rows of ``X``, where they are."""
         rng = check_random_state(self.random_state)
         n_rows = X.shape[0]
-        rows = _draw_rows(rng, n_rows, SAMPLED_PER_CLUSTER * self.n_clusters)
+        rows = _draw_some(rng, n_rows, SAMPLED_PER_CLUSTER * self.n_clusters)
         some, weights = (X, sample_weight) if rows is None else (_take_rows(X, rows), _take_rows(sample_weight, rows))
         seeds = self._seed(some, weights, rng)
         if not is_here(X):
@@ -57,7 +57,7 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
 
     def _seed(self, X: Any, sample_weight: Any, rng: Any) -> Any:
         """Return centres to begin with: rows that are far from each other, among a few."""
-        rows = _draw_rows(rng, X.shape[0], SEEDS_PER_CLUSTER * self.n_clusters)
+        rows = _draw_some(rng, X.shape[0], SEEDS_PER_CLUSTER * self.n_clusters)
         some, weights = (X, sample_weight) if rows is None else (_take_rows(X, rows), _take_rows(sample_weight, rows))
         if not sparse.issparse(some):
             return to_host(_take_rows(some, draw_far_rows(some, weights, self.n_clusters, rng)))
@@ -109,7 +109,7 @@ def _take_rows(X: Any, rows: Any) -> Any:
     return None if X is None else take_rows(X, rows)
 
 
-def _draw_rows(rng: Any, n_rows: int, n_drawn: int) -> Any:
+def _draw_some(rng: Any, n_rows: int, n_drawn: int) -> Any:
     """Draw sorted rows without replacement; None if there are no more rows. Many are not permuted to draw from them."""
     if n_rows <= n_drawn:
         return None

@@ -30,7 +30,7 @@ from cohirf.algorithm.choose_medoids import (
     laplacian_similarity,
     rbf_similarity,
 )
-from cohirf.algorithm.consensus import Codes, Consensus, relaxed_consensus, strict_consensus
+from cohirf.algorithm.consensus import RELAXED, Codes, Consensus, relaxed_consensus, strict_consensus
 from cohirf.algorithm.contract_batch import ChooseMedoids, Contraction
 from cohirf.algorithm.get_clusters import View, Views
 from cohirf.algorithm.levels import FitState
@@ -57,7 +57,6 @@ MAX_CANDIDATES = 1000
 # With few batches, the finer groups of the strict consensus gave better clusters. With many, they are contracted too
 # slowly, and were no better.
 FEW_BATCHES = 50
-RELAXED = 0.8  # h of the paper's experiments
 MAJORITY = 0.5
 FINER = 4  # clusters that K-Means is told for each that is wanted; other methods in several batches, too
 # With many clusters, K-Means is told fewer of them for each: two, as soon as these are so many. They are small then.

@@ -20,7 +20,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import row_norms
 
-from cohirf.neighbours.landmarks import BLOCK_VALUES, Expanded, Floats, find_lowest, find_undecided, split
+from cohirf.neighbours.landmarks import BLOCK_VALUES, Expanded, find_lowest, find_undecided, split
+from cohirf.rows.arrays import Floats
 from cohirf.rows.grouping import IntArray, row_blocks
 
 CELL_SIZE = 128  # points of a cell on average; with half of it, errors were twice as large, and time was the same

@@ -23,7 +23,7 @@ from scipy.spatial import KDTree
 from sklearn.utils.extmath import row_norms
 
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.rows.arrays import fetch_rows, is_here, look_up, take_rows
+from cohirf.rows.arrays import Floats, fetch_rows, is_here, look_up, take_rows
 from cohirf.rows.distances import (
     DifferenceOffsets,
     find_lift,
@@ -38,7 +38,6 @@ from cohirf.rows.metric_spaces import SPACES
 if TYPE_CHECKING:
     from cohirf.neighbours.balls import Balls
 
-Floats = NDArray[np.floating[Any]]
 
 MAX_LANDMARKS = 10_000
 N_NEIGHBORS = 20  # landmarks that a row is compared with, to say whether it is an outlier

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.consensus import (
+    RELAXED,
     Codes,
     Consensus,
     fold_views,
@@ -24,7 +25,7 @@ from cohirf.beyond.votes import VotedCodes, group_by_votes
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.parties.party import NOT_HELD, Party, PartyError, Request
 from cohirf.rows.grouping import IntArray, best_by_label, sum_by_label
-from cohirf.voting import NEEDED, RELAXED, consensus
+from cohirf.voting import NEEDED, consensus
 
 RANK_TIE = 1e-9  # of mean ranks, which are shares of a cluster
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from cohirf.optional import import_optional
 from cohirf.plotting.colours import Colours, cluster_colours, readable_on_white
-from cohirf.plotting.layout import Floats, choose_apart
-from cohirf.rows.grouping import IntArray
+from cohirf.plotting.layout import choose_apart
+from cohirf.rows.grouping import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +67,7 @@ def units_per_inch(ax: Axes) -> float:
     return abs(end - start) / inches(ax)[0]
 
 
-def label_x(ax: Axes, places: Floats, texts: Sequence[str], priority: IntArray) -> None:
+def label_x(ax: Axes, places: FloatArray, texts: Sequence[str], priority: IntArray) -> None:
     """Label positions on the x axis: horizontally if all texts fit, else rotated, by priority if not all fit."""
     unit = units_per_inch(ax)
     slot = np.diff(np.sort(places)).min(initial=np.inf)
@@ -78,7 +78,7 @@ def label_x(ax: Axes, places: Floats, texts: Sequence[str], priority: IntArray) 
 
 
 def write_numbers(
-    ax: Axes, places: Floats, heights: Floats, clusters: IntArray, priority: IntArray, *, on_lines: bool = False
+    ax: Axes, places: FloatArray, heights: FloatArray, clusters: IntArray, priority: IntArray, *, on_lines: bool = False
 ) -> None:
     """Write the numbers of clusters side by side; leave out noise, and numbers that would overlap others.
 
@@ -105,7 +105,7 @@ def write_numbers(
         )
 
 
-def add_lines(ax: Axes, x: Floats, y: Floats, colours: Colours) -> None:
+def add_lines(ax: Axes, x: FloatArray, y: FloatArray, colours: Colours) -> None:
     """Draw one line per row of ``x`` and ``y``, which hold its two ends; thinner if the x axis is dense."""
     collections = import_optional("matplotlib.collections", "plotting", "A plot")
     width = float(np.clip(0.3 * POINTS_PER_INCH / units_per_inch(ax), 0.3, 1.6))

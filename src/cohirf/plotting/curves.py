@@ -11,7 +11,7 @@ from cohirf.eps import EpsSuggestion
 from cohirf.optional import import_optional
 from cohirf.plotting.canvas import FONT, hide_spines, make_axes
 from cohirf.plotting.colours import ACCENT, FAINT, INK, SECOND_ACCENT
-from cohirf.plotting.layout import check_model
+from cohirf.plotting.layout import check_plotted
 from cohirf.summary.model import Model
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
     >>> ax.get_xlabel()
     'number of clusters'
     """
-    fitted = check_model(model)
+    fitted = check_plotted(model)
     choice = _check_choice(fitted.choice_)
     ax = make_axes(ax, float(np.clip(2.6 + 0.16 * len(choice.candidates), 4.5, 8)), 4.2)
     _draw_curve(ax, choice)

@@ -11,7 +11,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 
 from cohirf.data.dask_arrays import require_labels_here
 from cohirf.explain.describe import describe_sample
-from cohirf.explain.effects import Floats, measure_effects, measure_spread
+from cohirf.explain.effects import measure_effects, measure_spread
 from cohirf.explain.study import draw_sample, make_study
 from cohirf.explain.table import Feature, Table
 from cohirf.explain.verdict import ways_to_less_noise
@@ -19,8 +19,8 @@ from cohirf.explain.words import shorten
 from cohirf.optional import import_optional
 from cohirf.plotting.canvas import FONT, make_axes, text_width
 from cohirf.plotting.colours import FAINT, INK, cluster_colours, readable_on_white
-from cohirf.plotting.layout import check_model, largest_clusters
-from cohirf.rows.grouping import IntArray
+from cohirf.plotting.layout import check_plotted, largest_clusters
+from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.summary.model import Model
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 BELOW, EQUAL, ABOVE = "#0072B2", "#F7F7F7", "#D55E00"  # readable for colour-blind people
 STRONGEST = 2.0  # standard deviations, from which colours do not get stronger
 CELL_HEIGHT, CELL_WIDTH = 0.28, 0.36  # inches
-LONGEST_NAME = 60  # characters
+LONGEST_LABEL = 60  # characters
 
 
 def plot_heatmap(
@@ -82,7 +82,7 @@ def plot_heatmap(
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['sepal width (cm)', 'sepal length (cm)', 'petal width (cm)', 'petal length (cm)']
     """
-    fitted = check_model(model)
+    fitted = check_plotted(model)
     require_labels_here(fitted)
     if fitted.n_clusters_ == 0:
         remedy = ways_to_less_noise(fitted)
@@ -95,7 +95,7 @@ def plot_heatmap(
         raise ValueError("The clusters do not differ in any feature: there is nothing to plot.")
     numbers = fitted.cluster_numbers_[heatmap.clusters]
     texts = [
-        f"{number}  {shorten(described.name(number), LONGEST_NAME)}  {described.sizes[cluster] / described.n_rows:.0%}"
+        f"{number}  {shorten(described.name(number), LONGEST_LABEL)}  {described.sizes[cluster] / described.n_rows:.0%}"
         for cluster, number in zip(heatmap.clusters.tolist(), numbers.tolist(), strict=True)
     ]
     columns = [_say_feature(feature) for feature in heatmap.features]
@@ -138,7 +138,7 @@ def _label_heatmap(ax: Any, heatmap: Heatmap, texts: list[str], columns: list[st
 
 
 def _say_feature(feature: Feature) -> str:
-    return shorten(f"{feature.name}: {feature.level}" if feature.level else feature.name, LONGEST_NAME)
+    return shorten(f"{feature.name}: {feature.level}" if feature.level else feature.name, LONGEST_LABEL)
 
 
 @dataclass(frozen=True)
@@ -148,11 +148,11 @@ class Heatmap:
     clusters: IntArray  # the clusters, in the order of the rows of the heat map
     features: list[Feature]  # the features, in the order of its columns
     # difference between the mean in the cluster and the mean of all other rows, in standard deviations of all rows
-    effect: Floats
+    effect: FloatArray
 
 
 def arrange_heatmap(
-    table: Table, labels: IntArray, clusters: IntArray, max_features: int = 20, weights: Floats | None = None
+    table: Table, labels: IntArray, clusters: IntArray, max_features: int = 20, weights: FloatArray | None = None
 ) -> Heatmap:
     """Choose the features that set clusters apart most, and sort both."""
     if table.values.shape[1] == 0 or len(clusters) == 0 or len(table.rows) == 0:
@@ -169,7 +169,7 @@ def arrange_heatmap(
     return Heatmap(clusters[rows], features, effect[np.ix_(rows, columns)])
 
 
-def _order(vectors: Floats) -> IntArray:
+def _order(vectors: FloatArray) -> IntArray:
     """Return the order of some vectors in which neighbours differ least."""
     if len(vectors) < 3 or vectors.shape[1] == 0:
         return np.arange(len(vectors))

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf.algorithm.parents import find_roots, find_roots_of
@@ -16,10 +15,9 @@ from cohirf.beyond.merge_tree import MergeTree
 from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.hierarchy.outline import final_labels, has_merges, with_tree
-from cohirf.rows.grouping import IntArray
+from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.summary.numbers import cluster_positions
 
-Floats = NDArray[np.float64]
 GAP = 0.6  # additional distance between leaves of different final clusters; neighbouring leaves have distance 1
 WEDGE = 0.72  # width of the wedge below a leaf, in the same unit
 SEVERAL_CLUSTERS = -2  # the cluster of a node above the final clusters
@@ -37,11 +35,11 @@ def find_subject(given: Any) -> Subject:
     """Return the hierarchy of ``given``, a fitted model or a hierarchy, with its final clusters."""
     if isinstance(given, FusionHierarchy):
         return Subject(given, final_labels(given))
-    model = check_model(given, "a fitted CoHiRF or a FusionHierarchy")
+    model = check_plotted(given, "a fitted CoHiRF or a FusionHierarchy")
     return Subject(model.hierarchy_, cluster_positions(model))
 
 
-def check_model(given: Any, wanted: str = "a fitted CoHiRF") -> CoHiRF:
+def check_plotted(given: Any, wanted: str = "a fitted CoHiRF") -> CoHiRF:
     """Return ``given`` if it is a fitted model."""
     if isinstance(given, CoHiRF):
         check_is_fitted(given)
@@ -55,7 +53,7 @@ class Tree:
     """Clusters as nodes of a tree: leaves from left to right, then one node per merge, in order of height."""
 
     parent: IntArray  # the node that each node merges into; -1 if there is none
-    height: Floats  # of each merge; that of leaves is the lowest
+    height: FloatArray  # of each merge; that of leaves is the lowest
     # medoid of each leaf. If it is the union of several clusters of a level, the one that the fit absorbed last.
     medoid: IntArray
     size: IntArray  # number of rows of each node
@@ -119,7 +117,7 @@ def merged_tree(subject: Subject, max_clusters: int) -> Tree:
     return _in_order(_with_merges(made))
 
 
-def _join_leaves(tree: MergeTree, place: IntArray, highest: float) -> tuple[IntArray, Floats]:
+def _join_leaves(tree: MergeTree, place: IntArray, highest: float) -> tuple[IntArray, FloatArray]:
     """Return parent and height of each node of the tree whose leaves are unions of leaves, without those at -1."""
     node = [*place.tolist(), *[-1] * len(tree.linkage)]  # of each cluster of the linkage
     n_leaves = max(node) + 1
@@ -222,14 +220,14 @@ def _cut_height(tree: MergeTree, final: IntArray, n_final: int) -> float | None:
 class Dendrogram:
     """Lines of a dendrogram: a vertical stem for each node of its tree, and a horizontal bar for each merge."""
 
-    x: Floats  # horizontal position of each node's stem
+    x: FloatArray  # horizontal position of each node's stem
     # heights of the lower and upper end of each stem
-    stem_start: Floats
-    stem_end: Floats
+    stem_start: FloatArray
+    stem_end: FloatArray
     # one entry per merge: ends and height of the bar that joins the stems of the merged clusters
-    bar_start: Floats
-    bar_end: Floats
-    bar_height: Floats
+    bar_start: FloatArray
+    bar_end: FloatArray
+    bar_height: FloatArray
 
 
 def dendrogram(tree: Tree) -> Dendrogram:
@@ -254,7 +252,7 @@ class Wedges:
     """Triangles below those leaves of a dendrogram that contain more than one row."""
 
     leaf: IntArray  # the leaf of each triangle
-    corners: Floats  # the corners of each triangle
+    corners: FloatArray  # the corners of each triangle
     bottom: float  # the lower limit of the axis: no triangle reaches below it
 
 
@@ -271,7 +269,7 @@ def leaf_wedges(tree: Tree, lines: Dendrogram) -> Wedges:
     return Wedges(leaf, corners, ground - deepest * (1.05 if len(leaf) else 0.1))
 
 
-def choose_apart(places: Floats, priority: IntArray, gap: float) -> IntArray:
+def choose_apart(places: FloatArray, priority: IntArray, gap: float) -> IntArray:
     """Choose points to label such that any two of them are at least ``gap`` apart along some axis."""
     points = places[:, None] if places.ndim == 1 else places
     is_free = np.ones(len(points), dtype=bool)

@@ -20,8 +20,8 @@ from cohirf.explain.table import as_dense, is_prepared
 from cohirf.optional import import_optional
 from cohirf.plotting.canvas import FONT, POINTS_PER_INCH, hide_spines, inches, make_axes, settle_axes
 from cohirf.plotting.colours import FAINT, INK, cluster_colours, readable_on
-from cohirf.plotting.layout import Floats, choose_apart, find_subject, largest_clusters
-from cohirf.rows.grouping import IntArray
+from cohirf.plotting.layout import choose_apart, find_subject, largest_clusters
+from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.summary.model import Model
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _find_clusters(given: Any, X: Any, level: int | None) -> MappedClusters:
     return MappedClusters(named, numbers[largest], central[largest], sizes[largest])
 
 
-def _draw_points(ax: Any, points: Floats, labels: IntArray) -> None:
+def _draw_points(ax: Any, points: FloatArray, labels: IntArray) -> None:
     wide, high = inches(ax)
     area = float(np.clip(800 * wide * high / max(len(points), 1), 3, 24))
     is_noise = labels < 0
@@ -163,7 +163,7 @@ def _frame_map(ax: Any, projection: Projection) -> None:
     hide_spines(ax, "top", "right")
 
 
-def _draw_discs(ax: Any, points: Floats, clusters: MappedClusters) -> None:
+def _draw_discs(ax: Any, points: FloatArray, clusters: MappedClusters) -> None:
     """Draw the discs; those with a number are larger."""
     numbered = np.zeros(len(points), dtype=bool)
     if len(points) <= MAX_NUMBERED:
@@ -211,7 +211,7 @@ def _add_legend(ax: Any, clusters: MappedClusters, names: Sequence[str]) -> None
 class Projection:
     """Rows as points."""
 
-    points: Floats  # the coordinates of each row
+    points: FloatArray  # the coordinates of each row
     names: list[str]  # label of each axis
 
 
@@ -264,7 +264,7 @@ def _by_umap(chosen: Any) -> Projection:
     return Projection(np.asarray(points, dtype=np.float64), ["UMAP 1", "UMAP 2"])
 
 
-def _fill(chosen: Any) -> Floats:
+def _fill(chosen: Any) -> FloatArray:
     """Return rows as a dense array in which missing values are replaced by the mean of their column."""
     dense = as_dense(chosen)
     return np.asarray(fill_missing(dense, validation.column_means(dense)))

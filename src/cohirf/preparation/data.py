@@ -17,7 +17,8 @@ from cohirf.optional import import_optional
 from cohirf.preparation.decide import STRAY_SHARE
 from cohirf.preparation.evidence import BadColumn, DataError, Strays, reading, say_strays
 from cohirf.preparation.kinds import WISHES, Boolean, Category, Column, Date, Name, Number, Vector, is_text
-from cohirf.preparation.readings import DateReading, Floats, as_text
+from cohirf.preparation.readings import DateReading, as_text
+from cohirf.rows.grouping import FloatArray
 from cohirf.sources import Source, open_source
 from cohirf.sources.csv import is_plain_number
 from cohirf.sources.open_source import open_table
@@ -227,7 +228,7 @@ def encode_table(table: Table, columns: Sequence[Column], *, lenient: Collection
     return TableSource(ArrowTable(target), origin=table)
 
 
-def _encode(batch: Any, columns: Sequence[Column], strays: Sequence[Strays], start: int) -> list[Floats]:
+def _encode(batch: Any, columns: Sequence[Column], strays: Sequence[Strays], start: int) -> list[FloatArray]:
     """Return the features of a batch that starts with row ``start``, and note cells that cannot be read."""
     features = []
     for column, values, found in zip(columns, batch.columns, strays, strict=True):

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
-from cohirf.preparation.readings import DateReading, Floats, NumberReading, ReadCells, clean_text, compute
+from cohirf.preparation.readings import DateReading, NumberReading, ReadCells, clean_text, compute
+from cohirf.rows.grouping import FloatArray
 from cohirf.sources.tables import ARROW_NUMBERS, name_places
 
 Name = str | int  # of a column: a number if the data has no names
@@ -85,7 +86,7 @@ class Feature:
 class Encoded(NamedTuple):
     """The features of some cells, and which cells cannot be read."""
 
-    features: list[Floats]
+    features: list[FloatArray]
     is_bad: NDArray[np.bool_]
 
 
@@ -397,10 +398,10 @@ def read_moments(values: Any, reading: DateReading) -> ReadCells:
     return ReadCells(seconds.astype(np.float64), np.zeros(len(seconds), dtype=bool))
 
 
-def phase(seconds: Floats, cycle: str) -> Floats:
+def phase(seconds: FloatArray, cycle: str) -> FloatArray:
     """Return the place of moments in their cycle, from 0 to 1; weekdays are whole days, hours are not rounded."""
     length, n_steps = CYCLES[cycle]
-    place: Floats = ((seconds - (MONDAY if cycle == "weekday" else 0)) % length) / length
+    place: FloatArray = ((seconds - (MONDAY if cycle == "weekday" else 0)) % length) / length
     return np.floor(place * n_steps) / n_steps if cycle == "weekday" else place
 
 

@@ -17,7 +17,7 @@ from cohirf.preparation.evidence import BadColumn, DataError, Evidence, gather, 
 from cohirf.preparation.kinds import Column, LeftOut, Name, Number, Vector
 from cohirf.preparation.places import DEGREES, find_coordinates
 from cohirf.preparation.preparation import IMPUTES, SCALINGS, Preparation, Prepared
-from cohirf.preparation.readings import Floats
+from cohirf.rows.grouping import FloatArray
 from cohirf.sources import Source
 from cohirf.sources.tables import NumberColumn, Table
 
@@ -270,7 +270,7 @@ def learn(unscaled: Preparation, source: Source, *, impute: str, scaling: str) -
     )
 
 
-def _share_weight(preparation: Preparation, std: Floats) -> Floats:
+def _share_weight(preparation: Preparation, std: FloatArray) -> FloatArray:
     """Return divisors with which each column has variance 1: features of a category or of a cycle share theirs."""
     groups = [(feature.column, feature.cycle, feature.kind) for feature in preparation.features]
     variance: dict[Any, float] = {}
@@ -287,11 +287,11 @@ def _refuse_unknown(name: str, given: str, choices: tuple[str, ...]) -> None:
 class _Statistics(NamedTuple):
     """Statistics of each feature, over the cells that are not missing; NaN if all are."""
 
-    mean: Floats
-    std: Floats
-    low: Floats
-    high: Floats
-    median: Floats | None  # of evenly spaced rows, if there are very many
+    mean: FloatArray
+    std: FloatArray
+    low: FloatArray
+    high: FloatArray
+    median: FloatArray | None  # of evenly spaced rows, if there are very many
 
 
 def _measure(source: Source, *, with_median: bool) -> _Statistics:
@@ -299,7 +299,7 @@ def _measure(source: Source, *, with_median: bool) -> _Statistics:
     scaler = StandardScaler()  # its variances do not suffer from cancellation
     low, high = np.full(source.n_features, np.nan), np.full(source.n_features, np.nan)
     step = -(-source.n_rows * source.n_features // MEDIAN_CELLS)
-    kept: list[Floats] = []
+    kept: list[FloatArray] = []
     start = 0
     # empty columns and large values give NaN, and are refused
     with np.errstate(all="ignore"), reading(source.n_rows, "computing means") as advance:
@@ -315,7 +315,7 @@ def _measure(source: Source, *, with_median: bool) -> _Statistics:
     return _Statistics(scaler.mean_, np.sqrt(scaler.var_), low, high, median)
 
 
-def _median(column: Floats) -> float:
+def _median(column: FloatArray) -> float:
     present = column[~np.isnan(column)]
     return float(np.median(present)) if len(present) else np.nan
 

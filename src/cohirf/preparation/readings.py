@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
+from cohirf.rows.grouping import FloatArray
 from cohirf.sources.csv import MISSING
-
-Floats = NDArray[np.float64]
 
 DIGIT_SPACES = " \u00a0\u202f"  # plain, no-break and narrow: all of them group digits
 APOSTROPHES = "'\u2019"
@@ -73,7 +72,7 @@ def clean_text(values: Any) -> Any:
 class ReadCells(NamedTuple):
     """Numbers, with NaN for missing cells and for those that cannot be read; and which cells these last are."""
 
-    values: Floats
+    values: FloatArray
     is_bad: NDArray[np.bool_]
 
 
@@ -140,7 +139,7 @@ class DateReading:
             is_bad &= ~_bools(pc.is_in(pc.utf8_lower(text), value_set=_array(MARKS)))
         return ReadCells(values, is_bad)
 
-    def _parse(self, text: Any) -> Floats:
+    def _parse(self, text: Any) -> FloatArray:
         moments = compute().strptime(text, format=self.format, unit="s", error_is_null=True)
         values = _floats(moments.cast("int64").cast("double"))
         if not self.has_day:
@@ -216,7 +215,7 @@ def _shape(form: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"%(.)", lambda found: fields.get(found[1], r"\d{1,2}"), form.replace(".", r"\.")))
 
 
-def _cast(text: Any) -> Floats | None:
+def _cast(text: Any) -> FloatArray | None:
     """Return plain numbers, the quick way; None if some cells are not plain numbers."""
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
     try:
@@ -245,6 +244,6 @@ def _bools(mask: Any) -> NDArray[np.bool_]:
     return values
 
 
-def _floats(values: Any) -> Floats:
-    numbers: Floats = np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+def _floats(values: Any) -> FloatArray:
+    numbers: FloatArray = np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
     return numbers

@@ -20,7 +20,8 @@ from scipy import sparse
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 
-IntArray = NDArray[np.integer[Any]]  # grouping.py, which exports it, is above this file
+Floats = NDArray[np.floating[Any]]
+IntArray = NDArray[np.integer[Any]]
 
 PINNED_BYTES = 2**22  # of pinned memory, for copies from a CUDA device
 

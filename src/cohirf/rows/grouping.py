@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.rows import scatter
+from cohirf.rows.arrays import IntArray as IntArray
 from cohirf.rows.arrays import in_blocks, is_here, join_rows, look_up, namespace, put_beside, to_host
 
-IntArray = NDArray[np.integer[Any]]
 FloatArray = NDArray[np.float64]
 Mass = NDArray[np.float64]  # of rows: their weights, or the number of rows that they represent
 
