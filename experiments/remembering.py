@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple, Self
 
-from cohirf.describe import describe
+from cohirf.fit_identity import describe
 from cohirf.rows.grouping import IntArray
 
 

@@ -18,10 +18,10 @@ from sklearn.datasets import make_blobs
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import cohirf.describe
+import cohirf.fit_identity
 import cohirf.fitting.settings
 from cohirf import CoHiRF, open_source
-from cohirf.describe import FREE_PARAMETERS
+from cohirf.fit_identity import FREE_PARAMETERS
 from cohirf.store import CheckpointError, checkpoint, open_checkpoint
 from cohirf.store.archive import Archive
 from cohirf.store.checkpoint import CHECKPOINT_KIND as KIND
@@ -341,8 +341,8 @@ def test_another_version_of_a_package_is_named(module, half_done, monkeypatch):
 
 
 def test_another_version_of_this_package_is_named(half_done, monkeypatch):
-    version = cohirf.describe._own_version()
-    monkeypatch.setattr(cohirf.describe, "_own_version", lambda: "99.0")
+    version = cohirf.fit_identity._own_version()
+    monkeypatch.setattr(cohirf.fit_identity, "_own_version", lambda: "99.0")
     with another_fit(half_done, "cohirf", version, "99.0"):
         fit(make_model(half_done))
 

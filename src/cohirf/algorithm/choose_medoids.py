@@ -11,6 +11,10 @@ Ties go to the lowest row: scores within ``MEDOID_TIE`` of the best score count 
 does not matter. For the same reason, CSR rows must not lose digits that an array keeps.
 
 Rows may be on a device; what belongs to them is then computed there, in float64.
+
+Other places choose central rows by other criteria: ``Groups.find_central`` in ``beyond/merge_tree.py`` when groups
+merge after the levels, ``_nearest_candidates`` in ``fitting/merging.py`` for cells, and ``find_central_rows`` in
+``fitting/results.py`` for exemplars. ``clusterers/central_rows.py`` has compiled versions of medoids and exemplars.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class ContractedBatch:
     mass: Mass | None  # mass of each medoid
     means: Any  # mean of the rows of each cluster, weighted by their mass, if means are kept
     n_noise: int  # the last clusters, this many, are single rows that the base method called noise
-    stability: Any  # for each row, the mean over views of the Jaccard index (see ``stability.py``)
+    stability: Any  # for each row, the mean over views of the Jaccard index (see ``consensus.py``)
     view_stability: NDArray[np.float64]  # for each view, the mean over rows of the Jaccard index
     # The figures that a level averages: views kept, agreement, stability; and those that it sums up: the time spent in
     # the base method, in the consensus, and in the choice of medoids

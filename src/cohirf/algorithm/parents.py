@@ -122,7 +122,7 @@ class Recorded:
 
     parents: IntArray  # index of the medoid that absorbed the row, or of the row itself
     # Mean over views of the Jaccard index between the row's group and its cluster in each view, at the last level that
-    # clustered it (see ``stability.py``); NaN if no level did
+    # clustered it (see ``consensus.py``); NaN if no level did
     stability: NDArray[np.float32]
 
     @classmethod

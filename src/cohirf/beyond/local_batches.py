@@ -2,7 +2,8 @@
 
 A random batch of a tenth of the rows has a tenth of their density, and a radius or a number of neighbours means
 something else in it. For methods that go by density, batches are therefore cells of space (see ``cells.py``). Clusters
-that reach over several batches are fused by the rows that these have in common (see ``fuse_batches.py``).
+that reach over several batches are fused by the rows that these have in common: ``find_parts`` finds
+which, and ``fuse_leaves`` fuses them.
 
 Two batches of neighbours have rows in common: rows at home in one, and in the halo of the other. Clusters of the two
 are parts of one cluster if they share enough of these rows, and then fuse: a level of the hierarchy like any other. A

@@ -1,4 +1,4 @@
-"""The data of a fit: in memory, in a source, or on Dask. Each kind answers what a fit asks about its rows."""
+"""The data of a fit: in memory, in a source, or on Dask. Each implements the interface ``Data``."""
 
 from cohirf.data.first_level import Data
 from cohirf.data.in_memory import InMemory

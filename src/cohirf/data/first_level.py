@@ -1,4 +1,4 @@
-"""What a fit asks about its data, and the first level, which sees all rows: what it leaves of them.
+"""Data: the interface of all kinds of data of a fit; and the first level, the only one that sees all rows.
 
 The survivors of the first level are the *leaves* of all later levels. Each row belongs to one leaf, wherever the rows
 are. So what a fit finds out about leaves, such as their label, is looked up for each row.

@@ -1,4 +1,7 @@
-"""What a model knows of degrees: learned from its landmarks when it is first asked for, and kept until it changes."""
+"""Figures that membership and outlier scores need: computed from the landmarks at the first call, and cached.
+
+The cache is dropped when the model is fitted again or updated.
+"""
 
 from __future__ import annotations
 

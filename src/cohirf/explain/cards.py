@@ -1,4 +1,8 @@
-"""What a page tells of each cut: cards of its clusters, a heat map of them, and rows to check."""
+"""For each cut of a report: cards of its clusters, a heat map of them, and rows to check.
+
+To change what a card shows, begin with ``_describe_clusters`` here, which collects plain values, and ``html/cards.js``,
+which draws them.
+"""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ from cohirf.beyond.rare_groups import N_CELLS, join_rare_groups
 from cohirf.clusterers.grid_dbscan import MIN_KERNEL_ROWS, GridDBSCAN, computed
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.data import Data
-from cohirf.describe import describe_fit
 from cohirf.explain.verdict import Problem, find_problem, ways_to_less_noise
+from cohirf.fit_identity import describe_fit
 from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
 from cohirf.optional import is_installed
 from cohirf.rows.grouping import IntArray

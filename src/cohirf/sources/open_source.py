@@ -1,4 +1,8 @@
-"""open_source: open a file, a folder or an object in memory as a source of rows."""
+"""open_source: open a file, a folder or an object in memory as a source of rows.
+
+To add a file format, write a subclass of ``Source`` (numbers, see ``arrays.py``) or ``Table`` (named columns, see
+``tables.py``), and add its ending to ``FILES`` here.
+"""
 
 from __future__ import annotations
 

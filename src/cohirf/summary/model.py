@@ -1,4 +1,4 @@
-"""What functions read of a model: its parameters and fitted attributes, and what it keeps besides them."""
+"""The type of a fitted model for functions below the estimator: parameters, fitted attributes and private state."""
 
 from __future__ import annotations
 

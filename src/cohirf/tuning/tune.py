@@ -17,8 +17,8 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import clone
 
-from cohirf.describe import describe
 from cohirf.estimator import CoHiRF
+from cohirf.fit_identity import describe
 from cohirf.optional import import_optional
 from cohirf.progress import Advance, Work, say, showing
 from cohirf.tuning.metrics import Metric, find_metric

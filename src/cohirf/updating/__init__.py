@@ -1,4 +1,7 @@
-"""Models that live: new rows join, models merge, rows are forgotten; only the levels above the rows run again."""
+"""Updates of a fitted model: add rows, merge models, forget rows, find the clusters anew.
+
+The rows of earlier updates are not needed: only the levels above the groups of rows run again (``rerun``).
+"""
 
 from cohirf.updating.methods import UpdatingMixin, replace_results
 from cohirf.updating.update import summarize_fit

@@ -4,7 +4,7 @@ An update never chooses the number of clusters again. All clusters go on, and ne
 would spoil the cluster that happens to be the nearest. A cluster is born beside the others where new rows are
 
 - *apart*: nine of the ten nearest neighbours of each are such rows, too. It is the share that clusters may lose when a
-  fit asks whether they are connected (``algorithm/choose_merge.py``), and
+  fit asks whether they are connected (``beyond/choose_merge.py``), and
 - *far away*: their mean distance to known rows is larger than that of 95 % of the known rows to each other. So values
   that are repeated often, which are their own neighbours, make no cluster.
 

@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF
-from cohirf import describe as module
-from cohirf.describe import describe, describe_fit
+from cohirf import fit_identity as module
+from cohirf.fit_identity import describe, describe_fit
 
 
 class Plain:

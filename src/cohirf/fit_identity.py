@@ -1,4 +1,7 @@
-"""Describe a fit: everything that its result depends on, as text that is equal across processes."""
+"""The identity of a fit: everything that its result depends on, as text that is the same in every process.
+
+A checkpoint stores this text, and is refused for a fit that has another one.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def describe(value: Any) -> str:
 
     Examples
     --------
-    >>> from cohirf.describe import describe
+    >>> from cohirf.fit_identity import describe
     >>> describe({"b", "a"})
     "set('a', 'b')"
     """
