@@ -123,7 +123,7 @@ def consensus(
     >>> cohirf.consensus(vectors, n_clusters=3).labels
     array([0, 0, 1, 2, 2], dtype=int32)
     """
-    needed, threshold = _read_consensus(consensus)
+    needed, threshold = read_consensus(consensus)
     if n_clusters is not None and (
         not isinstance(n_clusters, Integral) or isinstance(n_clusters, bool) or n_clusters < 1
     ):
@@ -164,7 +164,7 @@ def consensus(
     )
 
 
-def _read_consensus(consensus: str | float) -> tuple[float, float | None]:
+def read_consensus(consensus: str | float) -> tuple[float, float | None]:
     """Return the agreement that groups need, and the threshold below which vectors are dropped, or None."""
     if isinstance(consensus, str) and consensus in NEEDED:
         return NEEDED[consensus], RELAXED if consensus == "relaxed" else None
