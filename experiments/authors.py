@@ -132,11 +132,8 @@ def search(cell: Cell, folder: Path) -> dict[str, Any]:
     model, space = model_and_space(cell.base, cell.variant, len(X))
     seeds = np.random.default_rng(cell.seed)
     with warnings.catch_warnings(), threadpool_limits(1), memory_limit():
-        warnings.simplefilter("ignore")  # of bad parameters, and of an experimental sampler
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
-        sampler = optuna.samplers.TPESampler(multivariate=True, constant_liar=True, seed=cell.seed)
-        study = optuna.create_study(direction="maximize", sampler=sampler)
-        study.enqueue_trial(first_trial(cell.base, space))
+        warnings.simplefilter("ignore")  # of bad parameters
+        study = start_search(first_trial(cell.base, space), cell.seed)
         trials: list[dict[str, Any]] = []
         while len(trials) < cell.n_trials:
             asked, seed = study.ask(space), int(seeds.integers(2**31 - 1))
@@ -149,6 +146,17 @@ def search(cell: Cell, folder: Path) -> dict[str, Any]:
             if not known[len(trials) :]:
                 found = store(folder, cell.about(), summary_of(trials, cell))
     return found
+
+
+def start_search(first: dict[str, Any], seed: int) -> optuna.Study:
+    """Return a search that begins with the given parameters."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the sampler is experimental
+        sampler = optuna.samplers.TPESampler(multivariate=True, constant_liar=True, seed=seed)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    study.enqueue_trial(first)
+    return study
 
 
 def try_parameters(model: Any, params: dict[str, Any], seed: int, X: Any, y: Any, metric: str) -> dict[str, Any]:

@@ -17,12 +17,13 @@ from sklearn.cluster import DBSCAN, KMeans
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
 from cohirf.datasets import make_spheres, write_data
+from experiments.authors import AUTHORS, start_search, try_parameters
 from experiments.budgets import BUDGETS
-from experiments.cells import tune_model
 from experiments.circumstances import describe_run
 from experiments.figures import COLOURS, draw_lines, figure_table
 from experiments.fresh_process import measure_sizes, report_fit
 from experiments.keeping import kept, look_up
+from experiments.methods import first_trial
 
 mpl.use("Agg")
 
@@ -44,7 +45,7 @@ MOST_ROWS = {
     "CoHiRF(DBSCAN), batches": 10**9,
     "CoHiRF(DBSCAN), batches" + TUNED: 10**9,
 }
-# eps and min_samples are searched as in the paper, up to this many rows; with more, batches are as large and as dense
+# eps and min_samples are searched as the authors do, up to this many rows; with more, batches are as large and as dense
 MOST_SEARCHED = 200_000
 RANGES = {"eps": FloatDistribution(0.1, 10.0), "min_samples": IntDistribution(2, 50)}
 
@@ -71,7 +72,7 @@ def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: boo
 def tune_size(n_rows: int, budget: str, folder: Path, *, only_kept: bool) -> dict[str, Any]:
     """Return the parameters of DBSCAN, alone and in batches, with the best ARI of a search; none if it was not done."""
     n_rows, n_trials = min(n_rows, MOST_SEARCHED), BUDGETS[budget].n_trials
-    about = {"figure": "spheres tuning", "n_rows": n_rows, "n_trials": n_trials}
+    about = {"figure": "spheres tuning", "n_rows": n_rows, "n_trials": n_trials, "protocol": AUTHORS}
     nothing: dict[str, Any] = {"params": {}}
     found = look_up(folder, about) if only_kept else kept(folder, about, partial(tune_methods, n_rows, n_trials))
     return (found or nothing)["params"]
@@ -96,8 +97,11 @@ def tune_methods(n_rows: int, n_trials: int) -> dict[str, Any]:
     for name, model in methods.items():
         prefix = "estimator__" if isinstance(model, CoHiRF) else ""
         space = {prefix + parameter: values for parameter, values in RANGES.items()}
-        found = tune_model(model, X, y, space=space, metric="ari", n_trials=n_trials, seed=0)["params"]
-        best[name] = {parameter.removeprefix(prefix): value for parameter, value in found.items()}
+        study = start_search(first_trial("DBSCAN", space), seed=0)
+        for _ in range(n_trials):
+            asked = study.ask(space)
+            study.tell(asked, try_parameters(model, asked.params, 0, X, y, "ari")["score"] or 0.0)
+        best[name] = {parameter.removeprefix(prefix): value for parameter, value in study.best_params.items()}
     return {"params": best}
 
 

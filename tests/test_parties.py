@@ -166,9 +166,9 @@ def test_parties_of_different_rows_are_refused(blobs):
     ids = [f"c{number}" for number in range(len(X))]
     with pytest.raises(PartyError, match="b has 199 rows, but a has 200"):
         run([Party(X, METHOD, name="a"), Party(X[1:], METHOD, name="b")])
-    with pytest.raises(PartyError, match="other ids, or in another order"):
+    with pytest.raises(PartyError, match="different ids, or the same ids in different orders"):
         run([Party(X, METHOD, name="a", ids=ids), Party(X[::-1], METHOD, name="b", ids=ids[::-1])])
-    with pytest.raises(PartyError, match="2 parties with 1 names"):
+    with pytest.raises(PartyError, match="2 parties have 1 different names"):
         run([Party(X, METHOD), Party(X, METHOD)])
 
 
@@ -176,7 +176,7 @@ BAD = [
     ({"name": "../x"}, "name='../x'"),
     ({"medoid": "rbf"}, "medoid='rbf'"),
     ({"rows": [0, 1]}, "rows has 2 numbers"),
-    ({"n_rows": 300}, "rows must be sorted"),
+    ({"n_rows": 300}, "rows must have sorted, distinct numbers"),
     ({"ids": ["a"]}, "ids has 1 names for 200 rows"),
 ]
 
@@ -185,8 +185,12 @@ BAD = [
 def test_bad_parties_are_refused(blobs, options, message):
     with pytest.raises(ValueError, match=message):
         Party(blobs[0], METHOD, **options)
-    with pytest.raises(ValueError, match="consensus='all'"):
-        run([Party(blobs[0], METHOD)], consensus="all")
+
+
+@pytest.mark.parametrize("options", [{"consensus": "all"}, {"consensus": "all", "n_clusters": 3}, {"max_iter": 0}])
+def test_bad_options_of_a_run_are_refused(blobs, options):
+    with pytest.raises(ValueError, match="is not valid: give"):
+        run([Party(blobs[0], METHOD)], **options)
 
 
 def test_files_that_do_not_fit_are_refused_and_nothing_is_lost(blobs, tmp_path):
@@ -208,6 +212,8 @@ def test_files_that_do_not_fit_are_refused_and_nothing_is_lost(blobs, tmp_path):
         run_folder(tmp_path, 2, timeout=0)
     with pytest.raises(PartyError, match="a run with other parameters"):
         run_folder(tmp_path, 2, n_clusters=3, timeout=10)
+    with pytest.raises(PartyError, match="n_parties=1, but bank, shop have joined"):
+        run_folder(tmp_path, 1, timeout=10)
     with pytest.raises(PartyError, match="another party named bank"):
         join(tmp_path, Party(X[:5], METHOD, name="bank"))
     assert np.array_equal(run_threads(tmp_path, make_parties(X))[0].labels, expected.labels)

@@ -14,9 +14,11 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 
 import cohirf
+import resumable
 from cohirf import CheckpointError, CoHiRF, open_source
 from cohirf.parties import Party, run
 from cohirf.parties.party import CENTRALITY, Members, rank_rows
+from places import FAR, PLACES, NearestSeeds
 
 MIXED = [
     KMeans(4, n_init=1),
@@ -88,6 +90,68 @@ def test_list_works_on_files_with_jobs_checkpoints_updates_and_saving(blobs, tmp
     assert np.array_equal(loaded.predict(X), model.predict(X))
     loaded.partial_fit(X[:50])
     assert len(loaded.labels_) == 450
+
+
+def test_killed_fit_of_a_list_resumes_with_the_same_result_and_repeats_no_batch(tmp_path):
+    views = [resumable.StoppedKMeans(3, n_init=1), (GaussianMixture(3), [0, 1])]
+    options = {"estimator": None, "views": views}
+    expected, calls = resumable.fit(resumable.make_model(**options), resumable.X)
+    for stop_at in (2, len(calls) // 2, len(calls)):
+        path = tmp_path / str(stop_at)
+        assert resumable.fit(resumable.make_model(path, **options), resumable.X, stop_at=stop_at)[0] is None
+        resumed, rest = resumable.fit(resumable.make_model(path, **options), resumable.X)
+        assert resumable.result(resumed) == resumable.result(expected)
+        assert rest == calls[stop_at - 1 :]
+
+
+def test_update_of_a_loaded_list_is_that_of_the_fitted_one(blobs, tmp_path):
+    X, _ = blobs
+    model = CoHiRF(views=MIXED, random_state=0).fit(X[:300])
+    model.save(tmp_path / "model")
+    loaded = cohirf.load(tmp_path / "model")
+    for each in (model, loaded):
+        each.partial_fit(X[300:])
+    assert np.array_equal(loaded.labels_, model.labels_)
+
+
+LISTS = {
+    "mixed": MIXED,
+    "columns": [(KMeans(4, n_init=1), [0, 1, 2]), (GaussianMixture(4), slice(2, 6)), KMeans(4, n_init=1)],
+}
+
+
+@pytest.mark.parametrize("views", LISTS.values(), ids=LISTS)
+def test_list_on_dask_is_that_in_memory(blobs, views, tmp_path):
+    da = pytest.importorskip("dask.array")
+    X, _ = blobs
+    options = {"views": views, "batch_size": 150, "random_state": 0}
+    expected = CoHiRF(**options).fit(open_source(X))  # whose batches are consecutive rows, too
+    chunked = da.from_array(X, chunks=(90, 4))
+    found = CoHiRF(**options, checkpoint=tmp_path / "ck").fit(chunked)
+    assert np.array_equal(np.asarray(found.labels_), expected.labels_)
+    assert np.array_equal(np.asarray(found.predict(chunked)), expected.predict(X))
+
+
+@pytest.mark.parametrize("batch_size", [None, 150])
+@pytest.mark.parametrize("views", LISTS.values(), ids=LISTS)
+@pytest.mark.parametrize("place", [place for place in PLACES if place is not FAR], ids=lambda place: place.name)
+def test_list_on_a_device_of_which_methods_can_read_is_that_in_memory(blobs, place, views, batch_size):
+    X, _ = blobs
+    options = {"views": views, "batch_size": batch_size, "random_state": 0}
+    found = CoHiRF(**options).fit(place.put(X))
+    assert np.array_equal(place.fetch(found.labels_), CoHiRF(**options).fit(X).labels_)
+
+
+def test_list_on_another_device_needs_methods_for_it_and_the_one_that_fails_is_named(blobs):
+    X, _ = blobs
+    parts = [slice(0, 3), slice(3, 6)]
+    options = {"batch_size": 150, "random_state": 0}
+    here = CoHiRF(views=[(NearestSeeds(4, library="numpy"), part) for part in parts], **options).fit(X)
+    views = [(NearestSeeds(4), part) for part in parts]
+    assert np.array_equal(FAR.fetch(CoHiRF(views=views, **options).fit(FAR.put(X)).labels_), here.labels_)
+    with pytest.raises(RuntimeError, match="device1") as raised:
+        CoHiRF(views=[*views, GaussianMixture(4)], **options).fit(FAR.put(X))
+    assert "GaussianMixture was given rows on a device" in raised.value.__notes__[0]
 
 
 def test_methods_that_find_the_number_may_be_among_them(blobs):

@@ -116,7 +116,11 @@ def test_more_codes_than_can_be_linked_join_groups_and_blocks_change_nothing(mon
     classes, labels = make_votes(n_rows=400, n_vectors=12, noise=0.3, missing=0.1)
     exact = cohirf.consensus(labels, n_clusters=4)
     monkeypatch.setattr(voting, "VOTED_ROWS", 37)
-    assert np.array_equal(cohirf.consensus(labels, n_clusters=4).labels, exact.labels)
+    for waiting in (10**6, 80, 0):  # codes of blocks are joined at the end, sometimes, and after each block
+        monkeypatch.setattr(voting, "WAITING_CODES", waiting)
+        found = cohirf.consensus(labels, n_clusters=4)
+        assert np.array_equal(found.labels, exact.labels)
+        assert found.hierarchy == exact.hierarchy
     monkeypatch.setattr(votes, "MAX_LINKED", 40)
     joined = cohirf.consensus(labels, n_clusters=4)
     assert adjusted_rand_score(joined.labels, classes) > 0.95
@@ -134,6 +138,16 @@ def test_very_many_rows_are_kept_in_temporary_files(monkeypatch):
     assert isinstance(found.labels, np.memmap)
     assert np.array_equal(found.labels, here.labels)
     assert found.hierarchy == here.hierarchy
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint64])
+def test_all_labels_of_a_type_are_told_apart(dtype):
+    n_labels = min(np.iinfo(dtype).max, 999) + 1
+    vector = np.tile(np.arange(n_labels), 2)
+    if np.iinfo(dtype).min < 0:
+        vector = np.append(vector, -1)
+    found = cohirf.consensus(vector[:, None].astype(dtype))
+    assert np.array_equal(found.labels, vector)
 
 
 KINDS = ["list", "rows", "float", "pandas", "polars", "arrow", "memmap", "npy", "parquet", "path", "dask", "dask frame"]
@@ -193,6 +207,7 @@ BAD = [
     ({"labels": np.zeros(3)}, "shape"),
     ({"labels": [[0, 1], [0, 1, 2]]}, "vector 1 has 3 rows, but labels have 2"),
     ({"labels": [[0.5, 1.0]]}, "0.5 is not a label"),
+    ({"labels": np.array([[2**63]], dtype=np.uint64)}, r"e\+18 is not a label: give integers below"),
     ({"labels": [[-1, -1], [-1, np.nan]]}, "No vector has an opinion"),
     ({"labels": [[1j, 2j]]}, "complex"),
     ({"labels": [[0, 1]], "n_clusters": 0}, "n_clusters=0"),

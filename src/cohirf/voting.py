@@ -23,12 +23,14 @@ from cohirf.data.in_memory import check_array_weights
 from cohirf.engines.dask import dask, dask_array, is_dask, naming_faults
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.rows.grouping import FloatArray, IntArray, first_rows, index_dtype, row_blocks, sum_by_label
+from cohirf.rows.storage import MemoryStorage, Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import Source, open_source
 from cohirf.sources.tables import frame_names, is_frame
 from cohirf.summary.row_map import look_up
 
 VOTED_ROWS = 2**18  # of labels that are read at a time
+WAITING_CODES = 2**20  # of blocks whose codes are not compared with each other yet
 LARGE_VOTE = 2**24  # with more rows, vectors are kept in temporary files
 NEEDED = {"majority": 0.5, "strict": 1.0, "relaxed": 1.0}
 
@@ -120,25 +122,26 @@ def consensus(
     >>> cohirf.consensus(vectors, n_clusters=3).labels
     array([0, 0, 1, 2, 2], dtype=int32)
     """
-    needed, threshold = _read_consensus(consensus)
+    needed, threshold = read_consensus(consensus)
     if n_clusters is not None and (
         not isinstance(n_clusters, Integral) or isinstance(n_clusters, bool) or n_clusters < 1
     ):
         raise ValueError(f"n_clusters={n_clusters!r} is not valid: give a number of at least 1, or None.")
     votes = _open_votes(labels)
     weights: Any = None if sample_weight is None else votes.check_weights(sample_weight)
-    codes, first, codes_of_rows = votes.fold(weights)
-    is_heard = (codes.distinct != NO_OPINION).any(axis=1)
+    folded, number, codes_of_rows = votes.fold(weights)
+    is_heard = (folded.distinct != NO_OPINION).any(axis=1)
     if not is_heard.any():
         raise ValueError("No vector has an opinion on any row: give labels of 0 or more.")
-    heard = VotedCodes.of(codes.distinct[is_heard], codes.counts[is_heard], codes.mass[is_heard])
-    views = tuple(range(codes.n_views)) if threshold is None else heard.kept(threshold)
+    spread = partial(_spread_codes, number[is_heard], len(number))
+    heard = VotedCodes.of(folded.distinct[is_heard], folded.counts[is_heard], folded.mass[is_heard])
+    views = tuple(range(heard.n_views)) if threshold is None else heard.kept(threshold)
     linked = replace(heard, distinct=heard.distinct[:, list(views)])
     groups = group_by_votes(linked, needed, n_clusters, joins_all=n_clusters is not None and X is None)
     if X is not None:
         n_groups = min(max(groups.n_agreed, n_clusters or 1), groups.n_groups)
         of_code = groups.merged_to(n_groups)[groups.of_code]
-        of_rows = look_up(_spread_codes(of_code, is_heard, n_groups, np.int64), codes_of_rows)
+        of_rows = look_up(spread(of_code, n_groups, np.int64), codes_of_rows)
         groups = _merge_by_mass(of_code, heard, votes.sum_rows(X, of_rows, n_groups + 1, weights)[:n_groups])
     wanted = groups.n_agreed if n_clusters is None else min(int(n_clusters), groups.n_groups)
     if n_clusters is not None and wanted < n_clusters:
@@ -148,19 +151,19 @@ def consensus(
             ConvergenceWarning,
             stacklevel=2,
         )
-    clusters = _Clusters.of(heard, groups, wanted, first[is_heard])
+    clusters = _Clusters.of(heard, groups, wanted, folded.first[is_heard])
     stability, agreement = measure_votes(heard, clusters.of_code)
     return ConsensusResult(
-        look_up(_spread_codes(clusters.of_code, is_heard, -1, index_dtype(votes.n_rows)), codes_of_rows),
+        look_up(spread(clusters.of_code, -1, index_dtype(votes.n_rows)), codes_of_rows),
         wanted,
-        look_up(_spread_codes(stability, is_heard, np.nan, np.float32), codes_of_rows),
+        look_up(spread(stability, np.nan, np.float32), codes_of_rows),
         agreement,
         views,
-        votes.hierarchy(clusters, _spread_codes(groups.of_code, is_heard, -1, np.int64), codes_of_rows),
+        votes.hierarchy(clusters, spread(groups.of_code, -1, np.int64), codes_of_rows),
     )
 
 
-def _read_consensus(consensus: str | float) -> tuple[float, float | None]:
+def read_consensus(consensus: str | float) -> tuple[float, float | None]:
     """Return the agreement that groups need, and the threshold below which vectors are dropped, or None."""
     if isinstance(consensus, str) and consensus in NEEDED:
         return NEEDED[consensus], RELAXED if consensus == "relaxed" else None
@@ -219,27 +222,43 @@ def _merge_by_mass(of_code: IntArray, codes: VotedCodes, sums: Any) -> VotedGrou
     return VotedGroups(of_code, linkage, n_groups)
 
 
-def _spread_codes(values: NDArray[Any], is_heard: NDArray[np.bool_], missing: float, dtype: Any) -> NDArray[Any]:
-    """Return values of codes with an opinion as values of all codes."""
-    spread = np.full(len(is_heard), missing, dtype=dtype)
-    spread[is_heard] = values
+def _spread_codes(number: IntArray, n_codes: int, values: NDArray[Any], missing: float, dtype: Any) -> NDArray[Any]:
+    """Return values of codes with an opinion as values of all codes, by the number that each has in the rows."""
+    spread = np.full(n_codes, missing, dtype=dtype)
+    spread[number] = values
     return spread
 
 
 @dataclass(frozen=True)
 class _Folded:
-    """The codes of a block of rows: its distinct codes, how often and with which mass, first rows, code of each row."""
+    """Distinct codes of some rows, sorted."""
 
     distinct: IntArray
-    counts: FloatArray
+    counts: FloatArray  # number and mass of the rows that have each code
     mass: FloatArray
-    first: IntArray
-    of_row: IntArray
+    first: IntArray  # first row of each code, among all rows
+    of_row: IntArray  # code of each row
 
     @classmethod
-    def of(cls, block: NDArray[Any], weights: Any = None) -> _Folded:
+    def of(cls, block: NDArray[Any], start: int, weights: Any = None) -> _Folded:
+        """Return the codes of a block of rows, of which the first has the number ``start``."""
         codes = fold_views((_as_labels(block[:, view]) for view in range(block.shape[1])), len(block), weights)
-        return cls(codes.distinct, codes.counts, codes.mass, first_rows(codes.of_row, codes.n_codes), codes.of_row)
+        first = start + first_rows(codes.of_row, codes.n_codes).astype(np.int64)
+        return cls(codes.distinct, codes.counts, codes.mass, first, codes.of_row)
+
+    @classmethod
+    def joined(cls, blocks: Sequence[_Folded]) -> tuple[_Folded, list[IntArray]]:
+        """Return the distinct codes of several blocks without rows, and which of them each block has."""
+        stacked = np.concatenate([block.distinct for block in blocks])
+        codes = fold_views(stacked.T, len(stacked))
+        counts, mass = (
+            sum_by_label(codes.of_row, np.concatenate([getattr(block, name) for block in blocks]), codes.n_codes)
+            for name in ("counts", "mass")
+        )
+        first = np.full(codes.n_codes, np.iinfo(np.int64).max)
+        np.minimum.at(first, codes.of_row, np.concatenate([block.first for block in blocks]))
+        names = np.split(codes.of_row, np.cumsum([len(block.distinct) for block in blocks])[:-1])
+        return cls(codes.distinct, counts, mass, first, np.empty(0, np.int32)), names
 
     def without_rows(self) -> _Folded:
         return replace(self, of_row=np.empty(0, dtype=np.int32))
@@ -249,33 +268,18 @@ class _Folded:
         return names[self.of_row]
 
 
-def _join_codes(blocks: Sequence[_Folded], starts: IntArray) -> tuple[VotedCodes, IntArray, list[IntArray]]:
-    """Return the distinct codes of all blocks, the first row of each, and which are those of each block."""
-    stacked = np.concatenate([block.distinct for block in blocks])
-    joined = fold_views((stacked[:, view] for view in range(stacked.shape[1])), len(stacked))
-    counts, mass = (
-        sum_by_label(joined.of_row, np.concatenate(parts), joined.n_codes)
-        for parts in ([block.counts for block in blocks], [block.mass for block in blocks])
-    )
-    first = np.full(joined.n_codes, np.iinfo(np.int64).max)
-    firsts = np.concatenate([block.first + start for block, start in zip(blocks, starts, strict=True)])
-    np.minimum.at(first, joined.of_row, firsts)
-    bounds = np.cumsum([len(block.distinct) for block in blocks])[:-1]
-    return VotedCodes.of(joined.distinct, counts, mass), first, np.split(joined.of_row, bounds)
-
-
 def _as_labels(column: NDArray[Any]) -> IntArray:
     """Return a column of numbers as labels; NaN means no opinion."""
-    if column.dtype.kind in "iu" and column.dtype.itemsize < 8:
+    column = column.astype(np.promote_types(column.dtype, np.int32), copy=False)  # codes are sums and products
+    if column.dtype.kind == "i":
         return column
-    if column.dtype.kind in "biu":
-        return column.astype(np.int64)
-    missing = np.isnan(column)
-    filled = np.where(missing, NO_OPINION, column)
-    labels = np.clip(filled, NO_OPINION, 2.0**53).astype(np.int64)
-    different = np.flatnonzero((labels != filled) & (filled >= 0))
+    filled = np.where(column >= 0, column, NO_OPINION)
+    labels = np.minimum(filled, 2.0**53).astype(np.int64)
+    different = np.flatnonzero(labels != filled)
     if len(different) > 0:
-        raise ValueError(f"{filled[different[0]]} is not a label: give integers, and NaN or -1 for no opinion.")
+        raise ValueError(
+            f"{filled[different[0]]} is not a label: give integers below 2**53, and NaN or -1 for no opinion."
+        )
     return labels
 
 
@@ -288,26 +292,39 @@ class _VotesHere:
     def __init__(self, n_rows: int, read: Callable[[], Iterator[NDArray[Any]]]) -> None:
         self.n_rows = n_rows
         self._read = read
+        self._storage: Storage = ScratchStorage() if n_rows > LARGE_VOTE else MemoryStorage()
 
     def check_weights(self, sample_weight: Any) -> FloatArray:
         """Return valid weights."""
         return _positive_weights(sample_weight, self.n_rows)
 
-    def fold(self, weights: FloatArray | None) -> tuple[VotedCodes, IntArray, IntArray]:
-        """Return the distinct codes, the first row of each, and the code of each row."""
-        of_row = self._vector(index_dtype(self.n_rows))
-        blocks, starts, start = [], [], 0
+    def fold(self, weights: FloatArray | None) -> tuple[_Folded, IntArray, IntArray]:
+        """Return the distinct codes, the number that each has in the rows, and the number of the code of each row."""
+        of_row = self._storage.vector(self.n_rows, index_dtype(self.n_rows))
+        blocks, spans, number, start = list[_Folded](), list[slice](), np.empty(0, np.int64), 0
         for labels in self._read():
-            rows = slice(start, start + len(labels))
-            folded = _Folded.of(labels, None if weights is None else weights[rows])
-            of_row[rows] = folded.of_row
-            blocks.append(folded.without_rows())
-            starts.append(start)
-            start = rows.stop
-        codes, first, of_blocks = _join_codes(blocks, np.array(starts))
-        for start, stop, of_block in zip(starts, [*starts[1:], self.n_rows], of_blocks, strict=True):
-            of_row[start:stop] = of_block[of_row[start:stop]]
-        return codes, first, of_row
+            spans.append(slice(start, start + len(labels)))
+            block = _Folded.of(labels, start, None if weights is None else weights[spans[-1]])
+            of_row[spans[-1]] = block.of_row
+            blocks.append(block.without_rows())
+            start += len(labels)
+            if sum(len(block.distinct) for block in blocks[1:]) > max(WAITING_CODES, len(number)):
+                blocks, spans, number = self._join(blocks, spans, number, of_row)
+        blocks, _, number = self._join(blocks, spans, number, of_row)
+        return blocks[0], number, of_row
+
+    def _join(
+        self, blocks: list[_Folded], spans: list[slice], number: IntArray, of_row: IntArray
+    ) -> tuple[list[_Folded], list[slice], IntArray]:
+        """Join the codes of blocks. Those of the first keep their numbers: it may stand for many rows."""
+        joined, names = _Folded.joined(blocks)
+        new = np.full(len(joined.distinct), -1, dtype=of_row.dtype)
+        new[names[0]] = number if len(number) else np.arange(len(names[0]))
+        new[new < 0] = np.arange(len(names[0]), len(new))
+        for span, of_block in zip(spans[1:], names[1:], strict=True):
+            of_row[span] = new[of_block][of_row[span]]
+        self._storage.release()
+        return [joined], [slice(0, 0)], new
 
     def sum_rows(self, X: Any, groups: IntArray, n_sums: int, weights: Any) -> Any:
         """Return the weighted sum of the rows of ``X`` of each group, given the group of each row."""
@@ -321,19 +338,19 @@ class _VotesHere:
 
     def hierarchy(self, clusters: _Clusters, group_of_code: IntArray, codes_of_rows: IntArray) -> FusionHierarchy:
         """Return the hierarchy of all rows."""
-        parents, absorbed_at = self._vector(index_dtype(self.n_rows)), self._vector(np.uint8)
-        for block in row_blocks(self.n_rows):
+        parents, absorbed_at = (
+            self._storage.vector(self.n_rows, kind) for kind in (index_dtype(self.n_rows), np.uint8)
+        )
+        for block in row_blocks(self.n_rows, VOTED_ROWS):
             own = np.arange(block.start, block.stop)
             group = group_of_code[codes_of_rows[block]]
             parents[block] = np.where(group < 0, own, clusters.group_rows[group])
             absorbed_at[block] = parents[block] != own
+            self._storage.release()
         above = clusters.cluster_rows[clusters.of_group]
         parents[clusters.group_rows] = above
         absorbed_at[clusters.group_rows] = 2 * (above != clusters.group_rows)
         return FusionHierarchy.of_fit(parents, absorbed_at, 2, tree=clusters.tree()[1])
-
-    def _vector(self, dtype: Any) -> NDArray[Any]:
-        return ScratchStorage().vector(self.n_rows, dtype) if self.n_rows > LARGE_VOTE else np.empty(self.n_rows, dtype)
 
 
 class _VotesOnDask:
@@ -348,19 +365,20 @@ class _VotesOnDask:
         """Return valid weights, chunk by chunk."""
         return np.split(_positive_weights(np.asarray(sample_weight), self.n_rows), np.cumsum(self._lengths)[:-1])
 
-    def fold(self, weights: list[Any] | None) -> tuple[VotedCodes, IntArray, Any]:
-        """Return the distinct codes, the first row of each, and the code of each row as a Dask array."""
-        da, delayed = dask_array(), dask().delayed
-        chunks = zip(_chunks(self._array), weights or [None] * len(self._lengths), strict=True)
+    def fold(self, weights: list[Any] | None) -> tuple[_Folded, IntArray, Any]:
+        """Return the distinct codes, their numbers, and the number of the code of each row as a Dask array."""
+        da, delayed, starts = dask_array(), dask().delayed, np.cumsum([0, *self._lengths[:-1]]).tolist()
+        chunks = zip(_chunks(self._array), starts, weights or [None] * len(starts), strict=True)
         with naming_faults():
-            folded = dask().persist(*(delayed(_Folded.of)(labels, some) for labels, some in chunks))
-            small = dask().compute(*(delayed(_Folded.without_rows)(chunk) for chunk in folded))
-        codes, first, of_chunks = _join_codes(small, np.cumsum([0, *self._lengths[:-1]]))
+            folded = dask().persist(*(delayed(_Folded.of)(*chunk) for chunk in chunks))
+            joined, of_chunks = _Folded.joined(
+                dask().compute(*(delayed(_Folded.without_rows)(chunk) for chunk in folded))
+            )
         of_rows = [
             da.from_delayed(delayed(_Folded.renamed)(chunk, names), (length,), names.dtype)
             for chunk, names, length in zip(folded, of_chunks, self._lengths, strict=True)
         ]
-        return codes, first, da.concatenate(of_rows)
+        return joined, np.arange(len(joined.distinct)), da.concatenate(of_rows)
 
     def sum_rows(self, X: Any, groups: Any, n_sums: int, weights: list[Any] | None) -> Any:
         """Return the weighted sum of the rows of ``X`` of each group, given the group of each row."""

@@ -185,7 +185,7 @@ class BaseMethod:
         """Fit a fresh copy; if it fails and sizes may be the reason, try again with lower sizes."""
         try:
             return _fit_labels(self._fresh(settings), view, weights)
-        except Exception:
+        except Exception as error:
             n_complete = _count_complete_rows(view)
             # some methods count a row as its own neighbour, and some do not
             for bound in (view.shape[0], view.shape[0] - 1, n_complete, n_complete - 1):
@@ -195,6 +195,11 @@ class BaseMethod:
                         return _fit_labels(self._fresh(settings | lowered), view, weights)
             if n_complete < view.shape[0] and n_complete < 2:  # fewer than two rows that could form a cluster
                 return np.full(view.shape[0], NOISE), None
+            if not is_here(view):
+                error.add_note(
+                    f"{self.name} was given rows on a device. If it cannot take these, choose a method that can, such "
+                    f"as cohirf.clusterers.TorchKMeans, or fit rows that are in this process."
+                )
             raise
 
     @cached_property

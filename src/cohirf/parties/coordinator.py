@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.consensus import (
-    RELAXED,
     Codes,
     Consensus,
     fold_views,
@@ -25,7 +25,8 @@ from cohirf.beyond.votes import VotedCodes, group_by_votes
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.parties.party import NOT_HELD, Party, PartyError, Request
 from cohirf.rows.grouping import IntArray, best_by_label, sum_by_label
-from cohirf.voting import NEEDED, consensus
+from cohirf.voting import consensus as vote
+from cohirf.voting import read_consensus
 
 RANK_TIE = 1e-9  # of mean ranks, which are shares of a cluster
 
@@ -109,7 +110,12 @@ class _InProcess:
 
     def __init__(self, parties: Sequence[Party]) -> None:
         self._parties = sorted(parties, key=lambda party: party.name)
-        check_parties({party.name: (party.n_rows, party.ids_digest) for party in self._parties}, len(parties))
+        joined = {party.name: (party.n_rows, party.ids_digest) for party in self._parties}
+        if len(joined) < len(parties) or not parties:
+            raise PartyError(
+                f"{len(parties)} parties have {len(joined)} different names: give at least one, each with its own name."
+            )
+        check_parties(joined)
         self.n_rows = self._parties[0].n_rows
 
     def ask(self, request: Request) -> list[IntArray]:
@@ -121,10 +127,8 @@ class _InProcess:
         return answers
 
 
-def check_parties(joined: dict[str, tuple[int, str | None]], n_parties: int) -> None:
+def check_parties(joined: dict[str, tuple[int, str | None]]) -> None:
     """Raise unless all parties have the same rows in the same order, as far as they tell."""
-    if len(joined) != n_parties or n_parties == 0:
-        raise PartyError(f"There are {n_parties} parties with {len(joined)} names: give each party another name.")
     (first, (n_rows, digest)), *others = joined.items()
     for name, (n_other, other_digest) in others:
         if n_other != n_rows:
@@ -133,7 +137,10 @@ def check_parties(joined: dict[str, tuple[int, str | None]], n_parties: int) -> 
                 f"rows= and n_rows= for a party that does not have all of them."
             )
         if None not in (digest, other_digest) and other_digest != digest:
-            raise PartyError(f"{name} and {first} have other ids, or in another order: sort the rows of both by id.")
+            raise PartyError(
+                f"{name} and {first} have different ids, or the same ids in different orders: give both the same rows, "
+                f"sorted by id."
+            )
 
 
 def coordinate(
@@ -145,10 +152,12 @@ def coordinate(
     max_iter: int = 100,
 ) -> PartyResult:
     """Run the levels, asking the parties of a channel; see ``run``."""
-    session = _Session(channel)
+    session, (needed, threshold) = _Session(channel), read_consensus(consensus)
+    if not isinstance(max_iter, Integral) or max_iter < 1:
+        raise ValueError(f"max_iter={max_iter!r} is not valid: give a number of at least 1.")
     if n_clusters is not None:
         return session.vote(n_clusters)
-    return session.contract(_consensus_function(consensus), max_iter, has_mass=medoid_weights)
+    return session.contract(needed, threshold, max_iter, has_mass=medoid_weights)
 
 
 class _Session:
@@ -162,13 +171,14 @@ class _Session:
     def vote(self, n_clusters: int) -> PartyResult:
         """Let the labels of all parties vote once."""
         rows = np.arange(self.n_rows)
-        found = consensus(np.concatenate(self._ask_labels(1, rows, None), axis=1), n_clusters=n_clusters)
+        found = vote(np.concatenate(self._ask_labels(1, rows, None), axis=1), n_clusters=n_clusters)
         medoids = self._ask_medoids(1, rows, found.labels, found.n_clusters, None)
         self._end(rows, found.labels)
         return PartyResult(found.labels, found.n_clusters, medoids, found.stability, found.hierarchy, 1)
 
-    def contract(self, agree: Callable[[Codes], Consensus], max_iter: int, *, has_mass: bool) -> PartyResult:
+    def contract(self, needed: float, threshold: float | None, max_iter: int, *, has_mass: bool) -> PartyResult:
         """Contract level after level, until nothing fuses."""
+        agree = _consensus_function(needed, threshold)
         active: IntArray = np.arange(self.n_rows)
         parents, absorbed_at = active.copy(), np.zeros(self.n_rows, dtype=np.uint32)
         stability = np.empty(self.n_rows, dtype=np.float32)
@@ -176,7 +186,7 @@ class _Session:
         for level in range(1, max_iter + 1):
             answers = np.concatenate(self._ask_labels(level, active, mass), axis=1)
             codes = fold_views(answers.T, len(active), mass)
-            found = _agree_on_held(codes, agree) if (answers == NOT_HELD).any() else agree(codes)
+            found = _agree_on_held(codes, needed) if (answers == NOT_HELD).any() else agree(codes)
             stability[active] = measure_stability(codes, found).of_row
             medoids = self._ask_medoids(level, active, found.labels, found.n_clusters, mass)
             of_active = medoids[found.labels]
@@ -229,19 +239,14 @@ def combine_ranks(ranks: Sequence[IntArray], clusters: IntArray, n_clusters: int
     return best_by_label(-mean, clusters, n_clusters, RANK_TIE)
 
 
-def _agree_on_held(codes: Codes, agree: Callable[[Codes], Consensus]) -> Consensus:
+def _agree_on_held(codes: Codes, needed: float) -> Consensus:
     """Return a consensus in which rows are compared at the parties that have them; noise is no opinion, too."""
-    needed = NEEDED["majority"] if getattr(agree, "func", None) is majority_consensus else NEEDED["strict"]
     groups = group_by_votes(VotedCodes.of(codes.distinct, codes.counts, codes.mass), needed, None, joins_all=False)
     of_code = groups.merged_to(groups.n_agreed)[groups.of_code]
     return Consensus(of_code[codes.of_row].astype(np.int32), groups.n_agreed, tuple(range(codes.n_views)))
 
 
-def _consensus_function(name: str | float) -> Callable[[Codes], Consensus]:
-    if name == "strict":
-        return strict_consensus
-    if name == "majority":
-        return partial(majority_consensus, majority=NEEDED["majority"])
-    if name == "relaxed" or (not isinstance(name, str) and 0 <= name <= 1):
-        return partial(relaxed_consensus, threshold=RELAXED if name == "relaxed" else float(name))
-    raise ValueError(f'consensus={name!r} is not valid: give "strict", "relaxed", "majority" or a number from 0 to 1.')
+def _consensus_function(needed: float, threshold: float | None) -> Callable[[Codes], Consensus]:
+    if threshold is not None:
+        return partial(relaxed_consensus, threshold=threshold)
+    return strict_consensus if needed == 1 else partial(majority_consensus, majority=needed)

@@ -142,7 +142,10 @@ class _Folder:
         while len(found := sorted(folder.glob("*.joined"))) < n_parties:
             joined.wait(f"{len(found)} of {n_parties} parties have joined in {folder}")
         about = [_read_message(path, Joined) for path in found]
-        check_parties({one.party: (one.n_rows, one.ids) for one in about}, n_parties)
+        if len(found) > n_parties:
+            names = ", ".join(one.party for one in about)
+            raise PartyError(f"n_parties={n_parties}, but {names} have joined in {folder}: give {len(found)}.")
+        check_parties({one.party: (one.n_rows, one.ids) for one in about})
         self.n_rows = about[0].n_rows
         self._views = {one.party: one.n_views for one in about}
 

@@ -199,7 +199,10 @@ def _check_rows(rows: Any, n_held: int, n_rows: int) -> IntArray:
         raise ValueError(f"rows has {len(numbers):,} numbers, but X has {n_held:,} rows: give one for each.")
     is_sorted = numbers.dtype.kind in "iu" and (numbers[1:] > numbers[:-1]).all()
     if not is_sorted or not 0 <= numbers[0] <= numbers[-1] < n_rows or (rows is None and n_held != n_rows):
-        raise ValueError(f"rows must be sorted, distinct numbers below n_rows={n_rows:,}, one for each row of X.")
+        raise ValueError(
+            f"rows must have sorted, distinct numbers below n_rows={n_rows:,}, one for each of the {n_held:,} rows of "
+            f"X; leave it out if X has all rows."
+        )
     held = np.full(n_rows, -1)
     held[numbers] = np.arange(n_held)
     return held

@@ -73,14 +73,10 @@ class TemporaryFile(os.PathLike[str]):
     """
 
     def __init__(self, directory: str | os.PathLike[str] | None = None, *, buffering: int = -1) -> None:
-        named = _new_path(Path(tempfile.gettempdir() if directory is None else directory))
-        descriptor, path = os.open(named, NEW_FILE, PRIVATE), str(named.absolute())
-        if is_unnamed := DESCRIPTORS.exists():
-            named.unlink()
-            path = f"/proc/{os.getpid()}/fd/{descriptor}"  # it can still be opened through its descriptor
-        self._path = path
+        descriptor, named = _open_temporary(Path(tempfile.gettempdir() if directory is None else directory))
+        self._path = f"/proc/{os.getpid()}/fd/{descriptor}" if named is None else str(named.absolute())
         self.file: IO[bytes] = os.fdopen(descriptor, "w+b", buffering)
-        self._finalizer = weakref.finalize(self, _discard, self.file, None if is_unnamed else named, os.getpid())
+        self._finalizer = weakref.finalize(self, _discard, self.file, named, os.getpid())
 
     def __fspath__(self) -> str:
         return self._path
@@ -138,16 +134,18 @@ def remove_strays(directory: Path) -> None:
     """Remove the files that killed processes of this machine have left in a directory."""
     with suppress(OSError):
         with os.scandir(directory) as entries:
-            strays = [entry for entry in entries if is_stray(entry.name) and entry.is_file(follow_symlinks=False)]
+            ours = [entry for entry in entries if NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)]
+        machine = _machine() if ours else ""
+        strays = [entry for entry in ours if is_stray(entry.name, machine)]
         for entry in strays:
             with suppress(OSError):  # owned by another user, or removed by another process meanwhile
                 Path(entry.path).unlink()
 
 
-def is_stray(name: str) -> bool:
-    """Return whether a file name belongs to a temporary file of this machine whose process has ended."""
+def is_stray(name: str, machine: str) -> bool:
+    """Return whether a file name belongs to a temporary file of a machine, this one, whose process has ended."""
     found = NAME.fullmatch(name)
-    return found is not None and found["machine"] == _machine() and not psutil.pid_exists(int(found["process"]))
+    return found is not None and found["machine"] == machine and not psutil.pid_exists(int(found["process"]))
 
 
 def _replaced_permissions(path: Path) -> int | None:
@@ -161,6 +159,19 @@ def _replaced_permissions(path: Path) -> int | None:
     if not stat.S_ISREG(mode):
         raise FileExistsError(errno.EEXIST, "It exists and is not a regular file: give another path", str(path))
     return stat.S_IMODE(mode)
+
+
+def _open_temporary(directory: Path) -> tuple[int, Path | None]:
+    """Return the descriptor of a new file, and its path; None if it can be opened through its descriptor alone."""
+    if hasattr(os, "O_TMPFILE") and DESCRIPTORS.exists():
+        with suppress(OSError):  # not supported by this file system; any other problem shows up again below
+            return os.open(directory, os.O_TMPFILE | os.O_RDWR, PRIVATE), None
+    path = _new_path(directory)
+    descriptor = os.open(path, NEW_FILE, PRIVATE)
+    if not DESCRIPTORS.exists():
+        return descriptor, path
+    path.unlink()
+    return descriptor, None
 
 
 def _new_path(directory: Path) -> Path:

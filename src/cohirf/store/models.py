@@ -358,10 +358,14 @@ def _refuse_model(model: Model) -> None:
     check_is_fitted(model, "n_clusters_")
     row_map = state_of(model).rows.row_map
     if not row_map.is_here:
-        where = "on a device" if any(is_on_device(part.leaf_of) for part in row_map.parts) else "a Dask array"
+        on_device = any(is_on_device(part.leaf_of) for part in row_map.parts)
+        without = (
+            " Or write the labels with model.labels_.to_zarr(path), delete model.labels_, model.parents_ and "
+            "model.stability_, and pickle the model."
+        )
         raise TypeError(
-            f"labels_ is {where}, and cannot be saved with the model: call gather() first, which loads 8 bytes per row "
-            f"into this process."
+            f"labels_ is {'on a device' if on_device else 'a Dask array'}, and cannot be saved with the model: call "
+            f"gather() first, which loads 8 bytes per row into this process.{'' if on_device else without}"
         )
 
 

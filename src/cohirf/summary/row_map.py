@@ -18,7 +18,7 @@ from cohirf.engines.dask import compute_unoptimised, dask, dask_array, gather_ve
 from cohirf.rows import arrays
 from cohirf.rows.grouping import IntArray, count_by_label, leave_out, put_back, row_blocks
 from cohirf.rows.storage import Engine, MemoryStorage, SerialEngine, Storage
-from cohirf.scratch import ScratchStorage
+from cohirf.scratch import ScratchStorage, is_scratch
 
 LOOKED_UP = 2**20  # rows that are looked up at a time
 
@@ -148,8 +148,10 @@ def look_up_block(found: NDArray[Any], table: NDArray[Any], numbers: IntArray, b
 
 
 def storage_like(vector: Any) -> Storage:
-    """Return where vectors of the same length are kept: in files, if this one is."""
-    return ScratchStorage() if isinstance(vector, np.memmap) else MemoryStorage()
+    """Return where vectors of the same length are kept: in files, if this one is; both are released then."""
+    if not isinstance(vector, np.memmap):
+        return MemoryStorage()
+    return ScratchStorage(mappings=[vector._mmap] if is_scratch(vector) else [])  # type: ignore[attr-defined]
 
 
 def _take_entries(numbers: IntArray, table: NDArray[Any]) -> NDArray[Any]:
