@@ -30,25 +30,35 @@ IMAGE_SHAPE = (8, 8)
 INK = "#4d4d4d"
 
 
-def draw_map(axes: Axes, X: np.ndarray, model: CoHiRF, colours: np.ndarray) -> None:
-    """Draw images as points, near to images that are alike, and the exemplar of each cluster as an image."""
+def find_typical(X: np.ndarray, digit: np.ndarray, model: CoHiRF) -> list[int]:
+    """Return the row of an image for each cluster: the most central one of its most frequent digit."""
+    rows = []
+    for cluster in range(model.n_clusters_):
+        members = np.flatnonzero(model.labels_ == cluster)
+        of_digit = members[digit[members] == np.bincount(digit[members]).argmax()]
+        rows.append(int(of_digit[np.linalg.norm(X[of_digit] - X[of_digit].mean(axis=0), axis=1).argmin()]))
+    return rows
+
+
+def draw_map(axes: Axes, X: np.ndarray, model: CoHiRF, typical: list[int], colours: np.ndarray) -> None:
+    """Draw images as points, near to images that are alike, and a typical one of each cluster as an image."""
     points = TSNE(random_state=0, perplexity=40).fit_transform(X)
     axes.scatter(*points.T, s=8, color=colours[model.labels_], linewidths=0, alpha=0.8)
-    for cluster, row in enumerate(model.exemplar_indices_):
+    for cluster, row in enumerate(typical):
         add_image(axes, X[row], points[row], colours[cluster])
-    axes.set_title(f"{len(X):,} images in {model.n_clusters_} clusters, with the most central image of each", color=INK)
+    axes.set_title(f"{len(X):,} images in {model.n_clusters_} clusters, with the most frequent digit of each", color=INK)
     axes.axis("off")
 
 
-def draw_tree(axes: Axes, X: np.ndarray, model: CoHiRF, colours: np.ndarray) -> None:
-    """Draw how the final clusters merge, with their exemplars at the leaves."""
+def draw_tree(axes: Axes, X: np.ndarray, model: CoHiRF, typical: list[int], colours: np.ndarray) -> None:
+    """Draw how the final clusters merge, with their typical images at the leaves."""
     top = model.hierarchy_.condense(max_clusters=model.n_clusters_)
     cluster_of_leaf = model.labels_[top.rows]
     drawn = dendrogram(top.tree.linkage, ax=axes, color_threshold=0, above_threshold_color=INK)
     highest = top.tree.linkage[-1, 2]
     for position, leaf in enumerate(drawn["leaves"]):
         cluster = cluster_of_leaf[leaf]
-        add_image(axes, X[model.exemplar_indices_[cluster]], (10 * position + 5, -0.06 * highest), colours[cluster])
+        add_image(axes, X[typical[cluster]], (10 * position + 5, -0.06 * highest), colours[cluster])
     axes.set_ylim(-0.14 * highest, 1.03 * highest)
     axes.set_title("the tree above them: cut it at any number of clusters", color=INK)
     axes.axis("off")
@@ -72,12 +82,13 @@ def save(figure: plt.Figure, name: str) -> None:
 
 def make_front() -> None:
     """Fit the digits as the README does, and draw them."""
-    X, _ = load_digits(return_X_y=True)
+    X, digit = load_digits(return_X_y=True)
     model = CoHiRF(n_clusters=10, random_state=0).fit(X)
+    typical = find_typical(X, digit, model)
     colours = cluster_colours(range(model.n_clusters_))
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
-    draw_map(left, X, model, colours)
-    draw_tree(right, X, model, colours)
+    draw_map(left, X, model, typical, colours)
+    draw_tree(right, X, model, typical, colours)
     save(figure, "front.png")
 
 
