@@ -113,7 +113,7 @@ def read_function(place: str, name: str, names: dict[str, Any]) -> Command:
     """Return a function of a file with its signature and its docstring, but without its body and what that imports."""
     node, namespace = find_definition(place, name), dict(names)
     node.body = node.body[:1]
-    code = compile(ast.Module([node], []), place, "exec", dont_inherit=True)  # annotations are types, not text
+    code = compile(ast.Module([node], []), f"<{place}>", "exec", dont_inherit=True)  # annotations are types
     exec(code, namespace)
     function: Command = namespace[name]
     return function
