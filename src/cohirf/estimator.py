@@ -515,7 +515,7 @@ class CoHiRF(
         return base_method_of(self)
 
     def _check_resources(self) -> None:
-        """Check ``n_jobs`` and ``batch_size``; loading a model checks them, too."""
+        """Check ``n_jobs`` and ``batch_size``, whose limits ``_parameter_constraints`` cannot say."""
         if self.n_jobs == 0:
             raise ValueError("n_jobs=0 is not valid: give 1 or more, or -1 for all cores.")
         if isinstance(self.batch_size, str):

@@ -9,7 +9,7 @@ from sklearn.cluster import DBSCAN
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, open_source
-from cohirf.degrees.drift import FeatureBaseline
+from cohirf.degrees.drift import ClusterDrift, FeatureBaseline, _name_some
 
 CENTRES = np.array([[0.0, 0, 0], [9, 0, 0], [0, 9, 0], [0, 0, 9]])
 
@@ -139,3 +139,9 @@ def test_a_constant_feature_that_changes_is_told():
     drift = model.drift(np.column_stack([sample(500, 1), np.zeros(500)]))
     assert drift.features[0].name == "feature 3"
     assert drift.features[0].has_changed
+
+
+def test_a_verdict_counts_one_more_cluster_in_the_singular():
+    parts = [ClusterDrift(number, 0.4, 0.1, True) for number in range(4)]
+    assert list(_name_some(parts, "cluster"))[-1] == "1 more cluster changed"
+    assert list(_name_some([*parts, *parts], "cluster"))[-1] == "5 more clusters changed"

@@ -84,6 +84,14 @@ def test_other_data_is_refused(blobs, model):
         check_study(model, X[:, 1:], None, None)
 
 
+def test_an_updated_model_asks_for_the_rows_of_all_updates(blobs):
+    X, _ = blobs
+    updated = CoHiRF(n_clusters=4, random_state=0).fit(X[:200]).partial_fit(X[200:])
+    with pytest.raises(ValueError, match=r"X has 200 rows, but the model has 300 after its updates: pass all rows of"):
+        check_study(updated, X[:200], None, None)
+    assert check_study(updated, X, None, None) is not None
+
+
 @pytest.mark.parametrize("change", [lambda X: X[::-1], lambda X: X / X.std(axis=0), lambda X: X[:, ::-1]])
 def test_data_in_another_order_or_scale_is_refused(blobs, model, change):
     with pytest.raises(ValueError, match=r"Row \d+ of X differs from the medoid of cluster \d: pass the data of"):

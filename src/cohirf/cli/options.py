@@ -236,8 +236,8 @@ class DataOptions:
         standard: mean 0 and standard deviation 1; minmax: range 0 to 1; none; auto: none if --estimator is given,
         because parameters such as eps refer to unscaled data, and standard otherwise.
     impute : {"median", "mean", "none"}, default=median
-        median or mean: fill missing cells with the median or mean of their column; in categories, with the most
-        frequent level. none: refuse them.
+        median or mean: fill missing numbers with the median or mean of their column; in categories, missing cells are
+        the level "missing". none: refuse them.
     delimiter : str, default=found
         Character that separates the values of a CSV file.
     header : bool, default=it does

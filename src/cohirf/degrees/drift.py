@@ -16,7 +16,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.data.open_data import open_new_data
 from cohirf.degrees.degrees import Degrees, degrees_of
 from cohirf.engines.dask import is_dask
-from cohirf.explain.words import percent
+from cohirf.explain.words import count_of, percent
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, row_blocks
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of
@@ -133,10 +133,10 @@ class Drift:
 
     def _findings(self) -> Iterator[str]:
         changed = sorted((part for part in self.clusters if part.has_changed), key=lambda part: -_change(part))
-        yield from _name_some(changed, "clusters")
+        yield from _name_some(changed, "cluster")
         if self.is_outside:
             yield f"{percent(self.share_outside)} of the new rows are far from everything (usual is 1%)"
-        yield from _name_some([feature for feature in self.features if feature.has_changed], "features")
+        yield from _name_some([feature for feature in self.features if feature.has_changed], "feature")
 
     def __repr__(self) -> str:
         lines = [f"Drift of {self.n_rows:,} new rows: {self.verdict}"]
@@ -225,7 +225,7 @@ def _change(part: ClusterDrift) -> float:
 def _name_some(parts: list[Any], what: str) -> Iterator[str]:
     yield from map(str, parts[:MOST_FINDINGS])
     if len(parts) > MOST_FINDINGS:
-        yield f"{len(parts) - MOST_FINDINGS:,} more {what} changed"
+        yield f"{count_of(len(parts) - MOST_FINDINGS, f'more {what}')} changed"
 
 
 # ---- features

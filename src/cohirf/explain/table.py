@@ -129,10 +129,16 @@ def names_of(model: Model, X: Any, given: Sequence[str] | None) -> list[str] | N
 
 
 def check_n_rows(model: Model, X: Any, wanted: str = "the data of the fit") -> None:
-    """Raise if ``X`` does not have as many rows as the data of the fit."""
-    n_rows = count_rows(X)
-    if n_rows != len(model.labels_):
-        raise ValueError(f"X has {n_rows:,} rows, but the model was fitted on {len(model.labels_):,}: pass {wanted}.")
+    """Raise if ``X`` does not have as many rows as the model."""
+    n_rows, n_own = count_rows(X), len(model.labels_)
+    if n_rows == n_own:
+        return
+    if model.changes_ is not None:
+        raise ValueError(
+            f"X has {n_rows:,} rows, but the model has {n_own:,} after its updates: pass all rows of the fit and "
+            f"of the updates, in order, without those that were forgotten."
+        )
+    raise ValueError(f"X has {n_rows:,} rows, but the model was fitted on {n_own:,}: pass {wanted}.")
 
 
 def check_rows(model: Model, X: Any) -> None:
