@@ -46,7 +46,9 @@ def draw_map(axes: Axes, X: np.ndarray, model: CoHiRF, typical: list[int], colou
     axes.scatter(*points.T, s=8, color=colours[model.labels_], linewidths=0, alpha=0.8)
     for cluster, row in enumerate(typical):
         add_image(axes, X[row], points[row], colours[cluster])
-    axes.set_title(f"{len(X):,} images in {model.n_clusters_} clusters, with the most frequent digit of each", color=INK)
+    axes.set_title(
+        f"{len(X):,} images in {model.n_clusters_} clusters, with the most frequent digit of each", color=INK
+    )
     axes.axis("off")
 
 

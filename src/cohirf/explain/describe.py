@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.choice import Choice
 from cohirf.explain.diagnose import Diagnosis
 from cohirf.explain.effects import Trait, find_splits, find_traits, find_traits_of_sets
 from cohirf.explain.rows import BadlyFitting, find_badly_fitting
@@ -425,8 +426,8 @@ def make_headline(description: Description, diagnosis: Diagnosis | None) -> Head
     separation = ""
     if len(description.sizes) > 1 and tone != "poor":
         share, choice = description.badly_fitting.share_between, description.model.choice_
+        separation = say_separation(share, choice)
         is_clear = choice is None or choice.is_clear
-        separation = say_separation(share, is_clear=is_clear)
         tone = "fair" if tone == "good" and (share > TOUCHING or not is_clear) else tone
     return Headline(say_count(description), say_sizes(description), separation, trust, tone)
 
@@ -452,14 +453,17 @@ def say_sizes(description: Description) -> str:
     return f"The largest has {count_of(largest, 'row')} ({shares[0]}), the smallest {smallest:,} ({shares[1]})."
 
 
-def say_separation(share: float, *, is_clear: bool = True) -> str:
+def say_separation(share: float, choice: Choice | None = None) -> str:
     """Return how far apart clusters are, from the share of rows that are between two of them.
 
-    ``is_clear`` tells whether some number of clusters was found again in half of the rows, if it was chosen.
+    If their number was chosen, ``choice`` tells whether some number of clusters was found again in half of the rows.
     """
     between = f"{percent(share)} of the rows are between two clusters" if share else "no rows are between two clusters"
-    if not is_clear and share <= OVERLAPPING:
+    is_weak = choice is not None and len(choice.candidates) > 0 and not choice.is_strong
+    if choice is not None and not choice.is_clear and share <= OVERLAPPING:
         return f"They are parts of one cloud of rows, though {between}: half of the rows has other clusters."
+    if is_weak and share <= APART:
+        return f"They are apart ({between}), but other numbers of clusters may be as good."
     if share <= APART:
         return f"They are clearly apart: {between}."
     if share <= TOUCHING:
