@@ -64,7 +64,7 @@ PAIRS = (
     ("si", "no"),
     ("sí", "no"),
 )
-AS_ASKED = "as you asked"
+AS_ASKED, NAMED = "as you asked", "its name says so"
 
 
 def decide(found: Evidence, *, comma: bool = False, wish: str | None = None) -> Column | BadColumn:
@@ -195,7 +195,7 @@ def _settle_reading(found: Evidence, best: Tally) -> Column:
     if isinstance(best.reading, NumberReading) and best.is_whole and not best.reading.unit:
         words = words_of(found.name)
         if is_called(found.name, ID_WORDS) or (len(words) > 1 and words[-1] == "number"):  # not: number of orders
-            reason = "its name says so" if found.has_repeats else _say_distinct(found, "values")
+            reason = NAMED if found.has_repeats else _say_distinct(found, "values")
             return LeftOut(found.name, reason, found.n_missing, best.n_bad, role="id")
         if not found.has_repeats and best.high - best.low + 1 == found.n_present >= FEWEST_COUNTED:
             reason = f"counts the rows from {best.low:,.0f} to {best.high:,.0f}"
