@@ -14,7 +14,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 
 .venv/program: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(INSTALL) --constraint constraints.txt --editable ".[cli]"
+	$(INSTALL) --constraint constraints.txt --editable ".[cli,fast]"
 	@touch $@
 
 .venv/installed: pyproject.toml constraints.txt
@@ -28,7 +28,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable ".[test]"
 	@touch $@
 
-demo: .venv/program  ## cluster real and synthetic data, print a table, write a report with the hierarchy
+demo: .venv/program  ## measure methods alone and with CoHiRF, and cluster a messy table: a table and a report
 	$(BIN)/cohirf demo
 
 # Workers take one file after the other, in the order of tests/conftest.py: long files first.

@@ -5,17 +5,21 @@ import io
 import re
 import subprocess
 import sys
+import time
 import warnings
 from functools import cache
 from inspect import signature
+from itertools import islice
 from pathlib import Path
 
 import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
 from tools import house
 
 import cohirf as package
 from cohirf import CoHiRF, __version__
-from cohirf.cli import main
+from cohirf.cli import demo, main
 from cohirf.cli.console import Console, LogDisplay, TextGrid, grid_lines, wrap
 from cohirf.cli.errors import IN_WORDS_OF_OPTIONS, explain, one_line
 from cohirf.cli.options import DataOptions, MethodOptions, ScreenOptions, read_docstring
@@ -295,16 +299,49 @@ def test_a_reader_that_leaves_early_is_no_fault(model):
     assert "Traceback" not in run.stderr
 
 
-def test_the_demo_runs_and_writes_a_report(cohirf, folder, monkeypatch):
-    monkeypatch.setattr("cohirf.cli.report.ROWS", 500)
+def test_the_demo_measures_and_writes_a_report(cohirf, folder, monkeypatch):
+    monkeypatch.setattr("cohirf.cli.demo.ROWS", dict.fromkeys(demo.ROWS, 2_000))
+    first = list(islice(demo.make_trials(), 2))
+    monkeypatch.setattr("cohirf.cli.demo.make_trials", lambda: first)
     outcome = cohirf("demo", "--out", "page.html")
     assert outcome.code == 0
     lines = outcome.out.splitlines()
-    assert lines[0].split() == ["data", "rows", "method", "levels", "clusters", "ARI", "time", "options"]
-    assert [line.split()[0] for line in lines[1:9]] == ["iris"] * 2 + ["digits"] * 2 + ["blobs"] * 2 + ["spheres"] * 2
-    assert [line.split()[2] for line in lines[1:9:2]] == ["KMeans", "KMeans", "KMeans", "DBSCAN"]
+    assert lines[0].split("  ")[0] == "data"
+    assert [line.split("  ")[0] for line in lines[1:3]] == [trial.data for trial in first]
+    assert "CoHiRF finds better clusters" in outcome.out  # the worms and spirals
+    assert "5 groups with names" in outcome.out
     assert lines[-1] == "Written: page.html (report)"
-    assert "Handwritten digits" in Path("page.html").read_text(encoding="utf-8")
+    assert "customers.csv" in Path("page.html").read_text(encoding="utf-8")
+
+
+def test_a_method_that_takes_too_long_is_stopped_and_said_so(monkeypatch):
+    monkeypatch.setattr("cohirf.cli.demo.LIMIT", 0.5)
+    X, y = make_blobs(3_000, random_state=0)
+    alone, ours = demo.Trial("blobs", "sleep", X, y, Sleeper(), CoHiRF(n_clusters=3, random_state=0)).run()
+    assert alone.cells == ("over 0.5 s", "-")
+    assert ours.index > 0.5
+    assert demo.judge(alone, ours).endswith("alone, the method was stopped after 0.5 s")
+
+
+class Sleeper(KMeans):
+    """Takes its time with more than a few rows."""
+
+    def fit_predict(self, X, y=None, sample_weight=None):
+        """Sleep, then cluster."""
+        time.sleep(60 * (len(X) > demo.FEW))
+        return super().fit_predict(X)
+
+
+@pytest.mark.parametrize(
+    ("index", "seconds", "said"),
+    [
+        (0.9, 1.0, "CoHiRF finds the same clusters, or nearly so, in about the same time"),
+        (0.95, 4.0, "CoHiRF finds better clusters, in 4.0 times the time"),
+        (0.8, 0.5, "CoHiRF finds worse clusters, 2.0 times as fast"),
+    ],
+)
+def test_the_demo_says_who_is_ahead(index, seconds, said):
+    assert demo.judge(demo.Fitted(1.0, 0.9), demo.Fitted(seconds, index)) == said
 
 
 # -- tables -------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, open_source
+from cohirf.choice import Choice
 from cohirf.description import describe_clusters, find_badly_fitting, make_headline, name_tree, write_tree
 from cohirf.explain.describe import say_separation
 from cohirf.explain.report import Options, summarize
@@ -269,11 +270,20 @@ def test_groups_that_are_not_clear_are_never_called_clearly_apart():
     model = CoHiRF(random_state=0).fit(X)
     assert not model.choice_.is_clear
     headline = headline_of(model, X)
-    assert "one cloud" in headline.separation
+    assert headline.count == f"No clear groups in 300 rows: these {model.n_clusters_} are parts of one cloud."
+    assert "not as kinds of rows" in headline.trust
     assert "one cloud" in model.choice_.describe()
     assert "apart" not in str(headline)
     for share in (0.0, 0.1, 0.3, 0.8):
-        assert "one cloud" in say_separation(share, is_clear=False)
+        assert say_separation(share, model.choice_).startswith("Half of the rows has other parts")
+
+
+def test_clusters_whose_number_is_not_sure_are_not_called_clearly_apart():
+    weak = Choice.of_number(np.array([2, 3]), np.array([0.7, 0.6]), np.array([0.4, 0.3]))
+    assert "others may be as good" in weak.describe_number()
+    assert say_separation(0.01, weak).endswith("but other numbers of clusters may be as good.")
+    strong = Choice.of_number(np.array([2, 3]), np.array([0.9, 0.6]), np.array([0.4, 0.3]))
+    assert "clearly apart" in say_separation(0.01, strong)
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ COMMANDS = {  # and the files that they are in
     "tree": "hierarchy",
     "report": "report",
     "info": "info",
-    "demo": "report",
+    "demo": "demo",
 }
 PARTY_COMMANDS = {"join": "voting", "run": "voting"}  # below cohirf party
 NAMES = {**vars(options), **vars(parameters), "Path": Path}  # in the signatures of commands

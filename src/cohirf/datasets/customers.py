@@ -91,14 +91,14 @@ def make_customers(n_rows: int = 1000, *, random_state: Any = None) -> tuple[Any
     ['bargain hunters', 'professionals', 'families']
     """
     pandas = import_optional("pandas", "frame", "make_customers")
-    columns, segments = _draw_customers(n_rows, check_random_state(random_state))
+    columns, segments = draw_customers(n_rows, check_random_state(random_state))
     frame = pandas.DataFrame({name: np.ma.getdata(values) for name, values in columns.items()})
     for name, values in columns.items():
         frame[name] = frame[name].mask(np.ma.getmaskarray(values))
     return frame, segments
 
 
-def _draw_customers(n: int, rng: Draws) -> tuple[dict[str, Any], Strings]:
+def draw_customers(n: int, rng: Draws) -> tuple[dict[str, Any], Strings]:
     """Draw columns of customers, with missing cells masked, and the segment of each."""
     kinds = list(SEGMENTS.values())
     kind = np.searchsorted(np.cumsum([one.share for one in kinds])[:-1], (rng.permutation(n) + 0.5) / n)

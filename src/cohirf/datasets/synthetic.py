@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +15,7 @@ from numpy.lib import format as npy_format
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import check_random_state
 
-from cohirf.datasets.customers import make_customers
+from cohirf.datasets.customers import draw_customers, make_customers
 from cohirf.optional import import_optional
 from cohirf.rows.grouping import row_blocks
 from cohirf.sources.tables import write_tables
@@ -331,15 +333,34 @@ def _write_customers(path: Path, n_samples: int, rng: Random) -> Path:
     ending = path.suffix.lower()
     if ending not in TABLE_ENDINGS:
         raise ValueError(f"path={os.fspath(path)!r} has an unknown format: give a name that ends in .csv or .parquet.")
-    customers, segments = make_customers(n_samples, random_state=rng)
+    columns, segments = draw_customers(n_samples, rng)
     known = path.with_name(f"{path.stem}_segments{path.suffix}")
-    for target, frame in ((path, customers), (known, customers[["customer_id"]].assign(segment=segments))):
+    tables = {path: columns, known: {"customer_id": columns["customer_id"], "segment": segments}}
+    for target, table in tables.items():
         with replacing(target) as file:
             if ending == ".csv":
-                frame.to_csv(file, index=False, float_format="%g", lineterminator="\n")
+                _write_csv(file, table)
             else:
-                frame.to_parquet(file, index=False)
+                arrow = import_optional("pyarrow", "arrow", "Writing a table")
+                masked = ((name, np.ma.getdata(values), np.ma.getmaskarray(values)) for name, values in table.items())
+                write_tables(
+                    file, ending, [arrow.table({name: arrow.array(one, mask=mask) for name, one, mask in masked})]
+                )
     return known
+
+
+def _write_csv(file: IO[bytes], table: dict[str, Any]) -> None:
+    """Write columns as most programs do: quotes only where they are needed, nothing in missing cells."""
+    text = io.TextIOWrapper(file, "utf-8", newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table)
+    writer.writerows(zip(*map(_as_text, table.values()), strict=True))
+    text.detach()
+
+
+def _as_text(column: Any) -> list[str]:
+    cells = np.char.mod("%g", column) if column.dtype.kind == "f" else np.asarray(column, dtype=str)
+    return np.where(np.ma.getmaskarray(column), "", cells).tolist()
 
 
 def _write_header(file: IO[bytes], dtype: DTypeLike, shape: tuple[int, ...]) -> None:

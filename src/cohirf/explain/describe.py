@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.choice import Choice
 from cohirf.explain.diagnose import Diagnosis
 from cohirf.explain.effects import Trait, find_splits, find_traits, find_traits_of_sets
 from cohirf.explain.rows import BadlyFitting, find_badly_fitting
@@ -421,12 +422,13 @@ def make_headline(description: Description, diagnosis: Diagnosis | None) -> Head
     if len(description.sizes) == 0:
         remedy = f"To find some, {ways_to_less_noise(description.model)}."
         return Headline(say_count(description), "", "", remedy, "poor")
-    trust, tone = ("", "unknown") if diagnosis is None else say_trust(diagnosis)
+    choice = description.model.choice_
+    is_clear = choice is None or choice.is_clear
+    trust, tone = ("", "unknown") if diagnosis is None else say_trust(diagnosis, is_clear=is_clear)
     separation = ""
     if len(description.sizes) > 1 and tone != "poor":
-        share, choice = description.badly_fitting.share_between, description.model.choice_
-        is_clear = choice is None or choice.is_clear
-        separation = say_separation(share, is_clear=is_clear)
+        share = description.badly_fitting.share_between
+        separation = say_separation(share, choice)
         tone = "fair" if tone == "good" and (share > TOUCHING or not is_clear) else tone
     return Headline(say_count(description), say_sizes(description), separation, trust, tone)
 
@@ -436,7 +438,10 @@ def say_count(description: Description) -> str:
     n_clusters, n_rows = len(description.sizes), description.n_rows
     if n_clusters == 0:
         return f"No clusters: all {n_rows:,} rows are noise."
+    choice = description.model.choice_
+    is_clear = choice is None or choice.is_clear
     text = f"{count_of(n_clusters, 'cluster')} in {n_rows:,} rows"
+    text = text if is_clear else f"No clear groups in {n_rows:,} rows: these {n_clusters:,} are parts of one cloud"
     share = description.n_noise / n_rows
     return f"{text}; {percent(share)} of the rows are noise, in no cluster." if description.n_noise else f"{text}."
 
@@ -452,14 +457,17 @@ def say_sizes(description: Description) -> str:
     return f"The largest has {count_of(largest, 'row')} ({shares[0]}), the smallest {smallest:,} ({shares[1]})."
 
 
-def say_separation(share: float, *, is_clear: bool = True) -> str:
+def say_separation(share: float, choice: Choice | None = None) -> str:
     """Return how far apart clusters are, from the share of rows that are between two of them.
 
-    ``is_clear`` tells whether some number of clusters was found again in half of the rows, if it was chosen.
+    If their number was chosen, ``choice`` tells whether some number of clusters was found again in half of the rows.
     """
     between = f"{percent(share)} of the rows are between two clusters" if share else "no rows are between two clusters"
-    if not is_clear and share <= OVERLAPPING:
-        return f"They are parts of one cloud of rows, though {between}: half of the rows has other clusters."
+    is_weak = choice is not None and len(choice.candidates) > 0 and not choice.is_strong
+    if choice is not None and not choice.is_clear:
+        return f"Half of the rows has other parts; {between}."
+    if is_weak and share <= APART:
+        return f"They are apart ({between}), but other numbers of clusters may be as good."
     if share <= APART:
         return f"They are clearly apart: {between}."
     if share <= TOUCHING:
@@ -469,8 +477,8 @@ def say_separation(share: float, *, is_clear: bool = True) -> str:
     return f"They are not separate: {between}. Read them as regions of one cloud of rows, not as kinds of rows."
 
 
-def say_trust(diagnosis: Diagnosis) -> tuple[str, str]:
-    """Return whether to trust the clusters, and whether this is good news."""
+def say_trust(diagnosis: Diagnosis, *, is_clear: bool) -> tuple[str, str]:
+    """Return whether to trust the clusters, and whether this is good news; ``is_clear`` if there are any to trust."""
     base = diagnosis.comparison.base
     problem = diagnosis.findings[0] if len(diagnosis.findings) > 2 else None
     if problem is not None and problem.tone == "poor":
@@ -481,6 +489,8 @@ def say_trust(diagnosis: Diagnosis) -> tuple[str, str]:
             f"{base} alone, if it can run on all rows.",
             "poor",
         )
+    if not is_clear:
+        return "Use them to sort the rows, not as kinds of rows.", "fair"
     if diagnosis.recommendation == EITHER:
         return f"Trust them as you would trust {base}: it finds the same clusters alone.", "good"
     if diagnosis.comparison.reason:

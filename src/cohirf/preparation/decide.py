@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.preparation.evidence import BadColumn, Evidence, Tally, abridge, is_called
+from cohirf.preparation.evidence import BadColumn, Evidence, Tally, abridge, is_called, words_of
 from cohirf.preparation.kinds import (
     CYCLES,
     MISSING_LEVEL,
@@ -52,7 +52,7 @@ MARKERS = (-9.0, -99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0)
 # if one is twice or more at the end of the range, further from all others than these are from each other.
 MARKED_CELLS = 2
 
-ID_WORDS = {"id", "ids", "uuid", "guid", "key", "index", "idx", "nr"}
+ID_WORDS = {"id", "ids", "pid", "uuid", "guid", "key", "index", "idx", "nr"}
 PAIRS = (
     ("true", "false"),
     ("yes", "no"),
@@ -64,7 +64,7 @@ PAIRS = (
     ("si", "no"),
     ("sí", "no"),
 )
-AS_ASKED = "as you asked"
+AS_ASKED, NAMED = "as you asked", "its name says so"
 
 
 def decide(found: Evidence, *, comma: bool = False, wish: str | None = None) -> Column | BadColumn:
@@ -193,8 +193,9 @@ def _tally_of(found: Evidence, decimal: str) -> Tally | None:
 def _settle_reading(found: Evidence, best: Tally) -> Column:
     """Return numbers or dates, or an id if whole numbers name the rows."""
     if isinstance(best.reading, NumberReading) and best.is_whole and not best.reading.unit:
-        if is_called(found.name, ID_WORDS):
-            reason = "its name says so" if found.has_repeats else _say_distinct(found, "values")
+        words = words_of(found.name)
+        if is_called(found.name, ID_WORDS) or (len(words) > 1 and words[-1] == "number"):  # not: number of orders
+            reason = NAMED if found.has_repeats else _say_distinct(found, "values")
             return LeftOut(found.name, reason, found.n_missing, best.n_bad, role="id")
         if not found.has_repeats and best.high - best.low + 1 == found.n_present >= FEWEST_COUNTED:
             reason = f"counts the rows from {best.low:,.0f} to {best.high:,.0f}"

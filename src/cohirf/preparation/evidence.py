@@ -207,7 +207,12 @@ class Evidence:
 
 def is_called(name: Name, words: Collection[str]) -> bool:
     """Return whether a name, such as customer_id or customerId, has one of some words."""
-    return any(word.lower() in words for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", str(name)))
+    return any(word in words for word in words_of(name))
+
+
+def words_of(name: Name) -> list[str]:
+    """Return the words of a name, such as customer_id or customerId, in lower case."""
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", str(name))]
 
 
 def _all_match(text: Any, pattern: str) -> bool:

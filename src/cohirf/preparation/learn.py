@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cohirf.error_contexts import warn_caller
 from cohirf.preparation.data import Data, assign_roles, find_column, find_role
-from cohirf.preparation.decide import AS_ASKED, decide, find_marker, uses_comma
+from cohirf.preparation.decide import AS_ASKED, NAMED, decide, find_marker, uses_comma
 from cohirf.preparation.evidence import BadColumn, DataError, Evidence, gather, reading
 from cohirf.preparation.kinds import Column, LeftOut, Name, Number, Vector
 from cohirf.preparation.places import DEGREES, find_coordinates
@@ -65,7 +65,7 @@ def prepare(
         :meth:`Prepared.classes` returns it.
     id_column : str or int, optional
         The column with the names of the rows. It is not a feature. :meth:`Prepared.ids` returns it. If it is not given,
-        it is the first column whose cells are found to be ids.
+        it is the first column whose cells are found to be ids, and not only called so.
     drop : sequence of str or int, default=()
         Columns to leave out.
     kinds : dict of str, optional
@@ -152,7 +152,8 @@ def prepare(
         return Prepared(opened, radians, radians.prepare(opened).source)
     columns = _look(opened, roles, impute=impute != "none")
     if row_id is None:
-        row_id = next((column.name for column in columns if getattr(column, "role", "") == "id"), None)
+        ids = (column for column in columns if getattr(column, "role", "") == "id")
+        row_id = next((column.name for column in ids if column.reason != NAMED), None)  # such cells repeat
     preparation = Preparation(columns, label, row_id, impute=impute)
     if not preparation.kept:
         raise ValueError(f"{opened.name} has no columns left to cluster: {_say_left_out(columns)}.")

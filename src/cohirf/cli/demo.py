@@ -1,0 +1,172 @@
+"""cohirf demo: methods alone and with CoHiRF around them, measured here and now; and a messy table with its report."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import nan
+from multiprocessing import TimeoutError as Late
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+
+from cohirf.cli.console import Console, TextGrid
+from cohirf.cli.outputs import check_report
+from cohirf.datasets import make_shapes, write_data
+from cohirf.description import describe_clusters
+from cohirf.estimator import CoHiRF
+from cohirf.optional import is_installed
+from cohirf.preparation import prepare
+from cohirf.report import write_report
+
+HEADINGS = ("data", "rows", "method", "alone", "ARI", "with CoHiRF", "ARI")
+ROWS = {"blobs": 400_000, "shapes": 200_000, "connected": 50_000, "customers": 5_000}
+SCORE = "ARI is the adjusted Rand index with the known clusters: 1 if all rows are in theirs, 0 by chance."
+N_BLOBS, N_FEATURES = 10, 28
+LIMIT = 20  # seconds after which a method alone is stopped
+FEW = 2_000  # rows of a first fit
+TIE, AS_LONG = 0.01, 1.25  # differences of indices and ratios of times that are not called a difference
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Seconds by the clock, and the adjusted Rand index with the known clusters; NaN if the fit was stopped."""
+
+    seconds: float
+    index: float = nan
+
+    @property
+    def cells(self) -> tuple[str, str]:
+        """What the table says."""
+        is_done = not np.isnan(self.index)
+        return (f"{self.seconds:.1f} s", f"{self.index:.3f}") if is_done else (f"over {self.seconds:g} s", "-")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Rows with known clusters, a method for them, and CoHiRF around that method or for the same number of clusters."""
+
+    data: str
+    method: str
+    X: Any
+    y: Any
+    alone: Any
+    model: CoHiRF
+    compiled: tuple[CoHiRF, ...] = ()  # their kernels are compiled meanwhile, if it is known that the method is stopped
+
+    def part(self, n_rows: int) -> Trial:
+        """Return the trial with the first rows only."""
+        return replace(self, X=self.X[:n_rows], y=self.y[:n_rows])
+
+    def run(self) -> tuple[Fitted, Fitted]:
+        """Fit both, after a fit to a few rows, which imports what they need; the method in a process that can end."""
+        few = self.part(FEW)
+        if not self.compiled:
+            fit(few, self.model)
+        with get_context("spawn").Pool(1) as pool:  # which ends the process, whatever it does
+            pool.apply(fit, (few, self.alone))
+            started, waiting = time.perf_counter(), pool.apply_async(fit, (self, self.alone))
+            for model in self.compiled:
+                fit(few, model)
+            try:
+                alone = waiting.get(max(LIMIT - (time.perf_counter() - started), 0))
+            except Late:
+                alone = Fitted(LIMIT)
+        return alone, fit(self, self.model)
+
+
+def fit(trial: Trial, method: Any) -> Fitted:
+    """Fit the rows of a trial."""
+    started = time.perf_counter()
+    labels = method.fit_predict(trial.X)
+    seconds = time.perf_counter() - started
+    return Fitted(seconds, float(adjusted_rand_score(trial.y, labels)))
+
+
+def demo(*, out: Path | None = None) -> None:
+    """Measure methods alone and with CoHiRF around them, and write a report on a table that nobody has cleaned.
+
+    Parameters
+    ----------
+    out : file, default=demo.html
+        Write the report to this file.
+
+    Examples
+    --------
+    cohirf demo
+    """
+    console = Console()
+    out = Path("demo.html") if out is None else out
+    check_report(out, "--out", force=True)
+    rows, sentences = [], []
+    for trial in make_trials():
+        console.note(f"{trial.method}: {trial.data}, {len(trial.X):,} rows")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a few rows are thinner than all
+            alone, ours = trial.run()
+        rows.append((trial.data, f"{len(trial.X):,}", trial.method, *alone.cells, *ours.cells))
+        sentences.append(f"{trial.method} on {trial.data}: {judge(alone, ours)}.")
+    console.note(f"a table that nobody has cleaned: {ROWS['customers']:,} rows")
+    with console.watching():
+        names, sentence = cluster_customers(out)
+    console.show({}, TextGrid(rows, HEADINGS), SCORE, *sentences, sentence, "")
+    console.show({}, TextGrid(names, ("customers", "name"), text=True), f"Written: {out} (report)")
+
+
+def make_trials() -> Iterator[Trial]:
+    """Yield what is compared."""
+    X, y = make_blobs(ROWS["blobs"], N_FEATURES, centers=N_BLOBS, center_box=(-1.5, 1.5), random_state=0)
+    alone, ours = KMeans(N_BLOBS, n_init=10, random_state=0), CoHiRF(n_clusters=N_BLOBS, random_state=0)
+    yield Trial("blobs that overlap", "K-Means, ten starts", X.astype(np.float32), y, alone, ours)
+    X, y = make_shapes(ROWS["connected"], noise=0, random_state=0)
+    n_shapes = int(y.max()) + 1
+    alone, ours = KMeans(n_shapes, n_init=10, random_state=0), CoHiRF(n_clusters=n_shapes, random_state=0)
+    yield Trial("worms, spirals, a ring", "K-Means, ten starts", X, y, alone, ours)
+    n_rows = ROWS["shapes"]
+    X, y = make_shapes(n_rows, random_state=0)
+    dbscan = DBSCAN(eps=30 / n_rows**0.5, min_samples=10)
+    hdbscan = HDBSCAN(min_cluster_size=n_rows // 200, min_samples=10, copy=True)
+    if is_installed("numba"):
+        compiled = (CoHiRF(DBSCAN(eps=0.3)), CoHiRF(HDBSCAN(copy=True), batch_size=FEW // 4))
+        in_batches = CoHiRF(hdbscan, batch_size=n_rows // 10, random_state=0)
+        yield Trial("these, in noise", "HDBSCAN", X, y, hdbscan, in_batches, compiled)
+    yield Trial("these, in noise", "DBSCAN", X, y, dbscan, CoHiRF(dbscan, random_state=0))
+
+
+def judge(alone: Fitted, ours: Fitted) -> str:
+    """Say who finds more of the known clusters, and who is faster."""
+    if np.isnan(alone.index):
+        return f"CoHiRF is done after {ours.seconds:.1f} s; alone, the method was stopped after {alone.seconds:g} s"
+    gain, ratio = ours.index - alone.index, ours.seconds / alone.seconds
+    found = "the same clusters, or nearly so" if abs(gain) < TIE else f"{'better' if gain > 0 else 'worse'} clusters"
+    longer, shorter = f"in {ratio:.1f} times the time", f"{1 / ratio:.1f} times as fast"
+    pace = "in about the same time" if 1 / AS_LONG < ratio < AS_LONG else longer if ratio > 1 else shorter
+    return f"CoHiRF finds {found}, {pace}"
+
+
+def cluster_customers(out: Path) -> tuple[list[tuple[str, str]], str]:
+    """Write and cluster a table of customers, and write the report; return the size and the name of each cluster."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "customers.csv"
+        segments = write_data("customers", path, ROWS["customers"], random_state=0)
+        started = time.perf_counter()
+        prepared = prepare(path)
+        model = CoHiRF(random_state=0).fit(prepared.rows())
+        write_report(model, prepared, out, data_name=path.name)
+        seconds = time.perf_counter() - started
+        known = np.loadtxt(segments, dtype=str, delimiter=",", skiprows=1, usecols=1)
+        description = describe_clusters(model, preparation=prepared.preparation)
+    names = [(f"{cluster.size:,}", cluster.name) for cluster in description.clusters]
+    index = adjusted_rand_score(known, model.labels_)
+    return names, (
+        f"A table that nobody has cleaned, with text, dates and gaps: {model.n_clusters_} groups with names and a page "
+        f"about them in {seconds:.1f} s; ARI {index:.3f} with the {len(set(known))} segments that are in it."
+    )
