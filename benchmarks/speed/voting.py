@@ -34,12 +34,12 @@ def make_labels(
     n_rows: int, noise: float, n_vectors: int = N_VECTORS, dtype: Any = np.int32, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return classes, and partitions that have them but for noise."""
-    rng = np.random.default_rng(seed)
+    rng, names = np.random.default_rng(seed), np.random.default_rng(1)  # clusters have the same names in all blocks
     classes = rng.integers(0, N_CLUSTERS, n_rows)
     labels = np.empty((n_rows, n_vectors), dtype=dtype)
     for column in labels.T:
         other = rng.integers(0, N_CLUSTERS, n_rows)
-        column[:] = np.where(rng.random(n_rows) < noise, other, rng.permutation(N_CLUSTERS)[classes])
+        column[:] = np.where(rng.random(n_rows) < noise, other, names.permutation(N_CLUSTERS)[classes])
     return classes, labels
 
 
