@@ -187,7 +187,9 @@ def test_bad_parties_are_refused(blobs, options, message):
         Party(blobs[0], METHOD, **options)
 
 
-@pytest.mark.parametrize("options", [{"consensus": "all"}, {"consensus": "all", "n_clusters": 3}, {"max_iter": 0}])
+@pytest.mark.parametrize(
+    "options", [{"consensus": "all"}, {"consensus": "refined"}, {"consensus": "all", "n_clusters": 3}, {"max_iter": 0}]
+)
 def test_bad_options_of_a_run_are_refused(blobs, options):
     with pytest.raises(ValueError, match="is not valid: give"):
         run([Party(blobs[0], METHOD)], **options)

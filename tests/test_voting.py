@@ -104,6 +104,20 @@ def test_strict_means_all_vectors_and_relaxed_drops_those_that_disagree():
     assert cohirf.consensus([agreed, agreed, other], consensus=0.0).views_kept == (0, 1, 2)
 
 
+def test_refined_rows_are_where_they_agree_most():
+    _, labels = make_votes(n_rows=300, n_vectors=12, noise=0.6, missing=0.1)
+    linked, found = (cohirf.consensus(labels, n_clusters=4, consensus=name) for name in ("majority", "refined"))
+    assert not is_same(linked.labels, found.labels)
+    assert np.array_equal(found.hierarchy.cut(level=2), found.labels)
+    assert len(np.unique(found.hierarchy.cut(n_clusters=2))) == 2
+    has_opinion = (labels >= 0).astype(float)
+    same = sum(((column[:, None] == column) & (column >= 0)).astype(float) for column in labels.T)
+    members = np.eye(4)[found.labels]
+    agreement = (same @ members) / (has_opinion @ has_opinion.T @ members)  # as the mean over pairs of labels
+    assert np.array_equal(agreement.argmax(axis=1), found.labels)
+    assert found.agreement.mean() > linked.agreement.mean()
+
+
 def test_values_decide_which_groups_merge_where_votes_do_not():
     X = np.array([[0.0], [1.0], [10.0], [11.0]])
     labels = [[0, 1, 2, 3]]

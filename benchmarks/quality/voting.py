@@ -5,9 +5,9 @@
 Five kinds of ensembles of 20 partitions of each data set: K-Means with other seeds; with other numbers of clusters
 (from the true one to three times as many); on random halves of the features; several methods; and on bootstrap samples,
 with no opinion on the other rows. Then the mean adjusted Rand index of one of the partitions; of
-``cohirf.consensus`` by votes and, with the values of the rows, by mass; of average linkage on the matrix of
-co-associations; and of CSPA, MCLA and HBGF of the package ClusterEnsembles, if it can be imported. All are told the
-true number of clusters. Then, in how many data sets our votes are as good as each of the others, but for 0.005.
+``cohirf.consensus`` by votes, refined votes and, with the values of the rows, by mass; of average linkage on the matrix
+of co-associations; and of CSPA, MCLA and HBGF of the package ClusterEnsembles, if it can be imported. All are told the
+true number of clusters. Then, in how many data sets our refined votes are as good as each of the others, but for 0.005.
 
 Last, ``CoHiRF(views=[...])`` around K-Means, a mixture, Ward and spectral clustering together, beside each of them
 alone. Data sets are sampled: at most 800 rows, because the others need a matrix of all pairs of rows.
@@ -83,6 +83,7 @@ def solvers(X: np.ndarray, k: int) -> dict[str, Callable[[np.ndarray], np.ndarra
     """Return all ways from partitions to clusters."""
     found: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "votes": lambda labels: cohirf.consensus(labels, n_clusters=k).labels,
+        "refined": lambda labels: cohirf.consensus(labels, n_clusters=k, consensus="refined").labels,
         "by mass": lambda labels: cohirf.consensus(labels, n_clusters=k, X=X).labels,
         "co-association": partial(co_associate, k=k),
     }
@@ -109,7 +110,7 @@ def score(X: np.ndarray, y: np.ndarray, kind: str, seed: int) -> dict[str, float
 
 
 def compare(kinds: Sequence[str], n_seeds: int, n_sets: int | None, results: Results) -> None:
-    """Print the mean over data sets for each kind of ensemble, and how often votes are as good."""
+    """Print the mean over data sets for each kind of ensemble, and how often refined votes are as good."""
     means, as_good = [], []
     for kind in kinds:
         by_set = []
@@ -122,10 +123,10 @@ def compare(kinds: Sequence[str], n_seeds: int, n_sets: int | None, results: Res
             print(kind, name, {way: round(value, 3) for way, value in by_set[-1].items()}, flush=True)
         ways = list(by_set[0])
         means.append([kind, *(f"{np.mean([scores[way] for scores in by_set]):.3f}" for way in ways)])
-        counts = [sum(scores["votes"] >= scores[way] - SAME for scores in by_set) for way in ways]
+        counts = [sum(scores["refined"] >= scores[way] - SAME for scores in by_set) for way in ways]
         as_good.append([kind, *(f"{count} of {len(by_set)}" for count in counts)])
     print_markdown(["ensemble", *ways], means)
-    print_markdown(["votes as good as", *ways], as_good)
+    print_markdown(["refined as good as", *ways], as_good)
 
 
 def score_mixed(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, float]:

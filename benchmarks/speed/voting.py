@@ -34,12 +34,12 @@ def make_labels(
     n_rows: int, noise: float, n_vectors: int = N_VECTORS, dtype: Any = np.int32, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return classes, and partitions that have them but for noise."""
-    rng = np.random.default_rng(seed)
+    rng, names = np.random.default_rng(seed), np.random.default_rng(1)  # clusters have the same names in all blocks
     classes = rng.integers(0, N_CLUSTERS, n_rows)
     labels = np.empty((n_rows, n_vectors), dtype=dtype)
     for column in labels.T:
         other = rng.integers(0, N_CLUSTERS, n_rows)
-        column[:] = np.where(rng.random(n_rows) < noise, other, rng.permutation(N_CLUSTERS)[classes])
+        column[:] = np.where(rng.random(n_rows) < noise, other, names.permutation(N_CLUSTERS)[classes])
     return classes, labels
 
 
@@ -84,7 +84,7 @@ def measure_large(place: str, folder: Path, noise: float) -> tuple[float, int, n
 
 def is_possible(way: str, n_rows: int) -> bool:
     """Return whether the matrix of a way fits into memory; MCLA needs one of rows and clusters only."""
-    cells = {"votes": 0, "mcla": n_rows * N_VECTORS * N_CLUSTERS, "co-association": 3 * n_rows**2}
+    cells = {"votes": 0, "refined": 0, "mcla": n_rows * N_VECTORS * N_CLUSTERS, "co-association": 3 * n_rows**2}
     return 8.0 * cells.get(way, 8 * n_rows**2) <= MOST_BYTES
 
 
@@ -97,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     known = solvers(np.empty((1, 0)), N_CLUSTERS)
     table = Table({"rows": ">10,", "way": ">16", "seconds": ">9.2f", "peak MB": ">9.0f", "ARI": ">6.3f"})
     for n_rows in arguments.rows:
-        for way in ("votes", "co-association", *SOLVERS):
+        for way in ("votes", "refined", "co-association", *SOLVERS):
             cells: tuple[Any, ...] = ("-", "-", "-")
             if way in known and is_possible(way, n_rows):
                 try:

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf.algorithm.consensus import RELAXED, fold_views
 from cohirf.beyond.merge_tree import Groups, MergeTree, link_groups
-from cohirf.beyond.votes import NO_OPINION, VotedCodes, VotedGroups, group_by_votes, measure_votes
+from cohirf.beyond.votes import NO_OPINION, VotedCodes, VotedGroups, group_by_votes, measure_votes, move_codes
 from cohirf.data.dask_arrays import DaskTable
 from cohirf.data.in_memory import check_array_weights
 from cohirf.engines.dask import dask, dask_array, is_dask, naming_faults
@@ -32,7 +32,7 @@ from cohirf.summary.row_map import look_up
 VOTED_ROWS = 2**18  # of labels that are read at a time
 WAITING_CODES = 2**20  # of blocks whose codes are not compared with each other yet
 LARGE_VOTE = 2**24  # with more rows, vectors are kept in temporary files
-NEEDED = {"majority": 0.5, "strict": 1.0, "relaxed": 1.0}
+NEEDED = {"majority": 0.5, "refined": 0.5, "strict": 1.0, "relaxed": 1.0}
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,12 @@ def consensus(
         blocks, or the path.
     n_clusters : int, default=None
         Number of clusters of the result. None means as many as the vectors agree on.
-    consensus : {"majority", "strict", "relaxed"} or float, default="majority"
+    consensus : {"majority", "refined", "strict", "relaxed"} or float, default="majority"
         How much groups must agree to merge, if ``n_clusters`` is None: "majority" means one half, "strict" means that
         all vectors agree. "relaxed" means the same after vectors that disagree with the others are dropped, as in
-        :class:`cohirf.CoHiRF`; a number is the threshold for this, otherwise 0.8.
+        :class:`cohirf.CoHiRF`; a number is the threshold for this, otherwise 0.8. "refined" is "majority", after which
+        rows move to the cluster that they agree with most, until none does; the hierarchy then begins with the
+        clusters.
     X : array, table, CSR matrix, source or Dask array, shape (n_rows, n_features), default=None
         Values of the rows. With them, the groups on which vectors agree merge by Ward's criterion with their means and
         masses, as after the levels of a fit; without them, by votes.
@@ -144,6 +146,8 @@ def consensus(
         of_rows = look_up(spread(of_code, n_groups, np.int64), codes_of_rows)
         groups = _merge_by_mass(of_code, heard, votes.sum_rows(X, of_rows, n_groups + 1, weights)[:n_groups])
     wanted = groups.n_agreed if n_clusters is None else min(int(n_clusters), groups.n_groups)
+    if consensus == "refined":
+        groups = move_codes(heard, groups, wanted)
     if n_clusters is not None and wanted < n_clusters:
         warnings.warn(
             f"n_clusters={n_clusters}, but the rows have only {wanted} different combinations of labels: there are "
@@ -170,7 +174,8 @@ def read_consensus(consensus: str | float) -> tuple[float, float | None]:
     if isinstance(consensus, Real) and not isinstance(consensus, bool) and 0 <= consensus <= 1:
         return 1.0, float(consensus)
     raise ValueError(
-        f'consensus={consensus!r} is not valid: give "majority", "strict", "relaxed" or a number from 0 to 1.'
+        f'consensus={consensus!r} is not valid: give "majority", "refined", "strict", "relaxed" or a number from 0 '
+        f"to 1."
     )
 
 

@@ -17,6 +17,7 @@ from cohirf.beyond.merge_tree import MAX_LINKED, MergeTree, as_linkage
 from cohirf.rows.grouping import FloatArray, IntArray, compress, pair_keys, row_blocks, sum_by_label
 
 NO_OPINION = NOISE
+MAX_MOVES = 20
 LEAST_AGREEMENT = 1e-12  # groups that agree less have no vector in common that puts any of their rows together
 
 
@@ -119,6 +120,33 @@ def group_by_votes(codes: VotedCodes, needed: float, n_clusters: int | None, *, 
     return _set_apart(joined, linkage, apart, agreement[apart], min(n_agreed, n_groups))
 
 
+def move_codes(codes: VotedCodes, groups: VotedGroups, n_clusters: int) -> VotedGroups:
+    """Merge groups to clusters, and move each code to the cluster with which it agrees most, up to ``MAX_MOVES`` times.
+
+    It ends early if nothing moves, or before a cluster would lose its last code. The clusters are the new groups.
+
+    Examples
+    --------
+    The second code was merged with the first, but agrees with the third only:
+
+    >>> import numpy as np
+    >>> codes = VotedCodes.of(np.array([[0, 0], [1, 2], [1, 1]]), np.ones(3), np.array([3.0, 1.0, 3.0]))
+    >>> linkage = np.array([[0, 1, 0.9, 2], [2, 3, 1.0, 3]])
+    >>> move_codes(codes, VotedGroups(np.arange(3), linkage, 2), 2).of_code
+    array([0, 1, 1])
+    """
+    merged = groups.merged_to(n_clusters)
+    label = merged[groups.of_code]
+    for _ in range(MAX_MOVES):
+        moved, _ = _join_most_agreeing(codes, np.arange(codes.n_codes), label, n_clusters)
+        if len(np.unique(moved)) < n_clusters or np.array_equal(moved, label):
+            break
+        label = moved
+    first = np.unique(merged, return_index=True)[1]
+    tree = MergeTree(np.arange(groups.n_groups), groups.linkage, 0).prune(first[merged])
+    return VotedGroups(label, tree.linkage, n_clusters)
+
+
 def measure_votes(codes: VotedCodes, label: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return the stability of each code, and the agreement of each vector with the result.
 
@@ -163,7 +191,10 @@ def _join_most_agreeing(
     for block in row_blocks(codes.n_codes, AGREEMENT_CELLS // n_groups + 1):
         shares = labels.agreement(block) / np.maximum(has_opinion[block] @ comparable, LEAST_AGREEMENT)
         agreement[block] = shares.max(axis=1)
-        joined[block] = (shares >= (agreement[block] * (1 - AGREEMENT_ROUNDING))[:, None]).argmax(axis=1)
+        is_best = shares >= (agreement[block] * (1 - AGREEMENT_ROUNDING))[:, None]
+        joined[block] = is_best.argmax(axis=1)
+        if len(group) == codes.n_codes:  # then each has a group, in which it stays unless another one is better
+            joined[block] = np.where(is_best[np.arange(len(is_best)), group[block]], group[block], joined[block])
     return joined, agreement
 
 

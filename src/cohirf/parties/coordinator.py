@@ -153,6 +153,8 @@ def coordinate(
 ) -> PartyResult:
     """Run the levels, asking the parties of a channel; see ``run``."""
     session, (needed, threshold) = _Session(channel), read_consensus(consensus)
+    if consensus == "refined":
+        raise ValueError('consensus="refined" is not valid: give "majority", "strict", "relaxed", or n_clusters.')
     if not isinstance(max_iter, Integral) or max_iter < 1:
         raise ValueError(f"max_iter={max_iter!r} is not valid: give a number of at least 1.")
     if n_clusters is not None:
