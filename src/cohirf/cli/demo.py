@@ -125,11 +125,11 @@ def make_trials() -> Iterator[Trial]:
     """Yield what is compared."""
     X, y = make_blobs(ROWS["blobs"], N_FEATURES, centers=N_BLOBS, center_box=(-1.5, 1.5), random_state=0)
     alone, ours = KMeans(N_BLOBS, n_init=10, random_state=0), CoHiRF(n_clusters=N_BLOBS, random_state=0)
-    yield Trial("blobs that overlap", "K-Means, ten starts", X.astype(np.float32), y, alone, ours)
+    yield Trial("blobs that overlap", "K-Means with ten starts", X.astype(np.float32), y, alone, ours)
     X, y = make_shapes(ROWS["connected"], noise=0, random_state=0)
     n_shapes = int(y.max()) + 1
     alone, ours = KMeans(n_shapes, n_init=10, random_state=0), CoHiRF(n_clusters=n_shapes, random_state=0)
-    yield Trial("worms, spirals, a ring", "K-Means, ten starts", X, y, alone, ours)
+    yield Trial("shapes", "K-Means with ten starts", X, y, alone, ours)
     n_rows = ROWS["shapes"]
     X, y = make_shapes(n_rows, random_state=0)
     dbscan = DBSCAN(eps=30 / n_rows**0.5, min_samples=10)
@@ -137,8 +137,8 @@ def make_trials() -> Iterator[Trial]:
     if is_installed("numba"):
         compiled = (CoHiRF(DBSCAN(eps=0.3)), CoHiRF(HDBSCAN(copy=True), batch_size=FEW // 4))
         in_batches = CoHiRF(hdbscan, batch_size=n_rows // 10, random_state=0)
-        yield Trial("these, in noise", "HDBSCAN", X, y, hdbscan, in_batches, compiled)
-    yield Trial("these, in noise", "DBSCAN", X, y, dbscan, CoHiRF(dbscan, random_state=0))
+        yield Trial("shapes in noise", "HDBSCAN", X, y, hdbscan, in_batches, compiled)
+    yield Trial("shapes in noise", "DBSCAN", X, y, dbscan, CoHiRF(dbscan, random_state=0))
 
 
 def judge(alone: Fitted, ours: Fitted) -> str:
