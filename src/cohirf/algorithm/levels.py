@@ -37,7 +37,6 @@ from cohirf.algorithm.runs import (
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.rows.storage import Engine, MemoryStorage, Rows, SerialEngine, SomeRows, Storage
 
-LEVEL_KINDS = ("all", "random", "local", "exact", "spanning", "fused")
 RELEASE_ROWS = 2**22  # number of vector entries that may stay in memory if the vectors are stored on disk
 
 

@@ -125,17 +125,17 @@ def to_networkx(columns: dict[str, IntArray]) -> Any:
     return graph
 
 
-def to_newick(parents: IntArray, absorbed_at: IntArray, rows: IntArray) -> str:
-    """Return the tree in Newick format; ``rows`` has the row number of each leaf."""
+def to_newick(parents: IntArray, absorbed_at: IntArray, rows: IntArray, roots: IntArray) -> str:
+    """Return the tree in Newick format; ``rows`` has the row number of each leaf, ``roots`` the final clusters."""
     text, made_at = [str(row) for row in rows.tolist()], [0] * len(rows)
     absorbed = _absorbed_in_order(parents, absorbed_at).tolist()
     for (level, medoid), leaves in groupby(absorbed, lambda leaf: (int(absorbed_at[leaf]), int(parents[leaf]))):
         branches = ",".join(f"{text[part]}:{level - made_at[part]}" for part in (medoid, *leaves))
         text[medoid], made_at[medoid] = f"({branches}){rows[medoid]}", level
-    roots, top = np.flatnonzero(absorbed_at == 0).tolist(), int(absorbed_at.max()) + 1
     if len(roots) == 1:
         return f"{text[roots[0]]};"
-    return "(" + ",".join(f"{text[root]}:{top - made_at[root]}" for root in roots) + ");"
+    top = int(absorbed_at.max()) + 1
+    return "(" + ",".join(f"{text[root]}:{top - made_at[root]}" for root in roots.tolist()) + ");"
 
 
 def to_json(vectors: dict[str, IntArray | None], tree: MergeTree | None) -> str:

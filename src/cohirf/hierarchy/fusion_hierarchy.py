@@ -438,7 +438,8 @@ class FusionHierarchy:
             children of an unnamed root. The length of a branch is its number of levels. The merges of ``tree`` are not
             in it.
         """
-        return export.to_newick(self.parents, self.absorbed_at, self._data_rows(np.arange(self.n_rows)))
+        roots = self.find_leaves(self.medoids(self.n_levels))  # in the order of cluster numbers
+        return export.to_newick(self.parents, self.absorbed_at, self._data_rows(np.arange(self.n_rows)), roots)
 
     def to_json(self) -> str:
         """Return the vectors of the hierarchy, and its tree, as JSON text, which ``from_json`` reads.
