@@ -266,7 +266,7 @@ class _Folded:
         return cls(codes.distinct, counts, mass, first, np.empty(0, np.int32)), names
 
     def without_rows(self) -> _Folded:
-        return replace(self, of_row=np.empty(0, dtype=np.int32))
+        return replace(self, of_row=self.of_row[:0].copy())
 
     def renamed(self, names: IntArray) -> IntArray:
         """Return the code of each row among those of all blocks."""
@@ -432,7 +432,7 @@ def _open_votes(labels: Any) -> _VotesHere | _VotesOnDask:
         return _VotesOnDask(DaskTable.of(labels, known_rows=True).array)
     if isinstance(labels, Source | str | os.PathLike):
         source = open_source(labels)
-        return _VotesHere(source.n_rows, partial(_read_source, source))
+        return _VotesHere(source.n_rows, source.read_all)
     if is_frame(labels):
         by_number = hasattr(labels, "iloc")  # names of pandas can be repeated
         columns = [
@@ -457,18 +457,6 @@ def _open_votes(labels: Any) -> _VotesHere | _VotesOnDask:
     if n_rows == 0:
         raise ValueError("labels has 0 rows: give at least one.")
     return _VotesHere(n_rows, partial(_read_columns, vectors))
-
-
-def _read_source(source: Source) -> Iterator[NDArray[Any]]:
-    """Yield labels in blocks; missing cells are allowed here."""
-    waiting: list[NDArray[Any]] = []
-    for block in source.read_all():
-        waiting.append(block)
-        if sum(map(len, waiting)) >= VOTED_ROWS:
-            yield np.concatenate(waiting)
-            waiting = []
-    if waiting:
-        yield np.concatenate(waiting)
 
 
 def _read_columns(columns: Sequence[NDArray[Any]]) -> Iterator[NDArray[Any]]:

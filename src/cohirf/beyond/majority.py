@@ -150,19 +150,19 @@ class GroupLabels:
         """Return the labels of ``linked`` codes, which are in the given groups; noise is not a label."""
         mass = fetch_rows(codes.mass, linked)
         mass = mass / np.bincount(group, weights=mass)[group]
-        rows, cells, n_rows = [], [], 1
+        n_groups = int(group.max()) + 1
+        rows, shares, n_rows = [], [sparse.csr_array((1, n_groups))], 1
         for view in range(codes.n_views):
             symbols, n_symbols = codes.partition(view)
             clean = np.flatnonzero(fetch_rows(codes.distinct[:, view], linked) != NOISE)
             distinct, number = np.unique(fetch_rows(symbols, linked[clean]), return_inverse=True)
-            row_of_symbol = np.zeros(n_symbols, dtype=np.int64)
+            row_of_symbol = np.zeros(n_symbols, dtype=np.int32)
             row_of_symbol[distinct] = np.arange(n_rows, n_rows + len(distinct))
             rows.append(look_up(row_of_symbol, symbols))
-            cells.append((mass[clean], n_rows + number, group[clean]))
+            shares.append(sparse.csr_array((mass[clean], (number, group[clean])), shape=(len(distinct), n_groups)))
             n_rows += len(distinct)
-        values, row, column = (np.concatenate(parts) for parts in zip(*cells, strict=True))
-        shares = sparse.coo_array((values, (row, column)), shape=(n_rows, group.max() + 1)).tocsr()
-        return cls(rows, shares if is_here(codes.distinct) else put_beside(shares.toarray(), codes.of_row))
+        stacked = sparse.vstack(shares, format="csr")
+        return cls(rows, stacked if is_here(codes.distinct) else put_beside(stacked.toarray(), codes.of_row))
 
     def agreement(self, block: slice) -> Any:
         """Return, for each code of a block and each group, the mean number of views in which they agree."""
