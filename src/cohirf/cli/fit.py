@@ -31,7 +31,7 @@ from cohirf.clusterers.names import NAMES, make_base_method
 from cohirf.description import Topics, describe_clusters, make_headline, name_topics
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
-from cohirf.planning.memory import peak_bytes
+from cohirf.planning.memory import peak_bytes, read_memory_limit, resident_bytes
 from cohirf.preparation import Classes, Preparation, Prepared, prepare
 from cohirf.preparation.data import find_column
 from cohirf.preparation.places import read_length
@@ -40,6 +40,7 @@ from cohirf.store import Origin, save_model
 from cohirf.validation import set_columns
 
 ON_GLOBE = ("dbscan", "hdbscan", "optics")  # they know the metric haversine
+COPIES = 3  # of all rows, for which a limit of memory must have room: otherwise they stay in their file
 NOTHING = (
     "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, --report report.html "
     "to see a report."
@@ -230,9 +231,11 @@ def _check_files(targets: Targets, data: Path, id_column: str | None, checkpoint
 
 def _fit_prepared(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
     """Fit the model; if the user stops it, say what was kept."""
+    limit = read_memory_limit(model.batch_size)
+    rows = data.rows() if limit is None or resident_bytes() + COPIES * data.n_bytes <= limit else data.source
     try:
         with console.watching():
-            model.set_params(verbose=0 if console.quiet else 1).fit(data.rows())
+            model.set_params(verbose=0 if console.quiet else 1).fit(rows)
     except KeyboardInterrupt:
         raise Interrupted(_say_stopped(model)) from None
     model.set_params(verbose=0)

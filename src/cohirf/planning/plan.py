@@ -103,6 +103,7 @@ class PlannedFit:
     taken: int = 0
     taken_per_job: int = 0
     overlap: float | None = None
+    row_bytes: float = 0.0  # of a row that is read with those of a batch, but held aside; 0 if none is
 
     @property
     def bytes_per_batch(self) -> float:
@@ -118,12 +119,20 @@ class PlannedFit:
             n_levels, seconds = 2, ceil(n_batches / self.n_jobs) * cost.seconds(batch_size)  # the second one only fuses
         # A single batch runs its views in parallel, several batches run in parallel; the last level has a single batch.
         n_jobs = min(self.n_jobs, max(self.n_runs, n_batches - 1))
-        batch_bytes = cost.n_bytes(min(self.n_rows, LARGEST_BATCH * batch_size))
+        largest = min(self.n_rows, LARGEST_BATCH * batch_size)
+        batch_bytes = cost.n_bytes(largest) + self._bytes_aside(largest, n_batches)
         peak, needed = (
             int(self.taken + n_jobs * (self.taken_per_job + some))
             for some in (batch_bytes, MEMORY_MARGIN * batch_bytes)
         )
         return BatchPlan(batch_size, n_batches, self.memory_limit, n_levels, seconds, peak, needed)
+
+    def _bytes_aside(self, n_contracted: float, n_batches: int) -> float:
+        """Return the memory of rows that are read with a batch, and held aside: all are copied, these once more."""
+        if n_batches == 1 or self.overlap is not None:
+            return 0.0
+        n_held = self.n_rows / n_batches / (n_batches - 1)
+        return self.row_bytes * (n_contracted + 3 * n_held)
 
 
 def plan_batches(
@@ -138,13 +147,15 @@ def plan_batches(
     in_processes: bool = False,
     overlap: float | None = None,
     n_readable: int | None = None,
+    row_bytes: float = 0.0,
 ) -> BatchPlan:
     """Choose the batch size of a fit by measuring the contraction of samples.
 
     ``read_sample`` returns a number of rows, of at most ``n_readable``, that are like a batch. ``taken_bytes`` is what
     the process that runs batches uses before the fit; by default, what this process does. ``held_bytes`` is what the
     fit holds in addition to its batches. ``overlap`` is the number of rows in the halos of local batches, in multiples
-    of their own rows. Since measurements vary a little, the choice may vary by one step.
+    of their own rows. ``row_bytes`` is the size of a row, if rows are read in order, with those held aside. Since
+    measurements vary a little, the choice may vary by one step.
     """
     held = HELD_BYTES_PER_ROW * n_rows if held_bytes is None else held_bytes
     taken = held + (resident_bytes() if taken_bytes is None else taken_bytes)
@@ -160,7 +171,7 @@ def plan_batches(
         after = call(resident_bytes)
         n_runs, per_job = contraction.views.n_runs(sample.shape[1]), after if in_processes else 0
         taken += max(0, after - before)
-        task = PlannedFit(n_rows, n_runs, n_jobs, smallest, memory_limit, taken, per_job, overlap)
+        task = PlannedFit(n_rows, n_runs, n_jobs, smallest, memory_limit, taken, per_job, overlap, row_bytes)
         cost = probe_increasing_sizes(
             lambda size: call(probe_batch, read_sample(size), contraction),
             smallest,
