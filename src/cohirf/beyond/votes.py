@@ -13,11 +13,10 @@ import numpy as np
 
 from cohirf.algorithm.consensus import NOISE, Codes, adjusted_rand_of, count_pairs, keep_views
 from cohirf.beyond.majority import AGREEMENT_CELLS, AGREEMENT_ROUNDING, GroupLabels, count_agreement, merge_by_agreement
-from cohirf.beyond.merge_tree import MAX_LINKED, MergeTree, as_linkage
+from cohirf.beyond.merge_tree import MAX_LINKED, MAX_MOVES, MergeTree, as_linkage
 from cohirf.rows.grouping import FloatArray, IntArray, compress, pair_keys, row_blocks, sum_by_label
 
 NO_OPINION = NOISE
-MAX_MOVES = 20
 LEAST_AGREEMENT = 1e-12  # groups that agree less have no vector in common that puts any of their rows together
 
 
