@@ -306,11 +306,7 @@ class _VotesHere:
     def fold(self, weights: FloatArray | None) -> tuple[_Folded, IntArray, IntArray]:
         """Return the distinct codes, the number that each has in the rows, and the number of the code of each row."""
         of_row = self._storage.vector(self.n_rows, index_dtype(self.n_rows))
-<<<<<<< HEAD
-        number: IntArray = np.empty(0, np.int64)
-=======
         number: IntArray = np.empty(0, dtype=of_row.dtype)
->>>>>>> views
         blocks, spans, start = list[_Folded](), list[slice](), 0
         for labels in self._read():
             spans.append(slice(start, start + len(labels)))
