@@ -17,13 +17,11 @@ from sklearn.cluster import DBSCAN, KMeans
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
 from cohirf.datasets import make_spheres, write_data
-from experiments.authors import AUTHORS, start_search, try_parameters
 from experiments.budgets import BUDGETS
 from experiments.circumstances import describe_run
 from experiments.figures import COLOURS, draw_lines, figure_table
 from experiments.fresh_process import measure_sizes, report_fit
 from experiments.keeping import kept, look_up
-from experiments.methods import first_trial
 
 mpl.use("Agg")
 
@@ -72,7 +70,7 @@ def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: boo
 def tune_size(n_rows: int, budget: str, folder: Path, *, only_kept: bool) -> dict[str, Any]:
     """Return the parameters of DBSCAN, alone and in batches, with the best ARI of a search; none if it was not done."""
     n_rows, n_trials = min(n_rows, MOST_SEARCHED), BUDGETS[budget].n_trials
-    about = {"figure": "spheres tuning", "n_rows": n_rows, "n_trials": n_trials, "protocol": AUTHORS}
+    about = {"figure": "spheres tuning", "n_rows": n_rows, "n_trials": n_trials, "sampler": "the authors'"}
     nothing: dict[str, Any] = {"params": {}}
     found = look_up(folder, about) if only_kept else kept(folder, about, partial(tune_methods, n_rows, n_trials))
     return (found or nothing)["params"]
@@ -89,6 +87,9 @@ def say_tuned(tuned: dict[int, dict[str, Any]]) -> list[str]:
 
 def tune_methods(n_rows: int, n_trials: int) -> dict[str, Any]:
     """Search parameters of DBSCAN alone, as far as it goes, and in batches."""
+    from experiments.authors import start_search, try_parameters  # not in processes that measure a fit
+    from experiments.methods import first_trial
+
     X, y = make_spheres(n_rows, random_state=0)
     methods: dict[str, Any] = {"CoHiRF(DBSCAN), batches": in_batches(GridDBSCAN(), SETTINGS[n_rows][0], 0)}
     if n_rows <= MOST_ROWS["DBSCAN"]:
