@@ -360,8 +360,8 @@ def _write_csv(file: IO[bytes], table: dict[str, Any]) -> None:
 
 def _as_text(column: Any) -> list[str]:
     cells = np.char.mod("%g", column) if column.dtype.kind == "f" else np.asarray(column, dtype=str)
-    text: list[str] = np.where(np.ma.getmaskarray(column), "", cells).tolist()
-    return text
+    texts: list[str] = np.where(np.ma.getmaskarray(column), "", cells).tolist()
+    return texts
 
 
 def _write_header(file: IO[bytes], dtype: DTypeLike, shape: tuple[int, ...]) -> None:
