@@ -5,15 +5,16 @@ from __future__ import annotations
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import nan
 from multiprocessing import TimeoutError as Late
 from multiprocessing import get_context
+from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -28,10 +29,10 @@ from cohirf.preparation import prepare
 from cohirf.report import write_report
 
 HEADINGS = ("data", "rows", "method", "alone", "ARI", "with CoHiRF", "ARI")
-ROWS = {"blobs": 400_000, "shapes": 200_000, "connected": 50_000, "customers": 5_000}
+ROWS = {"blobs": 300_000, "shapes": 200_000, "connected": 50_000, "customers": 5_000}
 SCORE = "ARI is the adjusted Rand index with the known clusters: 1 if all rows are in theirs, 0 by chance."
 N_BLOBS, N_FEATURES = 10, 28
-LIMIT = 20  # seconds after which a method alone is stopped
+LIMIT = 10  # seconds after which a method alone is stopped
 FEW = 2_000  # rows of a first fit
 TIE, AS_LONG = 0.01, 1.25  # differences of indices and ratios of times that are not called a difference
 
@@ -60,27 +61,26 @@ class Trial:
     y: Any
     alone: Any
     model: CoHiRF
-    compiled: tuple[CoHiRF, ...] = ()  # their kernels are compiled meanwhile, if it is known that the method is stopped
 
     def part(self, n_rows: int) -> Trial:
         """Return the trial with the first rows only."""
         return replace(self, X=self.X[:n_rows], y=self.y[:n_rows])
 
-    def run(self) -> tuple[Fitted, Fitted]:
-        """Fit both, after a fit to a few rows, which imports what they need; the method in a process that can end."""
-        few = self.part(FEW)
-        if not self.compiled:
-            fit(few, self.model)
-        with get_context("spawn").Pool(1) as pool:  # which ends the process, whatever it does
-            pool.apply(fit, (few, self.alone))
-            started, waiting = time.perf_counter(), pool.apply_async(fit, (self, self.alone))
-            for model in self.compiled:
-                fit(few, model)
-            try:
-                alone = waiting.get(max(LIMIT - (time.perf_counter() - started), 0))
-            except Late:
-                alone = Fitted(LIMIT)
+    def run(self, pool: Pool) -> tuple[Fitted, Fitted]:
+        """Fit both, one after the other; the method alone in a process of the pool, which ends if it takes too long."""
+        waiting = pool.apply_async(fit, (self, self.alone))
+        try:
+            alone = waiting.get(LIMIT)
+        except Late:
+            alone = Fitted(LIMIT)
+            pool.terminate()
+        self.fit_few()
         return alone, fit(self, self.model)
+
+    def fit_few(self) -> None:
+        """Fit a few rows, in as many batches, which imports and compiles what the model needs."""
+        model = clone(self.model)
+        fit(self.part(FEW), model if model.batch_size is None else model.set_params(batch_size=FEW // 4))
 
 
 def fit(trial: Trial, method: Any) -> Fitted:
@@ -107,13 +107,17 @@ def demo(*, out: Path | None = None) -> None:
     out = Path("demo.html") if out is None else out
     check_report(out, "--out", force=True)
     rows, sentences = [], []
-    for trial in make_trials():
-        console.note(f"{trial.method}: {trial.data}, {len(trial.X):,} rows")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a few rows are thinner than all
-            alone, ours = trial.run()
-        rows.append((trial.data, f"{len(trial.X):,}", trial.method, *alone.cells, *ours.cells))
-        sentences.append(f"{trial.method} on {trial.data}: {judge(alone, ours)}.")
+    trials = make_trials()
+    with get_context("spawn").Pool(2, warnings.simplefilter, ("ignore",)) as pool, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a few rows are thinner than all
+        if is_installed("numba"):
+            console.note("compiling, the first time only")
+            pool.map(Trial.fit_few, [trial.part(FEW) for trial in reversed(trials)], chunksize=1)
+        for trial in trials:
+            console.note(f"{trial.method}: {trial.data}, {len(trial.X):,} rows")
+            alone, ours = trial.run(pool)
+            rows.append((trial.data, f"{len(trial.X):,}", trial.method, *alone.cells, *ours.cells))
+            sentences.append(f"{trial.method} on {trial.data}: {judge(alone, ours)}.")
     console.note(f"a table that nobody has cleaned: {ROWS['customers']:,} rows")
     with console.watching():
         names, sentence = cluster_customers(out)
@@ -121,24 +125,24 @@ def demo(*, out: Path | None = None) -> None:
     console.show({}, TextGrid(names, ("customers", "name"), text=True), f"Written: {out} (report)")
 
 
-def make_trials() -> Iterator[Trial]:
-    """Yield what is compared."""
-    X, y = make_blobs(ROWS["blobs"], N_FEATURES, centers=N_BLOBS, center_box=(-1.5, 1.5), random_state=0)
+def make_trials() -> list[Trial]:
+    """Return what is compared; the method that may have to be stopped comes last."""
+    blobs, in_blobs = make_blobs(ROWS["blobs"], N_FEATURES, centers=N_BLOBS, center_box=(-1.5, 1.5), random_state=0)
     alone, ours = KMeans(N_BLOBS, n_init=10, random_state=0), CoHiRF(n_clusters=N_BLOBS, random_state=0)
-    yield Trial("blobs that overlap", "K-Means with ten starts", X.astype(np.float32), y, alone, ours)
+    trials = [Trial("blobs that overlap", "K-Means with ten starts", blobs.astype(np.float32), in_blobs, alone, ours)]
     X, y = make_shapes(ROWS["connected"], noise=0, random_state=0)
     n_shapes = int(y.max()) + 1
     alone, ours = KMeans(n_shapes, n_init=10, random_state=0), CoHiRF(n_clusters=n_shapes, random_state=0)
-    yield Trial("shapes", "K-Means with ten starts", X, y, alone, ours)
+    trials.append(Trial("shapes", "K-Means with ten starts", X, y, alone, ours))
     n_rows = ROWS["shapes"]
     X, y = make_shapes(n_rows, random_state=0)
     dbscan = DBSCAN(eps=30 / n_rows**0.5, min_samples=10)
-    hdbscan = HDBSCAN(min_cluster_size=n_rows // 200, min_samples=10, copy=True)
+    trials.append(Trial("shapes in noise", "DBSCAN", X, y, dbscan, CoHiRF(dbscan, random_state=0)))
     if is_installed("numba"):
-        compiled = (CoHiRF(DBSCAN(eps=0.3)), CoHiRF(HDBSCAN(copy=True), batch_size=FEW // 4))
+        hdbscan = HDBSCAN(min_cluster_size=n_rows // 200, min_samples=10, copy=True)
         in_batches = CoHiRF(hdbscan, batch_size=n_rows // 10, random_state=0)
-        yield Trial("shapes in noise", "HDBSCAN", X, y, hdbscan, in_batches, compiled)
-    yield Trial("shapes in noise", "DBSCAN", X, y, dbscan, CoHiRF(dbscan, random_state=0))
+        trials.append(Trial("shapes in noise", "HDBSCAN", X, y, hdbscan, in_batches))
+    return trials
 
 
 def judge(alone: Fitted, ours: Fitted) -> str:
