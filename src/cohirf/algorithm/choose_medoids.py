@@ -267,7 +267,7 @@ class SampledMedoid:
 
     share: float = 1.0
     most: int = 1000
-    similarity: Callable[[Any], Any] = cosine_similarity
+    similarity: Callable[[Any], Any] = field(default_factory=lambda: cosine_similarity)
 
     def __post_init__(self) -> None:
         """Check the limits."""
