@@ -20,7 +20,7 @@ merge after the levels, ``_nearest_candidates`` in ``fitting/merging.py`` for ce
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
