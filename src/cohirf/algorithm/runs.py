@@ -262,34 +262,51 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
     return found if stays else replace(found, survivor_of=found.labels, stability=to_host(found.stability))
 
 
+BY_BATCH = ("batch_sizes", "batch_costs", "view_stability")
+
+
 def gather_survivors(parts: Iterable[Survivors], storage: Storage) -> Survivors:
-    """Concatenate the survivors of all runs, sorted; values that are carried go to ``storage`` as they arrive."""
+    """Concatenate the survivors of all runs, sorted; values that are carried go to ``storage`` as they arrive.
+
+    So do all columns that have to be sorted. One column follows the other, so that no two copies of all are in memory:
+    noise survives, and there can be millions of such rows.
+    """
     gatherer = storage.gather()
-    small = []
+    columns: dict[str, list[Any]] = {field.name: [] for field in fields(Survivors)}
     for part in parts:
         if part.values is not None:
             gatherer.add(part.values)
-        small.append(replace(part, values=None))
-    found = join_survivors(small)
-    if (found.rows[1:] > found.rows[:-1]).all():
-        return replace(found, values=gatherer.rows())
-    order = np.argsort(found.rows)  # random batches, whose values are not carried
-    of_rows: dict[str, Any] = {}
-    for name in ("rows", "mass", "sizes", "first_rows", "weights", "means", "is_noise", "stability"):
-        part = getattr(found, name)
-        of_rows[name] = None if part is None else part[order]
-    return replace(found, **of_rows)
+        for name, column in columns.items():
+            column.append(None if name == "values" else getattr(part, name))
+    rows = _join(columns["rows"])
+    if (rows[1:] > rows[:-1]).all():
+        return Survivors(**{name: _join(column) for name, column in columns.items()} | {"values": gatherer.rows()})
+    order = np.argsort(rows)  # random batches, whose values are not carried
+    found: dict[str, Any] = {}
+    for name in tuple(columns):
+        column = _join(columns.pop(name))
+        found[name] = column if column is None or name in BY_BATCH else _sort_rows(column, order, storage)
+    return Survivors(**found)
+
+
+def _sort_rows(column: Any, order: IntArray, storage: Storage) -> Any:
+    """Return rows in the given order, in ``storage``; those of a CSR matrix in memory."""
+    if not isinstance(column, np.ndarray):
+        return column[order]
+    shape = column.shape
+    stored = storage.vector(len(order), column.dtype) if len(shape) == 1 else storage.matrix(*shape, column.dtype)
+    np.take(column, order, axis=0, out=stored, mode="clip")
+    storage.release()
+    return np.asarray(stored)
 
 
 def join_survivors(parts: list[Survivors]) -> Survivors:
     """Concatenate survivors."""
-    if len(parts) == 1:
-        return parts[0]
-    joined: dict[str, Any] = {}
-    for name in (field.name for field in fields(Survivors)):
-        columns = [getattr(part, name) for part in parts]
-        joined[name] = None if columns[0] is None else join_rows(columns)
-    return Survivors(**joined)
+    return Survivors(**{field.name: _join([getattr(part, field.name) for part in parts]) for field in fields(Survivors)})
+
+
+def _join(columns: list[Any]) -> Any:
+    return columns[0] if columns[0] is None or len(columns) == 1 else join_rows(columns)
 
 
 def held_aside(rows: IntArray, mass: Mass | None, weights: Mass | None, means: Any, n_views: int) -> Survivors:
