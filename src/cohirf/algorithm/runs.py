@@ -38,7 +38,17 @@ from cohirf.rows.grouping import (
     put_back,
     sum_by_label,
 )
-from cohirf.rows.storage import ArrayRows, Engine, NumberedRows, Rows, RunRows, Storage, is_in_memory
+from cohirf.rows.storage import (
+    ArrayRows,
+    Engine,
+    Gatherer,
+    MemoryGatherer,
+    NumberedRows,
+    Rows,
+    RunRows,
+    Storage,
+    is_in_memory,
+)
 
 
 @dataclass(frozen=True)
@@ -266,26 +276,26 @@ BY_BATCH = ("batch_sizes", "batch_costs", "view_stability")
 
 
 def gather_survivors(parts: Iterable[Survivors], storage: Storage) -> Survivors:
-    """Concatenate the survivors of all runs, sorted; values that are carried go to ``storage`` as they arrive.
+    """Concatenate the survivors of all runs, sorted; what they have goes to ``storage`` as it arrives.
 
-    So do all columns that have to be sorted. One column follows the other, so that no two copies of all are in memory:
-    noise survives, and there can be millions of such rows.
+    Noise survives, so there can be millions of them.
     """
-    gatherer = storage.gather()
-    columns: dict[str, list[Any]] = {field.name: [] for field in fields(Survivors)}
+    columns: dict[str, Gatherer] = {}
     for part in parts:
-        if part.values is not None:
-            gatherer.add(part.values)
-        for name, column in columns.items():
-            column.append(None if name == "values" else getattr(part, name))
-    rows = _join(columns["rows"])
-    if (rows[1:] > rows[:-1]).all():
-        return Survivors(**{name: _join(column) for name, column in columns.items()} | {"values": gatherer.rows()})
-    order = np.argsort(rows)  # random batches, whose values are not carried
-    found: dict[str, Any] = {}
-    for name in tuple(columns):
-        column = _join(columns.pop(name))
-        found[name] = column if column is None or name in BY_BATCH else _sort_rows(column, order, storage)
+        for name in (field.name for field in fields(Survivors)):
+            column = getattr(part, name)
+            if name not in columns:
+                columns[name] = MemoryGatherer() if name in BY_BATCH else storage.gather()
+            if column is not None:
+                columns[name].add(column)
+    gathered = {name: column.rows() for name, column in columns.items()}
+    found: dict[str, Any] = {name: None if rows is None else _plain(rows.X) for name, rows in gathered.items()}
+    if (found["rows"][1:] > found["rows"][:-1]).all():
+        return Survivors(**found | {"values": gathered["values"]})
+    order = np.argsort(found["rows"])  # random batches, whose values are not carried
+    for name, column in found.items():
+        if column is not None and name not in BY_BATCH:
+            found[name] = _sort_rows(column, order, storage)
     return Survivors(**found)
 
 
@@ -296,17 +306,23 @@ def _sort_rows(column: Any, order: IntArray, storage: Storage) -> Any:
     shape = column.shape
     stored = storage.vector(len(order), column.dtype) if len(shape) == 1 else storage.matrix(*shape, column.dtype)
     np.take(column, order, axis=0, out=stored, mode="clip")
-    storage.release()
-    return np.asarray(stored)
+    return _plain(stored)
+
+
+def _plain(X: Any) -> Any:
+    """Return an array that says nothing of the file that it may be in."""
+    return np.asarray(X) if isinstance(X, np.ndarray) else X
 
 
 def join_survivors(parts: list[Survivors]) -> Survivors:
     """Concatenate survivors."""
-    return Survivors(**{field.name: _join([getattr(part, field.name) for part in parts]) for field in fields(Survivors)})
-
-
-def _join(columns: list[Any]) -> Any:
-    return columns[0] if columns[0] is None or len(columns) == 1 else join_rows(columns)
+    if len(parts) == 1:
+        return parts[0]
+    joined: dict[str, Any] = {}
+    for name in (field.name for field in fields(Survivors)):
+        columns = [getattr(part, name) for part in parts]
+        joined[name] = None if columns[0] is None else join_rows(columns)
+    return Survivors(**joined)
 
 
 def held_aside(rows: IntArray, mass: Mass | None, weights: Mass | None, means: Any, n_views: int) -> Survivors:
