@@ -170,11 +170,23 @@ def tree_bytes(process: psutil.Process) -> int:
     return 0
 
 
+def own_bytes(process: psutil.Process) -> int:
+    """Return the memory of a process and its children without pages of files, which the system takes back at will."""
+    with suppress(psutil.Error):  # one of them has just ended
+        infos = [each.memory_info() for each in (process, *process.children(recursive=True))]
+        return sum(info.rss - getattr(info, "shared", 0) for info in infos)
+    return 0
+
+
 class TreePeak:
-    """Measures the peak memory of this process and its children together, by a look now and then."""
+    """Measures the peak memory of this process and its children together, by a look now and then.
+
+    ``n_bytes`` is all resident memory, and ``own_bytes`` what remains without pages of files.
+    """
 
     def __enter__(self) -> TreePeak:
-        self.n_bytes, self._over = 0, threading.Event()
+        self.n_bytes = self.own_bytes = 0
+        self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
         return self
@@ -186,6 +198,7 @@ class TreePeak:
     def _watch(self) -> None:
         while not self._over.wait(4 * INTERVAL):
             self.n_bytes = max(self.n_bytes, tree_bytes(psutil.Process()))
+            self.own_bytes = max(self.own_bytes, own_bytes(psutil.Process()))
 
 
 def _kill(process: Any) -> None:

@@ -6,7 +6,8 @@
 
 Places are rows of latitude and longitude, in radians: towns of about 1,000 rows, within a few kilometres, and a tenth
 of the rows anywhere. A cluster is at least 10 places within 2 km. Places are read from a .npy file, which stays in the
-directory that ``--folder`` names. Each fit runs in a process of its own; the peak is that of all its processes.
+directory that ``--folder`` names. Each fit runs in a process of its own; the peak is that of all its processes, with
+and without pages of files, which the system takes back when it needs the memory.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def finish(labels: np.ndarray, target: Path, seconds: tuple[float, float], peak:
     """Write labels, and return the figures of a fit."""
     np.save(target, labels)
     found = {"clusters": int(labels.max()) + 1, "noise": float((labels < 0).mean())}
-    return found | {"seconds": seconds, "peak": max(peak.n_bytes, peak_bytes())}
+    return found | {"seconds": seconds, "peak": max(peak.n_bytes, peak_bytes()), "own": peak.own_bytes}
 
 
 def count_different(one: np.ndarray, two: np.ndarray) -> int:
@@ -107,6 +108,7 @@ def show(name: str, found: dict[str, Any]) -> None:
     batch = f", batches of {found['batch']:,} rows" if found.get("batch") else ""
     print(
         f"{name}: {clock:.1f} s ({computed:.1f} s of its processor), peak {found['peak'] / 1e6:,.0f} MB, "
+        f"{found['own'] / 1e6:,.0f} MB without pages of files, "
         f"{found['clusters']:,} clusters, "
         f"{found['noise']:.4f} noise{batch}",
         flush=True,

@@ -227,8 +227,10 @@ def label_rows(codes: Codes, group: Any, n_groups: int, alone: Any, views: tuple
     """Label rows by the ``group`` of their code; each row with a code that is ``alone`` gets a label of its own."""
     xp = namespace(group)
     grouped, number = compress(xp.where(alone, n_groups, group), n_groups + 1)  # those that are alone come last
-    labels = look_up(xp.astype(number, device_dtype(number, codes.of_row.shape[0])), codes.of_row)
     n_alone = int(xp.sum(xp.where(alone, codes.counts, 0.0)))
+    if not n_alone and is_here(number) and np.array_equal(number, np.arange(codes.n_codes)):
+        return Consensus(codes.of_row, codes.n_codes, views)
+    labels = look_up(xp.astype(number, device_dtype(number, codes.of_row.shape[0])), codes.of_row)
     if not n_alone:
         return Consensus(labels, grouped.shape[0], views)
     n_grouped = grouped.shape[0] - 1
@@ -380,6 +382,8 @@ def measure_stability(codes: Codes, consensus: Consensus) -> Stability:
     >>> measure_stability(codes, strict_consensus(codes)).of_row
     array([0.8333333, 0.8333333, 0.8333333, 0.5      ], dtype=float32)
     """
+    if _is_repeated_view(codes, consensus):
+        return Stability(np.ones(len(codes.of_row), dtype=np.float32), np.ones(codes.n_views))
     if consensus.divides_codes:
         first_noise = consensus.n_clusters - consensus.n_noise  # rows of noise need no codes of their own
         labels = namespace(consensus.labels).clip(consensus.labels, None, first_noise)
@@ -404,3 +408,12 @@ def measure_stability(codes: Codes, consensus: Consensus) -> Stability:
         of_view[view] = sum_by_label(xp.zeros_like(cluster), counts * overlap, 1)[0] / codes.of_row.shape[0]
     of_code = xp.astype(xp.mean(xp.stack(overlaps, axis=1), axis=1), xp.float32)
     return Stability(look_up(of_code, codes.of_row), of_view)
+
+
+def _is_repeated_view(codes: Codes, consensus: Consensus) -> bool:
+    """Return whether all views are the same, and their clusters are the groups, on this machine."""
+    if consensus.divides_codes or not is_here(codes.of_row) or not is_here(codes.distinct):
+        return False
+    first = codes.distinct[:, 0]
+    n_clusters = int((first != NOISE).sum())
+    return n_clusters == consensus.n_clusters - consensus.n_noise and bool((first == codes.distinct.T).all())

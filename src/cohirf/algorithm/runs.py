@@ -38,7 +38,17 @@ from cohirf.rows.grouping import (
     put_back,
     sum_by_label,
 )
-from cohirf.rows.storage import ArrayRows, Engine, NumberedRows, Rows, RunRows, Storage, is_in_memory
+from cohirf.rows.storage import (
+    ArrayRows,
+    Engine,
+    Gatherer,
+    MemoryGatherer,
+    NumberedRows,
+    Rows,
+    RunRows,
+    Storage,
+    is_in_memory,
+)
 
 
 @dataclass(frozen=True)
@@ -262,23 +272,46 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
     return found if stays else replace(found, survivor_of=found.labels, stability=to_host(found.stability))
 
 
+BY_BATCH = ("batch_sizes", "batch_costs", "view_stability")
+
+
 def gather_survivors(parts: Iterable[Survivors], storage: Storage) -> Survivors:
-    """Concatenate the survivors of all runs, sorted; values that are carried go to ``storage`` as they arrive."""
-    gatherer = storage.gather()
-    small = []
+    """Concatenate the survivors of all runs, sorted; what they have goes to ``storage`` as it arrives.
+
+    Noise survives, so there can be millions of them.
+    """
+    columns: dict[str, Gatherer] = {}
     for part in parts:
-        if part.values is not None:
-            gatherer.add(part.values)
-        small.append(replace(part, values=None))
-    found = join_survivors(small)
-    if (found.rows[1:] > found.rows[:-1]).all():
-        return replace(found, values=gatherer.rows())
-    order = np.argsort(found.rows)  # random batches, whose values are not carried
-    of_rows: dict[str, Any] = {}
-    for name in ("rows", "mass", "sizes", "first_rows", "weights", "means", "is_noise", "stability"):
-        part = getattr(found, name)
-        of_rows[name] = None if part is None else part[order]
-    return replace(found, **of_rows)
+        for name in (field.name for field in fields(Survivors)):
+            column = getattr(part, name)
+            if name not in columns:
+                columns[name] = MemoryGatherer() if name in BY_BATCH else storage.gather()
+            if column is not None:
+                columns[name].add(column)
+    gathered = {name: column.rows() for name, column in columns.items()}
+    found: dict[str, Any] = {name: None if rows is None else _plain(rows.X) for name, rows in gathered.items()}
+    if (found["rows"][1:] > found["rows"][:-1]).all():
+        return Survivors(**found | {"values": gathered["values"]})
+    order = np.argsort(found["rows"])  # random batches, whose values are not carried
+    for name, column in found.items():
+        if column is not None and name not in BY_BATCH:
+            found[name] = _sort_rows(column, order, storage)
+    return Survivors(**found)
+
+
+def _sort_rows(column: Any, order: IntArray, storage: Storage) -> Any:
+    """Return rows in the given order, in ``storage``; those of a CSR matrix in memory."""
+    if not isinstance(column, np.ndarray):
+        return column[order]
+    shape = column.shape
+    stored = storage.vector(len(order), column.dtype) if len(shape) == 1 else storage.matrix(*shape, column.dtype)
+    np.take(column, order, axis=0, out=stored, mode="clip")
+    return _plain(stored)
+
+
+def _plain(X: Any) -> Any:
+    """Return an array that says nothing of the file that it may be in."""
+    return np.asarray(X) if isinstance(X, np.ndarray) else X
 
 
 def join_survivors(parts: list[Survivors]) -> Survivors:

@@ -314,24 +314,28 @@ def _sum_equal(left: IntArray, right: IntArray, counts: IntArray) -> IntArray:
 
 def number_parts(labels: IntArray) -> IntArray:
     """Return a number for each leaf, which is the same for leaves with the same label; noise is alone."""
-    part = labels.astype(np.int64)
-    noise = np.flatnonzero(labels < 0)
-    part[noise] = labels.max(initial=-1) + 1 + np.arange(len(noise))
-    return np.unique(part, return_inverse=True)[1]
+    is_noise = labels < 0
+    number = np.cumsum(np.bincount(labels[~is_noise]) > 0)  # from 1
+    part = np.cumsum(is_noise, dtype=index_dtype(len(labels)))
+    part += number[-1] - 1 if len(number) else -1
+    part[~is_noise] = number[labels[~is_noise]] - 1
+    return part
 
 
 def fuse_leaves(state: FitState, part: IntArray) -> FitState:
     """Return the state after a level that fuses the leaves with the same number, from 0, in ``part``.
 
-    The leaf whose mean is nearest to the mean of the whole survives.
+    The leaf whose mean is nearest to the mean of the whole survives. No level follows, so survivors have no means.
     """
     started = perf_counter()
-    leaves, n_views = state.survivors, state.survivors.view_stability.shape[1]
-    n_parts = int(part.max()) + 1
+    leaves, n_views, n_parts = state.survivors, state.survivors.view_stability.shape[1], int(part.max()) + 1
     mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
-    groups = Groups(leaves.means, mass)
-    kept = groups.find_central(part, n_parts)
-    state.fusions.record(np.arange(len(part)), kept[part].astype(state.fusions.parents.dtype), state.level + 1)
+    kept = np.empty(n_parts, dtype=state.fusions.parents.dtype)
+    kept[part] = np.arange(len(part))
+    several = np.flatnonzero(np.bincount(part)[part] > 1)  # the others, such as rows of noise, are alone
+    parts, label = np.unique(part[several], return_inverse=True)
+    kept[parts] = several[Groups(leaves.means[several], mass[several]).find_central(label, len(parts))]
+    state.fusions.record(np.arange(len(part)), kept[part], state.level + 1)
     by_leaf = np.argsort(kept)
     kept = kept[by_leaf]
     survivors = Survivors(
@@ -341,7 +345,7 @@ def fuse_leaves(state: FitState, part: IntArray) -> FitState:
         sizes=np.bincount(part, weights=leaves.sizes).astype(np.int64)[by_leaf],
         first_rows=kept,
         weights=None if leaves.weights is None else sum_by_label(part, leaves.weights, n_parts)[by_leaf],
-        means=groups.merged(part, n_parts).means[by_leaf],
+        means=None,
         is_noise=leaves.is_noise[kept],
         stability=leaves.stability[kept],
         batch_sizes=np.array([len(part)]),

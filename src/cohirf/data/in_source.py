@@ -113,5 +113,6 @@ def contract_local_batches(
     storage = ScratchStorage()
     active = setup.make_local(active_rows(rows, weights), None, storage, reader)
     resources = setup.make_resources(engine, storage)
-    active = setup.label(sort_by_batch(active, storage), resources.run_engine, ScratchStorage())
+    active = sort_by_batch(active, storage)
+    active = setup.label(active, resources.run_engine, ScratchStorage(mappings=[*storage.mappings]))
     return contract_rows(active, setup.contraction, resources)

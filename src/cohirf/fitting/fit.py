@@ -54,6 +54,7 @@ from cohirf.rows.storage import Engine, MemoryStorage, Population, Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.spanning.settings import settings_of
 from cohirf.store import ResumableEngine
+from cohirf.summary.row_map import storage_like
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class Fit:
 
         If the leaves stay as they are (``stays``), because their clusters are known, there are no such levels.
         """
-        storage: Storage = ScratchStorage() if first_level.readable is None else MemoryStorage()
+        storage = ScratchStorage() if first_level.readable is None else storage_like(first_level.part.leaf_of)
         values = self.data.rows if first_level.readable is None else first_level.readable
         kind = None if locality is None else self._find_kind(first_level)
         state = FitState.of_leaves(first_level.leaves, values, self.n_rows, self._max_level, storage, kind)

@@ -21,7 +21,7 @@ from cohirf.data import Data
 from cohirf.data.first_level import DataWeights, FirstLevel
 from cohirf.fitting.ending import Ending, smallest_size
 from cohirf.fitting.settings import Settings
-from cohirf.neighbours.landmarks import Cells, Landmarks, NestedCells, sample_landmarks
+from cohirf.neighbours.landmarks import Cells, FindRanked, Landmarks, NestedCells, sample_landmarks
 from cohirf.rows.arrays import is_here, join_rows, take_rows, to_host
 from cohirf.rows.grouping import IntArray, all_others, best_by_label, index_dtype, put_back, row_blocks
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
@@ -80,7 +80,10 @@ def collect_results(
     positive, first_level, cells = None if weights is None else weights.positive, ending.first_level, ending.cells
     clusters, choice = Clusters.of(settings, data, first_level, ending), ending.choice
     rng = generator_at(contraction.views.entropy, Draw.LANDMARKS)
-    kept = keep_sample(data, positive, clusters, rng) if ending.known is None else keep_known(ending, clusters, rng)
+    find = contraction.find_ranked
+    kept = (
+        keep_sample(data, positive, clusters, rng, find) if ending.known is None else keep_known(ending, clusters, rng)
+    )
     if positive is not None and cells is None:
         _label_left_out(data, positive, first_level, Landmarks(kept.points, kept.leaves, metric=contraction.space.name))
         clusters = Clusters.of(settings, data, first_level, ending)  # a row that joined can be the first of its cluster
@@ -105,7 +108,13 @@ def _count_aside(choice: Choice, clusters: Clusters) -> Choice:
     return replace(choice, n_aside=int(clusters.first_level.leaves.sizes.sum() - clusters.sizes.sum()))
 
 
-def keep_sample(data: Data, positive: IntArray | None, clusters: Clusters, rng: np.random.Generator) -> KeptRows:
+def keep_sample(
+    data: Data,
+    positive: IntArray | None,
+    clusters: Clusters,
+    rng: np.random.Generator,
+    find: FindRanked | None = None,
+) -> KeptRows:
     """Sample the rows to keep: of rows that were read once, leaves only."""
     first_level, medoids = clusters.first_level, clusters.medoids
     leaves = first_level.leaves
@@ -113,7 +122,8 @@ def keep_sample(data: Data, positive: IntArray | None, clusters: Clusters, rng: 
         some = sample_landmarks(clusters.labels, medoids, rng)
         rows, points = leaves.rows[some], take_in_order(clusters.values, some)
     else:
-        rows = sample_landmarks(clusters.labels_of_rows, leaves.rows[medoids], rng, candidates=positive)
+        labels = clusters.labels_of_rows
+        rows = sample_landmarks(labels, leaves.rows[medoids], rng, candidates=positive, compiled=find)
         some, points = first_level.find_leaves(rows), to_host(first_level.readable.take(rows))
     return KeptRows(rows, some, fill_missing(points, data.column_means))
 

@@ -304,6 +304,7 @@ def _central_rows(settings: Settings, views: Views, data: Data, device: Any) -> 
         "choose_medoids": compiled,
         "find_means": central_rows.find_means,
         "find_nearest": central_rows.nearest_rows,
+        "find_ranked": central_rows.find_ranked,
     }
 
 

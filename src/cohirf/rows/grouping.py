@@ -49,11 +49,14 @@ def compress(keys: Any, n_keys: int) -> tuple[Any, Any]:
         distinct, numbers = np.unique(keys, return_inverse=True)
         return distinct, numbers.astype(index_dtype(len(keys)), copy=False)
     seen = np.zeros(n_keys, dtype=bool)
-    seen[keys] = True
+    for block in row_blocks(len(keys)):
+        seen[keys[block].astype(np.intp, copy=False)] = True  # other integers are slow as indices
     distinct = np.flatnonzero(seen)
+    if len(distinct) == n_keys:
+        return distinct, keys.astype(index_dtype(len(keys)), copy=False)
     number_of_key = np.empty(n_keys, dtype=index_dtype(len(keys)))
     number_of_key[distinct] = np.arange(len(distinct), dtype=number_of_key.dtype)
-    return distinct, number_of_key[keys]
+    return distinct, number_of_key.take(keys, mode="clip")
 
 
 def _compress_on_device(keys: Any, n_keys: int) -> tuple[Any, Any]:

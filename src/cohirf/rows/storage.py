@@ -36,7 +36,7 @@ class Gatherer(Protocol):
     def add(self, values: Any) -> None:
         """Append a block of rows."""
 
-    def rows(self) -> Rows | None:
+    def rows(self) -> ArrayRows | None:
         """Return the rows of all blocks; None if there are none."""
 
 
@@ -207,7 +207,7 @@ class MemoryGatherer:
         """Return the rows of all blocks; None if there are none."""
         if not self.blocks:
             return None
-        return ArrayRows(join_rows(self.blocks))
+        return ArrayRows(self.blocks[0] if len(self.blocks) == 1 else join_rows(self.blocks))
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,7 @@ def look_up(table: NDArray[Any], numbers: Any, engine: Engine | None = None) -> 
 
 def look_up_block(found: NDArray[Any], table: NDArray[Any], numbers: IntArray, block: slice) -> None:
     """Write the entries of a table at some numbers into a vector."""
-    found[block] = table[numbers[block]]
+    np.take(table, numbers[block], out=found[block], mode="clip")
 
 
 def storage_like(vector: Any) -> Storage:
