@@ -71,6 +71,37 @@ def link_groups(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> F
     return linkage
 
 
+def link_directions(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> FloatArray:
+    """Return the linkage matrix of clusters of unit vectors, by the directions of their means from the mean of all.
+
+    The mean of unit vectors is the shorter, the more they differ. So broad clusters are near the centre, and by Ward's
+    criterion they would merge with each other, whatever their directions are. Here the criterion takes directions; the
+    heights are those of the means. More than ``MAX_LINKED`` clusters merge by their means.
+
+    Examples
+    --------
+    The second cluster is broad, and nearer to the third one; its direction is that of the first:
+
+    >>> import numpy as np
+    >>> means = np.array([[0.9, 0.0], [0.3, 0.1], [0.0, 0.1], [-0.8, -0.2]])
+    >>> link_groups(means, np.ones(4))[0, :2], link_directions(means, np.ones(4))[0, :2]
+    (array([1., 2.]), array([0., 1.]))
+    """
+    n_groups = len(mass)
+    if n_groups > MAX_LINKED:
+        return link_groups(means, mass, max_linked)
+    share = mass / mass.sum()
+    products = means @ means.T
+    products = np.asarray(products.toarray() if sparse.issparse(products) else products, dtype=np.float64)
+    to_centre = products @ share
+    products += share @ to_centre - to_centre - to_centre[:, None]
+    lengths = np.sqrt(np.maximum(np.diag(products), 0))
+    scale = np.outer(lengths, lengths)
+    cosines = np.divide(products, scale, out=np.zeros_like(scale), where=scale > WARD_ROUNDING * scale.max(initial=0))
+    increase = _increase(2 - 2 * cosines, mass / mass.max())
+    return raise_merges(as_linkage(*_link_all(increase, mass / mass.max()), n_groups), means, mass)
+
+
 def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArray:
     """Return other merges of groups with the heights that they have by Ward's criterion, or that of an earlier one.
 
@@ -117,14 +148,14 @@ def _link_scaled(means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
     """Return the linkage matrix of groups whose means and masses are at most 2, so that products do not overflow."""
     n_groups = len(mass)
     if n_groups <= max_linked:
-        return as_linkage(*_link_all(means, mass), n_groups)
+        return as_linkage(*_link_all(_pairwise_increase(means, mass), mass), n_groups)
     order = np.argsort(-mass, kind="stable")
     heavy, light = np.sort(order[:max_linked]), np.sort(order[max_linked:])
     joined, heights = _join_nearest(means, mass, heavy, light)
     total = mass[heavy] + np.bincount(joined, weights=mass[light], minlength=len(heavy))
     sums = sparse.csr_array((mass[light], (joined, np.arange(len(light)))), shape=(len(heavy), len(light)))
     grown = sparse.diags_array(1 / total) @ (sparse.diags_array(mass[heavy]) @ means[heavy] + sums @ means[light])
-    merges, later_heights = _link_all(grown, total)
+    merges, later_heights = _link_all(_pairwise_increase(grown, total), total)
     joins = np.column_stack([heavy[joined], light])[np.argsort(heights, kind="stable")]
     heights = np.sort(heights)
     return as_linkage(
@@ -156,8 +187,10 @@ def move_groups(means: Any, mass: FloatArray, label: IntArray) -> IntArray:
     return label
 
 
-def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
+def _link_all(increase: FloatArray, mass: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the merges of groups, each as the kept and the absorbed one, in any order, and their heights.
+
+    The matrix has the increase by the merge of each pair, and is overwritten.
 
     This is the nearest-neighbour chain algorithm: go from a cluster to its nearest neighbour, and on from there, until
     two clusters are each other's nearest neighbours; these merge. By Ward's criterion, a merge never brings a cluster
@@ -165,8 +198,7 @@ def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
     pairs. Of equally near neighbours, the previous cluster of the chain is preferred, otherwise the first: distances
     along the chain decrease by more than rounding, so it ends. The cost is O(n_groups ** 2).
     """
-    increase, mass = _pairwise_increase(means, mass), mass.copy()
-    n_groups = len(mass)
+    mass, n_groups = mass.copy(), len(mass)
     merges = np.empty((n_groups - 1, 2), dtype=np.int64)
     increases = np.empty(n_groups - 1)
     number = np.arange(n_groups)  # of the group that each row of the matrix stands for
@@ -203,16 +235,19 @@ def _join_nearest(means: Any, mass: FloatArray, heavy: IntArray, light: IntArray
 
 def _pairwise_increase(means: FloatArray, mass: FloatArray) -> FloatArray:
     """Return by how much a merge of each pair raises the sum of squared distances; infinite on the diagonal."""
-    if sparse.issparse(means):
-        increase = euclidean_distances(means, squared=True)
-        increase = np.minimum(increase, increase.T)  # rounding can make it asymmetric
-    else:
-        increase = cdist(means, means, "sqeuclidean")
+    return _increase(
+        euclidean_distances(means, squared=True) if sparse.issparse(means) else cdist(means, means, "sqeuclidean"), mass
+    )
+
+
+def _increase(squares: FloatArray, mass: FloatArray) -> FloatArray:
+    """Turn squared distances into increases."""
+    increase = np.minimum(squares, squares.T)  # rounding can make it asymmetric
     increase *= mass[:, None]
     increase *= mass
     increase /= mass[:, None] + mass
     np.fill_diagonal(increase, np.inf)
-    return np.asarray(increase)
+    return increase
 
 
 def _merge(increase: FloatArray, mass: FloatArray, kept: int, absorbed: int) -> None:
@@ -350,6 +385,7 @@ def grow_tree(
     max_linked: int = MAX_LINKED,
     last_stage: IntArray | None = None,
     link: Link = link_groups,
+    link_last: Link | None = None,
 ) -> tuple[MergeTree, IntArray]:
     """Return the tree of a fit, and the position of each group's leaf in it, or -1 for noise.
 
@@ -369,6 +405,8 @@ def grow_tree(
         A cluster for each group, coarser than the last level, within which groups merge before all others do.
     link : callable
         Links groups, given their means and masses.
+    link_last : callable or None
+        Links the clusters of the last stage; None means ``link``.
     """
     finest = _finest_level(fusions.absorbed_at, n_levels, int(is_noise.sum()))
     roots = find_roots(fusions.parents, fusions.absorbed_at, finest)
@@ -384,34 +422,39 @@ def grow_tree(
         stages.append(last_stage[medoids])
     position = np.full(len(roots), -1)
     position[clustered] = label
-    return MergeTree(medoids, link_stages(leaves, stages, max_linked, link), finest), position
+    return MergeTree(medoids, link_stages(leaves, stages, max_linked, link, link_last), finest), position
 
 
 def link_stages(
-    groups: Groups, stages: Sequence[IntArray], max_linked: int = MAX_LINKED, link: Link = link_groups
+    groups: Groups,
+    stages: Sequence[IntArray],
+    max_linked: int = MAX_LINKED,
+    link: Link = link_groups,
+    link_last: Link | None = None,
 ) -> FloatArray:
     """Return the linkage of groups that merge within given clusters first.
 
     Each of the ``stages`` has a cluster for each group, and is coarser than the one before. A stage merges all groups
-    of a cluster; after the last one, all clusters merge. Heights never decrease.
+    of a cluster; after the last one, all clusters merge, by ``link_last`` if it is given. Heights never decrease.
     """
     n_groups = len(groups.mass)
     number = np.arange(n_groups)  # number of the current cluster of each group in the linkage
     parts: list[FloatArray] = []
     n_merges, lowest = 0, 0.0
-    for stage in [*stages, np.zeros(n_groups, dtype=np.int64)]:
+    together = np.zeros(n_groups, dtype=np.int64)
+    for stage in [*stages, together]:
         nodes, first = np.unique(number, return_index=True)
         if len(nodes) == 1:
             break
         node_of_group = np.searchsorted(nodes, number)
         current = groups.merged(node_of_group, len(nodes))
-        merges = []
+        merges, link_some = [], link_last if stage is together and link_last is not None else link
         names, cluster = np.unique(stage[first], return_inverse=True)
         starts, members = rows_by_label(cluster, len(names))
         for start, end in pairwise(starts.tolist()):
             some = members[start:end]
             if len(some) > 1:
-                linkage = link(current.means[some], current.mass[some], max_linked)
+                linkage = link_some(current.means[some], current.mass[some], max_linked)
                 merges.append((some, linkage))
         if not merges:
             continue
