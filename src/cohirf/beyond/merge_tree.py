@@ -23,6 +23,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.preprocessing import normalize
 
 from cohirf.algorithm.parents import Fusions, find_roots
 from cohirf.rows.grouping import FloatArray, IntArray, best_by_label, rows_by_label
@@ -72,34 +73,21 @@ def link_groups(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> F
 
 
 def link_directions(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> FloatArray:
-    """Return the linkage matrix of clusters of unit vectors, by the directions of their means from the mean of all.
+    """Return the linkage matrix of clusters of unit vectors, which merge by the directions of their means.
 
-    The mean of unit vectors is the shorter, the more they differ. So broad clusters are near the centre, and by Ward's
-    criterion they would merge with each other, whatever their directions are. Here the criterion takes directions; the
-    heights are those of the means. More than ``MAX_LINKED`` clusters merge by their means.
+    The mean of unit vectors is the shorter, the more they differ. So means of broad clusters are near each other, and
+    by Ward's criterion these would merge first, whatever their directions are. Heights are those of the means.
 
     Examples
     --------
-    The second cluster is broad, and nearer to the third one; its direction is that of the first:
+    The second and the third cluster are broad; the direction of the second is that of the first:
 
     >>> import numpy as np
     >>> means = np.array([[0.9, 0.0], [0.3, 0.1], [0.0, 0.1], [-0.8, -0.2]])
     >>> link_groups(means, np.ones(4))[0, :2], link_directions(means, np.ones(4))[0, :2]
     (array([1., 2.]), array([0., 1.]))
     """
-    n_groups = len(mass)
-    if n_groups > MAX_LINKED:
-        return link_groups(means, mass, max_linked)
-    share = mass / mass.sum()
-    products = means @ means.T
-    products = np.asarray(products.toarray() if sparse.issparse(products) else products, dtype=np.float64)
-    to_centre = products @ share
-    products += share @ to_centre - to_centre - to_centre[:, None]
-    lengths = np.sqrt(np.maximum(np.diag(products), 0))
-    scale = np.outer(lengths, lengths)
-    cosines = np.divide(products, scale, out=np.zeros_like(scale), where=scale > WARD_ROUNDING * scale.max(initial=0))
-    increase = _increase(2 - 2 * cosines, mass / mass.max())
-    return raise_merges(as_linkage(*_link_all(increase, mass / mass.max()), n_groups), means, mass)
+    return raise_merges(link_groups(normalize(means), mass, max_linked), means, mass)
 
 
 def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArray:
@@ -148,14 +136,14 @@ def _link_scaled(means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
     """Return the linkage matrix of groups whose means and masses are at most 2, so that products do not overflow."""
     n_groups = len(mass)
     if n_groups <= max_linked:
-        return as_linkage(*_link_all(_pairwise_increase(means, mass), mass), n_groups)
+        return as_linkage(*_link_all(means, mass), n_groups)
     order = np.argsort(-mass, kind="stable")
     heavy, light = np.sort(order[:max_linked]), np.sort(order[max_linked:])
     joined, heights = _join_nearest(means, mass, heavy, light)
     total = mass[heavy] + np.bincount(joined, weights=mass[light], minlength=len(heavy))
     sums = sparse.csr_array((mass[light], (joined, np.arange(len(light)))), shape=(len(heavy), len(light)))
     grown = sparse.diags_array(1 / total) @ (sparse.diags_array(mass[heavy]) @ means[heavy] + sums @ means[light])
-    merges, later_heights = _link_all(_pairwise_increase(grown, total), total)
+    merges, later_heights = _link_all(grown, total)
     joins = np.column_stack([heavy[joined], light])[np.argsort(heights, kind="stable")]
     heights = np.sort(heights)
     return as_linkage(
@@ -187,10 +175,8 @@ def move_groups(means: Any, mass: FloatArray, label: IntArray) -> IntArray:
     return label
 
 
-def _link_all(increase: FloatArray, mass: FloatArray) -> tuple[IntArray, FloatArray]:
+def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the merges of groups, each as the kept and the absorbed one, in any order, and their heights.
-
-    The matrix has the increase by the merge of each pair, and is overwritten.
 
     This is the nearest-neighbour chain algorithm: go from a cluster to its nearest neighbour, and on from there, until
     two clusters are each other's nearest neighbours; these merge. By Ward's criterion, a merge never brings a cluster
@@ -198,7 +184,8 @@ def _link_all(increase: FloatArray, mass: FloatArray) -> tuple[IntArray, FloatAr
     pairs. Of equally near neighbours, the previous cluster of the chain is preferred, otherwise the first: distances
     along the chain decrease by more than rounding, so it ends. The cost is O(n_groups ** 2).
     """
-    mass, n_groups = mass.copy(), len(mass)
+    increase, mass = _pairwise_increase(means, mass), mass.copy()
+    n_groups = len(mass)
     merges = np.empty((n_groups - 1, 2), dtype=np.int64)
     increases = np.empty(n_groups - 1)
     number = np.arange(n_groups)  # of the group that each row of the matrix stands for
@@ -235,19 +222,16 @@ def _join_nearest(means: Any, mass: FloatArray, heavy: IntArray, light: IntArray
 
 def _pairwise_increase(means: FloatArray, mass: FloatArray) -> FloatArray:
     """Return by how much a merge of each pair raises the sum of squared distances; infinite on the diagonal."""
-    return _increase(
-        euclidean_distances(means, squared=True) if sparse.issparse(means) else cdist(means, means, "sqeuclidean"), mass
-    )
-
-
-def _increase(squares: FloatArray, mass: FloatArray) -> FloatArray:
-    """Turn squared distances into increases."""
-    increase = np.minimum(squares, squares.T)  # rounding can make it asymmetric
+    if sparse.issparse(means):
+        increase = euclidean_distances(means, squared=True)
+        increase = np.minimum(increase, increase.T)  # rounding can make it asymmetric
+    else:
+        increase = cdist(means, means, "sqeuclidean")
     increase *= mass[:, None]
     increase *= mass
     increase /= mass[:, None] + mass
     np.fill_diagonal(increase, np.inf)
-    return increase
+    return np.asarray(increase)
 
 
 def _merge(increase: FloatArray, mass: FloatArray, kept: int, absorbed: int) -> None:
