@@ -23,7 +23,6 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.preprocessing import normalize
 
 from cohirf.algorithm.parents import Fusions, find_roots
 from cohirf.rows.grouping import FloatArray, IntArray, best_by_label, rows_by_label
@@ -75,8 +74,10 @@ def link_groups(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> F
 def link_directions(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> FloatArray:
     """Return the linkage matrix of clusters of unit vectors, which merge by the directions of their means.
 
-    The mean of unit vectors is the shorter, the more they differ. So means of broad clusters are near each other, and
-    by Ward's criterion these would merge first, whatever their directions are. Heights are those of the means.
+    The two clusters merge whose union lowers the sum of cosines between rows and the mean of their cluster least. For a
+    cluster, this sum is the length of the sum of its rows. By Ward's criterion, broad clusters would merge first,
+    whatever their directions are: the means of unit vectors that differ much are short, and so near each other.
+    Heights are those of the means. More than ``MAX_LINKED`` clusters merge by Ward's criterion.
 
     Examples
     --------
@@ -87,7 +88,46 @@ def link_directions(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) 
     >>> link_groups(means, np.ones(4))[0, :2], link_directions(means, np.ones(4))[0, :2]
     (array([1., 2.]), array([0., 1.]))
     """
-    return raise_merges(link_groups(normalize(means), mass, max_linked), means, mass)
+    n_groups = len(mass)
+    if not 1 < n_groups <= MAX_LINKED:
+        return link_groups(means, mass, max_linked)
+    sums = sparse.diags_array(mass / mass.max()) @ means
+    products = sums @ sums.T
+    products = np.asarray(products.toarray() if sparse.issparse(products) else products, dtype=np.float64)
+    merges = _link_sums(products)
+    return raise_merges(as_linkage(merges, np.arange(1.0, n_groups), n_groups), means, mass)
+
+
+def _link_sums(products: FloatArray) -> IntArray:
+    """Return the merges of clusters by the products of their sums, each as the kept and the absorbed one, in order."""
+
+    def lost(row: int) -> FloatArray:
+        squares = products[row, row] + squared + 2 * products[row]
+        loss = np.where(is_merged, np.inf, lengths[row] + lengths - np.sqrt(np.maximum(squares, 0)))
+        loss[row] = np.inf
+        return loss
+
+    n_groups = len(products)
+    squared = np.diag(products).copy()
+    lengths, is_merged = np.sqrt(squared), np.zeros(n_groups, dtype=bool)
+    losses = np.array([lost(row) for row in range(n_groups)])
+    least = losses.min(axis=1)
+    merges = np.empty((n_groups - 1, 2), dtype=np.int64)
+    for step in range(n_groups - 1):
+        tied = least.min() + WARD_ROUNDING * lengths.max()
+        one = int((least <= tied).argmax())
+        kept, absorbed = merges[step] = sorted((one, int((losses[one] <= tied).argmax())))
+        is_stale = (losses[:, [kept, absorbed]] <= least[:, None]).any(axis=1)  # the nearest is not there any more
+        products[kept] += products[absorbed]
+        products[:, kept] += products[:, absorbed]
+        squared[kept], is_merged[absorbed] = products[kept, kept], True
+        lengths[kept] = np.sqrt(max(squared[kept], 0))
+        losses[absorbed] = losses[:, absorbed] = np.inf
+        losses[kept] = losses[:, kept] = lost(kept)
+        least = np.minimum(least, losses[kept])
+        is_stale[[kept, absorbed]] = True
+        least[is_stale] = losses[is_stale].min(axis=1)
+    return merges
 
 
 def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArray:
