@@ -9,6 +9,7 @@ This example reads ``clinc150.parquet`` in the folder that ``COHIRF_DATA`` names
 """
 
 import os
+import tempfile
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -21,6 +22,7 @@ from sklearn.metrics import adjusted_rand_score
 from cohirf import CoHiRF
 from cohirf.curate import near_duplicates
 from cohirf.description import name_topics
+from cohirf.report import write_report
 
 # %%
 # Vectors
@@ -68,6 +70,12 @@ for (row, column), count in np.ndenumerate(table.to_numpy()):
     ax.text(column, row, count, ha="center", va="center", color="white" if count > 200 else "black", fontsize=8)
 fig.tight_layout()
 plt.show()
+
+# %%
+# A page to read: a map of topics, the tree with words and typical texts, and search, in one file.
+
+page = write_report(model, X, Path(tempfile.mkdtemp()) / "topics.html", texts=topics, title="Questions")
+print(f"{page.name}: {page.stat().st_size / 1e3:.0f} kB")
 
 # %%
 # A smaller set

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 
-from cohirf.beyond.merge_tree import link_groups, move_groups, raise_merges
+from cohirf.beyond.merge_tree import link_directions, link_groups, move_groups, raise_merges
 
 
 def groups(n_groups, n_features=3, seed=0):
@@ -136,3 +136,35 @@ def test_merges_of_ward_are_raised_to_their_own_heights(kind):
 def test_raised_merges_are_in_the_order_of_their_heights():
     merges = np.array([[0.0, 2.0, 1.0, 2.0], [1.0, 3.0, 1.0, 3.0]])  # the nearest two are not the first
     assert raise_merges(merges, np.array([[0.0], [1.0], [9.0]]), np.ones(3))[:, 2].tolist() == [9.0, 9.0]
+
+
+def literal_directions(means, mass):
+    """Merge the two clusters whose union loses least length of sums, again and again; return the sets it makes."""
+    clusters = [(mean * size, frozenset([i])) for i, (mean, size) in enumerate(zip(means, mass, strict=True))]
+    made = []
+    while len(clusters) > 1:
+        pairs = [(i, j) for i in range(len(clusters)) for j in range(i)]
+        length = np.linalg.norm
+        lost = [
+            length(clusters[i][0]) + length(clusters[j][0]) - length(clusters[i][0] + clusters[j][0]) for i, j in pairs
+        ]
+        i, j = pairs[int(np.argmin(lost))]
+        merged = (clusters[i][0] + clusters[j][0], clusters[i][1] | clusters[j][1])
+        clusters = [cluster for number, cluster in enumerate(clusters) if number not in (i, j)] + [merged]
+        made.append(merged[1])
+    return made
+
+
+@given(n_groups=st.integers(1, 12), seed=st.integers(0, 10_000), kind=st.sampled_from([np.asarray, sparse.csr_array]))
+def test_the_pair_whose_directions_lose_least_merges_first(n_groups, seed, kind):
+    means, mass = groups(n_groups, seed=seed)
+    found = link_directions(kind(means), mass)
+    assert members(found, n_groups) == literal_directions(means, mass)
+    assert n_groups == 1 or is_valid_linkage(found)
+    np.testing.assert_allclose(found, raise_merges(found, means, mass))
+
+
+def test_clusters_without_a_direction_are_linked():
+    means = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    assert is_valid_linkage(link_directions(means, np.ones(4)))
+    assert (link_directions(np.ones((3, 2)), np.ones(3))[:, 2] == 0).all()

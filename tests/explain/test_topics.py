@@ -128,3 +128,19 @@ def test_the_page_has_topics_of_all_levels_and_no_address(tmp_path):
     assert "http" not in page.replace("http-equiv", "")
     flat = write_report(MODEL, X, tmp_path / "flat.html", texts=TEXTS).read_text(encoding="utf-8")
     assert flat.count('<article class="card topic') == 6
+
+
+@pytest.mark.parametrize("as_column", [list, pd.Series, pa.array])
+def test_typical_rows_are_shown_as_images_and_broken_ones_are_left_out(tmp_path, as_column):
+    from PIL import Image
+
+    file = tmp_path / "red.png"
+    Image.new("RGB", (300, 200), "red").save(file)
+    found = name_topics(MODEL, X, TEXTS, levels=[6, 2])
+    n_typical = sum(len(topic.rows) for level in found.topics for topic in level)
+    for images, n_shown in [([file.read_bytes()] * 240, n_typical), ([str(file)] * 240, n_typical), (HOSTILE * 35, 0)]:
+        column = as_column([image.encode(errors="replace") if n_shown == 0 else image for image in images[:240]])
+        page = write_report(MODEL, X, tmp_path / "topics.html", texts=found, images=column).read_text(encoding="utf-8")
+        assert page.count('<img src="data:image/jpeg;base64,') == n_shown
+    with pytest.raises(ValueError, match="images has 3 entries, but the data has 240 rows"):
+        write_report(MODEL, X, tmp_path / "topics.html", texts=found, images=[b"", b"", b""])

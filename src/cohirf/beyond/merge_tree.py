@@ -71,6 +71,65 @@ def link_groups(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> F
     return linkage
 
 
+def link_directions(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> FloatArray:
+    """Return the linkage matrix of clusters of unit vectors, which merge by the directions of their means.
+
+    The two clusters merge whose union lowers the sum of cosines between rows and the mean of their cluster least. For a
+    cluster, this sum is the length of the sum of its rows. By Ward's criterion, broad clusters would merge first,
+    whatever their directions are: the means of unit vectors that differ much are short, and so near each other.
+    Heights are those of the means. More than ``MAX_LINKED`` clusters merge by Ward's criterion.
+
+    Examples
+    --------
+    The second and the third cluster are broad; the direction of the second is that of the first:
+
+    >>> import numpy as np
+    >>> means = np.array([[0.9, 0.0], [0.3, 0.1], [0.0, 0.1], [-0.8, -0.2]])
+    >>> link_groups(means, np.ones(4))[0, :2], link_directions(means, np.ones(4))[0, :2]
+    (array([1., 2.]), array([0., 1.]))
+    """
+    n_groups = len(mass)
+    if not 1 < n_groups <= MAX_LINKED:
+        return link_groups(means, mass, max_linked)
+    sums = sparse.diags_array(mass / mass.max()) @ means
+    products = sums @ sums.T
+    products = np.asarray(products.toarray() if sparse.issparse(products) else products, dtype=np.float64)
+    merges = _link_sums(products)
+    return raise_merges(as_linkage(merges, np.arange(1.0, n_groups), n_groups), means, mass)
+
+
+def _link_sums(products: FloatArray) -> IntArray:
+    """Return the merges of clusters by the products of their sums, each as the kept and the absorbed one, in order."""
+
+    def lost(row: int) -> FloatArray:
+        squares = products[row, row] + squared + 2 * products[row]
+        loss = np.where(is_merged, np.inf, lengths[row] + lengths - np.sqrt(np.maximum(squares, 0)))
+        loss[row] = np.inf
+        return loss
+
+    n_groups = len(products)
+    squared = np.diag(products).copy()
+    lengths, is_merged = np.sqrt(squared), np.zeros(n_groups, dtype=bool)
+    losses = np.array([lost(row) for row in range(n_groups)])
+    least = losses.min(axis=1)
+    merges = np.empty((n_groups - 1, 2), dtype=np.int64)
+    for step in range(n_groups - 1):
+        tied = least.min() + WARD_ROUNDING * lengths.max()
+        one = int((least <= tied).argmax())
+        kept, absorbed = merges[step] = sorted((one, int((losses[one] <= tied).argmax())))
+        is_stale = (losses[:, [kept, absorbed]] <= least[:, None]).any(axis=1)  # the nearest is not there any more
+        products[kept] += products[absorbed]
+        products[:, kept] += products[:, absorbed]
+        squared[kept], is_merged[absorbed] = products[kept, kept], True
+        lengths[kept] = np.sqrt(max(squared[kept], 0))
+        losses[absorbed] = losses[:, absorbed] = np.inf
+        losses[kept] = losses[:, kept] = lost(kept)
+        least = np.minimum(least, losses[kept])
+        is_stale[[kept, absorbed]] = True
+        least[is_stale] = losses[is_stale].min(axis=1)
+    return merges
+
+
 def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArray:
     """Return other merges of groups with the heights that they have by Ward's criterion, or that of an earlier one.
 
@@ -350,6 +409,7 @@ def grow_tree(
     max_linked: int = MAX_LINKED,
     last_stage: IntArray | None = None,
     link: Link = link_groups,
+    link_last: Link | None = None,
 ) -> tuple[MergeTree, IntArray]:
     """Return the tree of a fit, and the position of each group's leaf in it, or -1 for noise.
 
@@ -369,6 +429,8 @@ def grow_tree(
         A cluster for each group, coarser than the last level, within which groups merge before all others do.
     link : callable
         Links groups, given their means and masses.
+    link_last : callable or None
+        Links the clusters of the last stage; None means ``link``.
     """
     finest = _finest_level(fusions.absorbed_at, n_levels, int(is_noise.sum()))
     roots = find_roots(fusions.parents, fusions.absorbed_at, finest)
@@ -384,34 +446,39 @@ def grow_tree(
         stages.append(last_stage[medoids])
     position = np.full(len(roots), -1)
     position[clustered] = label
-    return MergeTree(medoids, link_stages(leaves, stages, max_linked, link), finest), position
+    return MergeTree(medoids, link_stages(leaves, stages, max_linked, link, link_last), finest), position
 
 
 def link_stages(
-    groups: Groups, stages: Sequence[IntArray], max_linked: int = MAX_LINKED, link: Link = link_groups
+    groups: Groups,
+    stages: Sequence[IntArray],
+    max_linked: int = MAX_LINKED,
+    link: Link = link_groups,
+    link_last: Link | None = None,
 ) -> FloatArray:
     """Return the linkage of groups that merge within given clusters first.
 
     Each of the ``stages`` has a cluster for each group, and is coarser than the one before. A stage merges all groups
-    of a cluster; after the last one, all clusters merge. Heights never decrease.
+    of a cluster; after the last one, all clusters merge, by ``link_last`` if it is given. Heights never decrease.
     """
     n_groups = len(groups.mass)
     number = np.arange(n_groups)  # number of the current cluster of each group in the linkage
     parts: list[FloatArray] = []
     n_merges, lowest = 0, 0.0
-    for stage in [*stages, np.zeros(n_groups, dtype=np.int64)]:
+    together = np.zeros(n_groups, dtype=np.int64)
+    for stage in [*stages, together]:
         nodes, first = np.unique(number, return_index=True)
         if len(nodes) == 1:
             break
         node_of_group = np.searchsorted(nodes, number)
         current = groups.merged(node_of_group, len(nodes))
-        merges = []
+        merges, link_some = [], link_last if stage is together and link_last is not None else link
         names, cluster = np.unique(stage[first], return_inverse=True)
         starts, members = rows_by_label(cluster, len(names))
         for start, end in pairwise(starts.tolist()):
             some = members[start:end]
             if len(some) > 1:
-                linkage = link(current.means[some], current.mass[some], max_linked)
+                linkage = link_some(current.means[some], current.mass[some], max_linked)
                 merges.append((some, linkage))
         if not merges:
             continue

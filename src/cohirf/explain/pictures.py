@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import warnings
 from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
@@ -17,6 +18,7 @@ from cohirf.optional import import_optional
 from cohirf.rows.grouping import FloatArray, IntArray
 
 MAX_SIDE = 160  # pixels; larger images are scaled down
+THUMBNAIL_SIDE = 112  # pixels: about 3 kB, and there are three for each topic
 MAX_IMAGES = 600  # clusters with pictures, if there are many cuts
 REGIONS = ("top left", "top", "top right", "left", "centre", "right", "bottom left", "bottom", "bottom right")
 PALE = 0.15  # standard deviations of all pixels: smaller differences have no words
@@ -34,10 +36,28 @@ def make_images(features: NDArray[np.float64], shape: tuple[int, ...]) -> list[s
 
 def _to_url(pixels: NDArray[np.uint8]) -> str:
     image = import_optional("PIL.Image", "report", "A report with images").fromarray(pixels)
-    image.thumbnail((MAX_SIDE, MAX_SIDE))
+    return _encode(image, MAX_SIDE, "PNG", optimize=True)
+
+
+def make_thumbnail(image: Any) -> str:
+    """Return a small copy of an image in a data URL: of a path, bytes, or a dict with either; empty if it is broken."""
+    pillow = import_optional("PIL.Image", "report", "A report with images")
+    if isinstance(image, dict):  # as in columns of images of Parquet files
+        image = image.get("bytes") or image.get("path")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pillow.DecompressionBombWarning)
+            with pillow.open(BytesIO(image) if isinstance(image, bytes | bytearray | memoryview) else image) as found:
+                return _encode(found.convert("RGB"), THUMBNAIL_SIDE, "JPEG")
+    except Exception:  # whatever a file may hold: it costs a picture, never the page
+        return ""
+
+
+def _encode(image: Any, side: int, kind: str, **options: Any) -> str:
+    image.thumbnail((side, side))
     file = BytesIO()
-    image.save(file, "PNG", optimize=True)
-    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
+    image.save(file, kind, **options)
+    return f"data:image/{kind.lower()};base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
 
 
 def check_image_shape(shape: tuple[int, ...], n_features: int) -> None:

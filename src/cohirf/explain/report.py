@@ -225,6 +225,7 @@ def write_report(
     image_shape: tuple[int, ...] | None = None,
     texts: Any = None,
     levels: Sequence[int] | None = None,
+    images: Any = None,
     title: str | None = None,
     data_name: str | None = None,
     origin: Origin | None = None,
@@ -262,6 +263,9 @@ def write_report(
         texts and words, a map and search. The result of :func:`cohirf.description.name_topics` brings its own names.
     levels : sequence of int, optional
         For texts: numbers of clusters, such as ``[200, 40, 8]``, which the page shows as a tree.
+    images : sequence of bytes or path, shape (n_samples,), optional
+        For texts: the image of each row, as the content or the path of a file. The page shows small copies of the
+        images of typical rows; one that cannot be read is left out.
     title : str, optional
         Title of the page; by default "Clusters", or "Clusters of" the name of the data.
     data_name : str, optional
@@ -306,7 +310,7 @@ def write_report(
     if texts is not None:
         rows = X.source if isinstance(X, Prepared) else X
         topics = texts if isinstance(texts, Topics) else name_topics(model, rows, texts, levels=levels)
-        return _write_page(path, draw_topics(topics, title=title, written=today))
+        return _write_page(path, draw_topics(topics, title=title, written=today, images=images))
     study = check_study(model, X, y, feature_names, pipeline=pipeline, ids=ids)
     fitted_pipeline = None if isinstance(pipeline, Preparation) else pipeline
     options = Options(title, data_name, origin, fitted_pipeline, image_shape, max_points, today)

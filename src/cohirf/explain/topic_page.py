@@ -12,7 +12,8 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 
 from cohirf.explain.page import N_COLOURS, render_topics
-from cohirf.explain.topics import Topic, Topics
+from cohirf.explain.pictures import make_thumbnail
+from cohirf.explain.topics import Topic, Topics, take_entries
 from cohirf.explain.words import shorten
 
 MAP_WIDTH, MAP_HEIGHT, MAP_MARGIN = 1100.0, 620.0, 50.0  # the largest circle is not cut off
@@ -24,9 +25,12 @@ LONGEST_LABEL = 24  # characters
 OPEN = 12  # topics of the coarsest level that are opened at first, if there are no more
 
 
-def draw_topics(topics: Topics, *, title: str, written: str) -> str:
-    """Return the page."""
+def draw_topics(topics: Topics, *, title: str, written: str, images: Any = None) -> str:
+    """Return the page; typical rows are also shown as images, if there is one for each row."""
     found = topics.topics
+    if images is not None and len(images) != len(topics.labels):
+        raise ValueError(f"images has {len(images):,} entries, but the data has {len(topics.labels):,} rows.")
+    pictures = _make_thumbnails(topics, images)
     n_rows, finest = len(topics.labels), len(found) - 1
     n_noise = int((topics.labels[:, -1] < 0).sum())
     colours = _colour(topics)
@@ -44,7 +48,7 @@ def draw_topics(topics: Topics, *, title: str, written: str) -> str:
         "flat": finest == 0,
         "is_open": len(found[0]) <= OPEN,
         "circles": place_circles(topics, colours),
-        "topics": [_nest(topics, one, colours, n_rows) for one in sorted(found[0], key=lambda one: -one.size)],
+        "topics": [_nest(topics, one, colours, pictures) for one in sorted(found[0], key=lambda one: -one.size)],
     }
     return render_topics(content)
 
@@ -70,11 +74,22 @@ def _colour(topics: Topics) -> dict[tuple[int, int], int]:
     return colour
 
 
-def _nest(topics: Topics, topic: Topic, colours: dict[tuple[int, int], int], n_rows: int) -> dict[str, Any]:
+def _make_thumbnails(topics: Topics, images: Any) -> dict[int, str]:
+    """Return a small image of each typical row."""
+    if images is None:
+        return {}
+    rows = np.unique([row for level in topics.topics for one in level for row in one.rows]).astype(np.int64)
+    return dict(zip(rows.tolist(), map(make_thumbnail, take_entries(images, rows)), strict=True))
+
+
+def _nest(
+    topics: Topics, topic: Topic, colours: dict[tuple[int, int], int], pictures: dict[int, str]
+) -> dict[str, Any]:
     return asdict(topic) | {
-        "share": topic.size / n_rows,
+        "share": topic.size / len(topics.labels),
         "colour": colours[topic.level, topic.cluster],
-        "children": [_nest(topics, child, colours, n_rows) for child in topics.children(topic)],
+        "images": [pictures[row] for row in topic.rows if pictures.get(row)],
+        "children": [_nest(topics, child, colours, pictures) for child in topics.children(topic)],
     }
 
 

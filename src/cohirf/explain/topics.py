@@ -222,15 +222,16 @@ def _draw_texts(model: Model, X: Any, texts: Any, labels: IntArray) -> _Sample:
 
 def take_texts(texts: Any, rows: IntArray) -> list[str]:
     """Return some entries of a list, an array or a column of a table as text; missing ones are empty."""
-    if hasattr(texts, "iloc"):
-        found = texts.iloc[rows].tolist()
-    elif hasattr(texts, "take") and not isinstance(texts, np.ndarray):  # Arrow
-        found = texts.take(rows).to_pylist()
-    elif isinstance(texts, np.ndarray):
-        found = texts[rows].tolist()
-    else:
-        found = [texts[row] for row in rows.tolist()]
-    return ["" if text is None or text != text else str(text) for text in found]
+    return ["" if text is None or text != text else str(text) for text in take_entries(texts, rows)]
+
+
+def take_entries(column: Any, rows: IntArray) -> list[Any]:
+    """Return some entries of a list, an array or a column of a table."""
+    if hasattr(column, "iloc"):
+        return list(column.iloc[rows].tolist())
+    if hasattr(column, "take") and not isinstance(column, np.ndarray):  # Arrow
+        return list(column.take(rows).to_pylist())
+    return list(column[rows].tolist()) if isinstance(column, np.ndarray) else [column[row] for row in rows.tolist()]
 
 
 def count_words(sample: _Sample, stop_words: Any) -> tuple[Floats, NDArray[Any]]:

@@ -12,7 +12,16 @@ from sklearn.metrics import pairwise_distances_argmin
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.runs import Survivors
-from cohirf.beyond.merge_tree import MAX_LINKED, Groups, Link, MergeTree, grow_tree, link_groups, move_groups
+from cohirf.beyond.merge_tree import (
+    MAX_LINKED,
+    Groups,
+    Link,
+    MergeTree,
+    grow_tree,
+    link_directions,
+    link_groups,
+    move_groups,
+)
 from cohirf.choice import Choice, count_crumbs
 from cohirf.data.first_level import FirstLevel
 from cohirf.fitting.merging import Candidates, mass_of
@@ -48,12 +57,16 @@ class LastLevel:
         return cls(leaves, state, roots, is_noise, medoids, groups)
 
     def grow(
-        self, max_linked: int, last_stage: IntArray | None = None, link: Link = link_groups
+        self,
+        max_linked: int,
+        last_stage: IntArray | None = None,
+        link: Link = link_groups,
+        link_last: Link | None = None,
     ) -> tuple[MergeTree, IntArray]:
         """Return the tree above the levels, and the position of each leaf in it, or -1; see ``grow_tree``."""
         of_leaves = Groups(self.leaves.means, mass_of(self.leaves))
         state = self.state
-        return grow_tree(of_leaves, state.fusions, state.level, self.is_noise, max_linked, last_stage, link)
+        return grow_tree(of_leaves, state.fusions, state.level, self.is_noise, max_linked, last_stage, link, link_last)
 
 
 @dataclass(frozen=True)
@@ -100,7 +113,13 @@ def end_fit(
     label = cut
     if merges.refines and n_clusters is not None and len(medoids):
         label = move_groups(groups.means, groups.mass, label)
-    return _end_with(settings, first_level, last, label, merges.link, tree if np.array_equal(label, cut) else None)
+    is_cut = np.array_equal(label, cut) and (n_clusters is None or _link_last(settings, merges.link) is None)
+    return _end_with(settings, first_level, last, label, merges.link, tree if is_cut else None)
+
+
+def _link_last(settings: Settings, link: Link) -> Link | None:
+    """Return how clusters merge above the final ones, if otherwise than below: compact ones by their directions."""
+    return link_directions if settings.by_direction and link is link_groups else None
 
 
 def end_update(settings: Settings, first_level: FirstLevel, last: LastLevel, former: IntArray) -> Ending:
@@ -142,7 +161,8 @@ def _end_with(
         of_leaf = np.full(len(roots), -1)
         clustered = ~last.is_noise
         of_leaf[clustered] = label[np.searchsorted(medoids, roots[clustered])]
-        tree, _ = last.grow(max(len(np.unique(label)), LINKED_PER_CLUSTER), of_leaf, link)
+        max_linked = max(len(np.unique(label)), LINKED_PER_CLUSTER)
+        tree, _ = last.grow(max_linked, of_leaf, link, _link_last(settings, link))
     if len(np.unique(label)) < n_found:
         state, medoids, groups = merge_clusters(state, medoids, groups, label)
     return Ending(first_level, state, tree, groups.means, medoids, last.is_noise, n_found)

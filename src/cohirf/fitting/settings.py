@@ -85,6 +85,7 @@ class Settings:
     # Whether several batches are neighbouring rows; None means if the base method finds the number of clusters
     is_local: bool | None
     merge: str  # how groups merge after the levels
+    by_direction: bool  # whether rows have length 1, so that directions tell clusters apart
     min_cluster_size: int | float  # smallest size of a cluster, or smallest share of the rows
     joins_small: bool  # whether smaller clusters join the nearest one; otherwise they are noise
     max_iter: int  # largest number of levels
@@ -116,6 +117,7 @@ class Settings:
             batch_size=int(model.batch_size) if isinstance(model.batch_size, Integral) else model.batch_size,
             is_local=None if model.batches == "auto" else model.batches == "local",
             merge=model.merge,
+            by_direction=model.metric == "cosine",
             min_cluster_size=model.min_cluster_size,
             joins_small=model.small_clusters == "nearest",
             max_iter=int(model.max_iter),
