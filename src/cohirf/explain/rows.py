@@ -13,11 +13,12 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.explain.study import COMPARED, draw, weigh
-from cohirf.rows.grouping import FloatArray, IntArray, rows_by_label
+from cohirf.rows.grouping import FloatArray, IntArray, row_blocks, rows_by_label
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of
 
 NEIGHBOURS = 5
+COMPARED_AT_ONCE = 256  # rows whose distances to all others are in memory
 BETWEEN = 0.8  # a row is between two clusters if the other one is at most 1 / BETWEEN times as far away
 LISTED_ASIDE = 20  # rows that are listed although they are noise
 NOT_TYPICAL = 2.0  # a row is not typical if it is this many times as far from its cluster as the median row
@@ -132,19 +133,21 @@ def find_badly_fitting(model: Model, n_loose: int = 3, n_border: int = 50) -> Ba
 
 def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> FloatArray:
     """Return the mean distance of each row to its nearest neighbours in each cluster; NaN if the cluster has none."""
-    distances = euclidean_distances(points)
-    np.fill_diagonal(distances, np.inf)  # a row is not its own neighbour
     starts, members = rows_by_label(labels, n_clusters)
     found = np.full((len(labels), n_clusters), np.nan)
-    for cluster in range(n_clusters):
-        some = members[starts[cluster] : starts[cluster + 1]]
-        n_near = min(NEIGHBOURS, len(some))
-        if n_near:
-            near = np.partition(distances[:, some], n_near - 1, axis=1)[:, :n_near]
-            is_other = np.isfinite(near)
-            n_others = is_other.sum(axis=1)
-            totals = np.where(is_other, near, 0).sum(axis=1)
-            found[:, cluster] = np.where(n_others > 0, totals / np.maximum(n_others, 1), np.nan)
+    for block in row_blocks(len(labels), COMPARED_AT_ONCE):
+        distances = euclidean_distances(points[block], points)
+        own = np.arange(block.start, block.stop)
+        distances[own - block.start, own] = np.inf  # a row is not its own neighbour
+        for cluster in range(n_clusters):
+            some = members[starts[cluster] : starts[cluster + 1]]
+            n_near = min(NEIGHBOURS, len(some))
+            if n_near:
+                near = np.partition(distances[:, some], n_near - 1, axis=1)[:, :n_near]
+                is_other = np.isfinite(near)
+                n_others = is_other.sum(axis=1)
+                totals = np.where(is_other, near, 0).sum(axis=1)
+                found[block, cluster] = np.where(n_others > 0, totals / np.maximum(n_others, 1), np.nan)
     return found
 
 

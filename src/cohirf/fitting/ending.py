@@ -50,7 +50,7 @@ class LastLevel:
         if is_noise is None:
             is_noise = find_noise(state, roots, leaves.sizes) if labels_noise else np.zeros(len(roots), dtype=bool)
         medoids: IntArray = np.flatnonzero((roots == np.arange(len(roots))) & ~is_noise)
-        clustered = np.flatnonzero(~is_noise)
+        clustered = np.flatnonzero(~is_noise) if is_noise.any() else slice(None)  # a slice copies nothing
         groups = Groups(leaves.means[clustered], mass_of(leaves)[clustered]).merged(
             np.searchsorted(medoids, roots[clustered]), len(medoids)
         )

@@ -49,6 +49,7 @@ from cohirf.rows.arrays import is_here, join_rows, narrow_indices, put_on_device
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 from cohirf.rows.storage import ArrayRows, Population, draw_by_mass, take_in_order
 
+COMPARED_ROWS = 2**13  # with their centres at a time
 PASSES = 5  # of K-Means, which begins with clusters of cells, so that few are enough
 
 
@@ -208,9 +209,12 @@ def divide_along_tree(candidates: Candidates, gini_bound: float, n_groups: int) 
 
 def _nearest_candidates(values: Any, centres: Any, nearest: IntArray) -> IntArray:
     """Return, sorted, the candidate that is nearest to each centre that is the nearest of any candidate."""
-    difference = values - centres[nearest]
-    squares = difference.multiply(difference) if sparse.issparse(difference) else difference**2
-    order = np.lexsort((np.asarray(squares.sum(axis=1)).ravel(), nearest))
+    distances = np.empty(len(nearest))
+    for block in row_blocks(len(nearest), COMPARED_ROWS):
+        difference = values[block] - centres[nearest[block]]
+        squares = difference.multiply(difference) if sparse.issparse(difference) else difference**2
+        distances[block] = np.asarray(squares.sum(axis=1)).ravel()
+    order = np.lexsort((distances, nearest))
     return np.sort(order[np.flatnonzero(np.diff(nearest[order], prepend=-1))])
 
 
@@ -292,7 +296,7 @@ def find_min_share(settings: Settings, population: Population) -> float:
 def leaves_as_candidates(first_level: FirstLevel, state: FitState, column_means: Any) -> Candidates:
     """Return all leaves of the levels as candidates for medoids."""
     leaves = first_level.leaves
-    values = to_host(take_in_order(state.active.values, np.arange(len(leaves.rows))))
+    values = to_host(state.active.values.take(np.arange(len(leaves.rows))))
     return Candidates(leaves.rows, fill_missing(values, column_means), mass_of(leaves))
 
 

@@ -35,7 +35,7 @@ from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.beyond.local_batches import LARGEST_BATCH
 from cohirf.engines.streaming import RUNS_AHEAD
-from cohirf.planning.memory import format_bytes, free_bytes, resident_bytes
+from cohirf.planning.memory import format_bytes, free_bytes, peak_bytes, reset_peak, resident_bytes
 from cohirf.planning.probe import (
     BatchCost,
     Probe,
@@ -52,6 +52,8 @@ SMALLEST_BATCH = 100
 ROWS_PER_SIZE = 10
 REACH = 4.0  # largest batch size that can be forecast, in units of the largest probe
 MEMORY_MARGIN = 1.3  # safety factor on the memory of a batch: fragmentation, and rows that differ from the sample
+LEAF_COPIES = 4  # of values and means of the first level's survivors, which a fit from a file holds in the end
+ENDING_BYTES = 40_000_000  # samples of rows on which merges and their number are chosen, and clusters described
 HELD_BYTES_PER_ROW = 36  # row numbers, parents, levels, mass, stability and labels of a fit in memory
 SLOWER = 2.0
 PATIENCE_SECONDS = 60.0
@@ -121,8 +123,9 @@ class PlannedFit:
         n_jobs = min(self.n_jobs, max(self.n_runs, n_batches - 1))
         largest = min(self.n_rows, LARGEST_BATCH * batch_size)
         batch_bytes = cost.n_bytes(largest) + self._bytes_aside(largest, n_batches)
+        of_leaves = LEAF_COPIES * self._bytes_of_leaves(n_batches, cost)
         peak, needed = (
-            int(self.taken + n_jobs * (self.taken_per_job + some))
+            int(self.taken + max(n_jobs * (self.taken_per_job + some) + of_leaves / 2, ENDING_BYTES + of_leaves))
             for some in (batch_bytes, MEMORY_MARGIN * batch_bytes)
         )
         return BatchPlan(batch_size, n_batches, self.memory_limit, n_levels, seconds, peak, needed)
@@ -133,6 +136,13 @@ class PlannedFit:
             return 0.0
         n_held = self.n_rows / n_batches / (n_batches - 1)
         return self.row_bytes * (n_contracted + 3 * n_held)
+
+    def _bytes_of_leaves(self, n_batches: int, cost: BatchCost) -> float:
+        """Return the size of the rows that the first level leaves, with those that it held aside."""
+        if n_batches == 1 or self.overlap is not None:
+            return 0.0
+        size = self.n_rows / n_batches
+        return self.row_bytes * (size + (n_batches - 1) * cost.survivors(size))
 
 
 def plan_batches(
@@ -157,15 +167,17 @@ def plan_batches(
     of their own rows. ``row_bytes`` is the size of a row, if rows are read in order, with those held aside. Since
     measurements vary a little, the choice may vary by one step.
     """
+    reset_peak()  # memory that was freed, but kept, is not taken
     held = HELD_BYTES_PER_ROW * n_rows if held_bytes is None else held_bytes
     taken = held + (resident_bytes() if taken_bytes is None else taken_bytes)
     if memory_limit <= taken:
         raise ValueError(_say_no_room(memory_limit, taken, held, on_worker=taken_bytes is not None))
     if count_batches(n_rows, SMALLEST_BATCH) == 1:
         return BatchPlan(n_rows, 1, memory_limit, reason=f"{n_rows} rows are too few to divide")
-    smallest = smallest_batch(contraction, n_rows)
+    smallest, peak = smallest_batch(contraction, n_rows), peak_bytes()
     with fresh_process() as call:
         sample = read_sample(smallest)
+        taken += max(0, peak_bytes() - peak)  # buffers of the reader, which it needs for any number of rows
         before = call(resident_bytes)
         call(probe_batch, sample, contraction)  # triggers imports and compilation, whose memory stays
         after = call(resident_bytes)
