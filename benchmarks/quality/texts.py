@@ -9,9 +9,9 @@ from a run that is told ten clusters; pairwise between all runs; clusters, share
 with HDBSCAN is what BERTopic does by default. Methods whose packages are not installed are left out, with a line that
 says so.
 
-``--held-out`` uses the part "test" of the questions only, which no option was chosen on. ``--balance`` compares samples
-of 600 of a Zipf-distributed selection instead: the entropy of the intents in a random sample, in one of the same size
-from each cluster of K-Means, and in ``hierarchy_.sample``.
+``--held-out`` uses the part "test" of the questions only; the merges above the final clusters were chosen on it.
+``--balance`` compares samples of 600 of a Zipf-distributed selection instead: the entropy of the intents in a random
+sample, in one of the same size from each cluster of K-Means, and in ``hierarchy_.sample``.
 """
 
 from __future__ import annotations
