@@ -303,8 +303,8 @@ def _sort_rows(column: Any, order: IntArray, storage: Storage) -> Any:
     """Return rows in the given order, in ``storage``; those of a CSR matrix in memory."""
     if not isinstance(column, np.ndarray):
         return column[order]
-    shape = column.shape
-    stored = storage.vector(len(order), column.dtype) if len(shape) == 1 else storage.matrix(*shape, column.dtype)
+    n_rows, kind = len(order), column.dtype
+    stored = storage.vector(n_rows, kind) if column.ndim == 1 else storage.matrix(n_rows, column.shape[1], kind)
     np.take(column, order, axis=0, out=stored, mode="clip")
     return _plain(stored)
 
