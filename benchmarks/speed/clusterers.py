@@ -19,10 +19,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.cluster import DBSCAN, KMeans, SpectralClustering
 from sklearn.datasets import make_blobs
 from sklearn.kernel_approximation import RBFSampler
@@ -33,7 +35,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks._common import DATA_FOLDER, best_of, in_fresh_process, make_parser, parse, peak_rise, timed
 from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
-from cohirf.datasets import load_real, make_spheres
+from cohirf.datasets import load_real, make_shapes, make_spheres
 
 N_FEATURES, N_CENTERS, N_AFFINITIES, N_ITER, N_NEIGHBORS = 100, 5, 20, 20, 5
 
@@ -189,13 +191,15 @@ def dbscan_on_a_grid(sizes: list[int]) -> None:
 
 
 def dbscan_in_cohirf(sizes: list[int]) -> None:
-    print("CoHiRF(GridDBSCAN) against GridDBSCAN alone on two spheres in memory, eps=0.2; best of 9 runs")
-    for n_rows in sizes:
-        X, _ = make_spheres(n_rows, random_state=0)
-        alone, labels = best_of(9, lambda: GridDBSCAN(0.2).fit_predict(X))  # noqa: B023 - called at once
-        inside, found = best_of(9, lambda: CoHiRF(GridDBSCAN(0.2)).fit_predict(X))  # noqa: B023 - called at once
+    print("CoHiRF(GridDBSCAN) against GridDBSCAN alone, in memory, with min_samples=10; best of 5 runs")
+    for n_rows, (name, make) in product(sizes, (("spheres", make_spheres), ("shapes", make_shapes))):
+        X, eps = make(n_rows, random_state=0)[0], 0.15 if make is make_spheres else 30 / sqrt(n_rows)
+        method = GridDBSCAN(eps, min_samples=10)
+        alone, labels = best_of(5, lambda: clone(method).fit_predict(X))  # noqa: B023 - called at once
+        inside, found = best_of(5, lambda: CoHiRF(method).fit_predict(X))  # noqa: B023 - called at once
         verdict = "same labels" if (labels == np.asarray(found)).all() else "other labels"
-        print(f"  n={n_rows:>9,}: alone {alone:.4f} s, in CoHiRF {inside:.4f} s, {inside / alone:.2f} x, {verdict}")
+        times = f"alone {alone:.4f} s, in CoHiRF {inside:.4f} s, {inside / alone:.2f} x"
+        print(f"  {name}, n={n_rows:>9,}: {times}, {verdict}", flush=True)
 
 
 def dbscan_in_a_tree(n_rows: int) -> None:
