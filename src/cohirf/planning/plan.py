@@ -44,6 +44,7 @@ from cohirf.planning.probe import (
     fresh_process,
     probe_batch,
     probe_increasing_sizes,
+    resident_with,
 )
 
 # In smaller batches, most methods find nothing, and the calls themselves cost more than the clustering. A method with
@@ -178,7 +179,7 @@ def plan_batches(
     with fresh_process() as call:
         sample = read_sample(smallest)
         taken += max(0, peak_bytes() - peak)  # buffers of the reader, which it needs for any number of rows
-        before = call(resident_bytes)
+        before = call(resident_with, contraction)  # this process has imported its modules already
         call(probe_batch, sample, contraction)  # triggers imports and compilation, whose memory stays
         after = call(resident_bytes)
         n_runs, per_job = contraction.views.n_runs(sample.shape[1]), after if in_processes else 0
@@ -195,7 +196,7 @@ def plan_batches(
     candidates = list_candidates(task, cost)
     chosen = choose(candidates)
     if chosen is None:
-        raise ValueError(_say_too_little(task, candidates[0]))
+        raise ValueError(_say_too_little(task, min(candidates, key=lambda candidate: candidate.needed)))
     return replace(chosen, reason=_say_why(chosen, candidates), probes=cost.probes)
 
 
@@ -288,12 +289,12 @@ def _say_no_room(memory_limit: int, taken: int, held: int, *, on_worker: bool) -
     )
 
 
-def _say_too_little(task: PlannedFit, smallest: BatchPlan) -> str:
+def _say_too_little(task: PlannedFit, least: BatchPlan) -> str:
     return (
-        f"{format_bytes(task.memory_limit)} of memory is too little for batches of {smallest.batch_size} rows, the "
-        f"smallest that are useful for this base method: they need {format_bytes(smallest.needed)} with "
-        f"n_jobs={task.n_jobs}, of which {format_bytes(task.taken)} is used before the first batch. Allow more, such "
-        f'as batch_size="{format_bytes(2 * smallest.needed)}", lower n_jobs, or choose a base method that needs less.'
+        f"{format_bytes(task.memory_limit)} of memory is too little for batches of {least.batch_size} rows, which need "
+        f"least of those that are useful for this base method: {format_bytes(least.needed)} with n_jobs={task.n_jobs}, "
+        f"of which {format_bytes(task.taken)} is used before the first batch. Allow more, such as "
+        f'batch_size="{format_bytes(2 * least.needed)}", lower n_jobs, or choose a base method that needs less.'
     )
 
 
