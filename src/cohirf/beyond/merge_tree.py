@@ -193,6 +193,36 @@ def _link_scaled(means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
     )
 
 
+def merge_last(linkage: FloatArray, late: IntArray) -> FloatArray:
+    """Return the linkage in which some points join one after the other, when all others have merged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.beyond.merge_tree import link_groups, merge_last
+    >>> linkage = link_groups(np.array([[0.0], [1], [5]]), np.ones(3))
+    >>> merge_last(linkage, np.array([1]))[:, :2].astype(int).tolist()
+    [[0, 2], [1, 3]]
+    """
+    n_points = len(linkage) + 1
+    number = np.append(np.arange(n_points), np.full(len(linkage), -1))  # in the new linkage; -1 for late points alone
+    number[late] = -1
+    merges: list[list[float]] = []
+    for merge, (left, right, height, _) in enumerate(linkage.tolist()):
+        of_left, of_right = int(number[int(left)]), int(number[int(right)])
+        number[n_points + merge] = max(of_left, of_right)
+        if min(of_left, of_right) >= 0:
+            number[n_points + merge] = n_points + len(merges)
+            merges.append([min(of_left, of_right), max(of_left, of_right), height, 0.0])
+    top, highest = int(number[-1]), float(linkage[-1, 2])
+    for point in late.tolist():
+        merges.append([min(point, top), max(point, top), highest, 0.0])
+        top = n_points + len(merges) - 1
+    merged = np.array(merges).reshape(-1, 4)
+    count_members(merged, n_points)
+    return merged
+
+
 def move_groups(means: Any, mass: FloatArray, label: IntArray) -> IntArray:
     """Move each group to the label with the nearest mean, up to ``MAX_MOVES`` times: K-Means of groups.
 

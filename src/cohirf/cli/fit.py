@@ -31,7 +31,7 @@ from cohirf.clusterers.names import NAMES, make_base_method
 from cohirf.description import Topics, describe_clusters, make_headline, name_topics
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
-from cohirf.planning.memory import peak_bytes, read_memory_limit, resident_bytes
+from cohirf.planning.memory import peak_bytes, read_memory_limit, reset_peak, resident_bytes
 from cohirf.preparation import Classes, Preparation, Prepared, prepare
 from cohirf.preparation.data import find_column
 from cohirf.preparation.places import read_length
@@ -232,6 +232,7 @@ def _check_files(targets: Targets, data: Path, id_column: str | None, checkpoint
 def _fit_prepared(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
     """Fit the model; if the user stops it, say what was kept."""
     limit = read_memory_limit(model.batch_size)
+    reset_peak()  # what reading took goes back
     rows = data.rows() if limit is None or resident_bytes() + COPIES * data.n_bytes <= limit else data.source
     try:
         with console.watching():

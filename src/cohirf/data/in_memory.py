@@ -62,7 +62,8 @@ class InMemory:
 
     def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
         """Return the memory that batches may use: with several jobs, in processes of their own."""
-        return room_here(memory_limit, n_jobs)
+        leaf_bytes = getattr(self.X, "nbytes", 0) / max(1, self.rows.n_rows)  # those of sparse rows are not known
+        return room_here(memory_limit, n_jobs) | {"leaf_bytes": leaf_bytes}
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels."""

@@ -66,7 +66,7 @@ class InSource:
     def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
         """Return the memory that batches may use: arrays that grow with the data are on disk."""
         row_bytes = self.source.n_features * self.source.dtype.itemsize
-        return room_here(memory_limit, n_jobs, held_bytes=0) | {"row_bytes": row_bytes}
+        return room_here(memory_limit, n_jobs, held_bytes=0) | {"row_bytes": row_bytes, "leaf_bytes": row_bytes}
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels."""

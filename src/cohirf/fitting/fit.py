@@ -244,7 +244,8 @@ class Fit:
             candidates = leaves_as_candidates(first_level, last.state, self.data.column_means)
             rng = self._generator(Draw.CELLS) if self._has_several_batches else None
             division = divide_by_means(last.groups, candidates, self._count_cells(k), rng)
-            return chooser.refine(division, division.count_parts(k, min_share))
+            division = division.with_far_rows_last(min_share)
+            return chooser.refine(division, division.count_parts(k, min_share), min_share)
 
         choice, bound = chooser.compare(choice, lambda sample: divide().label(sample.values, k, min_share))
         if bound is not None:
@@ -279,7 +280,8 @@ class Fit:
     ) -> Ending:
         """Share out rows among connected groups of a sample of them, and merge these along the spanning tree."""
         k = choice.n_clusters
-        division = divide_along_tree(chooser.draw(MAX_POINTS).candidates, bound, self._count_cells(k))
+        candidates, is_chosen = chooser.draw(MAX_POINTS).candidates, choice.min_share > 0
+        division = divide_along_tree(candidates, bound, self._count_cells(k), far_rows_last=is_chosen)
         merges = LastMerges(division.count_parts(k, choice.min_share), link_along_tree(bound), division.linkage)
         return self._share_out(first_level, last, division, choice, merges)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from cohirf.data import Data
 from cohirf.data.on_dask import OnDask
 from cohirf.fitting.settings import Settings
 from cohirf.optional import import_optional, is_installed
-from cohirf.planning.memory import resident_bytes
+from cohirf.planning.memory import format_bytes, resident_bytes
 from cohirf.rows.metric_spaces import find_space
 from cohirf.rows.storage import ArrayWeights
 from cohirf.spanning.settings import SpanningSettings, settings_of
@@ -35,6 +36,7 @@ OVERLAP, SPANNED_OVERLAP = 1.0, 0.5
 # Kernels of DBSCAN take about 150 bytes per row, and no longer for each row of a larger batch. So its batches have at
 # least so many rows.
 DENSITY_ROWS, DENSITY_BYTES = 2**17, 150
+KERNELS, KERNEL_BYTES = "cohirf.clusterers.grid_kernels", 160_000_000  # measured, while they are compiled
 SPARSE_FEATURES = 256  # sparse rows with more features are not made dense for spanning trees
 MAX_SPANNED = 2**30 - 1  # the nodes of the tree of merges are numbered by 32-bit integers
 
@@ -116,9 +118,22 @@ def count_spanned(data: Data) -> int:
 
 def count_dense(data: Data, memory_limit: int) -> int | None:
     """Return the number of rows of a batch that kernels label; None for one batch, which is faster if it has room."""
+    n_rows = data.rows.n_rows
+    if isinstance(data, OnDask):
+        return min(n_rows, DENSITY_ROWS)
     row_bytes = DENSITY_BYTES + data.n_features * np.dtype(data.dtype).itemsize
-    has_room = resident_bytes() + row_bytes * data.rows.n_rows <= memory_limit
-    return None if has_room and not isinstance(data, OnDask) else min(data.rows.n_rows, DENSITY_ROWS)
+    compiled = 0 if KERNELS in sys.modules else KERNEL_BYTES
+    taken = resident_bytes() + compiled
+    if taken + row_bytes * n_rows <= memory_limit:
+        return None
+    batch_bytes = int((1 + OVERLAP) * row_bytes * min(n_rows, DENSITY_ROWS))
+    if taken + batch_bytes > memory_limit:
+        raise ValueError(
+            f"{format_bytes(memory_limit)} of memory is too little: this process takes {format_bytes(taken)}, of which "
+            f"{format_bytes(compiled)} for compiled code, and a batch of DBSCAN takes {format_bytes(batch_bytes)}. "
+            f'Allow more, such as batch_size="{format_bytes(1.2 * (taken + batch_bytes))}".'
+        )
+    return min(n_rows, DENSITY_ROWS)
 
 
 def choose_settings(data: Data, n_rows: int, contraction: Contraction) -> SpanningSettings | None:

@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.cluster import KMeans
+from sklearn.metrics import pairwise_distances_argmin_min
+from sklearn.neighbors import NearestNeighbors
 
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.levels import FitState
@@ -32,14 +34,15 @@ from cohirf.beyond.choose_merge import (
     FEWEST_COMPARED,
     FEWEST_PER_CLUSTER,
     SampledRows,
+    centre,
     count_parts,
     count_sampled,
     cut_large,
     cut_linkage,
 )
 from cohirf.beyond.connected import SpanningTree, link_connected
-from cohirf.beyond.merge_tree import Groups, Link, MergeTree, link_groups, link_stages, raise_merges
-from cohirf.choice import CHOICE_ROWS, Choice, choose_number
+from cohirf.beyond.merge_tree import Groups, Link, MergeTree, link_groups, link_stages, merge_last, raise_merges
+from cohirf.choice import CHOICE_ROWS, Choice, choose_number, count_crumbs
 from cohirf.data import Data
 from cohirf.data.first_level import Counts, DataWeights, FirstLevel
 from cohirf.fitting.quick_k_means import ITERATIONS, move_centres
@@ -50,6 +53,7 @@ from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 from cohirf.rows.storage import ArrayRows, Population, draw_by_mass, take_in_order
 
 COMPARED_ROWS = 2**13  # with their centres at a time
+FAR = 3.0  # times the largest distance between a group and the next one
 PASSES = 5  # of K-Means, which begins with clusters of cells, so that few are enough
 
 
@@ -73,6 +77,23 @@ class Division:
     def count_parts(self, n_clusters: int, min_share: float) -> int:
         """Return how many clusters to merge to, so that ``n_clusters`` of them have a share of the mass."""
         return count_parts(self.linkage, self.mass, n_clusters, min_share * float(self.mass.sum()))
+
+    def with_far_rows_last(self, min_share: float) -> Division:
+        """Return the division with merges in which a few far rows are the last to join, whatever the criterion says.
+
+        Far are groups, of fewer rows together than a cluster may have, that are much farther from all larger groups
+        than any of these is from the next one. Ward's criterion merges a single row early, because its mass is small.
+        """
+        few = min_share * float(self.mass.sum())
+        small, large = np.flatnonzero(self.mass < few), np.flatnonzero(self.mass >= few)
+        if len(small) == 0 or len(large) < 2:
+            return self
+        gaps = pairwise_distances_argmin_min(self.means[small], self.means[large])[1]
+        between = NearestNeighbors(n_neighbors=1).fit(self.means[large]).kneighbors()[0]
+        far = small[gaps > FAR * between.max()]
+        if len(far) == 0 or float(self.mass[far].sum()) >= few:
+            return self
+        return replace(self, linkage=merge_last(self.linkage, far))
 
     def leaves(self, found: Counts, former: Survivors) -> Survivors:
         """Return the groups as leaves, given their rows; ``former`` are the leaves of the levels."""
@@ -184,9 +205,13 @@ def _like(centres: FloatArray, values: Any) -> Any:
     return type(values)(centres) if sparse.issparse(values) else centres
 
 
-def divide_along_tree(candidates: Candidates, gini_bound: float, n_groups: int) -> Division:
+def divide_along_tree(
+    candidates: Candidates, gini_bound: float, n_groups: int, *, far_rows_last: bool = False
+) -> Division:
     """Return groups of candidates that merge early along their spanning tree, and the merges that follow."""
     linkage = link_connected(SpanningTree(candidates.values), candidates.mass, gini_bound)
+    if far_rows_last:
+        linkage = merge_last(linkage, find_far(candidates.values))
     tree = MergeTree(np.arange(len(candidates.rows)), linkage, 1)
     n_distinct = 1 + int(np.count_nonzero(linkage[:, 2] > 0))  # equal rows are in one group
     label = tree.cut(min(n_groups, n_distinct))
@@ -205,6 +230,25 @@ def divide_along_tree(candidates: Candidates, gini_bound: float, n_groups: int) 
         mass,
         raise_merges(pruned.linkage, means, mass),
     )
+
+
+def find_far(points: Any) -> IntArray:
+    """Return the few points, if any, that are much farther from their third neighbour than all other points are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> find_far(np.append(np.linspace(0, 1, 100), [70.0, 90.0]).reshape(-1, 1)).tolist()
+    [101, 100]
+    """
+    most = count_crumbs(points.shape[0]) - 1
+    if most == 0:
+        return np.empty(0, dtype=np.int64)
+    gaps = NearestNeighbors(n_neighbors=most).fit(centre(points)).kneighbors()[0][:, -1]
+    order = np.argsort(-gaps, kind="stable")[: most + 1]
+    is_step = gaps[order[:-1]] > FAR * gaps[order[1:]]
+    n_far = int(np.flatnonzero(is_step)[-1]) + 1 if is_step.any() else 0
+    return order[:n_far]
 
 
 def _nearest_candidates(values: Any, centres: Any, nearest: IntArray) -> IntArray:
@@ -327,7 +371,7 @@ class Chooser:
         sample = self.draw(CHOICE_ROWS)
         return choose_number(sample.values, self.rng, sample.mass, self.min_share)
 
-    def refine(self, division: Division, n_clusters: int) -> Division:
+    def refine(self, division: Division, n_clusters: int, min_share: float = 0.0) -> Division:
         """Return the division, or the one by centres that follow from it if that cuts fewer neighbours."""
         if not 1 < n_clusters < len(division.rows):
             return division
@@ -337,6 +381,7 @@ class Chooser:
         refined = divide_by_centres(division, sample.candidates, n_clusters, self.device)
         if refined is None:
             return division
+        refined = refined.with_far_rows_last(min_share)
         some = self.draw(count_sampled(n_clusters)).compared
         cuts = [some.cut_share(each.label(some.points, n_clusters)) for each in (division, refined)]
         return division if cuts[0] < CLEARLY * cuts[1] else refined

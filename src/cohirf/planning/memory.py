@@ -86,6 +86,8 @@ def reset_peak() -> None:
 
     Freed memory that the allocator keeps would hide later allocations.
     """
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
     with suppress(AttributeError, OSError, TypeError):  # TypeError: Windows has no CDLL(None)
         ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError):

@@ -44,6 +44,7 @@ from cohirf.planning.probe import (
     fresh_process,
     probe_batch,
     probe_increasing_sizes,
+    resident_with,
 )
 
 # In smaller batches, most methods find nothing, and the calls themselves cost more than the clustering. A method with
@@ -52,7 +53,8 @@ SMALLEST_BATCH = 100
 ROWS_PER_SIZE = 10
 REACH = 4.0  # largest batch size that can be forecast, in units of the largest probe
 MEMORY_MARGIN = 1.3  # safety factor on the memory of a batch: fragmentation, and rows that differ from the sample
-LEAF_COPIES = 4  # of values and means of the first level's survivors, which a fit from a file holds in the end
+# Copies of values and means of the first level's survivors at the end of a fit, and what belongs to each of them
+LEAF_COPIES, LEAF_BYTES = 4, 64
 ENDING_BYTES = 40_000_000  # samples of rows on which merges and their number are chosen, and clusters described
 HELD_BYTES_PER_ROW = 36  # row numbers, parents, levels, mass, stability and labels of a fit in memory
 SLOWER = 2.0
@@ -106,6 +108,7 @@ class PlannedFit:
     taken_per_job: int = 0
     overlap: float | None = None
     row_bytes: float = 0.0  # of a row that is read with those of a batch, but held aside; 0 if none is
+    leaf_bytes: float = 0.0  # of the values of a row that the first level leaves; 0 if they are elsewhere
 
     @property
     def bytes_per_batch(self) -> float:
@@ -139,10 +142,10 @@ class PlannedFit:
 
     def _bytes_of_leaves(self, n_batches: int, cost: BatchCost) -> float:
         """Return the size of the rows that the first level leaves, with those that it held aside."""
-        if n_batches == 1 or self.overlap is not None:
+        if n_batches == 1 or self.overlap is not None or self.leaf_bytes == 0:
             return 0.0
         size = self.n_rows / n_batches
-        return self.row_bytes * (size + (n_batches - 1) * cost.survivors(size))
+        return (self.leaf_bytes + LEAF_BYTES) * (size + (n_batches - 1) * cost.survivors(size))
 
 
 def plan_batches(
@@ -158,14 +161,16 @@ def plan_batches(
     overlap: float | None = None,
     n_readable: int | None = None,
     row_bytes: float = 0.0,
+    leaf_bytes: float = 0.0,
 ) -> BatchPlan:
     """Choose the batch size of a fit by measuring the contraction of samples.
 
     ``read_sample`` returns a number of rows, of at most ``n_readable``, that are like a batch. ``taken_bytes`` is what
     the process that runs batches uses before the fit; by default, what this process does. ``held_bytes`` is what the
     fit holds in addition to its batches. ``overlap`` is the number of rows in the halos of local batches, in multiples
-    of their own rows. ``row_bytes`` is the size of a row, if rows are read in order, with those held aside. Since
-    measurements vary a little, the choice may vary by one step.
+    of their own rows. ``row_bytes`` is the size of a row, if rows are read in order, with those held aside, and
+    ``leaf_bytes`` its size if this process keeps the rows that the first level leaves. Since measurements vary a
+    little, the choice may vary by one step.
     """
     reset_peak()  # memory that was freed, but kept, is not taken
     held = HELD_BYTES_PER_ROW * n_rows if held_bytes is None else held_bytes
@@ -178,12 +183,12 @@ def plan_batches(
     with fresh_process() as call:
         sample = read_sample(smallest)
         taken += max(0, peak_bytes() - peak)  # buffers of the reader, which it needs for any number of rows
-        before = call(resident_bytes)
+        before = call(resident_with, contraction)  # this process has imported its modules already
         call(probe_batch, sample, contraction)  # triggers imports and compilation, whose memory stays
         after = call(resident_bytes)
         n_runs, per_job = contraction.views.n_runs(sample.shape[1]), after if in_processes else 0
         taken += max(0, after - before)
-        task = PlannedFit(n_rows, n_runs, n_jobs, smallest, memory_limit, taken, per_job, overlap, row_bytes)
+        task = PlannedFit(n_rows, n_runs, n_jobs, smallest, memory_limit, taken, per_job, overlap, row_bytes, leaf_bytes)
         cost = probe_increasing_sizes(
             lambda size: call(probe_batch, read_sample(size), contraction),
             smallest,
@@ -195,7 +200,7 @@ def plan_batches(
     candidates = list_candidates(task, cost)
     chosen = choose(candidates)
     if chosen is None:
-        raise ValueError(_say_too_little(task, candidates[0]))
+        raise ValueError(_say_too_little(task, min(candidates, key=lambda candidate: candidate.needed)))
     return replace(chosen, reason=_say_why(chosen, candidates), probes=cost.probes)
 
 
@@ -288,12 +293,12 @@ def _say_no_room(memory_limit: int, taken: int, held: int, *, on_worker: bool) -
     )
 
 
-def _say_too_little(task: PlannedFit, smallest: BatchPlan) -> str:
+def _say_too_little(task: PlannedFit, least: BatchPlan) -> str:
     return (
-        f"{format_bytes(task.memory_limit)} of memory is too little for batches of {smallest.batch_size} rows, the "
-        f"smallest that are useful for this base method: they need {format_bytes(smallest.needed)} with "
-        f"n_jobs={task.n_jobs}, of which {format_bytes(task.taken)} is used before the first batch. Allow more, such "
-        f'as batch_size="{format_bytes(2 * smallest.needed)}", lower n_jobs, or choose a base method that needs less.'
+        f"{format_bytes(task.memory_limit)} of memory is too little for batches of {least.batch_size} rows, which need "
+        f"least of those that are useful for this base method: {format_bytes(least.needed)} with n_jobs={task.n_jobs}, "
+        f"of which {format_bytes(task.taken)} is used before the first batch. Allow more, such as "
+        f'batch_size="{format_bytes(1.25 * least.needed)}", lower n_jobs, or choose a base method that needs less.'
     )
 
 

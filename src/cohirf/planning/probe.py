@@ -103,6 +103,12 @@ class Neighbourhood:
         return near
 
 
+def resident_with(contraction: Contraction) -> int:
+    """Return the resident memory of a process that has the contraction, and the modules that it needs."""
+    assert contraction is not None
+    return resident_bytes()
+
+
 def probe_batch(X: Any, contraction: Contraction) -> Probe:
     """Contract the rows of ``X`` as a fit contracts a batch, and measure the cost; taking the rows copies them."""
     reset_peak()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,10 +17,12 @@ from cohirf.preparation.evidence import BadColumn, DataError, Evidence, gather, 
 from cohirf.preparation.kinds import Column, LeftOut, Name, Number, Vector
 from cohirf.preparation.places import DEGREES, find_coordinates
 from cohirf.preparation.preparation import IMPUTES, SCALINGS, Preparation, Prepared
-from cohirf.rows.grouping import FloatArray
+from cohirf.rows.grouping import FloatArray, row_blocks
 from cohirf.sources import Source
+from cohirf.sources.source import rows_within
 from cohirf.sources.tables import NumberColumn, Table
 
+MEASURED_BYTES = 2**20  # of a block whose statistics are computed
 MEDIAN_CELLS = 2**21  # 17 MB; for larger data, the median is that of evenly spaced rows
 
 
@@ -304,8 +306,7 @@ def _measure(source: Source, *, with_median: bool) -> _Statistics:
     start = 0
     # empty columns and large values give NaN, and are refused
     with np.errstate(all="ignore"), reading(source.n_rows, "computing means") as advance:
-        for rows in source.read_all():
-            block = rows.astype(np.float64)
+        for block in _small_blocks(source):
             if with_median:
                 some = block[-start % step :: step]
                 sample[n_kept : n_kept + len(some)] = some
@@ -316,6 +317,13 @@ def _measure(source: Source, *, with_median: bool) -> _Statistics:
             scaler.partial_fit(np.where(np.isinf(block), np.nan, block))
     median = np.array([_median(column) for column in sample.T]) if with_median else None
     return _Statistics(scaler.mean_, np.sqrt(scaler.var_), low, high, median)
+
+
+def _small_blocks(source: Source) -> Iterator[FloatArray]:
+    """Yield all rows in blocks that are small, because statistics of a block take several times its memory."""
+    for rows in source.read_all():
+        for part in row_blocks(len(rows), rows_within(MEASURED_BYTES, 8 * source.n_features)):
+            yield rows[part].astype(np.float64)
 
 
 def _median(column: FloatArray) -> float:

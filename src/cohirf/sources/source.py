@@ -284,6 +284,12 @@ class StreamedSource(Source):
         """True: threads that read ahead of each other would decode the same rows again."""
         return True
 
+    def read_all(self) -> Iterator[NDArray[Any]]:
+        """Yield all rows in order, in blocks; in the end, the memory for decoding is freed."""
+        yield from super().read_all()
+        with self._lock:
+            self._cursors = []
+
     @abstractmethod
     def _pieces(self, number: int) -> Iterator[Any]:
         """Yield pieces of rows, each with a length, from row ``_starts[number]`` to the end of the data."""
@@ -312,10 +318,15 @@ class StreamedSource(Source):
             n_filled += n
 
     def _cursor_before(self, start: int) -> _Cursor:
-        """Return the cursor that is nearest before a row: a kept one, or a new one."""
+        """Return the cursor that is nearest before a row: a kept one, or a new one. Others are dropped if they are far away.
+
+        Near are those that decode the same part, or have just entered the next one. To begin a part again costs little.
+        """
         number = int(np.searchsorted(self._starts, start, side="right")) - 1
         fresh = int(self._starts[number])
-        kept = [cursor for cursor in self._cursors if cursor.first <= start and cursor.end >= fresh]
+        past = self._starts[number + 2] if number + 2 < len(self._starts) else self.n_rows
+        self._cursors = [cursor for cursor in self._cursors if cursor.end >= fresh and cursor.first < past]
+        kept = [cursor for cursor in self._cursors if cursor.first <= start]
         cursor = max(kept, key=lambda cursor: cursor.first) if kept else _Cursor(fresh, self._pieces(number))
         self._cursors = [cursor, *(other for other in self._cursors if other is not cursor)][:N_CURSORS]
         return cursor

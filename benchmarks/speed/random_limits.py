@@ -1,0 +1,124 @@
+"""Does the program stay under its memory limit? Random tables, files, base methods and limits.
+
+Each line is a process of its own that runs ``cohirf fit FILE --batch-size LIMIT --out labels.npy`` from start to end,
+and reports the peak of its resident memory, with interpreter and packages. Some limits are too low on purpose: then the
+program must say so instead of the work.
+
+    python -m benchmarks.speed.random_limits [--settings 20] [--seed 0]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks._common import Table, in_fresh_process, make_parser, parse
+from cohirf.cli import main as run_program
+from cohirf.planning.memory import parse_bytes, peak_bytes
+
+SUFFIXES = (".npy", ".parquet", ".csv")
+MOST_TEXT, MOST_DENSITY = 4_000_000, 200_000  # cells of a text file, rows of DBSCAN: others would take minutes
+N_CLUSTERS, BLOCK_ROWS = 8, 50_000
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One table and one command."""
+
+    n_rows: int
+    n_features: int
+    limit: str
+    method: str
+    suffix: str
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator) -> Setting:
+        """Draw a setting."""
+        method, suffix = str(rng.choice(["kmeans", "kmeans", "dbscan"])), str(rng.choice(SUFFIXES))
+        n_features = int(rng.integers(5, 41 if method == "kmeans" else 9))
+        most = min(1_000_000 if method == "kmeans" else MOST_DENSITY, MOST_TEXT // n_features * 10**(suffix != ".csv"))
+        n_rows = int(np.exp(rng.uniform(np.log(100_000), np.log(max(most, 100_001)))))
+        return cls(n_rows, n_features, f"{round(np.exp(rng.uniform(np.log(350), np.log(1500))))}MB", method, suffix)
+
+    def write(self, path: Path, seed: int) -> None:
+        """Write blobs to the file, block by block."""
+        rng = np.random.default_rng(seed)
+        centres = rng.uniform(-10, 10, (N_CLUSTERS, self.n_features))
+        blocks = (
+            centres[rng.integers(N_CLUSTERS, size=size)] + rng.normal(size=(size, self.n_features))
+            for size in np.diff([*range(0, self.n_rows, BLOCK_ROWS), self.n_rows]).tolist()
+        )
+        if self.suffix == ".npy":
+            np.save(path, np.concatenate(list(blocks)))
+            return
+        import pyarrow as pa
+        from pyarrow import csv, parquet
+
+        names = [f"x{number}" for number in range(self.n_features)]
+        schema = pa.schema([(name, pa.float64()) for name in names])
+        make = csv.CSVWriter if self.suffix == ".csv" else parquet.ParquetWriter
+        with make(path, schema) as file:
+            for block in blocks:
+                file.write_table(pa.table(list(block.T), names=names))
+
+    def command(self, path: Path) -> list[str]:
+        """Return the arguments of the program."""
+        options = ["--clusters", str(N_CLUSTERS)] if self.method == "kmeans" else ["--estimator", "dbscan"]
+        options += [] if self.method == "kmeans" else ["--param", "eps=0.5", "--views", "1"]
+        out = ["--out", str(path.with_name("labels.npy")), "--seed", "0"]
+        return ["fit", str(path), *options, "--batch-size", self.limit, *out]
+
+
+def measure(arguments: list[str]) -> tuple[int, float, int, str]:
+    """Run the program; return its status, seconds, peak and what it said; run in a process of its own."""
+    said, started = io.StringIO(), time.perf_counter()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        status = run_program(arguments)
+    return status, time.perf_counter() - started, peak_bytes(), said.getvalue()
+
+
+def describe(setting: Setting, seed: int) -> list[Any]:
+    """Return a row of the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"data{setting.suffix}"
+        in_fresh_process(setting.write, path, seed)
+        status, seconds, peak, said = in_fresh_process(measure, setting.command(path))
+    share = peak / parse_bytes(setting.limit)
+    answer = "fitted" if status == 0 else " ".join(said.split()[-60:])
+    kind = [setting.method, setting.suffix, setting.n_rows, setting.n_features, setting.limit]
+    return [*kind, seconds, peak / 1e6, share, answer]
+
+
+COLUMNS = {
+    "method": "<7",
+    "file": "<8",
+    "rows": ">9,",
+    "features": ">8",
+    "limit": ">7",
+    "seconds": ">7.1f",
+    "peak": ">6.0f",
+    "/ limit": ">7.2f",
+    "answer": "",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
+    parser.add_argument("--settings", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parse(parser, argv, settings=1)
+    rng, table = np.random.default_rng(arguments.seed), Table(COLUMNS)
+    for number in range(arguments.settings):
+        table.row(*describe(Setting.draw(rng), number))
+
+
+if __name__ == "__main__":
+    main()
