@@ -188,7 +188,9 @@ def plan_batches(
         after = call(resident_bytes)
         n_runs, per_job = contraction.views.n_runs(sample.shape[1]), after if in_processes else 0
         taken += max(0, after - before)
-        task = PlannedFit(n_rows, n_runs, n_jobs, smallest, memory_limit, taken, per_job, overlap, row_bytes, leaf_bytes)
+        task = PlannedFit(
+            n_rows, n_runs, n_jobs, smallest, memory_limit, taken, per_job, overlap, row_bytes, leaf_bytes
+        )
         cost = probe_increasing_sizes(
             lambda size: call(probe_batch, read_sample(size), contraction),
             smallest,

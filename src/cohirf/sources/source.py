@@ -318,7 +318,7 @@ class StreamedSource(Source):
             n_filled += n
 
     def _cursor_before(self, start: int) -> _Cursor:
-        """Return the cursor that is nearest before a row: a kept one, or a new one. Others are dropped if they are far away.
+        """Return the nearest cursor before a row: a kept one, or a new one. Others that are far away are dropped.
 
         Near are those that decode the same part, or have just entered the next one. To begin a part again costs little.
         """
