@@ -44,7 +44,9 @@ class Setting:
         """Draw a setting."""
         method, suffix = str(rng.choice(["kmeans", "kmeans", "dbscan"])), str(rng.choice(SUFFIXES))
         n_features = int(rng.integers(5, 41 if method == "kmeans" else 9))
-        most = min(1_000_000 if method == "kmeans" else MOST_DENSITY, MOST_TEXT // n_features * 10**(suffix != ".csv"))
+        most = min(
+            1_000_000 if method == "kmeans" else MOST_DENSITY, MOST_TEXT // n_features * 10 ** (suffix != ".csv")
+        )
         n_rows = int(np.exp(rng.uniform(np.log(100_000), np.log(max(most, 100_001)))))
         return cls(n_rows, n_features, f"{round(np.exp(rng.uniform(np.log(350), np.log(1500))))}MB", method, suffix)
 

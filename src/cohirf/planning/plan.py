@@ -127,8 +127,9 @@ class PlannedFit:
         largest = min(self.n_rows, LARGEST_BATCH * batch_size)
         batch_bytes = cost.n_bytes(largest) + self._bytes_aside(largest, n_batches)
         of_leaves = LEAF_COPIES * self._bytes_of_leaves(n_batches, cost)
+        of_ending = ENDING_BYTES if self.leaf_bytes else 0
         peak, needed = (
-            int(self.taken + max(n_jobs * (self.taken_per_job + some) + of_leaves / 2, ENDING_BYTES + of_leaves))
+            int(self.taken + max(n_jobs * (self.taken_per_job + some) + of_leaves / 2, of_ending + of_leaves))
             for some in (batch_bytes, MEMORY_MARGIN * batch_bytes)
         )
         return BatchPlan(batch_size, n_batches, self.memory_limit, n_levels, seconds, peak, needed)
@@ -188,7 +189,9 @@ def plan_batches(
         after = call(resident_bytes)
         n_runs, per_job = contraction.views.n_runs(sample.shape[1]), after if in_processes else 0
         taken += max(0, after - before)
-        task = PlannedFit(n_rows, n_runs, n_jobs, smallest, memory_limit, taken, per_job, overlap, row_bytes, leaf_bytes)
+        task = PlannedFit(
+            n_rows, n_runs, n_jobs, smallest, memory_limit, taken, per_job, overlap, row_bytes, leaf_bytes
+        )
         cost = probe_increasing_sizes(
             lambda size: call(probe_batch, read_sample(size), contraction),
             smallest,
