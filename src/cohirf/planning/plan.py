@@ -127,8 +127,9 @@ class PlannedFit:
         largest = min(self.n_rows, LARGEST_BATCH * batch_size)
         batch_bytes = cost.n_bytes(largest) + self._bytes_aside(largest, n_batches)
         of_leaves = LEAF_COPIES * self._bytes_of_leaves(n_batches, cost)
+        of_ending = ENDING_BYTES if self.leaf_bytes else 0
         peak, needed = (
-            int(self.taken + max(n_jobs * (self.taken_per_job + some) + of_leaves / 2, ENDING_BYTES + of_leaves))
+            int(self.taken + max(n_jobs * (self.taken_per_job + some) + of_leaves / 2, of_ending + of_leaves))
             for some in (batch_bytes, MEMORY_MARGIN * batch_bytes)
         )
         return BatchPlan(batch_size, n_batches, self.memory_limit, n_levels, seconds, peak, needed)

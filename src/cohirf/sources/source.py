@@ -318,15 +318,16 @@ class StreamedSource(Source):
             n_filled += n
 
     def _cursor_before(self, start: int) -> _Cursor:
-        """Return the nearest cursor before a row: a kept one, or a new one. Others that are far away are dropped.
+        """Return the cursor that is nearest before a row: a kept one, or a new one.
 
-        Near are those that decode the same part, or have just entered the next one. To begin a part again costs little.
+        Others are dropped, unless they decode a part nearby: to begin again there costs little.
         """
         number = int(np.searchsorted(self._starts, start, side="right")) - 1
         fresh = int(self._starts[number])
-        past = self._starts[number + 2] if number + 2 < len(self._starts) else self.n_rows
-        self._cursors = [cursor for cursor in self._cursors if cursor.end >= fresh and cursor.first < past]
-        kept = [cursor for cursor in self._cursors if cursor.first <= start]
+        past = self._starts[number + 3] if number + 3 < len(self._starts) else self.n_rows
+        before = self._starts[max(0, number - 1)]
+        self._cursors = [cursor for cursor in self._cursors if cursor.end >= before and cursor.first < past]
+        kept = [cursor for cursor in self._cursors if cursor.first <= start and cursor.end >= fresh]
         cursor = max(kept, key=lambda cursor: cursor.first) if kept else _Cursor(fresh, self._pieces(number))
         self._cursors = [cursor, *(other for other in self._cursors if other is not cursor)][:N_CURSORS]
         return cursor
