@@ -91,7 +91,7 @@ def measure_batches(settings: Settings, data: Data, entropy: Entropy, weights: D
             return Settled(entropy, min(n_rows, count_spanned(data)))
         density = choose_density(data, contraction, weights)
         if density is not None and density.has_kernels:
-            return Settled(entropy, count_dense(data, options["memory_limit"]))
+            return Settled(entropy, count_dense(data, options["memory_limit"], must_fit=settings.batch_size != "auto"))
         neighbourhood = Neighbourhood(data.rows, data.column_means, entropy)
         read_sample = neighbourhood.take
         options |= {"overlap": choose_overlap(None), "n_readable": neighbourhood.n_rows}

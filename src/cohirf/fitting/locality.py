@@ -116,8 +116,11 @@ def count_spanned(data: Data) -> int:
     return int(SPANNED_ROWS * min(1.0, math.sqrt(SPANNED_FEATURES / data.n_features)))
 
 
-def count_dense(data: Data, memory_limit: int) -> int | None:
-    """Return the number of rows of a batch that kernels label; None for one batch, which is faster if it has room."""
+def count_dense(data: Data, memory_limit: int, *, must_fit: bool) -> int | None:
+    """Return the number of rows of a batch that kernels label; None for one batch, which is faster if it has room.
+
+    If a batch ``must_fit`` and does not, an error says what it needs.
+    """
     n_rows = data.rows.n_rows
     if isinstance(data, OnDask):
         return min(n_rows, DENSITY_ROWS)
@@ -127,7 +130,7 @@ def count_dense(data: Data, memory_limit: int) -> int | None:
     if taken + row_bytes * n_rows <= memory_limit:
         return None
     batch_bytes = int((1 + OVERLAP) * row_bytes * min(n_rows, DENSITY_ROWS))
-    if taken + batch_bytes > memory_limit:
+    if must_fit and taken + batch_bytes > memory_limit:
         raise ValueError(
             f"{format_bytes(memory_limit)} of memory is too little: this process takes {format_bytes(taken)}, of which "
             f"{format_bytes(compiled)} for compiled code, and a batch of DBSCAN takes {format_bytes(batch_bytes)}. "
