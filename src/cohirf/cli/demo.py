@@ -68,22 +68,22 @@ class Trial:
 
     def run(self, pool: Pool) -> tuple[Fitted, Fitted]:
         """Fit both, one after the other; the method alone in a process of the pool, which ends if it takes too long."""
-        waiting = pool.apply_async(fit, (self, self.alone))
+        waiting = pool.apply_async(measure, (self, self.alone))
         try:
             alone = waiting.get(LIMIT)
         except Late:
             alone = Fitted(LIMIT)
             pool.terminate()
         self.fit_few()
-        return alone, fit(self, self.model)
+        return alone, measure(self, self.model)
 
     def fit_few(self) -> None:
         """Fit a few rows, in as many batches, which imports and compiles what the model needs."""
         model = clone(self.model)
-        fit(self.part(FEW), model if model.batch_size is None else model.set_params(batch_size=FEW // 4))
+        measure(self.part(FEW), model if model.batch_size is None else model.set_params(batch_size=FEW // 4))
 
 
-def fit(trial: Trial, method: Any) -> Fitted:
+def measure(trial: Trial, method: Any) -> Fitted:
     """Fit the rows of a trial."""
     started = time.perf_counter()
     labels = method.fit_predict(trial.X)

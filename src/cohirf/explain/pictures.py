@@ -36,7 +36,7 @@ def make_images(features: NDArray[np.float64], shape: tuple[int, ...]) -> list[s
 
 def _to_url(pixels: NDArray[np.uint8]) -> str:
     image = import_optional("PIL.Image", "report", "A report with images").fromarray(pixels)
-    return _encode(image, MAX_SIDE, "PNG", optimize=True)
+    return _encode_image(image, MAX_SIDE, "PNG", optimize=True)
 
 
 def make_thumbnail(image: Any) -> str:
@@ -48,12 +48,12 @@ def make_thumbnail(image: Any) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pillow.DecompressionBombWarning)
             with pillow.open(BytesIO(image) if isinstance(image, bytes | bytearray | memoryview) else image) as found:
-                return _encode(found.convert("RGB"), THUMBNAIL_SIDE, "JPEG")
+                return _encode_image(found.convert("RGB"), THUMBNAIL_SIDE, "JPEG")
     except Exception:  # whatever a file may hold: it costs a picture, never the page
         return ""
 
 
-def _encode(image: Any, side: int, kind: str, **options: Any) -> str:
+def _encode_image(image: Any, side: int, kind: str, **options: Any) -> str:
     image.thumbnail((side, side))
     file = BytesIO()
     image.save(file, kind, **options)

@@ -21,7 +21,7 @@ COVERED = 0.12  # share of the map that all circles cover
 SMALLEST_CIRCLE, LARGEST_CIRCLE = 3.0, 46.0  # radius
 FEWEST_PLACED = 8  # topics; of fewer, the plane of the largest variance shows as much
 MOST_LABELS = 40
-LONGEST_LABEL = 24  # characters
+LONGEST_TITLE = 24  # characters
 OPEN = 12  # topics of the coarsest level that are opened at first, if there are no more
 
 
@@ -111,7 +111,7 @@ def place_circles(topics: Topics, colours: dict[tuple[int, int], int]) -> list[d
             "r": round(float(radius[number]), 1),
             "name": finest[number].name,
             "size": finest[number].size,
-            "label": shorten(finest[number].name.split(", ")[0], LONGEST_LABEL) if number in labelled else "",
+            "label": shorten(finest[number].name.split(", ")[0], LONGEST_TITLE) if number in labelled else "",
         }
         for number in order
     ]
