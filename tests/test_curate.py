@@ -26,8 +26,7 @@ def brute_force(X, threshold):
     return np.argwhere(np.triu(unit @ unit.T >= threshold, 1))
 
 
-@pytest.mark.parametrize("n_features", [3, 64, 300])
-@pytest.mark.parametrize("threshold", [0.9, 0.95, 0.99])
+@pytest.mark.parametrize(("n_features", "threshold"), [(3, 0.99), (64, 0.9), (300, 0.95)])
 def test_all_pairs_of_brute_force_are_found_and_no_others(n_features, threshold):
     X = plant(1500, n_features, np.repeat([0.88, 0.92, 0.96, 0.995], 20))
     for data in (X, X.astype(np.float32), open_source(X)):

@@ -10,7 +10,9 @@ import warnings
 from functools import cache
 from inspect import signature
 from multiprocessing import get_context
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sklearn.cluster import KMeans
@@ -301,6 +303,8 @@ def test_a_reader_that_leaves_early_is_no_fault(model):
 
 def test_the_demo_measures_and_writes_a_report(cohirf, folder, monkeypatch):
     monkeypatch.setattr("cohirf.cli.demo.ROWS", dict.fromkeys(demo.ROWS, 2_000))
+    # threads: processes would import all packages again, and a test below stops one of them
+    monkeypatch.setattr("cohirf.cli.demo.get_context", lambda _: SimpleNamespace(Pool=ThreadPool))
     first = demo.make_trials()[:2]
     monkeypatch.setattr("cohirf.cli.demo.make_trials", lambda: first)
     outcome = cohirf("demo", "--out", "page.html")
