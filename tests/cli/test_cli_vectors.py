@@ -51,6 +51,22 @@ def test_texts_are_fitted_by_their_vectors_named_and_reported_on_levels(cohirf, 
     np.testing.assert_array_equal(pd.read_csv("again.csv")["cluster"], labels["cluster"])
 
 
+@pytest.mark.parametrize("kind", ["bytes", "path", "both"])
+def test_images_of_typical_rows_are_in_the_report(cohirf, docs, kind):
+    from PIL import Image
+
+    Image.new("RGB", (300, 200), "red").save("red.png")
+    content = Path("red.png").read_bytes()
+    cell = {"bytes": content, "path": "red.png", "both": {"bytes": content, "path": None}}[kind]
+    pq.write_table(docs.append_column("image", pa.array([cell] * 399 + [None])), "images.parquet")
+    command = ("fit", "images.parquet", "--vectors", "v", "--clusters", "4", "--images", "image")
+    assert cohirf(*command, "--text", "id", "--report", "topics.html").code == 0
+    shown = Path("topics.html").read_text(encoding="utf-8").count('<img src="data:image/jpeg;base64,')
+    assert 11 <= shown <= 12
+    assert "--images needs --text: give a column of texts" in cohirf(*command).err
+    assert "no such column" in cohirf(*command[:-1], "imag", "--text", "id").err
+
+
 def test_a_column_that_is_not_there_or_has_no_vectors_is_refused(cohirf, docs):
     for column, message in (
         ("w", "no such column: it has 'id', 'body'"),
