@@ -197,8 +197,9 @@ class Evidence:
         return [*dates, DateReading(COMPACT_DATE)] if self.wish == "date" else dates
 
     def _count(self, cells: list[Any], times: list[int]) -> None:
-        self.counts.update(dict(zip(cells, times, strict=True)))
-        self.n_distinct, self.n_counted = len(self.counts), self.n_counted + sum(times)
+        if self.counts or len(cells) <= self.most_distinct:
+            self.counts.update(dict(zip(cells, times, strict=True)))
+        self.n_distinct, self.n_counted = max(len(self.counts), len(cells)), self.n_counted + sum(times)
         self.has_repeats = self.n_distinct < self.n_counted
         if self.n_distinct > self.most_distinct:
             self.is_counted, self.counts = False, Counter()
