@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
-from cohirf.preparation.readings import DateReading, NumberReading, ReadCells, clean_text, compute
+from cohirf.preparation.readings import DateReading, NumberReading, ReadCells, clean_text, compute, read_plain
 from cohirf.rows.grouping import FloatArray
 from cohirf.sources.tables import ARROW_NUMBERS, name_places
 
@@ -166,7 +166,9 @@ class Number(Column):
     def encode(self, values: Any) -> Encoded:
         """Return the numbers."""
         cells = read_numbers(values, NumberReading(self.decimal, self.unit))
-        return Encoded([np.where(cells.values == self.missing, np.nan, cells.values)], cells.is_bad)
+        if self.missing is not None:
+            cells = cells._replace(values=np.where(cells.values == self.missing, np.nan, cells.values))
+        return Encoded([cells.values], cells.is_bad)
 
 
 @dataclass(frozen=True)
@@ -379,7 +381,7 @@ def read_numbers(values: Any, reading: NumberReading) -> ReadCells:
     if is_number(str(values.type)):
         numbers = np.asarray(values.cast("double").to_numpy(zero_copy_only=False), dtype=np.float64)
         return ReadCells(numbers, np.zeros(len(numbers), dtype=bool))
-    return reading.read(clean_text(values))
+    return read_plain(values, reading) or reading.read(clean_text(values))
 
 
 def read_moments(values: Any, reading: DateReading) -> ReadCells:

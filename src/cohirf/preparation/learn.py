@@ -315,8 +315,8 @@ def _measure(source: Source, *, with_median: bool) -> _Statistics:
             low, high = np.fmin(low, np.fmin.reduce(block)), np.fmax(high, np.fmax.reduce(block))
             moments = moments.add(block)
     median = np.array([_median(column) for column in sample.T]) if with_median else None
-    std = np.sqrt(moments.squares / moments.count)
-    return _Statistics(np.where(moments.count > 0, moments.mean, np.nan), std, low, high, median)
+    found = np.where(moments.count > 0, [moments.mean, np.sqrt(moments.squares / np.maximum(moments.count, 1))], np.nan)
+    return _Statistics(*found, low, high, median)
 
 
 class Moments(NamedTuple):
