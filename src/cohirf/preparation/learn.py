@@ -45,7 +45,7 @@ def prepare(
 
     - numbers, also those written as text: with a decimal comma, grouped digits, a currency, a percent sign or a unit;
     - booleans, such as yes and no: one feature of ones and zeros;
-    - categories, whose levels repeat: one feature per level, for up to 50 levels; rarer levels are together;
+    - categories, whose levels repeat: one feature per level, for up to 50 levels; rows of rarer levels have none;
     - dates and times: elapsed days, and sine and cosine of the hour or weekday where it matters;
     - columns that are left out: ids, free text, constants and columns without values.
 
