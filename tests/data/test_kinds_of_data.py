@@ -105,5 +105,5 @@ def test_rows_of_weight_zero_do_not_take_part(tmp_path):
 def test_memory_of_batches_counts_a_process_for_each_job(opened):
     if isinstance(opened(X), OnDask):
         pytest.skip("batches run on the workers of a cluster")
-    assert opened(X).room(10**9, 3) == opened(X).room(10**9, 3) | {"n_jobs": 3, "in_processes": True}
-    assert opened(X).room(10**9, 1)["in_processes"] is False
+    assert (opened(X).room(10**9, 3).n_jobs, opened(X).room(10**9, 3).in_processes) == (3, True)
+    assert opened(X).room(10**9, 1).in_processes is False
