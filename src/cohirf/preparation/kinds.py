@@ -92,26 +92,14 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class Column(ABC):
-    """A column of the original data: what it is, and why.
-
-    Attributes
-    ----------
-    name : str or int
-        Its name; a number if the data has no names.
-    reason : str
-        Why it has this kind.
-    n_missing : int
-        Number of missing cells in the training data.
-    n_bad : int
-        Number of cells in the training data that cannot be read, and are taken as missing.
-    """
+    """A column of the original data: what it is, and why."""
 
     kind: ClassVar[str]
 
-    name: Name
-    reason: str = ""
-    n_missing: int = 0
-    n_bad: int = 0
+    name: Name  # a number if the data has no names
+    reason: str = ""  # why it has this kind
+    n_missing: int = 0  # number of missing cells in the training data
+    n_bad: int = 0  # number of cells in the training data that cannot be read, and are taken as missing
 
     @property
     @abstractmethod
@@ -238,15 +226,11 @@ class Category(Column):
         text = pc.utf8_lower(pc.fill_null(clean_text(values), MISSING_LEVEL))
         codes = pc.index_in(text, value_set=pc.utf8_lower(arrow.array(self.levels, arrow.string())))
         numbers = np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False))
-        ones = [(numbers == number).astype(np.float64) for number in range(len(self.levels))]
         is_bad = numbers == -1
-        if self.has_other:
-            if OTHER in self.levels:
-                ones[self.levels.index(OTHER)] += is_bad
-            else:
-                ones.append(is_bad.astype(np.float64))
-            is_bad = np.zeros(len(is_bad), dtype=bool)
-        return Encoded(ones, is_bad)
+        if self.has_other:  # which may also be a level
+            other = self.levels.index(OTHER) if OTHER in self.levels else len(self.levels)
+            numbers, is_bad = np.where(is_bad, other, numbers), np.zeros(len(is_bad), dtype=bool)
+        return Encoded([(numbers == number).astype(np.float64) for number in range(len(self.features))], is_bad)
 
 
 @dataclass(frozen=True)
@@ -296,17 +280,11 @@ class Date(Column):
 
 @dataclass(frozen=True)
 class Vector(Column):
-    """Vectors of numbers, such as embeddings of texts, which are taken as they are.
-
-    Attributes
-    ----------
-    width : int
-        Their length.
-    """
+    """Vectors of numbers, such as embeddings of texts, which are taken as they are."""
 
     kind: ClassVar[str] = "vector"
 
-    width: int = 1
+    width: int = 1  # their length
 
     @property
     def features(self) -> tuple[Feature, ...]:
