@@ -115,9 +115,17 @@ def _open_vectors(data: Path, vectors: str | None) -> Prepared:
 def _tell_removed(found: NearDuplicates) -> list[dict[str, Any]]:
     """Return the first removed rows, the rows that are kept in their place, and their cosines."""
     removed = np.flatnonzero(found.kept_for != np.arange(len(found.kept_for)))[:N_TOLD].tolist()
-    cosine = {tuple(pair): value for pair, value in zip(found.pairs.tolist(), found.similarity.tolist(), strict=True)}
     pairs = ((row, int(found.kept_for[row])) for row in removed)
-    return [{"row": row, "kept": other, "similarity": cosine[other, row]} for row, other in pairs]
+    return [{"row": row, "kept": other, "similarity": _cosine_of(found, other, row)} for row, other in pairs]
+
+
+def _cosine_of(found: NearDuplicates, kept: int, row: int) -> float:
+    """Return the cosine of a row and the kept one; a row that is equal to another is paired with that one only."""
+    pairs = np.flatnonzero(found.pairs[:, 1] == row)
+    with_kept = pairs[found.pairs[pairs, 0] == kept]
+    if len(with_kept) == 0:
+        return _cosine_of(found, kept, int(found.pairs[pairs[0], 0]))
+    return float(found.similarity[with_kept[0]])
 
 
 def _kept_tables(table: Any, kept: IntArray) -> Iterator[Any]:

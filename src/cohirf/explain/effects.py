@@ -181,7 +181,7 @@ class Trait:
     span : str
         If neighbours in a series have the same trait: all of them, such as "1969 to 1971".
     is_value : bool
-        Whether the mean itself is said, because that of the sibling has the same words.
+        Whether the mean is said, too, because the sibling has the same words.
     """
 
     feature: Feature
@@ -198,13 +198,11 @@ class Trait:
         """The trait in a few words, such as "low spend"."""
         if self.feature.kind == "level":
             return say_level(self.feature, self.inside, self.outside)
-        name = plain_name(self.feature.name)
-        if self.is_value:
-            return f"{name} {say_value(self.inside, self.feature.kind)}"
-        name = self.span or name
+        name = plain_name(self.feature.name) if self.is_value or not self.span else self.span
         if self.feature.kind == "term" and self.effect > 0:
             return name
-        return f"medium {name}" if self.is_middle else say_number(name, self.feature.kind, is_high=self.effect > 0)
+        said = f"medium {name}" if self.is_middle else say_number(name, self.feature.kind, is_high=self.effect > 0)
+        return f"{said} ({say_value(self.inside, self.feature.kind)})" if self.is_value else said
 
     @cached_property
     def values(self) -> str:

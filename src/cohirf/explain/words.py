@@ -33,7 +33,7 @@ KEPT = {
 }
 OTHERS = ("high", "low")
 DATES = ("late", "early")
-UNITS = {"cm", "eur", "g", "kg", "km", "m", "mg", "mm", "ms", "pct", "s", "usd"}
+UNITS = {"cm", "eur", "g", "kg", "km", "km2", "m", "mg", "mm", "ms", "pct", "s", "usd"}
 MOSTLY, HARDLY = 0.5, 0.1  # shares of rows with a level, from which it is said without "often" or "rarely"
 LONGEST_PHRASE = 40  # characters of a feature's name
 FEWEST_TRAITS, MOST_TRAITS = 3, 5  # traits in a name; more than three only if two clusters would have the same name

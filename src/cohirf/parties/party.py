@@ -116,8 +116,8 @@ class Party:
         self.name = name
         source = open_source(X)
         self._X = source.take(np.arange(source.n_rows))
-        self.n_rows = len(self._X) if n_rows is None else int(n_rows)
-        self._held = _check_rows(rows, len(self._X), self.n_rows)
+        self.n_rows = source.n_rows if n_rows is None else int(n_rows)
+        self._held = _check_rows(rows, source.n_rows, self.n_rows)
         self.ids_digest = None
         if ids is not None:  # of the names of all rows in their order
             names = [f"{len(str(one))}:{one}" for one in ids]
