@@ -87,8 +87,9 @@ def measure_batches(settings: Settings, data: Data, entropy: Entropy, weights: D
     options = data.room(read_memory_limit(settings.batch_size), settings.n_jobs)
     read_sample: Callable[[int], Any] = partial(_draw_sample, data, entropy)
     if are_local(settings, contraction.views.method.prototype):
-        if choose_settings(data, n_rows, contraction) is not None:  # the base method is not called
-            return Settled(entropy, min(n_rows, count_spanned(data)))
+        spanned = choose_settings(data, n_rows, contraction)
+        if spanned is not None:  # the base method is not called
+            return Settled(entropy, min(n_rows, count_spanned(data, spanned)))
         density = choose_density(data, contraction, weights)
         if density is not None and density.has_kernels:
             return Settled(entropy, count_dense(data, options["memory_limit"], must_fit=settings.batch_size != "auto"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import Any
 
@@ -25,11 +24,12 @@ from cohirf.planning.memory import format_bytes, resident_bytes
 from cohirf.rows.metric_spaces import find_space
 from cohirf.rows.storage import ArrayWeights
 from cohirf.spanning.settings import SpanningSettings, settings_of
-from cohirf.spanning.spanning_labels import SpanningLabels
+from cohirf.spanning.spanning_labels import LONGEST_LIST, SpanningLabels, may_miss_neighbours
 
 # A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree of all rows leave
-# it. So its batches have at least so many rows. With more features than this, a tree takes longer, and they have fewer.
-SPANNED_ROWS, SPANNED_FEATURES = 2**17, 16
+# it. So its batches have at least so many rows. With many features, the time for a row grows with the batch, and
+# neighbours that batches miss are found afterwards: batches are so many times smaller.
+SPANNED_ROWS, SMALLER_LISTED = 2**17, 16
 # Rows of a halo that does not follow from a radius, in multiples of the rows of its cell. With 1, each row is clustered
 # about twice; wider halos cost as much more. Spanning trees need less: edges that no batch has are found afterwards.
 OVERLAP, SPANNED_OVERLAP = 1.0, 0.5
@@ -64,7 +64,7 @@ def choose_locality(
         return grown, density
     spanned = choose_settings(data, n_rows, contraction)
     if spanned is not None:
-        batch_size = max(batch_size, count_spanned(data))
+        batch_size = max(batch_size, count_spanned(data, spanned))
     elif not can_be_local(method, data.n_features):
         raise ValueError(
             f"{views.method.name} with metric={method.metric!r} cannot be divided into local batches, which would cut "
@@ -111,9 +111,10 @@ def choose_overlap(spanned: SpanningSettings | None) -> float:
     return OVERLAP if spanned is None else SPANNED_OVERLAP
 
 
-def count_spanned(data: Data) -> int:
+def count_spanned(data: Data, spanned: SpanningSettings) -> int:
     """Return the smallest number of rows of a batch whose spanning tree is computed."""
-    return int(SPANNED_ROWS * min(1.0, math.sqrt(SPANNED_FEATURES / data.n_features)))
+    is_found_later = may_miss_neighbours(data.n_features) and spanned.min_samples <= LONGEST_LIST
+    return SPANNED_ROWS // SMALLER_LISTED if is_found_later else SPANNED_ROWS
 
 
 def count_dense(data: Data, memory_limit: int, *, must_fit: bool) -> int | None:
