@@ -32,7 +32,7 @@ Numbers = NDArray[np.int32]
 Read = Callable[[NDArray[np.intp]], Any]  # from the numbers of rows to their values
 MOST_ROUNDS, ENOUGH = 8, 0.01  # rounds end when fewer than this share of the rows have found a neighbour
 LISTED_ROWS = 2**14
-CHECKED_ROWS = 200  # rows that are compared with all others
+CHECKED_ROWS, CHECKED_AT_A_TIME = 200, 2**12  # rows that are compared with all others, with so many at a time
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def measure_share(core: FloatArray, min_samples: int, read: Read) -> float:
     some = np.sort(np.random.default_rng(0).choice(n_rows, min(CHECKED_ROWS, n_rows), replace=False))
     points, rank = np.asarray(read(some), dtype=np.float64), min(min_samples, n_rows)
     nearest = np.full((len(some), rank), np.inf)
-    for block in row_blocks(n_rows, LISTED_ROWS):
+    for block in row_blocks(n_rows, CHECKED_AT_A_TIME):
         distances = cdist(points, read(np.arange(block.start, block.stop)))
         nearest = np.partition(np.hstack([nearest, distances]), rank - 1)[:, :rank]
     return float(np.mean(core[some] <= nearest.max(axis=1) * (1 + 1e-9)))
