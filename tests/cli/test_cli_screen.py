@@ -329,6 +329,16 @@ def test_a_method_that_takes_too_long_is_stopped_and_said_so(monkeypatch):
     assert demo.judge(alone, ours).endswith("alone, the method was stopped after 0.5 s")
 
 
+def test_the_demo_goes_on_after_each_method_that_was_stopped(cohirf, folder, monkeypatch):
+    monkeypatch.setattr("cohirf.cli.demo.LIMIT", 0.001)
+    monkeypatch.setattr("cohirf.cli.demo.ROWS", dict.fromkeys(demo.ROWS, 2_000))
+    first = demo.make_trials()[:2]
+    monkeypatch.setattr("cohirf.cli.demo.make_trials", lambda: first)
+    outcome = cohirf("demo")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count("alone, the method was stopped") == 2
+
+
 class Sleeper(KMeans):
     """Takes its time with more than a few rows."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,8 +14,8 @@ from sklearn.utils.validation import _check_sample_weight
 from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.data.first_level import FirstLevel, ReadRows, Setup, check_range, contract_rows, contract_together
-from cohirf.engines import LocalEngine
-from cohirf.planning import resolve_memory_limit
+from cohirf.engines import local_engine
+from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, MemoryStorage, StackedRows, Storage
 from cohirf.scratch import ScratchStorage
@@ -60,14 +59,15 @@ class InMemory:
         """Return valid sample weights: none is negative, and at least one is positive."""
         return check_array_weights(sample_weight, self.X.shape[0])
 
-    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
-        """Return the memory that batches may use: with several jobs, in processes of their own."""
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
+        """Return the memory that a fit may use: with several jobs, in processes of their own."""
+        n_processes = effective_n_jobs(n_jobs)
         leaf_bytes = getattr(self.X, "nbytes", 0) / max(1, self.rows.n_rows)  # those of sparse rows are not known
-        return room_here(memory_limit, n_jobs) | {"leaf_bytes": leaf_bytes}
+        return Room(resolve_memory_limit(memory_limit), n_processes, n_processes > 1, leaf_bytes=leaf_bytes)
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels."""
-        return LocalEngine(n_jobs)
+        return local_engine(n_jobs)
 
     def contract_first_level(self, weights: ArrayWeights | None, setup: Setup) -> FirstLevel:
         """Contract the rows in this process or in others, which read them from a file that is written once."""
@@ -89,10 +89,6 @@ class InMemory:
         n_rows = blocks.n_batches * blocks.size if mass is None else len(mass)
         stacked = StackedRows(ArrayRows(before), self.rows, n_rows, start)
         return contract_stacked(stacked, mass, blocks, setup, MemoryStorage())
-
-    def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
-        """Apply ``function`` to the rows."""
-        return function(self.X)
 
     def put_vector(self, vector: Any) -> Any:
         """Return a vector in memory, also if it is in a file that processes write to."""
@@ -126,14 +122,3 @@ def check_array_weights(sample_weight: Any, n_rows: int) -> ArrayWeights:
     with np.errstate(over="ignore"):
         check_range(weights[weights > 0].min(), weights.sum())
     return ArrayWeights(weights)
-
-
-def room_here(memory_limit: int | None, n_jobs: int | None, held_bytes: int | None = None) -> dict[str, Any]:
-    """Return the memory that batches may use in processes of this machine."""
-    n_processes = effective_n_jobs(n_jobs)
-    return {
-        "memory_limit": resolve_memory_limit(memory_limit),
-        "n_jobs": n_processes,
-        "held_bytes": held_bytes,
-        "in_processes": n_processes > 1,
-    }

@@ -28,7 +28,7 @@ from cohirf.data.dask_arrays import DaskTable, LazyDaskSource
 from cohirf.data.first_level import Counts, FirstLevel, Setup, check_range, contract_rows
 from cohirf.data.in_memory import InMemory, active_rows, check_array_weights, contract_stacked
 from cohirf.data.in_source import contract_local_batches
-from cohirf.engines import DaskEngine, LocalEngine
+from cohirf.engines import DaskEngine, local_engine
 from cohirf.engines.dask import (
     DataLocalEngine,
     chunks_of,
@@ -45,11 +45,11 @@ from cohirf.engines.dask import (
     persist,
     refuse_other_packages,
 )
-from cohirf.planning import resolve_memory_limit
+from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, StackedRows, take_in_order
 from cohirf.scratch import ScratchStorage
-from cohirf.summary.row_map import Part
+from cohirf.summary.rows import Part
 
 
 @dataclass(frozen=True)
@@ -122,22 +122,19 @@ class OnDask:
         check_range(lowest, total)
         return DaskWeights(LazyDaskSource(weights[:, None]))
 
-    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
-        """Return the memory that batches may use on the worker with the least memory."""
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
+        """Return the memory that a fit may use on the worker with the least memory."""
         worker = find_fullest_worker()
         if worker is None:
-            return {"memory_limit": resolve_memory_limit(memory_limit), "n_jobs": 1, "held_bytes": 0}
-        return {
-            "memory_limit": worker.usable_bytes if memory_limit is None else memory_limit,
-            "n_jobs": worker.n_threads,
-            "held_bytes": 2 * worker.n_threads * self.rows.chunk_bytes,  # one is read while another is contracted
-            "taken_bytes": worker.taken_bytes,
-        }
+            return Room(resolve_memory_limit(memory_limit), held_bytes=0)
+        limit = worker.usable_bytes if memory_limit is None else memory_limit
+        held = 2 * worker.n_threads * self.rows.chunk_bytes  # one is read while another is contracted
+        return Room(limit, worker.n_threads, held_bytes=held, taken_bytes=worker.taken_bytes)
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels: the cluster, or this process without one."""
         client = find_client()
-        return LocalEngine(n_jobs) if client is None else DaskEngine(client)
+        return local_engine(n_jobs) if client is None else DaskEngine(client)
 
     def contract_first_level(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
         """Contract the rows on the workers that hold them; a single batch is loaded into this process."""
@@ -223,7 +220,7 @@ class OnDask:
         client, weights_here = find_client(), _load(weights, self.rows.n_rows)
         if client is None:
             here = self._copy_to_disk()
-            engine = LocalEngine(setup.n_jobs)
+            engine = local_engine(setup.n_jobs)
             return contract_local_batches(ArrayRows(here), weights_here, setup, engine, engine)
         refuse_other_packages(client)
         kept = keep_on_workers(client, self.rows.array)
