@@ -226,6 +226,7 @@ def diagnose_model(model: Model, classes: IntArray | None = None) -> Diagnosis:
         n_batches=model.diagnostics_[0].n_batches,
         kind=find_kind(model, n_noise),
         is_part=sample.is_part,
+        is_given=model.n_clusters is not None,
     )
     return Diagnosis(
         recommendation=recommend(facts),
