@@ -17,7 +17,7 @@ from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.preparation import Data, Prepared, prepare
 from cohirf.rows.grouping import IntArray
-from cohirf.sources.tables import NumberColumn, Table, write_tables
+from cohirf.sources.tables import NumberColumn, write_tables
 from cohirf.store.files import replacing
 
 MOST_PAIRED = 200_000  # rows, of which all pairs are compared; of more, those in the same cluster
@@ -68,7 +68,8 @@ def curate(
     model = _fit_vectors(prepared, console) if n_wanted is not None or n_rows > MOST_PAIRED else None
     found = None
     if threshold is not None:
-        found = near_duplicates(prepared.source, threshold, groups=_groups(model, n_rows))
+        groups = None if model is None or n_rows <= MOST_PAIRED else model.labels_
+        found = near_duplicates(prepared.source, threshold, groups=groups)
     kept = np.arange(n_rows) if found is None else found.kept
     n_distinct = len(kept)
     if n_wanted is not None and model is not None and n_wanted < n_distinct:
@@ -97,17 +98,12 @@ def _open_vectors(data: Path, vectors: str | None) -> Prepared:
     opened = Data.open(data)
     if opened.table is None:
         return prepare(data, impute="none", scaling="none")
-    found = _vector_columns(opened.table)
+    columns = [NumberColumn.of(name, stored) for name, stored in opened.table.types.items()]
+    found = [column.name for column in columns if column is not None and column.width is not None]
     if len(found) != 1:
         there = f"it has {', '.join(map(repr, found))}" if found else "it has none of lists of numbers"
         raise BadInputError(f"{data}: the column of vectors is not known, because {there}: give --vectors NAME.")
     return prepare(data, vectors=found[0])
-
-
-def _vector_columns(table: Table | None) -> list[str]:
-    types = {} if table is None else table.types
-    columns = [NumberColumn.of(name, stored) for name, stored in types.items()]
-    return [column.name for column in columns if column is not None and column.width is not None]
 
 
 def _fit_vectors(data: Prepared, console: Console) -> CoHiRF:
@@ -118,11 +114,6 @@ def _fit_vectors(data: Prepared, console: Console) -> CoHiRF:
     with console.watching():
         model.fit(data.rows())
     return model
-
-
-def _groups(model: CoHiRF | None, n_rows: int) -> Any:
-    """Return the groups in which rows are compared; None if all of them are."""
-    return None if model is None or n_rows <= MOST_PAIRED else model.labels_
 
 
 def _tell_removed(found: NearDuplicates) -> list[dict[str, Any]]:

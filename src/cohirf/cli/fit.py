@@ -104,6 +104,8 @@ def fit(
     cohirf fit places.parquet --places lat lon --eps 2km --report map.html
     """
     console, targets = Console.on(screen), Targets(out, model, report, force)
+    if images is not None and text is None:
+        raise BadInputError("--images needs --text: give a column of texts, such as captions or names of files.")
     named = method.estimator or (None if places is None and eps is None else "dbscan")
     base = read_base_method(named, [*(method.param or []), *_read_globe(named, places, eps)])
     given, levels = read_levels(given)
@@ -116,7 +118,8 @@ def fit(
     with console.reading(data):
         prepared = prepare(data, **asked)
     texts = None if text is None else read_texts(prepared, text)
-    pictures = None if images is None else find_images(prepared, images, texts)
+    if images is not None:
+        images = find_column(prepared.data.name, prepared.data.columns, images, f"images={images!r}")
     settled = settle_parameters(parameters, prepared.source.n_rows, prepared.n_bytes, base)
     chosen = {"--estimator": named} if named != method.estimator else {}
     chosen |= {} if base is not None or "n_clusters" in parameters else {"--clusters": "auto"}
@@ -133,9 +136,9 @@ def fit(
     document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
     # before clusters are described and judged, so that an error there does not waste the fit
     topics = None if texts is None else name_topics(fitted, prepared.source, texts, levels=levels or None)
-    shown = None if pictures is None or topics is None else read_images(prepared, pictures, topics)
+    pictures = None if images is None or topics is None else read_images(prepared, images, topics)
     origin = find_origin(data, asked)
-    written = _write_files(targets, fitted, prepared, classes, origin, console, levels, topics, shown)
+    written = _write_files(targets, fitted, prepared, classes, origin, console, levels, topics, pictures)
     document |= _describe_clusters(
         fitted, prepared.preparation, document, says_verdict=console.as_json or not console.quiet
     )
@@ -209,14 +212,7 @@ def read_texts(data: Prepared, column: str) -> Any:
     return arrow.chunked_array([part.cast("large_string") for part in data.data.read(name)])
 
 
-def find_images(data: Prepared, column: str, texts: Any) -> Any:
-    """Return the name of the column of images."""
-    if texts is None:
-        raise BadInputError("--images needs --text: give a column of texts, such as captions or names of files.")
-    return find_column(data.data.name, data.data.columns, column, f"images={column!r}")
-
-
-def read_images(data: Prepared, column: Any, topics: Topics) -> list[Any]:
+def read_images(data: Prepared, column: str, topics: Topics) -> list[Any]:
     """Return the images of typical rows, which are shown; those of other rows are None, whatever memory they take."""
     shown = {row for level in topics.topics for topic in level for row in topic.rows}
     cells = (cell for part in data.data.read(column) for cell in part)
