@@ -120,6 +120,16 @@ def test_curate_leaves_out_near_duplicates_and_draws_an_even_sample(cohirf, docs
     assert np.unique(kinds, return_counts=True)[1].min() >= 5
 
 
+def test_curate_tells_of_rows_that_are_equal_to_a_removed_row(cohirf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("vectors.npy", np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1], [1.0, 0.1]]))
+    document = json.loads(cohirf("curate", "vectors.npy", "--deduplicate", "0.9", "--json").out)
+    assert [(one["row"], one["kept"], round(one["similarity"], 3)) for one in document["removed"]] == [
+        (2, 0, 0.995),
+        (3, 0, 0.995),
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -245,6 +245,7 @@ def _fit_prepared(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
     limit = read_memory_limit(model.batch_size)
     reset_peak()  # what reading took goes back
     rows = data.rows() if limit is None or resident_bytes() + COPIES * data.n_bytes <= limit else data.source
+    rows = rows if model.batch_size is not None else data.array()  # one batch needs all rows anyway
     try:
         with console.watching():
             model.set_params(verbose=0 if console.quiet else 1).fit(rows)

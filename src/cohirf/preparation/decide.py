@@ -32,7 +32,7 @@ STRAY_SHARE = 0.01
 MIXED_SHARE = 0.5
 # A column with more missing cells than this share is left out: what fills them would be most of its content.
 MOST_MISSING = 0.5
-# Levels of a category that have a feature; rarer levels are together. More features would hide other columns.
+# Levels of a category that have a feature; rows of rarer levels have none. More features would hide other columns.
 MOST_LEVELS = 50
 # Levels repeat: on average, a level of a category is in at least two rows. Otherwise cells name rows, or are free text.
 ROWS_PER_LEVEL = 2

@@ -26,6 +26,7 @@ from cohirf.preparation.readings import (
     compute,
     find_date_formats,
     find_unit,
+    read_plain,
 )
 from cohirf.sources import Source
 from cohirf.sources.tables import Table
@@ -128,10 +129,18 @@ class Evidence:
         elif is_time(str(values.type)):
             self._add_stored(read_moments(values, DateReading("")), DateReading(""))
         elif is_text(str(values.type)):
-            self._add_text(clean_text(values))
+            if (plain := self._read_plain(values)) is None:
+                self._add_text(clean_text(values))
+            else:
+                self._add_stored(plain, NumberReading())
         else:
             self.n_missing += values.null_count
         self.n_rows += len(values)
+
+    def _read_plain(self, text: Any) -> ReadCells | None:
+        """Return plain numbers of text, if that is what it has and nothing else has to be found out about it."""
+        is_known = not self.is_counted and not self.is_whole and len(self.tallies or ()) == 1
+        return read_plain(text, self.tallies[0].reading) if is_known and self.tallies else None
 
     def _add_stored(self, cells: ReadCells, reading: NumberReading | DateReading) -> None:
         """Take numbers or moments into account."""
@@ -197,8 +206,9 @@ class Evidence:
         return [*dates, DateReading(COMPACT_DATE)] if self.wish == "date" else dates
 
     def _count(self, cells: list[Any], times: list[int]) -> None:
-        self.counts.update(dict(zip(cells, times, strict=True)))
-        self.n_distinct, self.n_counted = len(self.counts), self.n_counted + sum(times)
+        if self.counts or len(cells) <= self.most_distinct:
+            self.counts.update(dict(zip(cells, times, strict=True)))
+        self.n_distinct, self.n_counted = max(len(self.counts), len(cells)), self.n_counted + sum(times)
         self.has_repeats = self.n_distinct < self.n_counted
         if self.n_distinct > self.most_distinct:
             self.is_counted, self.counts = False, Counter()

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import StandardScaler
 
 from cohirf.error_contexts import warn_caller
 from cohirf.preparation.data import Data, assign_roles, find_column, find_role
@@ -46,7 +45,7 @@ def prepare(
 
     - numbers, also those written as text: with a decimal comma, grouped digits, a currency, a percent sign or a unit;
     - booleans, such as yes and no: one feature of ones and zeros;
-    - categories, whose levels repeat: one feature per level, for up to 50 levels; rarer levels are together;
+    - categories, whose levels repeat: one feature per level, for up to 50 levels; rows of rarer levels have none;
     - dates and times: elapsed days, and sine and cosine of the hour or weekday where it matters;
     - columns that are left out: ids, free text, constants and columns without values.
 
@@ -299,7 +298,7 @@ class _Statistics(NamedTuple):
 
 def _measure(source: Source, *, with_median: bool) -> _Statistics:
     """Read all rows once."""
-    scaler = StandardScaler()  # its variances do not suffer from cancellation
+    moments = Moments(*np.zeros((3, source.n_features)))
     low, high = np.full(source.n_features, np.nan), np.full(source.n_features, np.nan)
     step = -(-source.n_rows * source.n_features // MEDIAN_CELLS)
     sample, n_kept = np.empty((-(-source.n_rows // step) if with_median else 0, source.n_features)), 0
@@ -314,9 +313,31 @@ def _measure(source: Source, *, with_median: bool) -> _Statistics:
             start += len(block)
             advance(len(block))
             low, high = np.fmin(low, np.fmin.reduce(block)), np.fmax(high, np.fmax.reduce(block))
-            scaler.partial_fit(np.where(np.isinf(block), np.nan, block))
+            moments = moments.add(block)
     median = np.array([_median(column) for column in sample.T]) if with_median else None
-    return _Statistics(scaler.mean_, np.sqrt(scaler.var_), low, high, median)
+    variance = moments.squares / np.maximum(moments.known, 1)
+    mean, std = np.where(moments.known > 0, [moments.mean, np.sqrt(variance)], np.nan)
+    return _Statistics(mean, std, low, high, median)
+
+
+class Moments(NamedTuple):
+    """Mean of each feature and squared deviations from it, which merge without cancellation (Chan et al., 1979)."""
+
+    known: FloatArray  # number of finite cells
+    mean: FloatArray
+    squares: FloatArray
+
+    def add(self, block: FloatArray) -> Moments:
+        """Return these moments with those of the finite cells of a block."""
+        count, total = np.full(block.shape[1], float(len(block))), block.sum(axis=0)
+        is_finite = None if np.isfinite(total).all() else np.isfinite(block)
+        if is_finite is not None:
+            count, total = is_finite.sum(axis=0), block.sum(axis=0, where=is_finite)
+        mean = total / np.maximum(count, 1)
+        apart = block - mean if is_finite is None else np.where(is_finite, block - mean, 0.0)
+        both, change = np.maximum(self.known + count, 1), mean - self.mean
+        squares = self.squares + np.einsum("ij,ij->j", apart, apart) + change**2 * self.known * count / both
+        return Moments(self.known + count, self.mean + change * count / both, squares)
 
 
 def _small_blocks(source: Source) -> Iterator[FloatArray]:

@@ -86,8 +86,8 @@ class NumberReading:
     def read(self, text: Any) -> ReadCells:
         """Read clean text."""
         pc = compute()
-        if not self.unit and self.decimal == "." and (values := _cast(text)) is not None:
-            return ReadCells(values, np.zeros(len(text), dtype=bool))
+        if (plain := read_plain(text, self)) is not None:
+            return plain
         if self.unit:
             text = pc.utf8_trim_whitespace(pc.replace_substring(text, self.unit, "", max_replacements=1))
         if pc.any(pc.match_substring(text, MINUS_SIGN)).as_py():
@@ -215,14 +215,17 @@ def _shape(form: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"%(.)", lambda found: fields.get(found[1], r"\d{1,2}"), form.replace(".", r"\.")))
 
 
-def _cast(text: Any) -> FloatArray | None:
-    """Return plain numbers, the quick way; None if some cells are not plain numbers."""
+def read_plain(text: Any, reading: NumberReading | DateReading) -> ReadCells | None:
+    """Read plain numbers, the quick way; None if another reading is asked for, or some cells are not plain numbers."""
+    if reading != NumberReading():
+        return None
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
     try:
         values = _floats(text.cast("double"))
-    except arrow.ArrowInvalid:
+    except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError):
         return None
-    return None if np.isinf(values).any() else values  # Arrow also reads the word inf
+    # Arrow also reads the word inf
+    return None if np.isinf(values).any() else ReadCells(values, np.zeros(len(values), dtype=bool))
 
 
 def _array(values: Iterable[str]) -> Any:
