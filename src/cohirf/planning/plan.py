@@ -189,6 +189,8 @@ def plan_batches(
         after = call(resident_bytes)
         n_runs, per_job = contraction.views.n_runs(sample.shape[1]), after if in_processes else 0
         taken += max(0, after - before)
+        if memory_limit <= taken:
+            raise ValueError(_say_no_room(memory_limit, taken, held, on_worker=taken_bytes is not None))
         task = PlannedFit(
             n_rows, n_runs, n_jobs, smallest, memory_limit, taken, per_job, overlap, row_bytes, leaf_bytes
         )
