@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from cohirf import CoHiRF, open_source
 from cohirf.data import first_level
-from cohirf.summary import row_map
+from cohirf.summary import rows as row_map
 
 BATCH_ROWS = 10_000
 

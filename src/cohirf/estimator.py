@@ -17,18 +17,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
-from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
+from cohirf.data.open_data import choosing_client, map_new_rows, open_training_data
 from cohirf.degrees.degrees import density_of
 from cohirf.degrees.methods import DegreesMixin
 from cohirf.explain.methods import DescribedClusters
 from cohirf.fitting import fit_data
 from cohirf.fitting.settings import CENTRALITY, SIMILARITY, Settings
 from cohirf.neighbours.landmarks import label_new_rows, measure_new_rows
-from cohirf.planning import read_memory_limit
 from cohirf.rows.arrays import to_host
 from cohirf.store import save_model
 from cohirf.summary.model import base_method_of
-from cohirf.updating import UpdatingMixin, replace_results, summarize_fit
+from cohirf.summary.rows import replace_results
+from cohirf.updating import UpdatingMixin, summarize_fit
 
 # Larger values would run for ever or fill the memory. The limit also applies to models that are loaded from disk.
 MOST_VIEWS_OR_LEVELS = 100_000
@@ -245,7 +245,7 @@ class CoHiRF(
         "consensus": [StrOptions({"auto", "strict", "relaxed", "majority"}), Interval(Real, 0, 1, closed="both")],
         "medoid": [StrOptions({*CENTRALITY, *SIMILARITY}), callable],
         "medoid_weights": ["boolean"],
-        "batch_size": [None, str, Interval(Integral, 2, None, closed="left")],  # _check_resources reads the text
+        "batch_size": [None, str, Interval(Integral, 2, None, closed="left")],  # Settings.of reads the text
         "batches": [StrOptions({"auto", "random", "local"})],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="neither")],
         "small_clusters": [StrOptions({"noise", "nearest"})],
@@ -365,14 +365,15 @@ class CoHiRF(
             The fitted estimator.
         """
         validation.check_views(self)
-        self._check_resources()
         fitted = copy(self)  # if the fit fails, or is interrupted, this model stays as it is
         with nullcontext() if client is None else choosing_client(fitted, client, X):
             data = open_training_data(fitted, X, on_cluster=client is not None)
             fitted._column_means = data.column_means
             found = fit_data(Settings.of(fitted), data, sample_weight)
-        kept = {"changes_": None, "history_": (), "_summary": summarize_fit(fitted, data, found)}
-        replace_results(self, fitted, found.attributes | kept)
+        attributes = found.attributes | {"changes_": None, "history_": ()}
+        if "_summary" not in attributes.get("_later", {}):  # not all rows are kept
+            attributes["_summary"] = summarize_fit(data, found)
+        replace_results(self, fitted, attributes)
         return self
 
     def predict(self, X: Any) -> Any:
@@ -405,9 +406,12 @@ class CoHiRF(
             or data frame.
         """
         check_is_fitted(self, "n_clusters_")
-        points = density_of(self) or self._landmarks
+        points = self._landmarks
+        if any(type(method).__name__ == "HDBSCAN" for method in validation.list_methods(self)):  # of three packages
+            points = density_of(self) or points
         label = partial(label_new_rows, landmarks=points, column_means=self._column_means)
-        return open_new_data(self, X).map_rows(label, None, self._landmarks.labels.dtype)
+        has_gaps = self._column_means is not None
+        return map_new_rows(self, X, label, None, self._landmarks.labels.dtype, has_gaps=has_gaps)
 
     def transform(self, X: Any) -> Any:
         """Return the Euclidean distance of each row to the medoid of each cluster.
@@ -425,8 +429,8 @@ class CoHiRF(
         """
         check_is_fitted(self, "n_clusters_")
         measure = partial(measure_new_rows, medoids=self.medoids_, column_means=self._column_means)
-        data = open_new_data(self, X)
-        return data.map_rows(measure, self.n_clusters_, np.result_type(data.dtype, self.medoids_.dtype))
+        has_gaps = self._column_means is not None
+        return map_new_rows(self, X, measure, self.n_clusters_, self.medoids_.dtype, has_gaps=has_gaps)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the opposite of the sum of squared distances to the nearest medoid, so that searches can compare fits.
@@ -471,7 +475,7 @@ class CoHiRF(
         rows, summary = self._rows.gathered(), self._summary
         if summary is not None and not summary.row_map.is_here:
             summary = replace(summary, row_map=rows.row_map)
-        replace_results(self, self, {"_rows": rows, "_summary": summary})
+        replace_results(self, self, {"_rows": rows, "_summary": summary, "_tree": self._tree})
         return self
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -513,10 +517,3 @@ class CoHiRF(
     def _base_method(self) -> Any:
         """Return the base method; of several, one that finds the number of clusters itself."""
         return base_method_of(self)
-
-    def _check_resources(self) -> None:
-        """Check ``n_jobs`` and ``batch_size``, whose limits ``_parameter_constraints`` cannot say."""
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs=0 is not valid: give 1 or more, or -1 for all cores.")
-        if isinstance(self.batch_size, str):
-            read_memory_limit(self.batch_size)

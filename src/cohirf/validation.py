@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from datetime import time as clock_time
 from numbers import Integral
@@ -21,8 +21,6 @@ from sklearn.cluster import FeatureAgglomeration
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from cohirf.error_contexts import replacing_errors
-
 TIME_TYPES = ("date", "time", "duration", "period", "interval")
 TEXT_TYPES = ("str", "string", "large_string", "utf8", "binary")
 ENCODE_TIMES = "for instance into the days since a fixed date"
@@ -30,23 +28,16 @@ COLUMNS_TOLD = 3  # that hold values which are not finite
 ENCODE_TEXT = "for instance with cohirf.preparation.prepare(X) or sklearn.preprocessing.OneHotEncoder"
 
 
-@replacing_errors
-def naming_cells(X: Any) -> Iterator[None]:
-    """Replace the error about a cell of ``X`` that is text or a time, not a number, by one that says what to do."""
-    try:
-        yield
-    except ValueError as error:
-        if "could not convert string to float" not in str(error):
-            raise
+def raise_for_cell(X: Any, error: Exception) -> None:
+    """Raise an error that says what to do if an ``error`` is about a cell of ``X`` that is text or a time."""
+    if "could not convert string to float" in str(error):
         value, column = str(error).partition(": ")[2], _find_column(X, _is_word)
         place = "X" if column is None else f"Column {column!r} of X"
         raise ValueError(
             f"{place} holds the text {value}: turn text into numbers first, {ENCODE_TEXT}, or leave its column out."
         ) from error
-    except TypeError as error:
-        column = _find_column(X, _is_time) if "float() argument" in str(error) else None
-        if column is None:
-            raise
+    column = _find_column(X, _is_time) if "float() argument" in str(error) else None
+    if column is not None:
         raise ValueError(
             f"Column {column!r} of X holds dates or times: turn it into numbers first, {ENCODE_TIMES}, or leave it out."
         ) from error
@@ -89,8 +80,10 @@ def find_fault(X: Any, *, allow_nan: bool) -> str | None:
     """
     values = X.data if sparse.issparse(X) else X
     largest_square = np.finfo(values.dtype).max / (4 * X.shape[1])  # differences are up to twice as large
-    if _sum_of_squares(values) <= largest_square:
-        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        flat = values.reshape(-1) if values.flags.c_contiguous else values.ravel("K")
+        if np.dot(flat, flat) <= largest_square:
+            return None
     if sparse.issparse(X):
         allow_nan = False
     if np.isnan(values).any() and not allow_nan:
@@ -297,12 +290,6 @@ def count_view_features(max_features: int | float, n_features: int) -> int:
             )
         return int(max_features)
     return max(1, round(max_features * n_features))
-
-
-def _sum_of_squares(values: NDArray[Any]) -> Any:
-    flat = values.reshape(-1) if values.flags.c_contiguous else values.ravel("K")
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.dot(flat, flat)
 
 
 def _supervised_kind(estimator: Any) -> str | None:

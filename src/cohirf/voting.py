@@ -27,7 +27,7 @@ from cohirf.rows.storage import MemoryStorage, Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import Source, open_source
 from cohirf.sources.tables import frame_names, is_frame
-from cohirf.summary.row_map import look_up
+from cohirf.summary.rows import look_up
 
 VOTED_ROWS = 2**18  # of labels that are read at a time
 WAITING_CODES = 2**20  # of blocks whose codes are not compared with each other yet
@@ -279,7 +279,7 @@ def _as_labels(column: NDArray[Any]) -> IntArray:
     if column.dtype.kind == "i":
         return column
     filled = np.where(column >= 0, column, NO_OPINION)
-    labels = np.minimum(filled, 2.0**53).astype(np.int64)
+    labels = np.minimum(filled, 2.0**53 - 1).astype(np.int64)
     different = np.flatnonzero(labels != filled)
     if len(different) > 0:
         raise ValueError(
@@ -473,11 +473,19 @@ def _as_vector(column: Any, name: str) -> NDArray[Any]:
         return vector
     if vector.dtype.kind not in "OUST":
         raise TypeError(f"{name} has labels of type {vector.dtype}: give integers or text.")
-    missing = np.array([cell is None or cell != cell for cell in vector.tolist()], dtype=bool)
+    has_opinion = np.array([_is_label(cell) for cell in vector.tolist()], dtype=bool)
     numbers = np.full(len(vector), NO_OPINION)
-    if not missing.all():
-        numbers[~missing] = np.unique(vector[~missing].astype(str), return_inverse=True)[1]
+    if has_opinion.any():
+        numbers[has_opinion] = np.unique(vector[has_opinion].astype(str), return_inverse=True)[1]
     return numbers
+
+
+def _is_label(cell: Any) -> bool:
+    """Return whether a cell is neither None nor NaN nor negative."""
+    try:
+        return cell is not None and bool(cell == cell) and not (isinstance(cell, Real) and cell < 0)
+    except TypeError:  # the missing value of pandas is neither equal to itself nor not
+        return False
 
 
 def _refuse_other_rows(name: str, n_given: int, n_rows: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.get_clusters import FeatureTally, Views, WeightedRows, label_view
+from cohirf.algorithm.get_clusters import Views, WeightedRows, label_view, mean_of_tally, tally_features
 from cohirf.rows.storage import ArrayRows
 
 
@@ -32,26 +32,24 @@ def test_it_knows_which_features_a_view_held():
     Recorder.seen.clear()
     for view in range(3):
         label_view(WeightedRows(ArrayRows(X)), views, (2, 5, view))
-    tally = FeatureTally(views, 10)
-    tally.add_level(2, of_batch(20, np.array([0.2, 0.5, 0.9])), 5)
+    tally = mean_of_tally(tally_features(views, 10, 2, of_batch(20, np.array([0.2, 0.5, 0.9])), 5))
     held = np.array([[feature in features for feature in range(10)] for features in Recorder.seen])
     with np.errstate(invalid="ignore"):
         expected = (held * [[0.2], [0.5], [0.9]]).sum(axis=0) / held.sum(axis=0)
-    assert tally.mean() == pytest.approx(expected, nan_ok=True)
-    assert np.isnan(tally.mean()).sum() == (~held.any(axis=0)).sum() > 0
+    assert tally == pytest.approx(expected, nan_ok=True)
+    assert np.isnan(tally).sum() == (~held.any(axis=0)).sum() > 0
 
 
 def test_batches_count_by_their_rows():
-    tally = FeatureTally(Views(BaseMethod.of(KMeans(2)), 1, 3, (7,)), 3)
-    tally.add_level(1, of_batch(30, np.array([1.0])), 0)
-    tally.add_level(1, of_batch(10, np.array([0.2])), 1)
-    assert tally.mean() == pytest.approx([0.8, 0.8, 0.8])
+    views = Views(BaseMethod.of(KMeans(2)), 1, 3, (7,))
+    first = tally_features(views, 3, 1, of_batch(30, np.array([1.0])), 0)
+    second = tally_features(views, 3, 1, of_batch(10, np.array([0.2])), 1)
+    assert mean_of_tally(first + second) == pytest.approx([0.8, 0.8, 0.8])
 
 
 def test_all_batches_of_a_level_are_counted():
-    one_by_one, together = (FeatureTally(Views(BaseMethod.of(KMeans(2)), 2, 2, (7,)), 5) for _ in range(2))
+    views, one_by_one = Views(BaseMethod.of(KMeans(2)), 2, 2, (7,)), np.zeros((2, 5))
     for number, (n_rows, of_view) in enumerate([(30, [0.5, 1.0]), (10, [0.2, 0.4])]):
-        one_by_one.add_level(4, of_batch(n_rows, np.array(of_view)), number)
+        one_by_one += tally_features(views, 5, 4, of_batch(n_rows, np.array(of_view)), number)
     survivors = SimpleNamespace(batch_sizes=np.array([30, 10]), view_stability=np.array([[0.5, 1.0], [0.2, 0.4]]))
-    together.add_level(4, survivors)
-    assert together.mean() == pytest.approx(one_by_one.mean(), nan_ok=True)
+    assert tally_features(views, 5, 4, survivors) == pytest.approx(one_by_one)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cohirf.algorithm.consensus import (
     NOISE,
-    consensus_within,
+    divide_consensus,
     fold_views,
     measure_stability,
     relaxed_consensus,
@@ -55,7 +55,7 @@ def test_it_is_the_overlap_of_groups_and_clusters(rule, views):
 def test_it_is_the_overlap_of_groups_that_former_clusters_divide(rule, views, former):
     views = [np.array(labels) for labels in views]
     codes = fold_views(iter(views), 9)
-    consensus = consensus_within(codes, rule, np.array(former))
+    consensus = divide_consensus(rule(codes), np.array(former))
     found = measure_stability(codes, consensus)
     expected = by_definition(views, consensus.labels)
     assert found.of_row == pytest.approx(expected.mean(axis=1), abs=1e-6)

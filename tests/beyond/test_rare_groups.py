@@ -11,8 +11,8 @@ from cohirf import CoHiRF
 from cohirf.algorithm.consensus import Consensus
 from cohirf.beyond import rare_groups
 from cohirf.beyond.rare_groups import join_rare_groups
+from cohirf.data import InMemory
 from cohirf.fitting import settings as goal
-from cohirf.fitting.settings import Goal
 from places import PLACES
 
 
@@ -81,9 +81,16 @@ def test_batches_that_join_groups_warn_once():
     assert len([warning for warning in caught if "views agree on little" in str(warning.message)]) == 1
 
 
+def bound_of(n_clusters):
+    model = CoHiRF(n_clusters=n_clusters)
+    model.n_features_in_ = 6
+    data = InMemory(np.zeros((10, 6)))
+    return goal.make_contraction(goal.Settings.of(model), data, goal.Settled((0,), None), weighted=False).bound_groups
+
+
 def test_a_goal_of_many_clusters_does_not_bound_groups():
-    assert Goal(n_clusters=goal.N_CELLS).bounds_groups
-    assert not Goal(n_clusters=goal.N_CELLS + 1).bounds_groups
+    assert bound_of(goal.N_CELLS) is join_rare_groups
+    assert bound_of(goal.N_CELLS + 1) is None
 
 
 @pytest.mark.parametrize("batch_size", [None, 1_000])

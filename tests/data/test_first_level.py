@@ -22,9 +22,8 @@ from cohirf.data.first_level import ReadRows, contract_rows
 from cohirf.fitting.results import label_leaves
 from cohirf.rows.storage import ArrayRows, ArrayWeights, MemoryStorage
 from cohirf.scratch import ScratchStorage
-from cohirf.summary import row_map, row_results
-from cohirf.summary.row_map import Part, RowMap
-from cohirf.summary.row_results import RowResults
+from cohirf.summary import rows as row_map
+from cohirf.summary.rows import Part, RowMap, RowResults
 
 N_ROWS = 600
 X = np.random.default_rng(0).normal(size=(N_ROWS, 3))
@@ -75,17 +74,16 @@ PLACES = {"memory": np.array, "file": in_file, "Dask": on_dask, "device": on_dev
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("in_order", [False, True])
 def test_results_of_leaves_are_looked_up_for_their_rows_in_any_place(place, in_order, monkeypatch):
-    for each in (row_map, row_results):
-        monkeypatch.setattr(each, "LOOKED_UP", 70)  # several blocks
+    monkeypatch.setattr(row_map, "LOOKED_UP", 70)  # several blocks
     first, last = fit(in_order=in_order)
     rows, fusions = first.leaves.rows, last.fusions
     leaf_of, at_first_level = first.find_leaves(np.arange(N_ROWS)), np.array(first.part.stability)
     labels, _ = label_leaves(last, first.leaves, last.is_noise, 1, np.int32)
     tree = MergeTree(np.arange(0), np.empty((0, 4)), 1)
     there = RowMap((first.part.mapped(PLACES[place]),))
-    results = RowResults.of(there, rows, labels, first.leaves.sizes, fusions, tree)
+    results = RowResults.of(there, rows, labels, first.leaves.sizes, fusions)
     for found in (results, results.gathered()):
-        by_row = SimpleNamespace(labels_=found.look_up_labels(), **found.look_up())
+        by_row = SimpleNamespace(labels_=found.look_up_labels(), **found.look_up(tree))
         of_rows, parents, stability = (
             np.asarray(each) for each in (by_row.labels_, by_row.parents_, by_row.stability_)
         )

@@ -31,8 +31,7 @@ from cohirf.store import ModelFileError, Origin, archive, load_model, load_origi
 from cohirf.store.archive import Archive
 from cohirf.store.models import MODEL_KIND as KIND
 from cohirf.store.models import MODEL_VERSION as VERSION
-from cohirf.summary.row_map import Part, RowMap
-from cohirf.summary.row_results import BY_ROW, RowResults
+from cohirf.summary.rows import BY_ROW, Part, RowMap, RowResults
 from systems import posix_only
 
 PREPARATION = {"columns": ["a", "b"], "scale": [1.5, 2.5e-300], "text": "dörte\x00"}
@@ -605,7 +604,8 @@ def test_saving_and_loading_copy_no_array(model, tmp_path):
     part = Part(np.zeros(n_rows, ints), np.ones(n_rows, np.float32), np.zeros(1, int))
     one, zero = np.ones(1, np.float32), np.zeros(1, ints)
     vars(held).update(
-        _rows=RowResults(RowMap((part,)), zero, zero, zero, zero, one, np.array([n_rows]), tree),
+        _rows=RowResults(RowMap((part,)), zero, zero, zero, zero, one, np.array([n_rows])),
+        _tree=tree,
         n_clusters_=1,
         cluster_numbers_=np.zeros(1, int),
         medoid_indices_=np.zeros(1, int),

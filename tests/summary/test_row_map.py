@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from cohirf.summary.row_map import Part, RowMap
+from cohirf.summary.rows import Part, RowMap
 
 
 @pytest.fixture

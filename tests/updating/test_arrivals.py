@@ -7,7 +7,7 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, load
-from cohirf.algorithm.consensus import consensus_within, fold_views, strict_consensus
+from cohirf.algorithm.consensus import divide_consensus, fold_views, strict_consensus
 from cohirf.beyond.merge_tree import Groups
 from cohirf.fitting.ending import extend_labels
 from cohirf.updating.arrivals import find_born
@@ -97,7 +97,7 @@ def test_clusters_are_born_of_rows_of_a_new_kind(name, kind):
 
 def test_noise_stays_last_where_a_consensus_is_divided():
     codes = fold_views([np.array([0, 0, 0, 0, 1, 1, -1])], n_rows=7)
-    divided = consensus_within(codes, strict_consensus, np.array([3, 3, 2, 2, 3, 3, 2]))
+    divided = divide_consensus(strict_consensus(codes), np.array([3, 3, 2, 2, 3, 3, 2]))
     np.testing.assert_array_equal(divided.labels, [1, 1, 0, 0, 2, 2, 3])
     assert (divided.n_clusters, divided.n_noise, divided.divides_codes) == (4, 1, True)
 

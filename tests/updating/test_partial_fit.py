@@ -205,6 +205,7 @@ class TestKeptRows:
     def few_rows(self, monkeypatch):
         monkeypatch.setattr("cohirf.updating.rerun.KEPT_ROWS", 400)
         monkeypatch.setattr("cohirf.updating.update.KEPT_ROWS", 400)
+        monkeypatch.setattr("cohirf.fitting.results.KEPT_ROWS", 400)
 
     def test_more_rows_are_refused_and_the_model_stays_as_it_was(self):
         model = CoHiRF(DBSCAN(0.2), random_state=0).partial_fit(MOONS[:300])

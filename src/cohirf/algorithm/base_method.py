@@ -162,7 +162,9 @@ class BaseMethod:
         # A call that may have to be repeated with lower sizes must not overwrite the view.
         may_overwrite = may_overwrite and all(size < n_rows for size in self.sizes.values())
         settings |= dict.fromkeys(self.copies, not may_overwrite)
-        settings |= self._tell_fewer(n_rows)
+        if self.asked is not None and self.told is not None:  # too few rows for the finer number of clusters
+            bound = max(self.asked, n_rows // ROWS_PER_INNER_CLUSTER)
+            settings |= {self.told: bound} if self.sizes[self.told] > bound else {}
         weights = {} if sample_weight is None or self.weight_argument is None else {self.weight_argument: sample_weight}
         with warning_once_a_fit():
             labels, core = self._call(view, settings, weights)
@@ -173,13 +175,6 @@ class BaseMethod:
         if self.asked is not None:
             return self.asked >= n_clusters
         return self.n_clusters is not None and self.n_clusters >= n_clusters
-
-    def _tell_fewer(self, n_rows: int) -> dict[str, int]:
-        """Return the number of clusters to tell, if the rows are too few for the finer number."""
-        if self.asked is None or self.told is None:
-            return {}
-        bound = max(self.asked, n_rows // ROWS_PER_INNER_CLUSTER)
-        return {self.told: bound} if self.sizes[self.told] > bound else {}
 
     def _call(self, view: Any, settings: dict[str, Any], weights: dict[Any, Any]) -> tuple[Any, IntArray | None]:
         """Fit a fresh copy; if it fails and sizes may be the reason, try again with lower sizes."""

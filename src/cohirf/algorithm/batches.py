@@ -131,12 +131,6 @@ class Run:
             yield slice(start, stop) if len(held) == 0 else AllBut(start, stop, held), held
 
 
-def count_offsets(offsets: Offsets) -> int:
-    """Return the number of offsets."""
-    n_left_out = 0 if isinstance(offsets, slice) else len(offsets.left_out)
-    return int(offsets.stop) - int(offsets.start) - n_left_out
-
-
 class Batches(Protocol):
     """The batches of a level, by position among the active rows."""
 

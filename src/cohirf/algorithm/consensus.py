@@ -15,8 +15,8 @@ If the rows are on a device, their codes are there, too, unless they are few. Th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -79,6 +79,13 @@ class Codes:
             return self.counts
         return (sum_by_label if is_here(self.distinct) else sum_beside)(self.of_row, self.row_mass, self.n_codes)
 
+    @cached_property
+    def are_equal(self) -> bool:
+        """Whether all views have the same labels, which any consensus then has; not looked at on a device."""
+        if not is_here(self.of_row) or not is_here(self.distinct):
+            return False
+        return bool((self.distinct[:, 0] == self.distinct.T).all())
+
     def of_first_rows(self, vector: Any) -> Any:
         """Return the entry of a vector by row at the first row of each code, where the codes are."""
         if is_here(self.distinct):
@@ -100,8 +107,6 @@ class Codes:
 
     def repeated(self, n_times: int) -> Codes:
         """Return the codes of several views that are all like the one that there is."""
-        if n_times == 1:
-            return self
         return replace(self, distinct=namespace(self.distinct).concat([self.distinct] * n_times, axis=1))
 
     def divided(self, labels: Any, n_labels: int) -> Codes:
@@ -134,6 +139,7 @@ def fold_views(labels_of_views: Iterable[Any], n_rows: int, row_mass: Any = None
     return folded.codes(row_mass)
 
 
+@dataclass
 class FoldedViews:
     """Folds the labels of views into codes, one after the other: only one view's labels are in memory at a time.
 
@@ -141,33 +147,37 @@ class FoldedViews:
     range would exceed a table of a few entries per row. So a product of label counts beyond 2**63 cannot overflow.
     """
 
-    def __init__(self, n_rows: int) -> None:
-        self._n_rows = n_rows
-        self._of_row: Any = None
-        self._columns: list[IntArray] = []
-        self._digits: list[IntArray] = []  # for each view that is not yet in a column: the label of each of its digits
-        self._n_codes = 1
+    n_rows: int
+    of_row: Any = None  # the code of each row
+    n_codes: int = 1
+    columns: list[Any] = field(default_factory=list)  # the label of each code in each view that was renumbered
+    digits: list[IntArray] = field(default_factory=list)  # for each view after these: the label of each digit
 
     def add(self, labels: Any) -> None:
         """Add the labels of a view."""
         symbols, label_of_symbol = _as_symbols(labels)
-        if self._digits and self._n_codes * len(label_of_symbol) > table_limit(self._n_rows):
-            self._compress()
         n_symbols = len(label_of_symbol)
-        self._of_row = symbols if self._of_row is None else pair_keys(self._of_row, self._n_codes, symbols, n_symbols)
-        self._n_codes *= n_symbols
-        self._digits.append(label_of_symbol)
+        if self.digits and self.n_codes * n_symbols > table_limit(self.n_rows):
+            self._renumber()
+        self.of_row = symbols if self.of_row is None else pair_keys(self.of_row, self.n_codes, symbols, n_symbols)
+        self.n_codes *= n_symbols
+        self.digits.append(label_of_symbol)
 
     def codes(self, row_mass: Any = None) -> Codes:
         """Return the codes of all views."""
-        self._compress()
-        return Codes(namespace(self._columns[0]).stack(self._columns, axis=1), self._of_row, row_mass)
+        self._renumber()
+        return Codes(namespace(self.columns[0]).stack(self.columns, axis=1), self.of_row, row_mass)
 
-    def _compress(self) -> None:
-        distinct, self._of_row = compress(self._of_row, self._n_codes)
-        few = distinct if distinct.shape[0] > MAX_CODES_HERE else to_host(distinct)
-        self._columns = _read_digits(few, self._digits, self._columns)
-        self._digits, self._n_codes = [], distinct.shape[0]
+    def _renumber(self) -> None:
+        """Give codes numbers without gaps, and look up the label of each in each view."""
+        distinct, self.of_row = compress(self.of_row, self.n_codes)
+        codes = distinct if distinct.shape[0] > MAX_CODES_HERE else to_host(distinct)
+        labels: list[Any] = []
+        for label_of_symbol in reversed(self.digits):
+            labels.append(look_up(label_of_symbol, codes % len(label_of_symbol)))
+            codes = codes // len(label_of_symbol)
+        self.columns = [look_up(column, codes) for column in self.columns] + labels[::-1]
+        self.digits, self.n_codes = [], distinct.shape[0]
 
 
 def strict_consensus(codes: Codes) -> Consensus:
@@ -183,17 +193,16 @@ def strict_consensus(codes: Codes) -> Consensus:
     return _agree(codes, tuple(range(codes.n_views)))
 
 
-def consensus_within(codes: Codes, consensus: Callable[[Codes], Consensus], apart: IntArray) -> Consensus:
+def divide_consensus(found: Consensus, apart: IntArray) -> Consensus:
     """Return a consensus whose clusters are divided where rows have different numbers in ``apart``.
 
     Examples
     --------
     >>> import numpy as np
     >>> codes = fold_views([np.array([0, 0, 0, 1])], n_rows=4)
-    >>> consensus_within(codes, strict_consensus, np.array([3, 2, 2, 2])).labels
+    >>> divide_consensus(strict_consensus(codes), np.array([3, 2, 2, 2])).labels
     array([1, 0, 0, 2])
     """
-    found = consensus(codes)
     names, number = np.unique(apart, return_inverse=True)
     pairs, labels = np.unique(to_host(found.labels).astype(np.int64) * len(names) + number, return_inverse=True)
     n_clusters = len(pairs)  # in the order of the labels, so that noise stays last
@@ -263,6 +272,8 @@ def mean_agreement(codes: Codes) -> float:
     views = range(codes.n_views)
     if len(views) == 1:
         return float("nan")
+    if codes.are_equal:
+        return 1.0
     pairs = list(combinations(views, 2))
     pairs = pairs[:: 1 + len(pairs) // COMPARED_PAIRS]
     xp = namespace(codes.distinct)
@@ -296,16 +307,6 @@ def _as_symbols(labels: Any) -> tuple[Any, IntArray]:
     if lowest >= 0:
         return labels, np.arange(highest + 1, dtype=label_dtype)
     return xp.clip(labels, NOISE, None) + 1, np.arange(NOISE, highest + 1, dtype=label_dtype)
-
-
-def _read_digits(codes: Any, digits: list[IntArray], columns: list[Any]) -> list[Any]:
-    """Return the label of each of ``codes`` in each view: those of ``columns`` first, then those of ``digits``."""
-    labels: list[Any] = []
-    for label_of_symbol in reversed(digits):
-        n_symbols = len(label_of_symbol)
-        labels.append(look_up(label_of_symbol, codes % n_symbols))
-        codes = codes // n_symbols
-    return [look_up(column, codes) for column in columns] + labels[::-1]
 
 
 def _agree(codes: Codes, views: tuple[int, ...]) -> Consensus:
@@ -382,12 +383,12 @@ def measure_stability(codes: Codes, consensus: Consensus) -> Stability:
     >>> measure_stability(codes, strict_consensus(codes)).of_row
     array([0.8333333, 0.8333333, 0.8333333, 0.5      ], dtype=float32)
     """
-    if _is_repeated_view(codes, consensus):
+    n_groups = consensus.n_clusters - consensus.n_noise
+    if codes.are_equal and not consensus.divides_codes and n_groups == int((codes.distinct[:, 0] != NOISE).sum()):
         return Stability(np.ones(len(codes.of_row), dtype=np.float32), np.ones(codes.n_views))
     if consensus.divides_codes:
-        first_noise = consensus.n_clusters - consensus.n_noise  # rows of noise need no codes of their own
-        labels = namespace(consensus.labels).clip(consensus.labels, None, first_noise)
-        codes = codes.divided(labels, first_noise + 1)
+        labels = namespace(consensus.labels).clip(consensus.labels, None, n_groups)  # noise needs no codes of its own
+        codes = codes.divided(labels, n_groups + 1)
     xp, counts = namespace(codes.distinct), codes.counts
     group_of_code = codes.of_first_rows(consensus.labels)
     size = look_up(count_by_label(consensus.labels, consensus.n_clusters).astype(np.float64), group_of_code)
@@ -408,12 +409,3 @@ def measure_stability(codes: Codes, consensus: Consensus) -> Stability:
         of_view[view] = sum_by_label(xp.zeros_like(cluster), counts * overlap, 1)[0] / codes.of_row.shape[0]
     of_code = xp.astype(xp.mean(xp.stack(overlaps, axis=1), axis=1), xp.float32)
     return Stability(look_up(of_code, codes.of_row), of_view)
-
-
-def _is_repeated_view(codes: Codes, consensus: Consensus) -> bool:
-    """Return whether all views are the same, and their clusters are the groups, on this machine."""
-    if consensus.divides_codes or not is_here(codes.of_row) or not is_here(codes.distinct):
-        return False
-    first = codes.distinct[:, 0]
-    n_clusters = int((first != NOISE).sum())
-    return n_clusters == consensus.n_clusters - consensus.n_noise and bool((first == codes.distinct.T).all())

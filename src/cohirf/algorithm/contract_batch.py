@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
-from cohirf.algorithm.consensus import Codes, Consensus, consensus_within
+from cohirf.algorithm.consensus import Codes, Consensus
 from cohirf.algorithm.get_clusters import Views, agree_on, get_clusters
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.rows.arrays import look_up, take_rows, to_host
@@ -98,10 +97,8 @@ def contract_batch(
     known, it is not called. Rows with different numbers in ``apart`` are in different clusters of the consensus.
     """
     if labels is None:
-        consensus = contraction.consensus
-        if apart is not None:
-            consensus = partial(consensus_within, consensus=consensus, apart=apart)
-        clusters = get_clusters(X, mass, contraction.views, consensus, place, engine, companions)
+        views, consensus = contraction.views, contraction.consensus
+        clusters = get_clusters(X, mass, views, consensus, place, engine, companions, apart)
     else:
         clusters = agree_on(labels, mass, contraction.views.n_views)
     started = perf_counter()

@@ -19,6 +19,7 @@ from cohirf.algorithm.consensus import (
     Consensus,
     FoldedViews,
     Stability,
+    divide_consensus,
     fold_views,
     mean_agreement,
     measure_stability,
@@ -97,16 +98,20 @@ def get_clusters(
     place: tuple[int, int],
     engine: Engine,
     companions: Any = None,
+    apart: IntArray | None = None,
 ) -> ViewConsensus:
     """Cluster the rows of ``X`` on every view, and return the ``consensus`` of the labels.
 
     ``place`` is (level, batch). The base method clusters the rows of ``X`` together with ``companions``, which are
-    other rows of the data; their labels are not used.
+    other rows of the data; their labels are not used. Rows with different numbers in ``apart`` are in different
+    clusters of the consensus.
     """
     started = perf_counter()
     n_rows = X.shape[0]
     shown = X if companions is None or views.method.finds_no_fewer_than(n_rows) else join_rows([X, companions])
-    memory = _view_memory(shown, views.n_features) if engine.is_serial and not views.each else None
+    memory = None
+    if engine.is_serial and not views.each and views.n_features < X.shape[1] and isinstance(shown, np.ndarray):
+        memory = np.empty((shown.shape[0], views.n_features), dtype=X.dtype)  # of all views, one after the other
     n_runs = views.n_runs(X.shape[1])
     weights = None if sample_weight is None else engine.share(ArrayRows(sample_weight))
     rows = WeightedRows(engine.share(ArrayRows(shown)), weights)
@@ -121,10 +126,14 @@ def get_clusters(
         core = result.core
         folded.add(result.labels[:n_rows])
     next(results, None)  # lets the engine end
+    codes = folded.codes(sample_weight)
     memory = None  # frees the memory of the last view
-    codes = folded.codes(sample_weight).repeated(views.n_views // n_runs)
+    if n_runs < views.n_views:
+        codes = codes.repeated(views.n_views)
     agreement = mean_agreement(codes)
-    found = consensus(codes)
+    found = strict_consensus(codes) if codes.are_equal else consensus(codes)
+    if apart is not None:
+        found = divide_consensus(found, apart)
     stability = measure_stability(codes, found)
     consensus_seconds = perf_counter() - started - waited
     return ViewConsensus(found, stability, agreement, base_seconds, consensus_seconds, core if n_runs == 1 else None)
@@ -183,13 +192,6 @@ def _leave_apart(view: Any, method: BaseMethod, level: int, error: ValueError) -
     return put_beside(np.arange(view.shape[0], dtype=np.int32), view)
 
 
-def _view_memory(X: Any, n_features: int) -> NDArray[Any] | None:
-    """Return memory for one view; None if a view is not a copy of columns of a dense array."""
-    if sparse.issparse(X) or not is_here(X) or n_features == X.shape[1]:
-        return None
-    return np.empty((X.shape[0], n_features), dtype=X.dtype)
-
-
 def sample_features(rng: np.random.Generator, n_features: int, n_sampled: int) -> NDArray[np.intp]:
     """Draw ``n_sampled`` distinct features, and return them sorted."""
     features: NDArray[np.intp] = rng.choice(n_features, size=n_sampled, replace=False)
@@ -211,42 +213,29 @@ def take_features(X: Any, features: IntArray, out: NDArray[Any] | None = None) -
     return np.take(X, features, axis=1, out=out, mode="clip")
 
 
-class FeatureTally:
-    """Sums up, for each feature, the stability (mean Jaccard index) of the views that contained it."""
+def tally_features(
+    views: Views, n_features: int, level: int, survivors: Any, first_batch: int = 0
+) -> NDArray[np.float64]:
+    """Return, for each feature, the sum of the stability of the views that contained it, and of the rows in them.
 
-    def __init__(self, views: Views, n_features: int) -> None:
-        self._views = views
-        self._confirmed = np.zeros(n_features)
-        self._held = np.zeros(n_features)
+    These are the views of all batches of a level, of which the first has the given number. Their features depend on
+    the place alone, so they are drawn again.
+    """
+    sums = np.zeros((2, n_features))
+    batches = zip(survivors.batch_sizes.tolist(), survivors.view_stability, strict=True)
+    for number, (n_rows, of_view) in enumerate(batches, first_batch):
+        for view, confirmed in enumerate(of_view.tolist()):
+            of_place = views.at(view)
+            features: IntArray | slice = slice(None)
+            if of_place.n_features < n_features:
+                rng = generator_at(views.entropy, Draw.VIEW, level, number, view)
+                features = of_place.features(rng, n_features)
+            sums[:, features] += [[n_rows * confirmed], [n_rows]]
+    return sums
 
-    def add_level(self, level: int, survivors: Any, first_batch: int = 0) -> None:
-        """Add the views of all batches of a level, of which the first has the given number."""
-        batches = zip(survivors.batch_sizes.tolist(), survivors.view_stability, strict=True)
-        for number, (n_rows, of_view) in enumerate(batches, first_batch):
-            for view, confirmed in enumerate(of_view.tolist()):
-                features = self._features((level, number), view)
-                self._confirmed[features] += n_rows * confirmed
-                self._held[features] += n_rows
 
-    def add_sums(self, sums: NDArray[np.float64]) -> None:
-        """Add what another tally of the same features has summed up; see ``sums``."""
-        self._confirmed += sums[0]
-        self._held += sums[1]
-
-    def sums(self) -> NDArray[np.float64]:
-        """Return, for each feature, the sum of the stability of its views, and the number of rows in these views."""
-        return np.array([self._confirmed, self._held])
-
-    def mean(self) -> NDArray[np.float64]:
-        """Return the mean for each feature, over all rows that were clustered with it; NaN if there were none."""
-        means = np.full(len(self._held), np.nan)
-        np.divide(self._confirmed, self._held, out=means, where=self._held > 0)
-        return means
-
-    def _features(self, place: tuple[int, int], view: int) -> IntArray | slice:
-        """Return the features of a view. They depend on its place alone, so they need not be stored."""
-        n_features = len(self._held)
-        of_place = self._views.at(view)
-        if of_place.n_features == n_features:
-            return slice(None)
-        return of_place.features(generator_at(self._views.entropy, Draw.VIEW, *place, view), n_features)
+def mean_of_tally(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean stability of each feature, over all rows that were clustered with it; NaN if there were none."""
+    means = np.full(sums.shape[1], np.nan)
+    np.divide(sums[0], sums[1], out=means, where=sums[1] > 0)
+    return means

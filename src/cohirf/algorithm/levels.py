@@ -175,11 +175,14 @@ class FitState:
         storage: Storage,
         kind: str | None = None,
     ) -> FitState:
-        """Return the state after a first level that has contracted ``rows_in`` of the rows of ``values``."""
+        """Return the state after a first level that has contracted ``rows_in`` of the rows of ``values``.
+
+        Above ``max_level``, another level may merge clusters to the wanted number.
+        """
         own = SomeRows(values, leaves.rows) if leaves.values is None else leaves.values
         return cls(
             active=ActiveRows(own, None, leaves.mass),
-            fusions=Fusions.none(leaves.stability, max_level, storage),
+            fusions=Fusions.none(leaves.stability, max(2, max_level) + 1, storage),
             survivors=leaves,
             level=1,
             idle_levels=int(len(leaves.rows) == rows_in),

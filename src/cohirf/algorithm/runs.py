@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.batches import AllBut, Offsets, Run, count_offsets
+from cohirf.algorithm.batches import AllBut, Offsets, Run
 from cohirf.algorithm.contract_batch import ContractedBatch, Contraction, Place, contract_batch
 from cohirf.algorithm.parents import Recorded
 from cohirf.rows.arrays import (
@@ -141,6 +141,11 @@ class Survivors:
         return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
 
     @property
+    def total_mass(self) -> NDArray[np.float64]:
+        """Total mass of the rows in each survivor's cluster; their number, if each has mass 1."""
+        return self.sizes.astype(np.float64) if self.weights is None else self.weights
+
+    @property
     def rows_in(self) -> int:
         """Number of rows that were contracted."""
         return int(self.batch_sizes.sum())
@@ -252,17 +257,21 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
                 batch = contract_batch(X, mass, contraction, place, engine, shown, labels=labels, apart=apart)
             order, rank = _rank(np.concatenate([_at(contracted, batch.medoids), held]))
             of_medoids, of_held = np.split((n_before + rank).astype(kind, copy=False), [len(batch.medoids)])
-            places = contracted.places if isinstance(contracted, AllBut) else of_held
-            survivor_of.append(put_back(look_up(of_medoids, batch.labels), of_held, places))
-            stability.append(put_back(batch.stability, np.full(len(places), np.nan, dtype=np.float32), places))
+            of_rows, stable = look_up(of_medoids, batch.labels), batch.stability
+            if isinstance(contracted, AllBut):
+                of_rows = put_back(of_rows, of_held, contracted.places)
+                stable = put_back(stable, np.full(len(held), np.nan, dtype=np.float32), contracted.places)
+            survivor_of.append(of_rows)
+            stability.append(stable)
             stays = stays and X is read
-            values = _stack(fetch_rows(X, batch.medoids), X_held)[order] if task.carry_values else None
-            points_held = None if X_held is None else contraction.points(X_held)
-            means = None if batch.means is None else _stack(batch.means, points_held)
+            values, means = fetch_rows(X, batch.medoids) if task.carry_values else None, batch.means
+            if X_held is not None:
+                values = None if values is None else _stack(values, X_held)
+                means = None if means is None else _stack(means, contraction.points(X_held))
             parts.append(_survivors(task, batch, contracted, held, order, values, means))
             n_before += len(order)
     found = ContractedRun(
-        join_survivors(parts),
+        parts[0] if len(parts) == 1 else join_survivors(parts),
         survivor_of[0] if len(survivor_of) == 1 else join_rows(survivor_of),
         stability[0] if len(stability) == 1 else join_rows(stability),
         Links.join(links) if links else None,
@@ -316,8 +325,6 @@ def _plain(X: Any) -> Any:
 
 def join_survivors(parts: list[Survivors]) -> Survivors:
     """Concatenate survivors."""
-    if len(parts) == 1:
-        return parts[0]
     joined: dict[str, Any] = {}
     for name in (field.name for field in fields(Survivors)):
         columns = [getattr(part, name) for part in parts]
@@ -346,22 +353,19 @@ def held_aside(rows: IntArray, mass: Mass | None, weights: Mass | None, means: A
 def _read(task: RunTask, contracted: Offsets) -> tuple[Any, Any]:
     """Return the values of the rows to contract and of the held-aside rows, which are read together.
 
-    The held-aside rows are arrays of NumPy.
+    Consecutive rows of an array are not copied. The held-aside rows are arrays of NumPy.
     """
-    assert task.values is not None  # whoever has the rows has put them in
-    block = _take_offsets(task.values, task.run, slice(contracted.start, contracted.stop))
+    values, run, offsets = task.values, task.run, slice(contracted.start, contracted.stop)
+    assert values is not None  # whoever has the rows has put them in
+    if isinstance(values, RunRows):
+        block = take_rows(values.X, offsets)
+    elif type(values) is ArrayRows and run.indices is None:  # a subclass may read rows in another way
+        block = take_rows(values.X, slice(run.start + offsets.start, run.start + offsets.stop))
+    else:
+        block = values.take(run.index(offsets))
     if isinstance(contracted, slice):
         return block, None
     return leave_out(block, contracted.places), fetch_rows(block, contracted.places)
-
-
-def _take_offsets(values: Rows | RunRows, run: Run, offsets: slice) -> Any:
-    """Return the rows at consecutive offsets of a run; if they are consecutive rows of an array, without a copy."""
-    if isinstance(values, RunRows):
-        return take_rows(values.X, offsets)
-    if type(values) is ArrayRows and run.indices is None:  # a subclass may read rows in another way
-        return take_rows(values.X, slice(run.start + offsets.start, run.start + offsets.stop))
-    return values.take(run.index(offsets))
 
 
 def _at(offsets: Offsets, positions: IntArray) -> IntArray:
@@ -420,7 +424,7 @@ def _survivors(
     stability = fetch_rows(batch.stability, batch.medoids)
     return Survivors(
         rows=task.run.index(np.concatenate([_at(contracted, batch.medoids), held])[order]),
-        values=values,
+        values=None if values is None else values[order],
         mass=None if batch.mass is None else np.concatenate([batch.mass, mass_held])[order],
         sizes=np.concatenate([count_by_label(batch.labels, n_medoids), np.ones(len(held), dtype=np.int64)])[order],
         first_rows=task.run.index(np.concatenate([first, held])[order]),
@@ -428,11 +432,11 @@ def _survivors(
         means=None if means is None else means[order],
         is_noise=is_noise[order],
         stability=np.concatenate([stability, np.full(len(held), np.nan, np.float32)])[order],
-        batch_sizes=np.array([count_offsets(contracted)]),
+        batch_sizes=np.array([contracted.stop - contracted.start - len(held)]),
         batch_costs=np.array([batch.costs], dtype=np.float64),
         view_stability=batch.view_stability[None],
     )
 
 
 def _stack(of_medoids: Any, of_held: Any) -> Any:
-    return of_medoids if of_held is None else join_rows([of_medoids, of_held.astype(of_medoids.dtype, copy=False)])
+    return join_rows([of_medoids, of_held.astype(of_medoids.dtype, copy=False)])

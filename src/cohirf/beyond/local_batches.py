@@ -329,7 +329,7 @@ def fuse_leaves(state: FitState, part: IntArray) -> FitState:
     """
     started = perf_counter()
     leaves, n_views, n_parts = state.survivors, state.survivors.view_stability.shape[1], int(part.max()) + 1
-    mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
+    mass = leaves.total_mass
     kept = np.empty(n_parts, dtype=state.fusions.parents.dtype)
     kept[part] = np.arange(len(part))
     several = np.flatnonzero(np.bincount(part)[part] > 1)  # the others, such as rows of noise, are alone

@@ -127,13 +127,21 @@ def _groups(model: CoHiRF | None, n_rows: int) -> Any:
 
 def _tell_removed(found: NearDuplicates) -> list[dict[str, Any]]:
     """Return the first removed rows, the rows that are kept in their place, and their cosines."""
-    removed = np.flatnonzero(found.kept_for != np.arange(len(found.kept_for)))[:N_TOLD]
-    cosine = {tuple(pair): value for pair, value in zip(found.pairs.tolist(), found.similarity.tolist(), strict=True)}
+    removed = np.flatnonzero(found.kept_for != np.arange(len(found.kept_for)))[:N_TOLD].tolist()
     kept = found.kept_for[removed].tolist()
     return [
-        {"row": row, "kept": other, "similarity": cosine[other, row]}
-        for row, other in zip(removed.tolist(), kept, strict=True)
+        {"row": row, "kept": other, "similarity": _cosine_of(found, other, row)}
+        for row, other in zip(removed, kept, strict=True)
     ]
+
+
+def _cosine_of(found: NearDuplicates, kept: int, row: int) -> float:
+    """Return the cosine of a row and the kept one; a row that is equal to another is paired with that one only."""
+    pairs = np.flatnonzero(found.pairs[:, 1] == row)
+    with_kept = pairs[found.pairs[pairs, 0] == kept]
+    if len(with_kept) == 0:
+        return _cosine_of(found, kept, int(found.pairs[pairs[0], 0]))
+    return float(found.similarity[with_kept[0]])
 
 
 def _say_duplicates(found: NearDuplicates | None, threshold: float | None, n_rows: int, has_model: bool) -> str:

@@ -67,9 +67,9 @@ def fit(
     about: DataOptions,
     screen: ScreenOptions,
     *,
-    as_published: bool = False,
     vectors: str | None = None,
     text: str | None = None,
+    images: str | None = None,
     places: tuple[str, str] | None = None,
     eps: str | None = None,
     out: Path | None = None,
@@ -81,12 +81,12 @@ def fit(
 
     Parameters
     ----------
-    as_published : bool
-        The algorithm of the paper, as far as other options do not change it.
     vectors : name
         Column of vectors, such as embeddings, to cluster by their cosine; other columns are no features.
     text : name
         Column of texts: clusters are named by words, and the report shows topics. --clusters 200,40,8 gives levels.
+    images : name
+        Column of images, as bytes or paths: with --text, the report has small copies of those of typical rows.
     places : latitude longitude
         Two columns with degrees, which are the only features: cluster by distance along the globe.
     eps : float or str
@@ -120,17 +120,16 @@ def fit(
     with console.reading(data):
         prepared = prepare(data, **asked)
     texts = None if text is None else read_texts(prepared, text)
+    pictures = None if images is None else find_images(prepared, images, texts)
     settled = settle_parameters(parameters, prepared.source.n_rows, prepared.n_bytes, base)
     chosen = {"--estimator": named} if named != method.estimator else {}
-    chosen |= {} if base is not None or not as_published else {"--estimator": BASE_METHOD}
-    chosen |= {} if base is not None or as_published or "n_clusters" in parameters else {"--clusters": "auto"}
+    chosen |= {} if base is not None or "n_clusters" in parameters else {"--clusters": "auto"}
     chosen |= {} if about.scale != "auto" or vectors is not None or places is not None else {"--scale": scaling}
     chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in given and name in FLAGS}
     note_data(console, prepared, chosen)
     classes = prepared.classes()  # before the fit, so that an error does not waste it
     started = time.perf_counter()
-    make = CoHiRF.as_published if as_published else CoHiRF
-    fitted = _fit_prepared(make(base, **settled), prepared, console)
+    fitted = _fit_prepared(CoHiRF(base, **settled), prepared, console)
     seconds = time.perf_counter() - started
     document = {"command": "fit", "data": str(data), **summarize_model(fitted)}
     document["columns"] = describe_columns(prepared.preparation)
@@ -138,7 +137,9 @@ def fit(
     document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
     # before clusters are described and judged, so that an error there does not waste the fit
     topics = None if texts is None else name_topics(fitted, prepared.source, texts, levels=levels or None)
-    written = _write_files(targets, fitted, prepared, classes, find_origin(data, asked), console, levels, topics)
+    shown = None if pictures is None or topics is None else read_images(prepared, pictures, topics)
+    origin = find_origin(data, asked)
+    written = _write_files(targets, fitted, prepared, classes, origin, console, levels, topics, shown)
     document |= _describe_clusters(
         fitted, prepared.preparation, document, says_verdict=console.as_json or not console.quiet
     )
@@ -212,6 +213,20 @@ def read_texts(data: Prepared, column: str) -> Any:
     return arrow.chunked_array([part.cast("large_string") for part in data.data.read(name)])
 
 
+def find_images(data: Prepared, column: str, texts: Any) -> Any:
+    """Return the name of the column of images."""
+    if texts is None:
+        raise BadInputError("--images needs --text: give a column of texts, such as captions or names of files.")
+    return find_column(data.data.name, data.data.columns, column, f"images={column!r}")
+
+
+def read_images(data: Prepared, column: Any, topics: Topics) -> list[Any]:
+    """Return the images of typical rows, which are shown; those of other rows are None, whatever memory they take."""
+    shown = {row for level in topics.topics for topic in level for row in topic.rows}
+    cells = (cell for part in data.data.read(column) for cell in part)
+    return [cell.as_py() if row in shown else None for row, cell in enumerate(cells)]
+
+
 def find_origin(data: Path, given: dict[str, Any]) -> Origin:
     """Return the file of a fit, the arguments of ``prepare`` that differ from their defaults, and the command."""
     options: dict[str, Any] = {}
@@ -278,6 +293,7 @@ def _write_files(
     console: Console,
     levels: Sequence[int] = (),
     topics: Topics | None = None,
+    images: Any = None,
 ) -> dict[str, str]:
     """Write the files, each atomically, and return their paths."""
     if targets.out is not None:
@@ -296,7 +312,7 @@ def _write_files(
 
         y = None if classes is None else classes.by_name()
         name = Path(data.data.origin).name
-        write_report(model, data, targets.report, y=y, texts=topics, data_name=name, origin=origin)
+        write_report(model, data, targets.report, y=y, texts=topics, images=images, data_name=name, origin=origin)
     written = {"labels": targets.out, "model": targets.model, "report": targets.report}
     return {name: str(path) for name, path in written.items() if path is not None}
 

@@ -22,8 +22,8 @@ from cohirf.clusterers.names import NAMES
 
 PANELS = {  # headings in the help; all other options are under Output
     **dict.fromkeys(("label_column", "id_column", "drop", "kinds", "scale", "impute"), "Data"),
-    **dict.fromkeys(("delimiter", "header", "data", "vectors", "text", "places"), "Data"),
-    **dict.fromkeys(("estimator", "param", "eps", "as_published", "clusters", "recluster"), "Clustering"),
+    **dict.fromkeys(("delimiter", "header", "data", "vectors", "text", "images", "places"), "Data"),
+    **dict.fromkeys(("estimator", "param", "eps", "clusters", "recluster"), "Clustering"),
 }
 FLAGS_OF = {"kinds": "--as", "header": "--header/--no-header"}  # where they differ from the names
 METAVARS = {"bool": "true|false", "str": "TEXT"}

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.batches import EqualBlocks, LocalBatches
+from cohirf.algorithm.batches import EqualBlocks, LocalBatches, Run
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.algorithm.levels import ActiveRows, Resources, contract_level, make_tasks, split_level
+from cohirf.algorithm.levels import ActiveRows, Resources, contract_level, split_level
 from cohirf.algorithm.parents import Recorded
-from cohirf.algorithm.runs import Links, Survivors, contract_run, gather_survivors
+from cohirf.algorithm.runs import Links, RunTask, Survivors, contract_run
 from cohirf.beyond.local_batches import Locality, make_local_batches
-from cohirf.engines import LocalEngine, StreamingEngine
+from cohirf.engines import StreamingEngine, local_engine
 from cohirf.rows.arrays import to_host
 from cohirf.rows.grouping import (
     BLOCK_ROWS,
@@ -35,7 +35,7 @@ from cohirf.rows.grouping import (
     row_blocks,
 )
 from cohirf.rows.storage import ArrayRows, Engine, MemoryStorage, Rows, SerialEngine, Storage, Weights
-from cohirf.summary.row_map import Part, fetch, put
+from cohirf.summary.rows import Part, fetch, put
 
 NUMBERED_ROWS = 2**22  # number of rows of one task
 MAPPED_ROWS = 2**18  # the same for rows whose values are read
@@ -230,10 +230,11 @@ def contract_rows(active: ActiveRows, contraction: Contraction, resources: Resou
 
 def contract_together(active: ActiveRows, contraction: Contraction, resources: Resources, rows: MapsRows) -> FirstLevel:
     """Contract active rows that are one batch, in this process or on a device, where the map of rows stays."""
-    (task,) = make_tasks(active, 1, *split_level(active, 1, contraction), resources, None)
+    n_rows = active.values.n_rows if active.index is None else len(active.index)
+    run = Run(np.array([0, n_rows]), np.arange(0), indices=active.index)
+    task = RunTask(run, 1, active.values, active.mass, labels=active.labels, apart=active.apart)
     (outcome,) = resources.run_engine.run(contract_run, [(task, contraction, resources.view_engine)], 1)
-    leaves = gather_survivors([outcome.survivors], MemoryStorage())
-    leaf_of, stability = outcome.survivor_of, outcome.stability
+    leaves, leaf_of, stability = outcome.survivors, outcome.survivor_of, outcome.stability
     if active.index is not None:
         left_out = all_others(active.values.n_rows, active.index)
         leaf_of = put_back(leaf_of, np.zeros(len(left_out), dtype=np.int64), left_out)
@@ -287,7 +288,7 @@ class Setup:
         """
         device = self.contraction.device
         is_streamed = isinstance(device, str) and self.locality is None
-        return StreamingEngine(device) if is_streamed else LocalEngine(self.n_jobs)
+        return StreamingEngine(device) if is_streamed else local_engine(self.n_jobs)
 
     def make_local(self, active: ActiveRows, column_means: Any, storage: Storage, engine: Engine) -> ActiveRows:
         """Return the active rows with local batches, which ``engine`` forms."""
@@ -367,17 +368,6 @@ class Data(Protocol):
 
     def put_vector(self, vector: Any) -> Any:
         """Return a vector with an entry for each row where the rows are; it may be there already."""
-
-
-class NewData(Protocol):
-    """Rows for a fitted model."""
-
-    @property
-    def dtype(self) -> Any:
-        """Type of the values."""
-
-    def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
-        """Apply ``function`` to blocks of rows; the result has ``n_columns`` columns, or is a vector if None."""
 
 
 def check_range(smallest: float, total: float) -> None:

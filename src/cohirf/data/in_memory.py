@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight
 from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.data.first_level import FirstLevel, ReadRows, Setup, check_range, contract_rows, contract_together
-from cohirf.engines import LocalEngine
+from cohirf.engines import local_engine
 from cohirf.planning import resolve_memory_limit
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, MemoryStorage, StackedRows, Storage
@@ -67,7 +66,7 @@ class InMemory:
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels."""
-        return LocalEngine(n_jobs)
+        return local_engine(n_jobs)
 
     def contract_first_level(self, weights: ArrayWeights | None, setup: Setup) -> FirstLevel:
         """Contract the rows in this process or in others, which read them from a file that is written once."""
@@ -89,10 +88,6 @@ class InMemory:
         n_rows = blocks.n_batches * blocks.size if mass is None else len(mass)
         stacked = StackedRows(ArrayRows(before), self.rows, n_rows, start)
         return contract_stacked(stacked, mass, blocks, setup, MemoryStorage())
-
-    def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
-        """Apply ``function`` to the rows."""
-        return function(self.X)
 
     def put_vector(self, vector: Any) -> Any:
         """Return a vector in memory, also if it is in a file that processes write to."""

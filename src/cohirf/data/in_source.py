@@ -18,7 +18,7 @@ from cohirf.data.in_memory import (
     contract_stacked,
     room_here,
 )
-from cohirf.engines import LocalEngine
+from cohirf.engines import local_engine
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, Rows, StackedRows, take_in_order
 from cohirf.scratch import ScratchStorage
@@ -70,7 +70,7 @@ class InSource:
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels."""
-        return LocalEngine(n_jobs)
+        return local_engine(n_jobs)
 
     def contract_first_level(self, weights: ArrayWeights | None, setup: Setup) -> FirstLevel:
         """Contract the rows in this process or in others, which read them from the source themselves."""

@@ -28,7 +28,7 @@ from cohirf.data.dask_arrays import DaskTable, LazyDaskSource
 from cohirf.data.first_level import Counts, FirstLevel, Setup, check_range, contract_rows
 from cohirf.data.in_memory import InMemory, active_rows, check_array_weights, contract_stacked
 from cohirf.data.in_source import contract_local_batches
-from cohirf.engines import DaskEngine, LocalEngine
+from cohirf.engines import DaskEngine, local_engine
 from cohirf.engines.dask import (
     DataLocalEngine,
     chunks_of,
@@ -49,7 +49,7 @@ from cohirf.planning import resolve_memory_limit
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, StackedRows, take_in_order
 from cohirf.scratch import ScratchStorage
-from cohirf.summary.row_map import Part
+from cohirf.summary.rows import Part
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class OnDask:
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels: the cluster, or this process without one."""
         client = find_client()
-        return LocalEngine(n_jobs) if client is None else DaskEngine(client)
+        return local_engine(n_jobs) if client is None else DaskEngine(client)
 
     def contract_first_level(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
         """Contract the rows on the workers that hold them; a single batch is loaded into this process."""
@@ -223,7 +223,7 @@ class OnDask:
         client, weights_here = find_client(), _load(weights, self.rows.n_rows)
         if client is None:
             here = self._copy_to_disk()
-            engine = LocalEngine(setup.n_jobs)
+            engine = local_engine(setup.n_jobs)
             return contract_local_batches(ArrayRows(here), weights_here, setup, engine, engine)
         refuse_other_packages(client)
         kept = keep_on_workers(client, self.rows.array)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from numbers import Integral
@@ -13,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from cohirf import validation
 from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, refuse_other_collections, spread_source
-from cohirf.data.first_level import Data, NewData
+from cohirf.data.first_level import Data
 from cohirf.data.in_memory import InMemory
 from cohirf.data.in_source import InSource
 from cohirf.data.on_dask import OnDask
@@ -60,18 +61,24 @@ def _rows_of(X: Any) -> Any:
     return X.rows() if hasattr(X, "preparation") and hasattr(X, "source") else X
 
 
-def open_new_data(model: Model, X: Any) -> NewData:
-    """Validate rows for a fitted model."""
+def map_new_rows(
+    model: Model, X: Any, function: Callable[[Any], Any], n_columns: int | None, dtype: Any, *, has_gaps: bool
+) -> Any:
+    """Validate rows for a fitted model, and apply ``function`` to blocks of them where they are.
+
+    The result has ``n_columns`` columns, or is a vector if that is None. Columns have at least the precision of the
+    rows. Cells may be missing if the fit ``has_gaps``: otherwise, there is nothing to fill them with.
+    """
     X = _rows_of(X)
     if is_dask(X):
-        return _open_table(model, X, reset=False, known_rows=False)
+        table = _open_table(model, X, reset=False, known_rows=False)
+        return table.map_rows(function, n_columns, dtype if n_columns is None else np.result_type(table.dtype, dtype))
     if isinstance(X, Source):
         validation.check_columns(model, X.n_features, X.feature_names)
-        return InSource(_scale_source(model, X))
+        return InSource(_scale_source(model, X)).map_rows(function, n_columns, dtype)
     if is_on_device(X):
-        return OnDevice(_check_device_array(model, X, reset=False))
-    # After a fit from a source there are no column means to fill missing cells with.
-    return InMemory(_check_array(model, X, reset=False, allow_nan=state_of(model).column_means is not None))
+        return function(_check_device_array(model, X, reset=False))
+    return function(_check_array(model, X, reset=False, allow_nan=has_gaps))
 
 
 def choosing_client(model: Model, client: Any, X: Any) -> AbstractContextManager[Any]:
@@ -152,7 +159,7 @@ def _check_array(model: Model, X: Any, *, reset: bool, allow_nan: bool) -> Any:
     validation.refuse_what_is_no_table(X)
     accept_sparse = "csr" if validation.take_sparse(model) else False
     is_half = getattr(X, "dtype", None) == np.float16  # float32 has all of its values
-    with validation.naming_cells(X):
+    try:
         X = validate_data(
             model,
             X,
@@ -162,6 +169,9 @@ def _check_array(model: Model, X: Any, *, reset: bool, allow_nan: bool) -> Any:
             order="C",
             ensure_all_finite=False,
         )
+    except (TypeError, ValueError) as error:
+        validation.raise_for_cell(X, error)
+        raise
     allow_nan = allow_nan and validation.take_nan(model) and model.metric != "cosine"
     validation.check_finite(X, getattr(model, "feature_names_in_", None), allow_nan=allow_nan)
     X = unit_rows(X) if model.metric == "cosine" else X

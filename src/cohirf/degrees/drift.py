@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.data.open_data import open_new_data
+from cohirf.data.open_data import open_training_data
 from cohirf.degrees.degrees import Degrees, degrees_of
 from cohirf.engines.dask import is_dask
 from cohirf.explain.words import count_of, percent
@@ -181,7 +181,7 @@ def find_drift(model: Model, X: Any) -> Drift:
 
 def _read_blocks(model: Model, X: Any) -> Iterator[Any]:
     """Yield new rows with missing cells filled, block by block."""
-    data: Any = open_new_data(model, X)
+    data = open_training_data(model, X, on_cluster=False, is_first=False)
     n_rows = data.rows.n_rows
     for block in row_blocks(n_rows, READ_CELLS // model.n_features_in_ + 1):
         yield fill_missing(data.take(np.arange(block.start, block.stop)), state_of(model).column_means)

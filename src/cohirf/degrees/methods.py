@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.data.open_data import open_new_data
+from cohirf.data.open_data import map_new_rows
 from cohirf.degrees.degrees import degrees_of, density_of, score_own_rows
 from cohirf.degrees.drift import Drift, find_drift
 from cohirf.engines.dask import is_dask
@@ -179,10 +179,9 @@ class DegreesMixin:
 
 def _map_rows(model: Model, X: Any, function: Any, n_columns: int | None) -> Any:
     """Return what a function finds for rows without missing cells; rows on a device are copied to this process."""
-    data = open_new_data(model, to_host(X) if is_on_device(X) else X)
-    state = state_of(model)
+    X, state = to_host(X) if is_on_device(X) else X, state_of(model)
     apply = partial(_apply_prepared, function=function, means=state.column_means, move=state.landmarks.move)
-    return data.map_rows(apply, n_columns, np.float64)
+    return map_new_rows(model, X, apply, n_columns, np.float64, has_gaps=state.column_means is not None)
 
 
 def _apply_prepared(X: Any, *, function: Any, means: Any, move: Any) -> Any:

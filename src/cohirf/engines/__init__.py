@@ -5,7 +5,7 @@ To add one, implement the interface ``cohirf.rows.storage.Engine``, and return i
 """
 
 from cohirf.engines.dask import DaskEngine
-from cohirf.engines.local import LocalEngine
+from cohirf.engines.local import LocalEngine, local_engine
 from cohirf.engines.streaming import StreamingEngine
 
-__all__ = ["DaskEngine", "LocalEngine", "StreamingEngine"]
+__all__ = ["DaskEngine", "LocalEngine", "StreamingEngine", "local_engine"]

@@ -112,6 +112,11 @@ class LocalEngine(Engine):
             yield from _in_processes(function, tasks, n_jobs, per_call)
 
 
+def local_engine(n_jobs: int | None) -> Engine:
+    """Return an engine of this machine; a single job needs no joblib."""
+    return SerialEngine() if effective_n_jobs(n_jobs) == 1 else LocalEngine(n_jobs)
+
+
 def seconds_saved(seconds_a_task: float, n_tasks: int, n_jobs: int) -> float:
     """Return the time that ``n_jobs`` processes save on ``n_tasks`` tasks."""
     n_rounds = -(-n_tasks // n_jobs)

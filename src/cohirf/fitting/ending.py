@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from cohirf.beyond.merge_tree import (
 )
 from cohirf.choice import Choice, count_crumbs
 from cohirf.data.first_level import FirstLevel
-from cohirf.fitting.merging import Candidates, mass_of
+from cohirf.fitting.merging import Candidates
 from cohirf.fitting.settings import LINKED_PER_CLUSTER, Settings
 from cohirf.neighbours.landmarks import Cells, NestedCells
 from cohirf.rows.grouping import FloatArray, IntArray
@@ -48,12 +50,17 @@ class LastLevel:
         """Return the groups after the last level; which leaves are noise may be known."""
         roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level)
         if is_noise is None:
-            is_noise = find_noise(state, roots, leaves.sizes) if labels_noise else np.zeros(len(roots), dtype=bool)
+            is_noise = np.zeros(len(roots), dtype=bool)
+            if labels_noise:  # single rows that fused with nothing, and were noise at the last level that saw them
+                n_leaves = np.bincount(roots, minlength=len(roots))
+                is_noise = np.asarray(state.is_noise & (n_leaves[roots] == 1) & (leaves.sizes == 1))
         medoids: IntArray = np.flatnonzero((roots == np.arange(len(roots))) & ~is_noise)
-        clustered = np.flatnonzero(~is_noise) if is_noise.any() else slice(None)  # a slice copies nothing
-        groups = Groups(leaves.means[clustered], mass_of(leaves)[clustered]).merged(
-            np.searchsorted(medoids, roots[clustered]), len(medoids)
-        )
+        groups = Groups(leaves.means, leaves.total_mass)
+        if len(medoids) < len(roots):
+            clustered = np.flatnonzero(~is_noise) if is_noise.any() else slice(None)  # a slice copies nothing
+            groups = Groups(groups.means[clustered], groups.mass[clustered]).merged(
+                np.searchsorted(medoids, roots[clustered]), len(medoids)
+            )
         return cls(leaves, state, roots, is_noise, medoids, groups)
 
     def grow(
@@ -64,9 +71,18 @@ class LastLevel:
         link_last: Link | None = None,
     ) -> tuple[MergeTree, IntArray]:
         """Return the tree above the levels, and the position of each leaf in it, or -1; see ``grow_tree``."""
-        of_leaves = Groups(self.leaves.means, mass_of(self.leaves))
+        of_leaves = Groups(self.leaves.means, self.leaves.total_mass)
         state = self.state
         return grow_tree(of_leaves, state.fusions, state.level, self.is_noise, max_linked, last_stage, link, link_last)
+
+    def grow_later(self, *options: Any) -> Callable[[], MergeTree]:
+        """Return a function that returns the tree, whose ``options`` are those of ``grow``, as it would be now."""
+        of_leaves, state = Groups(self.leaves.means, self.leaves.total_mass), self.state
+        return partial(_first_of, partial(grow_tree, of_leaves, state.fusions, state.level, self.is_noise, *options))
+
+
+def _first_of(grow: Callable[[], tuple[MergeTree, IntArray]]) -> MergeTree:
+    return grow()[0]
 
 
 @dataclass(frozen=True)
@@ -85,7 +101,8 @@ class Ending:
 
     first_level: FirstLevel  # the first level; if its rows were shared out among cells, these are its leaves
     state: FitState  # the last state; if clusters were merged in the end, that is one more level
-    tree: MergeTree  # merges of clusters up to a single one. Its medoids are numbers of leaves.
+    # Merges of clusters up to a single one, with numbers of leaves as medoids; or a function that returns this tree
+    tree: MergeTree | Callable[[], MergeTree]
     means: Any  # mean of each cluster of the last level, in the order of ``medoids``
     medoids: IntArray  # the leaf that is the medoid of each cluster of the last level, without noise. Sorted.
     is_noise: NDArray[np.bool_]  # which leaves are noise
@@ -102,19 +119,20 @@ def end_fit(
 ) -> Ending:
     """Grow the tree of a fit, and merge groups; of more than ``max_linked``, light ones join heavy ones first."""
     medoids, groups, n_clusters = last.medoids, last.groups, merges.n_clusters
-    if merges.linkage is None:
-        tree, position = last.grow(max_linked, link=merges.link)
-    else:
-        position = np.arange(len(last.roots))
-        tree = MergeTree(position, merges.linkage, last.state.level)
     cut: IntArray = np.arange(len(medoids))
+    tree = None
+    if merges.linkage is not None:
+        tree = MergeTree(np.arange(len(last.roots)), merges.linkage, last.state.level)
     if n_clusters is not None and n_clusters < len(medoids):
-        cut = tree.cut(n_clusters)[position[medoids]]
+        tree = last.grow(max_linked, link=merges.link)[0] if tree is None else tree
+        cut = tree.cut(n_clusters)[np.searchsorted(tree.medoids, medoids)]
     label = cut
     if merges.refines and n_clusters is not None and len(medoids):
         label = move_groups(groups.means, groups.mass, label)
-    is_cut = np.array_equal(label, cut) and (n_clusters is None or _link_last(settings, merges.link) is None)
-    return _end_with(settings, first_level, last, label, merges.link, tree if is_cut else None)
+    if not np.array_equal(label, cut) or (n_clusters is not None and _link_last(settings, merges.link) is not None):
+        return _end_with(settings, first_level, last, label, merges.link)
+    grown = last.grow_later(max_linked, None, merges.link) if tree is None else tree
+    return _end_with(settings, first_level, last, label, merges.link, grown)
 
 
 def _link_last(settings: Settings, link: Link) -> Link | None:
@@ -149,7 +167,7 @@ def _end_with(
     last: LastLevel,
     label: IntArray,
     link: Link,
-    tree: MergeTree | None = None,
+    tree: MergeTree | Callable[[], MergeTree] | None = None,
 ) -> Ending:
     """End with the given label of each group; a ``tree`` is given if the labels are a cut of it."""
     state, medoids, groups, roots = last.state, last.medoids, last.groups, last.roots
@@ -162,16 +180,13 @@ def _end_with(
         clustered = ~last.is_noise
         of_leaf[clustered] = label[np.searchsorted(medoids, roots[clustered])]
         max_linked = max(len(np.unique(label)), LINKED_PER_CLUSTER)
-        tree, _ = last.grow(max_linked, of_leaf, link, _link_last(settings, link))
-    if len(np.unique(label)) < n_found:
+        tree = last.grow_later(max_linked, of_leaf, link, _link_last(settings, link))
+    is_merged = len(np.unique(label)) < n_found
+    if callable(tree) and (is_merged or len(roots) > MAX_LINKED):  # otherwise, when the hierarchy is first read
+        tree = tree()
+    if is_merged:
         state, medoids, groups = merge_clusters(state, medoids, groups, label)
     return Ending(first_level, state, tree, groups.means, medoids, last.is_noise, n_found)
-
-
-def find_noise(state: FitState, roots: IntArray, sizes: IntArray) -> NDArray[np.bool_]:
-    """Return which leaves are single rows that fused with nothing, and were noise at the last level that saw them."""
-    n_leaves = np.bincount(roots, minlength=len(roots))
-    return np.asarray(state.is_noise & (n_leaves[roots] == 1) & (sizes == 1))
 
 
 def smallest_size(settings: Settings, leaves: Survivors) -> float:
@@ -179,7 +194,7 @@ def smallest_size(settings: Settings, leaves: Survivors) -> float:
 
     If the number of clusters is chosen, a few rows are no cluster.
     """
-    total, n_rows = float(mass_of(leaves).sum()), int(leaves.sizes.sum())
+    total, n_rows = float(leaves.total_mass.sum()), int(leaves.sizes.sum())
     smallest = settings.smallest_wanted(total)
     return max(smallest, count_crumbs(n_rows) * total / n_rows) if settings.goal.is_chosen else smallest
 

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cohirf import progress
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.algorithm.get_clusters import FeatureTally
+from cohirf.algorithm.get_clusters import mean_of_tally, tally_features
 from cohirf.algorithm.levels import DrawCompanions, FitState, LevelRecord, Resources, contract_levels
 from cohirf.algorithm.randomness import Draw, generator_at, root_entropy
 from cohirf.algorithm.runs import Links
@@ -29,9 +29,10 @@ from cohirf.beyond.reach import ThinBatchesWarning, explain_thin_batches, links_
 from cohirf.choice import Choice
 from cohirf.data import Data
 from cohirf.data.first_level import DataWeights, FirstLevel, Setup
-from cohirf.engines import LocalEngine
+from cohirf.engines import local_engine
 from cohirf.engines.local import one_thread
 from cohirf.error_contexts import showing_warnings_once, warn_caller
+from cohirf.explain.verdict import CRUMB
 from cohirf.fitting.begin import LOOKED_AT_ROWS, open_or_measure, valid_weights, warn_of_long_fit
 from cohirf.fitting.ending import Ending, LastLevel, LastMerges, end_fit, end_update
 from cohirf.fitting.locality import choose_locality
@@ -44,17 +45,16 @@ from cohirf.fitting.merging import (
     divide_by_means,
     leaves_as_candidates,
     link_along_tree,
-    mass_of,
 )
 from cohirf.fitting.results import collect_results
 from cohirf.fitting.settings import Settings, Settled, make_contraction
 from cohirf.neighbours.landmarks import Cells
 from cohirf.rows.grouping import IntArray
-from cohirf.rows.storage import Engine, MemoryStorage, Population, Storage
+from cohirf.rows.storage import Engine, MemoryStorage, Population, SerialEngine, Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.spanning.settings import settings_of
 from cohirf.store import ResumableEngine
-from cohirf.summary.row_map import storage_like
+from cohirf.summary.rows import storage_like
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ class FinishedFit:
     leaf_labels: IntArray  # the label of each leaf
     settled: Settled  # entropy and batch size
     weights: DataWeights | None  # sample weights
-    tally: NDArray[np.float64]  # sums over the views of the first level; see ``FeatureTally.sums``
+    tally: NDArray[np.float64]  # sums over the views of the first level; see ``tally_features``
+    takes_k: bool  # whether the base method is told the number of clusters
 
 
 def fit_data(
@@ -97,21 +98,21 @@ def fit_data(
         if known is None and data.rows.n_rows >= LOOKED_AT_ROWS:
             warn_of_long_fit(settings, data, contraction)
         stack.enter_context(showing_warnings_once())
-        tally = FeatureTally(contraction.views, data.n_features)
         n_rows = data.rows.n_rows if weights is None or weights.positive is None else len(weights.positive)
-        fit = Fit(settings, data, weights, n_rows, contraction, tally, choice, journal)
+        fit = Fit(settings, data, weights, n_rows, contraction, choice, journal)
         setup = fit.prepare(former)
         first_level = data.contract_first_level(weights, setup)
-        tally.add_level(1, first_level.leaves)
-        of_first_level = tally.sums()
-        state, records = fit.climb(first_level, setup.locality)
+        of_first_level = tally_features(contraction.views, data.n_features, 1, first_level.leaves)
+        state, records, tally = fit.climb(first_level, setup.locality)
         ending = fit.end(first_level, state, None if former is None else former[first_level.leaves.rows])
         attributes, clusters = collect_results(settings, data, weights, ending, contraction)
         fit.warn_of_problem(clusters.sizes)
         attributes["diagnostics_"] = records
         attributes["n_iter_"] = state.level
-        attributes["feature_agreement_"] = tally.mean()
-        return FinishedFit(attributes, ending.first_level, clusters.labels, settled, weights, of_first_level)
+        attributes["feature_agreement_"] = mean_of_tally(of_first_level + tally)
+        return FinishedFit(
+            attributes, ending.first_level, clusters.labels, settled, weights, of_first_level, settings.takes_k
+        )
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,6 @@ class Fit:
     weights: DataWeights | None  # sample weights
     n_rows: int  # number of rows that take part
     contraction: Contraction  # how batches are contracted
-    tally: FeatureTally  # sums up the stability of the views that contained each feature
     choice: Choice | None = None  # the choice of the number of clusters, if it was made before the levels
     journal: Any = None  # where the checkpoint records runs
     warned: list[str] = field(default_factory=list)  # warnings about this fit
@@ -147,26 +147,30 @@ class Fit:
         self, locality: Locality | None = None, label_batches: Any = None, apart: IntArray | None = None
     ) -> Setup:
         """Return what the first level needs beside the rows."""
-        return Setup(self.contraction, self._n_jobs, self._resources, locality, label_batches, apart)
+        return Setup(self.contraction, self.settings.n_jobs, self._resources, locality, label_batches, apart)
 
     def climb(
         self, first_level: FirstLevel, locality: Locality | None, *, stays: bool = False
-    ) -> tuple[FitState, list[LevelRecord]]:
+    ) -> tuple[FitState, list[LevelRecord], NDArray[np.float64]]:
         """Run the levels above the first one; warn if batches are too thin or the fit is unfinished.
 
-        If the leaves stay as they are (``stays``), because their clusters are known, there are no such levels.
+        If the leaves stay as they are (``stays``), because their clusters are known, there are no such levels. Returns
+        the last state, the record of each level, and sums over the views of levels above the first.
         """
         storage = ScratchStorage() if first_level.readable is None else storage_like(first_level.part.leaf_of)
         values = self.data.rows if first_level.readable is None else first_level.readable
         kind = None if locality is None else self._find_kind(first_level)
-        state = FitState.of_leaves(first_level.leaves, values, self.n_rows, self._max_level, storage, kind)
+        state = FitState.of_leaves(first_level.leaves, values, self.n_rows, self.settings.max_iter, storage, kind)
         records: list[LevelRecord] = []
+        tally, views = np.zeros((2, self.data.n_features)), self.contraction.views
         for after in iter([state]) if stays else self._levels(first_level, state, locality, storage):
             state = after
             records.append(state.record)
+            if state.level > 1 and locality is None:
+                tally += tally_features(views, self.data.n_features, state.level, state.survivors)
             if self.settings.verbose:
-                progress.say(progress.describe_level(state.record, self.contraction.views.n_views))
-        return state, records
+                progress.say(progress.describe_level(state.record, views.n_views))
+        return state, records, tally
 
     def _levels(
         self, first_level: FirstLevel, state: FitState, locality: Locality | None, storage: Storage
@@ -186,7 +190,6 @@ class Fit:
             resources = self._later_resources(first_level, storage)
             for after in islice(contract_levels(state, self.contraction, max_iter, resources, is_reached), 1, None):
                 state = after
-                self.tally.add_level(state.level, state.survivors)
                 yield state
         self._warn_if_unfinished(state)
 
@@ -211,7 +214,7 @@ class Fit:
         if goal.n_clusters is None and not goal.is_chosen:
             return end_fit(settings, first_level, last, goal.max_linked(state), LastMerges(None))
         number, draw = goal.n_clusters, self._sampler(first_level, last)
-        total = float(mass_of(first_level.leaves).sum())
+        total = float(first_level.leaves.total_mass.sum())
         min_share = settings.smallest_wanted(total) / total if goal.is_chosen and number is None else 0.0
         merge = settings.merge if goal.chooses_merge else "compact"
         chooser = Chooser(merge, number, draw, self._generator(Draw.CHOICE), min_share, self.contraction.device)
@@ -292,7 +295,7 @@ class Fit:
         means = self.data.column_means
         shared = division.share_out(first_level, self.weights)
         values = self.data.rows if shared.readable is None else shared.readable
-        fresh = FitState.of_leaves(shared.leaves, values, self.n_rows, self._max_level, MemoryStorage())
+        fresh = FitState.of_leaves(shared.leaves, values, self.n_rows, self.settings.max_iter, MemoryStorage())
         cells = LastLevel.of(shared.leaves, replace(fresh, record=last.state.record), labels_noise=False)
         ending = end_fit(self.settings, shared, cells, self._count_cells(choice.n_clusters), merges)
         known = leaves_as_candidates(first_level, last.state, means) if shared.readable is None else None
@@ -321,7 +324,10 @@ class Fit:
 
     def warn_of_problem(self, sizes: IntArray) -> None:
         """Warn if the clusters, of which each has so many rows, are useless, unless a warning has said why."""
-        problem = None if self.warned else self.settings.find_problem(sizes, self.n_rows - int(sizes.sum()))
+        n_noise = self.n_rows - int(sizes.sum())
+        if self.warned or (n_noise == 0 and (sizes > CRUMB).all()):
+            return
+        problem = self.settings.find_problem(sizes, n_noise)
         if problem is not None:
             self._warn(problem.message)
 
@@ -345,17 +351,8 @@ class Fit:
         )
 
     @property
-    def _max_level(self) -> int:
-        return max(2, self.settings.max_iter) + 1  # the last one merges to the wanted number of clusters
-
-    @property
     def _population(self) -> Population:
         return Population(self.data.rows, self.weights)
-
-    @property
-    def _n_jobs(self) -> int | None:
-        """The number of jobs; a device computes one batch, and one view, after the other."""
-        return self.settings.n_jobs if self.contraction.device is None else 1
 
     def _resources(self, engine: Engine, storage: Storage, draw_companions: DrawCompanions | None = None) -> Resources:
         """Return resources with an engine that records runs in the checkpoint and shows progress."""
@@ -363,7 +360,8 @@ class Fit:
             engine = ResumableEngine(engine, self.journal)
         if self.settings.verbose:
             engine = progress.WatchedEngine(engine)
-        return Resources(engine, LocalEngine(self._n_jobs), storage, draw_companions)
+        of_views = SerialEngine() if self.contraction.device is not None else local_engine(self.settings.n_jobs)
+        return Resources(engine, of_views, storage, draw_companions)
 
     def _later_resources(self, first_level: FirstLevel, storage: Storage) -> Resources:
         """Return the resources of levels above the first.
@@ -376,7 +374,7 @@ class Fit:
             n_shown = count_shown(settings.base, self.contraction.batch_size)
             entropy = self.contraction.views.entropy
             draw = Companions(self.data.rows, entropy, n_shown, first_level.leaves.rows).draw
-        return self._resources(self.data.later_engine(self._n_jobs), storage, draw)
+        return self._resources(self.data.later_engine(self.settings.n_jobs), storage, draw)
 
     def _find_kind(self, first_level: FirstLevel) -> str:
         """Return the kind of a first level with local batches, as in its record."""

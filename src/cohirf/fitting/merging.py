@@ -262,11 +262,6 @@ def _nearest_candidates(values: Any, centres: Any, nearest: IntArray) -> IntArra
     return np.sort(order[np.flatnonzero(np.diff(nearest[order], prepend=-1))])
 
 
-def mass_of(leaves: Survivors) -> FloatArray:
-    """Return the total weight of the rows of each leaf."""
-    return leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
-
-
 CLEARLY = 0.9  # cells are better than centres only if they cut fewer neighbours than this share of theirs
 FEWEST_MOVED, MOVED_PER_CLUSTER = 10_000, 200  # rows by which the centres of clusters are moved
 SAME_WEIGHT = 1e-9  # relative difference of weights of rows, which are rounded where many were added up
@@ -294,7 +289,7 @@ class SampleOfFit:
             return cls(rows, values, first_level.find_leaves(rows), mass)
         single: IntArray = np.flatnonzero(np.isnan(leaves.stability) & (leaves.sizes == 1))
         among = single if len(single) >= FEWEST_COMPARED // 2 else np.arange(len(leaves.rows))
-        weights = mass_of(leaves)
+        weights = leaves.total_mass
         per_row = weights[among] / leaves.sizes[among]
         if np.ptp(per_row) > SAME_WEIGHT * per_row.max():
             drawn, mass = draw_by_mass(weights[among], n_rows, rng)
@@ -341,7 +336,7 @@ def leaves_as_candidates(first_level: FirstLevel, state: FitState, column_means:
     """Return all leaves of the levels as candidates for medoids."""
     leaves = first_level.leaves
     values = to_host(state.active.values.take(np.arange(len(leaves.rows))))
-    return Candidates(leaves.rows, fill_missing(values, column_means), mass_of(leaves))
+    return Candidates(leaves.rows, fill_missing(values, column_means), leaves.total_mass)
 
 
 def link_along_tree(gini_bound: float) -> Link:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,21 +13,21 @@ from scipy import sparse
 from cohirf.algorithm.choose_medoids import fill_missing, squared_distances_to
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.levels import FitState
-from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, number_by_first_row
+from cohirf.algorithm.parents import find_roots, hide_small_clusters, number_by_first_row
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import Survivors
 from cohirf.choice import Choice
-from cohirf.data import Data
+from cohirf.data import Data, InMemory
 from cohirf.data.first_level import DataWeights, FirstLevel
 from cohirf.fitting.ending import Ending, smallest_size
 from cohirf.fitting.settings import Settings
-from cohirf.neighbours.landmarks import Cells, FindRanked, Landmarks, NestedCells, sample_landmarks
+from cohirf.neighbours.landmarks import MAX_LANDMARKS, Cells, Landmarks, NestedCells, sample_landmarks
 from cohirf.rows.arrays import is_here, join_rows, take_rows, to_host
 from cohirf.rows.grouping import IntArray, all_others, best_by_label, index_dtype, put_back, row_blocks
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.rows.storage import ArrayRows, Rows, take_in_order
-from cohirf.summary.row_map import RowMap
-from cohirf.summary.row_results import RowResults
+from cohirf.summary.rows import RowMap, RowResults
+from cohirf.summary.summary import KEPT_ROWS, Summary
 
 
 @dataclass(frozen=True)
@@ -79,16 +79,32 @@ def collect_results(
     """Return the fitted attributes that follow from the last level, and the final clusters."""
     positive, first_level, cells = None if weights is None else weights.positive, ending.first_level, ending.cells
     clusters, choice = Clusters.of(settings, data, first_level, ending), ending.choice
-    rng = generator_at(contraction.views.entropy, Draw.LANDMARKS)
-    find = contraction.find_ranked
-    kept = (
-        keep_sample(data, positive, clusters, rng, find) if ending.known is None else keep_known(ending, clusters, rng)
-    )
+    kept = keep_rows(data, positive, clusters, ending, contraction)
     if positive is not None and cells is None:
         _label_left_out(data, positive, first_level, Landmarks(kept.points, kept.leaves, metric=contraction.space.name))
         clusters = Clusters.of(settings, data, first_level, ending)  # a row that joined can be the first of its cluster
+    rows, n_rows = _look_up_rows(data, clusters, ending), data.rows.n_rows
+    later: dict[str, Any] = {"_tree": ending.tree} if callable(ending.tree) else {}
+    has_all = len(kept.rows) == n_rows
+    if settings.takes_k:
+        keeps_all = has_all and first_level.leaves.batch_sizes.tolist() == [n_rows]
+    else:
+        keeps_all = n_rows <= KEPT_ROWS and (has_all or isinstance(data, InMemory))
+    if keeps_all:
+        everything = np.arange(n_rows)
+        values = kept.points if has_all and data.column_means is None else data.take(everything)
+        later["_summary"] = partial(
+            Summary.of_kept_rows,
+            contraction.views.entropy,
+            contraction.batch_size,
+            values,
+            None if weights is None else weights.take(everything),
+            rows["_rows"],
+        )
     attributes = {
         **attributes_by_cluster(data, positive, clusters, ending, kept, contraction),
+        **({"_later": later} if later else {}),
+        **({} if callable(ending.tree) else {"_tree": ending.tree}),
         "choice_": choice if choice is None or choice.min_share == 0 else _count_aside(choice, clusters),
         "batch_size_": contraction.batch_size,
         "_landmarks": Landmarks(
@@ -98,7 +114,7 @@ def collect_results(
             contraction.space.name,
         ),
         "_landmark_rows": kept.rows,
-        **_look_up_rows(data, clusters, ending),
+        **rows,
     }
     return attributes, clusters
 
@@ -108,24 +124,26 @@ def _count_aside(choice: Choice, clusters: Clusters) -> Choice:
     return replace(choice, n_aside=int(clusters.first_level.leaves.sizes.sum() - clusters.sizes.sum()))
 
 
-def keep_sample(
-    data: Data,
-    positive: IntArray | None,
-    clusters: Clusters,
-    rng: np.random.Generator,
-    find: FindRanked | None = None,
+def keep_rows(
+    data: Data, positive: IntArray | None, clusters: Clusters, ending: Ending, contraction: Contraction
 ) -> KeptRows:
-    """Sample the rows to keep: of rows that were read once, leaves only."""
+    """Keep all rows if they are few, or a sample; of rows that were read once, leaves only."""
     first_level, medoids = clusters.first_level, clusters.medoids
-    leaves = first_level.leaves
+    leaves, n_rows = first_level.leaves, data.rows.n_rows if positive is None else len(positive)
+    rng = generator_at(contraction.views.entropy, Draw.LANDMARKS)
+    if ending.known is not None:
+        return _keep_known(ending, clusters, rng)
     if first_level.readable is None:
         some = sample_landmarks(clusters.labels, medoids, rng)
         rows, points = leaves.rows[some], take_in_order(clusters.values, some)
     else:
-        labels = clusters.labels_of_rows
-        rows = sample_landmarks(labels, leaves.rows[medoids], rng, candidates=positive, compiled=find)
+        if n_rows <= MAX_LANDMARKS:
+            rows = np.arange(n_rows) if positive is None else positive
+        else:
+            labels, find = clusters.labels_of_rows, contraction.find_ranked
+            rows = sample_landmarks(labels, leaves.rows[medoids], rng, candidates=positive, compiled=find)
         some, points = first_level.find_leaves(rows), to_host(first_level.readable.take(rows))
-    return KeptRows(rows, some, fill_missing(points, data.column_means))
+    return KeptRows(rows, some, points if data.column_means is None else fill_missing(points, data.column_means))
 
 
 def _name_cells(cells: Cells | NestedCells, labels: IntArray) -> Cells:
@@ -136,7 +154,7 @@ def _name_cells(cells: Cells | NestedCells, labels: IntArray) -> Cells:
     return Cells(cells.centres.points, labels[first_points])
 
 
-def keep_known(ending: Ending, clusters: Clusters, rng: np.random.Generator) -> KeptRows:
+def _keep_known(ending: Ending, clusters: Clusters, rng: np.random.Generator) -> KeptRows:
     """Sample the rows to keep among those whose values are known."""
     known, cells = ending.known, ending.cells
     assert known is not None
@@ -202,9 +220,10 @@ def _look_up_rows(data: Data, clusters: Clusters, ending: Ending) -> dict[str, A
     """Return what the attributes with an entry for each row are looked up in, where the rows are."""
     first_level = clusters.first_level
     part, leaves = first_level.part.mapped(data.put_vector), first_level.leaves
-    rows = RowResults.of(RowMap((part,)), leaves.rows, clusters.labels, leaves.sizes, ending.state.fusions, ending.tree)
+    rows = RowResults.of(RowMap((part,)), leaves.rows, clusters.labels, leaves.sizes, ending.state.fusions)
     if not part.is_here:  # nothing is computed until it is asked for, or on a device
-        return {"_rows": rows, "labels_": rows.look_up_labels(), **rows.look_up()}
+        tree = ending.tree() if callable(ending.tree) else ending.tree
+        return {"_rows": rows, "labels_": rows.look_up_labels(), **rows.look_up(tree)}
     if "labels_of_rows" in vars(clusters):  # they were needed already
         return {"_rows": rows, "labels_": data.put_vector(clusters.labels_of_rows)}
     return {"_rows": rows}
@@ -217,10 +236,10 @@ def label_leaves(
 
     Noise, and the leaves of clusters that are too small, have the label -1.
     """
-    roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level).astype(dtype)
-    labels, medoids = number_by_first_row(*get_final_labels(roots), leaves.first_rows)
-    sizes: NDArray[np.float64] = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
-    return hide_small_clusters(labels, medoids, np.where(is_noise, -1, sizes), min_cluster_size)
+    roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level)
+    medoids, label = np.unique(roots, return_inverse=True)
+    labels, medoids = number_by_first_row(label.astype(dtype), medoids, leaves.first_rows)
+    return hide_small_clusters(labels, medoids, np.where(is_noise, -1, leaves.total_mass), min_cluster_size)
 
 
 def _label_left_out(data: Data, positive: IntArray, first_level: FirstLevel, landmarks: Landmarks) -> None:

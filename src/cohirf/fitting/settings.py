@@ -45,6 +45,7 @@ from cohirf.explain.verdict import Problem, find_problem, ways_to_less_noise
 from cohirf.fit_identity import describe_fit
 from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
 from cohirf.optional import is_installed
+from cohirf.planning.memory import read_memory_limit
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.metric_spaces import EUCLIDEAN, find_space
 from cohirf.summary.model import Model
@@ -102,6 +103,10 @@ class Settings:
     @classmethod
     def of(cls, model: Model) -> Settings:
         """Return the settings of a model that knows its features; raise for parameters that do not fit them."""
+        if model.n_jobs == 0:
+            raise ValueError("n_jobs=0 is not valid: give 1 or more, or -1 for all cores.")
+        if isinstance(model.batch_size, str):
+            read_memory_limit(model.batch_size)  # raises for other text
         n_features = model.n_features_in_
         is_listed = isinstance(model.views, list)
         methods = tuple(None if each is None else BaseMethod.of(each) for each in validation.list_methods(model))
@@ -123,7 +128,7 @@ class Settings:
             max_iter=int(model.max_iter),
             random_state=model.random_state,
             checkpoint=model.checkpoint,
-            n_jobs=model.n_jobs,
+            n_jobs=model.n_jobs if model.device is None else 1,  # a device computes one batch after the other
             device=model.device,
             verbose=bool(model.verbose),
             describe=partial(describe_fit, model, metric=model.metric),
@@ -140,6 +145,11 @@ class Settings:
     def base_name(self) -> str:
         """Name of the class of the base method."""
         return "KMeans" if self.base is None else type(self.base.prototype).__name__
+
+    @property
+    def takes_k(self) -> bool:
+        """Whether all base methods are told the number of clusters."""
+        return all(each is None or each.told is not None for each in self.methods)
 
     @property
     def take_weights(self) -> bool:
@@ -197,11 +207,6 @@ class Goal:
     def n_sought(self) -> int | None:
         """The number of clusters to seek, also if it is to be chosen; None if the base method finds it."""
         return AUTO_CLUSTERS // FINER if self.n_clusters is None and self.is_chosen else self.n_clusters
-
-    @property
-    def bounds_groups(self) -> bool:
-        """Whether a batch may leave fewer groups than views make, if these are very many: enough for all clusters."""
-        return not self.as_published and self.is_told and self.n_sought is not None and self.n_sought <= N_CELLS
 
     def method(self, estimator: Any, *, several_batches: bool, one_view: bool) -> BaseMethod:
         """Return the base method, told as many clusters as it should find inside the levels."""
@@ -277,6 +282,8 @@ def make_contraction(
     base, known = views.method.prototype, None
     if sees_all and views.method.told is None and hasattr(base, "metric"):
         known = find_space(base)
+    # A batch may leave fewer groups than views make, if these are very many: enough for all clusters.
+    is_bounded = not goal.as_published and goal.is_told and (goal.n_sought or N_CELLS + 1) <= N_CELLS
     return Contraction(
         views=views,
         consensus=settings.consensus(n_batches, goal),
@@ -287,7 +294,7 @@ def make_contraction(
         column_means=data.column_means,
         space=EUCLIDEAN if known is None else known,
         keeps_means=True,
-        bound_groups=join_rare_groups if goal.bounds_groups and views.n_views > 1 else None,
+        bound_groups=join_rare_groups if is_bounded and views.n_views > 1 else None,
         device=device,
     )
 

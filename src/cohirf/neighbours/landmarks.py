@@ -257,7 +257,8 @@ class NearestLabel:
         """Return the label of the point nearest to each row, in Euclidean distance; the first of equally near ones."""
         find = self._search if X.shape[0] < BALL_ROWS or self.balls is None else self._look_and_search
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
-        for block in row_blocks(X.shape[0], SEARCHED_ROWS):
+        for start in range(0, X.shape[0], SEARCHED_ROWS):
+            block = slice(start, start + SEARCHED_ROWS)
             found[block] = find(self.prepare(X[block]))
         return found
 
@@ -283,7 +284,9 @@ class NearestLabel:
         if self.tree is not None:
             return np.asarray(self.labels[self.tree.query(as_array(X))[1]])
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
-        for chunk in row_blocks(len(found), CACHED_VALUES // len(self.labels) + 1):
+        step = CACHED_VALUES // len(self.labels) + 1
+        for start in range(0, len(found), step):
+            chunk = slice(start, start + step)
             rows = Expanded.of_rows(X[chunk], self.points.values.dtype)
             found[chunk] = _label_among(rows, self.points, self.labels)
         return found
@@ -305,7 +308,9 @@ def _label_among(rows: Expanded, points: Expanded, labels: IntArray) -> IntArray
 def _measure_pairs(X: Any, rows: IntArray, points: Any, numbers: IntArray) -> Floats:
     """Return the squared distance of each pair of a row and a point, from exact differences."""
     squares = np.empty(len(rows))
-    for block in row_blocks(len(rows), BLOCK_VALUES // points.shape[1] + 1):
+    step = BLOCK_VALUES // points.shape[1] + 1
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
         differences = X[rows[block]].astype(np.float64) - points[numbers[block]].astype(np.float64)
         squares[block] = row_norms(differences, squared=True)
     return squares
@@ -406,7 +411,7 @@ class Landmarks(Cells):
 
 def label_new_rows(X: Any, landmarks: Landmarks, column_means: Any) -> Any:
     """Return the label of each row's cell, or of the landmark nearest to it; rows on a device have no missing cells."""
-    return landmarks.label(fill_missing(X, column_means) if is_here(X) else X)
+    return landmarks.label(X if column_means is None or not is_here(X) else fill_missing(X, column_means))
 
 
 def measure_new_rows(X: Any, medoids: Any, column_means: Any) -> Any:

@@ -38,7 +38,8 @@ class PartyResult:
     Attributes
     ----------
     labels : array of int, shape (n_rows,)
-        Cluster of each row, numbered by first appearance.
+        Cluster of each row, numbered by first appearance; with ``n_clusters``, -1 for rows that are noise
+        at every party.
     n_clusters : int
         Number of clusters.
     medoid_indices : array of int, shape (n_clusters,)
@@ -174,7 +175,8 @@ class _Session:
         """Let the labels of all parties vote once."""
         rows = np.arange(self.n_rows)
         found = vote(np.concatenate(self._ask_labels(1, rows, None), axis=1), n_clusters=n_clusters)
-        medoids = self._ask_medoids(1, rows, found.labels, found.n_clusters, None)
+        some = np.flatnonzero(found.labels >= 0)
+        medoids = self._ask_medoids(1, some, found.labels[some], found.n_clusters, None)
         self._end(rows, found.labels)
         return PartyResult(found.labels, found.n_clusters, medoids, found.stability, found.hierarchy, 1)
 

@@ -120,8 +120,8 @@ class Party:
         self.name = name
         source = open_source(X)
         self._X = source.take(np.arange(source.n_rows))
-        self.n_rows = len(self._X) if n_rows is None else int(n_rows)
-        self._held = _check_rows(rows, len(self._X), self.n_rows)
+        self.n_rows = source.n_rows if n_rows is None else int(n_rows)
+        self._held = _check_rows(rows, source.n_rows, self.n_rows)
         self.ids_digest = None if ids is None else _digest_ids(ids, self.n_rows)
         n_features = validation.count_view_features(max_features, source.n_features)
         self._views = Views(BaseMethod.of(computed(estimator)), views, n_features, root_entropy(random_state))

@@ -254,13 +254,12 @@ def _principal_components(chosen: Any) -> Projection:
 
 def _by_umap(chosen: Any) -> Projection:
     """Return a map in which neighbours stay neighbours; distances between far points mean little."""
-    umap = import_optional("umap", "umap", 'A map with method="umap"')
     data = chosen if sparse.issparse(chosen) else _fill(chosen)
     n_neighbours = max(2, min(UMAP_NEIGHBOURS, data.shape[0] - 1))
-    model = umap.UMAP(n_neighbors=n_neighbours, random_state=0, n_jobs=1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # UMAP warns of its own use of other packages
-        points = model.fit_transform(data)
+        warnings.simplefilter("ignore")  # UMAP warns of packages that it misses, and of its own use of others
+        umap = import_optional("umap", "umap", 'A map with method="umap"')
+        points = umap.UMAP(n_neighbors=n_neighbours, random_state=0, n_jobs=1).fit_transform(data)
     return Projection(np.asarray(points, dtype=np.float64), ["UMAP 1", "UMAP 2"])
 
 

@@ -315,14 +315,15 @@ def _measure(source: Source, *, with_median: bool) -> _Statistics:
             low, high = np.fmin(low, np.fmin.reduce(block)), np.fmax(high, np.fmax.reduce(block))
             moments = moments.add(block)
     median = np.array([_median(column) for column in sample.T]) if with_median else None
-    found = np.where(moments.count > 0, [moments.mean, np.sqrt(moments.squares / np.maximum(moments.count, 1))], np.nan)
-    return _Statistics(*found, low, high, median)
+    variance = moments.squares / np.maximum(moments.known, 1)
+    mean, std = np.where(moments.known > 0, [moments.mean, np.sqrt(variance)], np.nan)
+    return _Statistics(mean, std, low, high, median)
 
 
 class Moments(NamedTuple):
     """Mean of each feature and squared deviations from it, which merge without cancellation (Chan et al., 1979)."""
 
-    count: FloatArray
+    known: FloatArray  # number of finite cells
     mean: FloatArray
     squares: FloatArray
 
@@ -334,9 +335,9 @@ class Moments(NamedTuple):
             count, total = is_finite.sum(axis=0), block.sum(axis=0, where=is_finite)
         mean = total / np.maximum(count, 1)
         apart = block - mean if is_finite is None else np.where(is_finite, block - mean, 0.0)
-        both, change = np.maximum(self.count + count, 1), mean - self.mean
-        squares = self.squares + np.einsum("ij,ij->j", apart, apart) + change**2 * self.count * count / both
-        return Moments(self.count + count, self.mean + change * count / both, squares)
+        both, change = np.maximum(self.known + count, 1), mean - self.mean
+        squares = self.squares + np.einsum("ij,ij->j", apart, apart) + change**2 * self.known * count / both
+        return Moments(self.known + count, self.mean + change * count / both, squares)
 
 
 def _small_blocks(source: Source) -> Iterator[FloatArray]:

@@ -21,6 +21,7 @@ import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf.algorithm.levels import LevelRecord
+from cohirf.beyond.merge_tree import MergeTree
 from cohirf.choice import Choice
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.rows.arrays import is_on_device
@@ -32,10 +33,10 @@ from cohirf.store.parameters import NOT_STORED, describe_model, is_absent, is_kn
 from cohirf.store.schema import Layout, read, write
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import Changes, Step
-from cohirf.summary.row_results import RowResults
+from cohirf.summary.rows import RowResults
 from cohirf.summary.summary import Summary
 
-MODEL_KIND, MODEL_VERSION = "cohirf-model", 8
+MODEL_KIND, MODEL_VERSION = "cohirf-model", 9
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ class FittedRecord:
     _landmarks: Landmarks
     _landmark_rows: Annotated[IntArray, Layout("landmarks", below="rows")]
     _rows: RowResults  # labels_, parents_, stability_ and hierarchy_ are looked up in it
+    _tree: MergeTree  # merges above the groups of these
     _summary: Summary | None
 
     @classmethod

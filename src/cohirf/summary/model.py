@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +18,7 @@ from cohirf.hierarchy import FusionHierarchy
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.rows.grouping import IntArray
 from cohirf.summary.numbers import Changes, Step
-from cohirf.summary.row_results import RowResults
+from cohirf.summary.rows import RowResults
 from cohirf.summary.summary import Summary
 
 
@@ -80,14 +82,20 @@ class State:
     landmarks: Landmarks  # points that ``predict`` takes labels from
     landmark_rows: IntArray  # row numbers of the landmarks
     column_means: NDArray[np.float64] | None  # what missing cells are replaced by
-    summary: Summary | None  # what updates need
+    read_summary: Callable[[], Summary | None]
+
+    @property
+    def summary(self) -> Summary | None:
+        """What updates need, made when it is first asked for; None if the model cannot be updated."""
+        return self.read_summary()
 
 
 def state_of(model: Model) -> State:
     """Return what a fitted model keeps."""
     known: dict[str, Any] = vars(model)
-    names = ("_rows", "_landmarks", "_landmark_rows", "_column_means", "_summary")
-    return State(*(known.get(name) for name in names))  # type: ignore[arg-type]  # a model that is being fitted has few
+    names = ("rows", "landmarks", "landmark_rows", "column_means")  # a model that is being fitted has few of these
+    parts: dict[str, Any] = {name: known.get(f"_{name}") for name in names}
+    return State(**parts, read_summary=partial(getattr, model, "_summary", None))
 
 
 def set_state(model: Model, **parts: Any) -> None:

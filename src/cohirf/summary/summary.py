@@ -19,11 +19,14 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.randomness import Entropy
 from cohirf.algorithm.runs import Survivors
 from cohirf.beyond.merge_tree import Groups
-from cohirf.rows.arrays import narrow_indices
+from cohirf.rows.arrays import narrow_indices, to_host
 from cohirf.rows.grouping import IntArray, Mass
-from cohirf.summary.row_map import Part, RowMap
+from cohirf.summary.rows import Part, RowMap, RowResults
 
 SURE_PER_CLUSTER = 50  # rows; with fewer, a model that was not fitted finds its clusters anew in each update
+# A method that finds the number of clusters itself depends on the density of rows. So all rows are kept, and an update
+# is a fit to all of them: of more rows than these, it would take too long.
+KEPT_ROWS = 2**18
 NEXT_TO_NOTHING = 1e-9  # weight of a row of weight 0 in the upper levels, as a share of the smallest weight
 
 
@@ -171,7 +174,7 @@ class ContractedBatches:
 
     sizes: NDArray[np.int64]  # number of rows of each
     costs: NDArray[np.float64]  # their figures, as in ``ContractedBatch``
-    tally: NDArray[np.float64]  # sums over their views, as in ``FeatureTally``
+    tally: NDArray[np.float64]  # sums over their views, as in ``tally_features``
     # number of batches of groups that were contracted again: of groups of height 1, of height 2, and so on
     n_again: tuple[int, ...] = ()
 
@@ -203,6 +206,34 @@ class Summary:
     update_rows: tuple[int, ...]  # number of rows of each update so far; a fit is the first one
     # whether the clusters go on in updates. Those of ``fit`` do, and others as soon as there are 50 rows for each
     is_settled: bool = True
+
+    @classmethod
+    def empty(cls, entropy: Entropy, batch_size: int | None, no_rows: Any) -> Summary:
+        """Return the summary of a model that has seen no rows, but knows their type."""
+        return cls(
+            entropy=entropy,
+            batch_size=batch_size,
+            groups=RowGroups.of_rows(0, no_rows, None),
+            row_map=RowMap(),
+            batches=ContractedBatches.none(),
+            labels=np.empty(0, dtype=np.int64),
+            next_number=0,
+            update_rows=(),
+            is_settled=False,
+        )
+
+    @classmethod
+    def of_kept_rows(
+        cls, entropy: Entropy, batch_size: int | None, values: Any, weights: Mass | None, found: RowResults
+    ) -> Summary:
+        """Return the summary of a fit of which all rows are kept."""
+        labels = np.asarray(to_host(found.gathered().look_up_labels()))
+        fitted = cls.empty(entropy, batch_size, values[:0]).fitted(found.n_rows, int(found.labels.max(initial=-1)) + 1)
+        return fitted.with_rows(values, weights, labels)
+
+    def fitted(self, n_rows: int, n_clusters: int) -> Summary:
+        """Return the summary after a fit of ``n_rows`` rows, of which nothing else is known yet."""
+        return replace(self, next_number=n_clusters, update_rows=(n_rows,), is_settled=True)
 
     def settled(self) -> Summary:
         """Return the summary with clusters that go on, if there are enough rows for that."""

@@ -3,7 +3,7 @@
 The rows of earlier updates are not needed: only the levels above the groups of rows run again (``rerun``).
 """
 
-from cohirf.updating.methods import UpdatingMixin, replace_results
+from cohirf.updating.methods import UpdatingMixin
 from cohirf.updating.update import summarize_fit
 
-__all__ = ["UpdatingMixin", "replace_results", "summarize_fit"]
+__all__ = ["UpdatingMixin", "summarize_fit"]

@@ -19,12 +19,12 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from cohirf.algorithm.batches import EqualBlocks
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.algorithm.get_clusters import FeatureTally
+from cohirf.algorithm.get_clusters import tally_features
 from cohirf.algorithm.levels import ActiveRows, Resources, contract_level
 from cohirf.algorithm.parents import Recorded
 from cohirf.data import Data, InMemory
 from cohirf.data.first_level import FirstLevel
-from cohirf.engines import LocalEngine
+from cohirf.engines import local_engine
 from cohirf.fitting import Fit
 from cohirf.fitting.settings import FEW_BATCHES, MAX_GROUPS, Settings, Settled, make_contraction
 from cohirf.rows.grouping import IntArray, Mass
@@ -104,13 +104,11 @@ def _contract_groups(
     settled = Settled(summary.entropy, size)
     contraction = make_contraction(settings, data, settled, weighted=weighted, n_batches=FEW_BATCHES + 1)
     mass = upper_mass(own, sum_mass=settings.sum_mass) if weighted else None
-    engine, storage = LocalEngine(settings.n_jobs), MemoryStorage()
+    engine, storage = local_engine(settings.n_jobs), MemoryStorage()
     fusions = Recorded.unwritten(len(some), storage)
     active = ActiveRows(data.rows, None, mass, batches=blocks, apart=apart)
     survivors = contract_level(active, height + 1, contraction, Resources(engine, engine, storage), fusions)
-    tally = FeatureTally(contraction.views, data.n_features)
-    tally.add_level(height + 1, survivors, n_again[height - 1])
-    tally.add_sums(batches.tally)
+    tally = tally_features(contraction.views, data.n_features, height + 1, survivors, n_again[height - 1])
     label = np.searchsorted(survivors.rows, fusions.parents)
     kept = own.joined(survivors.rows, label, height + 1)
     # Groups that were absorbed leave; the others stay where they are, sorted by row.
@@ -127,7 +125,7 @@ def _contract_groups(
         groups=changed.take(index[stays]),
         labels=summary.labels if apart is None else summary.labels[stays],
         row_map=summary.row_map.moved(moved),
-        batches=replace(batches, tally=tally.sums(), n_again=n_again),
+        batches=replace(batches, tally=batches.tally + tally, n_again=n_again),
     ), moved
 
 
@@ -156,24 +154,21 @@ def _contract(
     several = 2 if n_batches < FEW_BATCHES else FEW_BATCHES + 1
     settled = Settled(summary.entropy, blocks.size)
     contraction = make_contraction(settings, data, settled, weighted=weighted, n_batches=several)
-    tally = FeatureTally(contraction.views, data.n_features)
     n_rows = blocks.n_batches * blocks.size  # without rows of weight 0
-    fit = Fit(settings, data, None, n_rows, contraction, tally)
+    fit = Fit(settings, data, None, n_rows, contraction)
     counted = apart if apart is None or mass is None else apart[mass > 0]
     first_level = data.contract_blocks(before, start, mass, blocks, fit.set_up(apart=counted))
     if mass is not None and (mass == 0).any():
         _join_weightless(first_level, data, before, start, mass, blocks.size)
     survivors = first_level.leaves
-    tally.add_level(1, survivors, n_batches)
-    if n_batches:
-        tally.add_sums(summary.batches.tally)
+    tally = tally_features(contraction.views, data.n_features, 1, survivors, n_batches)
     values = survivors.values.take(np.arange(len(survivors.rows)))
     groups = RowGroups.of_survivors(survivors, values, summary.n_rows)
     part = replace(first_level.part, position=len(summary.groups) + np.arange(len(groups)))
     batches = ContractedBatches(
         np.concatenate([summary.batches.sizes, survivors.batch_sizes]),
         np.concatenate([summary.batches.costs, survivors.batch_costs]),
-        tally.sums(),
+        tally + summary.batches.tally if n_batches else tally,
         summary.batches.n_again,
     )
     return replace(

@@ -17,7 +17,7 @@ from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.rows.grouping import IntArray, Mass, sum_by_label
 from cohirf.summary.model import Model, set_state, state_of
-from cohirf.summary.row_map import RowMap
+from cohirf.summary.rows import RowMap
 from cohirf.summary.summary import ContractedBatches, RowGroups, Summary, stack
 from cohirf.updating.rerun import Transition, known_landmarks, rerun
 from cohirf.updating.update import goes_on, summary_of

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from cohirf import validation
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.summary.model import Model, base_method_of, set_state, state_of
-from cohirf.summary.row_map import RowMap
+from cohirf.summary.rows import RowMap, replace_results
 from cohirf.summary.summary import ContractedBatches, RowGroups, Summary, stack
-from cohirf.updating.methods import bring_here, replace_results
+from cohirf.updating.methods import bring_here
 from cohirf.updating.rerun import Kind, Transition, known_landmarks, rerun
 from cohirf.updating.update import goes_on, refuse_rows, summary_of
 

@@ -13,7 +13,7 @@ from cohirf import validation
 from cohirf.data.open_data import choosing_client, open_training_data
 from cohirf.rows.arrays import is_on_device, to_host
 from cohirf.summary.model import Model
-from cohirf.summary.row_results import BY_ROW, RowResult
+from cohirf.summary.rows import MadeLater, RowResult, replace_results
 from cohirf.updating.forget import forget_rows
 from cohirf.updating.update import find_anew, update_model
 
@@ -25,6 +25,8 @@ class UpdatingMixin:
     parents_: Any = RowResult()
     stability_: Any = RowResult()
     hierarchy_: Any = RowResult()
+    _tree: Any = MadeLater()  # merges of groups, for the hierarchy
+    _summary: Any = MadeLater()  # what updates need
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> Self:
@@ -93,7 +95,6 @@ class UpdatingMixin:
         updated: Any = copy(self)  # if the update fails, or is interrupted, this model stays as it is
         X = bring_here(updated, X)
         validation.check_views(updated)
-        updated._check_resources()
         with choosing_client(updated, client, X):
             data = open_training_data(updated, X, on_cluster=client is not None, is_first=is_first)
             attributes = update_model(updated, data, sample_weight)
@@ -193,10 +194,3 @@ def bring_here(model: Model, X: Any) -> Any:
     if labels is not None and is_on_device(labels):
         model.gather()
     return to_host(X) if is_on_device(X) else X
-
-
-def replace_results(model: object, updated: object, attributes: dict[str, Any]) -> None:
-    """Give a model the results of its copy, on which a fit or an update has run, and the attributes that it found."""
-    outdated = {*BY_ROW, "_degrees"}
-    now = {name: value for name, value in vars(updated).items() if name not in outdated} | attributes
-    model.__dict__ = now  # in one step, so that an interrupt leaves the model before or after it

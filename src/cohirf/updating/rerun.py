@@ -16,7 +16,7 @@ from cohirf import progress, validation
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.algorithm.get_clusters import FeatureTally
+from cohirf.algorithm.get_clusters import mean_of_tally
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.data import InMemory
 from cohirf.data.first_level import FirstLevel
@@ -29,12 +29,9 @@ from cohirf.neighbours.landmarks import MAX_LANDMARKS, Landmarks, sample_landmar
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.summary.model import Model, base_method_of, set_state, state_of
 from cohirf.summary.numbers import Changes, Overlap, Step, continue_history
-from cohirf.summary.row_results import BY_ROW, RowResults
-from cohirf.summary.summary import RowGroups, Summary, stack
+from cohirf.summary.rows import BY_ROW, RowResults
+from cohirf.summary.summary import KEPT_ROWS, RowGroups, Summary, stack
 
-# A method that finds the number of clusters itself depends on the density of rows. So all rows are kept, and an update
-# is a fit to all of them: of more rows than these, it would take too long.
-KEPT_ROWS = 2**18
 BY_CLUSTER = ("medoid_indices_", "medoids_", "exemplar_indices_", "exemplars_")
 
 
@@ -106,7 +103,10 @@ def fit_kept(model: Model, summary: Summary, former: IntArray | None) -> dict[st
     data = InMemory(values, validation.column_means(values) if fills else None)
     set_state(model, column_means=data.column_means)
     settled = Settled(summary.entropy, summary.batch_size)
-    return dict(fit_data(Settings.of(model), data, weights, settled, former).attributes)
+    attributes = dict(fit_data(Settings.of(model), data, weights, settled, former).attributes)
+    if "_later" in attributes:  # the update makes another summary
+        attributes["_later"] = {name: make for name, make in attributes["_later"].items() if name == "_tree"}
+    return attributes
 
 
 def climb(model: Model, summary: Summary, size: int, former: IntArray | None) -> dict[str, Any]:
@@ -123,12 +123,10 @@ def climb(model: Model, summary: Summary, size: int, former: IntArray | None) ->
         weighted = groups.weights is not None or settings.sum_mass
         settled = Settled(summary.entropy, size)
         contraction = make_contraction(settings, data, settled, weighted=weighted, n_batches=len(batches.sizes) + 1)
-        tally = FeatureTally(contraction.views, data.n_features)
-        tally.add_sums(batches.tally)
         mass = upper_mass(groups, sum_mass=settings.sum_mass) if weighted else None
         first_level = FirstLevel.of_groups(groups.as_survivors(data.rows, mass, batches))
-        fit = Fit(settings, data, None, summary.n_rows, contraction, tally)
-        state, records = fit.climb(first_level, None, stays=former is not None)
+        fit = Fit(settings, data, None, summary.n_rows, contraction)
+        state, records, tally = fit.climb(first_level, None, stays=former is not None)
         ending = fit.end(first_level, state, former)
         clusters = Clusters.of(settings, data, first_level, ending)
         fit.warn_of_problem(clusters.sizes)
@@ -141,10 +139,9 @@ def climb(model: Model, summary: Summary, size: int, former: IntArray | None) ->
             "diagnostics_": records,
             "n_iter_": state.level,
             "batch_size_": summary.batch_size,
-            "feature_agreement_": tally.mean(),
-            "_rows": RowResults.of(
-                summary.row_map, groups.rows, clusters.labels, summary.sizes, ending.state.fusions, ending.tree
-            ),
+            "feature_agreement_": mean_of_tally(batches.tally + tally),
+            "_rows": RowResults.of(summary.row_map, groups.rows, clusters.labels, summary.sizes, ending.state.fusions),
+            **({"_later": {"_tree": ending.tree}} if callable(ending.tree) else {"_tree": ending.tree}),
         }
 
 

@@ -11,83 +11,34 @@ from cohirf.algorithm.randomness import root_entropy
 from cohirf.data import Data, InMemory
 from cohirf.fitting import FinishedFit
 from cohirf.fitting.begin import measure_batches, valid_weights
-from cohirf.fitting.settings import Settings, Settled
+from cohirf.fitting.settings import Settings
 from cohirf.neighbours.landmarks import MAX_LANDMARKS
-from cohirf.rows.arrays import to_host
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.scratch import ScratchStorage
 from cohirf.summary.model import Model, base_method_of, set_state, state_of
-from cohirf.summary.row_map import RowMap
-from cohirf.summary.summary import ContractedBatches, RowGroups, Summary
+from cohirf.summary.summary import KEPT_ROWS, ContractedBatches, RowGroups, Summary
 from cohirf.updating.arrivals import number_arrivals
 from cohirf.updating.blocks import add_rows
-from cohirf.updating.rerun import KEPT_ROWS, Kind, Transition, known_landmarks, rerun
+from cohirf.updating.rerun import Kind, Transition, known_landmarks, rerun
 
 # ---- fits
 
 
-def summarize_fit(model: Model, data: Data, fitted: FinishedFit) -> Summary | None:
-    """Return what a fit keeps for updates; None if the base method would need rows that are not kept."""
-    kind = Kind.of(model, fitted.settled.batch_size)
-    is_kept = _keeps_all(kind, data, fitted)
-    if not is_kept and not kind.takes_k:
+def summarize_fit(data: Data, fitted: FinishedFit) -> Summary | None:
+    """Return what a fit that has not kept its rows keeps for updates: groups of its first level.
+
+    Returns None for a method that does not take the number of clusters: it would need the rows.
+    """
+    if not fitted.takes_k:
         return None
-    empty = replace(
-        empty_summary(data, fitted.settled),
-        next_number=fitted.attributes["n_clusters_"],
-        update_rows=(data.rows.n_rows,),
-        is_settled=True,
-    )
-    if not is_kept:
-        return _with_first_level(empty, data, fitted)
-    labels = np.asarray(to_host(fitted.attributes["_rows"].gathered().look_up_labels()))
-    weights = None if fitted.weights is None else fitted.weights.take(np.arange(data.rows.n_rows))
-    return empty.with_rows(_take_all(data, fitted.attributes), weights, labels)
-
-
-def empty_summary(data: Data, settled: Settled) -> Summary:
-    """Return the summary of a model that has seen no rows."""
-    return Summary(
-        entropy=settled.entropy,
-        batch_size=settled.batch_size,
-        groups=RowGroups.of_rows(0, data.take(np.arange(0)), None),
-        row_map=RowMap(),
-        batches=ContractedBatches.none(),
-        labels=np.empty(0, dtype=np.int64),
-        next_number=0,
-        update_rows=(),
-        is_settled=False,
-    )
-
-
-def _keeps_all(kind: Kind, data: Data, fitted: FinishedFit) -> bool:
-    """Return whether the model keeps all rows, as updates with the same rows would."""
-    n_rows, first = data.rows.n_rows, fitted.first_level.leaves
-    if not kind.keeps_all(n_rows):
-        return False
-    weights = fitted.weights
-    are_landmarks = len(fitted.attributes["_landmark_rows"]) == n_rows and (weights is None or weights.positive is None)
-    is_one_batch = len(first.batch_sizes) == 1 and first.rows_in == n_rows
-    return (are_landmarks and is_one_batch) if kind.takes_k else (are_landmarks or isinstance(data, InMemory))
-
-
-def _take_all(data: Data, attributes: dict[str, Any]) -> Any:
-    """Return the values of all rows: those of the landmarks, if these are the same."""
-    points = attributes["_landmarks"].points
-    if points.shape[0] == data.rows.n_rows and data.column_means is None:
-        return points
-    return data.take(np.arange(data.rows.n_rows))
-
-
-def _with_first_level(empty: Summary, data: Data, fitted: FinishedFit) -> Summary:
-    """Return a summary with the groups of the first level, for a method that takes the number of clusters."""
     first: Any = fitted.first_level.leaves
     numbers = np.arange(len(first.rows))
     values = data.take(first.rows) if first.values is None else first.values.take(numbers)
     if isinstance(values, np.memmap):  # what grows with the data is on disk
         first = replace(first, means=ScratchStorage().store(first.means))
+    empty = Summary.empty(fitted.settled.entropy, fitted.settled.batch_size, values[:0])
     return replace(
-        empty,
+        empty.fitted(data.rows.n_rows, fitted.attributes["n_clusters_"]),
         groups=RowGroups.of_survivors(first, values, 0),
         row_map=fitted.attributes["_rows"].row_map,
         batches=ContractedBatches(first.batch_sizes, first.batch_costs, fitted.tally),
@@ -131,9 +82,10 @@ def begin_summary(model: Model, data: Data, sample_weight: Any) -> Summary:
     """
     entropy, settings = root_entropy(model.random_state), Settings.of(model)
     if isinstance(model.batch_size, str) and data.rows.n_rows <= MAX_LANDMARKS:
-        return empty_summary(data, Settled(entropy, None))
+        return Summary.empty(entropy, None, data.take(np.arange(0)))
     weights = None if sample_weight is None else valid_weights(settings, data, sample_weight)
-    return empty_summary(data, measure_batches(settings, data, entropy, weights))
+    batch_size = measure_batches(settings, data, entropy, weights).batch_size
+    return Summary.empty(entropy, batch_size, data.take(np.arange(0)))
 
 
 def load_weights(model: Model, data: Data, sample_weight: Any) -> Mass | None:
