@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from cohirf import open_source
-from cohirf.curate import NearDuplicates, connect, keep_first, near_duplicates
+from cohirf.curate import NearDuplicates, Vectors, connect, keep_first, near_duplicates
 
 RNG = np.random.default_rng(0)
 
@@ -26,8 +27,7 @@ def brute_force(X, threshold):
     return np.argwhere(np.triu(unit @ unit.T >= threshold, 1))
 
 
-@pytest.mark.parametrize("n_features", [3, 64, 300])
-@pytest.mark.parametrize("threshold", [0.9, 0.95, 0.99])
+@pytest.mark.parametrize(("n_features", "threshold"), [(3, 0.99), (64, 0.9), (300, 0.95)])
 def test_all_pairs_of_brute_force_are_found_and_no_others(n_features, threshold):
     X = plant(1500, n_features, np.repeat([0.88, 0.92, 0.96, 0.995], 20))
     for data in (X, X.astype(np.float32), open_source(X)):
@@ -54,10 +54,25 @@ def test_equal_rows_are_paired_with_the_first_of_them_only():
     np.testing.assert_array_equal(np.unique(found.group), [0, 30_000])
 
 
+def test_rows_that_are_equal_to_a_removed_row_are_removed_too():
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.01], [1.0, 0.01], [1.0, 0.01]])
+    np.testing.assert_array_equal(near_duplicates(X).kept_for, [0, 1, 0, 0, 0])
+
+
+def test_rows_that_differ_by_signs_alone_are_not_equal():
+    X = np.random.default_rng(1).choice([-1.0, 1.0], size=(200_000, 64)).astype(np.float32)
+    np.testing.assert_array_equal(Vectors.of(X).find_equal(), np.arange(len(X)))
+
+
+def test_a_sparse_matrix_is_refused():
+    with pytest.raises(TypeError, match="give a dense array"):
+        near_duplicates(sparse.csr_array(np.eye(2)))
+
+
 def test_groups_are_connected_by_pairs_and_a_chain_keeps_its_ends():
     pairs = np.array([[0, 1], [1, 2], [3, 4]])
     np.testing.assert_array_equal(connect(pairs, 6), [0, 0, 0, 3, 3, 5])
-    np.testing.assert_array_equal(keep_first(pairs, 6), [0, 0, 2, 3, 3, 5])
+    np.testing.assert_array_equal(keep_first(pairs, np.arange(6)), [0, 0, 2, 3, 3, 5])
     assert isinstance(near_duplicates(np.eye(3)), NearDuplicates)
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from copy import copy
 from types import SimpleNamespace
 
@@ -24,11 +25,11 @@ from sklearn.base import clone
 from sklearn.cluster import DBSCAN, HDBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 
-from cohirf import CoHiRF, load, open_source, to_dask_array
+from cohirf import CoHiRF, __version__, load, open_source, to_dask_array
 from cohirf.algorithm.batches import Run
 from cohirf.algorithm.runs import RunTask
 from cohirf.data.dask_arrays import LazyDaskSource
-from cohirf.engines.dask import DaskEngine, Worker, find_fullest_worker, naming_faults
+from cohirf.engines.dask import DaskEngine, Worker, find_fullest_worker, naming_faults, refuse_other_packages
 from cohirf.fitting import locality
 from cohirf.report import write_report
 from cohirf.store import CheckpointError
@@ -212,8 +213,39 @@ def test_dask_without_a_cluster_gives_the_same_fit(X):
         assert_same(on_dask, fit_here(model_of(MODELS["dbscan"]), X))
 
 
-def _process_number(number):
-    return number, os.getpid()
+def _thread_of(number):
+    return number, threading.get_ident()
+
+
+def test_later_levels_run_on_the_workers(client):
+    run_in = list(DaskEngine(client).run(_thread_of, [(number,) for number in range(40)], 40))
+    assert [number for number, _ in run_in] == list(range(40))
+    assert threading.get_ident() not in {thread for _, thread in run_in}
+    assert list(DaskEngine(client).run(_thread_of, [(7,)], 1)) == [(7, threading.get_ident())]
+
+
+MISSING = ImportError("No module named 'cohirf'")
+
+
+@pytest.mark.parametrize(
+    ("worker", "scheduler", "message"),
+    [
+        (MISSING, __version__, r"tcp://one lacks a package \(No module .*install cohirf"),
+        ("0.0", __version__, r"tcp://one has version 0\.0 of cohirf: install cohirf"),
+        (__version__, MISSING, r"the scheduler lacks a package"),
+        (OSError("it died"), __version__, None),  # another worker takes over
+    ],
+)
+def test_a_process_of_the_cluster_without_the_package_is_named(worker, scheduler, message):
+    def of_scheduler(*_):
+        if isinstance(scheduler, Exception):
+            raise scheduler
+        return scheduler
+
+    answers = {"tcp://one": worker, "tcp://two": __version__}
+    cluster = SimpleNamespace(run=lambda *_, **__: answers, run_on_scheduler=of_scheduler)
+    with nullcontext() if message is None else pytest.raises(ModuleNotFoundError, match=message):
+        refuse_other_packages(cluster)
 
 
 class NotesTheLock:
@@ -233,7 +265,7 @@ class NotesTheLock:
 
 def test_a_task_is_pickled_while_the_client_can_receive_what_it_reads(client):
     noted = NotesTheLock(client._refcount_lock)
-    assert len(list(DaskEngine(client).run(_process_number, [(noted,), (noted,)], 2))) == 2
+    assert len(list(DaskEngine(client).run(_thread_of, [(noted,), (noted,)], 2))) == 2
     assert noted.was_free == [True, True]
 
 
@@ -578,36 +610,9 @@ def test_workers_gather_the_rows_of_local_batches_and_keep_their_chunks(X, clien
 # -- workers in other processes --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_processes_find_what_one_machine_finds(processes, X, fitted_here):
     assert_same(model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS)), fitted_here)
-
-
-def test_later_levels_run_on_the_workers(processes):
-    run_in = list(DaskEngine(processes).run(_process_number, [(number,) for number in range(40)], 40))
-    assert [number for number, _ in run_in] == list(range(40))
-    assert os.getpid() not in {process for _, process in run_in}
-    assert list(DaskEngine(processes).run(_process_number, [(7,)], 1)) == [(7, os.getpid())]
-
-
-def test_a_worker_without_the_package_is_named(processes, X):
-    processes.run(_hide_package)
-    try:
-        with pytest.raises(ModuleNotFoundError, match=r"In the Dask cluster, tcp://.* lacks a package.*install cohirf"):
-            model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
-    finally:
-        processes.run(_show_package)
-
-
-HIDDEN = {}
-
-
-def _hide_package():
-    HIDDEN.update((name, module) for name, module in sys.modules.items() if name.partition(".")[0] == "cohirf")
-    sys.modules.update(dict.fromkeys(HIDDEN))
-
-
-def _show_package():
-    sys.modules.update(HIDDEN)
 
 
 @pytest.mark.slow

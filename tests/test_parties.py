@@ -14,6 +14,7 @@ import time
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -302,3 +303,20 @@ def _start(context, function, arguments):
     process = context.Process(target=function, args=arguments)
     process.start()
     return process
+
+
+def test_rows_that_are_noise_at_every_party_are_in_no_cluster(tmp_path):
+    X, _ = make_blobs(60, centers=[[0, 0], [9, 9]], cluster_std=0.3, random_state=0)
+    X[0] = 100
+    parties = [Party(X * scale, DBSCAN(eps=scale), name=name) for name, scale in zip(NAMES, (1.0, 1.5), strict=True)]
+    found = run(parties, n_clusters=2)
+    np.testing.assert_array_equal(np.flatnonzero(found.labels < 0), [0])
+    np.testing.assert_array_equal(found.labels[found.medoid_indices], [0, 1])
+    _, got = run_threads(tmp_path, parties, n_clusters=2)
+    np.testing.assert_array_equal(got["bank"], found.labels)
+
+
+def test_a_party_may_have_a_sparse_matrix(blobs):
+    X, _ = blobs
+    dense, stored = (run([Party(values, METHOD)]).labels for values in (X, sparse.csr_array(X)))
+    np.testing.assert_array_equal(dense, stored)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
@@ -67,6 +68,16 @@ def test_rows_without_any_opinion_are_in_no_cluster_and_others_go_by_the_opinion
     assert found.labels.tolist() == [0, 0, 0, -1, 1]
     assert np.isnan(found.stability).tolist() == [False, False, False, True, False]
     assert found.hierarchy.cut(n_clusters=1).tolist() == [0, 0, 0, -1, 0]
+
+
+@pytest.mark.parametrize("vector", [[0, 0, 1, -1, None], pd.array(["a", "a", "b", None, pd.NA], dtype="string")])
+def test_cells_that_are_negative_or_missing_are_no_opinion(vector):
+    np.testing.assert_array_equal(cohirf.consensus([vector]).labels, [0, 0, 1, -1, -1])
+
+
+def test_labels_that_rounding_would_make_equal_are_refused():
+    with pytest.raises(ValueError, match=r"give integers below 2\*\*53"):
+        cohirf.consensus([np.array([2**53, 2**53 + 1]), [0.0, np.nan]])
 
 
 def test_agreement_is_the_adjusted_rand_index_and_stability_the_mean_jaccard_index():

@@ -3,11 +3,14 @@
     python -m benchmarks.quality.texts [--seeds 10] [--methods cohirf kmeans ...] [--rows 22500] [--held-out]
 
 clinc150: 22,500 questions with 150 intents in 10 domains, as mean vectors of the token table in the wheel of the
-package wordllama (its two files are read here; no network is needed). Every seed also shuffles the rows. For each
-method: the adjusted Rand index with the intents; with the domains, from the same tree if the method has one, otherwise
-from a run that is told ten clusters; pairwise between all runs; clusters, share of noise, and processor seconds. UMAP
-with HDBSCAN is what BERTopic does by default. Methods whose packages are not installed are left out, with a line that
-says so.
+package wordllama (its two files are read here; no network is needed). Each method runs with so many seeds on the same
+rows, and with one seed on so many orders of the rows. Figures: the adjusted Rand index with the intents; with the
+domains, from the same tree or layers if the method has any, otherwise from a run that is told ten clusters; pairwise
+between seeds, and between orders; clusters, share of noise, and processor seconds, without those of compilation.
+
+A run is written to ``--results`` as soon as it is done, and not repeated: a study that was stopped continues, and
+``--seeds 3`` for slow methods adds to the same file. Methods whose packages are not installed are left out, with a line
+that says so.
 
 ``--held-out`` uses the part "test" of the questions only; the merges above the final clusters were chosen on it.
 ``--balance`` compares samples of 600 of a Zipf-distributed selection instead: the entropy of the intents in a random
@@ -31,6 +34,8 @@ from cohirf import CoHiRF
 
 N_INTENTS, N_DOMAINS = 150, 10
 Labels = tuple[np.ndarray, np.ndarray]  # for intents and for domains
+UMAP_OPTIONS = {"n_neighbors": 15, "n_components": 5, "min_dist": 0.0, "metric": "cosine"}  # those of BERTopic
+CLUSTER_SIZES = (5, 10, 20, 40, 60, 80, 100, 150, 300, 600, 1200)
 
 
 def read_questions(part: str | None, n_rows: int) -> tuple[list[str], np.ndarray, np.ndarray]:
@@ -61,15 +66,21 @@ def embed(texts: Sequence[str]) -> np.ndarray:
     return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
+def nearest_to_both(partitions: Sequence[np.ndarray]) -> Labels:
+    """Return the partitions of which the numbers of clusters are nearest to those of intents and domains."""
+    intents, domains = (min(partitions, key=lambda one: abs(one.max() + 1 - k)) for k in (N_INTENTS, N_DOMAINS))
+    return intents, domains
+
+
 def cohirf(X: np.ndarray, seed: int, **options: Any) -> Labels:
     """Cut one tree for both."""
     model = CoHiRF(n_clusters=N_INTENTS, metric="cosine", random_state=seed, **options).fit(X)
     return model.labels_, model.hierarchy_.cut(n_clusters=N_DOMAINS)
 
 
-def kmeans(X: np.ndarray, seed: int) -> Labels:
+def kmeans(X: np.ndarray, seed: int, n_init: int = 1) -> Labels:
     """Run K-Means once for each number."""
-    intents, domains = (KMeans(k, n_init=1, random_state=seed).fit_predict(X) for k in (N_INTENTS, N_DOMAINS))
+    intents, domains = (KMeans(k, n_init=n_init, random_state=seed).fit_predict(X) for k in (N_INTENTS, N_DOMAINS))
     return intents, domains
 
 
@@ -80,11 +91,25 @@ def hdbscan(X: np.ndarray, seed: int) -> Labels:
 
 
 def umap_hdbscan(X: np.ndarray, seed: int) -> Labels:
-    """Do what BERTopic does by default."""
+    """Take the smallest sizes of a cluster that give the nearest to both numbers."""
     from umap import UMAP
 
-    options = {"n_neighbors": 15, "n_components": 5, "min_dist": 0.0, "metric": "cosine"}
-    return hdbscan(UMAP(random_state=seed, n_jobs=1, **options).fit_transform(X), seed)
+    points = UMAP(random_state=seed, n_jobs=1, **UMAP_OPTIONS).fit_transform(X)
+    sizes = [size for size in CLUSTER_SIZES if size < len(X) / N_DOMAINS]
+    return nearest_to_both([HDBSCAN(min_cluster_size=size, copy=True).fit_predict(points) for size in sizes])
+
+
+def bertopic(X: np.ndarray, seed: int) -> Labels:
+    """Run BERTopic with its defaults and a seed; its own reduction of topics gives the domains."""
+    from bertopic import BERTopic
+    from bertopic.backend import BaseEmbedder
+    from umap import UMAP
+
+    reduction = UMAP(random_state=seed, n_jobs=1, low_memory=False, **UMAP_OPTIONS)
+    model = BERTopic(embedding_model=BaseEmbedder(), umap_model=reduction)
+    texts = [f"question {row}" for row in range(len(X))]  # only its words come from texts
+    intents = np.array(model.fit_transform(texts, embeddings=X)[0])
+    return intents, np.array(model.reduce_topics(texts, nr_topics=N_DOMAINS + 1).topics_)
 
 
 def evoc(X: np.ndarray, seed: int) -> Labels:
@@ -93,9 +118,7 @@ def evoc(X: np.ndarray, seed: int) -> Labels:
 
     model = EVoC(random_state=seed)
     model.fit(X)
-    layers = [np.asarray(layer) for layer in model.cluster_layers_]
-    intents, domains = (min(layers, key=lambda one: abs(one.max() + 1 - k)) for k in (N_INTENTS, N_DOMAINS))
-    return intents, domains
+    return nearest_to_both([np.asarray(layer) for layer in model.cluster_layers_])
 
 
 def _with_views(views: int) -> Callable[[np.ndarray, int], Labels]:
@@ -104,22 +127,26 @@ def _with_views(views: int) -> Callable[[np.ndarray, int], Labels]:
 
 METHODS: dict[str, Callable[[np.ndarray, int], Labels]] = {
     "cohirf": cohirf,
-    "cohirf-1-view": _with_views(1),
-    "cohirf-20-views": _with_views(20),
+    **{f"cohirf-{views}-views": _with_views(views) for views in (1, 2, 10, 20)},
     "kmeans": kmeans,
+    "kmeans-10-starts": lambda X, seed: kmeans(X, seed, n_init=10),
     "hdbscan": hdbscan,
     "umap-hdbscan": umap_hdbscan,
     "evoc": evoc,
+    "bertopic": bertopic,
 }
-NEEDED = {"umap-hdbscan": "umap", "evoc": "evoc"}
+NEEDED = {"umap-hdbscan": "umap", "evoc": "evoc", "bertopic": "bertopic"}
+WITHOUT_SEED = {"hdbscan"}
 
 
-def run(method: str, X: np.ndarray, y: np.ndarray, domains: np.ndarray, seed: int) -> dict[str, Any]:
+def run(method: str, X: np.ndarray, y: np.ndarray, domains: np.ndarray, seed: int, order: int) -> dict[str, Any]:
     """Return the figures of a run, and its labels in the order of the data."""
-    order = np.random.default_rng(seed).permutation(len(X))
-    seconds, found = timed(lambda: METHODS[method](X[order], seed))
+    rows = np.random.default_rng(order).permutation(len(X))
+    if method in NEEDED:
+        METHODS[method](X[:2000], 0)  # compiles
+    seconds, found = timed(lambda: METHODS[method](X[rows], seed))
     labels, coarse = (np.empty(len(X), dtype=np.int64) for _ in range(2))
-    labels[order], coarse[order] = found
+    labels[rows], coarse[rows] = found
     return {
         "intents": adjusted_rand_score(y, labels),
         "domains": adjusted_rand_score(domains, coarse),
@@ -135,6 +162,12 @@ def with_spread(values: Sequence[float]) -> str:
     return f"{np.mean(values):.3f} ± {np.std(values, ddof=1 if len(values) > 1 else 0):.3f}"
 
 
+def between(runs: Sequence[dict[str, Any]]) -> str:
+    """Return the adjusted Rand index of pairs of runs."""
+    pairs = [adjusted_rand_score(a["labels"], b["labels"]) for a, b in combinations(runs, 2)]
+    return with_spread(pairs) if pairs else "-"
+
+
 def compare(arguments: Any) -> None:
     """Print a line for each method."""
     part = "test" if arguments.held_out else None
@@ -142,26 +175,33 @@ def compare(arguments: Any) -> None:
     X = embed(texts)
     results = Results(arguments.results / "texts.jsonl")
     table = Table(
-        {"method": "<16", "intents": ">13", "domains": ">13", "pairwise": ">13", "k": ">5.0f"}
-        | {"noise": ">6.2f", "seconds": ">8.1f"}
+        {"method": "<16", "intents": ">13", "domains": ">13", "seeds": ">13", "orders": ">13", "k": ">5.0f"}
+        | {"noise": ">6.2f", "seconds": ">8.1f", "runs": ">5"}
     )
     for method in arguments.methods:
         if method in NEEDED and find_spec(NEEDED[method]) is None:
             print(f"{method} is left out: its package is not installed.")
             continue
-        runs = [
+        seeds = range(1, 1 if method in WITHOUT_SEED else arguments.seeds)
+        first, *others = (
             results.of(
-                (method, seed, len(X), part or "all"),
-                lambda method=method, seed=seed: run(method, X, y, domains, seed),
+                (method, seed, order, len(X), part or "all"),
+                lambda method=method, seed=seed, order=order: run(method, X, y, domains, seed, order),
             )
-            for seed in range(arguments.seeds)
-        ]
-        pairs = [adjusted_rand_score(a["labels"], b["labels"]) for a, b in combinations(runs, 2)]
+            for seed, order in [
+                (0, 0),
+                *((seed, 0) for seed in seeds),
+                *((0, one) for one in range(1, arguments.seeds)),
+            ]
+        )
+        runs = [first, *others]
         table.row(
             method,
             *(with_spread([one[name] for one in runs]) for name in ("intents", "domains")),
-            with_spread(pairs) if pairs else "-",
+            between([first, *others[: len(seeds)]]),
+            between([first, *others[len(seeds) :]]),
             *(float(np.mean([one[name] for one in runs])) for name in ("clusters", "noise", "seconds")),
+            len(runs),
         )
 
 

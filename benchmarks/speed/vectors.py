@@ -4,8 +4,11 @@
 
 - fit: unit vectors with 768 features, k=200, against K-Means with one start, both in a process of their own with one
   thread: processor seconds, their ratio, the rise of the peak memory, and the adjusted Rand index with the mixture.
-- duplicates: rows with 256 features, of which a twentieth are planted near duplicates: recall against brute force at
-  three thresholds, processor seconds of both, and of a faiss range search if faiss is installed.
+- duplicates: rows with 256 features, of which a twentieth are planted near duplicates: at three thresholds, the share
+  of the pairs of brute force (products of blocks) that each method finds, pairs that it finds in error, and processor
+  seconds. faiss runs a range search in a flat index; it and brute force take as long at any threshold, and run at the
+  lowest one. semhash removes rows: it finds a pair if it removes one of both.
+  Those that are not installed are left out. ``--results`` keeps what is done, so that a run that was stopped continues.
 - gpu (not run by default): 1e7 x 768 unit vectors in bfloat16 on a device, k=1,000, with the defaults and
   ``metric="cosine"``: seconds by the clock, memory beyond the data, and the share of rows in clusters of their own
   component. One fit of a tenth of the rows warms up kernels first.
@@ -14,7 +17,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -23,7 +27,16 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import Table, in_fresh_process, make_parser, parse, peak_rise, timed
+from benchmarks._common import (
+    Results,
+    Table,
+    add_results_option,
+    in_fresh_process,
+    make_parser,
+    parse,
+    peak_rise,
+    timed,
+)
 from cohirf import CoHiRF
 from cohirf.curate import near_duplicates
 
@@ -80,41 +93,75 @@ def plant(n_rows: int, n_features: int = 256) -> np.ndarray:
     return X
 
 
-def brute_force(X: np.ndarray, threshold: float) -> set[tuple[int, int]]:
+def brute_force(X: np.ndarray, threshold: float) -> np.ndarray:
     """Return all pairs above the threshold, from products of all features."""
-    found: set[tuple[int, int]] = set()
+    found = []
     for start in range(0, len(X), 1000):
-        products = X[start : start + 1000] @ X[start:].T
-        left, right = np.nonzero(products >= threshold)
-        found |= {(int(a) + start, int(b) + start) for a, b in zip(left, right, strict=True) if a < b}
-    return found
+        pairs = np.argwhere(X[start : start + 1000] @ X[start:].T >= threshold)
+        found.append(pairs[pairs[:, 0] < pairs[:, 1]] + start)
+    return np.concatenate(found)
 
 
-def search_faiss(X: np.ndarray, threshold: float) -> Any:
-    """Return the result of a range search by faiss."""
+def search_faiss(X: np.ndarray, threshold: float) -> np.ndarray:
+    """Return the pairs of a range search by faiss."""
     import faiss
 
     faiss.omp_set_num_threads(1)
     index = faiss.IndexFlatIP(X.shape[1])
     index.add(X)
-    return index.range_search(X, threshold)
+    limits, _, right = index.range_search(X, threshold)
+    left = np.repeat(np.arange(len(X)), np.diff(limits.astype(np.int64)))
+    return np.column_stack([left, right])[left < right]
 
 
-def compare_searches(n_rows: int) -> None:
-    """Print recall and time at each threshold."""
-    X = plant(n_rows)
-    columns = {"threshold": ">9", "pairs": ">9,", "recall": ">8.5f", "wrong": ">6", "seconds": ">8.1f"}
-    table = Table(columns | {"brute force": ">11.1f", "faiss": ">8.1f"})
+def search_semhash(X: np.ndarray, threshold: float) -> np.ndarray:
+    """Return the rows that semhash removes, each as a pair with itself."""
+    from semhash import SemHash
+
+    index = SemHash.from_embeddings(X, [str(row) for row in range(len(X))], model=None)
+    removed = [int(one.record) for one in index.self_deduplicate(threshold).filtered]
+    return np.column_stack([removed, removed])
+
+
+SEARCHES: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
+    "brute force": brute_force,
+    "cohirf": lambda X, threshold: near_duplicates(X, threshold).pairs,
+    "faiss": search_faiss,
+    "semhash": search_semhash,
+}
+
+
+def search(method: str, X: np.ndarray, threshold: float) -> dict[str, Any]:
+    """Return the time of a search, and its pairs."""
     with threadpool_limits(1):
-        for threshold in THRESHOLDS:
-            seconds, found = timed(lambda threshold=threshold: near_duplicates(X, threshold))
-            slow, expected = timed(lambda threshold=threshold: brute_force(X, threshold))
-            ours = set(map(tuple, found.pairs.tolist()))
-            faiss = (
-                "-" if find_spec("faiss") is None else timed(lambda threshold=threshold: search_faiss(X, threshold))[0]
-            )
-            recall = len(expected & ours) / max(len(expected), 1)
-            table.row(threshold, len(expected), recall, len(ours - expected), seconds, slow, faiss)
+        seconds, found = timed(lambda: SEARCHES[method](X, threshold))
+    return {"seconds": seconds, "pairs": found.tolist()}
+
+
+def compare_searches(n_rows: int, results: Results) -> None:
+    """Print recall and time of each method at each threshold."""
+    X = plant(n_rows)
+    table = Table(
+        {"threshold": ">9", "pairs": ">9,", "method": "<12", "recall": ">8.5f", "wrong": ">6", "seconds": ">8.1f"}
+    )
+    for threshold in THRESHOLDS:
+        right: set[tuple[int, int]] = set()
+        for method in SEARCHES:
+            if method in ("faiss", "semhash") and find_spec(method) is None:
+                print(f"{method} is left out: it is not installed.")
+                continue
+            at = THRESHOLDS[0] if method in ("brute force", "faiss") else threshold
+            found = results.of((method, n_rows, at), partial(search, method, X, at))
+            found_pairs = np.array(found["pairs"], dtype=np.int64).reshape(-1, 2)
+            if at < threshold:
+                found_pairs = found_pairs[np.prod(X[found_pairs], axis=1).sum(axis=1) >= threshold]
+            pairs = set(map(tuple, found_pairs.tolist()))
+            right = right or pairs
+            if method == "semhash":
+                removed = {row for row, _ in pairs}
+                pairs = {pair for pair in right if not removed.isdisjoint(pair)}
+            recall = len(pairs & right) / max(len(right), 1)
+            table.row(threshold, len(right), method, recall, len(pairs - right), found["seconds"])
 
 
 def measure_gpu(device: str, n_rows: int, n_clusters: int = 1000) -> None:
@@ -153,11 +200,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=["fit", "duplicates"])
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--device", default="cuda")
+    add_results_option(parser)
     arguments = parse(parser, argv, rows=4000)
     if "fit" in arguments.parts:
         compare_fits(arguments.rows)
     if "duplicates" in arguments.parts:
-        compare_searches(arguments.rows)
+        compare_searches(arguments.rows, Results(arguments.results / "duplicates.jsonl"))
     if "gpu" in arguments.parts:
         measure_gpu(arguments.device, 100 * arguments.rows)
 

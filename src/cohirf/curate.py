@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
@@ -117,7 +117,7 @@ def near_duplicates(X: Any, threshold: float = 0.95, *, groups: ArrayLike | None
     order = np.lexsort((candidates[is_near, 1], candidates[is_near, 0]))
     pairs = candidates[is_near][order]
     similarity = np.minimum(similarity[is_near][order], 1.0)
-    return NearDuplicates(pairs, similarity, connect(pairs, n_rows), keep_first(pairs, n_rows))
+    return NearDuplicates(pairs, similarity, connect(pairs, n_rows), keep_first(pairs, first_equal))
 
 
 def connect(pairs: IntArray, n_rows: int) -> IntArray:
@@ -128,12 +128,15 @@ def connect(pairs: IntArray, n_rows: int) -> IntArray:
     return np.asarray(first[place])
 
 
-def keep_first(pairs: IntArray, n_rows: int) -> IntArray:
-    """Return the row that stands for each row: itself, or the first kept row that it is paired with."""
-    stands_for = np.arange(n_rows)
+def keep_first(pairs: IntArray, first_equal: IntArray) -> IntArray:
+    """Return the row that stands for each row: itself, or the first kept row that it is paired with.
+
+    What stands for a row stands for all rows that are equal to it, which are paired with the first of them only.
+    """
+    stands_for = np.arange(len(first_equal))
     for first, second in pairs.tolist():  # sorted: when its own turn comes, a row has met all kept rows before it
-        if stands_for[first] == first and stands_for[second] == second:
-            stands_for[second] = first
+        if stands_for[second] == second and (stands_for[first] == first or first_equal[second] == first):
+            stands_for[second] = stands_for[first]
     return stands_for
 
 
@@ -147,6 +150,8 @@ class Vectors:
     @classmethod
     def of(cls, X: Any) -> Vectors:
         """Open rows of any length but 0."""
+        if sparse.issparse(X):
+            raise TypeError("X is a sparse matrix: give a dense array, such as X.toarray().")
         if is_on_device(X):
             return cls(None, unit_rows(X))
         return cls(ScaledSource(open_source(X), unit=True))
@@ -171,14 +176,9 @@ class Vectors:
 
     def find_equal(self) -> IntArray:
         """Return the first row that is equal to each row, by 64-bit fingerprints."""
-        weights: Any = None
-        prints = []
-        for block in self.blocks():
-            words = np.ascontiguousarray(to_host(block)).view(np.uint32).astype(np.uint64)
-            if weights is None:
-                weights = np.random.default_rng(0).integers(2**63, size=words.shape[1], dtype=np.uint64) * 2 + 1
-            prints.append((words * weights).sum(axis=1, dtype=np.uint64))
-        _, first, place = np.unique(np.concatenate(prints), return_index=True, return_inverse=True)
+        prints = (hash(row.tobytes()) for block in self.blocks() for row in to_host(block))
+        numbers = np.fromiter(prints, np.int64, self.n_rows)
+        _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
         return np.asarray(first[place])
 
     def bound(self, threshold: float) -> Any:
@@ -188,12 +188,9 @@ class Vectors:
         most = min(N_COMPONENTS[-1], *sample.shape)
         _, _, directions = randomized_svd(sample, most, random_state=0)
         sizes = [size for size in N_COMPONENTS if size < most] + [most]
-        wanted = min(
-            sizes, key=lambda size: _cost(_bound_rows(sample, directions[:size].T), threshold, sample.shape[1])
-        )
-        axes = directions[:wanted].T.astype(np.float32)
-        parts = [_bound_rows(block, put_beside(axes, block)) for block in self.blocks()]
-        return join_rows(parts)
+        costs = [_cost(_bound_rows(sample, directions[:size].T), threshold, sample.shape[1]) for size in sizes]
+        axes = directions[: sizes[int(np.argmin(costs))]].T.astype(np.float32)
+        return join_rows([_bound_rows(block, put_beside(axes, block)) for block in self.blocks()])
 
     def measure(self, pairs: IntArray) -> Floats:
         """Return the cosines of pairs of rows, from all features."""
@@ -230,7 +227,10 @@ def find_pairs(bounds: Any, threshold: float) -> IntArray:
         for right in row_blocks(n_rows - left.start, step):
             start = left.start + right.start
             products = bounds[left, :] @ bounds[start : left.start + right.stop, :].T
-            cells = _find_cells(products >= threshold - SLACK)
+            is_near = products >= threshold - SLACK
+            xp = namespace(is_near)
+            cells = np.flatnonzero(is_near) if xp is np else to_host(xp.nonzero(xp.reshape(is_near, (-1,)))[0])
+            cells = np.asarray(cells, dtype=np.int64)  # row by row
             pairs = np.stack(np.divmod(cells, products.shape[1]), axis=1) + np.array([left.start, start])
             found.append(pairs[pairs[:, 0] < pairs[:, 1]])
             n_pairs += len(found[-1])
@@ -239,13 +239,6 @@ def find_pairs(bounds: Any, threshold: float) -> IntArray:
                     f"threshold={threshold} gives more than {MOST_PAIRS:,} pairs: give a higher threshold, or groups=."
                 )
     return np.concatenate(found)
-
-
-def _find_cells(mask: Any) -> NDArray[np.int64]:
-    """Return the positions, row by row, at which a matrix is true."""
-    xp = namespace(mask)
-    cells = np.flatnonzero(mask) if xp is np else to_host(xp.nonzero(xp.reshape(mask, (-1,)))[0])
-    return np.asarray(cells, dtype=np.int64)
 
 
 def _compared_rows(groups: ArrayLike | None, n_rows: int) -> Iterator[IntArray]:

@@ -12,6 +12,13 @@ import pytest
 from cohirf import load
 
 SUBJECTS = ["apple", "pear", "train", "bus"]
+HOSTILE = [
+    "<script>alert(1)</script><img src=x onerror=alert(1)>",
+    "=cmd|' /C calc'!A0",
+    "x" * 1_000_000,
+    "\N{GRINNING FACE}" * 50,
+    "\u202e\u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627\x1b[2J",
+]
 
 
 @pytest.fixture
@@ -51,6 +58,41 @@ def test_texts_are_fitted_by_their_vectors_named_and_reported_on_levels(cohirf, 
     np.testing.assert_array_equal(pd.read_csv("again.csv")["cluster"], labels["cluster"])
 
 
+@pytest.mark.parametrize("kind", ["bytes", "path", "both"])
+def test_images_of_typical_rows_are_in_the_report(cohirf, docs, kind):
+    from PIL import Image
+
+    Image.new("RGB", (300, 200), "red").save("red.png")
+    content = Path("red.png").read_bytes()
+    cell = {"bytes": content, "path": "red.png", "both": {"bytes": content, "path": None}}[kind]
+    pq.write_table(docs.append_column("image", pa.array([cell] * 399 + [None])), "images.parquet")
+    command = ("fit", "images.parquet", "--vectors", "v", "--clusters", "4", "--images", "image")
+    assert cohirf(*command, "--text", "id", "--report", "topics.html").code == 0
+    shown = Path("topics.html").read_text(encoding="utf-8").count('<img src="data:image/jpeg;base64,')
+    assert 11 <= shown <= 12
+    assert "--images needs --text: give a column of texts" in cohirf(*command).err
+    assert "no such column" in cohirf(*command[:-1], "imag", "--text", "id").err
+
+
+def test_hostile_texts_do_no_harm_to_the_terminal_the_files_and_the_page(cohirf, docs):
+    texts = pa.array([HOSTILE[row % 5] for row in range(400)])
+    pq.write_table(docs.set_column(1, "body", texts), "hostile.parquet")
+    command = ("fit", "hostile.parquet", "--vectors", "v", "--text", "body", "--clusters", "4,2", "--force")
+    shown = cohirf(*command, "--report", "topics.html", "--out", "labels.csv")
+    assert shown.code == 0, shown.err
+    said = shown.out + shown.err
+    assert all(letter.isprintable() or letter == "\n" for letter in said)
+    assert max(map(len, said.splitlines())) < 500
+    assert all(len(name) < 500 for name in json.loads(cohirf(*command, "--json").out)["names"])
+    assert pd.read_csv("labels.csv").shape == (400, 2)
+    page = Path("topics.html").read_text(encoding="utf-8")
+    assert len(page) < 100_000
+    assert page.count("<script") == page.count("</script>") == 1
+    assert "<img" not in page
+    assert cohirf("curate", "hostile.parquet", "--deduplicate", "0.999", "--out", "kept.parquet").code == 0
+    assert pq.read_table("kept.parquet")["body"].to_pylist() == texts.to_pylist()[:390]
+
+
 def test_a_column_that_is_not_there_or_has_no_vectors_is_refused(cohirf, docs):
     for column, message in (
         ("w", "no such column: it has 'id', 'body'"),
@@ -76,6 +118,16 @@ def test_curate_leaves_out_near_duplicates_and_draws_an_even_sample(cohirf, docs
     assert "kept             40" in outcome.out
     kinds = np.asarray(docs["kind"])[np.load("kept.npy")]
     assert np.unique(kinds, return_counts=True)[1].min() >= 5
+
+
+def test_curate_tells_of_rows_that_are_equal_to_a_removed_row(cohirf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("vectors.npy", np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1], [1.0, 0.1]]))
+    document = json.loads(cohirf("curate", "vectors.npy", "--deduplicate", "0.9", "--json").out)
+    assert [(one["row"], one["kept"], round(one["similarity"], 3)) for one in document["removed"]] == [
+        (2, 0, 0.995),
+        (3, 0, 0.995),
+    ]
 
 
 @pytest.mark.parametrize(

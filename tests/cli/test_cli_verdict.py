@@ -18,7 +18,7 @@ def read_line(outcome):
     "method",
     [
         ("--estimator", "agglomerative", "--clusters", "3"),
-        ("--param", "n_clusters=8", "--as-published"),
+        ("--param", "n_clusters=8", "--clusters", "levels"),
         ("--estimator", "dbscan", "--param", "eps=0.5", "--batch-size", "40"),
     ],
 )

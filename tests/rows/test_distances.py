@@ -28,6 +28,17 @@ def test_the_nearest_point_of_each_row_is_found(place, dtype, block_cells, exact
     np.testing.assert_array_equal(found, cdist(X, points).argmin(axis=1))
 
 
+@pytest.mark.parametrize("place", [place for place in PLACES if place.name.startswith("torch")], ids=lambda p: p.name)
+@pytest.mark.parametrize("offset", [0.0, 4.0])
+def test_rows_in_bfloat16_find_points_that_are_clearly_nearest(place, offset):
+    torch = pytest.importorskip("torch")
+    X, points = some_rows(400, np.float32, offset), some_rows(7, np.float32, offset)
+    distances = np.sort(cdist(X, points))
+    is_clear = distances[:, 0] < 0.9 * distances[:, 1]
+    found = place.fetch(find_nearest(place.put(X).to(torch.bfloat16), points, exact=False))
+    np.testing.assert_array_equal(found[is_clear], cdist(X, points).argmin(axis=1)[is_clear])
+
+
 @on_every_device
 def test_points_far_from_the_origin_are_told_apart(place):
     points = some_rows(40, np.float64, offset=1e6)

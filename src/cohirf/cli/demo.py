@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 import warnings
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import nan
 from multiprocessing import TimeoutError as Late
@@ -108,14 +109,17 @@ def demo(*, out: Path | None = None) -> None:
     check_report(out, "--out", force=True)
     rows, sentences = [], []
     trials = make_trials()
-    with get_context("spawn").Pool(2, warnings.simplefilter, ("ignore",)) as pool, warnings.catch_warnings():
+    with ExitStack() as stack, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a few rows are thinner than all
+        pool = stack.enter_context(start_pool())
         if is_installed("numba"):
             console.note("compiling, the first time only")
             pool.map(Trial.fit_few, [trial.part(FEW) for trial in reversed(trials)], chunksize=1)
         for trial in trials:
             console.note(f"{trial.method}: {trial.data}, {len(trial.X):,} rows")
             alone, ours = trial.run(pool)
+            if np.isnan(alone.index):  # it has ended with the method
+                pool = stack.enter_context(start_pool())
             rows.append((trial.data, f"{len(trial.X):,}", trial.method, *alone.cells, *ours.cells))
             sentences.append(f"{trial.method} on {trial.data}: {judge(alone, ours)}.")
     console.note(f"a table that nobody has cleaned: {ROWS['customers']:,} rows")
@@ -125,8 +129,13 @@ def demo(*, out: Path | None = None) -> None:
     console.show({}, TextGrid(names, ("customers", "name"), text=True), f"Written: {out} (report)")
 
 
+def start_pool() -> Pool:
+    """Return processes that show no warnings."""
+    return get_context("spawn").Pool(2, warnings.simplefilter, ("ignore",))
+
+
 def make_trials() -> list[Trial]:
-    """Return what is compared; the method that may have to be stopped comes last."""
+    """Return what is compared."""
     blobs, in_blobs = make_blobs(ROWS["blobs"], N_FEATURES, centers=N_BLOBS, center_box=(-1.5, 1.5), random_state=0)
     alone, ours = KMeans(N_BLOBS, n_init=10, random_state=0), CoHiRF(n_clusters=N_BLOBS, random_state=0)
     trials = [Trial("blobs that overlap", "K-Means with ten starts", blobs.astype(np.float32), in_blobs, alone, ours)]

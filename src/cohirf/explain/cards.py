@@ -51,25 +51,18 @@ class Listing:
 
 
 def list_clusters(
-    sample: Sample,
-    columns: Columns,
-    cuts: Sequence[Cut],
-    colours: Sequence[IntArray],
-    pictures: Pictures | None = None,
+    sample: Sample, columns: Columns, cuts: Sequence[Cut], colours: Sequence[IntArray], pictures: Pictures | None = None
 ) -> Listing:
     """Describe the largest clusters of each cut.
 
-    Cuts are nested, so that a cluster is known by its medoid and its size. It has the same traits in all of them, and
-    the same sibling in the tree. The exemplar of a final cluster is that of the model; of another cluster, it is the
-    most central of the sampled rows.
+    Cuts are nested, so that a cluster is known by its medoid and its size: it has the same traits in all of them, and
+    the same sibling in the tree.
     """
     classes, tree = sample.study.classes, sample.study.model.hierarchy_.tree
     class_counts = None if classes is None else ClassCounts.of(classes, cuts[0])
     place_of: dict[tuple[int, int], int] = {}
-    clusters: list[dict[str, Any]] = []
-    traits: list[list[Trait]] = []
-    splits: list[Trait | None] = []
-    members: list[IntArray] = []
+    clusters, traits = list[dict[str, Any]](), list[list[Trait]]()
+    splits, members = list[Trait | None](), list[IntArray]()
     places: list[list[int]] = [[] for _ in cuts]
     for number in sorted(range(len(cuts)), key=lambda number: not cuts[number].is_final):
         cut = cuts[number]
@@ -78,7 +71,9 @@ def list_clusters(
         new = chosen[[key not in place_of for key in keys]] if keys else chosen
         place_of |= {key: len(clusters) + i for i, key in enumerate(key for key in keys if key not in place_of)}
         labels = cut.labels_of(sample.rows)
-        some = _rows_of_clusters(labels, new)
+        order = np.argsort(labels, kind="stable")
+        ends = (np.searchsorted(labels[order], new, side=side).tolist() for side in ("left", "right"))
+        some: list[IntArray] = [order[start:end] for start, end in zip(*ends, strict=True)]
         found = find_traits(sample.table, labels, new, sample.weights, sample.spread)
         siblings = find_siblings(tree, cut.labels_of(tree.medoids)) if len(new) and tree is not None else {}
         split = split_siblings(sample, labels, new, siblings)
@@ -88,11 +83,10 @@ def list_clusters(
         splits += split if pictures is None else [None] * len(new)
         members += some
         places[number] = [place_of[key] for key in keys]
-    if pictures is not None:
-        pictures.add_to(clusters, members, _choose_pictured(places))
-    names = [
-        name_clusters([traits[place] for place in of_cut], [splits[place] for place in of_cut]) for of_cut in places
-    ]
+    if pictures is not None:  # of all clusters, or of the largest of each cut if there are very many
+        sets = [{place for of_cut in places for place in of_cut[:n_each]} for n_each in (LISTED_CLUSTERS, 60, 30, 12)]
+        pictures.add_to(clusters, members, sorted(next((one for one in sets if len(one) <= MAX_IMAGES), sets[-1])))
+    names = [name_clusters([traits[one] for one in some], [splits[one] for one in some]) for some in places]
     return Listing(clusters, places, names)
 
 
@@ -130,13 +124,6 @@ def _describe_clusters(
         }
         for i, (cluster, exemplar) in enumerate(zip(chosen.tolist(), exemplars.tolist(), strict=True))
     ]
-
-
-def _rows_of_clusters(labels: IntArray, clusters: IntArray) -> list[IntArray]:
-    """Return the positions of the rows of each cluster."""
-    order = np.argsort(labels, kind="stable")
-    starts, ends = (np.searchsorted(labels[order], clusters, side=side) for side in ("left", "right"))
-    return [order[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
 def _describe_trait(trait: Trait, members: IntArray, columns: Columns) -> dict[str, Any]:
@@ -179,27 +166,11 @@ def _find_exemplars(sample: Sample, cut: Cut, chosen: IntArray, members: list[In
     )
 
 
-def _choose_pictured(places: list[list[int]]) -> list[int]:
-    """Return the places of the clusters with pictures: all, or the largest of each cut if there are very many."""
-    chosen: set[int] = set()
-    for n_each in (LISTED_CLUSTERS, 60, 30, 12):
-        chosen = {place for of_cut in places for place in of_cut[:n_each]}
-        if len(chosen) <= MAX_IMAGES:
-            break
-    return sorted(chosen)
-
-
 def describe_cuts(
     sample: Sample, cuts: Sequence[Cut], colours: Sequence[IntArray], listing: Listing
 ) -> list[dict[str, Any]]:
-    """Return the figures of each cut, its clusters, and how it follows from a finer cut.
-
-    ``clusters`` are the places of the largest clusters in the listing, ``numbers`` their labels; ``colour`` has an
-    entry for each label. ``finer`` is the number of a finer cut, and ``parts`` has the label here of each of its
-    clusters.
-    """
-    finer = [find_finer(cuts, number) for number in range(len(cuts))]
-    silhouette = [sample.distances.silhouette(cut.labels_of(sample.scored_rows)) for cut in cuts]
+    """Return the figures of each cut, its clusters, and how it follows from a finer cut."""
+    finer, scored = [find_finer(cuts, number) for number in range(len(cuts))], sample.rows[sample.scored]
     classes = sample.study.classes
     class_counts = None if classes is None else ClassCounts.of(classes, cuts[0])
     return [
@@ -208,13 +179,13 @@ def describe_cuts(
             "n_noise": sample.study.n_rows - int(cut.size.sum()),
             "is_final": cut.is_final,
             "levels": list(cut.levels),
-            "silhouette": silhouette[number],
+            "silhouette": sample.distances.silhouette(cut.labels_of(scored)),
             "ari": None if class_counts is None else class_counts.agreement(cut),
-            "clusters": listing.places[number],
+            "clusters": listing.places[number],  # places of the largest clusters in the listing, and their labels
             "names": listing.names[number],
             "numbers": cut.largest(LISTED_CLUSTERS).tolist(),
-            "colour": pack(colours[number]),
-            "finer": finer[number],
+            "colour": pack(colours[number]),  # of each label
+            "finer": finer[number],  # number of a finer cut, and the label here of each of its clusters
             "parts": None if (part := finer[number]) is None else pack(cut.parts_of(cuts[part])),
         }
         for number, cut in enumerate(cuts)
@@ -226,11 +197,9 @@ def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[
 
     ``values`` has the difference to the mean of each cluster and feature, in hundredths of a standard deviation.
     """
-    compared = _cut_to_compare(cuts)
-    if compared is None or not sample.table.features:
-        return None
-    chosen = choose_features(sample, compared)
-    if len(chosen) == 0:
+    final = next(cut for cut in cuts if cut.is_final)
+    compared = next((cut for cut in (final, *cuts) if cut.n_clusters > 1), None)
+    if compared is None or not sample.table.features or not (chosen := choose_features(sample, compared)):
         return None
     values = as_dense(sample.table.values[:, chosen])
     spread = measure_spread(values, sample.weights)
@@ -244,7 +213,6 @@ def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[
         away = (effects.mean - spread.mean) / spread.deviation
         away = np.clip(np.rint(PRECISION * away), -LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
         differences[np.array(places)[new]] = np.where(effects.n_rows[:, None] > 0, away, NOT_SAMPLED)
-    features = [sample.table.features[feature] for feature in chosen]
     described = [
         {
             "name": feature.name,
@@ -254,7 +222,7 @@ def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[
             "mean": round_number(float(spread.mean[i])),
             "deviation": round_number(float(spread.deviation[i])),
         }
-        for i, feature in enumerate(features)
+        for i, feature in enumerate(sample.table.features[place] for place in chosen)
     ]
     return {"features": described, "values": pack(differences.ravel())}
 
@@ -272,26 +240,16 @@ def choose_features(sample: Sample, cut: Cut) -> list[int]:
     return [feature for feature in order.tolist() if np.abs(effects.effect[:, feature]).max() >= MIN_EFFECT]
 
 
-def _cut_to_compare(cuts: Sequence[Cut]) -> Cut | None:
-    """Return the final cut or, if it has one cluster, the next that has more; None if there is none."""
-    final = next(cut for cut in cuts if cut.is_final)
-    return next((cut for cut in (final, *cuts) if cut.n_clusters > 1), None)
-
-
 def rows_of(found: BadlyFitting) -> IntArray:
     """Return the numbers of the rows that are shown."""
-    shown = [*(row.row for row in found.loose[:MAX_EACH]), *(row.row for row in found.border[:MAX_EACH])]
+    shown = [row.row for row in found.loose[:MAX_EACH]] + [row.row for row in found.border[:MAX_EACH]]
     return np.array(shown, dtype=np.int64)
 
 
 def describe_odd_rows(
     sample: Sample, found: BadlyFitting, columns: Columns, pictures: Pictures | None = None
 ) -> dict[str, Any]:
-    """Return the rows that fit their cluster badly, with the values that tell most.
-
-    For a loose row, these are farthest from its cluster; for a row between two clusters, the two clusters differ most
-    in them. Each value is a list of column, value, and what is typical for each of the clusters. Images have no values.
-    """
+    """Return the rows that fit their cluster badly, with the values that tell most; images have no values."""
     teller = Teller(sample, columns)
     place = {number: position for position, number in enumerate(sample.study.model.cluster_numbers_.tolist())}
     odd: dict[str, Any] = {
@@ -324,8 +282,12 @@ class Teller:
 
     def describe(self, row: int, clusters: list[int]) -> dict[str, Any]:
         """Return a row of one cluster, or between two, with the columns that tell most."""
-        position = int(np.searchsorted(self._sample.rows, row))
-        difference = self._strangeness(position, clusters[0]) if len(clusters) == 1 else self._contrast(*clusters)
+        position, means = int(np.searchsorted(self._sample.rows, row)), self._mean[clusters]
+        if len(clusters) == 1:  # how far it is from its cluster; of levels, if it has them and they are rare
+            cells = as_dense(self._sample.table.values[[position]])[0]
+            difference = np.where(self._is_level & ((cells < 1) | (means[0] > RARE)), 0, cells - means[0])
+        else:  # how far two clusters are from each other
+            difference = means[0] - means[1]
         deviation = self._sample.spread.deviation
         strength = np.abs(difference) / np.where(deviation > 0, deviation, np.inf)
         names: dict[str, None] = {}
@@ -339,16 +301,6 @@ class Teller:
             "values": [self._compare(position, name, clusters) for name in names],
             "image": None,
         }
-
-    def _strangeness(self, position: int, cluster: int) -> FloatArray:
-        """Return how far a row is from its cluster in each feature; of levels, if it has them and they are rare."""
-        row = as_dense(self._sample.table.values[[position]])[0]
-        is_usual = self._is_level & ((row < 1) | (self._mean[cluster] > RARE))
-        return np.where(is_usual, 0, row - self._mean[cluster])
-
-    def _contrast(self, one: int, other: int) -> FloatArray:
-        """Return how far two clusters are from each other in each feature."""
-        return np.asarray(self._mean[one] - self._mean[other])
 
     def _compare(self, position: int, name: str, clusters: list[int]) -> list[Any]:
         """Return column and value, and for each cluster its mean, or the share of its rows with the same level."""

@@ -41,13 +41,8 @@ class Distribution:
 
     def describe(self) -> dict[str, Any]:
         """Return what a page needs to draw it."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "levels": self.levels,
-            "ends": None if self.ends is None else [round_number(end) for end in self.ends],
-            "counts": self.count(),
-        }
+        ends = None if self.ends is None else [round_number(end) for end in self.ends]
+        return {"name": self.name, "kind": self.kind, "levels": self.levels, "ends": ends, "counts": self.count()}
 
 
 def group_features(features: list[Feature]) -> dict[str, list[int]]:
@@ -80,7 +75,9 @@ def find_edges(numbers: FloatArray) -> FloatArray:
     low, high = np.quantile(numbers, [TAIL, 1 - TAIL], method="nearest") if len(numbers) else (0.0, 0.0)
     if not high > low:
         return np.array([low - 0.5, low + 0.5])
-    step = find_step(numbers)
+    grids = ((step, numbers / step) for step in (1.0, 0.5, 0.1))
+    is_on = (step for step, steps in grids if np.allclose(steps, np.rint(steps), rtol=0, atol=1e-6))
+    step = next(is_on, None)
     if step is None:
         return np.linspace(low, high, N_BINS + 1)
     n_steps = round((high - low) / step) + 1
@@ -88,15 +85,6 @@ def find_edges(numbers: FloatArray) -> FloatArray:
     n_bins = -(-n_steps // per_bin)
     edges: FloatArray = low + step * (per_bin * np.arange(n_bins + 1) - 0.5)
     return edges
-
-
-def find_step(numbers: FloatArray) -> float | None:
-    """Return the step of the grid that numbers are on, such as 0.1 or 1; None if they are not on one."""
-    for step in (1.0, 0.5, 0.1):
-        steps = numbers / step
-        if np.allclose(steps, np.rint(steps), rtol=0, atol=1e-6):
-            return step
-    return None
 
 
 def round_number(value: float) -> float | int:

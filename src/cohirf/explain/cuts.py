@@ -76,19 +76,15 @@ def find_cuts(model: Model) -> list[Cut]:
         return [Cut(np.full(len(model.labels_), -1), nothing, nothing, nothing, 0, is_final=True)]
     leaves = TreeLeaves.of(hierarchy, tree)
     levels = leaves.count_levels(hierarchy)
-    numbers = sorted({*_numbers_to_choose(tree.n_leaves), *levels.values()})
+    n_steps = int(np.log(LARGEST_NUMBER / EVERY_NUMBER) / np.log(RATIO))
+    many = (round(EVERY_NUMBER * RATIO**step) for step in range(1, n_steps + 1))
+    offered = {*range(1, EVERY_NUMBER + 1), *many, min(tree.n_leaves, LARGEST_NUMBER)}
+    numbers = sorted({number for number in offered if number <= tree.n_leaves} | {*levels.values()})
     cuts = [leaves.cut(n, tuple(level for level in levels if levels[level] == n)) for n in numbers]
     final = leaves.final_cut(model)
     if final.is_whole:  # no cluster is too small: the labels of the model are a cut of the tree
         return [replace(cut, is_final=cut.n_clusters == final.n_clusters) for cut in cuts]
     return sorted([*cuts, final], key=lambda cut: (cut.n_clusters, cut.n_merged))
-
-
-def _numbers_to_choose(n_leaves: int) -> list[int]:
-    n_steps = int(np.log(LARGEST_NUMBER / EVERY_NUMBER) / np.log(RATIO))
-    many = [round(EVERY_NUMBER * RATIO**step) for step in range(1, n_steps + 1)]
-    numbers = (*range(1, EVERY_NUMBER + 1), *many, min(n_leaves, LARGEST_NUMBER))
-    return [number for number in numbers if number <= n_leaves]
 
 
 def colour_clusters(cuts: Sequence[Cut]) -> list[IntArray]:
@@ -189,8 +185,9 @@ class ClassCounts:
     def at(self, cut: Cut) -> Any:
         """Return a CSR matrix with the number of rows of each cluster, and of noise, in each class."""
         label = np.append(cut.label_of_leaf, -1)
-        line = np.where(label < 0, cut.n_clusters, label)
-        return _indicator(line, cut.n_clusters + 1) @ self.counts
+        line, n_lines = np.where(label < 0, cut.n_clusters, label), cut.n_clusters + 1
+        indicator = sparse.csr_array((np.ones(len(line)), (line, np.arange(len(line)))), shape=(n_lines, len(line)))
+        return indicator @ self.counts
 
     def find_main(self, cut: Cut, chosen: IntArray) -> list[dict[str, Any]]:
         """Return the most frequent class of each of some clusters, and its share."""
@@ -211,11 +208,6 @@ class ClassCounts:
         expected = by_cluster * by_class / max(_count_pairs(np.array([counts.sum()])), 1.0)
         highest = (by_cluster + by_class) / 2
         return 1.0 if highest == expected else float((pairs - expected) / (highest - expected))
-
-
-def _indicator(labels: IntArray, n_labels: int) -> Any:
-    """Return a sparse matrix that sums up rows by their label."""
-    return sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(n_labels, len(labels)))
 
 
 def _count_pairs(counts: Any) -> float:
@@ -244,19 +236,15 @@ def suggest_cut(
         chosen = next((number for number in scored if cuts[number].n_clusters == choice.n_clusters), None)
         if chosen is not None:
             text = f"{choice.n_clusters} clusters are suggested. {choice.describe_number()}"
-            measure = STRENGTH if choice.is_strong else SILHOUETTE
-            return {"cut": chosen, "text": text, "curve": _list_figures(cuts, choice), "measure": measure}
+            figures, measure = (choice.strengths, STRENGTH) if choice.is_strong else (choice.silhouettes, SILHOUETTE)
+            of_number = dict(zip(choice.candidates.tolist(), figures.tolist(), strict=True))
+            curve = [of_number.get(cut.n_clusters) for cut in cuts]
+            return {"cut": chosen, "text": text, "curve": curve, "measure": measure}
     if choice is not None and choice.merge == "connected":
         return None  # the silhouette is low for clusters that are long or curved, however clear they are
     best = max(scored, key=lambda number: scored[number])
     text = _give_reason(cuts, scored, best)
     return {"cut": best, "text": text, "curve": list(silhouettes), "measure": SILHOUETTE}
-
-
-def _list_figures(cuts: Sequence[Cut], choice: Choice) -> list[float | None]:
-    figures = choice.strengths if choice.is_strong else choice.silhouettes
-    of_number = dict(zip(choice.candidates.tolist(), figures.tolist(), strict=True))
-    return [of_number.get(cut.n_clusters) for cut in cuts]
 
 
 def _give_reason(cuts: Sequence[Cut], scored: dict[int, float], best: int) -> str:
@@ -265,8 +253,7 @@ def _give_reason(cuts: Sequence[Cut], scored: dict[int, float], best: int) -> st
         f"the next one (silhouette {scored[best]:.2f}, where 1 is clearly apart and 0 is touching)."
     )
     near = [number for number in scored if number != best and scored[number] > scored[best] - NEAR_BEST]
-    numbers = [str(cuts[number].n_clusters) for number in near]
-    if not numbers:
+    if not (numbers := [str(cuts[number].n_clusters) for number in near]):
         return text
     if len(numbers) > N_OTHERS:
         return f"{text} Other numbers are about as good, such as {numbers[0]} or {numbers[-1]}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
@@ -24,7 +24,6 @@ from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blo
 from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
 
-NOISE_NAME = "noise"
 N_SHOWN = 3  # traits in the table
 BRANCH_TRAITS = 2  # in the name of a branch
 STROKES = {True: ("├─ ", "│  ", "└─ ", "   "), False: ("|- ", "|  ", "`- ", "   ")}  # drawn, or of letters
@@ -120,12 +119,10 @@ class Description:
             "exemplar": self.model.exemplar_indices_.tolist(),
             "features": ["; ".join(trait.values for trait in traits.get(label, ())) for label in labels],
         }
-        if self.n_noise:
-            noise = [-1, NOISE_NAME, self.n_noise, self.n_noise / self.n_rows, np.nan, None, ""]
-            for column, value in zip(columns.values(), noise, strict=True):
-                column.append(value)
-        frame = to_frame(columns, index="cluster")
-        return frame.astype({"exemplar": "Int64"})
+        noise = [-1, "noise", self.n_noise, self.n_noise / self.n_rows, np.nan, None, ""]
+        for column, value in zip(columns.values(), noise if self.n_noise else (), strict=bool(self.n_noise)):
+            column.append(value)
+        return to_frame(columns, index="cluster").astype({"exemplar": "Int64"})
 
 
 def describe_clusters(
@@ -182,20 +179,10 @@ def describe_sample(sample: Sample) -> Description:
     tree = model.hierarchy_.tree
     siblings = {} if tree is None else find_siblings(tree, labels[tree.medoids])
     names = name_clusters(traits, split_siblings(sample, sample.labels, chosen, siblings))
-    parts = zip(chosen.tolist(), names, sample.study.read_exemplars(chosen), traits, strict=True)
-    described = [
-        ClusterDescription(
-            label=int(numbers[cluster]),
-            name=name,
-            size=int(sizes[cluster]),
-            share=float(sizes[cluster] / n_rows),
-            stability=float(stability[cluster]),
-            exemplar=int(model.exemplar_indices_[cluster]),
-            exemplar_values=values,
-            traits=of_cluster,
-        )
-        for cluster, name, values, of_cluster in parts
-    ]
+    figures = (of[chosen].tolist() for of in (sizes, sizes / n_rows, stability, model.exemplar_indices_))
+    values = sample.study.read_exemplars(chosen)
+    parts = zip(numbers[chosen].tolist(), names, *figures, values, traits, strict=True)
+    described = [ClusterDescription(*part) for part in parts]
     return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.rows))
 
 
@@ -210,7 +197,7 @@ def split_siblings(
 
 def mean_stability(model: Model, labels: IntArray, n_labels: int) -> NDArray[np.float64]:
     """Return the mean stability of the rows of each label, where it is known; NaN if it is not known of any row."""
-    totals, known = np.zeros(n_labels), np.zeros(n_labels)
+    totals, known = np.zeros((2, n_labels))
     for block in row_blocks(len(labels), max(BLOCK_ROWS, n_labels)):
         own, stability = labels[block], model.stability_[block]
         counted = (own >= 0) & ~np.isnan(stability)
@@ -224,11 +211,24 @@ class NamedTree:
     """The top of a tree with names."""
 
     outline: Outline  # the nodes
-    names: dict[tuple[int, ...], str]  # the name of each node, by its ``groups``
+    names: dict[tuple[int, ...], str]  # the name of each node, by its ``groups``: that of a cluster, if it has one
 
-    def name(self, node: Node) -> str:
-        """Return the name of a node: that of its cluster, if it has a single one."""
-        return self.names[node.groups]
+    @property
+    def total(self) -> int:
+        """Number of rows, with noise."""
+        return self.outline.root.size + self.outline.n_noise
+
+    def count(self, n_rows: int) -> str:
+        """Return a number of rows with its share."""
+        return f"{count_of(n_rows, 'row')} ({percent(n_rows / self.total)})"
+
+    def say(self, node: Node) -> str:
+        """Return a node in words."""
+        said = f"{self.count(node.size)}: {self.names[node.groups]}"
+        if node.cluster is not None:
+            of = "part of cluster" if _is_part(node, self.outline.root) else "cluster"
+            return f"{of} {node.cluster}, {said}"
+        return f"{node.n_clusters:,} clusters, {said}" if not node.children and node.n_clusters > 1 else said
 
 
 def name_tree(model: Model, n_leaves: int | None = None, preparation: Any = None) -> NamedTree | None:
@@ -303,28 +303,21 @@ def write_tree(tree: NamedTree, width: int = 100, *, drawn: bool = True) -> list
     │  └─ cluster 1, 2 rows (33%): medium age, low spend
     └─ cluster 2, 2 rows (33%): high spend, older
     """
-    total = tree.outline.root.size + tree.outline.n_noise
-    lines = [f"{total:,} rows"]
-    has_noise = tree.outline.n_noise > 0
-    lines += _write_children(tree, tree.outline.root, total, "", width, STROKES[drawn], more=has_noise)
-    if has_noise:
-        lines.append(f"{STROKES[drawn][2]}noise, {_count(tree.outline.n_noise, total)}")
-    return lines
+    n_noise, strokes = tree.outline.n_noise, STROKES[drawn]
+    noise = [f"{strokes[2]}noise, {tree.count(n_noise)}"] if n_noise else []
+    below = _write_children(tree, tree.outline.root, "", strokes, more=n_noise > 0)
+    return [f"{tree.total:,} rows", *(_cut_line(line, width) for line in below), *noise]
 
 
-def _write_children(
-    tree: NamedTree, node: Node, total: int, indent: str, width: int, strokes: tuple[str, ...], *, more: bool
-) -> list[str]:
-    """Return the lines of the nodes below a node; ``more`` tells whether its parent has a further line."""
+def _write_children(tree: NamedTree, node: Node, indent: str, strokes: tuple[str, ...], *, more: bool) -> Iterator[str]:
+    """Yield the lines of the nodes below a node; ``more`` tells whether its parent has a further line."""
     children = node.children or ((node,) if node is tree.outline.root else ())
-    lines = []
     for place, child in enumerate(children):
         is_last = place == len(children) - 1 and not more
         branch, below = (strokes[2], strokes[3]) if is_last else (strokes[0], strokes[1])
-        lines.append(_cut_line(f"{indent}{branch}{_say_node(tree, child, total)}", width))
+        yield f"{indent}{branch}{tree.say(child)}"
         if child is not node:
-            lines += _write_children(tree, child, total, indent + below, width, strokes, more=False)
-    return lines
+            yield from _write_children(tree, child, indent + below, strokes, more=False)
 
 
 def draw_model(model: Model) -> str:
@@ -332,24 +325,9 @@ def draw_model(model: Model) -> str:
     tree = name_tree(model)
     if tree is None:
         return ""
-    total = tree.outline.root.size + tree.outline.n_noise
-    title = f"{count_of(int(model.n_clusters_), 'cluster')} in {total:,} rows"
-    noise = f", {_count(tree.outline.n_noise, total)} of noise" if tree.outline.n_noise else ""
-    return draw_tree(tree.outline, title + noise, lambda node: _say_node(tree, node, total))
-
-
-def _say_node(tree: NamedTree, node: Node, total: int) -> str:
-    count = _count(node.size, total)
-    if node.cluster is not None:
-        of = "part of cluster" if _is_part(node, tree.outline.root) else "cluster"
-        return f"{of} {node.cluster}, {count}: {tree.name(node)}"
-    if not node.children and node.n_clusters > 1:
-        return f"{node.n_clusters:,} clusters, {count}: {tree.name(node)}"
-    return f"{count}: {tree.name(node)}"
-
-
-def _count(n_rows: int, total: int) -> str:
-    return f"{count_of(n_rows, 'row')} ({percent(n_rows / total)})"
+    title = f"{count_of(int(model.n_clusters_), 'cluster')} in {tree.total:,} rows"
+    noise = f", {tree.count(tree.outline.n_noise)} of noise" if tree.outline.n_noise else ""
+    return draw_tree(tree.outline, title + noise, tree.say)
 
 
 def _cut_line(line: str, width: int) -> str:
@@ -419,42 +397,27 @@ def make_headline(description: Description, diagnosis: Diagnosis | None) -> Head
     >>> print(headline.separation)
     They are clearly apart: 2% of the rows are between two clusters.
     """
-    if len(description.sizes) == 0:
+    n_clusters, n_rows, choice = len(description.sizes), description.n_rows, description.model.choice_
+    if n_clusters == 0:
         remedy = f"To find some, {ways_to_less_noise(description.model)}."
-        return Headline(say_count(description), "", "", remedy, "poor")
-    choice = description.model.choice_
+        return Headline(f"No clusters: all {n_rows:,} rows are noise.", "", "", remedy, "poor")
     is_clear = choice is None or choice.is_clear
+    count = f"{count_of(n_clusters, 'cluster')} in {n_rows:,} rows"
+    count = count if is_clear else f"No clear groups in {n_rows:,} rows: these {n_clusters:,} are parts of one cloud"
+    if description.n_noise:
+        count += f"; {percent(description.n_noise / n_rows)} of the rows are noise, in no cluster"
     trust, tone = ("", "unknown") if diagnosis is None else say_trust(diagnosis, is_clear=is_clear)
-    separation = ""
-    if len(description.sizes) > 1 and tone != "poor":
+    sizes = separation = ""
+    if n_clusters > 1:
+        most, least = int(description.sizes.max()), int(description.sizes.min())
+        largest = f"{count_of(most, 'row')} ({percent(most / n_rows)})"
+        smallest = f", the smallest {least:,} ({percent(least / n_rows)})"
+        sizes = f"Each has {largest}." if most == least else f"The largest has {largest}{smallest}."
+    if n_clusters > 1 and tone != "poor":
         share = description.badly_fitting.share_between
         separation = say_separation(share, choice)
         tone = "fair" if tone == "good" and (share > TOUCHING or not is_clear) else tone
-    return Headline(say_count(description), say_sizes(description), separation, trust, tone)
-
-
-def say_count(description: Description) -> str:
-    """Return how many clusters there are, and how much noise."""
-    n_clusters, n_rows = len(description.sizes), description.n_rows
-    if n_clusters == 0:
-        return f"No clusters: all {n_rows:,} rows are noise."
-    choice = description.model.choice_
-    is_clear = choice is None or choice.is_clear
-    text = f"{count_of(n_clusters, 'cluster')} in {n_rows:,} rows"
-    text = text if is_clear else f"No clear groups in {n_rows:,} rows: these {n_clusters:,} are parts of one cloud"
-    share = description.n_noise / n_rows
-    return f"{text}; {percent(share)} of the rows are noise, in no cluster." if description.n_noise else f"{text}."
-
-
-def say_sizes(description: Description) -> str:
-    """Return how large the clusters are."""
-    if len(description.sizes) < 2:
-        return ""
-    largest, smallest = int(description.sizes.max()), int(description.sizes.min())
-    shares = [percent(size / description.n_rows) for size in (largest, smallest)]
-    if largest == smallest:
-        return f"Each has {count_of(largest, 'row')} ({shares[0]})."
-    return f"The largest has {count_of(largest, 'row')} ({shares[0]}), the smallest {smallest:,} ({shares[1]})."
+    return Headline(f"{count}.", sizes, separation, trust, tone)
 
 
 def say_separation(share: float, choice: Choice | None = None) -> str:
@@ -462,11 +425,10 @@ def say_separation(share: float, choice: Choice | None = None) -> str:
 
     If their number was chosen, ``choice`` tells whether some number of clusters was found again in half of the rows.
     """
-    between = f"{percent(share)} of the rows are between two clusters" if share else "no rows are between two clusters"
-    is_weak = choice is not None and len(choice.candidates) > 0 and not choice.is_strong
+    between = f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two clusters"
     if choice is not None and not choice.is_clear:
         return f"Half of the rows has other parts; {between}."
-    if is_weak and share <= APART:
+    if share <= APART and choice is not None and len(choice.candidates) > 0 and not choice.is_strong:
         return f"They are apart ({between}), but other numbers of clusters may be as good."
     if share <= APART:
         return f"They are clearly apart: {between}."
@@ -484,19 +446,12 @@ def say_trust(diagnosis: Diagnosis, *, is_clear: bool) -> tuple[str, str]:
     if problem is not None and problem.tone == "poor":
         return f"Do not use them: {uncapitalised(problem.reason)}", "poor"
     if diagnosis.recommendation == ALONE:
-        return (
-            f"Do not trust them: {base} alone finds other clusters, and finds them again in part of the rows. Use "
-            f"{base} alone, if it can run on all rows.",
-            "poor",
-        )
+        lost = f"{base} alone finds other clusters, and finds them again in part of the rows"
+        return f"Do not trust them: {lost}. Use {base} alone, if it can run on all rows.", "poor"
     if not is_clear:
         return "Use them to sort the rows, not as kinds of rows.", "fair"
     if diagnosis.recommendation == EITHER:
         return f"Trust them as you would trust {base}: it finds the same clusters alone.", "good"
-    if diagnosis.comparison.reason:
-        return f"Look at some rows of each before you trust them: {base} alone could not be compared.", "unknown"
-    return (
-        f"Look at some rows of each before you trust them: {base} alone finds other clusters, and no figure tells "
-        f"which are better.",
-        "fair",
-    )
+    found, tone = "finds other clusters, and no figure tells which are better", "fair"
+    found, tone = ("could not be compared", "unknown") if diagnosis.comparison.reason else (found, tone)
+    return f"Look at some rows of each before you trust them: {base} alone {found}.", tone

@@ -96,11 +96,7 @@ def finds_number(method: BaseMethod) -> bool:
 
 
 def compare_with_base(
-    rival: BaseMethod,
-    sample: DiagnosisSample,
-    distances: SampleDistances,
-    labels: IntArray,
-    classes: IntArray | None = None,
+    rival: BaseMethod, sample: DiagnosisSample, distances: SampleDistances, labels: IntArray, classes: Any = None
 ) -> Comparison:
     """Run the base method on the sample, and compare its labels with those of the model."""
     name = shorten(type(rival.clusterer).__name__)
@@ -116,7 +112,7 @@ def compare_with_base(
     return Comparison(
         base=name,
         n_rows=len(among),
-        n_clusters=(_count_clusters(ours), _count_clusters(alone)),
+        n_clusters=(len(np.unique(ours[ours >= 0])), len(np.unique(alone[alone >= 0]))),
         noise=(float(np.mean(ours < 0)), float(np.mean(alone < 0))),
         silhouette=(distances.silhouette(ours), distances.silhouette(alone)),
         ari=(agreement_with_classes(ours, known), agreement_with_classes(alone, known)),
@@ -135,23 +131,15 @@ def separate_noise(labels: IntArray) -> IntArray:
 
 
 def _run(method: BaseMethod, features: Any) -> list[BaseRun]:
-    """Run the method on all rows, and again without some of them.
-
-    A model saw other rows than the sample, or its batches and views saw only some of them. So it can only be expected
-    to find clusters that do not depend on the choice of rows.
-    """
-    everything: IntArray = np.arange(features.shape[0])
-    runs = [BaseRun(everything, method.label_rows(features, np.random.default_rng(0)))]
-    for seed in range(1, N_RUNS):
+    """Run the method on all rows, and again without some: clusters of a model cannot depend on the choice of rows."""
+    n_rows, runs = features.shape[0], []
+    for seed in range(N_RUNS):
         rng = np.random.default_rng(seed)
-        n_left = math.ceil((1 - LEFT_OUT_SHARE) * len(everything))
-        positions = np.sort(rng.choice(everything, n_left, replace=False))
-        runs.append(BaseRun(positions, method.label_rows(features[positions], rng)))
+        some = np.arange(n_rows)
+        if seed:
+            some = np.sort(rng.choice(n_rows, math.ceil((1 - LEFT_OUT_SHARE) * n_rows), replace=False))
+        runs.append(BaseRun(some, method.label_rows(features[some] if seed else features, rng)))
     return runs
-
-
-def _count_clusters(labels: IntArray) -> int:
-    return len(np.unique(labels[labels >= 0]))
 
 
 @dataclass(frozen=True)
@@ -209,45 +197,34 @@ class Diagnosis(ShownAsText):
 
 def diagnose_model(model: Model, classes: IntArray | None = None) -> Diagnosis:
     """Diagnose a fitted model from rows that it stores."""
-    rival = rival_of(model)
-    sample = draw_diagnosed(model, keeps_density=finds_number(rival))
+    rival, first = rival_of(model), model.diagnostics_[0]
+    name, sample = type(rival.clusterer).__name__, draw_diagnosed(model, keeps_density=finds_number(rival))
     distances = SampleDistances.of(sample.features[sample.compared])
-    of_rows = cluster_positions(model)
+    of_rows, n_rows, n_sampled = cluster_positions(model), len(model.labels_), len(sample.rows)
     labels = of_rows[sample.rows]
     n_noise, *sizes = count_with_noise(of_rows, model.n_clusters_).tolist()
+    if not keeps_enough(model):
+        found = Comparison(name, reason=say_too_few(rival, n_sampled, n_rows))
+    elif finds_number(rival) and not sample.has_density:
+        found = Comparison(name, reason=why_not_comparable(rival, n_sampled, n_rows, first.n_batches, first.kind))
+    else:
+        known = None if classes is None else classes[sample.rows]
+        found = compare_with_base(rival, sample, distances, labels, known)
     facts = Facts(
-        comparison=_compare_model(model, rival, sample, distances, None if classes is None else classes[sample.rows]),
+        comparison=found,
         finds_number=finds_number(rival),
         is_k_means=isinstance(rival.clusterer, K_MEANS),
         ran_once=is_one_run(model, n_noise),
-        neighbours_together=(distances.neighbours_together(labels[sample.compared]) if keeps_enough(model) else None),
+        neighbours_together=distances.neighbours_together(labels[sample.compared]) if keeps_enough(model) else None,
         problem=find_problem(model, np.array(sizes, dtype=np.int64), n_noise),
         as_published=model.n_clusters == "levels",
-        n_batches=model.diagnostics_[0].n_batches,
+        n_batches=first.n_batches,
         kind=find_kind(model, n_noise),
         is_part=sample.is_part,
+        is_given=model.n_clusters is not None,
     )
-    return Diagnosis(
-        recommendation=recommend(facts),
-        line=in_one_line(facts),
-        findings=verdict(facts),
-        advice=advise(facts),
-        comparison=facts.comparison,
-        n_rows=len(sample.compared),
-    )
-
-
-def _compare_model(
-    model: Model, rival: BaseMethod, sample: DiagnosisSample, distances: SampleDistances, classes: IntArray | None
-) -> Comparison:
-    if not keeps_enough(model):
-        reason = say_too_few(rival, len(sample.rows), len(model.labels_))
-        return Comparison(type(rival.clusterer).__name__, reason=reason)
-    if finds_number(rival) and not sample.has_density:
-        first = model.diagnostics_[0]
-        reason = why_not_comparable(rival, len(sample.rows), len(model.labels_), first.n_batches, first.kind)
-        return Comparison(type(rival.clusterer).__name__, reason=reason)
-    return compare_with_base(rival, sample, distances, cluster_positions(model)[sample.rows], classes)
+    judged = recommend(facts), in_one_line(facts), verdict(facts), advise(facts)
+    return Diagnosis(*judged, comparison=found, n_rows=len(sample.compared))
 
 
 def is_one_run(model: Model, n_noise: int) -> bool:
@@ -260,13 +237,9 @@ def is_one_run(model: Model, n_noise: int) -> bool:
 
 
 def find_kind(model: Model, n_noise: int) -> str:
-    """Return the kind of the first level; "local" if it is not certain that the clusters are those of all rows.
-
-    Clusters may have been merged or left out afterwards. And with many features, spanning trees of several batches can
-    miss edges.
-    """
+    """Return the kind of the first level; "local" if it is not certain that the clusters are those of all rows."""
     first, last = model.diagnostics_[0], model.diagnostics_[-1]
-    is_kept = last.rows_out == model.n_clusters_ + n_noise and model.n_clusters != "levels"
+    is_kept = last.rows_out == model.n_clusters_ + n_noise and model.n_clusters != "levels"  # not merged, nor left out
     misses_edges = first.kind == "spanning" and first.n_batches > 1 and model.n_features_in_ > MAX_AXES
     return "local" if first.kind in WHOLE and (misses_edges or not is_kept) else str(first.kind)
 

@@ -6,9 +6,10 @@ A cluster is compared with all other rows, and with its sibling alone: the branc
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 
 from cohirf.explain.table import Feature, Table, as_dense
 from cohirf.explain.words import plain_name, say_level, say_number, say_value, split_number, splits_plainly
-from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 
 Sets = Sequence[Sequence[int]]  # clusters, or unions of them
 COMPARED_CELLS = 2**21  # clusters times features that are compared at a time
@@ -38,12 +39,9 @@ ABOUT = 0.3  # standard deviations of all rows; a mean that is nearer to the oth
 
 @dataclass(frozen=True)
 class Spread:
-    """Sums over all rows of a sample, and the range of each feature.
+    """Sums over all rows of a sample, and the range of each feature."""
 
-    The origin is subtracted from values before they are summed, so that large ones lose no precision; it is near to the
-    mean. That of sparse matrices is 0, because they would become dense.
-    """
-
+    # subtracted from values before they are summed, so that large ones lose no precision: the mean; 0 of sparse data
     origin: Any
     n_rows: int
     mass: float  # sum of the weights of the rows
@@ -73,9 +71,9 @@ class ClusterSums:
     total: FloatArray
     squares: FloatArray
 
-    def take(self, places: list[int]) -> ClusterSums:
-        """Return the sums of some of the clusters."""
-        return ClusterSums(*(getattr(self, name)[places] for name in ClusterSums.__dataclass_fields__))
+    def each(self, function: Callable[[Any], Any]) -> ClusterSums:
+        """Return the result of a function of each of the sums."""
+        return ClusterSums(*map(function, (self.n_rows, self.mass, self.total, self.squares)))
 
     def mean(self) -> FloatArray:
         """Return the means of the clusters, from the origin; 0 of a cluster without rows."""
@@ -104,12 +102,10 @@ class Effects:
 
 def measure_spread(features: Any, weights: FloatArray | None = None) -> Spread:
     """Sum up the columns of an array or CSR matrix, whose rows may have weights."""
-    weights = np.ones(features.shape[0]) if weights is None else weights
+    weights, is_sparse = np.ones(features.shape[0]) if weights is None else weights, sparse.issparse(features)
     mass = float(weights.sum())
-    origin = 0.0 if sparse.issparse(features) else weights @ features / mass
-    low, high = (
-        min_max_axis(features, axis=0) if sparse.issparse(features) else (features.min(axis=0), features.max(axis=0))
-    )
+    origin = 0.0 if is_sparse else weights @ features / mass
+    low, high = min_max_axis(features, axis=0) if is_sparse else (features.min(axis=0), features.max(axis=0))
     shifted, squares = _from_origin(features, origin)
     return Spread(origin, features.shape[0], mass, weights @ shifted, weights @ squares, low, high)
 
@@ -185,7 +181,7 @@ class Trait:
     span : str
         If neighbours in a series have the same trait: all of them, such as "1969 to 1971".
     is_value : bool
-        Whether the mean itself is said, because that of the sibling has the same words.
+        Whether the mean is said, too, because the sibling has the same words.
     """
 
     feature: Feature
@@ -202,13 +198,11 @@ class Trait:
         """The trait in a few words, such as "low spend"."""
         if self.feature.kind == "level":
             return say_level(self.feature, self.inside, self.outside)
-        name = plain_name(self.feature.name)
-        if self.is_value:
-            return f"{name} {say_value(self.inside, self.feature.kind)}"
-        name = self.span or name
+        name = plain_name(self.feature.name) if self.is_value or not self.span else self.span
         if self.feature.kind == "term" and self.effect > 0:
             return name
-        return f"medium {name}" if self.is_middle else say_number(name, self.feature.kind, is_high=self.effect > 0)
+        said = f"medium {name}" if self.is_middle else say_number(name, self.feature.kind, is_high=self.effect > 0)
+        return f"{said} ({say_value(self.inside, self.feature.kind)})" if self.is_value else said
 
     @cached_property
     def values(self) -> str:
@@ -219,11 +213,7 @@ class Trait:
 
 
 def find_traits(
-    table: Table,
-    labels: IntArray,
-    clusters: IntArray,
-    weights: FloatArray | None = None,
-    spread: Spread | None = None,
+    table: Table, labels: IntArray, clusters: IntArray, weights: FloatArray | None = None, spread: Spread | None = None
 ) -> list[list[Trait]]:
     """Return the traits of some clusters, the strongest first.
 
@@ -267,11 +257,9 @@ def find_traits_of_sets(
     if table.values.shape[1] == 0 or len(table.rows) == 0:
         return [[] for _ in sets]
     spread = measure_spread(table.values, weights) if spread is None else spread
-    series = Series.of(table.features)
-    block = max(1, COMPARED_CELLS // table.values.shape[1])
-    found = []
-    for start in range(0, len(sets), block):
-        parts = measure_parts(table.values, spread, labels, sets[start : start + block], weights)
+    series, found = Series.of(table.features), []
+    for block in row_blocks(len(sets), max(1, COMPARED_CELLS // table.values.shape[1])):
+        parts = measure_parts(table.values, spread, labels, sets[block], weights)
         effects = compare_sums(spread, parts)
         is_middle = _find_middle(table.features, spread, effects)
         found += [_traits_of(table.features, series, effects, is_middle, place) for place in range(len(parts.n_rows))]
@@ -280,11 +268,9 @@ def find_traits_of_sets(
 
 def _find_middle(features: list[Feature], spread: Spread, effects: Effects) -> NDArray[np.bool_]:
     """Return in which numbers each cluster is in the middle of all rows, and narrow: a matrix, as of the effects."""
-    is_number = np.array([feature.kind == "number" for feature in features])
     room = np.minimum(effects.mean - spread.low, spread.high - effects.mean)
-    is_inside = room >= MIDDLE_DISTANCE * spread.deviation
     is_narrow = (np.abs(effects.effect) < MIDDLE_EFFECT) & (effects.narrowness > MIDDLE_NARROWNESS)
-    return np.asarray(is_number & is_inside & is_narrow)
+    return np.asarray(_is_kind(features, "number") & is_narrow & (room >= MIDDLE_DISTANCE * spread.deviation))
 
 
 @dataclass(frozen=True)
@@ -328,7 +314,7 @@ def _traits_of(
     """Return the traits of the cluster in row ``place`` of ``effects``."""
     effect, middle = effects.effect[place], is_middle[place]
     strength = np.where(middle, effects.narrowness[place], np.abs(effect))
-    strength[_is_level(features) & (effect < 0)] *= LACK
+    strength[_is_kind(features, "level") & (effect < 0)] *= LACK
     kind = np.where(middle, 0, np.sign(effect))
     traits: dict[str, Trait] = {}
     spans: dict[int, str] = {}
@@ -350,8 +336,8 @@ def _traits_of(
     return list(traits.values())
 
 
-def _is_level(features: list[Feature]) -> NDArray[np.bool_]:
-    return np.array([feature.kind == "level" for feature in features], dtype=bool)
+def _is_kind(features: list[Feature], kind: str) -> NDArray[np.bool_]:
+    return np.array([feature.kind == kind for feature in features], dtype=bool)
 
 
 def find_splits(
@@ -361,13 +347,10 @@ def find_splits(
     if table.values.shape[1] == 0 or len(table.rows) == 0:
         return [None for _ in sets]
     series, found = Series.of(table.features), []
-    block = max(1, COMPARED_CELLS // table.values.shape[1])
-    for start in range(0, len(sets), block):
-        pairs = [*sets[start : start + block], *siblings[start : start + block]]
-        parts = measure_parts(table.values, spread, labels, pairs, weights)
-        n_sets = len(pairs) // 2
-        for place in range(n_sets):
-            both = parts.take([place, n_sets + place])
+    for block in row_blocks(len(sets), max(1, COMPARED_CELLS // table.values.shape[1])):
+        parts = measure_parts(table.values, spread, labels, [*sets[block], *siblings[block]], weights)
+        for place in range(len(parts.n_rows) // 2):
+            both = parts.each(itemgetter([place, len(parts.n_rows) // 2 + place]))
             found.append(_find_split(table.features, series, spread, both) if both.n_rows.min() else None)
     return found
 
@@ -377,36 +360,26 @@ def _find_split(features: list[Feature], series: Series, spread: Spread, parts: 
 
     It must be true of both among all rows: a large part is not "medium" because its sibling is one odd row.
     """
-    union = ClusterSums(*(getattr(parts, name).sum(axis=0, keepdims=True) for name in ClusterSums.__dataclass_fields__))
-    means, deviation = parts.mean(), union.deviation()[0]
-    deviation = np.where(deviation > 1e-6 * spread.deviation, deviation, np.inf)
-    difference = (means[0] - means[1]) / deviation
-    strength = np.abs(difference)
-    strength[_is_level(features) & (difference < 0)] *= LACK
-    strength[np.array([feature.kind == "term" for feature in features]) & (difference < 0)] = 0
+    means, deviation = parts.mean(), parts.each(lambda sums: sums.sum(axis=0, keepdims=True)).deviation()[0]
+    difference = (means[0] - means[1]) / np.where(deviation > 1e-6 * spread.deviation, deviation, np.inf)
+    strength, is_level = np.abs(difference), _is_kind(features, "level")
+    strength[is_level & (difference < 0)] *= LACK
+    strength[_is_kind(features, "term") & (difference < 0)] = 0
     effects = compare_sums(spread, parts)
     is_middle = _find_middle(features, spread, effects)
     position = np.where(is_middle | (np.abs(effects.effect) < ABOUT), 0, np.sign(effects.effect))
     is_same = position[0] == position[1]
     is_placed = ((position != 0) | is_middle).all(axis=0)
     # of features that split about as well, one that also sets both apart from all other rows, in words, says more
-    salience = (ABOUT + np.abs(effects.effect).min(axis=0)) * np.where(is_same & ~_is_level(features), VALUE, 1)
+    salience = (ABOUT + np.abs(effects.effect).min(axis=0)) * np.where(is_same & ~is_level, VALUE, 1)
     score = np.where(strength >= ALIKE * strength.max(), strength * salience, 0)
     for column in np.argsort(-score, kind="stable")[:TRIED].tolist():
-        inside, outside = effects.mean[:, column].tolist()
-        is_level = features[column].kind == "level"
-        is_true = (
-            splits_plainly(features[column], inside, outside) if is_level else is_same[column] or is_placed[column]
-        )
+        feature, (inside, outside) = features[column], effects.mean[:, column].tolist()
+        is_plain = is_same[column] or is_placed[column]
+        is_true = splits_plainly(feature, inside, outside) if is_level[column] else is_plain
         if strength[column] >= SPLIT and score[column] > 0 and is_true:
-            return Trait(
-                features[column],
-                float(effects.effect[0, column]),
-                inside,
-                outside,
-                float(strength[column]),
-                is_middle=bool(position[0, column] == 0),
-                span=_say_run(features, series.run(column, strength, np.sign(difference))),
-                is_value=not is_level and bool(is_same[column]),
-            )
+            figures = float(effects.effect[0, column]), inside, outside, float(strength[column])
+            span = _say_run(features, series.run(column, strength, np.sign(difference)))
+            is_value = bool(is_same[column] and not is_level[column])
+            return Trait(feature, *figures, bool(position[0, column] == 0), span, is_value)
     return None

@@ -18,11 +18,12 @@ from sklearn.metrics import pairwise_distances_argmin
 from cohirf.explain.cuts import EVERY_NUMBER, Cut
 from cohirf.explain.diagnose import K_MEANS, rival_of
 from cohirf.explain.page import pack
-from cohirf.explain.study import Classes, Sample, Study
+from cohirf.explain.study import Sample, Study
 from cohirf.explain.table import read_rows
 from cohirf.hierarchy.outline import has_merges
-from cohirf.plotting.layout import Tree, find_subject, merged_tree
+from cohirf.plotting.canvas import find_subject
 from cohirf.plotting.map import Projection, project_rows
+from cohirf.plotting.trees import merged_tree
 from cohirf.rows.grouping import IntArray
 
 GRID = 4000  # coordinates are rounded to this many steps, less than a pixel
@@ -35,7 +36,7 @@ MAX_LEAVES = 240  # of the tree
 
 def place_points(sample: Sample, finest: Cut, exemplars: IntArray) -> dict[str, Any]:
     """Return the plotted rows and some exemplars in the plane, and the cluster of each row at the finest cut."""
-    study, rows = sample.study, sample.point_rows
+    study, rows = sample.study, sample.rows[sample.points]
     parts = [sample.features[sample.points], read_rows(study.data, exemplars)]
     features = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
     is_projected = study.model.n_features_in_ > 2
@@ -47,6 +48,10 @@ def place_points(sample: Sample, finest: Cut, exemplars: IntArray) -> dict[str, 
     if is_projected and find_spec("umap") is not None:
         placed = project_rows(features, rows, None, method="umap")
         maps.append(_describe_map(UMAP, placed, same_unit=True))
+    classes = None
+    if study.classes is not None:
+        used, number = np.unique(study.classes.code[rows], return_inverse=True)
+        classes = {"names": [study.classes.names[code] for code in used.tolist()], "number": pack(number)}
     return {
         "n": len(rows),
         "row": pack(rows),
@@ -54,7 +59,7 @@ def place_points(sample: Sample, finest: Cut, exemplars: IntArray) -> dict[str, 
         "exemplar": pack(exemplars),
         "maps": maps,
         "called": None if study.row_names is None else [study.name_row(row) for row in rows.tolist()],
-        "class": None if study.classes is None else _pack_classes(study.classes, rows),
+        "class": classes,
     }
 
 
@@ -84,7 +89,8 @@ def place_on_globe(features: Any) -> dict[str, Any]:
     map, a kilometre is as long in both directions.
     """
     latitude, longitude = np.degrees(np.asarray(features, dtype=np.float64)).T
-    edge = _find_widest_gap(longitude)
+    by_size = np.unique(longitude % 360)
+    edge = float(np.roll(by_size, -1)[np.diff(by_size, append=by_size[0] + 360).argmax()])
     east = (longitude - edge) % 360
     narrow = max(float(np.cos(np.radians((latitude.min() + latitude.max()) / 2))), NARROWEST_DEGREE)
     found = _describe_map(PLACES, Projection(np.c_[east * narrow, latitude], ["longitude", "latitude"]), same_unit=True)
@@ -95,13 +101,6 @@ def place_on_globe(features: Any) -> dict[str, Any]:
         "y": [[grid * (at - float(latitude.min())), _name_degrees(at, "NS")] for at in _find_lines(latitude, 0.0)],
     }
     return found
-
-
-def _find_widest_gap(longitude: NDArray[np.float64]) -> float:
-    """Return the longitude at the eastern end of the widest gap between longitudes."""
-    by_size = np.unique(longitude % 360)
-    gaps = np.diff(by_size, append=by_size[0] + 360)
-    return float(np.roll(by_size, -1)[gaps.argmax()])
 
 
 def _find_lines(degrees: NDArray[np.float64], edge: float) -> list[float]:
@@ -117,12 +116,6 @@ def _name_degrees(value: float, directions: str) -> str:
     return f"{abs(value):g}°{side}"
 
 
-def _pack_classes(classes: Classes, rows: IntArray) -> dict[str, Any]:
-    """Return the names of the classes that occur in ``rows``, and the class number of each row."""
-    used, number = np.unique(classes.code[rows], return_inverse=True)
-    return {"names": [classes.names[code] for code in used.tolist()], "number": pack(number)}
-
-
 def describe_merges(study: Study, cuts: Sequence[Cut], rows: IntArray) -> dict[str, Any] | None:
     """Return the tree of merges as nodes, leaves first, from top to bottom; None if the hierarchy has no tree.
 
@@ -133,58 +126,48 @@ def describe_merges(study: Study, cuts: Sequence[Cut], rows: IntArray) -> dict[s
     if not has_merges(subject.hierarchy):
         return None
     tree = merged_tree(subject, max(cut.n_clusters for cut in cuts if cut.is_whole and cut.n_clusters <= MAX_LEAVES))
+    is_shown = [cut.n_merged <= tree.n_leaves + tree.n_hidden for cut in cuts]  # each leaf is in one of its clusters
+    finest = [cut for cut, shown in zip(cuts, is_shown, strict=True) if cut.is_whole and shown][-1]
+    leaf_of_label = np.full(finest.n_clusters + 1, -1)
+    leaf_of_label[finest.labels_of(tree.medoid)] = np.arange(tree.n_leaves)
+    pairs = zip(cuts, is_shown, strict=True)
     return {
         "parent": tree.parent.tolist(),
         "height": [float(f"{height:.5g}") for height in tree.height.tolist()],
         "size": tree.size.tolist(),
         "n_leaves": tree.n_leaves,
         "n_hidden": tree.n_hidden,
-        "labels": [cut.labels_of(tree.medoid).tolist() if _is_shown(tree, cut) else None for cut in cuts],
-        "leaf": pack(_leaves_of(tree, cuts, rows)),
+        "labels": [cut.labels_of(tree.medoid).tolist() if shown else None for cut, shown in pairs],
+        "leaf": pack(leaf_of_label[finest.labels_of(rows)]),
     }
-
-
-def _is_shown(tree: Tree, cut: Cut) -> bool:
-    """Return whether each leaf of the tree is in one cluster of a cut."""
-    return cut.n_merged <= tree.n_leaves + tree.n_hidden
-
-
-def _leaves_of(tree: Tree, cuts: Sequence[Cut], rows: IntArray) -> IntArray:
-    """Return the leaf of the drawn tree that each row belongs to; leaves are the clusters of the finest cut shown."""
-    finest = [cut for cut in cuts if cut.is_whole and _is_shown(tree, cut)][-1]
-    leaf_of_label = np.full(finest.n_clusters + 1, -1)
-    leaf_of_label[finest.labels_of(tree.medoid)] = np.arange(tree.n_leaves)
-    return leaf_of_label[finest.labels_of(rows)]
 
 
 def show_other_merge(sample: Sample, cuts: Sequence[Cut], colours: Sequence[IntArray]) -> dict[str, Any] | None:
     """Return the plotted rows as the other merge divides them; None if the fit has not compared merges.
 
     The scored rows of the sample are fitted with the other merge, and each plotted row joins the nearest of these. For
-    each cut, ``colours`` has the colour of each part, that of the cluster which shares most rows with it, and ``moved``
-    the share of plotted rows in other clusters than those with their colour; both have None for cuts of too many
-    clusters.
+    each cut that has not too many clusters, ``colours`` has the colour of each part, that of the cluster which shares
+    most rows with it, and ``moved`` the share of plotted rows in other clusters than those with their colour.
     """
-    model = sample.study.model
-    choice = model.choice_
-    if choice is None or np.isnan(choice.compact_cut):
-        return None
-    fitted = sample.features[sample.scored]
-    if choice.n_clusters >= fitted.shape[0]:
+    choice, fitted = sample.study.model.choice_, sample.features[sample.scored]
+    if choice is None or np.isnan(choice.compact_cut) or choice.n_clusters >= fitted.shape[0]:
         return None
     other = "compact" if choice.merge == "connected" else "connected"
-    plotted = sample.features[sample.points]
-    hierarchy = fit_other(model, fitted, choice.n_clusters, other).hierarchy_
+    hierarchy = fit_other(sample.study.model, fitted, choice.n_clusters, other).hierarchy_
     finest = hierarchy.cut(n_clusters=min(EVERY_NUMBER, hierarchy.tree.n_leaves))
-    part = finest[pairwise_distances_argmin(plotted, fitted)]
+    part = finest[pairwise_distances_argmin(sample.features[sample.points], fitted)]
     _, first = np.unique(finest, return_index=True)
     coloured: list[list[int] | None] = [None] * len(cuts)
     moved: list[float | None] = [None] * len(cuts)
     for number, cut in enumerate(cuts):
         if 1 <= cut.n_clusters <= len(first):
             label_of_part = hierarchy.cut(n_clusters=cut.n_clusters)[first]
-            ours = cut.labels_of(sample.point_rows)
-            likest, moved[number] = match_clusters(ours, label_of_part[part], cut.n_clusters)
+            ours = cut.labels_of(sample.rows[sample.points])
+            kept = np.flatnonzero(ours >= 0)
+            shared = np.zeros((cut.n_clusters, cut.n_clusters), dtype=np.int64)
+            np.add.at(shared, (label_of_part[part][kept], ours[kept]), 1)
+            rows, likest = linear_sum_assignment(shared, maximize=True)  # so that most rows agree
+            moved[number] = 1 - float(shared[rows, likest].sum()) / max(len(kept), 1)
             coloured[number] = colours[number][likest[label_of_part]].tolist()
     return {
         "merge": choice.merge,
@@ -212,12 +195,3 @@ def fit_other(fitted: Any, rows: Any, n_clusters: int, merge: str) -> Any:
         warnings.simplefilter("ignore")  # this fit is only a comparison
         other.fit(rows)
     return other
-
-
-def match_clusters(ours: IntArray, others: IntArray, n_clusters: int) -> tuple[IntArray, float]:
-    """Return, for each of the other clusters, one of ours so that most rows agree; and the share that does not."""
-    kept = np.flatnonzero(ours >= 0)
-    shared = np.zeros((n_clusters, n_clusters), dtype=np.int64)
-    np.add.at(shared, (others[kept], ours[kept]), 1)
-    rows, likest = linear_sum_assignment(shared, maximize=True)
-    return likest, 1 - float(shared[rows, likest].sum()) / max(len(kept), 1)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cohirf.data.dask_arrays import require_labels_here
 from cohirf.explain.describe import describe_clusters, draw_model
@@ -108,10 +107,14 @@ class DescribedClusters:
 
 def explain_cluster(model: Model, cluster: Any, X: Any = None) -> Any:
     """Return a pandas table of the features that distinguish a final cluster, the strongest first."""
-    _check_cluster(cluster, model.cluster_numbers_)
+    numbers = model.cluster_numbers_
+    if not isinstance(cluster, int | np.integer) or cluster not in numbers:
+        which = f"an int from 0 to {len(numbers) - 1}"
+        which = "a number from cluster_numbers_" if len(numbers) and numbers[-1] >= len(numbers) else which
+        reason = f"pass {which}." if len(numbers) else "it has none, because every row is noise."
+        raise ValueError(f"cluster={cluster!r} is not a cluster of this model: {reason}")
     study = make_study(model) if X is None else check_study(model, X, None, None)
-    sample = draw_sample(study)
-    place = np.flatnonzero(model.cluster_numbers_ == cluster)
+    sample, place = draw_sample(study), np.flatnonzero(numbers == cluster)
     spread = measure_spread(sample.features, sample.weights)
     effects = measure_effects(sample.features, spread, sample.labels, place, sample.weights)
     columns = {
@@ -123,15 +126,3 @@ def explain_cluster(model: Model, cluster: Any, X: Any = None) -> Any:
     }
     strongest = np.argsort(-np.abs(effects.effect[0]), kind="stable")
     return to_frame(columns, index="feature").iloc[strongest]
-
-
-def _check_cluster(cluster: Any, numbers: NDArray[Any]) -> None:
-    if isinstance(cluster, int | np.integer) and cluster in numbers:
-        return
-    if len(numbers) == 0:
-        raise ValueError(
-            f"cluster={cluster!r} is not a cluster of this model: it has none, because every row is noise."
-        )
-    has_gaps = numbers[-1] >= len(numbers)
-    which = "a number from cluster_numbers_" if has_gaps else f"an int from 0 to {len(numbers) - 1}"
-    raise ValueError(f"cluster={cluster!r} is not a cluster of this model: pass {which}.")

@@ -50,7 +50,10 @@ def pack(values: NDArray[Any]) -> dict[str, str]:
     Integers are stored in the smallest type that holds them. All first bytes of the numbers are stored before all
     second bytes, and so on, because this compresses better.
     """
-    narrow = _narrow(values)
+    low, high = (int(values.min()), int(values.max())) if values.size and values.dtype.kind != "f" else (0, 0)
+    dtypes = ("<f4",) if values.dtype.kind == "f" else ("<i1", "<i2", "<i4") if low < 0 else ("<u1", "<u2", "<u4")
+    fits = (one for one in dtypes if one == "<f4" or np.iinfo(one).min <= low <= high <= np.iinfo(one).max)
+    narrow = np.ascontiguousarray(values, dtype=next(fits))
     planes = narrow.reshape(-1, 1).view(np.uint8).T
     kind = {"u": "Uint", "i": "Int", "f": "Float"}[narrow.dtype.kind]
     return {"type": f"{kind}{8 * narrow.dtype.itemsize}", "data": compress_to_text(planes.tobytes())}
@@ -59,16 +62,6 @@ def pack(values: NDArray[Any]) -> dict[str, str]:
 def compress_to_text(content: bytes) -> str:
     """Return bytes as base64 text, compressed with zlib, which browsers can decompress."""
     return base64.b64encode(zlib.compress(content)).decode("ascii")
-
-
-def _narrow(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the numbers in the smallest little-endian type that holds them; floats become float32."""
-    if values.dtype.kind == "f":
-        return np.ascontiguousarray(values, dtype="<f4")
-    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
-    dtypes = ("<i1", "<i2", "<i4") if low < 0 else ("<u1", "<u2", "<u4")
-    fitting = (dtype for dtype in dtypes if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max)
-    return np.ascontiguousarray(values, dtype=next(fitting))
 
 
 def pack_labels(cuts: Sequence[Cut], max_characters: int = MAX_CHARACTERS) -> dict[str, Any] | None:
@@ -122,10 +115,19 @@ def _render(template: str, content: dict[str, Any], script: str, *styles: str) -
         lstrip_blocks=True,
     )
     environment.filters |= FILTERS
-    style = "".join([*map(_read_file, styles), _colour_rules(make_palette())])
-    page: str = environment.get_template(template).render(
-        content, policy=_policy(script), style=_trusted(style), script=_trusted(script)
+    palette = make_palette()
+    rules = (
+        f".c-{name}{{--on-light:{light};--ink-on-light:{ink_on(light)};--on-dark:{dark};--ink-on-dark:{ink_on(dark)}}}\n"
+        for name, light, dark in zip([*range(N_COLOURS), "noise"], palette["light"], palette["dark"], strict=True)
     )
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    allowed = f"'sha256-{digest}'" if script else "'none'"
+    policy = (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
+        f"form-action 'none'"
+    )
+    content |= {"policy": policy, "style": _trusted("".join([*map(_read_file, styles), *rules]))}
+    page: str = environment.get_template(template).render(content, script=_trusted(script))
     return page
 
 
@@ -169,25 +171,6 @@ FILTERS = {
     "significant": lambda value: say_value(value).replace("-", MINUS),
     "plural": count_of,
 }
-
-
-def _policy(script: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    allowed = f"'sha256-{digest}'" if script else "'none'"
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
-        f"base-uri 'none'; form-action 'none'"
-    )
-
-
-def _colour_rules(palette: dict[str, list[str]]) -> str:
-    """Return one CSS rule for the colour of each cluster, and one for noise."""
-    names = [*map(str, range(N_COLOURS)), "noise"]
-    rules = zip(names, palette["light"], palette["dark"], strict=True)
-    return "".join(
-        f".c-{name}{{--on-light:{light};--ink-on-light:{ink_on(light)};--on-dark:{dark};--ink-on-dark:{ink_on(dark)}}}\n"
-        for name, light, dark in rules
-    )
 
 
 def ink_on(colour: str) -> str:

@@ -31,12 +31,8 @@ def make_images(features: NDArray[np.float64], shape: tuple[int, ...]) -> list[s
     low, high = np.nanmin(features), np.nanmax(features)
     shares = np.nan_to_num((features - low) / max(high - low, np.finfo(np.float64).tiny))
     pixels = np.rint(255 * (1 - shares if len(shape) == 2 else shares)).astype(np.uint8)
-    return [_to_url(image) for image in pixels.reshape(-1, *shape)]
-
-
-def _to_url(pixels: NDArray[np.uint8]) -> str:
-    image = import_optional("PIL.Image", "report", "A report with images").fromarray(pixels)
-    return _encode_image(image, MAX_SIDE, "PNG", optimize=True)
+    made = map(import_optional("PIL.Image", "report", "A report with images").fromarray, pixels.reshape(-1, *shape))
+    return [_encode_image(image, MAX_SIDE, "PNG", optimize=True) for image in made]
 
 
 def make_thumbnail(image: Any) -> str:
@@ -105,15 +101,11 @@ class Pictures:
         difference = ((average - self._mean) / self._deviation).reshape(*self._shape[:2], -1).mean(axis=2)
         in_grey = len(self._shape) == 2  # there, high values are drawn dark
         found = []
-        for name, region in zip(REGIONS, _split_image(difference), strict=True):
+        lines = np.array_split(difference, 3, axis=0)
+        regions = (region for line in lines for region in np.array_split(line, 3, axis=1))
+        for name, region in zip(REGIONS, regions, strict=True):
             strength = float(region.mean()) if region.size else 0.0
             word = "dark" if (strength > 0) == in_grey else "light"
             if abs(strength) >= PALE:
                 found.append(Trait(Feature(f"{word} {name}", "term"), abs(strength), abs(strength), 0.0, abs(strength)))
         return sorted(found, key=lambda trait: -trait.strength)
-
-
-def _split_image(image: FloatArray) -> list[FloatArray]:
-    """Return the nine parts of an image, line by line."""
-    lines = np.array_split(image, 3, axis=0)
-    return [part for line in lines for part in np.array_split(line, 3, axis=1)]

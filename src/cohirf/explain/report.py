@@ -22,10 +22,8 @@ from cohirf.explain.page import pack_labels, pack_names, render, render_update
 from cohirf.explain.pictures import Pictures, check_image_shape
 from cohirf.explain.rows import find_badly_fitting
 from cohirf.explain.script import describe_run
-from cohirf.explain.study import Sample, Study, check_study, draw_sample
-from cohirf.explain.topic_page import draw_topics
-from cohirf.explain.topics import Topics, name_topics
-from cohirf.explain.verdict import Comparison
+from cohirf.explain.study import Study, check_study, draw_sample, tell_columns
+from cohirf.explain.topics import Topics, draw_topics, name_topics
 from cohirf.explain.words import shorten
 from cohirf.preparation import Preparation, Prepared
 from cohirf.store import Origin
@@ -43,13 +41,13 @@ def describe_history(model: Model) -> dict[str, Any] | None:
     history: tuple[Step, ...] = model.history_
     if len(history) < 2:
         return None
-    numbers = model.cluster_numbers_.tolist()
     told = [step for step in history if step.events or step is history[-1]]
+    marked = [pair for pair in zip(_places(len(history)).tolist(), history, strict=True) if pair[1].events]
     return {
         "width": WIDTH,
         "height": HEIGHT,
-        "shapes": draw_shapes(history, numbers),
-        "marks": draw_marks(history),
+        "shapes": draw_shapes(history, model.cluster_numbers_.tolist()),
+        "marks": [{"x": round(x, 1), "text": f"Update {one.update}: {'; '.join(one.events)}"} for x, one in marked],
         "first": history[0].update,
         "last": history[-1].update,
         "most_rows": max(step.n_rows for step in history),
@@ -97,16 +95,6 @@ def draw_shapes(history: Sequence[Step], numbers: Sequence[int]) -> list[dict[st
     ]
 
 
-def draw_marks(history: Sequence[Step]) -> list[dict[str, Any]]:
-    """Return a mark for each update after which clusters were born, merged, split or gone: place and words."""
-    x = _places(len(history))
-    return [
-        {"x": round(float(x[number]), 1), "text": f"Update {step.update}: {'; '.join(step.events)}"}
-        for number, step in enumerate(history)
-        if step.events
-    ]
-
-
 def _places(n_steps: int) -> Any:
     return np.linspace(4, WIDTH - 4, n_steps)
 
@@ -131,85 +119,72 @@ class Options:
 
 def summarize(study: Study, options: Options) -> dict[str, Any]:
     """Return the content of a report."""
+    model, prepared, positions = study.model, study.prepared, cluster_positions(study.model)
     if options.image_shape is not None:
-        check_image_shape(options.image_shape, study.n_pixels)
-    badly_fitting = find_badly_fitting(study.model)
-    wanted = np.concatenate([study.model.exemplar_indices_, rows_of(badly_fitting)])
+        check_image_shape(options.image_shape, study.n_columns if prepared is None else int(study.original.n_features))
+    badly_fitting = find_badly_fitting(model)
+    wanted = np.concatenate([model.exemplar_indices_, rows_of(badly_fitting)])
     sample = draw_sample(study, options.max_points, wanted)
     columns = Columns(sample)
-    cuts = find_cuts(study.model)
+    cuts = find_cuts(model)
     colours = colour_clusters(cuts)
     pictures = None if options.image_shape is None else Pictures(sample, options.image_shape)
     listing = list_clusters(sample, columns, cuts, colours, pictures)
     final = next(number for number, cut in enumerate(cuts) if cut.is_final)
     exemplars = np.unique([cluster["exemplar"] for cluster in listing.clusters]).astype(np.int64)
-    diagnosis = diagnose_model(study.model, study.class_codes)
+    classes = None if study.classes is None else study.classes.code
+    diagnosis = diagnose_model(model, classes)
     with_figures = describe_cuts(sample, cuts, colours, listing)
+    numbers = model.cluster_numbers_.tolist()
+    scored = positions[sample.rows[sample.scored]]
+    comparison = {
+        name: [*pair] if isinstance(pair, tuple) else pair for name, pair in asdict(diagnosis.comparison).items()
+    }
     return {
         "title": shorten(options.title, 300),
         "written": options.written,
         "headline": asdict(make_headline(describe_sample(sample), diagnosis)),
-        "figures": _figures(sample) | {"is_pictured": pictures is not None},
+        "figures": {
+            "n_rows": study.n_rows,
+            "n_columns": study.n_columns,
+            "n_features": model.n_features_in_,
+            "n_clusters": model.n_clusters_,
+            "n_noise": int((positions < 0).sum()),
+            "n_levels": model.hierarchy_.n_levels,
+            "n_sampled": len(sample.rows),
+            "is_pictured": pictures is not None,
+        },
         "run": describe_run(study, options.data_name, options.origin, options.pipeline),
-        "preparation": study.preparation,
-        "suggestion": suggest_cut(cuts, [cut["silhouette"] for cut in with_figures], study.model.choice_),
+        "preparation": None if prepared is None else tell_columns(prepared),
+        "suggestion": suggest_cut(cuts, [cut["silhouette"] for cut in with_figures], model.choice_),
         "merge": show_other_merge(sample, cuts, colours),
         "clusters": listing.clusters,
         "cuts": with_figures,
         "final": final,
-        "numbers": _lasting_numbers(study.model),
+        "numbers": None if numbers == list(range(len(numbers))) else numbers,  # of a fit, they are counted without gaps
         "points": place_points(sample, cuts[-1], exemplars),
-        "merges": describe_merges(study, cuts, sample.point_rows),
+        "merges": describe_merges(study, cuts, sample.rows[sample.points]),
         "heatmap": None if pictures else make_heatmap(sample, cuts, listing),  # pixels alone tell nothing
         "odd": describe_odd_rows(sample, badly_fitting, columns, pictures),
-        "history": describe_history(study.model),
+        "history": describe_history(model),
         "columns": [column.describe() | {"unit": study.units.get(column.name, "")} for column in columns.used],
         "labels": pack_labels(cuts),
         "row_names": pack_names(study.row_names),
-        "contraction": _contraction(study),
+        "contraction": [
+            {name: None if isinstance(one, float) and isnan(one) else one for name, one in asdict(record).items()}
+            for record in model.diagnostics_
+        ],
         "line": diagnosis.line,
         "verdict": [asdict(finding) for finding in diagnosis.findings],
         "advice": diagnosis.advice,
-        "scores": _scores(sample, diagnosis.comparison),
-    }
-
-
-def _lasting_numbers(model: Model) -> list[int] | None:
-    """Return the numbers of the clusters of the fit; None if they are counted without gaps."""
-    numbers: list[int] = model.cluster_numbers_.tolist()
-    return None if numbers == list(range(len(numbers))) else numbers
-
-
-def _figures(sample: Sample) -> dict[str, int]:
-    study = sample.study
-    return {
-        "n_rows": study.n_rows,
-        "n_columns": study.n_columns,
-        "n_features": study.model.n_features_in_,
-        "n_clusters": study.model.n_clusters_,
-        "n_noise": study.n_noise,
-        "n_levels": study.model.hierarchy_.n_levels,
-        "n_sampled": len(sample.rows),
-    }
-
-
-def _contraction(study: Study) -> list[dict[str, Any]]:
-    """Return the record of each level; figures that it does not have are None."""
-    return [
-        {name: None if isinstance(value, float) and isnan(value) else value for name, value in asdict(record).items()}
-        for record in study.model.diagnostics_
-    ]
-
-
-def _scores(sample: Sample, comparison: Comparison) -> dict[str, Any]:
-    labels, drawn = cluster_positions(sample.study.model), sample.drawn
-    return {
-        "silhouette": sample.distances.silhouette(labels[sample.scored_rows]),
-        "calinski_harabasz": calinski_harabasz(sample.features[drawn], labels[sample.rows[drawn]]),
-        "ari": agreement_with_classes(labels, sample.study.class_codes),
-        "neighbours_together": sample.distances.neighbours_together(labels[sample.scored_rows]),
-        "n_scored": len(sample.scored),
-        "comparison": {name: [*pair] if isinstance(pair, tuple) else pair for name, pair in asdict(comparison).items()},
+        "scores": {
+            "silhouette": sample.distances.silhouette(scored),
+            "calinski_harabasz": calinski_harabasz(sample.features[sample.drawn], positions[sample.rows[sample.drawn]]),
+            "ari": agreement_with_classes(positions, classes),
+            "neighbours_together": sample.distances.neighbours_together(scored),
+            "n_scored": len(scored),
+            "comparison": comparison,
+        },
     }
 
 

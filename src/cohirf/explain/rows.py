@@ -26,37 +26,22 @@ NOT_TYPICAL = 2.0  # a row is not typical if it is this many times as far from i
 
 @dataclass(frozen=True)
 class LooseRow:
-    """A row that is farther from its cluster than the others are.
+    """A row that is farther from its cluster than the others are."""
 
-    Attributes
-    ----------
-    row, cluster : int
-        Row number, and its cluster, or the nearest one if the row was set aside as noise.
-    distance : float
-        Mean distance to its five nearest neighbours in the cluster, as a multiple of the median over the cluster.
-    """
-
-    row: int
-    cluster: int
-    distance: float
+    row: int  # row number
+    cluster: int  # its cluster, or the nearest one if the row was set aside as noise
+    distance: float  # mean to its five nearest neighbours in the cluster, in medians over the cluster
 
 
 @dataclass(frozen=True)
 class BorderRow:
-    """A row between two clusters.
+    """A row between two clusters."""
 
-    Attributes
-    ----------
-    row, cluster, other : int
-        Row number, its cluster, and the nearest other cluster.
-    closeness : float
-        Mean distance to its five nearest neighbours in its own cluster, divided by that in the other cluster: about 1
-        for a row in the middle, and above 1 for a row that is nearer to the other cluster.
-    """
-
-    row: int
-    cluster: int
-    other: int
+    row: int  # row number
+    cluster: int  # its cluster
+    other: int  # the nearest other cluster
+    # mean distance to its five nearest neighbours in its own cluster, divided by that in the other cluster: about 1 for
+    # a row in the middle, and above 1 for a row that is nearer to the other cluster
     closeness: float
 
 
@@ -104,15 +89,14 @@ def find_badly_fitting(model: Model, n_loose: int = 3, n_border: int = 50) -> Ba
     >>> [(row.row, round(row.closeness, 2)) for row in found.border]
     [(100, 0.95)]
     """
-    labels = state_of(model).landmarks.labels
-    clustered = np.flatnonzero(labels >= 0)
+    landmarks = state_of(model).landmarks
+    clustered = np.flatnonzero(landmarks.labels >= 0)
     clustered = clustered[draw(len(clustered), COMPARED.count(model.n_features_in_))]
     if len(clustered) == 0:
         return BadlyFitting([], [], 0.0, 0)
-    own = labels[clustered].astype(np.int64)
-    rows = state_of(model).landmark_rows[clustered]
+    own, rows = landmarks.labels[clustered].astype(np.int64), state_of(model).landmark_rows[clustered]
     present, place = np.unique(own, return_inverse=True)
-    nearest = _distances_to_clusters(state_of(model).landmarks.points[clustered], place, len(present))
+    nearest = _distances_to_clusters(landmarks.points[clustered], place, len(present))
     other, closeness = _find_others(place, nearest)
     weights = weigh(model, positions_of(own, model.cluster_numbers_))
     own_distance = nearest[np.arange(len(place)), place]
@@ -141,12 +125,10 @@ def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> Fl
         distances[own - block.start, own] = np.inf  # a row is not its own neighbour
         for cluster in range(n_clusters):
             some = members[starts[cluster] : starts[cluster + 1]]
-            n_near = min(NEIGHBOURS, len(some))
-            if n_near:
+            if n_near := min(NEIGHBOURS, len(some)):
                 near = np.partition(distances[:, some], n_near - 1, axis=1)[:, :n_near]
-                is_other = np.isfinite(near)
-                n_others = is_other.sum(axis=1)
-                totals = np.where(is_other, near, 0).sum(axis=1)
+                n_others = np.isfinite(near).sum(axis=1)
+                totals = np.where(np.isfinite(near), near, 0).sum(axis=1)
                 found[block, cluster] = np.where(n_others > 0, totals / np.maximum(n_others, 1), np.nan)
     return found
 
@@ -160,12 +142,8 @@ def _find_loose(rows: IntArray, labels: IntArray, distance: FloatArray, n_loose:
         if typical == 0:
             continue
         farthest = members[np.argsort(-distance[members], kind="stable")[:n_loose]]
-        ratios = distance[farthest] / typical
-        found += [
-            LooseRow(int(rows[member]), cluster, float(ratio))
-            for member, ratio in zip(farthest.tolist(), ratios.tolist(), strict=True)
-            if ratio >= NOT_TYPICAL
-        ]
+        ratios = zip(rows[farthest].tolist(), (distance[farthest] / typical).tolist(), strict=True)
+        found += [LooseRow(row, cluster, ratio) for row, ratio in ratios if ratio >= NOT_TYPICAL]
     return found
 
 
@@ -177,12 +155,9 @@ def _find_aside(model: Model, clustered: IntArray, distance: FloatArray) -> list
     nearest = to_clustered.argmin(axis=1)
     own = landmarks.labels[clustered]
     typical = {label: float(np.nanmedian(distance[own == label])) for label in np.unique(own[nearest]).tolist()}
-    return [
-        LooseRow(int(state_of(model).landmark_rows[row]), label, float(far / (typical[label] or np.inf)))
-        for row, label, far in zip(
-            aside.tolist(), own[nearest].tolist(), to_clustered.min(axis=1, initial=np.inf).tolist(), strict=True
-        )
-    ]
+    rows, far = state_of(model).landmark_rows[aside].tolist(), to_clustered.min(axis=1, initial=np.inf).tolist()
+    parts = zip(rows, own[nearest].tolist(), far, strict=True)
+    return [LooseRow(row, label, distance / (typical[label] or np.inf)) for row, label, distance in parts]
 
 
 def _find_others(labels: IntArray, nearest: FloatArray) -> tuple[IntArray, FloatArray]:

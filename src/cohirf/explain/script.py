@@ -6,6 +6,7 @@ import copy
 import platform
 from importlib import metadata
 from inspect import Parameter, signature
+from itertools import takewhile
 from numbers import Integral
 from typing import Any, cast
 
@@ -75,32 +76,24 @@ def _is_same(value: Any, default: Any) -> bool:
 
 def write_script(model: CoHiRF, origin: Origin | None = None, pipeline: Any = None) -> str:
     """Return a script that fits a model with the same parameters, so that ``labels`` are its labels."""
-    settled = _with_settings(model)
-    parts = [settled, *_nested(settled), *([] if pipeline is None else [pipeline, *_nested(pipeline)])]
-    imports = {f"from {_public_module(part)} import {type(part).__name__}" for part in parts}
-    lines = [_assign("model", settled)]
-    if origin is not None:
-        imports.add("from cohirf.preparation import prepare")
-        lines = [_prepare_call(origin), *lines, "labels = model.fit(prepared.rows()).labels_"]
-    elif pipeline is not None:
-        lines = [_assign("pipeline", pipeline), *lines, "labels = model.fit(pipeline.fit_transform(X)).labels_"]
-    else:
-        lines = [*lines, "labels = model.fit(X).labels_"]
-    if getattr(model, "changes_", None) is not None:
-        lines.insert(
-            0, "# The model was updated after its fit. A fit of all rows at once can give other clusters and numbers."
-        )
-    return "\n".join([*sorted(imports), "", *lines])
-
-
-def _with_settings(model: CoHiRF) -> CoHiRF:
-    """Return the model with the batch size that its fit has measured, and without checkpoint and the like."""
     settled = copy.copy(model)
     for name, default in NOT_REPEATED.items():
         setattr(settled, name, default)
     if isinstance(model.batch_size, str):
-        settled.batch_size = model.batch_size_
-    return settled
+        settled.batch_size = model.batch_size_  # what the fit has measured
+    parts = [settled, *_nested(settled), *([] if pipeline is None else [pipeline, *_nested(pipeline)])]
+    imports = {f"from {_public_module(part)} import {type(part).__name__}" for part in parts}
+    before, rows = [], "X"
+    if origin is not None:
+        imports.add("from cohirf.preparation import prepare")
+        before, rows = [_prepare_call(origin)], "prepared.rows()"
+    elif pipeline is not None:
+        before, rows = [_assign("pipeline", pipeline)], "pipeline.fit_transform(X)"
+    if getattr(model, "changes_", None) is not None:
+        said = "A fit of all rows at once can give other clusters and numbers."
+        before.insert(0, f"# The model was updated after its fit. {said}")
+    lines = [*before, _assign("model", settled), f"labels = model.fit({rows}).labels_"]
+    return "\n".join([*sorted(imports), "", *lines])
 
 
 def _nested(estimator: Any) -> list[Any]:
@@ -119,23 +112,17 @@ def _assign(name: str, estimator: Any) -> str:
 def _prepare_call(origin: Origin) -> str:
     arguments = [_to_code(origin.data), *(f"{name}={_to_code(value)}" for name, value in origin.options.items())]
     line = f"prepared = prepare({', '.join(arguments)})"
-    if len(line) <= CODE_WIDTH:
-        return line
-    return "\n".join(["prepared = prepare(", *(f"    {argument}," for argument in arguments), ")"])
+    several = ["prepared = prepare(", *(f"    {argument}," for argument in arguments), ")"]
+    return line if len(line) <= CODE_WIDTH else "\n".join(several)
 
 
 def _to_code(value: Any) -> str:
     """Return a value as Python code; text in double quotes where that is possible."""
-    code = repr(value)
-    if isinstance(value, str) and code.startswith("'") and '"' not in code:
-        return f'"{code[1:-1]}"'
-    return code
+    code, is_text = repr(value), isinstance(value, str)
+    return f'"{code[1:-1]}"' if is_text and code.startswith("'") and '"' not in code else code
 
 
 def _public_module(estimator: Any) -> str:
     """Return the module that users import an estimator from: the part of its path before the first private module."""
-    if type(estimator) is CoHiRF:
-        return "cohirf"
-    parts = type(estimator).__module__.split(".")
-    private = [place for place, part in enumerate(parts) if part.startswith("_") and part != "__main__"]
-    return ".".join(parts[: private[0]] if private else parts)
+    path = "cohirf" if type(estimator) is CoHiRF else type(estimator).__module__
+    return ".".join(takewhile(lambda part: part == "__main__" or not part.startswith("_"), path.split(".")))

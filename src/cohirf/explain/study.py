@@ -86,22 +86,11 @@ class Classes:
     code: IntArray
 
 
-@dataclass(frozen=True)
 class StoredRows:
     """The rows that a model stores, as data; with a preparation, as what ``prepare`` returned."""
 
-    model: Model
-    preparation: Any = None
-
-    @property
-    def source(self) -> StoredRows:
-        """The rows."""
-        return self
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows of the fit."""
-        return len(self.model.labels_)
+    def __init__(self, model: Model, preparation: Any = None) -> None:
+        self.model, self.preparation, self.source, self.n_rows = model, preparation, self, len(model.labels_)
 
     def take(self, rows: IntArray) -> Any:
         """Return rows that are stored."""
@@ -139,11 +128,6 @@ class Study:
             return read_cells(self.model.exemplars_, clusters, self.column_names)
         return read_cells(self.original, self.model.exemplar_indices_[clusters], self.column_names)
 
-    @property
-    def preparation(self) -> dict[str, Any] | None:
-        """What was done with each column before the fit, as a table; None if nothing is known."""
-        return None if self.prepared is None else tell_columns(self.prepared)
-
     @cached_property
     def units(self) -> dict[str, str]:
         """The units of columns that have one."""
@@ -158,24 +142,9 @@ class Study:
         return int(self.original.n_features if shape is None else shape[1])
 
     @property
-    def n_pixels(self) -> int:
-        """Number of values of a row of the original data, if all of them are numbers."""
-        return self.n_columns if self.prepared is None else int(self.original.n_features)
-
-    @property
     def n_rows(self) -> int:
         """Number of rows of the data."""
         return len(self.model.labels_)
-
-    @property
-    def n_noise(self) -> int:
-        """Number of noise rows."""
-        return int((self.model.labels_ < 0).sum())
-
-    @property
-    def class_codes(self) -> IntArray | None:
-        """The class number of each row; None if classes are not known."""
-        return None if self.classes is None else self.classes.code
 
     def name_row(self, row: int) -> str:
         """Return the name of a row: its id, or its number."""
@@ -304,14 +273,9 @@ def add_rare(labels: IntArray, drawn: IntArray, n_largest: int = MAX_DESCRIBED) 
     is_rare[np.argsort(-sizes, kind="stable")[n_largest:]] = False
     candidates = np.flatnonzero(np.append(is_rare, False)[labels])  # noise selects the last entry
     starts, members = rows_by_label(labels[candidates], len(sizes))
-    extra = [_spread_out(members[starts[rare] : starts[rare + 1]]) for rare in np.flatnonzero(is_rare).tolist()]
-    return np.unique(np.concatenate([drawn, *(candidates[some] for some in extra)]))
-
-
-def _spread_out(rows: IntArray) -> IntArray:
-    if len(rows) == 0:
-        return rows
-    return rows[np.linspace(0, len(rows) - 1, min(len(rows), FEWEST_OF_CLUSTER)).astype(np.int64)]
+    extra = (members[starts[rare] : starts[rare + 1]] for rare in np.flatnonzero(is_rare).tolist())
+    spread = (some[np.linspace(0, len(some) - 1, min(len(some), FEWEST_OF_CLUSTER)).astype(np.int64)] for some in extra)
+    return np.unique(np.concatenate([drawn, *(candidates[some] for some in spread)]))
 
 
 def weigh(model: Model, labels: IntArray) -> NDArray[np.float64]:
@@ -319,13 +283,6 @@ def weigh(model: Model, labels: IntArray) -> NDArray[np.float64]:
     counts, sampled = (count_with_noise(of, model.n_clusters_) for of in (cluster_positions(model), labels))
     weights: NDArray[np.float64] = (counts / np.maximum(sampled, 1))[labels + 1]
     return weights
-
-
-def cells_per_row(data: Any, n_features: int) -> int:
-    """Return how many cells of a row are stored."""
-    if sparse.issparse(data):
-        return int(data.nnz // data.shape[0])
-    return int(data.shape[1]) if hasattr(data, "shape") else n_features
 
 
 @dataclass(frozen=True)
@@ -412,24 +369,15 @@ class Sample:
         """Pairwise distances of the scored rows, in the features that the model uses for distances."""
         return SampleDistances.of(self.features[self.scored])
 
-    @property
-    def point_rows(self) -> IntArray:
-        """Row numbers of the plotted rows."""
-        return self.rows[self.points]
-
-    @property
-    def scored_rows(self) -> IntArray:
-        """Row numbers of the rows that scores are computed on."""
-        return self.rows[self.scored]
-
 
 def draw_sample(study: Study, max_points: int = 0, wanted: IntArray = NO_ROWS) -> Sample:
     """Choose all rows, or a sample if there are very many; it contains the wanted rows."""
     model = study.model
     is_stored = isinstance(study.original, StoredRows)
     population = np.sort(state_of(model).landmark_rows) if is_stored else np.arange(len(model.labels_))
-    labels = cluster_positions(model)[population]
-    drawn = draw(len(population), DESCRIBED.count(cells_per_row(study.data, model.n_features_in_)))
+    labels, data = cluster_positions(model)[population], study.data
+    n_cells = int(data.shape[1]) if hasattr(data, "shape") else model.n_features_in_
+    drawn = draw(len(population), DESCRIBED.count(data.nnz // data.shape[0] if sparse.issparse(data) else n_cells))
     rows = np.unique(np.concatenate([population[add_rare(labels, drawn)], wanted]))
     return Sample(study, rows, np.searchsorted(rows, population[drawn]), max_points)
 

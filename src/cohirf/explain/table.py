@@ -81,20 +81,15 @@ class TransformedRows:
         return self.transform(take_rows(self.data, np.asarray(rows)))
 
 
-def _to_unit_rows(some: Any) -> Any:
-    return unit_rows(_to_numbers(some))
-
-
 def as_data(X: Any, metric: str) -> Any:
     """Return ``X`` as an array, table, CSR matrix or source, as a model with this metric sees it; raise if it is none.
 
     For cosine, rows have length 1.
     """
     if metric == "cosine":
-        is_done = isinstance(X, TransformedRows) and X.transform is _to_unit_rows
-        data = X if is_done else as_data(X, "euclidean")
+        data = as_data(X, "euclidean")
         n_features = data.n_features if is_source(data) else data.shape[1]
-        return X if is_done else TransformedRows(_to_unit_rows, data, n_features)
+        return TransformedRows(lambda some: unit_rows(_to_numbers(some)), data, n_features)
     if is_source(X):
         return X
     validation.refuse_what_is_no_table(X)
@@ -222,19 +217,15 @@ def read_table(X: Any, rows: IntArray, names: Sequence[str] | None = None) -> Ta
     array([31.,  1.,  0.])
     """
     some = take_rows(X, rows)
+    header = [shorten(name) for name in _column_names(some, names)]
     if sparse.issparse(some):
-        return Table(
-            rows,
-            sparse.csr_array(some, dtype=np.float64),
-            [_parse_name(shorten(name), "term") for name in _column_names(some, names)],
-        )
-    values, features = [], []
-    for name, column in zip(_column_names(some, names), _columns(some), strict=True):
-        for feature, numbers in _to_features(shorten(name), column):
-            features.append(feature)
-            values.append(numbers)
-    matrix = np.column_stack(values) if values else np.empty((len(rows), 0))
-    return Table(rows, matrix, features)
+        return Table(rows, sparse.csr_array(some, dtype=np.float64), [_parse_name(name, "term") for name in header])
+    return _stack(rows, [made for pair in zip(header, _columns(some), strict=True) for made in _to_features(*pair)])
+
+
+def _stack(rows: IntArray, made: list[tuple[Feature, FloatArray]]) -> Table:
+    matrix = np.column_stack([numbers for _, numbers in made]) if made else np.empty((len(rows), 0))
+    return Table(rows, matrix, [feature for feature, _ in made])
 
 
 def take_rows(X: Any, rows: IntArray) -> Any:
@@ -250,22 +241,17 @@ def read_cells(X: Any, rows: IntArray, names: Sequence[str] | None = None) -> li
     """Return the values of each of some rows by the names of their columns, as they are stored."""
     distinct, place = np.unique(rows, return_inverse=True)
     some = take_rows(X, distinct)
-    if sparse.issparse(some):
-        some = some.toarray()
-    columns = [np.asarray(column).tolist() for column in _columns(some)]
-    header = _column_names(some, names)
-    return [{name: column[i] for name, column in zip(header, columns, strict=True)} for i in place.tolist()]
+    some = some.toarray() if sparse.issparse(some) else some
+    cells = dict(
+        zip(_column_names(some, names), (np.asarray(column).tolist() for column in _columns(some)), strict=True)
+    )
+    return [{name: column[i] for name, column in cells.items()} for i in place.tolist()]
 
 
 def _column_names(some: Any, names: Sequence[str] | None) -> list[str]:
-    n_columns = some.shape[1]
-    if names is not None and len(names) == n_columns:
-        return [str(name) for name in names]
-    if hasattr(some, "column_names"):
-        return list(some.column_names)
-    if hasattr(some, "columns"):
-        return [str(name) for name in some.columns]
-    return [f"feature {i}" for i in range(n_columns)]
+    if names is None or len(names) != some.shape[1]:
+        names = getattr(some, "column_names", getattr(some, "columns", None))
+    return [f"feature {i}" for i in range(some.shape[1])] if names is None else [str(name) for name in names]
 
 
 def _columns(some: Any) -> list[Any]:
@@ -287,17 +273,14 @@ def _parse_name(name: str, kind: str) -> Feature:
 def _to_features(name: str, column: Any) -> list[tuple[Feature, FloatArray]]:
     """Return the columns of the matrix that a column of the table becomes."""
     cells = np.asarray(column)
-    if cells.dtype.kind == "M":
-        days = (cells.astype("datetime64[ns]") - np.datetime64(0, "ns")) / ONE_DAY
-        return [(Feature(name, "date"), _fill_numbers(days.astype(np.float64)))]
-    if cells.dtype.kind == "m":
-        return [(Feature(name), _fill_numbers((cells / ONE_DAY).astype(np.float64)))]
+    if cells.dtype.kind in "mM":
+        is_date = cells.dtype.kind == "M"
+        days = (cells.astype("datetime64[ns]") - np.datetime64(0, "ns") if is_date else cells) / ONE_DAY
+        return [(Feature(name, "date" if is_date else "number"), _fill_numbers(days.astype(np.float64)))]
     if cells.dtype.kind == "b":
         return _read_levels(name, np.where(cells, "yes", "no"))
-    if cells.dtype.kind in "iuf":
-        return _read_numbers(name, cells.astype(np.float64))
     try:
-        return _read_numbers(name, cells.astype(np.float64))  # numbers that are stored as objects
+        return _read_numbers(name, cells.astype(np.float64))  # also numbers that are stored as objects
     except (TypeError, ValueError):
         return _read_levels(name, cells)
 
@@ -316,21 +299,18 @@ def _read_numbers(name: str, numbers: FloatArray) -> list[tuple[Feature, FloatAr
 
 def _read_levels(name: str, cells: Any) -> list[tuple[Feature, FloatArray]]:
     """Return a column of zeros and ones for each frequent level."""
-    texts = np.array(["" if _is_missing(cell) else str(cell) for cell in cells.tolist()], dtype=object)
+    texts = np.array(
+        ["" if cell is None or cell != cell or str(cell) in ("<NA>", "NaT") else str(cell) for cell in cells.tolist()],
+        dtype=object,
+    )
     levels, codes, counts = np.unique(texts, return_inverse=True, return_counts=True)
     if len(levels) > max(DISTINCT * len(texts), MOST_DESCRIBED) or len(levels) < 2:
         return []
     if levels.tolist() == ["no", "yes"]:  # one says all
         return [(Feature(name, "level", "yes"), codes.astype(np.float64))]
-    frequent = np.sort(np.argsort(-counts, kind="stable")[:MOST_DESCRIBED])
-    return [
-        (Feature(name, "level", shorten(levels[code] or "missing")), (codes == code).astype(np.float64))
-        for code in frequent.tolist()
-    ]
-
-
-def _is_missing(cell: Any) -> bool:
-    return cell is None or cell != cell or str(cell) in ("<NA>", "NaT")
+    frequent = np.sort(np.argsort(-counts, kind="stable")[:MOST_DESCRIBED]).tolist()
+    named = ((code, Feature(name, "level", shorten(levels[code] or "missing"))) for code in frequent)
+    return [(feature, (codes == code).astype(np.float64)) for code, feature in named]
 
 
 def _fill_numbers(numbers: FloatArray) -> FloatArray:
@@ -350,29 +330,21 @@ def read_prepared(preparation: Any, values: Any, rows: IntArray) -> Table:
     A level of a category is a feature, as it was for the fit; yes and no are two levels. The sine and cosine of an hour
     or weekday become times of the day or days of the week, of which each is a feature.
     """
-    original: FloatArray = preparation.to_original_units(values)
-    features: list[Feature] = []
-    columns: list[FloatArray] = []
+    made: list[tuple[Feature, FloatArray]] = []
     cycles: dict[tuple[Any, str], list[FloatArray]] = {}
-    for feature, numbers in zip(preparation.features, original.T, strict=True):
+    for feature, numbers in zip(preparation.features, preparation.to_original_units(values).T, strict=True):
+        name = f"feature {feature.column}" if isinstance(feature.column, int) else shorten(feature.column)
         if feature.cycle is not None:
             cycles.setdefault((feature.column, feature.cycle), []).append(numbers)
-            continue
-        features.append(_describe_feature(feature))
-        columns.append(numbers)
+        elif feature.unit == SHARE:
+            made.append((Feature(name, "level", "yes" if feature.level is None else shorten(feature.level)), numbers))
+        else:
+            made.append((Feature(name, "date" if feature.unit == DATE else "number"), numbers))
         if feature.kind == "boolean":
-            features.append(Feature(shorten(feature.column), "level", "no"))
-            columns.append(1 - numbers)
+            made.append((Feature(shorten(feature.column), "level", "no"), 1 - numbers))
     for (column, cycle), (sine, cosine) in cycles.items():
-        names = CYCLE_PARTS[cycle]
-        part = np.floor(np.arctan2(sine, cosine) / (2 * np.pi) % 1 * len(names) + 1e-6).astype(np.int64) % len(names)
-        features += [Feature(shorten(f"{column} {cycle}"), "level", name) for name in names]
-        columns += list((part == np.arange(len(names))[:, None]).astype(np.float64))
-    return Table(rows, np.column_stack(columns) if columns else np.empty((len(rows), 0)), features)
-
-
-def _describe_feature(feature: Any) -> Feature:
-    name = f"feature {feature.column}" if isinstance(feature.column, int) else shorten(feature.column)
-    if feature.unit == SHARE:
-        return Feature(name, "level", "yes" if feature.level is None else shorten(feature.level))
-    return Feature(name, "date" if feature.unit == DATE else "number")
+        parts = CYCLE_PARTS[cycle]
+        part = np.floor(np.arctan2(sine, cosine) / (2 * np.pi) % 1 * len(parts) + 1e-6).astype(np.int64) % len(parts)
+        name = shorten(f"{column} {cycle}")
+        made += [(Feature(name, "level", one), (part == i).astype(np.float64)) for i, one in enumerate(parts)]
+    return _stack(rows, made)

@@ -1,4 +1,4 @@
-"""Topics: clusters of texts on several levels, with words that set each apart, typical texts, and a name."""
+"""Topics: clusters of texts on several levels, with words that set each apart and a name; and their page."""
 
 from __future__ import annotations
 
@@ -8,18 +8,23 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.manifold import TSNE
 from sklearn.utils.extmath import row_norms
 
 from cohirf.error_contexts import warn_caller
 from cohirf.explain.describe import mean_stability
+from cohirf.explain.page import N_COLOURS, render_topics
+from cohirf.explain.pictures import make_thumbnail
 from cohirf.explain.study import DESCRIBED, add_rare, draw
 from cohirf.explain.table import as_data, check_n_rows, read_rows
 from cohirf.explain.words import shorten
@@ -38,6 +43,13 @@ N_TYPICAL = 3
 N_WORDS = 8
 LONGEST_NAME = 80
 TINY = 1e-300  # instead of division by zero
+MAP_WIDTH, MAP_HEIGHT, MAP_MARGIN = 1100.0, 620.0, 50.0  # the largest circle is not cut off
+COVERED = 0.12  # share of the map that all circles cover
+SMALLEST_CIRCLE, LARGEST_CIRCLE = 3.0, 46.0  # radius
+FEWEST_PLACED = 8  # topics; of fewer, the plane of the largest variance shows as much
+MOST_LABELS = 40
+LONGEST_TITLE = 24  # characters
+OPEN = 12  # topics of the coarsest level that are opened at first, if there are no more
 
 Namer = Callable[[list[str], list[str]], str]
 
@@ -97,24 +109,18 @@ class Topics:
     labels: IntArray
     places: Floats
 
-    def children(self, topic: Topic) -> list[Topic]:
-        """Return the topics of the next level that a topic is divided into, the largest first."""
-        if topic.level + 1 == len(self.topics):
-            return []
-        below = [one for one in self.topics[topic.level + 1] if one.parent == topic.cluster]
+    def children(self, topic: Topic | None) -> list[Topic]:
+        """Return the topics that a topic is divided into, the largest first; of None, those of the coarsest level."""
+        level, parent = (0, None) if topic is None else (topic.level + 1, topic.cluster)
+        below = [one for one in self.topics[level] if one.parent == parent] if level < len(self.topics) else []
         return sorted(below, key=lambda one: -one.size)
 
     def __str__(self) -> str:
-        lines: list[str] = []
+        def tell(topic: Topic) -> list[str]:
+            below = [line for child in self.children(topic) for line in tell(child)]
+            return [f"{'  ' * topic.level}{topic.name} ({topic.size:,})", *below]
 
-        def tell(topic: Topic) -> None:
-            lines.append(f"{'  ' * topic.level}{topic.name} ({topic.size:,})")
-            for child in self.children(topic):
-                tell(child)
-
-        for topic in sorted(self.topics[0], key=lambda one: -one.size):
-            tell(topic)
-        return "\n".join(lines)
+        return "\n".join(line for topic in self.children(None) for line in tell(topic))
 
 
 def name_topics(
@@ -171,7 +177,8 @@ def name_topics(
     apple, red, ripe (8)
     """
     check_n_rows(model, X)
-    labels = _nested_labels(model, levels)
+    labels: IntArray = cluster_positions(model)[:, None]  # of each level, the coarsest first
+    labels = labels if levels is None else model.hierarchy_.levels(sorted(set(levels)))
     if len(texts) != len(labels):
         raise ValueError(f"texts has {len(texts):,} entries, but the data has {len(labels):,} rows: pass one per row.")
     sample = _draw_texts(model, X, texts, labels)
@@ -185,15 +192,6 @@ def name_topics(
     naming.close()
     n_finest = int(labels[:, -1].max()) + 1
     return Topics(found, labels, _means(sample, sample.finest, n_finest))
-
-
-def _nested_labels(model: Model, levels: Sequence[int] | None) -> IntArray:
-    """Return the labels of each level, the coarsest first; without levels, the final clusters."""
-    if levels is None:
-        final: IntArray = cluster_positions(model)[:, None]
-        return final
-    nested: IntArray = model.hierarchy_.levels(sorted(set(levels)))
-    return nested
 
 
 @dataclass(frozen=True)
@@ -298,17 +296,16 @@ def _describe_level(
             size=int(sizes[topic]),
             stability=float(stability[topic]),
             name="",
-            words=tuple(str(vocabulary[word]) for word in _best(scores[topic], 2 * N_WORDS)),
+            words=tuple(
+                str(vocabulary[word])
+                for word in np.argsort(-scores[topic], kind="stable")[: 2 * N_WORDS].tolist()
+                if scores[topic, word] > 0
+            ),
             rows=tuple(int(sample.rows[place]) for place in typical[topic]),
             texts=tuple(shorten(sample.texts[place], SHOWN_CHARACTERS) for place in typical[topic]),
         )
         for topic in range(n_topics)
     ]
-
-
-def _best(scores: Floats, n: int) -> list[int]:
-    order = np.argsort(-scores, kind="stable")[:n]
-    return [int(word) for word in order if scores[word] > 0]
 
 
 def _means(sample: _Sample, labels: IntArray, n_topics: int) -> Floats:
@@ -400,3 +397,93 @@ class _Naming:
                 f"{self._error}.",
                 UserWarning,
             )
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def draw_topics(topics: Topics, *, title: str, written: str, images: Any = None) -> str:
+    """Return the page; typical rows are also shown as images, if there is one for each row."""
+    found = topics.topics
+    if images is not None and len(images) != len(topics.labels):
+        raise ValueError(f"images has {len(images):,} entries, but the data has {len(topics.labels):,} rows.")
+    pictures: dict[int, str] = {}
+    if images is not None:  # small ones, of typical rows
+        rows = np.unique([row for level in found for one in level for row in one.rows]).astype(np.int64)
+        pictures = dict(zip(rows.tolist(), map(make_thumbnail, take_entries(images, rows)), strict=True))
+    n_rows, finest = len(topics.labels), len(found) - 1
+    colours = {(0, one.cluster): number % N_COLOURS for number, one in enumerate(topics.children(None))}
+    for one in (one for level in found[1:] for one in level):  # as its topic of the coarsest level
+        colours[one.level, one.cluster] = colours[one.level - 1, one.parent or 0]
+    largest, steady = topics.children(None)[0], sum(one.stability >= 0.8 for one in found[-1])
+    lead = (
+        f"The largest topic is “{largest.name}”, with {100 * largest.size / n_rows:.0f} % of the texts. The views "
+        f"agree on {steady:,} of the {len(found[-1]):,} finest topics (stability of at least 0.8)."
+    )
+    content = {
+        "title": shorten(title, 300),
+        "written": written,
+        "version": metadata.version("cohirf"),
+        "n_rows": n_rows,
+        "n_noise": int((topics.labels[:, -1] < 0).sum()),
+        "counts": [f"{len(level):,}" for level in found],
+        "lead": lead,
+        "width": MAP_WIDTH,
+        "height": MAP_HEIGHT,
+        "finest": finest,
+        "flat": finest == 0,
+        "is_open": len(found[0]) <= OPEN,
+        "circles": place_circles(topics, colours),
+        "topics": [_nest(topics, one, colours, pictures) for one in topics.children(None)],
+    }
+    return render_topics(content)
+
+
+def _nest(
+    topics: Topics, topic: Topic, colours: dict[tuple[int, int], int], pictures: dict[int, str]
+) -> dict[str, Any]:
+    return asdict(topic) | {
+        "share": topic.size / len(topics.labels),
+        "colour": colours[topic.level, topic.cluster],
+        "images": [pictures[row] for row in topic.rows if pictures.get(row)],
+        "children": [_nest(topics, child, colours, pictures) for child in topics.children(topic)],
+    }
+
+
+def place_circles(topics: Topics, colours: dict[tuple[int, int], int]) -> list[dict[str, Any]]:
+    """Return a circle for each topic of the finest level; the largest come first, so that small ones are above them."""
+    finest = topics.topics[-1]
+    places = _project(topics.places)
+    low, span = places.min(axis=0), np.ptp(places, axis=0)
+    shares = np.where(span > 0, (places - low) / np.where(span > 0, span, 1), 0.5)
+    places = MAP_MARGIN + (np.array([MAP_WIDTH, MAP_HEIGHT]) - 2 * MAP_MARGIN) * shares
+    sizes = np.array([one.size for one in finest], dtype=np.float64)
+    unit = np.sqrt(COVERED * MAP_WIDTH * MAP_HEIGHT / np.pi / sizes.sum())
+    radius = np.clip(unit * np.sqrt(sizes), SMALLEST_CIRCLE, LARGEST_CIRCLE)
+    order = np.argsort(-sizes, kind="stable").tolist()
+    labelled = set(order[:MOST_LABELS])
+    return [
+        {
+            "cluster": finest[number].cluster,
+            "colour": colours[finest[number].level, finest[number].cluster],
+            "x": round(float(places[number, 0]), 1),
+            "y": round(float(places[number, 1]), 1),
+            "r": round(float(radius[number]), 1),
+            "name": finest[number].name,
+            "size": finest[number].size,
+            "label": shorten(finest[number].name.split(", ")[0], LONGEST_TITLE) if number in labelled else "",
+        }
+        for number in order
+    ]
+
+
+def _project(places: NDArray[Any]) -> NDArray[np.float64]:
+    """Return means of topics in the plane."""
+    centred = places - places.mean(axis=0)
+    if len(places) < FEWEST_PLACED:
+        flat = PCA(min(2, *places.shape), random_state=0).fit_transform(centred) if len(places) > 1 else centred[:, :2]
+        return np.pad(flat, ((0, 0), (0, 2 - flat.shape[1])))
+    perplexity = min(15.0, (len(places) - 1) / 3)
+    init = "pca" if places.shape[1] > 1 else "random"
+    found = TSNE(perplexity=perplexity, init=init, random_state=0).fit_transform(centred)
+    return np.asarray(found, dtype=np.float64)

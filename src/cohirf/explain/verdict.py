@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.explain.words import count_of, uncapitalised
+from cohirf.explain.words import count_of, percent, uncapitalised
 from cohirf.rows.grouping import IntArray
 from cohirf.summary.model import Model, base_method_of
 
@@ -30,6 +30,8 @@ SAME = 0.95
 LOST, WORSE_SILHOUETTE = 0.15, 0.02
 # A method that goes by density is also better if the fit calls this share of the rows noise, and the method does not.
 MORE_NOISE = 0.1
+# A fit whose views differ has fragments if it has so many times the clusters that the base method alone finds.
+FRAGMENTS = 1.5
 # Shares of rows that have their nearest neighbour in their own cluster: nearly all, and too few.
 NEIGHBOURS_KEPT, NEIGHBOURS_TORN = 0.9, 0.7
 RIVAL_STARTS = 10  # of K-Means that runs alone: with a single one, it is an easy rival
@@ -50,20 +52,30 @@ def find_problem(model: Model, sizes: IntArray, n_noise: int) -> Problem | None:
     if n_rows < JUDGED_ROWS:
         return None
     if n_noise > MOSTLY_NOISE * n_rows:
-        return _mostly_noise(model, n_noise / n_rows)
+        share = "All" if n_noise == n_rows else percent(n_noise / n_rows).capitalize()
+        message = f"{share} of the rows are noise: {ways_to_less_noise(model)}."
+        return Problem("Nearly everything is noise.", message, spoils_all=True)
     if largest == 1 and len(sizes) > 1:
-        return _nothing_fused(model, n_rows)
-    smallest = 2 if _keeps_noise_apart(model) else 1
-    n_crumbs = int(((sizes >= smallest) & (sizes <= CRUMB)).sum())
+        name, ways = _ways_to_fuse_more(model)
+        can_relax = validation.count_views(model.views) > 1 and model.consensus == "strict"
+        ways = [*ways, *(["use fewer views (views)"] if can_relax else [])]
+        said = ", or ".join(ways or [f"let {name} find fewer and larger clusters"])
+        message = f"Nothing fused: each of the {n_rows:,} rows is a cluster of its own. To change that, {said}."
+        return Problem("Nothing fused.", message, spoils_all=True)
+    # as published, noise rows of the base method are clusters of one row, because the user wants them to be
+    keeps_noise = model.n_clusters == "levels" and BaseMethod.of(base_method_of(model)).told is None
+    n_crumbs = int(((sizes >= 1 + keeps_noise) & (sizes <= CRUMB)).sum())
     is_undivided = n_crumbs == len(sizes) - 1 and largest >= UNDIVIDED
-    if n_crumbs and (largest >= LARGE_CLUSTER or is_undivided):
-        return _crumbs(n_crumbs, sizes, is_undivided=is_undivided)
-    return None
-
-
-def _keeps_noise_apart(model: Model) -> bool:
-    """Return whether noise rows of the base method are clusters of one row because the user wants them to be."""
-    return model.n_clusters == "levels" and BaseMethod.of(base_method_of(model)).told is None
+    if not n_crumbs or (largest < LARGE_CLUSTER and not is_undivided):
+        return None
+    message = (
+        f"{n_crumbs:,} of {len(sizes):,} clusters {'has' if n_crumbs == 1 else 'have'} at most {CRUMB} rows, and the "
+        f"largest has {largest:,}. With min_cluster_size={CRUMB + 1} or more, their rows become noise; with "
+        f"small_clusters='nearest' as well, they join the nearest cluster."
+    )
+    if is_undivided:
+        message += " All other rows are in one cluster, so nothing is divided: these few may be errors, or totals."
+    return Problem("Some have only a few rows.", message, spoils_all=is_undivided)
 
 
 def ways_to_less_noise(model: Model) -> str:
@@ -72,36 +84,6 @@ def ways_to_less_noise(model: Model) -> str:
     if model.min_cluster_size != 1 and model.small_clusters == "noise":
         ways.insert(0, f"lower min_cluster_size={model.min_cluster_size}")
     return ", or ".join(ways or [f"let {name} accept sparser clusters"])
-
-
-def _mostly_noise(model: Model, share: float) -> Problem:
-    return Problem(
-        "Nearly everything is noise.",
-        f"{_percent(share)} of the rows are noise: {ways_to_less_noise(model)}.",
-        spoils_all=True,
-    )
-
-
-def _nothing_fused(model: Model, n_rows: int) -> Problem:
-    name, ways = _ways_to_fuse_more(model)
-    ways += (
-        ["use fewer views (views)"] if validation.count_views(model.views) > 1 and model.consensus == "strict" else []
-    )
-    ways = ways or [f"let {name} find fewer and larger clusters"]
-    finding = f"Nothing fused: each of the {n_rows:,} rows is a cluster of its own."
-    return Problem("Nothing fused.", f"{finding} To change that, {', or '.join(ways)}.", spoils_all=True)
-
-
-def _crumbs(n_crumbs: int, sizes: IntArray, *, is_undivided: bool) -> Problem:
-    have = "has" if n_crumbs == 1 else "have"
-    message = (
-        f"{n_crumbs:,} of {len(sizes):,} clusters {have} at most {CRUMB} rows, and the largest has "
-        f"{int(sizes.max()):,}. With min_cluster_size={CRUMB + 1} or more, their rows become noise; with "
-        f"small_clusters='nearest' as well, they join the nearest cluster."
-    )
-    if is_undivided:
-        message += " All other rows are in one cluster, so nothing is divided: these few may be errors, or totals."
-    return Problem("Some have only a few rows.", message, spoils_all=is_undivided)
 
 
 def _ways_to_fuse_more(model: Model) -> tuple[str, list[str]]:
@@ -115,45 +97,19 @@ def _ways_to_fuse_more(model: Model) -> tuple[str, list[str]]:
     return name, ways
 
 
-def _percent(share: float) -> str:
-    return "All" if share == 1 else f"{share:.0%}" if share < 0.995 else "More than 99%"
-
-
 @dataclass(frozen=True)
 class Comparison:
-    """The model compared with the base method alone, on the same rows.
+    """The model compared with the base method alone, on the same rows; pairs are of the model, and of the method."""
 
-    Attributes
-    ----------
-    base : str
-        Name of the base method.
-    n_rows : int
-        Number of rows on which labels are compared; 0 if the base method did not run.
-    reason : str
-        Why the base method did not run; empty if it did.
-    n_clusters : tuple of int
-        Number of clusters in these rows, of the model and of the base method alone.
-    noise : tuple of float
-        Share of noise in these rows, of the model and of the base method alone.
-    silhouette : tuple of (float or None)
-        Mean silhouette of the model, and of the base method alone; None if undefined.
-    ari : tuple of (float or None)
-        Adjusted Rand index with the known classes, of the model and of the base method alone; None without classes.
-    same : float or None
-        Adjusted Rand index between the model and the base method alone; None if it did not run.
-    agreement : float or None
-        Mean adjusted Rand index between the model and runs of the base method on four fifths of the rows.
-    reproducibility : float or None
-        Mean adjusted Rand index between the run of the base method on all rows of the sample and these runs.
-    """
-
-    base: str
-    n_rows: int = 0
-    reason: str = ""
-    n_clusters: tuple[int, int] = (0, 0)
-    noise: tuple[float, float] = (0.0, 0.0)
-    silhouette: tuple[float | None, float | None] = (None, None)
-    ari: tuple[float | None, float | None] = (None, None)
+    base: str  # name of the base method
+    n_rows: int = 0  # on which labels are compared; 0 if the base method did not run
+    reason: str = ""  # why the base method did not run; empty if it did
+    n_clusters: tuple[int, int] = (0, 0)  # in these rows
+    noise: tuple[float, float] = (0.0, 0.0)  # share of these rows
+    silhouette: tuple[float | None, float | None] = (None, None)  # mean; None if undefined
+    ari: tuple[float | None, float | None] = (None, None)  # adjusted Rand index with known classes
+    # adjusted Rand indices, None if the method did not run: of the model and the method; the mean of those of the
+    # model and runs of the method on four fifths of the rows; and of the method on all rows and these runs
     same: float | None = None
     agreement: float | None = None
     reproducibility: float | None = None
@@ -174,11 +130,18 @@ class Facts:
     # kind of the first level, as in ``LevelRecord``; "local" unless the clusters are surely those of all rows
     kind: str = "all"
     is_part: bool = False  # whether the base method ran on some rows of the fit, not on all
+    is_given: bool = True  # whether the user gave n_clusters
 
     @property
     def may_cut(self) -> bool:
         """Whether the base method may cut clusters that the fit rightly has, at the border of the rows compared."""
         return self.finds_number and self.kind == "local" and self.is_part
+
+    @property
+    def has_fragments(self) -> bool:
+        """Whether views that differ left more clusters than the base method finds, which nobody asked for."""
+        ours, alone = self.comparison.n_clusters
+        return self.finds_number and not self.is_given and self.n_batches == 1 and ours >= FRAGMENTS * alone > 0
 
     @property
     def is_whole(self) -> bool:
@@ -231,10 +194,7 @@ def recommend(facts: Facts) -> str:
 
 
 def is_lost(
-    gap: float,
-    silhouette: tuple[float | None, float | None],
-    lost: float = LOST,
-    worse: float = WORSE_SILHOUETTE,
+    gap: float, silhouette: tuple[float | None, float | None], lost: float = LOST, worse: float = WORSE_SILHOUETTE
 ) -> bool:
     """Return whether a model has lost clusters that the base method finds."""
     ours, alone = silhouette
@@ -245,12 +205,11 @@ def is_lost(
 
 def verdict(facts: Facts) -> list[Finding]:
     """Answer the questions about a fit."""
-    findings = [judge_base_alone(facts)[0], judge_neighbours(facts)]
-    problem = facts.problem
-    if problem is not None:
-        tone = "poor" if problem.spoils_all else "fair"
-        findings.insert(0, Finding("Are the clusters usable?", problem.what, problem.message, tone))
-    return findings
+    findings, problem = [judge_base_alone(facts)[0], judge_neighbours(facts)], facts.problem
+    if problem is None:
+        return findings
+    tone = "poor" if problem.spoils_all else "fair"
+    return [Finding("Are the clusters usable?", problem.what, problem.message, tone), *findings]
 
 
 def judge_base_alone(facts: Facts) -> tuple[Finding, str]:
@@ -270,7 +229,9 @@ def judge_base_alone(facts: Facts) -> tuple[Finding, str]:
     if said == ALONE:
         reason = f"{measured} The fit has lost clusters that {base} finds."
         return Finding(question, "Probably.", reason, "poor"), _say_lost(facts)
-    why = _say_why_unknown(facts)
+    why = "nothing in the data tells which of the two is better"
+    why = "the fit has fragments, because its views differ: give n_clusters" if facts.has_fragments else why
+    why = f"{base} may have cut clusters at the border of these rows" if facts.may_cut else why
     line = f"in {found.n_rows:,} rows it finds other clusters (adjusted Rand index {found.same:.2f}), and {why}."
     return Finding(question, "Not known.", f"{measured} The two differ, and {why}.", "unknown"), f"{unknown}{line}"
 
@@ -283,10 +244,9 @@ def judge_neighbours(facts: Facts) -> Finding:
     measured = f"{together:.0%} of the sampled rows have their nearest neighbour in their own cluster."
     if together >= NEIGHBOURS_KEPT:
         return Finding(question, "Yes.", measured, "good")
-    if together >= NEIGHBOURS_TORN:
-        reason = f"{measured} Some borders between clusters run through dense regions."
-        return Finding(question, "Mostly.", reason, "fair")
-    return Finding(question, "Hardly.", f"{measured} Borders between clusters run through dense regions.", "poor")
+    is_torn = together < NEIGHBOURS_TORN
+    reason = f"{measured} {'Borders' if is_torn else 'Some borders'} between clusters run through dense regions."
+    return Finding(question, "Hardly." if is_torn else "Mostly.", reason, "poor" if is_torn else "fair")
 
 
 def in_one_line(facts: Facts) -> str:
@@ -317,7 +277,7 @@ def advise(facts: Facts) -> list[str]:
     """Return options to try, the most promising first; an empty list if the fit gives no reason to change anything."""
     if recommend(facts) != ALONE:
         return []
-    tips = []
+    tips = ["a number of clusters (n_clusters): fragments are then merged"] if facts.has_fragments else []
     if facts.as_published:
         tips.append("the defaults of CoHiRF instead of the algorithm as published")
     if facts.n_batches > 1 and facts.finds_number and facts.kind == "random":
@@ -343,20 +303,10 @@ def _say_why_whole(facts: Facts) -> str:
     return f"The fit is one run of {base} on all rows, and has its clusters"
 
 
-def _say_why_unknown(facts: Facts) -> str:
-    """Return why a difference between the fit and the base method does not tell which one is better."""
-    if facts.may_cut:
-        return f"{facts.comparison.base} may have cut clusters at the border of these rows"
-    return "nothing in the data tells which of the two is better"
-
-
 def why_not_comparable(rival: BaseMethod, n_sampled: int, n_rows: int, n_batches: int, kind: str) -> str:
     """Return why a method that finds the number of clusters itself is not compared on a random sample."""
-    name = type(rival.clusterer).__name__
-    thinner = (
-        f"{name} goes by the density of the rows, and a sample of {n_sampled:,} of {n_rows:,} rows is thinner than the "
-        f"data."
-    )
+    name, part = type(rival.clusterer).__name__, f"a sample of {n_sampled:,} of {n_rows:,} rows"
+    thinner = f"{name} goes by the density of the rows, and {part} is thinner than the data."
     if kind == "local":
         return f"{thinner} Local batches are not, but clusters that reach over several of them may be cut or joined."
     if n_batches > 1:

@@ -33,7 +33,7 @@ KEPT = {
 }
 OTHERS = ("high", "low")
 DATES = ("late", "early")
-UNITS = {"cm", "eur", "g", "kg", "km", "m", "mg", "mm", "ms", "pct", "s", "usd"}
+UNITS = {"cm", "eur", "g", "kg", "km", "km2", "m", "mg", "mm", "ms", "pct", "s", "usd"}
 MOSTLY, HARDLY = 0.5, 0.1  # shares of rows with a level, from which it is said without "often" or "rarely"
 LONGEST_PHRASE = 40  # characters of a feature's name
 FEWEST_TRAITS, MOST_TRAITS = 3, 5  # traits in a name; more than three only if two clusters would have the same name
@@ -103,9 +103,7 @@ def say_value(value: float, kind: str = "number") -> str:
         return f"{value:.0%}"
     if kind == "date":
         return datetime.fromtimestamp(value * 86400, UTC).date().isoformat()
-    if 1000 <= abs(value) < 1e7:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
 def percent(share: float) -> str:
@@ -159,32 +157,23 @@ def name_clusters(traits: Sequence[Sequence[Trait]], splits: Sequence[Trait | No
     names = [_join_phrases(*of_cluster, FEWEST_TRAITS) for of_cluster in known]
     for n_traits in range(FEWEST_TRAITS + 1, MOST_TRAITS + 1):
         names = _replace_repeated(names, [_join_phrases(*of_cluster, n_traits) for of_cluster in known])
-    names = _replace_repeated(names, [_with_values(of_cluster) for of_cluster in traits])
-    return number_repeated(names)
+    return number_repeated(_replace_repeated(names, [_with_values(of_cluster) for of_cluster in traits]))
 
 
 def _join_phrases(traits: Sequence[Trait], split: Trait | None, n_traits: int) -> str:
     """Return the phrases of the strongest traits; of weak ones only if more than three are asked for."""
-    strongest = traits[0].strength if traits else 0.0
-    weakest = max(WEAKEST, FAINT_SHARE * strongest) if n_traits == FEWEST_TRAITS else 0.0
-    said = [] if split is None else [split]
-    said += [trait for trait in traits if trait.strength >= weakest and not _is_same_column(trait, split)]
+    weakest = max(WEAKEST, FAINT_SHARE * traits[0].strength) if traits and n_traits == FEWEST_TRAITS else 0.0
+    said = [trait for trait in traits if trait.strength >= weakest]
+    if split is not None:  # without traits of the same column, or of the same series
+        column, series = split.feature.name, split_number(split.feature.name)[0] if split.span else None
+        names = ((trait, trait.feature.name) for trait in said)
+        said = [split, *(trait for trait, name in names if name != column and split_number(name)[0] != series)]
     return ", ".join(list(dict.fromkeys(trait.phrase for trait in said))[:n_traits]) or PLAIN
 
 
-def _is_same_column(trait: Trait, split: Trait | None) -> bool:
-    """Return whether a trait is about the column that splits a cluster from its sibling, or about the same series."""
-    if split is None:
-        return False
-    names = trait.feature.name, split.feature.name
-    return names[0] == names[1] or bool(split.span and split_number(names[0])[0] == split_number(names[1])[0])
-
-
 def _with_values(traits: Sequence[Trait]) -> str:
-    parts = [
-        f"{plain_name(trait.feature.name)} {trait.feature.level} {say_value(trait.inside, trait.feature.kind)}"
-        for trait in traits[:VALUES_IN_NAME]
-    ]
+    features = [(trait.feature, say_value(trait.inside, trait.feature.kind)) for trait in traits[:VALUES_IN_NAME]]
+    parts = (f"{plain_name(feature.name)} {feature.level} {value}" for feature, value in features)
     return ", ".join(" ".join(part.split()) for part in parts) or PLAIN
 
 

@@ -25,6 +25,7 @@ from cohirf.rows.grouping import compress
 SAMPLED_PER_CLUSTER = 100
 SEEDS_PER_CLUSTER = 10
 ITERATIONS = 10
+DRAWN_PER_NEW = 16
 NOT_PERMUTED = 1_000_000
 
 
@@ -68,7 +69,8 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
 def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
     """Draw rows with a chance proportional to weight and squared distance to the nearest row drawn before: k-means++.
 
-    Each row is drawn once, and is not the best of several: inertia was 0.4 % higher, in half of the time.
+    Each row is drawn once, and is not the best of several: inertia was 0.4 % higher, in half of the time. On a device,
+    which waits longer for a step than it computes, a step draws several rows: a sixteenth of those drawn before.
     """
     xp = namespace(X)
     points = xp.astype(X, xp.float64 if X.dtype == xp.float64 else xp.float32)
@@ -76,25 +78,30 @@ def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
     points = points / (float(xp.max(xp.abs(points))) or 1.0)  # and squares of tiny values would vanish
     squares = xp.sum(points**2, axis=1)
     weights = xp.ones_like(squares) if sample_weight is None else xp.astype(put_beside(sample_weight, X), squares.dtype)
-    closest, drawn = xp.ones_like(squares), []
-    for number, uniform in enumerate(rng.random_sample(n_drawn)):
-        row = _draw_by_chance(closest * weights, float(uniform))
-        drawn.append(row)
-        distances = squares + xp.take(squares, row) - 2 * (points @ xp.take(points, row, axis=0)[0, :])
-        closest = xp.maximum(distances if number == 0 else xp.minimum(closest, distances), xp.zeros_like(closest))
-    return xp.concat(drawn)
+    closest, drawn, n_found = xp.ones_like(squares), [], 0
+    uniforms = rng.random_sample(n_drawn)
+    while n_found < n_drawn:
+        n_new = 1 if is_here(X) else 1 + n_found // DRAWN_PER_NEW
+        rows = _draw_by_chance(closest * weights, uniforms[n_found : n_found + n_new])
+        products = points @ xp.take(points, rows, axis=0).T
+        distances = squares + xp.min(xp.take(squares, rows)[None, :] - 2 * products, axis=1)
+        closest = xp.maximum(distances if n_found == 0 else xp.minimum(closest, distances), xp.zeros_like(closest))
+        drawn.append(rows)
+        n_found += n_new
+    return xp.concat(drawn)[:n_drawn]
 
 
-def _draw_by_chance(chances: Any, uniform: float) -> Any:
-    """Draw a row, without waiting for a device; its floating-point sums would change with their order, integers not."""
+def _draw_by_chance(chances: Any, uniforms: Any) -> Any:
+    """Draw rows, without waiting for a device; its floating-point sums would change with their order, integers not."""
     xp, n_rows = namespace(chances), int(chances.shape[0])
     unit = 2.0 ** (62 - n_rows.bit_length())
     largest = xp.max(chances)
     relative = chances / xp.where(largest > 0, largest, xp.ones_like(largest))
     parts = xp.astype(xp.astype(relative, xp.float64) * unit, xp.int64)
     ends = np.cumsum(parts) if is_here(parts) else xp.cumulative_sum(parts)
-    place = xp.searchsorted(ends, xp.astype(xp.astype(ends[-1:], xp.float64) * uniform, xp.int64), side="right")
-    return xp.minimum(place, xp.full_like(place, n_rows - 1))
+    shares = put_beside(uniforms, chances)
+    places = xp.searchsorted(ends, xp.astype(xp.astype(ends[-1:], xp.float64) * shares, xp.int64), side="right")
+    return xp.minimum(places, xp.full_like(places, n_rows - 1))
 
 
 def move_centres(X: Any, sample_weight: Any, centres: Any, n_passes: int) -> Any:

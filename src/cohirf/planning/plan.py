@@ -182,6 +182,8 @@ def plan_batches(
         after = call(resident_bytes)
         n_runs, per_job = contraction.views.n_runs(sample.shape[1]), after if room.in_processes else 0
         taken += max(0, after - before)
+        if room.memory_limit <= taken:
+            raise ValueError(_say_no_room(room, taken, held))
         task = PlannedFit(n_rows, n_runs, smallest, room, taken, per_job, overlap)
         cost = probe_increasing_sizes(
             lambda size: call(probe_batch, read_sample(size), contraction),

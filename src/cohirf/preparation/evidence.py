@@ -26,6 +26,7 @@ from cohirf.preparation.readings import (
     compute,
     find_date_formats,
     find_unit,
+    read_plain,
 )
 from cohirf.sources import Source
 from cohirf.sources.tables import Table
@@ -128,10 +129,18 @@ class Evidence:
         elif is_time(str(values.type)):
             self._add_stored(read_moments(values, DateReading("")), DateReading(""))
         elif is_text(str(values.type)):
-            self._add_text(clean_text(values))
+            if (plain := self._read_plain(values)) is None:
+                self._add_text(clean_text(values))
+            else:
+                self._add_stored(plain, NumberReading())
         else:
             self.n_missing += values.null_count
         self.n_rows += len(values)
+
+    def _read_plain(self, text: Any) -> ReadCells | None:
+        """Return plain numbers of text, if that is what it has and nothing else has to be found out about it."""
+        is_known = not self.is_counted and not self.is_whole and len(self.tallies or ()) == 1
+        return read_plain(text, self.tallies[0].reading) if is_known and self.tallies else None
 
     def _add_stored(self, cells: ReadCells, reading: NumberReading | DateReading) -> None:
         """Take numbers or moments into account."""
@@ -156,14 +165,15 @@ class Evidence:
             self.is_whole = False
             self.n_spaces += compute().sum(compute().count_substring(text, " ")).as_py()
             self._tally(text)
-        elif self.is_whole and _all_match(text, WHOLE_NUMBER):
-            self._tally_whole(text)
+        elif self.is_whole and compute().all(compute().match_substring_regex(text, WHOLE_NUMBER)).as_py():
+            self.is_code = self.is_code or compute().any(compute().match_substring_regex(text, CODE)).as_py()
+            cells = NumberReading().read(text)  # all readings of numbers read them alike
+            for tally in self.tallies:
+                tally.add(cells, text, self.n_rows)
         else:
             self.is_whole = False
-            missing = [] if len(self.tallies) == 1 else [sign for sign in ".," if sign not in self.separators]
-            self.separators |= {
-                sign for sign in missing if compute().any(compute().match_substring(text, sign)).as_py()
-            }
+            new = [] if len(self.tallies) == 1 else [sign for sign in ".," if sign not in self.separators]
+            self.separators |= {sign for sign in new if compute().any(compute().match_substring(text, sign)).as_py()}
             self._tally(text)
 
     def _tally(self, text: Any) -> None:
@@ -174,13 +184,6 @@ class Evidence:
         best = min((tally.n_bad for tally in tallies), default=0)
         n_seen = self.n_present + len(text)
         self.tallies = [tally for tally in tallies if tally.n_bad == best or tally.n_bad <= HOPELESS * n_seen]
-
-    def _tally_whole(self, text: Any) -> None:
-        """Take whole numbers into account, which all readings of numbers read alike."""
-        self.is_code = self.is_code or compute().any(compute().match_substring_regex(text, CODE)).as_py()
-        cells = NumberReading().read(text)
-        for tally in self.tallies or []:
-            tally.add(cells, text, self.n_rows)
 
     def _find_readings(self, text: Any) -> Sequence[NumberReading | DateReading]:
         """Return the readings that are worth a try: those that read half of the first cells, or of distinct ones."""
@@ -197,8 +200,9 @@ class Evidence:
         return [*dates, DateReading(COMPACT_DATE)] if self.wish == "date" else dates
 
     def _count(self, cells: list[Any], times: list[int]) -> None:
-        self.counts.update(dict(zip(cells, times, strict=True)))
-        self.n_distinct, self.n_counted = len(self.counts), self.n_counted + sum(times)
+        if self.counts or len(cells) <= self.most_distinct:
+            self.counts.update(dict(zip(cells, times, strict=True)))
+        self.n_distinct, self.n_counted = max(len(self.counts), len(cells)), self.n_counted + sum(times)
         self.has_repeats = self.n_distinct < self.n_counted
         if self.n_distinct > self.most_distinct:
             self.is_counted, self.counts = False, Counter()
@@ -213,10 +217,6 @@ def is_called(name: Name, words: Collection[str]) -> bool:
 def words_of(name: Name) -> list[str]:
     """Return the words of a name, such as customer_id or customerId, in lower case."""
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", str(name))]
-
-
-def _all_match(text: Any, pattern: str) -> bool:
-    return bool(compute().all(compute().match_substring_regex(text, pattern)).as_py())
 
 
 def gather_numbers(source: Source) -> dict[Any, Evidence]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
-from cohirf.preparation.readings import DateReading, NumberReading, ReadCells, clean_text, compute
+from cohirf.preparation.readings import DateReading, NumberReading, ReadCells, clean_text, compute, read_plain
 from cohirf.rows.grouping import FloatArray
 from cohirf.sources.tables import ARROW_NUMBERS, name_places
 
@@ -23,7 +23,6 @@ Name = str | int  # of a column: a number if the data has no names
 DAY = 86_400  # seconds
 CYCLES = {"hour": (DAY, 24), "weekday": (7 * DAY, 7)}  # length of a cycle in seconds, and its number of steps
 MONDAY = 4 * DAY  # 1970-01-05: weekdays count from Monday
-OTHER = "other"
 MISSING_LEVEL = "missing"  # of a category: the level of empty cells
 WISHES = ("number", "category", "boolean", "date", "id", "text")  # kinds that the user may ask for
 
@@ -92,26 +91,14 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class Column(ABC):
-    """A column of the original data: what it is, and why.
-
-    Attributes
-    ----------
-    name : str or int
-        Its name; a number if the data has no names.
-    reason : str
-        Why it has this kind.
-    n_missing : int
-        Number of missing cells in the training data.
-    n_bad : int
-        Number of cells in the training data that cannot be read, and are taken as missing.
-    """
+    """A column of the original data: what it is, and why."""
 
     kind: ClassVar[str]
 
-    name: Name
-    reason: str = ""
-    n_missing: int = 0
-    n_bad: int = 0
+    name: Name  # a number if the data has no names
+    reason: str = ""  # why it has this kind
+    n_missing: int = 0  # number of missing cells in the training data
+    n_bad: int = 0  # number of cells in the training data that cannot be read, and are taken as missing
 
     @property
     @abstractmethod
@@ -166,7 +153,9 @@ class Number(Column):
     def encode(self, values: Any) -> Encoded:
         """Return the numbers."""
         cells = read_numbers(values, NumberReading(self.decimal, self.unit))
-        return Encoded([np.where(cells.values == self.missing, np.nan, cells.values)], cells.is_bad)
+        if self.missing is not None:
+            cells = cells._replace(values=np.where(cells.values == self.missing, np.nan, cells.values))
+        return Encoded([cells.values], cells.is_bad)
 
 
 @dataclass(frozen=True)
@@ -209,7 +198,7 @@ class Category(Column):
     levels : tuple of str
         The levels with a feature, sorted, each in its most frequent spelling. Missing cells are the level "missing".
     has_other : bool
-        Whether the training data had more levels, which share the feature "other".
+        Whether the training data had rarer levels: rows of these, which have nothing in common, are zeros.
     """
 
     kind: ClassVar[str] = "category"
@@ -220,10 +209,8 @@ class Category(Column):
     @property
     def features(self) -> tuple[Feature, ...]:
         """One feature per level: 1 where a row has it, 0 elsewhere."""
-        levels = (*self.levels, OTHER) if self.has_other else self.levels
         return tuple(
-            Feature(f"{self.name}={level}", self.name, self.kind, "share", level=level)
-            for level in dict.fromkeys(levels)
+            Feature(f"{self.name}={level}", self.name, self.kind, "share", level=level) for level in self.levels
         )
 
     @property
@@ -232,21 +219,14 @@ class Category(Column):
         return "a level of the training data"
 
     def encode(self, values: Any) -> Encoded:
-        """Return zeros and ones; other levels are ones of "other" if there is such a feature, and bad otherwise."""
+        """Return zeros and ones; unknown levels are bad, unless the training data had some without a feature."""
         arrow = import_optional("pyarrow", "arrow", "Encoding categories")
         pc = compute()
         text = pc.utf8_lower(pc.fill_null(clean_text(values), MISSING_LEVEL))
         codes = pc.index_in(text, value_set=pc.utf8_lower(arrow.array(self.levels, arrow.string())))
         numbers = np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False))
         ones = [(numbers == number).astype(np.float64) for number in range(len(self.levels))]
-        is_bad = numbers == -1
-        if self.has_other:
-            if OTHER in self.levels:
-                ones[self.levels.index(OTHER)] += is_bad
-            else:
-                ones.append(is_bad.astype(np.float64))
-            is_bad = np.zeros(len(is_bad), dtype=bool)
-        return Encoded(ones, is_bad)
+        return Encoded(ones, (numbers == -1) & (not self.has_other))
 
 
 @dataclass(frozen=True)
@@ -296,17 +276,11 @@ class Date(Column):
 
 @dataclass(frozen=True)
 class Vector(Column):
-    """Vectors of numbers, such as embeddings of texts, which are taken as they are.
-
-    Attributes
-    ----------
-    width : int
-        Their length.
-    """
+    """Vectors of numbers, such as embeddings of texts, which are taken as they are."""
 
     kind: ClassVar[str] = "vector"
 
-    width: int = 1
+    width: int = 1  # their length
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -379,7 +353,7 @@ def read_numbers(values: Any, reading: NumberReading) -> ReadCells:
     if is_number(str(values.type)):
         numbers = np.asarray(values.cast("double").to_numpy(zero_copy_only=False), dtype=np.float64)
         return ReadCells(numbers, np.zeros(len(numbers), dtype=bool))
-    return reading.read(clean_text(values))
+    return read_plain(values, reading) or reading.read(clean_text(values))
 
 
 def read_moments(values: Any, reading: DateReading) -> ReadCells:

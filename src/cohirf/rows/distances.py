@@ -22,7 +22,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from cohirf.rows.arrays import in_blocks, is_here, namespace, put_beside, to_host
+from cohirf.rows.arrays import in_blocks, is_here, is_torch, namespace, put_beside, to_host
 
 # A column is shifted if the square of its mean, over its variance, is larger than this. Less than one cell in 100 of
 # such a column is 0, so that a CSR matrix does not grow. Other columns lose two digits at most.
@@ -39,24 +39,32 @@ def find_nearest(X: Any, points: Any, *, exact: bool = True, groups: Any = None,
     If points have ``groups``, a row on a device is compared with the points of its own group only.
 
     On a device, the squared distance to a point is that to the origin, which does not matter, plus a linear function.
-    It is computed in float64 or, unless it is to be ``exact``, in float32.
+    It is computed in float64 or, unless it is to be ``exact``, in float32; bfloat16 is multiplied as it is, and
+    added up in float32.
     """
     if is_here(X):
         return pairwise_distances_argmin(X, points)
     xp = namespace(X)
     dtype = xp.float64 if exact else xp.float32
-    points = to_host(points)
-    origin = np.asarray(points, dtype=np.float64).mean(axis=0)  # distances between points near it lose no digits
-    centred = np.asarray(points, dtype=np.float64) - origin
+    points = np.asarray(to_host(points), dtype=np.float64)
+    origin = points.mean(axis=0)  # distances between points near it lose no digits
+    is_short = is_torch(X) and X.dtype == xp.bfloat16 and not exact
+    weights = xp.astype(put_beside(-2 * (points - origin).T, X), X.dtype if is_short else dtype)
+    rounded = to_host(xp.astype(weights, xp.float64))
+    squares = (rounded**2).sum(axis=0) / 4
+    constants = xp.astype(put_beside(squares - origin @ rounded if is_short else squares, X), dtype)
     wide = xp.float64 if X.dtype == xp.float64 else dtype  # offsets are subtracted before digits are cut off
     shift = xp.astype(put_beside(origin, X), wide)
-    weights = xp.astype(put_beside(-2 * centred.T, X), dtype)
-    constants = xp.astype(put_beside((centred**2).sum(axis=1), X), dtype)
     found = xp.empty(X.shape[0], dtype=xp.int32, device=X.device)
     of_points = None if groups is None else put_beside(np.asarray(groups, dtype=np.int32), X)
 
+    def multiply(rows: Any) -> Any:
+        if is_short:
+            return _multiply_short(rows, weights)
+        return xp.astype(xp.astype(rows, wide) - shift, dtype) @ weights
+
     def label(block: slice) -> None:
-        distances = xp.astype(xp.astype(X[block, :], wide) - shift, dtype) @ weights + constants
+        distances = multiply(X[block, :]) + constants
         if of_points is not None:
             is_own = group_of_row[block][:, None] == of_points[None, :]
             distances = xp.where(is_own, distances, xp.asarray(xp.inf, dtype=dtype, device=X.device))
@@ -64,6 +72,13 @@ def find_nearest(X: Any, points: Any, *, exact: bool = True, groups: Any = None,
 
     in_blocks(label, X.shape[0], DISTANCE_CELLS // max(X.shape[1], len(points)))
     return found
+
+
+def _multiply_short(rows: Any, weights: Any) -> Any:
+    """Return the product of two tensors of bfloat16 in float32; tensor cores of GPUs are made for it."""
+    if rows.is_cuda:
+        return namespace(rows).mm(rows, weights, out_dtype=namespace(rows).float32)
+    return rows.float() @ weights.float()
 
 
 def measure_distances(X: Any, points: Any) -> Any:

@@ -12,8 +12,9 @@ from sklearn.utils.extmath import row_norms
 
 from cohirf.rows.arrays import is_on_device, namespace, to_host
 from cohirf.rows.grouping import IntArray, row_blocks
-from cohirf.sources.source import Source
+from cohirf.sources.source import Source, rows_within
 
+CHANGED_BYTES = 2**20  # rows are changed while they are in the cache of the processor
 UNIT_ROUNDING = 16  # rows whose length differs from 1 by so many times the precision of their type are not scaled again
 
 
@@ -91,8 +92,9 @@ class ScaledSource(Source):
         self._source._refuse_faults(X, rows)
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
-        self._source._fill(start, out)
-        self._change(out, range(start, start + len(out)))
+        for block in row_blocks(len(out), rows_within(CHANGED_BYTES, out.strides[0])):
+            self._source._fill(start + block.start, out[block])
+            self._change(out[block], range(start + block.start, start + block.stop))
 
     def _pick(self, rows: IntArray, out: NDArray[Any]) -> None:
         self._source._pick(rows, out)
