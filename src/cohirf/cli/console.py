@@ -64,9 +64,7 @@ class Console:
     @contextmanager
     def reading(self, path: Path) -> Iterator[None]:
         """Show progress and warnings, and say at once that a large file is read: this takes a while."""
-        files = path.rglob("*") if path.is_dir() else [path]
-        n_bytes = sum(file.stat().st_size for file in files if file.is_file())
-        if n_bytes >= LARGE_FILE:
+        if (n_bytes := count_bytes(path)) >= LARGE_FILE:
             self.note(f"reading {path} ({n_bytes / 1e6:,.0f} MB)")
         with self.watching():
             yield
@@ -77,6 +75,12 @@ class Console:
         if text not in self.warned:
             self.warned.append(text)
             self.note(f"warning: {text}")
+
+
+def count_bytes(path: Path) -> int:
+    """Return the size of a file, or of all files in a folder."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 @dataclass(frozen=True)
