@@ -9,8 +9,8 @@ import numpy as np
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, read_count
 from cohirf.cli.fit import read_base_method
+from cohirf.cli.options import BASE_METHOD, DEFAULT_SEED
 from cohirf.cli.outputs import LABEL_FILES, check_file, check_ids, save_labels, say_written
-from cohirf.cli.parameters import BASE_METHOD, DEFAULT_SEED
 from cohirf.cli.summary import describe_sizes, size_rows
 from cohirf.parties import Party, run_folder
 from cohirf.parties import join as take_part
@@ -111,13 +111,7 @@ def join(
 
 
 def run(
-    folder: Path,
-    *,
-    parties: str,
-    clusters: str | None = None,
-    out: Path,
-    json: bool = False,
-    force: bool = False,
+    folder: Path, *, parties: str, clusters: str | None = None, out: Path, json: bool = False, force: bool = False
 ) -> None:
     """Coordinate parties: wait for them in a folder, and cluster their rows from labels and ranks.
 

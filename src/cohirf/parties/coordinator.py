@@ -11,13 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.consensus import (
-    Consensus,
-    fold_views,
-    measure_stability,
-    relaxed_consensus,
-    strict_consensus,
-)
+from cohirf.algorithm.consensus import Consensus, fold_views, measure_stability, relaxed_consensus, strict_consensus
 from cohirf.algorithm.parents import find_roots, get_final_labels
 from cohirf.beyond.majority import majority_consensus
 from cohirf.beyond.votes import VotedCodes, group_by_votes

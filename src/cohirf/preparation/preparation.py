@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cohirf.notebook import draw_table
 from cohirf.preparation.data import (
     Classes,
     Data,
@@ -226,7 +225,13 @@ class Preparation:
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks."""
-        return draw_table(HEADER, (astuple(note) for note in self.describe()))
+        head = "".join(f"<th style='text-align: left'>{escape(name)}</th>" for name in HEADER)
+        body = ""
+        for note in self.describe():
+            sides = [(cell, "right" if isinstance(cell, int) else "left") for cell in astuple(note)]
+            cells = (f"<td style='text-align: {side}'>{escape(str(cell))}</td>" for cell, side in sides)
+            body += f"<tr>{''.join(cells)}</tr>"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def apply(
         self,
