@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -117,12 +118,10 @@ def tree(model: Path, *, top: str | None = None, out: Path | None = None, force:
     with replacing(out) as file:
         if out.suffix.lower() == ".txt":
             file.write(_draw_tree(fitted, preparation, n_leaves, WIDEST, drawn=True).encode())
-            return
-        hierarchy = fitted.hierarchy_ if n_leaves is None else fitted.hierarchy_.condense(max_clusters=n_leaves)
-        if out.suffix.lower() == ".npy":
-            np.save(file, hierarchy.to_linkage())
         else:
-            file.write(_to_text(hierarchy, out.suffix.lower()).encode())
+            hierarchy = fitted.hierarchy_ if n_leaves is None else fitted.hierarchy_.condense(max_clusters=n_leaves)
+            file.write(_to_bytes(hierarchy, out.suffix.lower()))
+    Console().show({}, say_written({"tree": str(out)}))
 
 
 def _draw_tree(model: CoHiRF, preparation: Preparation, n_leaves: int | None, width: int, *, drawn: bool) -> str:
@@ -143,6 +142,13 @@ def _can_show(letters: str, encoding: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _to_bytes(hierarchy: FusionHierarchy, ending: str) -> bytes:
+    if ending != ".npy":
+        return _to_text(hierarchy, ending).encode()
+    np.save(array := BytesIO(), hierarchy.to_linkage())
+    return array.getvalue()
 
 
 def _to_text(hierarchy: FusionHierarchy, ending: str) -> str:

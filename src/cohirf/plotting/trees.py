@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cohirf.explain.words import count_of
 from cohirf.optional import import_optional
 from cohirf.plotting.canvas import FONT, add_lines, hide_spines, label_x, make_axes, settle_axes, write_numbers
 from cohirf.plotting.colours import FAINT, INK, PAPER, cluster_colours, mix, to_rgb
@@ -22,6 +21,7 @@ from cohirf.plotting.layout import (
     merged_tree,
 )
 from cohirf.rows.grouping import IntArray
+from cohirf.sources.source import count_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
