@@ -174,6 +174,16 @@ def test_models_that_are_not_hdbscan_on_all_rows_have_no_probabilities(moons):
             _ = model.fit(moons).hdbscan_
 
 
+@pytest.mark.parametrize("data", ["moons", "many_features"])
+def test_too_little_memory_is_refused(data, request, monkeypatch):
+    X = request.getfixturevalue(data)
+    monkeypatch.setattr(locality, "SPANNED_ROWS", 400 * locality.SMALLER_LISTED)
+    model = CoHiRF(BASE, batch_size="100GB", random_state=0).fit(X)
+    assert model.batch_size_ < len(X) or data == "moons"
+    with pytest.raises(ValueError, match=r"too little: .* for what is kept of all rows, and a batch of HDBSCAN takes"):
+        model.set_params(batch_size="50MB").fit(X)
+
+
 def test_more_rows_than_the_tree_can_number_are_refused(moons, monkeypatch):
     monkeypatch.setattr(locality, "MAX_SPANNED", 1000)
     with pytest.raises(ValueError, match=r"at most 1,000 rows, and X has 1,650"):

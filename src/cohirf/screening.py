@@ -136,10 +136,7 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
 
 
 def screen_features(X: Any, entropy: Entropy) -> tuple[IntArray, FloatArray]:
-    """Find the features of ``X``, an array or CSR matrix, that depend on other features; all if fewer than two do.
-
-    Also returns the statistic of each feature.
-    """
+    """Find the features of ``X`` that depend on others, all if fewer than two do; also return all statistics."""
     sample = SoftenedSample.of(X)
     statistics = measure_dependence(sample, entropy, stage=0, odds=_odds(two_means_share(sample)))
     relevant = np.flatnonzero(statistics > 1)

@@ -422,7 +422,7 @@ def test_a_file_that_changes_during_the_fit_is_refused(cohirf, tmp_path, monkeyp
 
     monkeypatch.setattr(CoHiRF, "fit", fit_later)
     refused(
-        cohirf("fit", "data.npy", "--scale", "none", "--quiet", "--out", "labels.csv"),
+        cohirf("fit", "data.npy", "--scale", "none", "--batch-size", 60, "--quiet", "--out", "labels.csv"),
         "data.npy has changed since it was opened: run the command again, and leave the file as it is until it is "
         "done.",
     )

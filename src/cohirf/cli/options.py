@@ -64,6 +64,15 @@ def read_section(docstring: str | None, title: str) -> str:
 def to_option(flags: str, found: Documented, panel: str, *, is_switch: bool = False, checked: bool = False) -> Any:
     """Return an option of typer; if it is ``checked``, a value that is not among its choices is refused."""
     choices = tuple(re.findall(r'"([\w-]+)"', found.kind))
+
+    def check(given: str | None) -> str | None:
+        if given is not None and given not in choices:
+            raise BadInputError(f"{flags} {given!r} is not valid: give {', '.join(choices[:-1])} or {choices[-1]}.")
+        return given
+
+    def complete(incomplete: str) -> list[str]:
+        return [choice for choice in choices if choice.startswith(incomplete)]
+
     kinds = re.findall(r"[\w=]+", NOT_TYPED.sub("", found.kind))
     metavar = "|".join([*(METAVARS.get(kind, kind.upper()) for kind in kinds), *choices]) if kinds else "NAME"
     text = found.text
@@ -78,25 +87,9 @@ def to_option(flags: str, found: Documented, panel: str, *, is_switch: bool = Fa
         rich_help_panel=panel,
         show_default=False,
         readable=False,  # our own messages are clearer than typer's
-        autocompletion=_completer(choices) if choices else None,
-        callback=_checker(flags, choices) if choices and checked else None,
+        autocompletion=complete if choices else None,
+        callback=check if choices and checked else None,
     )
-
-
-def _checker(flag: str, choices: tuple[str, ...]) -> Callable[[str | None], str | None]:
-    def check(given: str | None) -> str | None:
-        if given is not None and given not in choices:
-            raise BadInputError(f"{flag} {given!r} is not valid: give {', '.join(choices[:-1])} or {choices[-1]}.")
-        return given
-
-    return check
-
-
-def _completer(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
-    def complete(incomplete: str) -> list[str]:
-        return [choice for choice in choices if choice.startswith(incomplete)]
-
-    return complete
 
 
 def find_definition(place: str, name: str) -> Any:
@@ -144,7 +137,8 @@ def make_command(function: Command, run: Command) -> Command:
 def _declare(parameter: Parameter, own: dict[str, Documented]) -> Parameter:
     """Return a parameter that typer takes as an argument or an option, with its own or a shared text."""
     name, hint = parameter.name, parameter.annotation
-    found = own.get(name) or shared_texts()[name]
+    groups = (SINGLE, ScreenOptions.__doc__, MethodOptions.__doc__, DataOptions.__doc__)
+    found = own.get(name) or next(texts[name] for texts in map(read_docstring, groups) if name in texts)
     if parameter.kind is Parameter.KEYWORD_ONLY:
         is_switch, checked = bool in (hint, *get_args(hint)), name != "estimator"  # it has its own error
         made = to_option(flag_of(name), found, PANELS.get(name, "Output"), is_switch=is_switch, checked=checked)
@@ -291,15 +285,6 @@ out : file
 force : bool
     Replace existing output files.
 """
-
-
-def shared_texts() -> dict[str, Documented]:
-    """Return the texts of all options that several commands take."""
-    return {
-        name: found
-        for text in (SINGLE, ScreenOptions.__doc__, MethodOptions.__doc__, DataOptions.__doc__)
-        for name, found in read_docstring(text).items()
-    }
 
 
 def read_kinds(wishes: list[str] | None) -> dict[str, str]:

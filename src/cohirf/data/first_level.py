@@ -23,6 +23,7 @@ from cohirf.algorithm.parents import Recorded
 from cohirf.algorithm.runs import Links, RunTask, Survivors, contract_run
 from cohirf.beyond.local_batches import Locality, make_local_batches
 from cohirf.engines import StreamingEngine, local_engine
+from cohirf.planning import Room
 from cohirf.rows.arrays import to_host
 from cohirf.rows.grouping import (
     BLOCK_ROWS,
@@ -351,8 +352,8 @@ class Data(Protocol):
     def check_weights(self, sample_weight: Any) -> DataWeights:
         """Return valid sample weights."""
 
-    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
-        """Return the memory that batches may use, as arguments of ``plan_batches``."""
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
+        """Return the memory that a fit may use, and what takes some of it."""
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels."""

@@ -15,7 +15,7 @@ from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.data.first_level import FirstLevel, ReadRows, Setup, check_range, contract_rows, contract_together
 from cohirf.engines import local_engine
-from cohirf.planning import resolve_memory_limit
+from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, MemoryStorage, StackedRows, Storage
 from cohirf.scratch import ScratchStorage
@@ -59,10 +59,11 @@ class InMemory:
         """Return valid sample weights: none is negative, and at least one is positive."""
         return check_array_weights(sample_weight, self.X.shape[0])
 
-    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
-        """Return the memory that batches may use: with several jobs, in processes of their own."""
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
+        """Return the memory that a fit may use: with several jobs, in processes of their own."""
+        n_processes = effective_n_jobs(n_jobs)
         leaf_bytes = getattr(self.X, "nbytes", 0) / max(1, self.rows.n_rows)  # those of sparse rows are not known
-        return room_here(memory_limit, n_jobs) | {"leaf_bytes": leaf_bytes}
+        return Room(resolve_memory_limit(memory_limit), n_processes, n_processes > 1, leaf_bytes=leaf_bytes)
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels."""
@@ -121,14 +122,3 @@ def check_array_weights(sample_weight: Any, n_rows: int) -> ArrayWeights:
     with np.errstate(over="ignore"):
         check_range(weights[weights > 0].min(), weights.sum())
     return ArrayWeights(weights)
-
-
-def room_here(memory_limit: int | None, n_jobs: int | None, held_bytes: int | None = None) -> dict[str, Any]:
-    """Return the memory that batches may use in processes of this machine."""
-    n_processes = effective_n_jobs(n_jobs)
-    return {
-        "memory_limit": resolve_memory_limit(memory_limit),
-        "n_jobs": n_processes,
-        "held_bytes": held_bytes,
-        "in_processes": n_processes > 1,
-    }

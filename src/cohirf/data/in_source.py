@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.beyond.local_batches import sort_by_batch
@@ -16,9 +17,9 @@ from cohirf.data.in_memory import (
     active_rows,
     check_array_weights,
     contract_stacked,
-    room_here,
 )
 from cohirf.engines import local_engine
+from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, Rows, StackedRows, take_in_order
 from cohirf.scratch import ScratchStorage
@@ -63,10 +64,11 @@ class InSource:
         """Return valid sample weights: none is negative, and at least one is positive."""
         return check_array_weights(sample_weight, self.source.n_rows)
 
-    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
-        """Return the memory that batches may use: arrays that grow with the data are on disk."""
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
+        """Return the memory that a fit may use: arrays that grow with the data are on disk."""
+        limit, n_processes = resolve_memory_limit(memory_limit), effective_n_jobs(n_jobs)
         row_bytes = self.source.n_features * self.source.dtype.itemsize
-        return room_here(memory_limit, n_jobs, held_bytes=0) | {"row_bytes": row_bytes, "leaf_bytes": row_bytes}
+        return Room(limit, n_processes, n_processes > 1, 0, row_bytes=row_bytes, leaf_bytes=row_bytes)
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels."""

@@ -45,7 +45,7 @@ from cohirf.engines.dask import (
     persist,
     refuse_other_packages,
 )
-from cohirf.planning import resolve_memory_limit
+from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, StackedRows, take_in_order
 from cohirf.scratch import ScratchStorage
@@ -122,17 +122,14 @@ class OnDask:
         check_range(lowest, total)
         return DaskWeights(LazyDaskSource(weights[:, None]))
 
-    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
-        """Return the memory that batches may use on the worker with the least memory."""
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
+        """Return the memory that a fit may use on the worker with the least memory."""
         worker = find_fullest_worker()
         if worker is None:
-            return {"memory_limit": resolve_memory_limit(memory_limit), "n_jobs": 1, "held_bytes": 0}
-        return {
-            "memory_limit": worker.usable_bytes if memory_limit is None else memory_limit,
-            "n_jobs": worker.n_threads,
-            "held_bytes": 2 * worker.n_threads * self.rows.chunk_bytes,  # one is read while another is contracted
-            "taken_bytes": worker.taken_bytes,
-        }
+            return Room(resolve_memory_limit(memory_limit), held_bytes=0)
+        limit = worker.usable_bytes if memory_limit is None else memory_limit
+        held = 2 * worker.n_threads * self.rows.chunk_bytes  # one is read while another is contracted
+        return Room(limit, worker.n_threads, held_bytes=held, taken_bytes=worker.taken_bytes)
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels: the cluster, or this process without one."""

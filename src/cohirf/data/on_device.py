@@ -20,7 +20,7 @@ from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.data.first_level import Counts, FirstLevel, Setup, check_range, contract_together
 from cohirf.data.in_memory import InMemory
-from cohirf.planning import resolve_memory_limit
+from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.arrays import (
     fetch_rows,
     is_on_device,
@@ -86,9 +86,9 @@ class OnDevice:
         """Return valid sample weights, on the device: none is negative, and at least one is positive."""
         return check_device_weights(sample_weight, self.X)
 
-    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
-        """Return the memory that batches may use."""
-        return {"memory_limit": resolve_memory_limit(memory_limit)}
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
+        """Return the memory that a fit may use."""
+        return Room(resolve_memory_limit(memory_limit))
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels: a device computes one batch after the other."""

@@ -221,6 +221,7 @@ def diagnose_model(model: Model, classes: IntArray | None = None) -> Diagnosis:
         n_batches=first.n_batches,
         kind=find_kind(model, n_noise),
         is_part=sample.is_part,
+        is_given=model.n_clusters is not None,
     )
     judged = recommend(facts), in_one_line(facts), verdict(facts), advise(facts)
     return Diagnosis(*judged, comparison=found, n_rows=len(sample.compared))

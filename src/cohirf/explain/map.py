@@ -21,8 +21,9 @@ from cohirf.explain.page import pack
 from cohirf.explain.study import Sample, Study
 from cohirf.explain.table import read_rows
 from cohirf.hierarchy.outline import has_merges
-from cohirf.plotting.layout import find_subject, merged_tree
+from cohirf.plotting.canvas import find_subject
 from cohirf.plotting.map import Projection, project_rows
+from cohirf.plotting.trees import merged_tree
 from cohirf.rows.grouping import IntArray
 
 GRID = 4000  # coordinates are rounded to this many steps, less than a pixel

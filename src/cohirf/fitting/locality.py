@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import Any
 
@@ -13,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.beyond.local_batches import Locality
+from cohirf.beyond.local_batches import LARGEST_BATCH, Locality
 from cohirf.beyond.reach import REACH_MARGIN, can_be_local, find_reach
 from cohirf.clusterers.density_labels import DensityLabels
 from cohirf.clusterers.grid_dbscan import GridDBSCAN, has_kernels
@@ -22,14 +21,19 @@ from cohirf.data.on_dask import OnDask
 from cohirf.fitting.settings import Settings
 from cohirf.optional import import_optional, is_installed
 from cohirf.planning.memory import format_bytes, resident_bytes
+from cohirf.planning.plan import Room
 from cohirf.rows.metric_spaces import find_space
 from cohirf.rows.storage import ArrayWeights
 from cohirf.spanning.settings import SpanningSettings, settings_of
-from cohirf.spanning.spanning_labels import SpanningLabels
+from cohirf.spanning.spanning_labels import LONGEST_LIST, SpanningLabels, may_miss_neighbours
 
 # A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree of all rows leave
-# it. So its batches have at least so many rows. With more features than this, a tree takes longer, and they have fewer.
-SPANNED_ROWS, SPANNED_FEATURES = 2**17, 16
+# it. So its batches have at least so many rows. With many features, the time for a row grows with the batch, and
+# neighbours that batches miss are found afterwards: batches are so many times smaller.
+SPANNED_ROWS, SMALLER_LISTED = 2**17, 16
+SPANNED_BYTES = 350  # of a row of a batch, beside its values and its neighbours
+# Kept for each row of the data, measured: where edges and lists of neighbours are in files, and where in memory
+SPANNED_KEPT, LISTED_KEPT = (36, 120), (240, 640)
 # Rows of a halo that does not follow from a radius, in multiples of the rows of its cell. With 1, each row is clustered
 # about twice; wider halos cost as much more. Spanning trees need less: edges that no batch has are found afterwards.
 OVERLAP, SPANNED_OVERLAP = 1.0, 0.5
@@ -64,7 +68,7 @@ def choose_locality(
         return grown, density
     spanned = choose_settings(data, n_rows, contraction)
     if spanned is not None:
-        batch_size = max(batch_size, count_spanned(data))
+        batch_size = max(batch_size, count_spanned(data, spanned))
     elif not can_be_local(method, data.n_features):
         raise ValueError(
             f"{views.method.name} with metric={method.metric!r} cannot be divided into local batches, which would cut "
@@ -111,9 +115,20 @@ def choose_overlap(spanned: SpanningSettings | None) -> float:
     return OVERLAP if spanned is None else SPANNED_OVERLAP
 
 
-def count_spanned(data: Data) -> int:
-    """Return the smallest number of rows of a batch whose spanning tree is computed."""
-    return int(SPANNED_ROWS * min(1.0, math.sqrt(SPANNED_FEATURES / data.n_features)))
+def count_spanned(data: Data, spanned: SpanningSettings, room: Room | None = None) -> int:
+    """Return the smallest number of rows of a batch whose spanning tree is computed.
+
+    If the ``room`` of a limit of memory is too small, an error says what is needed.
+    """
+    may_miss = may_miss_neighbours(data.n_features)
+    is_found_later = may_miss and spanned.min_samples <= LONGEST_LIST
+    n_rows = SPANNED_ROWS // SMALLER_LISTED if is_found_later else SPANNED_ROWS
+    if room is not None and not isinstance(data, OnDask):
+        row_bytes = SPANNED_BYTES + 24 * data.n_features + 12 * spanned.min_samples
+        batch_bytes = room.n_jobs * int(LARGEST_BATCH * row_bytes * min(n_rows, data.rows.n_rows))
+        kept_bytes = (LISTED_KEPT if may_miss else SPANNED_KEPT)[room.held_bytes is None] * data.rows.n_rows
+        _take_room(room.memory_limit, "HDBSCAN", batch_bytes, "cohirf.spanning.batch_kernels", kept_bytes)
+    return n_rows
 
 
 def count_dense(data: Data, memory_limit: int, *, must_fit: bool) -> int | None:
@@ -125,18 +140,29 @@ def count_dense(data: Data, memory_limit: int, *, must_fit: bool) -> int | None:
     if isinstance(data, OnDask):
         return min(n_rows, DENSITY_ROWS)
     row_bytes = DENSITY_BYTES + data.n_features * np.dtype(data.dtype).itemsize
-    compiled = 0 if KERNELS in sys.modules else KERNEL_BYTES
-    taken = resident_bytes() + compiled
-    if taken + row_bytes * n_rows <= memory_limit:
+    if resident_bytes() + _compiled_bytes(KERNELS) + row_bytes * n_rows <= memory_limit:
         return None
-    batch_bytes = int((1 + OVERLAP) * row_bytes * min(n_rows, DENSITY_ROWS))
-    if must_fit and taken + batch_bytes > memory_limit:
+    if must_fit:
+        _take_room(memory_limit, "DBSCAN", int((1 + OVERLAP) * row_bytes * min(n_rows, DENSITY_ROWS)), KERNELS)
+    return min(n_rows, DENSITY_ROWS)
+
+
+def _compiled_bytes(kernels: str) -> int:
+    return 0 if kernels in sys.modules else KERNEL_BYTES
+
+
+def _take_room(memory_limit: int, method: str, batch_bytes: int, kernels: str, kept_bytes: int = 0) -> None:
+    """Raise an error if batches, and what is kept for all rows, have no room in memory."""
+    compiled = _compiled_bytes(kernels)
+    taken = resident_bytes() + compiled + kept_bytes
+    if taken + batch_bytes > memory_limit:
+        kept = f" and {format_bytes(kept_bytes)} for what is kept of all rows" if kept_bytes else ""
         raise ValueError(
             f"{format_bytes(memory_limit)} of memory is too little: this process takes {format_bytes(taken)}, of which "
-            f"{format_bytes(compiled)} for compiled code, and a batch of DBSCAN takes {format_bytes(batch_bytes)}. "
+            f"{format_bytes(compiled)} for compiled code{kept}, and a batch of {method} takes "
+            f"{format_bytes(batch_bytes)}. "
             f'Allow more, such as batch_size="{format_bytes(1.2 * (taken + batch_bytes))}".'
         )
-    return min(n_rows, DENSITY_ROWS)
 
 
 def choose_settings(data: Data, n_rows: int, contraction: Contraction) -> SpanningSettings | None:

@@ -83,7 +83,10 @@ def make_outline(hierarchy: FusionHierarchy, final: IntArray, n_leaves: int | No
     n_groups = min(max(n_wanted, 1), tree.n_leaves)
     labels = hierarchy.cut(n_clusters=n_groups)
     n_noise, *sizes = np.bincount(labels + 1, hierarchy.row_sizes, n_groups + 1).astype(np.int64).tolist()
-    n_inside, final_of = _count_finals(labels, final, n_groups)
+    n_final, both = int(final.max(initial=0)) + 1, (labels >= 0) & (final >= 0)
+    inside, finals = np.divmod(np.unique(labels[both].astype(np.int64) * n_final + final[both]), n_final)
+    n_inside = np.bincount(inside, minlength=n_groups).tolist()  # final clusters of which each group has rows
+    final_of = dict(zip(inside.tolist(), finals.tolist(), strict=True))  # one of these
     leaves = [
         Node(sizes[group], 0.0, (group,), n_inside[group], final_of[group] if n_inside[group] == 1 else None)
         for group in range(n_groups)
@@ -146,16 +149,6 @@ def _join_nodes(left: Node, right: Node, height: float) -> Node:
     return Node(left.size + right.size, height, (*left.groups, *right.groups), n_clusters, cluster, children)
 
 
-def _count_finals(labels: IntArray, final: IntArray, n_groups: int) -> tuple[list[int], list[int]]:
-    """Return the number of final clusters of which each group has rows, and one of these."""
-    n_final = int(final.max(initial=0)) + 1
-    both = (labels >= 0) & (final >= 0)
-    groups, finals = np.divmod(np.unique(labels[both].astype(np.int64) * n_final + final[both]), n_final)
-    one = np.full(n_groups, -1)
-    one[groups] = finals
-    return np.bincount(groups, minlength=n_groups).tolist(), one.tolist()
-
-
 # -- what a notebook shows -----------------------------------------------------------------------------------------
 
 
@@ -165,7 +158,8 @@ def draw_tree(outline: Outline, title: str, say: Callable[[Node], str]) -> str:
     It follows the colours of the notebook, light or dark.
     """
     leaves = [node for node in outline.root.walk() if not node.children]
-    texts = [_shorten_text(say(leaf)) for leaf in leaves]
+    said = map(say, leaves)
+    texts = [text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1].rstrip()}\u2026" for text in said]
     place = {leaf.groups: ROW * (number + 0.5) for number, leaf in enumerate(leaves)}
     lines: list[str] = []
     _add_branches(outline.root, outline.root.height or 1.0, place, lines)
@@ -198,7 +192,3 @@ def _add_branches(
     lines += [f"M{x:.1f} {y:.1f}H{end:.1f}" for end, y in ends]
     lines.append(f"M{x:.1f} {ends[0][1]:.1f}V{ends[-1][1]:.1f}")
     return x, sum(y for _, y in ends) / len(ends)
-
-
-def _shorten_text(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"

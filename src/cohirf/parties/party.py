@@ -16,11 +16,7 @@ from numpy.typing import NDArray
 
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.choose_medoids import (
-    MEDOID_TIE,
-    Members,
-    scale_mass,
-)
+from cohirf.algorithm.choose_medoids import MEDOID_TIE, Members, scale_mass
 from cohirf.algorithm.consensus import NOISE
 from cohirf.algorithm.get_clusters import Views, WeightedRows, label_view
 from cohirf.algorithm.randomness import root_entropy
@@ -122,7 +118,12 @@ class Party:
         self._X = source.take(np.arange(source.n_rows))
         self.n_rows = source.n_rows if n_rows is None else int(n_rows)
         self._held = _check_rows(rows, source.n_rows, self.n_rows)
-        self.ids_digest = None if ids is None else _digest_ids(ids, self.n_rows)
+        self.ids_digest = None
+        if ids is not None:  # of the names of all rows in their order
+            names = [f"{len(str(one))}:{one}" for one in ids]
+            if len(names) != self.n_rows:
+                raise ValueError(f"ids has {len(names):,} names for {self.n_rows:,} rows: give one for each.")
+            self.ids_digest = hashlib.sha256("".join(names).encode()).hexdigest()
         n_features = validation.count_view_features(max_features, source.n_features)
         self._views = Views(BaseMethod.of(computed(estimator)), views, n_features, root_entropy(random_state))
         self._centrality = CENTRALITY[medoid]
@@ -206,14 +207,3 @@ def _check_rows(rows: Any, n_held: int, n_rows: int) -> IntArray:
     held = np.full(n_rows, -1)
     held[numbers] = np.arange(n_held)
     return held
-
-
-def _digest_ids(ids: Iterable[Any], n_rows: int) -> str:
-    """Return a digest of the names of all rows in their order."""
-    digest, n_ids = hashlib.sha256(), 0
-    for one in ids:
-        digest.update(f"{len(str(one))}:{one}".encode())
-        n_ids += 1
-    if n_ids != n_rows:
-        raise ValueError(f"ids has {n_ids:,} names for {n_rows:,} rows: give one for each.")
-    return digest.hexdigest()

@@ -12,9 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cohirf.notebook import draw_table
-from cohirf.preparation.data import Classes, Data, are_stored_numbers, confirm_kinds, encode_table
+from cohirf.preparation.data import (
+    Classes,
+    Data,
+    are_stored_numbers,
+    confirm_kinds,
+    encode_table,
+    refuse_bad_coordinates,
+)
 from cohirf.preparation.kinds import Boolean, Category, Column, Feature, LeftOut, Name, Number, column_from_json
-from cohirf.preparation.places import refuse_bad_coordinates
 from cohirf.sources import ScaledSource, Source
 from cohirf.sources.source import count_of, listed
 
@@ -192,9 +198,9 @@ class Preparation:
         """Return what is done with each column, and why."""
         notes, start = [], 0
         for column in self.columns:
-            n_features = len(column.features)
-            notes.append(ColumnNote(column.name, _kind(column), n_features, self._note(column, start)))
-            start += n_features
+            kind = column.role if isinstance(column, LeftOut) else column.kind
+            notes.append(ColumnNote(column.name, kind, len(column.features), self._note(column, start)))
+            start += len(column.features)
         return notes
 
     def _note(self, column: Column, start: int) -> str:
@@ -214,11 +220,9 @@ class Preparation:
         return "; ".join(said)
 
     def __str__(self) -> str:
-        rows = [(str(note.column), note.kind, str(note.n_features), note.note) for note in self.describe()]
-        rows = [HEADER, *rows]
-        name, kind, number, _ = (max(len(row[place]) for row in rows) for place in range(4))
-        lines = [f"{row[0]:{name}}  {row[1]:{kind}}  {row[2]:>{number}}  {row[3]}".rstrip() for row in rows]
-        return "\n".join(lines)
+        rows = [HEADER, *(tuple(map(str, astuple(note))) for note in self.describe())]
+        name, kind, number, _ = (max(map(len, cells)) for cells in zip(*rows, strict=True))
+        return "\n".join(f"{a:{name}}  {b:{kind}}  {c:>{number}}  {d}".rstrip() for a, b, c, d in rows)
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks."""
@@ -300,8 +304,7 @@ class Preparation:
         if isinstance(self.columns[0].name, int) != isinstance(data.columns[0], int):
             has, had = ("no column names", "column names") if data.table is None else ("column names", "none")
             raise ValueError(f"{data.name} has {has}, but the training data had {had}: give data of the same kind.")
-        lacking = [column.name for column in self.kept if column.name not in data.columns]
-        if lacking:
+        if lacking := [column.name for column in self.kept if column.name not in data.columns]:
             raise ValueError(
                 f"{data.name} has no column {listed(lacking)}, which the model was fitted on: give data that has all "
                 f"{len(self.kept):,} columns of the fit."
@@ -447,10 +450,6 @@ class Prepared:
     def _repr_html_(self) -> str:
         """Return HTML for notebooks."""
         return f"<p>{escape(self.describe())}</p>{self.preparation._repr_html_()}"
-
-
-def _kind(column: Column) -> str:
-    return column.role if isinstance(column, LeftOut) else column.kind
 
 
 def _read_vector(content: Sequence[float] | None) -> FeatureValues | None:

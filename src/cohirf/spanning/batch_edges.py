@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,45 +71,24 @@ def span_rows(X: Any, min_samples: int, *, as_sklearn: bool = False) -> tuple[Fl
     >>> sorted(edges.lengths.tolist())
     [1.0, 2.0]
     """
-    core, edges, lists = _span(X, min_samples)
-    if as_sklearn:
-        edges = _replay(edges, core, _edges_in(lists(), min(min_samples, len(core))))
-    return core, edges
-
-
-def span_and_list(X: Any, min_samples: int) -> tuple[FloatArray, Edges, Lists]:
-    """Return what :func:`span_rows` returns, and the nearest rows of each row."""
-    core, edges, lists = _span(X, min_samples)
-    return core, edges, lists()
-
-
-def _span(X: Any, min_samples: int) -> tuple[FloatArray, Edges, Callable[[], Lists]]:
     tree, columns = _build(X)
-    n_rows = len(tree.rows)
-    rank = min(min_samples, n_rows)
+    n_rows, rank = len(tree.rows), min(min_samples, len(tree.rows))
     neighbours, distances2 = find_neighbours(tree, columns, max(min_samples, LIST_LENGTH))
     core2 = distances2[:, rank - 1].copy()
     found = spanning_edges(tree, columns, core2, neighbours, distances2, np.arange(n_rows, dtype=np.int32))
-    core = np.empty(n_rows)
+    core, edges = np.empty(n_rows), _edges_of(tree, *found)
     core[tree.rows] = np.sqrt(core2)
-
-    def lists() -> Lists:
-        place = np.argsort(tree.rows)
-        return Lists(np.arange(n_rows), tree.rows.astype(np.int32)[neighbours[place]], distances2[place])
-
-    return core, _edges_of(tree, *found), lists
+    if as_sklearn:
+        edges = _replay(edges, core, _edges_in(_lists_of(tree, neighbours, distances2), rank))
+    return core, edges
 
 
-def span_known(X: Any, core: FloatArray, lists: Lists) -> Edges:
-    """Return the minimum spanning tree of rows whose core distances are known, and with them some neighbours.
-
-    No row that is not in a list is nearer than its end. Where a neighbour is not among the rows, the row itself stands.
-    """
+def list_rows(X: Any, min_samples: int, length: int) -> tuple[FloatArray, Lists]:
+    """Return core distances as :func:`span_rows` does, and the nearest rows of each row: so many, or fewer."""
     tree, columns = _build(X)
-    neighbours = np.argsort(tree.rows).astype(np.int32)[lists.neighbours[tree.rows]]
-    parents = np.arange(len(tree.rows), dtype=np.int32)
-    core2, distances2 = core[tree.rows] ** 2, lists.distances2[tree.rows]
-    return _edges_of(tree, *spanning_edges(tree, columns, core2, neighbours, distances2, parents))
+    found = _lists_of(tree, *find_neighbours(tree, columns, max(min_samples, length)))
+    core = np.sqrt(found.distances2[:, min(min_samples, len(tree.rows)) - 1])
+    return core, Lists(found.rows, found.neighbours[:, :length], found.distances2[:, :length])
 
 
 def span_parts(X: Any, core: FloatArray, parts: IntArray) -> Edges:
@@ -128,6 +106,12 @@ def _build(X: Any) -> tuple[Any, FloatArray]:
     X = np.require(X, requirements=["C", "W"])
     tree = build_tree(X, np.arange(len(X)), np.ones(len(X)))
     return tree, np.ascontiguousarray(tree.points.T)
+
+
+def _lists_of(tree: Any, neighbours: NDArray[np.int32], distances2: FloatArray) -> Lists:
+    """Return lists of positions in a tree as lists of its rows."""
+    place = np.argsort(tree.rows)
+    return Lists(np.arange(len(place)), tree.rows.astype(np.int32)[neighbours[place]], distances2[place])
 
 
 def _edges_of(tree: Any, pairs: NDArray[np.int32], lengths2: FloatArray) -> Edges:

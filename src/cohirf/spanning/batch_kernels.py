@@ -131,22 +131,13 @@ def spanning_edges(tree: Any, columns: Any, core: Any, neighbours: Any, distance
     reach = np.ascontiguousarray(distances2[:, -1])
 
     def search(components: Any, lightest: Any) -> None:
-        _search_lists(core, neighbours, distances2, components, lightest)
+        search_lists(core, neighbours, distances2, components, lightest)
         _search_tree(tree, columns, core, node_core, reach, components, lightest, room)
 
-    return _join_in_rounds(search, parents)
+    return join_in_rounds(search, parents)
 
 
-def span_lists(core: Any, neighbours: Any, distances2: Any) -> Any:
-    """Return the lightest edges in lists of neighbours: pairs of positions, and squared lengths."""
-
-    def search(components: Any, lightest: Any) -> None:
-        _search_lists(core, neighbours, distances2, components, lightest)
-
-    return _join_in_rounds(search, np.arange(len(core), dtype=np.int32))
-
-
-def _join_in_rounds(search: Any, parents: Any) -> Any:
+def join_in_rounds(search: Any, parents: Any) -> Any:
     """Join components by the lightest edges that a search finds, until it finds no more."""
     n = len(parents)
     pairs, lengths = np.empty((n - 1, 2), dtype=np.int32), np.empty(n - 1)
@@ -169,7 +160,7 @@ def _is_lighter(weight: Any, length: Any, lightest: Any, component: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _offer(lightest: Any, component: Any, i: Any, j: Any, weight: Any, length: Any) -> None:
+def offer(lightest: Any, component: Any, i: Any, j: Any, weight: Any, length: Any) -> None:
     """Note an edge, if it is the lightest one of a component."""
     if _is_lighter(weight, length, lightest, component):
         lightest.weights[component], lightest.lengths[component] = weight, length
@@ -177,7 +168,7 @@ def _offer(lightest: Any, component: Any, i: Any, j: Any, weight: Any, length: A
 
 
 @njit(cache=True, nogil=True)
-def _search_lists(core: Any, neighbours: Any, distances2: Any, components: Any, lightest: Any) -> None:
+def search_lists(core: Any, neighbours: Any, distances2: Any, components: Any, lightest: Any) -> None:
     """Find light edges in the lists of neighbours."""
     for i in range(len(core)):
         own = components[i]
@@ -188,8 +179,8 @@ def _search_lists(core: Any, neighbours: Any, distances2: Any, components: Any, 
                 break
             j = neighbours[i, place]
             if components[j] != own:
-                _offer(lightest, own, i, j, max(at_least, core[j]), length)
-                _offer(lightest, components[j], j, i, max(at_least, core[j]), length)
+                offer(lightest, own, i, j, max(at_least, core[j]), length)
+                offer(lightest, components[j], j, i, max(at_least, core[j]), length)
 
 
 @njit(cache=True, nogil=True)
@@ -245,8 +236,8 @@ def _search_between(
             j = tree.starts[other] + place
             weight = max(core[i], core[j], room[place])
             if components[j] != own and _is_lighter(weight, room[place], lightest, own):
-                _offer(lightest, own, i, j, weight, room[place])
-                _offer(lightest, components[j], j, i, weight, room[place])
+                offer(lightest, own, i, j, weight, room[place])
+                offer(lightest, components[j], j, i, weight, room[place])
 
 
 @njit(cache=True, nogil=True)

@@ -34,10 +34,13 @@ class JoinedTrees:
     edges are replaced by a heavier way around. Labels differ, too, where both weights and lengths of edges are equal.
 
     ``n_edges`` is the largest number of edges of all trees together; ``read`` returns rows, given their numbers.
+    ``n_jobs`` threads look for neighbours that batches miss.
     """
 
-    def __init__(self, n_rows: int, n_edges: int, read: Read, settings: SpanningSettings, storage: Storage) -> None:
-        self._read, self._settings, self._storage = read, settings, storage
+    def __init__(
+        self, n_rows: int, n_edges: int, read: Read, settings: SpanningSettings, storage: Storage, n_jobs: int = 1
+    ) -> None:
+        self._read, self._settings, self._storage, self._n_jobs = read, settings, storage, n_jobs
         self.core = storage.vector(n_rows, np.float64)
         self.core[:] = np.inf
         self.lists: NeighbourLists | None = None
@@ -50,17 +53,21 @@ class JoinedTrees:
         self._add_edges(Edges(run.one, run.two, run.lengths))
         if run.lists is not None:
             if self.lists is None:
-                self.lists = NeighbourLists.room_for(len(self.core), run.lists.neighbours.shape[1], self._storage)
+                length = run.lists.neighbours.shape[1]
+                self.lists = NeighbourLists.room_for(len(self.core), length, self._storage, self._read, self._n_jobs)
             self.lists.put(run.lists)
         self._storage.release()
 
-    def improve_lists(self, n_jobs: int) -> None:
-        """Find neighbours that batches miss, if runs have lists; ``n_jobs`` threads look for them."""
-        if self.lists is not None:
-            self.lists.improve(self._read, self._storage, n_jobs)
-            distances2 = self.lists.distances2[:, self._settings.min_samples - 1]
-            np.minimum(self.core, np.sqrt(distances2), out=self.core)
-            self._add_edges(self.lists.span(self.core))
+    def complete(self) -> None:
+        """Find neighbours that batches miss, and edges, if runs have lists; warn if many are not found."""
+        if self.lists is None:
+            return
+        self.lists.improve(self._storage)
+        rank = self._settings.min_samples
+        if rank <= self.lists.neighbours.shape[1]:
+            np.minimum(self.core, np.sqrt(self.lists.distances2[:, rank - 1]), out=self.core)
+        self._add_edges(self.lists.span(self.core))
+        self.warn_of_missing()
 
     def warn_of_missing(self) -> None:
         """Warn if many rows of a sample have neighbours that were not found."""

@@ -6,7 +6,7 @@ HDBSCAN on a batch alone would be another method: a batch inside a large cluster
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -25,8 +25,9 @@ from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.rows.storage import Engine, MemoryStorage, Rows, RunRows, Storage
 from cohirf.spanning.settings import SpanningSettings
 
-LONGEST_LIST = 64  # longer lists of neighbours are not improved: a row looks at the square of this number of rows
-N_CUTS = 2  # with other borders; measured: these find the edges that decide where clusters merge
+# Neighbours in a list, where batches miss some: at least so many find 93 % of the others, and 16 find 88 %; not more,
+# because a row looks at the square of this number of rows
+LISTED, LONGEST_LIST = 24, 64
 TREE_COST = 64  # a spanning tree takes as long as other methods do with so many times the rows, or longer
 MAX_NEIGHBOURS = 2**22  # of all rows together: those of more would take more memory than the spanning tree
 
@@ -80,13 +81,6 @@ class Lists:
         """Return the lists of all parts."""
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
-    def within(self, here: slice) -> Lists:
-        """Return the lists of some sorted rows, numbered from 0; a row stands for each neighbour that is not there."""
-        rows, neighbours = self.rows[here], self.neighbours[here]
-        places = np.minimum(np.searchsorted(rows, neighbours), len(rows) - 1)
-        own = np.arange(len(rows))
-        return Lists(own, np.where(rows[places] == neighbours, places, own[:, None]), self.distances2[here])
-
     def among(self, numbers: NDArray[Any], n_first: int) -> Lists:
         """Return the lists of the first rows, with other numbers of rows."""
         return Lists(numbers[:n_first], numbers[self.neighbours[:n_first]].astype(np.int32), self.distances2[:n_first])
@@ -137,35 +131,16 @@ class SpanningLabels:
         def read(rows: IntArray) -> NDArray[Any]:
             return read_points(active.values, active.at(rows), self.space)
 
-        may_miss = self.n_features > MAX_AXES and batches.n_batches > 1
-        lists_rows = may_miss and self.settings.min_samples <= LONGEST_LIST
-        n_edges = len(batches.home) + len(batches.halo) + may_miss * (N_CUTS + 1) * active.n_rows
-        trees = JoinedTrees(active.n_rows, n_edges, read, self.settings, storage)
-        how = (self.settings.min_samples, self._replays(batches), self.space, lists_rows)
-        for run in self._run(active, batches, engine, span_batches, lambda _: how):
+        may_miss = may_miss_neighbours(self.n_features) and batches.n_batches > 1
+        n_edges = active.n_rows if may_miss else len(batches.home) + len(batches.halo)
+        n_jobs = effective_n_jobs(self.n_jobs)
+        trees = JoinedTrees(active.n_rows, n_edges, read, self.settings, storage, n_jobs)
+        length = min(max(self.settings.min_samples, LISTED), LONGEST_LIST)
+        how = (length,) if may_miss else (self._replays(batches),)
+        for run in self._run(active, batches, engine, list_batches if may_miss else span_batches, how):
             trees.add(run)
-        if may_miss:
-            trees.improve_lists(effective_n_jobs(self.n_jobs))
-            for number in range(1, N_CUTS + 1):
-                self._cut_again(number, trees, active, engine)
-            trees.warn_of_missing()
+        trees.complete()
         return trees.label(self._replays(batches), self.space.distances)
-
-    def _cut_again(self, number: int, trees: Any, active: ActiveRows, engine: Engine) -> None:
-        """Add the spanning trees of batches that have other borders, which contain edges across the first ones."""
-        embed = RandomAxes(number, self.locality.embed)
-        locality = replace(self.locality, overlap=0.0, reach=None, embed=embed)
-        batches = make_local_batches(active, locality, None, MemoryStorage())
-
-        def known(run: Run) -> tuple[NDArray[Any], Lists, MetricSpace]:
-            rows = np.concatenate([home for home, _ in run.with_halos()])
-            of_rows = Lists(rows, trees.lists.neighbours[rows], trees.lists.distances2[rows])
-            return trees.core[rows], of_rows, self.space
-
-        how = (self.settings.min_samples, False, self.space, False)
-        span, arguments = (span_batches, lambda _: how) if trees.lists is None else (span_known_batches, known)
-        for run in self._run(active, batches, engine, span, arguments):
-            trees.add(run)
 
     def _replays(self, batches: LocalBatches) -> bool:
         """Return whether ties are broken as in scikit-learn, which needs all rows at once."""
@@ -173,7 +148,7 @@ class SpanningLabels:
         return self.settings.as_sklearn and batches.n_batches == 1 and n_neighbours <= MAX_NEIGHBOURS
 
     def _run(
-        self, active: ActiveRows, batches: LocalBatches, engine: Engine, span: Any, arguments: Callable[[Run], Any]
+        self, active: ActiveRows, batches: LocalBatches, engine: Engine, span: Any, how: tuple[Any, ...]
     ) -> Iterator[SpannedRun]:
         """Yield the spanning trees of each run; its rows are positions among the active rows."""
         values = engine.share(active.values)
@@ -185,63 +160,51 @@ class SpanningLabels:
                     run.among(active.index), 0, values, n_batches=batches.n_batches, n_bytes=row_bytes * run.length
                 ),
                 run,
-                *arguments(run),
+                self.space,
+                self.settings.min_samples,
+                *how,
             )
             for run in batches.runs(cuts)
         )
         return engine.run(span, tasks, len(cuts))
 
 
-@dataclass(frozen=True)
-class RandomAxes:
-    """Points on a few random axes: cells that are divided along these have other borders than those of the fit."""
-
-    seed: int
-    embed: Callable[[Any, IntArray], Any] | None
-
-    def __call__(self, X: Any, rows: IntArray) -> NDArray[Any]:
-        """Return the coordinates of rows, given with their numbers."""
-        X = X if self.embed is None else self.embed(X, rows)
-        axes = np.linalg.qr(np.random.default_rng(self.seed).normal(size=(X.shape[1], MAX_AXES)))[0]
-        return np.asarray(X @ axes)
+def may_miss_neighbours(n_features: int) -> bool:
+    """Return whether local batches miss neighbours in some directions: cells are divided along fewer axes."""
+    return n_features > MAX_AXES
 
 
-def span_batches(
-    task: RunTask, run: Run, min_samples: int, as_sklearn: bool, space: MetricSpace, lists_rows: bool = False
-) -> SpannedRun:
+def span_batches(task: RunTask, run: Run, space: MetricSpace, min_samples: int, as_sklearn: bool) -> SpannedRun:
     """Return the spanning trees of the batches of a task; there its rows have the numbers that they have in ``run``."""
-    from cohirf.spanning.batch_edges import span_and_list, span_rows
+    from cohirf.spanning.batch_edges import span_rows
 
+    trees = []
+    for X, rows, _ in _read_batches(task, run, space):
+        core, edges = span_rows(X, min_samples, as_sklearn=as_sklearn)
+        trees.append((rows, core, rows[edges.one], rows[edges.two], edges.lengths))
+    return SpannedRun(*(np.concatenate(parts) for parts in zip(*trees, strict=True)), np.diff(run.bounds))
+
+
+def list_batches(task: RunTask, run: Run, space: MetricSpace, min_samples: int, length: int) -> SpannedRun:
+    """Return the nearest rows of the rows of a task, and no trees."""
+    from cohirf.spanning.batch_edges import list_rows
+
+    found, lists = [], []
+    for X, rows, n_home in _read_batches(task, run, space):
+        core, of_rows = list_rows(X, min_samples, length)
+        found.append((rows, core))
+        lists.append(of_rows.among(rows, n_home))
+    rows, core = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return SpannedRun(rows, core, rows[:0], rows[:0], core[:0], np.diff(run.bounds), Lists.join(lists))
+
+
+def _read_batches(task: RunTask, run: Run, space: MetricSpace) -> Iterator[tuple[Any, IntArray, int]]:
+    """Yield the points of each batch, with its halo, their numbers in ``run``, and how many are no halo."""
     assert task.values is not None
     assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
-    trees, lists = [], []
     for own, named in zip(task.run.with_halos(), run.with_halos(), strict=True):
         X = np.concatenate([read_points(task.values, rows, space) for rows in own])
-        rows = np.concatenate(named)
-        if lists_rows:
-            core, edges, of_rows = span_and_list(X, min_samples)
-            lists.append(of_rows.among(rows, len(named[0])))
-        else:
-            core, edges = span_rows(X, min_samples, as_sklearn=as_sklearn)
-        trees.append((rows, core, rows[edges.one], rows[edges.two], edges.lengths))
-    rows, core, one, two, lengths = (np.concatenate(parts) for parts in zip(*trees, strict=True))
-    return SpannedRun(rows, core, one, two, lengths, np.diff(run.bounds), Lists.join(lists) if lists_rows else None)
-
-
-def span_known_batches(task: RunTask, run: Run, core: NDArray[Any], known: Lists, space: MetricSpace) -> SpannedRun:
-    """Return the spanning trees of the batches of a task, given core distances and lists of the rows of the run."""
-    from cohirf.spanning.batch_edges import span_known
-
-    assert task.values is not None
-    assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
-    trees, start = [], 0
-    for (own, _), (rows, _) in zip(task.run.with_halos(), run.with_halos(), strict=True):
-        here = slice(start, start + len(rows))
-        edges = span_known(read_points(task.values, own, space), core[here], known.within(here))
-        trees.append((rows[edges.one], rows[edges.two], edges.lengths))
-        start += len(rows)
-    one, two, lengths = (np.concatenate(parts) for parts in zip(*trees, strict=True))
-    return SpannedRun(known.rows, core, one, two, lengths, np.diff(run.bounds))
+        yield X, np.concatenate(named), len(named[0])
 
 
 def read_points(values: Rows, rows: IntArray, space: MetricSpace) -> NDArray[Any]:

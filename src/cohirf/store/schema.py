@@ -53,10 +53,6 @@ def read(kind: Any, content: Any, arrays: Arrays) -> Any:
     return value
 
 
-def _is_struct(kind: Any) -> bool:
-    return is_dataclass(kind)
-
-
 @cache
 def _field_types(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind, include_extras=True)
@@ -87,7 +83,7 @@ class _Writer:
         kind, origin, arguments, _ = _type_parts(kind)
         if value is None or kind == JSON_OBJECT:
             return value
-        if _is_struct(kind):
+        if is_dataclass(kind):
             return {name: self.write(part, getattr(value, name)) for name, part in _field_types(kind).items()}
         if origin in (Union, UnionType):
             kinds = _alternatives(arguments)
@@ -130,7 +126,7 @@ class _Reader:
 
     def read(self, kind: Any, content: Any, name: str) -> Any:
         kind, origin, arguments, layout = _type_parts(kind)
-        if _is_struct(kind):
+        if is_dataclass(kind):
             return self._read_fields(kind, content, name)
         if origin in (Union, UnionType):
             return self._read_union(arguments, content, name)
