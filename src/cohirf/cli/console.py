@@ -64,9 +64,7 @@ class Console:
     @contextmanager
     def reading(self, path: Path) -> Iterator[None]:
         """Show progress and warnings, and say at once that a large file is read: this takes a while."""
-        files = path.rglob("*") if path.is_dir() else [path]
-        n_bytes = sum(file.stat().st_size for file in files if file.is_file())
-        if n_bytes >= LARGE_FILE:
+        if (n_bytes := count_bytes(path)) >= LARGE_FILE:
             self.note(f"reading {path} ({n_bytes / 1e6:,.0f} MB)")
         with self.watching():
             yield
@@ -79,19 +77,25 @@ class Console:
             self.note(f"warning: {text}")
 
 
+def count_bytes(path: Path) -> int:
+    """Return the size of a file, or of all files in a folder."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
 @dataclass(frozen=True)
 class LogDisplay:
     """Prints progress as lines on standard error; standard output is for results."""
 
-    _quiet: bool
+    quiet: bool
 
     def open(self, work: progress.Work) -> progress.Bar | None:
         """Return a bar that prints a line at intervals; None for work of a single step."""
-        return None if self._quiet or progress.is_single(work) else progress.LogBar(work, prefix="")
+        return None if self.quiet or progress.is_single(work) else progress.LogBar(work, prefix="")
 
     def say(self, line: str) -> None:
         """Print a line."""
-        if not self._quiet:
+        if not self.quiet:
             _print(in_words_of_options(line), sys.stderr)
 
 

@@ -6,15 +6,25 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cohirf.cli import command_line
-from cohirf.cli.console import Console
+from cohirf.cli.console import Console, count_bytes
 from cohirf.cli.errors import BadInputError, Interrupted, in_words_of_options, read_count
-from cohirf.cli.options import DataOptions, MethodOptions, ScreenOptions
+from cohirf.cli.options import (
+    BASE_METHOD,
+    FLAGS,
+    DataOptions,
+    FitParameters,
+    MethodOptions,
+    ScreenOptions,
+    read_parameters,
+    settle_parameters,
+)
 from cohirf.cli.outputs import (
     CLUSTER,
     LABEL_FILES,
@@ -25,13 +35,12 @@ from cohirf.cli.outputs import (
     save_labels,
     say_written,
 )
-from cohirf.cli.parameters import BASE_METHOD, FLAGS, FitParameters, read_parameters, settle_parameters
 from cohirf.cli.summary import agreement, cluster_grid, column_grid, describe_columns, fact_grid, summarize_model
 from cohirf.clusterers.names import NAMES, make_base_method
 from cohirf.description import Topics, describe_clusters, make_headline, name_topics
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
-from cohirf.planning.memory import peak_bytes, read_memory_limit, reset_peak, resident_bytes
+from cohirf.planning.memory import format_bytes, peak_bytes, read_memory_limit, reset_peak, resident_bytes
 from cohirf.preparation import Classes, Prepared, prepare
 from cohirf.preparation.data import find_column, read_length
 from cohirf.sources.files import shown
@@ -39,6 +48,8 @@ from cohirf.store import Origin, save_model
 from cohirf.validation import set_columns
 
 ON_GLOBE = ("dbscan", "hdbscan", "optics")  # they know the metric haversine
+# To read a file takes at least so much memory, and for a large one up to so much more.
+LEAST_READING, MOST_READING = 2**25, 5 * 2**25
 COPIES = 3  # of all rows, for which a limit of memory must have room: otherwise they stay in their file
 NOTHING = (
     "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, --report report.html "
@@ -115,6 +126,7 @@ def fit(
     _check_files(targets, data, about.id_column, parameters.get("checkpoint"))
     scaling = about.scaling(named) if vectors is None else "none"
     asked = about.arguments(scaling) | {"vectors": vectors, "places": places}
+    _refuse_low_limit(data, read_memory_limit(parameters.get("batch_size")))
     with console.reading(data):
         prepared = prepare(data, **asked)
     texts = None
@@ -227,6 +239,17 @@ def _check_files(targets: Targets, data: Path, id_column: str | None, checkpoint
     check_ids(targets.out, id_column)
     if model is not None and checkpoint is not None and model.resolve() == Path(checkpoint).resolve():
         raise BadInputError(f"--model {shown(model.absolute())} is also the checkpoint: give another path.")
+
+
+def _refuse_low_limit(data: Path, limit: int | None) -> None:
+    """Refuse a limit of memory that would be passed while the file is read."""
+    taken = resident_bytes()
+    needed = taken + LEAST_READING + min(MOST_READING, 4 * count_bytes(data))
+    if limit is not None and limit < needed:
+        raise BadInputError(
+            f"--batch-size: {format_bytes(limit)} of memory is too little: the program takes {format_bytes(taken)} "
+            f"before it reads {shown(data)}. Give at least --batch-size {ceil(needed / 1e6)}MB."
+        )
 
 
 def _fit_prepared(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
