@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import cohirf
-from cohirf.cli import options, parameters
+from cohirf.cli import options
 from cohirf.cli.errors import Interrupted
 from cohirf.cli.options import Command, make_command, read_function, read_section
 
@@ -33,7 +33,7 @@ COMMANDS = {  # and the files that they are in
     "demo": "demo",
 }
 PARTY_COMMANDS = {"join": "voting", "run": "voting"}  # below cohirf party
-NAMES = {**vars(options), **vars(parameters), "Path": Path}  # in the signatures of commands
+NAMES = {**vars(options), "Path": Path}  # in the signatures of commands
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(

@@ -87,15 +87,15 @@ def count_bytes(path: Path) -> int:
 class LogDisplay:
     """Prints progress as lines on standard error; standard output is for results."""
 
-    _quiet: bool
+    quiet: bool
 
     def open(self, work: progress.Work) -> progress.Bar | None:
         """Return a bar that prints a line at intervals; None for work of a single step."""
-        return None if self._quiet or progress.is_single(work) else progress.LogBar(work, prefix="")
+        return None if self.quiet or progress.is_single(work) else progress.LogBar(work, prefix="")
 
     def say(self, line: str) -> None:
         """Print a line."""
-        if not self._quiet:
+        if not self.quiet:
             _print(in_words_of_options(line), sys.stderr)
 
 

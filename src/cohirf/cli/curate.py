@@ -10,8 +10,8 @@ import numpy as np
 
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, read_count, read_number
+from cohirf.cli.options import settle_parameters
 from cohirf.cli.outputs import check_file, say_written
-from cohirf.cli.parameters import settle_parameters
 from cohirf.curate import NearDuplicates, near_duplicates
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional

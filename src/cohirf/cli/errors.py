@@ -131,8 +131,7 @@ def in_words_of_options(message: str) -> str:
 @cache
 def _all_flags() -> dict[str, str]:
     """Return the option of each parameter of the library."""
-    from cohirf.cli.options import DataOptions, flag_of
-    from cohirf.cli.parameters import FLAGS
+    from cohirf.cli.options import FLAGS, DataOptions, flag_of
 
     of_data = {name: flag_of(name).partition("/")[0] for name in vars(DataOptions())}
     return FLAGS | of_data | {"scaling": "--scale", "places": "--places"}

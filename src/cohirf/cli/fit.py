@@ -15,7 +15,16 @@ import numpy as np
 from cohirf.cli import command_line
 from cohirf.cli.console import Console, count_bytes
 from cohirf.cli.errors import BadInputError, Interrupted, in_words_of_options, read_count
-from cohirf.cli.options import DataOptions, MethodOptions, ScreenOptions
+from cohirf.cli.options import (
+    BASE_METHOD,
+    FLAGS,
+    DataOptions,
+    FitParameters,
+    MethodOptions,
+    ScreenOptions,
+    read_parameters,
+    settle_parameters,
+)
 from cohirf.cli.outputs import (
     CLUSTER,
     LABEL_FILES,
@@ -26,7 +35,6 @@ from cohirf.cli.outputs import (
     save_labels,
     say_written,
 )
-from cohirf.cli.parameters import BASE_METHOD, FLAGS, FitParameters, read_parameters, settle_parameters
 from cohirf.cli.summary import agreement, cluster_grid, column_grid, describe_columns, fact_grid, summarize_model
 from cohirf.clusterers.names import NAMES, make_base_method
 from cohirf.description import Topics, describe_clusters, make_headline, name_topics

@@ -111,8 +111,9 @@ def update(
     try:
         prepared = read_new_rows(data, model, preparation, console, kinds)
     except NoRowsError:
-        same = {"command": "update", "model": str(model), "data": str(data), "changes": None, "written": {}}
-        console.show(same | _sizes(fitted), f"{shown(data)} has no rows: the model stays as it was.")
+        same: dict[str, Any] = {"command": "update", "model": str(model), "data": str(data), "changes": None}
+        same |= _sizes(fitted) | {"written": {}}
+        console.show(same, f"{shown(data)} has no rows: the model stays as it was.")
         return
     classes = prepared.classes()
     found = None if report is None else fitted.drift(prepared.source)  # before the model knows the new rows
@@ -340,7 +341,7 @@ def _in_units_of(first: Preparation, model: CoHiRF, preparation: Preparation) ->
 def _refuse_other(path: Path, preparation: Preparation, first: Path, wanted: Preparation) -> None:
     """Refuse a model whose rows have other features than those of the first."""
     # missing cells are of one file only: the values of the first model fill them from now on
-    only_here = {"reason": "", "n_missing": 0, "n_bad": 0, "missing": None}
+    only_here: dict[str, Any] = {"reason": "", "n_missing": 0, "n_bad": 0, "missing": None}
     kept: Any = (
         [replace(one, **{name: only_here[name] for name in only_here if hasattr(one, name)}) for one in learnt.kept]
         for learnt in (preparation, wanted)

@@ -16,12 +16,13 @@ from cohirf.cli import command_line
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, Interrupted, read_count, read_number
 from cohirf.cli.fit import note_data, read_assignments, read_base_method
-from cohirf.cli.options import DataOptions, MethodOptions, ScreenOptions
-from cohirf.cli.outputs import check_file
-from cohirf.cli.parameters import (
+from cohirf.cli.options import (
     BASE_METHOD,
     FLAGS,
     SEARCH_DEFAULTS,
+    DataOptions,
+    MethodOptions,
+    ScreenOptions,
     SearchedParameters,
     SearchParameters,
     read_parameters,
@@ -29,16 +30,11 @@ from cohirf.cli.parameters import (
     to_arguments,
     to_text,
 )
+from cohirf.cli.outputs import check_file
 from cohirf.cli.summary import agreement, agreement_rows, describe_sizes, size_rows
 from cohirf.clusterers.names import NAMES
 from cohirf.estimator import CoHiRF
-from cohirf.planning.memory import (
-    format_bytes,
-    peak_bytes,
-    read_memory_limit,
-    resident_bytes,
-    resolve_memory_limit,
-)
+from cohirf.planning.memory import format_bytes, peak_bytes, read_memory_limit, resident_bytes, resolve_memory_limit
 from cohirf.preparation import Prepared, prepare
 from cohirf.preparation.preparation import IN_MEMORY_BYTES
 from cohirf.sources.files import shown

@@ -78,12 +78,7 @@ def make_spheres(
 
 
 def make_hypercube(
-    n_samples: int = 1000,
-    *,
-    n_clusters: int = 5,
-    n_informative: int = 3,
-    n_noise: int = 10,
-    random_state: Any = None,
+    n_samples: int = 1000, *, n_clusters: int = 5, n_informative: int = 3, n_noise: int = 10, random_state: Any = None
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Draw random points around corners of a hypercube, and append noise features.
 

@@ -6,6 +6,7 @@ import math
 import textwrap
 import warnings
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,6 @@ from cohirf.explain.verdict import (
     why_not_comparable,
 )
 from cohirf.explain.words import shorten
-from cohirf.notebook import ShownAsText
 from cohirf.rows.grouping import IntArray, count_with_noise
 from cohirf.summary.model import Model, base_method_of
 from cohirf.summary.numbers import cluster_positions
@@ -143,7 +143,7 @@ def _run(method: BaseMethod, features: Any) -> list[BaseRun]:
 
 
 @dataclass(frozen=True)
-class Diagnosis(ShownAsText):
+class Diagnosis:
     """Diagnosis of a fit, as returned by ``CoHiRF.diagnose``. ``print`` shows it in words.
 
     Attributes
@@ -193,6 +193,10 @@ class Diagnosis(ShownAsText):
         parts += [f"{finding.question} {finding.answer}\n{_indent(finding.reason)}" for finding in self.findings]
         parts += ["What to try:\n" + "\n".join(_indent(tip, "  - ") for tip in self.advice)] if self.advice else []
         return "\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks."""
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def diagnose_model(model: Model, classes: IntArray | None = None) -> Diagnosis:

@@ -259,7 +259,7 @@ def _judge_strays(
     table: Table, columns: Sequence[Column], strays: Sequence[Strays], n_rows: int, lenient: Collection[Name]
 ) -> None:
     """Refuse data with too many cells that cannot be read, and warn of the others."""
-    refused, warned = [], []
+    refused, warned = list[BadColumn](), list[BadColumn]()
     for column, found in zip(columns, strays, strict=True):
         if not found.n_bad:
             continue

@@ -13,7 +13,6 @@ from cohirf.choice import mean_silhouette
 from cohirf.rows.grouping import IntArray
 
 SILHOUETTE_ROWS = 10_000
-SAMPLED = f"silhouette: that of {SILHOUETTE_ROWS:,} random rows, the same ones in each trial"
 
 
 @dataclass(frozen=True)
@@ -53,9 +52,14 @@ class Silhouettes:
         return mean_silhouette(self.distances, labels) if _has_clusters(labels) else -1.0
 
 
+def _say_sampled(n_rows: int) -> str:
+    some = f"silhouette: that of {SILHOUETTE_ROWS:,} random rows, the same ones in each trial"
+    return some if n_rows > SILHOUETTE_ROWS else ""
+
+
 # name of a metric -> function of the data that returns the metric
 METRICS: dict[str, Callable[[Any], Metric]] = {
-    "silhouette": lambda X: Metric(Silhouettes(X), worst=-1.0, remark=SAMPLED if X.shape[0] > SILHOUETTE_ROWS else ""),
+    "silhouette": lambda X: Metric(Silhouettes(X), worst=-1.0, remark=_say_sampled(X.shape[0])),
     "calinski_harabasz": lambda X: Metric(lambda X, labels, _: calinski_harabasz_score(X, labels), worst=0.0),
     "ari": lambda X: Metric(lambda X, labels, y: adjusted_rand_score(y, labels), worst=-1.0, needs_classes=True),
 }

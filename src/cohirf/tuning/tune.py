@@ -192,7 +192,10 @@ def tune(
     if verbose and measure.remark:
         say(measure.remark)
     evaluate = partial(_evaluate, estimator, X, values, y, measure)
-    seeds_of = partial(_seeds_of_trial, seeds, random_state)
+
+    def seeds_of(number: int) -> Seeds:  # those given, or one that depends on the number of the trial
+        return [_derived_seed(random_state, number, 1)] if seeds is None else [int(seed) for seed in seeds]
+
     ends = math.inf if timeout is None else time.monotonic() + timeout
     with showing(Work("tuning", n_trials, "trials", stays=True), shown=bool(verbose)) as advance:
         jobs = Parallel(n_jobs=n_jobs)
@@ -289,11 +292,6 @@ def _evaluate(
         except Exception as error:
             return metric.worst, f"{type(error).__name__}: {error}"
     return float(np.mean(scores)), ""
-
-
-def _seeds_of_trial(seeds: Seeds | None, random_state: int, number: int) -> Seeds:
-    """Return the seeds of a trial: the given seeds or, if None, one seed that depends on its number."""
-    return [_derived_seed(random_state, number, 1)] if seeds is None else [int(seed) for seed in seeds]
 
 
 def _derived_seed(*path: int) -> int:
