@@ -140,7 +140,7 @@ class Batches:
     @property
     def held_aside(self) -> IntArray:
         """Sorted positions of the held-aside rows that are in no run."""
-        return np.arange(0)
+        return np.empty(0, dtype=np.int32)
 
     @property
     def starts(self) -> IntArray:
