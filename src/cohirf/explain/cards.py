@@ -193,10 +193,7 @@ def describe_cuts(
 
 
 def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[str, Any] | None:
-    """Return means of features, and how far those of each cluster are from them; None if there is nothing to compare.
-
-    ``values`` has the difference to the mean of each cluster and feature, in hundredths of a standard deviation.
-    """
+    """Return means of features, and how far those of clusters are from them, in hundredths of a deviation; or None."""
     final = next(cut for cut in cuts if cut.is_final)
     compared = next((cut for cut in (final, *cuts) if cut.n_clusters > 1), None)
     if compared is None or not sample.table.features or not (chosen := choose_features(sample, compared)):

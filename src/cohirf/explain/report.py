@@ -68,11 +68,7 @@ def describe_history(model: Model) -> dict[str, Any] | None:
 
 
 def draw_shapes(history: Sequence[Step], numbers: Sequence[int]) -> list[dict[str, Any]]:
-    """Return a shape for each of the largest clusters, one upon the other: name, colour class, and points.
-
-    Clusters that the model has now have their colours of the page; those that are gone, other clusters, and rows
-    without a cluster are grey.
-    """
+    """Return a shape for each of the largest clusters, one upon the other; grey if it is gone, or is no cluster."""
     largest: dict[int, int] = {}
     for step in history:
         for number, size in step.sizes.items():
