@@ -14,12 +14,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from cohirf.explain.columns import Columns, group_features, round_number
+from cohirf.explain.columns import MAX_IMAGES, Columns, Pictures, group_features, round_number
 from cohirf.explain.cuts import ClassCounts, Cut, find_finer
 from cohirf.explain.describe import split_siblings
 from cohirf.explain.effects import Trait, find_traits, measure_effects, measure_spread
 from cohirf.explain.page import pack
-from cohirf.explain.pictures import MAX_IMAGES, Pictures
 from cohirf.explain.rows import BadlyFitting
 from cohirf.explain.study import Sample
 from cohirf.explain.table import as_dense
