@@ -26,7 +26,7 @@ from cohirf.beyond import local_batches
 from cohirf.beyond.local_batches import Locality, make_local_batches
 from cohirf.beyond.reach import find_reach
 from cohirf.clusterers import GridDBSCAN, grid_dbscan
-from cohirf.data.in_memory import InMemory
+from cohirf.data.in_process import InMemory
 from cohirf.fitting import locality
 from cohirf.fitting.locality import choose_locality
 from cohirf.fitting.settings import Settings
@@ -376,6 +376,15 @@ def test_every_kind_of_density_method_runs(base):
     model = in_local_batches(base, 100).fit(BLOBS)
     assert_is_a_partition(model)
     assert adjusted_rand_score(BLOB_OF, model.labels_) > 0.85
+
+
+def test_optics_with_a_radius_has_its_core_rows_in_batches_and_is_not_said_to_be_exact():
+    # border rows depend on the order of rows, even in one batch
+    base = OPTICS(min_samples=RING_METHOD.min_samples, cluster_method="dbscan", eps=RING_METHOD.eps)
+    model, core = in_local_batches(base, 80).fit(RINGS), clone(RING_METHOD).fit(RINGS).core_sample_indices_
+    assert [record.kind for record in model.diagnostics_[:2]] == ["local", "fused"]
+    alone = clone(base).fit_predict(RINGS)[core]
+    np.testing.assert_array_equal(number_by_first(model.labels_[core]), number_by_first(alone))
 
 
 # -- metrics -------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from cohirf.algorithm.consensus import RELAXED, fold_views
 from cohirf.beyond.merge_tree import Groups, MergeTree, link_groups
 from cohirf.beyond.votes import NO_OPINION, VotedCodes, VotedGroups, group_by_votes, measure_votes, move_codes
 from cohirf.data.dask_arrays import DaskTable
-from cohirf.data.in_memory import check_array_weights
+from cohirf.data.first_level import check_array_weights
 from cohirf.engines.dask import dask, dask_array, is_dask, naming_faults
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.rows.grouping import FloatArray, IntArray, first_rows, index_dtype, row_blocks, sum_by_label

@@ -170,10 +170,10 @@ def test_an_error_of_the_base_method_surfaces_as_itself():
         plan_for(Broken(), 500 * MB)
 
 
-def candidate_sizes(n_rows, memory_limit, n_jobs=1):
+def candidate_sizes(n_rows, memory_limit, n_jobs=1, smallest=100):
     """Return the sizes that come into question where a row takes 100 bytes and probes went up to 20,000 rows."""
     cost = BatchCost.learn([Probe(size, 1, size / 1e4, 100 * size) for size in (100, 2000, 20_000)])
-    task = PlannedFit(n_rows, n_runs=1, smallest_batch=100, room=Room(memory_limit, n_jobs))
+    task = PlannedFit(n_rows, n_runs=1, smallest_batch=smallest, room=Room(memory_limit, n_jobs))
     return [candidate.batch_size for candidate in list_candidates(task, cost)]
 
 
@@ -191,6 +191,10 @@ def test_where_memory_decides_a_size_that_fills_it_comes_into_question():
 def test_all_rows_come_into_question_where_the_probes_reach_as_far():
     assert candidate_sizes(50_000, memory_limit=10**9)[-2:] == [20_000, 50_000]
     assert candidate_sizes(81_000, memory_limit=10**9)[-1] == 50_000
+
+
+def test_too_few_rows_for_two_batches_are_one_however_far_the_probes_reach():
+    assert candidate_sizes(81_000, memory_limit=10**9, smallest=60_000) == [81_000]
 
 
 def test_local_batches_are_contracted_once_and_have_halos():

@@ -215,6 +215,9 @@ def test_rows_are_those_of_the_array_in_any_order_and_from_any_thread(kind, piec
         assert taken.dtype.isnative
         assert taken.shape == (len(rows), N_FEATURES)
         np.testing.assert_array_equal(dense(taken), X[rows], err_msg=which)
+    assert len(pickle.dumps(source)) < kind.handle_bytes
+    if pieces == "ordinary":
+        return  # from several threads, rows are read in tiny pieces alone
     starts = np.arange(0, N_ROWS, 90)
     rng = np.random.default_rng(1)
     blocks = [np.arange(start, min(start + 90, N_ROWS)) for start in (*starts[::-1], *rng.permutation(starts))]
@@ -222,7 +225,7 @@ def test_rows_are_those_of_the_array_in_any_order_and_from_any_thread(kind, piec
     with ThreadPoolExecutor(8) as pool:
         for rows, taken in zip(wanted, pool.map(source.take, wanted), strict=True):
             np.testing.assert_array_equal(dense(taken), X[rows])
-    assert len(pickle.dumps(source)) < kind.handle_bytes
+    assert len(pickle.dumps(source)) < kind.handle_bytes  # what was decoded does not go along
 
 
 @of_all()

@@ -114,15 +114,17 @@ def tree(model: Path, *, top: str | None = None, out: Path | None = None, force:
         text = _draw_tree(fitted, preparation, n_leaves, width, drawn=can_draw)
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
         return
+    hierarchy, ending = fitted.hierarchy_, out.suffix.lower()
+    if n_leaves is not None and ending != ".txt":
+        hierarchy = hierarchy.condense(max_clusters=n_leaves)
     with replacing(out) as file:
-        if out.suffix.lower() == ".txt":
+        if ending == ".txt":
             file.write(_draw_tree(fitted, preparation, n_leaves, WIDEST, drawn=True).encode())
-            return
-        hierarchy = fitted.hierarchy_ if n_leaves is None else fitted.hierarchy_.condense(max_clusters=n_leaves)
-        if out.suffix.lower() == ".npy":
+        elif ending == ".npy":
             np.save(file, hierarchy.to_linkage())
         else:
-            file.write(_to_text(hierarchy, out.suffix.lower()).encode())
+            file.write(_to_text(hierarchy, ending).encode())
+    Console().show({}, say_written({"tree": str(out)}))
 
 
 def _draw_tree(model: CoHiRF, preparation: Preparation, n_leaves: int | None, width: int, *, drawn: bool) -> str:

@@ -16,7 +16,7 @@ from cohirf.parties import Party, run_folder
 from cohirf.parties import join as take_part
 from cohirf.preparation import Data, prepare
 from cohirf.preparation.data import find_column
-from cohirf.sources.source import NotNumbersError
+from cohirf.sources.source import NotNumbersError, count_of
 from cohirf.voting import consensus as agree
 
 
@@ -107,7 +107,7 @@ def join(
         random_state=DEFAULT_SEED,
     )
     labels = take_part(folder, party)
-    Console(as_json=False).show({}, f"Done: {labels.max() + 1:,} clusters of {len(labels):,} rows.")
+    Console(as_json=False).show({}, f"Done: {count_of(labels.max() + 1, 'cluster')} of {count_of(len(labels), 'row')}.")
 
 
 def run(

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Number
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.algorithm.levels import ActiveRows
-from cohirf.data.first_level import Counts, FirstLevel, Setup, check_range, contract_together
-from cohirf.data.in_memory import InMemory
+from cohirf.data.first_level import Counts, Data, FirstLevel, Setup, check_range, contract_together
+from cohirf.data.in_process import InMemory
 from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.arrays import (
     fetch_rows,
@@ -43,13 +43,10 @@ from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, MemoryStorage, 
 
 
 @dataclass(frozen=True)
-class OnDevice:
+class OnDevice(Data):
     """An array ``X`` of a library other than NumPy; batches are random or local."""
 
     X: Any
-
-    column_means: ClassVar[None] = None  # missing cells are refused
-    reading: ClassVar[str] = "at random"
 
     @cached_property
     def rows(self) -> ArrayRows:
@@ -57,6 +54,11 @@ class OnDevice:
         return ArrayRows(self.X)
 
     @property
+    def reading(self) -> str:
+        """Rows are assigned to batches at random."""
+        return "at random"
+
+    @cached_property
     def device(self) -> Any:
         """An array without rows on the device."""
         return self.X[:0, :]

@@ -17,10 +17,11 @@ from cohirf.explain.effects import Trait, find_splits, find_traits, find_traits_
 from cohirf.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.explain.study import MAX_DESCRIBED, Sample, draw_sample, make_study
 from cohirf.explain.verdict import ALONE, EITHER, ways_to_less_noise
-from cohirf.explain.words import count_of, name_clusters, percent, uncapitalised
+from cohirf.explain.words import name_clusters, percent, uncapitalised
 from cohirf.hierarchy.export import to_frame
 from cohirf.hierarchy.outline import Node, Outline, draw_tree, find_siblings, make_outline
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
+from cohirf.sources.source import count_of
 from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
 
@@ -306,7 +307,7 @@ def write_tree(tree: NamedTree, width: int = 100, *, drawn: bool = True) -> list
     n_noise, strokes = tree.outline.n_noise, STROKES[drawn]
     noise = [f"{strokes[2]}noise, {tree.count(n_noise)}"] if n_noise else []
     below = _write_children(tree, tree.outline.root, "", strokes, more=n_noise > 0)
-    lines = [f"{tree.total:,} rows"]
+    lines = [count_of(tree.total, "row")]
     for line in below:
         kept = line[: width - 1]
         if len(line) > width and not line[width - 1].isspace():  # cut between two words

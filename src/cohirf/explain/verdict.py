@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.explain.words import count_of, percent, uncapitalised
+from cohirf.explain.words import percent, uncapitalised
 from cohirf.rows.grouping import IntArray
+from cohirf.sources.source import count_of
 from cohirf.summary.model import Model, base_method_of
 
 JUDGED_ROWS = 20  # fewer are not judged: it can be right that none of them fuse

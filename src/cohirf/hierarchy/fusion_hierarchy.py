@@ -17,6 +17,7 @@ from cohirf.hierarchy import export, outline
 from cohirf.hierarchy.balanced import draw_balanced
 from cohirf.hierarchy.export import VECTOR_NAMES
 from cohirf.rows.grouping import IntArray, count_by_label, row_blocks
+from cohirf.sources.source import count_of
 
 
 @dataclass(frozen=True)
@@ -151,16 +152,17 @@ class FusionHierarchy:
     def __repr__(self) -> str:
         """Return the number of clusters of each level in one line."""
         counts = " > ".join(f"{count:,}" for count in self.cluster_counts())
-        leaves = f"{self.n_rows:,} rows"
+        leaves = count_of(self.n_rows, "row")
         if self.row_sizes is not None:
-            leaves = f"{self.n_rows:,} clusters of {self.row_sizes.sum():,} rows"
+            leaves = f"{count_of(self.n_rows, 'cluster')} of {count_of(self.row_sizes.sum(), 'row')}"
         return f"FusionHierarchy({leaves}, clusters by level: {counts})"
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks."""
         top = outline.make_outline(self, outline.final_labels(self))
-        said = "" if top is None else outline.draw_tree(top, f"Tree of {self.count_rows():,} rows", outline.say_node)
-        return said or f"<p>{self.count_rows():,} rows, all of them noise</p>"
+        rows = count_of(self.count_rows(), "row")
+        said = "" if top is None else outline.draw_tree(top, f"Tree of {rows}", outline.say_node)
+        return said or f"<p>{rows}, all of them noise</p>"
 
     def __eq__(self, other: object) -> bool:
         """Return whether another hierarchy has the same fusions."""

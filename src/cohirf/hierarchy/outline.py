@@ -13,6 +13,7 @@ import numpy as np
 from cohirf.beyond.merge_tree import MergeTree, last_clusters
 from cohirf.hierarchy.export import to_linkage
 from cohirf.rows.grouping import IntArray
+from cohirf.sources.source import count_of
 
 if TYPE_CHECKING:
     from cohirf.hierarchy.fusion_hierarchy import FusionHierarchy
@@ -111,7 +112,7 @@ def find_siblings(tree: MergeTree, labels: IntArray) -> dict[int, tuple[int, ...
 
 def say_node(node: Node) -> str:
     """Return the clusters of a node and its size, in words."""
-    size = f"{node.size:,} row{'' if node.size == 1 else 's'}"
+    size = count_of(node.size, "row")
     if node.n_clusters == 0:
         return size
     return f"{node.n_clusters:,} clusters, {size}" if node.cluster is None else f"cluster {node.cluster}, {size}"

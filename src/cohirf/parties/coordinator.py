@@ -18,6 +18,7 @@ from cohirf.beyond.votes import VotedCodes, group_by_votes
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.parties.party import NOT_HELD, Party, PartyError, Request
 from cohirf.rows.grouping import IntArray, best_by_label, sum_by_label
+from cohirf.sources.source import number_repeated
 from cohirf.voting import consensus as vote
 from cohirf.voting import read_consensus
 
@@ -104,12 +105,10 @@ class _InProcess:
 
     def __init__(self, parties: Sequence[Party]) -> None:
         self._parties = sorted(parties, key=lambda party: party.name)
-        joined = {party.name: (party.n_rows, party.ids_digest) for party in self._parties}
-        if len(joined) < len(parties) or not parties:
-            raise PartyError(
-                f"{len(parties)} parties have {len(joined)} different names: give at least one, each with its own name."
-            )
-        check_parties(joined)
+        if not parties:
+            raise PartyError("There are no parties: give at least one.")
+        names = number_repeated([party.name for party in self._parties])
+        check_parties(dict(zip(names, ((party.n_rows, party.ids_digest) for party in self._parties), strict=True)))
         self.n_rows = self._parties[0].n_rows
 
     def ask(self, request: Request) -> list[IntArray]:

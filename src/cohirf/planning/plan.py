@@ -246,14 +246,18 @@ def forecast_levels(n_rows: int, batch_size: int, cost: BatchCost, n_jobs: int) 
 
 
 def list_candidates(task: PlannedFit, cost: BatchCost) -> list[BatchPlan]:
-    """Forecast batch sizes from the smallest up to the reach of the probes, and one batch of all rows if within it."""
+    """Forecast batch sizes from the smallest up to the reach of the probes, and one batch of all rows if within it.
+
+    That is the only one if there are too few rows for two batches of the smallest size.
+    """
     reach = REACH * cost.probes[-1].n_rows
     low, high = task.smallest_batch, reach / LARGEST_BATCH
     fine = [task.forecast(size, cost) for size in fine_sizes(low, high)]
     last_that_fits = [smaller.batch_size for smaller, larger in pairwise(fine) if smaller.fits and not larger.fits]
     sizes = {low, *coarse_sizes(low, high), *last_that_fits}
     several = sorted(size for size in sizes if count_batches(task.n_rows, size) > 1)
-    return [task.forecast(size, cost) for size in several + [task.n_rows] * (task.n_rows <= reach)]
+    is_one = task.n_rows <= reach or not several
+    return [task.forecast(size, cost) for size in several + [task.n_rows] * is_one]
 
 
 def choose(candidates: Sequence[BatchPlan]) -> BatchPlan | None:

@@ -11,7 +11,6 @@ import numpy as np
 
 from cohirf.algorithm.parents import find_roots, find_roots_of
 from cohirf.beyond.merge_tree import MergeTree
-from cohirf.explain.words import count_of
 from cohirf.hierarchy.outline import has_merges, with_tree
 from cohirf.optional import import_optional
 from cohirf.plotting.canvas import (
@@ -28,6 +27,7 @@ from cohirf.plotting.canvas import (
 )
 from cohirf.plotting.colours import FAINT, INK, PAPER, cluster_colours, mix, to_rgb
 from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.sources.source import count_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

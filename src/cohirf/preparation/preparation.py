@@ -21,7 +21,7 @@ from cohirf.preparation.data import (
 )
 from cohirf.preparation.kinds import Boolean, Category, Column, Feature, LeftOut, Name, Number, column_from_json
 from cohirf.sources import ScaledSource, Source
-from cohirf.sources.source import listed
+from cohirf.sources.source import count_of, listed
 
 FORMAT_VERSION = 3
 SCALINGS = ("standard", "minmax", "none")
@@ -209,13 +209,13 @@ class Preparation:
             return f"left out: {column.reason}{'; names the rows' if names_rows else ''}"
         said = [column.reason] if column.reason else []
         if column.n_bad:
-            said.append(f"{_say_cells(column.n_bad)} not {column.expects}, taken as missing")
+            said.append(f"{count_of(column.n_bad, 'cell')} not {column.expects}, taken as missing")
         n_gaps = column.n_missing + column.n_bad
         if n_gaps and isinstance(column, Category):
-            said.append(f"{_say_cells(n_gaps)} missing, which are a level")
+            said.append(f"{count_of(n_gaps, 'cell')} missing, which are a level")
         elif n_gaps and self.fill is not None:
             value = column.features[0].show(self.fill[start])
-            said.append(f"{_say_cells(n_gaps)} missing, filled with the {self.impute}, {value}")
+            said.append(f"{count_of(n_gaps, 'cell')} missing, filled with the {self.impute}, {value}")
         return "; ".join(said)
 
     def __str__(self) -> str:
@@ -449,15 +449,12 @@ class Prepared:
     def describe(self) -> str:
         """Return the name, the size and, if it is unusual, the format of the data as text."""
         form = "" if self.data.table is None or not self.data.table.format else f" ({self.data.table.format})"
-        return f"{self.data.name}: {self.source.n_rows:,} rows, {self.source.n_features:,} features{form}"
+        size = f"{count_of(self.source.n_rows, 'row')}, {count_of(self.source.n_features, 'feature')}"
+        return f"{self.data.name}: {size}{form}"
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks."""
         return f"<p>{escape(self.describe())}</p>{self.preparation._repr_html_()}"
-
-
-def _say_cells(n_cells: int) -> str:
-    return f"{n_cells:,} cell" if n_cells == 1 else f"{n_cells:,} cells"
 
 
 def _read_vector(content: Sequence[float] | None) -> FeatureValues | None:

@@ -437,6 +437,11 @@ def _as_list(columns: Any, available: Sequence[Any]) -> list[Any]:
     return list(columns)
 
 
+def count_of(count: int, noun: str) -> str:
+    """Return a count with its noun in the singular or plural."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def listed(names: Sequence[Any], most: int = 8) -> str:
     """Return the first names as text, for error messages."""
     text = ", ".join(repr(name) for name in names[:most])

@@ -53,6 +53,10 @@ def read(kind: Any, content: Any, arrays: Arrays) -> Any:
     return value
 
 
+def _is_struct(kind: Any) -> bool:
+    return is_dataclass(kind)  # of which mypy would conclude that no type can be a key of a cache
+
+
 @cache
 def _field_types(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind, include_extras=True)
@@ -83,7 +87,7 @@ class _Writer:
         kind, origin, arguments, _ = _type_parts(kind)
         if value is None or kind == JSON_OBJECT:
             return value
-        if is_dataclass(kind):
+        if _is_struct(kind):
             return {name: self.write(part, getattr(value, name)) for name, part in _field_types(kind).items()}
         if origin in (Union, UnionType):
             kinds = _alternatives(arguments)
@@ -126,7 +130,7 @@ class _Reader:
 
     def read(self, kind: Any, content: Any, name: str) -> Any:
         kind, origin, arguments, layout = _type_parts(kind)
-        if is_dataclass(kind):
+        if _is_struct(kind):
             return self._read_fields(kind, content, name)
         if origin in (Union, UnionType):
             return self._read_union(arguments, content, name)
