@@ -266,10 +266,7 @@ def find_blocks(sample: SoftenedSample) -> tuple[IntArray, IntArray]:
 
 
 def two_means_share(sample: SoftenedSample) -> FloatArray:
-    """Return the share of each feature's variance that two means explain: K-Means with two clusters, per feature.
-
-    It runs a few of Lloyd's iterations, for all features at the same time.
-    """
+    """Return the share of each feature's variance that two means explain, by a few of Lloyd's iterations."""
     threshold = sample.means
     n_rows = sample.n_rows
     for _ in range(N_ITER // 3):

@@ -100,10 +100,7 @@ def check_ids(path: Path | None, column: Any) -> None:
 def save_labels(
     path: Path, labels: NDArray[Any], ids: Any, id_name: Any, console: Console, *, coarser: Sequence[int] = ()
 ) -> None:
-    """Write the cluster of each row, and its name if there are ``ids``.
-
-    If labels have several columns, ``coarser`` are the numbers of clusters of those behind the first.
-    """
+    """Write the cluster of each row, and its name if there are ``ids``; ``coarser`` are numbers of further columns."""
     parts, id_name, n_formulas = _label_parts(labels, ids), str(id_name), 0
     columns = [CLUSTER, *(f"{CLUSTER}_{number}" for number in coarser)]
     with replacing(path) as file:

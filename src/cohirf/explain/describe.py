@@ -418,10 +418,7 @@ def make_headline(description: Description, diagnosis: Diagnosis | None) -> Head
 
 
 def say_separation(share: float, choice: Choice | None = None) -> str:
-    """Return how far apart clusters are, from the share of rows that are between two of them.
-
-    If their number was chosen, ``choice`` tells whether some number of clusters was found again in half of the rows.
-    """
+    """Return how far apart clusters are, from the share of rows between two, and whether their number is sure."""
     between = f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two clusters"
     if choice is not None and not choice.is_clear:
         return f"Half of the rows has other parts; {between}."

@@ -73,10 +73,7 @@ class BaseRun:
 
 
 def rival_of(model: Model) -> BaseMethod:
-    """Return the method that a model is compared with: its base method, told the number of clusters of the model.
-
-    K-Means has at least ten starts. A model as published is compared with what the user wrote.
-    """
+    """Return the base method with the number of clusters of the model, and K-Means with at least ten starts."""
     estimator = base_method_of(model)
     method = BaseMethod.of(estimator)
     changes: dict[str, Any] = {}

@@ -117,11 +117,7 @@ def _name_degrees(value: float, directions: str) -> str:
 
 
 def describe_merges(study: Study, cuts: Sequence[Cut], rows: IntArray) -> dict[str, Any] | None:
-    """Return the tree of merges as nodes, leaves first, from top to bottom; None if the hierarchy has no tree.
-
-    ``labels`` has the cluster of each leaf at each cut; None for cuts with clusters that are smaller than a leaf.
-    ``leaf`` is the leaf of each row on the map, or -1 for noise and hidden clusters.
-    """
+    """Return the tree of merges as nodes, leaves first, with their clusters at each cut; None if there is no tree."""
     subject = find_subject(study.model)
     if not has_merges(subject.hierarchy):
         return None

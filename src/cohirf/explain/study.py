@@ -261,10 +261,7 @@ def draw(n_rows: int, n_drawn: int) -> IntArray:
 
 
 def add_rare(labels: IntArray, drawn: IntArray, n_largest: int = MAX_DESCRIBED) -> IntArray:
-    """Return drawn rows, and more rows of clusters that have too few of them, if these are among the largest; sorted.
-
-    ``labels`` has the cluster of each row, -1 for noise, and ``n_largest`` clusters are looked at.
-    """
+    """Return drawn rows, and more rows of those of the ``n_largest`` clusters that have too few of them; sorted."""
     if len(drawn) == len(labels):
         return drawn
     sizes = count_with_noise(labels, int(labels.max(initial=-1)) + 1)[1:]

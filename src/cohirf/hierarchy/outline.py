@@ -69,11 +69,7 @@ def with_tree(hierarchy: FusionHierarchy, max_clusters: int) -> tuple[FusionHier
 
 
 def make_outline(hierarchy: FusionHierarchy, final: IntArray, n_leaves: int | None = None) -> Outline | None:
-    """Return the top of the tree of a hierarchy; None if all rows are noise.
-
-    ``final`` is the final cluster of each row, -1 for noise. By default the outline has a leaf for each final cluster,
-    and at most 30; it has fewer than ``n_leaves`` if the tree has.
-    """
+    """Return the top of the tree with ``n_leaves``, by default those of ``final``, at most 30; None if all is noise."""
     if hierarchy.tree is not None and hierarchy.tree.n_leaves == 0:
         return None
     n_wanted = min(len(np.unique(final[final >= 0])), MOST_LEAVES) if n_leaves is None else n_leaves
@@ -102,10 +98,7 @@ def make_outline(hierarchy: FusionHierarchy, final: IntArray, n_leaves: int | No
 
 
 def find_siblings(tree: MergeTree, labels: IntArray) -> dict[int, tuple[int, ...]]:
-    """Return, for each cluster, those of the branch that it merges with; ``labels`` has the cluster of each leaf.
-
-    Leaves with the label -1 are in no cluster.
-    """
+    """Return, for each cluster, those of the branch that it merges with; ``labels`` are of leaves, -1 in no cluster."""
     inside = [frozenset() if label < 0 else frozenset([label]) for label in labels.tolist()]
     found: dict[int, tuple[int, ...]] = {}
     for left, right in tree.linkage[:, :2].astype(np.int64).tolist():
@@ -153,10 +146,7 @@ def _join_nodes(left: Node, right: Node, height: float) -> Node:
 
 
 def draw_tree(outline: Outline, title: str, say: Callable[[Node], str]) -> str:
-    """Return the tree as SVG: the root on the left, the leaves below each other on the right, each with its text.
-
-    It follows the colours of the notebook, light or dark.
-    """
+    """Return the tree as SVG in the colours of the notebook: the root on the left, leaves with texts on the right."""
     leaves = [node for node in outline.root.walk() if not node.children]
     said = map(say, leaves)
     texts = [text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1].rstrip()}\u2026" for text in said]

@@ -135,10 +135,7 @@ class Party:
         return self._views.n_views
 
     def answer(self, request: Request) -> IntArray:
-        """Return labels, with a row for each requested row and a column for each view, or the rank of each row.
-
-        Rows that the party does not have get ``NOT_HELD``.
-        """
+        """Return labels, a column for each view, or the rank of each row; ``NOT_HELD`` for rows that are not here."""
         if len(request.rows) and not 0 <= request.rows[0] <= request.rows[-1] < self.n_rows:
             raise ValueError(f"{self.name} is asked for row {request.rows[-1]:,}, but there are {self.n_rows:,} rows.")
         wanted = np.flatnonzero(self._held[request.rows] >= 0)
@@ -175,10 +172,7 @@ class Party:
 
 
 def rank_rows(scores: NDArray[np.float64], labels: IntArray) -> IntArray:
-    """Return, for each row, how many rows of its cluster have a higher score.
-
-    Scores that differ by rounding alone are equal, as those of medoids are.
-    """
+    """Return how many rows of its cluster have a higher score than each row; differences by rounding do not count."""
     order = np.lexsort((-scores, labels))
     sorted_scores, sorted_labels = scores[order], labels[order]
     begins = np.append(True, sorted_labels[1:] != sorted_labels[:-1])

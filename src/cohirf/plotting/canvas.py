@@ -100,10 +100,7 @@ def label_x(ax: Axes, places: FloatArray, texts: Sequence[str], priority: IntArr
 def write_numbers(
     ax: Axes, places: FloatArray, heights: FloatArray, clusters: IntArray, priority: IntArray, *, on_lines: bool = False
 ) -> None:
-    """Write the numbers of clusters side by side; leave out noise, and numbers that would overlap others.
-
-    A number stands above its point; with ``on_lines``, at the point itself, on white, so that a line stays readable.
-    """
+    """Write numbers of clusters side by side above points, or on lines; leave out noise, and numbers that overlap."""
     known = np.flatnonzero(clusters >= 0)
     texts = [str(cluster) for cluster in clusters[known].tolist()]
     gap = 1.5 * text_width(texts) * units_per_inch(ax)

@@ -190,11 +190,7 @@ class Tree:
 
 
 def merged_tree(subject: Subject, max_clusters: int) -> Tree:
-    """Return the top of the tree of a hierarchy, with at most ``max_clusters`` leaves.
-
-    If there are more final clusters, the leaves are the largest of them. Without a tree, heights are levels, and final
-    clusters are not joined.
-    """
+    """Return the top of the tree of a hierarchy: at most ``max_clusters`` leaves, the largest if there are more."""
     if max_clusters < 1:
         raise ValueError(f"max_clusters={max_clusters} is not valid: pass an int >= 1.")
     has_levels = not has_merges(subject.hierarchy)

@@ -61,11 +61,7 @@ AS_ASKED, NAMED = "as you asked", "its name says so"
 
 
 def decide(found: Evidence, *, comma: bool = False, wish: str | None = None) -> Column | BadColumn:
-    """Return the kind of a column, or what is wrong with it.
-
-    ``comma`` says whether other columns show that numbers have a decimal comma, and ``wish`` is the kind that the user
-    asks for.
-    """
+    """Return the kind of a column, or what is wrong with it; ``comma`` if other columns have a decimal comma."""
     if wish is not None:
         return _grant(found, wish, comma=comma)
     if not (is_number(found.stored) or is_text(found.stored) or is_time(found.stored) or found.n_present == 0):
