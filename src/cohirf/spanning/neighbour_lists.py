@@ -138,9 +138,8 @@ class NeighbourLists:
                 around = np.concatenate([self.neighbours[rows], self.listing[rows]], axis=1)
                 around = np.where(fresh[around], old[around], -1)
                 points, places = self._read_lists(rows, around, self.neighbours)
-                is_fresh[rows] = _look_outside(
-                    points, places, rows, self.neighbours, core2, components, around, rows_outside, weights, lengths
-                )
+                lists = (self.neighbours, around)
+                is_fresh[rows] = _look_outside(points, places, rows, lists, core2, components, outside)
 
             self._for_blocks(search_block)
             _offer_outside(components, rows_outside, weights, lengths, lightest)
@@ -189,19 +188,13 @@ def _look_around(points: Any, places: Any, rows: Any, lists: Any, around: Any, f
 
 
 @njit(cache=True, nogil=True)
-def _look_outside(
-    points: Any,
-    places: Any,
-    rows: Any,
-    lists: Any,
-    core: Any,
-    components: Any,
-    around: Any,
-    outside: Any,
-    weights: Any,
-    lengths: Any,
-) -> Any:
-    """Find a lighter edge of each row to a row of another component, in the lists of the rows ``around`` it."""
+def _look_outside(points: Any, places: Any, rows: Any, lists: Any, core: Any, components: Any, known: Any) -> Any:
+    """Find a lighter edge of each row to a row of another component, in lists: all, and those of which rows to look at.
+
+    ``known`` has the row outside its component that each row knows, and the weight and length of the edge to it.
+    """
+    neighbours, around = lists
+    outside, weights, lengths = known
     seen = np.full(len(points), -1, dtype=np.int64)
     looked = np.full(len(points), -1, dtype=np.int64)
     has_found = np.zeros(len(rows), dtype=np.bool_)
@@ -212,7 +205,7 @@ def _look_outside(
             if beside < 0 or looked[places[beside]] == i:
                 continue
             looked[places[beside]] = i
-            for other in lists[beside]:
+            for other in neighbours[beside]:
                 place = places[other]
                 if seen[place] == i or components[other] == components[row] or core[other] > weights[row]:
                     continue
