@@ -460,8 +460,10 @@ def test_a_checkpoint_of_another_fit_is_refused(cohirf, folder, apart):
 def test_memory_below_what_python_takes_is_refused(cohirf, folder, apart):
     outcome = cohirf("fit", "iris.csv", *apart, "--batch-size", "1MB", "--quiet")
     assert outcome.code == 2
-    assert outcome.err.startswith("cohirf: 1 MB of memory is too little: this process takes ")
-    assert re.search(r'Allow more, such as --batch-size "[\d.]+ [MG]B"\.\n$', outcome.err)
+    assert outcome.err.startswith("cohirf: --batch-size: 1 MB of memory is too little: the program takes ")
+    found = re.search(r"before it reads iris\.csv\. Give at least --batch-size (\d+MB)\.\n$", outcome.err)
+    assert found is not None
+    assert "before it reads" not in cohirf("fit", "iris.csv", *apart, "--batch-size", "9GB", "--quiet").err
 
 
 @pytest.mark.parametrize(
