@@ -136,7 +136,7 @@ def count_dense(data: Data, memory_limit: int, *, must_fit: bool) -> int | None:
 
     If a batch ``must_fit`` and does not, an error says what it needs.
     """
-    n_rows = data.rows.n_rows
+    n_rows: int = data.rows.n_rows
     if isinstance(data, OnDask):
         return min(n_rows, DENSITY_ROWS)
     row_bytes = DENSITY_BYTES + data.n_features * np.dtype(data.dtype).itemsize

@@ -138,11 +138,12 @@ class NeighbourLists:
                 around = np.concatenate([self.neighbours[rows], self.listing[rows]], axis=1)
                 around = np.where(fresh[around], old[around], -1)
                 points, places = self._read_lists(rows, around, self.neighbours)
-                known = (self.neighbours, core2, components)
-                is_fresh[rows] = _look_outside(points, places, rows, *known, around, *outside)
+                is_fresh[rows] = _look_outside(
+                    points, places, rows, self.neighbours, core2, components, around, rows_outside, weights, lengths
+                )
 
             self._for_blocks(search_block)
-            _offer_outside(components, *outside, lightest)
+            _offer_outside(components, rows_outside, weights, lengths, lightest)
             if not is_fresh.any():
                 return
 

@@ -182,7 +182,8 @@ def span_batches(task: RunTask, run: Run, space: MetricSpace, min_samples: int, 
     for X, rows, _ in _read_batches(task, run, space):
         core, edges = span_rows(X, min_samples, as_sklearn=as_sklearn)
         trees.append((rows, core, rows[edges.one], rows[edges.two], edges.lengths))
-    return SpannedRun(*(np.concatenate(parts) for parts in zip(*trees, strict=True)), np.diff(run.bounds))
+    numbers, cores, one, two, lengths = (np.concatenate(parts) for parts in zip(*trees, strict=True))
+    return SpannedRun(numbers, cores, one, two, lengths, np.diff(run.bounds))
 
 
 def list_batches(task: RunTask, run: Run, space: MetricSpace, min_samples: int, length: int) -> SpannedRun:
