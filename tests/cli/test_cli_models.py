@@ -245,7 +245,7 @@ def test_tree_writes_the_format_of_the_ending(cohirf, deep):
     path, hierarchy = deep
     for ending in ("npy", "csv", "nwk", "graphml", "json", "txt"):
         outcome = cohirf("tree", path, "--out", f"t.{ending}")
-        assert (outcome.code, outcome.out) == (0, "")
+        assert (outcome.code, outcome.out) == (0, f"Written: t.{ending} (tree)\n")
     assert is_valid_linkage(np.load("t.npy"))
     assert Path("t.nwk").read_text(encoding="utf-8") == f"{hierarchy.to_newick()}\n"
     assert FusionHierarchy.from_json(Path("t.json").read_text(encoding="utf-8")) == hierarchy
@@ -292,7 +292,7 @@ def test_a_tree_in_text_is_of_bounded_height(cohirf, tmp_path):
 
 
 def test_a_tree_in_text_can_be_a_file(cohirf, model):
-    assert cohirf("tree", model, "--out", "tree.txt").out == ""
+    assert cohirf("tree", model, "--out", "tree.txt").out == "Written: tree.txt (tree)\n"
     assert Path("tree.txt").read_text(encoding="utf-8") == cohirf("tree", model).out
 
 

@@ -275,7 +275,7 @@ def test_groups_that_are_not_clear_are_never_called_clearly_apart():
     assert "one cloud" in model.choice_.describe()
     assert "apart" not in str(headline)
     for share in (0.0, 0.1, 0.3, 0.8):
-        assert say_separation(share, model.choice_).startswith("Half of the rows has other parts")
+        assert say_separation(share, model.choice_).startswith("A fit to half of the rows finds other parts")
 
 
 def test_clusters_whose_number_is_not_sure_are_not_called_clearly_apart():

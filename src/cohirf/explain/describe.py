@@ -421,7 +421,7 @@ def say_separation(share: float, choice: Choice | None = None) -> str:
     """Return how far apart clusters are, from the share of rows between two, and whether their number is sure."""
     between = f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two clusters"
     if choice is not None and not choice.is_clear:
-        return f"Half of the rows has other parts; {between}."
+        return f"A fit to half of the rows finds other parts; {between}."
     if share <= APART and choice is not None and len(choice.candidates) > 0 and not choice.is_strong:
         return f"They are apart ({between}), but other numbers of clusters may be as good."
     if share <= APART:
