@@ -83,7 +83,6 @@ WITHOUT_COVERAGE = {
     "test_determinism.py",
     "test_estimator.py",
     "test_estimator_checks.py",
-    "test_fast_suite.py",
     "test_faults.py",
     "test_label_runs.py",
     "test_local_fits.py",

@@ -63,8 +63,14 @@ def test_all_checks_pass_with_a_feature_screen(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([CoHiRF(DBSCAN(0.3)), CoHiRF(DBSCAN(1.0)), CoHiRF(DBSCAN(0.3), min_cluster_size=5)])
+@parametrize_with_checks([CoHiRF(DBSCAN(0.3), min_cluster_size=5)])
 def test_all_checks_pass_with_dbscan(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([CoHiRF(DBSCAN(0.3)), CoHiRF(DBSCAN(1.0))])
+def test_all_checks_pass_with_dbscan_for_clusters_of_any_size(estimator, check):
     check(estimator)
 
 

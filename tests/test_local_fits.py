@@ -26,7 +26,7 @@ from cohirf.beyond import local_batches
 from cohirf.beyond.local_batches import Locality, make_local_batches
 from cohirf.beyond.reach import find_reach
 from cohirf.clusterers import GridDBSCAN, grid_dbscan
-from cohirf.data.in_memory import InMemory
+from cohirf.data.in_process import InMemory
 from cohirf.fitting import locality
 from cohirf.fitting.locality import choose_locality
 from cohirf.fitting.settings import Settings

@@ -5,10 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from joblib import parallel_config
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.cluster import DBSCAN, KMeans
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
@@ -47,47 +46,18 @@ def save_as(kind, X, directory):
     if kind == "npy":
         np.save(directory / "data.npy", X)
         return directory / "data.npy"
-    if kind == "memmap":
-        np.save(directory / "mapped.npy", X)
-        return np.load(directory / "mapped.npy", mmap_mode="r")
-    if kind == "zarr":
-        zarr = pytest.importorskip("zarr")
-        array = zarr.create_array(str(directory / "data.zarr"), shape=X.shape, chunks=(700, 2), dtype=X.dtype)
-        array[:] = X
-        return directory / "data.zarr"
     pyarrow = pytest.importorskip("pyarrow")
     table = pyarrow.table({f"f{i}": column for i, column in enumerate(X.T)})
-    if kind == "parquet":
-        pytest.importorskip("pyarrow.parquet").write_table(table, directory / "data.parquet", row_group_size=450)
-        return directory / "data.parquet"
-    with pyarrow.ipc.new_file(str(directory / "data.arrow"), table.schema) as writer:
-        writer.write_table(table, max_chunksize=450)
-    return directory / "data.arrow"
+    pytest.importorskip("pyarrow.parquet").write_table(table, directory / "data.parquet", row_group_size=450)
+    return directory / "data.parquet"
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_storage_gives_the_same_fit(name, blobs, tmp_path):
-    kinds = ["array", "npy", "memmap", "parquet", "zarr", "arrow"] if name == "strict" else ["array", "parquet"]
-    digests = {digest(fit(open_source(save_as(kind, blobs[0], tmp_path)), **MODELS[name])) for kind in kinds}
+    # that any kind of storage gives these rows is in tests/sources
+    sources = [open_source(save_as(kind, blobs[0], tmp_path)) for kind in ("array", "npy", "parquet")]
+    digests = {digest(fit(source, **MODELS[name])) for source in sources}
     assert len(digests) == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
-def test_threads_and_processes_give_the_same_fit(name, blobs, tmp_path):
-    source = open_source(save_as("npy", blobs[0], tmp_path))
-    digests = {digest(fit(source, n_jobs=n_jobs, **MODELS[name])) for n_jobs in (1, 2)}
-    with parallel_config(backend="loky", n_jobs=2):
-        digests.add(digest(fit(source, **MODELS[name])))
-    assert len(digests) == 1
-
-
-@pytest.mark.slow
-def test_twenty_seeds_give_one_fit_each(blobs, tmp_path):
-    sources = [open_source(save_as(kind, blobs[0][:900], tmp_path)) for kind in ("array", "npy", "parquet", "zarr")]
-    for seed in range(20):
-        runs = [(source, n_jobs) for source in sources for n_jobs in (1, 2)]
-        assert len({digest(fit(source, random_state=seed, n_jobs=jobs, views=1)) for source, jobs in runs}) == 1
 
 
 def test_results_that_grow_with_the_data_are_on_disk(blobs, tmp_path):
@@ -217,13 +187,6 @@ def test_refitting_on_data_without_names_forgets_them(blobs, tmp_path):
     model = fit(open_source(save_as("parquet", blobs[0], tmp_path)))
     model.fit(open_source(blobs[0]))
     assert not hasattr(model, "feature_names_in_")
-
-
-def test_scikit_learns_dbscan_and_the_fast_one_give_the_same_fit(tmp_path):
-    X, _ = make_spheres(4000, random_state=1)
-    source = open_source(save_as("npy", X.astype(np.float32), tmp_path))
-    models = [fit(source, base, batch_size=800, views=1) for base in (DBSCAN(eps=0.3), GridDBSCAN(eps=0.3))]
-    assert adjusted_rand_score(*(model.labels_ for model in models)) == 1
 
 
 def test_a_parameter_that_is_refused_does_not_begin_a_checkpoint(blobs, tmp_path):

@@ -99,8 +99,7 @@ CONSENSUS = {
 IN_ORDER = pytest.mark.parametrize("in_order", [False, True], ids=["array", "source"])
 
 
-@IN_ORDER
-@pytest.mark.parametrize("consensus", ["strict", "relaxed"])
+@pytest.mark.parametrize(("consensus", "in_order"), [("strict", False), ("relaxed", True)], ids=str)
 @pytest.mark.parametrize("base", BASES)
 def test_batches_of_several_levels_equal_the_literal_algorithm(base, consensus, in_order):
     fit, _ = assert_same_as_reference(points(48), BASES[base], in_order=in_order, batch_size=8, **CONSENSUS[consensus])
@@ -151,7 +150,7 @@ def test_batches_in_processes_equal_the_literal_algorithm(in_order, monkeypatch)
 
 
 @IN_ORDER
-@pytest.mark.parametrize("medoid", ["cosine", "euclidean", "rbf", "laplacian"])
+@pytest.mark.parametrize("medoid", ["euclidean", "rbf", "laplacian"])  # cosine is the default of all others
 def test_medoids_of_batches_equal_the_literal_algorithm(medoid, in_order):
     options = {"medoid": medoid, "medoid_weights": True, "min_cluster_size": 9, "views": 1}
     fit, _ = assert_same_as_reference(points(60), BASES["bins"], in_order=in_order, batch_size=12, **options)
@@ -251,16 +250,15 @@ def test_every_fit_equals_the_literal_algorithm(X, base, in_order, lightest, con
 
 
 @pytest.mark.parametrize(
-    ("parts", "options"),
+    ("base", "parts", "options"),
     [
-        ((46,), {}),
-        ((11, 1, 30, 4), {}),
-        ((5, 5, 20, 16), {"medoid_weights": True}),
-        ((11, 1, 30, 4), CONSENSUS["relaxed"]),
+        ("kmeans", (46,), {}),
+        ("kmeans", (11, 1, 30, 4), {}),
+        ("bins", (5, 5, 20, 16), {"medoid_weights": True}),
+        ("bins", (11, 1, 30, 4), CONSENSUS["relaxed"]),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("base", ["kmeans", "bins"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_updates_equal_the_literal_algorithm_with_blocks_in_order(base, options, parts):
     X, weights = points(46), quarters(46)

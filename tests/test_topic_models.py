@@ -1,8 +1,13 @@
-"""CoHiRF as the cluster model of BERTopic: with the real package, where it is installed."""
+"""CoHiRF inside BERTopic, and around EVoC and UMAP: with the real packages, where they are installed."""
+
+from itertools import combinations
 
 import numpy as np
 import pytest
+from sklearn.cluster import HDBSCAN
+from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
 
 from cohirf import CoHiRF
 
@@ -38,3 +43,30 @@ def test_it_is_the_cluster_model_of_bertopic(bertopic):
     assert {topics.get_topic(topic)[0][0] for topic in range(6)} == set(SUBJECTS)
     again, _ = topics.transform(texts[::7], embeddings=3 * X[::7])
     assert list(again) == list(found[::7])
+
+
+def agreement(partitions):
+    return np.mean([adjusted_rand_score(*pair) for pair in combinations(partitions, 2)])
+
+
+def test_evoc_leaves_no_fragments_if_the_number_is_given_and_is_steadier_than_alone():
+    evoc = pytest.importorskip("evoc").EVoC
+    X, y = load_digits(return_X_y=True)
+    X = X.astype(np.float32)
+    alone = [evoc(random_state=seed).fit_predict(X) for seed in range(3)]
+    models = [CoHiRF(evoc(), n_clusters=10, metric="cosine", random_state=seed).fit(X) for seed in range(3)]
+    assert [model.n_clusters_ for model in models] == [10, 10, 10]
+    ours = [model.labels_ for model in models]
+    assert agreement(ours) > agreement(alone) + 0.1
+    assert np.mean([adjusted_rand_score(y, one) for one in ours]) > 0.45
+    fragments = CoHiRF(evoc(), metric="cosine", random_state=0).fit(X)
+    assert fragments.n_clusters_ > 1.5 * (alone[0].max() + 1)
+    assert "the fit has fragments, because its views differ: give n_clusters" in fragments.diagnose().line
+
+
+def test_a_pipeline_of_umap_and_hdbscan_is_a_base_method():
+    umap = pytest.importorskip("umap").UMAP
+    X, own, _ = make_texts()
+    base = make_pipeline(umap(n_components=2, metric="cosine", n_jobs=1), HDBSCAN(copy=True))
+    model = CoHiRF(base, n_clusters=6, metric="cosine", random_state=0).fit(X)
+    assert adjusted_rand_score(own, model.labels_) == 1

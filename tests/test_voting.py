@@ -257,6 +257,15 @@ def test_fewer_codes_than_clusters_warn():
         assert cohirf.consensus([[0, 0, 1]], n_clusters=3).n_clusters == 2
 
 
+@pytest.mark.parametrize("with_values", [False, True])
+def test_there_are_as_many_clusters_as_asked_for_also_if_fewer_codes_are_linked(monkeypatch, with_values):
+    monkeypatch.setattr("cohirf.beyond.votes.MAX_LINKED", 5)
+    labels = np.random.default_rng(0).integers(0, 4, (60, 6))
+    result = cohirf.consensus(labels, n_clusters=9, X=labels if with_values else None)
+    assert result.n_clusters == len(np.unique(result.labels)) == 9
+    np.testing.assert_array_equal(result.hierarchy.cut(n_clusters=9), result.labels)
+
+
 def test_consensus_of_seeds_is_a_good_partition():
     X, y = make_blobs(600, n_features=6, centers=5, cluster_std=2.0, random_state=3)
     runs = [KMeans(5, n_init=1, init="random", random_state=seed).fit_predict(X) for seed in range(15)]

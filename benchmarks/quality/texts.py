@@ -15,6 +15,7 @@ that says so.
 ``--held-out`` uses the part "test" of the questions only; the merges above the final clusters were chosen on it.
 ``--balance`` compares samples of 600 of a Zipf-distributed selection instead: the entropy of the intents in a random
 sample, in one of the same size from each cluster of K-Means, and in ``hierarchy_.sample``.
+``--around`` compares EVoC alone with CoHiRF around EVoC instead, on scikit-learn's digits.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks._common import DATA_FOLDER, Results, Table, add_results_option, make_parser, parse, timed
@@ -234,6 +236,32 @@ def balance(arguments: Any) -> None:
         )
 
 
+def around(arguments: Any) -> None:
+    """Print the clusters of EVoC alone, and of CoHiRF around it: as it is, with a number, and as published."""
+    from evoc import EVoC
+
+    X, y = load_digits(return_X_y=True)
+    X = X.astype(np.float32)
+    table = Table({"method": "<12", "k": ">12", "ARI": ">14", "seeds": ">14", "noise": ">6.2f"})
+    for name, options in {
+        "alone": None,
+        "inside": {},
+        "10 clusters": {"n_clusters": 10},
+        "levels": {"n_clusters": "levels"},
+    }.items():
+        models = [
+            EVoC(random_state=seed)
+            if options is None
+            else CoHiRF(EVoC(), metric="cosine", random_state=seed, **options)
+            for seed in range(arguments.seeds)
+        ]
+        runs = [{"labels": model.fit_predict(X)} for model in models]
+        numbers = sorted(int(one["labels"].max()) + 1 for one in runs)
+        scores = with_spread([adjusted_rand_score(y, one["labels"]) for one in runs])
+        noise = float(np.mean([(one["labels"] < 0).mean() for one in runs]))
+        table.row(name, f"{numbers[0]} to {numbers[-1]}", scores, between(runs), noise)
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the study."""
     parser = make_parser(__doc__)
@@ -242,9 +270,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--balance", action="store_true")
+    parser.add_argument("--around", action="store_true")
     add_results_option(parser)
     arguments = parse(parser, argv, seeds=2, rows=2000, methods=["cohirf", "kmeans"])
-    balance(arguments) if arguments.balance else compare(arguments)
+    study = balance if arguments.balance else around if arguments.around else compare
+    study(arguments)
 
 
 if __name__ == "__main__":

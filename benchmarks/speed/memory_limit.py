@@ -23,7 +23,7 @@ from benchmarks._common import Table, contraction_of, in_fresh_process, make_par
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import SCSRGF
 from cohirf.datasets import make_spheres
-from cohirf.planning import draw_rows, plan_batches, read_memory_limit
+from cohirf.planning import Room, draw_rows, plan_batches, read_memory_limit
 from cohirf.planning.memory import peak_bytes, reset_peak, resident_bytes
 from cohirf.sources import ArraySource
 
@@ -58,9 +58,7 @@ def measure(name: str, limit: str, n_jobs: int, path: Path | None) -> list[Any]:
         lambda size: rows.take(draw_rows(n_rows, size, (0,))),
         n_rows,
         contraction_of(base, views, n_features),
-        memory_limit=read_memory_limit(limit),
-        n_jobs=n_jobs,
-        held_bytes=None if path is None else 0,
+        Room(read_memory_limit(limit), n_jobs, held_bytes=None if path is None else 0),
     )
     reset_peak()
     model = CoHiRF.as_published(base, views=views, batch_size=plan.batch_size, n_jobs=n_jobs, random_state=0)

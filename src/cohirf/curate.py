@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
@@ -188,12 +188,9 @@ class Vectors:
         most = min(N_COMPONENTS[-1], *sample.shape)
         _, _, directions = randomized_svd(sample, most, random_state=0)
         sizes = [size for size in N_COMPONENTS if size < most] + [most]
-        wanted = min(
-            sizes, key=lambda size: _cost(_bound_rows(sample, directions[:size].T), threshold, sample.shape[1])
-        )
-        axes = directions[:wanted].T.astype(np.float32)
-        parts = [_bound_rows(block, put_beside(axes, block)) for block in self.blocks()]
-        return join_rows(parts)
+        costs = [_cost(_bound_rows(sample, directions[:size].T), threshold, sample.shape[1]) for size in sizes]
+        axes = directions[: sizes[int(np.argmin(costs))]].T.astype(np.float32)
+        return join_rows([_bound_rows(block, put_beside(axes, block)) for block in self.blocks()])
 
     def measure(self, pairs: IntArray) -> Floats:
         """Return the cosines of pairs of rows, from all features."""
@@ -230,7 +227,10 @@ def find_pairs(bounds: Any, threshold: float) -> IntArray:
         for right in row_blocks(n_rows - left.start, step):
             start = left.start + right.start
             products = bounds[left, :] @ bounds[start : left.start + right.stop, :].T
-            cells = _find_cells(products >= threshold - SLACK)
+            is_near = products >= threshold - SLACK
+            xp = namespace(is_near)
+            cells = np.flatnonzero(is_near) if xp is np else to_host(xp.nonzero(xp.reshape(is_near, (-1,)))[0])
+            cells = np.asarray(cells, dtype=np.int64)  # row by row
             pairs = np.stack(np.divmod(cells, products.shape[1]), axis=1) + np.array([left.start, start])
             found.append(pairs[pairs[:, 0] < pairs[:, 1]])
             n_pairs += len(found[-1])
@@ -239,13 +239,6 @@ def find_pairs(bounds: Any, threshold: float) -> IntArray:
                     f"threshold={threshold} gives more than {MOST_PAIRS:,} pairs: give a higher threshold, or groups=."
                 )
     return np.concatenate(found)
-
-
-def _find_cells(mask: Any) -> NDArray[np.int64]:
-    """Return the positions, row by row, at which a matrix is true."""
-    xp = namespace(mask)
-    cells = np.flatnonzero(mask) if xp is np else to_host(xp.nonzero(xp.reshape(mask, (-1,)))[0])
-    return np.asarray(cells, dtype=np.int64)
 
 
 def _compared_rows(groups: ArrayLike | None, n_rows: int) -> Iterator[IntArray]:

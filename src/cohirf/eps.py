@@ -106,7 +106,10 @@ def suggest_eps(X: Any, min_samples: int = 5, *, max_rows: int = 2000, random_st
         drawn = np.sort(check_random_state(random_state).choice(n_rows, max_rows, replace=False))
     search = NearestNeighbors(n_neighbors=min_samples).fit(data)
     distances = np.sort(search.kneighbors(data[drawn])[0][:, -1].astype(np.float64))
-    knee = _find_positive_knee(distances)
+    positive = int(np.searchsorted(distances, 0.0, side="right"))
+    if positive == len(distances):
+        raise ValueError("All distances are 0, because rows are identical: DBSCAN needs distinct rows.")
+    knee = max(find_knee(distances), positive)
     return EpsSuggestion(float(distances[knee]), int(min_samples), distances, knee)
 
 
@@ -122,11 +125,3 @@ def find_knee(heights: NDArray[np.float64]) -> int:
     """
     line = np.linspace(heights[0], heights[-1], len(heights))
     return int(np.argmax(line - heights))
-
-
-def _find_positive_knee(distances: NDArray[np.float64]) -> int:
-    """Return the knee of the curve; with many identical rows, the first positive distance."""
-    positive = int(np.searchsorted(distances, 0.0, side="right"))
-    if positive == len(distances):
-        raise ValueError("All distances are 0, because rows are identical: DBSCAN needs distinct rows.")
-    return max(find_knee(distances), positive)

@@ -73,7 +73,7 @@ def showing(work: Work, *, shown: bool = True) -> Iterator[Advance]:
     """Yield a function that takes the number of steps that were just done, and a note on the progress."""
     bar = _display.get().open(work) if shown else None
     try:
-        yield _ignore if bar is None else bar.advance
+        yield (lambda n_steps, note: None) if bar is None else bar.advance
     finally:
         if bar is not None:
             bar.close()
@@ -145,10 +145,6 @@ def _show(outcomes: Iterator[Any], work: Work) -> Iterator[Any]:
             yield outcome
 
 
-def _ignore(n_steps: int, note: str) -> None:
-    """Show nothing."""
-
-
 class Streams:
     """Prints lines to standard output, and bars to standard error unless the work has a single step."""
 
@@ -201,7 +197,11 @@ class LogBar:
         is_last = self._work.stays and self._done >= self._work.n_steps
         if seconds < LOG_SECONDS and not is_last:
             return
-        pace = "" if is_last else self._pace(seconds)
+        # measured since the previous line: the first batches of a level may have come from a checkpoint, at once
+        n_new, pace = self._done - self._done_before, ""
+        if n_new and seconds and not is_last:
+            left = (self._work.n_steps - self._done) * seconds / n_new
+            pace = f", {n_new / seconds:.3g} {self._work.steps} a second, {left:,.0f} s left"
         self._written, self._done_before = self._written + seconds, self._done
         print(  # noqa: T201 - output that verbose requests
             f"{self._prefix}{self._work.name}: {self._done:,} of {self._work.n_steps:,} {self._work.steps}, "
@@ -209,14 +209,6 @@ class LogBar:
             file=sys.stderr,
             flush=True,
         )
-
-    def _pace(self, seconds: float) -> str:
-        # measured since the previous line: the first batches of a level may have come from a checkpoint, at once
-        n_steps = self._done - self._done_before
-        if n_steps == 0 or seconds == 0:
-            return ""
-        left = (self._work.n_steps - self._done) * seconds / n_steps
-        return f", {n_steps / seconds:.3g} {self._work.steps} a second, {left:,.0f} s left"
 
 
 def is_single(work: Work) -> bool:
@@ -226,15 +218,6 @@ def is_single(work: Work) -> bool:
 
 def somebody_watches() -> bool:
     """Return whether a bar can be shown: tqdm is installed, and the output is a terminal or a notebook."""
-    return is_installed("tqdm") and (_on_terminal() or _in_notebook())
-
-
-def _on_terminal() -> bool:
-    return hasattr(sys.stderr, "isatty") and sys.stderr.isatty()  # sys.stderr may be replaced, or be None
-
-
-def _in_notebook() -> bool:
-    if "IPython" not in sys.modules:
-        return False
-    shell: Any = sys.modules["IPython"].get_ipython()
-    return shell is not None and "IPKernelApp" in shell.config
+    on_terminal = hasattr(sys.stderr, "isatty") and sys.stderr.isatty()  # sys.stderr may be replaced, or be None
+    shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return is_installed("tqdm") and (on_terminal or (shell is not None and "IPKernelApp" in shell.config))

@@ -136,10 +136,7 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
 
 
 def screen_features(X: Any, entropy: Entropy) -> tuple[IntArray, FloatArray]:
-    """Find the features of ``X``, an array or CSR matrix, that depend on other features; all if fewer than two do.
-
-    Also returns the statistic of each feature.
-    """
+    """Find the features of ``X`` that depend on others, all if fewer than two do; also return all statistics."""
     sample = SoftenedSample.of(X)
     statistics = measure_dependence(sample, entropy, stage=0, odds=_odds(two_means_share(sample)))
     relevant = np.flatnonzero(statistics > 1)
@@ -269,10 +266,7 @@ def find_blocks(sample: SoftenedSample) -> tuple[IntArray, IntArray]:
 
 
 def two_means_share(sample: SoftenedSample) -> FloatArray:
-    """Return the share of each feature's variance that two means explain: K-Means with two clusters, per feature.
-
-    It runs a few of Lloyd's iterations, for all features at the same time.
-    """
+    """Return the share of each feature's variance that two means explain, by a few of Lloyd's iterations."""
     threshold = sample.means
     n_rows = sample.n_rows
     for _ in range(N_ITER // 3):

@@ -19,7 +19,7 @@ from cohirf.algorithm.consensus import RELAXED, fold_views
 from cohirf.beyond.merge_tree import Groups, MergeTree, link_groups
 from cohirf.beyond.votes import NO_OPINION, VotedCodes, VotedGroups, group_by_votes, measure_votes, move_codes
 from cohirf.data.dask_arrays import DaskTable
-from cohirf.data.in_memory import check_array_weights
+from cohirf.data.first_level import check_array_weights
 from cohirf.engines.dask import dask, dask_array, is_dask, naming_faults
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.rows.grouping import FloatArray, IntArray, first_rows, index_dtype, row_blocks, sum_by_label
@@ -125,9 +125,8 @@ def consensus(
     array([0, 0, 1, 2, 2], dtype=int32)
     """
     needed, threshold = read_consensus(consensus)
-    if n_clusters is not None and (
-        not isinstance(n_clusters, Integral) or isinstance(n_clusters, bool) or n_clusters < 1
-    ):
+    is_number = isinstance(n_clusters, Integral) and not isinstance(n_clusters, bool)
+    if n_clusters is not None and not (is_number and n_clusters >= 1):
         raise ValueError(f"n_clusters={n_clusters!r} is not valid: give a number of at least 1, or None.")
     votes = _open_votes(labels)
     weights: Any = None if sample_weight is None else votes.check_weights(sample_weight)
@@ -173,10 +172,8 @@ def read_consensus(consensus: str | float) -> tuple[float, float | None]:
         return NEEDED[consensus], RELAXED if consensus == "relaxed" else None
     if isinstance(consensus, Real) and not isinstance(consensus, bool) and 0 <= consensus <= 1:
         return 1.0, float(consensus)
-    raise ValueError(
-        f'consensus={consensus!r} is not valid: give "majority", "refined", "strict", "relaxed" or a number from 0 '
-        f"to 1."
-    )
+    known = ", ".join(f'"{name}"' for name in NEEDED)
+    raise ValueError(f"consensus={consensus!r} is not valid: give {known} or a number from 0 to 1.")
 
 
 @dataclass(frozen=True)
@@ -185,10 +182,8 @@ class _Clusters:
 
     of_code: IntArray  # cluster of each code, numbered by first row
     of_group: IntArray  # cluster of each group
-    # group_rows, cluster_rows: The row that stands for each group and each cluster: the first one with its heaviest
-    # code
-    group_rows: IntArray
-    cluster_rows: IntArray
+    group_rows: IntArray  # the row that stands for each group: the first one with its heaviest code
+    cluster_rows: IntArray  # likewise of each cluster
     group_sizes: IntArray  # number of rows of each group
     linkage: FloatArray  # merges of groups
 
@@ -289,10 +284,7 @@ def _as_labels(column: NDArray[Any]) -> IntArray:
 
 
 class _VotesHere:
-    """Labels in the memory of this process or in a file, which are read in blocks.
-
-    ``read`` returns blocks of consecutive rows, with a column for each vector.
-    """
+    """Labels in memory or in a file; ``read`` returns blocks of consecutive rows, with a column for each vector."""
 
     def __init__(self, n_rows: int, read: Callable[[], Iterator[NDArray[Any]]]) -> None:
         self.n_rows = n_rows
@@ -344,9 +336,8 @@ class _VotesHere:
 
     def hierarchy(self, clusters: _Clusters, group_of_code: IntArray, codes_of_rows: IntArray) -> FusionHierarchy:
         """Return the hierarchy of all rows."""
-        parents, absorbed_at = (
-            self._storage.vector(self.n_rows, kind) for kind in (index_dtype(self.n_rows), np.uint8)
-        )
+        kinds = (index_dtype(self.n_rows), np.uint8)
+        parents, absorbed_at = (self._storage.vector(self.n_rows, kind) for kind in kinds)
         for block in row_blocks(self.n_rows, VOTED_ROWS):
             own = np.arange(block.start, block.stop)
             group = group_of_code[codes_of_rows[block]]
@@ -456,12 +447,8 @@ def _open_votes(labels: Any) -> _VotesHere | _VotesOnDask:
         _refuse_other_rows(f"vector {number}", len(vector), n_rows)
     if n_rows == 0:
         raise ValueError("labels has 0 rows: give at least one.")
-    return _VotesHere(n_rows, partial(_read_columns, vectors))
-
-
-def _read_columns(columns: Sequence[NDArray[Any]]) -> Iterator[NDArray[Any]]:
-    for block in row_blocks(len(columns[0]), VOTED_ROWS):
-        yield np.stack([column[block] for column in columns], axis=1)
+    blocks = list(row_blocks(n_rows, VOTED_ROWS))
+    return _VotesHere(n_rows, lambda: (np.stack([vector[block] for vector in vectors], axis=1) for block in blocks))
 
 
 def _as_vector(column: Any, name: str) -> NDArray[Any]:

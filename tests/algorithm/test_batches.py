@@ -172,6 +172,8 @@ def test_a_run_of_local_batches_has_their_rows_and_halos(local):
     assert [list(map(list, batch)) for batch in two.with_halos()] == [[[0, 2, 6], [1, 4, 6]], [[3, 5], [2]]]
     assert two.bounds.tolist() == [0, 3, 5]
     assert len(two.held) == 0
+    among = one.among(np.array([3, 5, 8, 9, 11, 12, 20]))
+    assert [list(map(list, batch)) for batch in among.with_halos()] == [[[5, 11], [3]]]
 
 
 def test_local_batches_hold_no_row_aside_and_know_where_each_row_is_at_home(local):

@@ -131,9 +131,15 @@ def test_medoids_do_not_depend_on_the_size_of_temporary_arrays(clusters, rule, m
     assert (choose(rule[0], X, labels), choose(rule[0], X, labels, mass)) == whole
 
 
-@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix])
-@pytest.mark.parametrize("few_candidates", [0, 16, 1000])
-@pytest.mark.parametrize("sum_cells", [40, 2**23])
+@pytest.mark.parametrize(
+    ("container", "few_candidates", "sum_cells"),
+    [
+        (sparse.csr_array, 0, 40),
+        (sparse.csr_matrix, 0, 2**23),
+        (sparse.csr_array, 16, 40),
+        (sparse.csr_matrix, 1000, 2**23),
+    ],
+)
 def test_sparse_rows_have_the_same_medoids(clusters, rule, container, few_candidates, sum_cells, monkeypatch):
     X, labels = clusters
     X = np.where(X > 0.5, X, 0.0)

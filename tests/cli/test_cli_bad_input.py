@@ -422,7 +422,7 @@ def test_a_file_that_changes_during_the_fit_is_refused(cohirf, tmp_path, monkeyp
 
     monkeypatch.setattr(CoHiRF, "fit", fit_later)
     refused(
-        cohirf("fit", "data.npy", "--scale", "none", "--quiet", "--out", "labels.csv"),
+        cohirf("fit", "data.npy", "--batch-size", 20, "--scale", "none", "--quiet", "--out", "labels.csv"),
         "data.npy has changed since it was opened: run the command again, and leave the file as it is until it is "
         "done.",
     )
@@ -460,8 +460,8 @@ def test_a_checkpoint_of_another_fit_is_refused(cohirf, folder, apart):
 def test_memory_below_what_python_takes_is_refused(cohirf, folder, apart):
     outcome = cohirf("fit", "iris.csv", *apart, "--batch-size", "1MB", "--quiet")
     assert outcome.code == 2
-    assert outcome.err.startswith("cohirf: 1 MB of memory is too little: this process takes ")
-    assert re.search(r'Allow more, such as --batch-size "[\d.]+ [MG]B"\.\n$', outcome.err)
+    assert outcome.err.startswith("cohirf: --batch-size: 1 MB of memory is too little: the program takes ")
+    assert re.search(r"before it reads iris\.csv\. Give at least --batch-size \d+MB\.\n$", outcome.err)
 
 
 @pytest.mark.parametrize(

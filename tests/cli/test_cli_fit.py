@@ -26,7 +26,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 import cohirf as package
 from cohirf import CoHiRF, open_source
 from cohirf.cli import main
-from cohirf.cli.parameters import settle_parameters
+from cohirf.cli.options import settle_parameters
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 
@@ -277,8 +277,8 @@ def test_what_fits_into_memory_is_one_batch_if_its_time_grows_with_the_rows(esti
 
 @pytest.mark.slow
 def test_from_many_rows_on_the_batch_size_is_measured(cohirf, folder, iris, monkeypatch):
-    monkeypatch.setattr("cohirf.cli.parameters.BATCHED_ROWS", 100)
-    monkeypatch.setattr("cohirf.cli.parameters.BATCHED_BYTES", 1000)
+    monkeypatch.setattr("cohirf.cli.options.BATCHED_ROWS", 100)
+    monkeypatch.setattr("cohirf.cli.options.BATCHED_BYTES", 1000)
     outcome = cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species")
     assert "chosen: --clusters auto --scale standard --seed 0 --batch-size auto\n" in outcome.err
     assert "--batch-size 150: one batch" in outcome.err

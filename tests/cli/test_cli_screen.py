@@ -24,13 +24,16 @@ from cohirf import CoHiRF, __version__
 from cohirf.cli import demo, main
 from cohirf.cli.console import Console, LogDisplay, TextGrid, grid_lines, wrap
 from cohirf.cli.errors import IN_WORDS_OF_OPTIONS, explain, one_line
-from cohirf.cli.options import DataOptions, MethodOptions, ScreenOptions, read_docstring
-from cohirf.cli.parameters import (
+from cohirf.cli.options import (
     DOCUMENTED,
     FLAGS,
     NOT_OPTIONS,
     SEARCH_FLAGS,
+    DataOptions,
+    MethodOptions,
+    ScreenOptions,
     parameter_options,
+    read_docstring,
     read_file,
     read_parameters,
     search_options,

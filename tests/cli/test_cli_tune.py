@@ -194,8 +194,8 @@ def test_a_silhouette_of_some_rows_is_said_to_be_so(cohirf, folder, monkeypatch)
 
 @pytest.mark.slow
 def test_where_a_fit_could_give_other_clusters_it_is_said(cohirf, folder, monkeypatch):
-    monkeypatch.setattr("cohirf.cli.parameters.BATCHED_ROWS", 100)
-    monkeypatch.setattr("cohirf.cli.parameters.BATCHED_BYTES", 1000)
+    monkeypatch.setattr("cohirf.cli.options.BATCHED_ROWS", 100)
+    monkeypatch.setattr("cohirf.cli.options.BATCHED_BYTES", 1000)
     command = ("tune", "iris.csv", *SPECIES, "--estimator", "kmeans", "--views", 2, "--trials", 1)
     outcome = cohirf(*command)
     assert "--batch-size auto" in shlex.join(fit_command(outcome))

@@ -14,9 +14,16 @@ from cohirf.description import read_table
 from cohirf.explain import cards
 from cohirf.explain import study as sampling
 from cohirf.explain.cards import LISTED_CLUSTERS, MAX_FEATURES, NOT_SAMPLED, list_clusters, most_central
-from cohirf.explain.columns import N_BINS, Columns, find_distribution, find_edges, group_features, round_number
+from cohirf.explain.columns import (
+    N_BINS,
+    Columns,
+    Pictures,
+    find_distribution,
+    find_edges,
+    group_features,
+    round_number,
+)
 from cohirf.explain.cuts import colour_clusters, find_cuts
-from cohirf.explain.pictures import Pictures
 from cohirf.explain.report import Options, summarize
 from cohirf.explain.study import Size, check_study, draw_sample
 

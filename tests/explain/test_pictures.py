@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF
-from cohirf.explain.pictures import MAX_SIDE, make_images
+from cohirf.explain.columns import MAX_SIDE, make_images
 from cohirf.explain.report import Options, summarize
 from cohirf.explain.study import check_study
 

@@ -54,6 +54,17 @@ def test_a_split_of_all_rows_but_one_is_never_trusted(facts):
     assert find_problem(CoHiRF(n_clusters=3), np.array([436, 200, 1]), 0) is None
 
 
+@pytest.mark.parametrize(
+    ("n_clusters", "is_given", "is_told"), [((33, 15), False, True), ((33, 15), True, False), ((20, 15), False, False)]
+)
+def test_fragments_of_views_that_differ_are_told_with_a_remedy(facts, n_clusters, is_given, is_told):
+    differ = replace(ALIKE, n_clusters=n_clusters, same=0.7, agreement=0.6, reproducibility=0.6)
+    found = replace(facts, comparison=differ, finds_number=True, is_given=is_given)
+    assert in_one_line(found).endswith("fragments, because its views differ: give n_clusters.") == is_told
+    lost = replace(found, comparison=replace(differ, agreement=0.4, silhouette=(0.1, 0.3)))
+    assert advise(lost)[0].startswith("a number of clusters") == is_told
+
+
 def test_the_same_clusters_are_a_tie(facts):
     assert recommend(facts) == "either"
     assert judge_base_alone(facts)[0].answer == "It finds the same clusters."

@@ -18,7 +18,7 @@ class MeasuredError(Exception):
 @pytest.fixture
 def measured(monkeypatch):
     def find(model):
-        def stop(read_sample, n_rows, contraction, **options):
+        def stop(read_sample, n_rows, contraction, room, **options):
             raise MeasuredError(read_sample, options)
 
         monkeypatch.setattr(begin, "plan_batches", stop)

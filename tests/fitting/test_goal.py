@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.clusterers import KernelKMeans, TorchKMeans
+from cohirf.fitting.merging import find_min_share
 from cohirf.fitting.quick_k_means import QuickKMeans
 from cohirf.fitting.settings import Goal, Settings, is_k_means
 
@@ -129,3 +130,12 @@ def test_the_quick_k_means_fits_a_sample_and_assigns_all_rows(monkeypatch):
     assert len(set(zip(whole.tolist(), sampled.tolist(), strict=True))) == 2
     weights = np.where(np.arange(800) < 400, 1.0, 2.0)
     assert len(QuickKMeans(2, random_state=0).fit(X, sample_weight=weights).labels_) == 800
+
+
+def test_the_smallest_share_of_a_cluster_is_one_of_the_weight_of_all_rows(monkeypatch):
+    monkeypatch.setattr("cohirf.rows.grouping.BLOCK_ROWS", 3)
+    settings = SimpleNamespace(min_cluster_size=9, smallest_wanted=lambda total: 9.0)
+    rows = {"n_rows": 12, "values": SimpleNamespace(n_rows=8)}
+    weights = np.arange(1.0, 9.0)  # in three blocks
+    assert find_min_share(settings, SimpleNamespace(weights=weights, **rows)) == 9 / 36
+    assert find_min_share(settings, SimpleNamespace(weights=None, **rows)) == 9 / 12

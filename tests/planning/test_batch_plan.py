@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF
-from cohirf.planning import BatchPlan, draw_rows, plan_batches, probe
+from cohirf.planning import BatchPlan, Room, draw_rows, plan_batches, probe
 from cohirf.planning import plan as plan_module
 from cohirf.planning.memory import resident_bytes
 from cohirf.planning.plan import PlannedFit, choose, forecast_levels, list_candidates, smallest_batch
@@ -32,8 +32,8 @@ def one_process_for_all(call, monkeypatch):
 
 def plan_for(base, room, **options):
     """Plan for a limit that leaves ``room`` bytes beyond what this process takes."""
-    options = {"memory_limit": resident_bytes() + room, "held_bytes": 0} | options
-    return plan_batches(lambda size: X[draw_rows(len(X), size, (0,))], len(X), contraction_of(base, 4), **options)
+    room = Room(**{"memory_limit": resident_bytes() + room, "held_bytes": 0} | options)
+    return plan_batches(lambda size: X[draw_rows(len(X), size, (0,))], len(X), contraction_of(base, 4), room)
 
 
 @pytest.mark.slow
@@ -75,19 +75,19 @@ def test_few_rows_are_one_batch_and_nothing_is_measured(n_rows, monkeypatch):
     monkeypatch.setattr(plan_module, "fresh_process", lambda: pytest.fail("a process was started to measure"))
     model = CoHiRF.as_published(KMeans(1, n_init=1), batch_size="1TB", views=2).fit(X[:n_rows])
     assert model.diagnostics_[0].n_batches == 1
-    plan = plan_batches(pytest.fail, n_rows, contraction_of(KMeans(200), 4), memory_limit=10**12)
+    plan = plan_batches(pytest.fail, n_rows, contraction_of(KMeans(200), 4), Room(10**12))
     assert (plan.batch_size, plan.n_batches, plan.probes) == (n_rows, 1, ())
     assert plan.describe() == f"batch_size={n_rows}: one batch; {n_rows} rows are too few to divide"
 
 
 def test_few_rows_need_room_all_the_same():
     with pytest.raises(ValueError, match=r".* of memory is too little: this process takes .* already"):
-        plan_batches(pytest.fail, 50, contraction_of(KMeans(2), 4), memory_limit=1000)
+        plan_batches(pytest.fail, 50, contraction_of(KMeans(2), 4), Room(1000))
 
 
 def test_rows_that_can_be_divided_are_measured():
     limit = resident_bytes() + 500 * MB
-    plan = plan_batches(lambda size: X[:size], 150, contraction_of(KMeans(2), 4), memory_limit=limit)
+    plan = plan_batches(lambda size: X[:size], 150, contraction_of(KMeans(2), 4), Room(limit))
     assert plan.batch_size == 150
     assert all(probe.n_rows <= 150 for probe in plan.probes)
     assert plan.probes
@@ -99,7 +99,7 @@ def test_sparse_rows_are_planned_for():
         lambda size: rows[draw_rows(5000, size, (0,))],
         5000,
         contraction_of(KMeans(3), 50),
-        memory_limit=resident_bytes() + 500 * MB,
+        Room(resident_bytes() + 500 * MB),
     )
     assert plan.batch_size == 5000
 
@@ -170,10 +170,10 @@ def test_an_error_of_the_base_method_surfaces_as_itself():
         plan_for(Broken(), 500 * MB)
 
 
-def candidate_sizes(n_rows, memory_limit, n_jobs=1):
+def candidate_sizes(n_rows, memory_limit, n_jobs=1, smallest=100):
     """Return the sizes that come into question where a row takes 100 bytes and probes went up to 20,000 rows."""
     cost = BatchCost.learn([Probe(size, 1, size / 1e4, 100 * size) for size in (100, 2000, 20_000)])
-    task = PlannedFit(n_rows, n_runs=1, n_jobs=n_jobs, smallest_batch=100, memory_limit=memory_limit)
+    task = PlannedFit(n_rows, n_runs=1, smallest_batch=smallest, room=Room(memory_limit, n_jobs))
     return [candidate.batch_size for candidate in list_candidates(task, cost)]
 
 
@@ -193,10 +193,14 @@ def test_all_rows_come_into_question_where_the_probes_reach_as_far():
     assert candidate_sizes(81_000, memory_limit=10**9)[-1] == 50_000
 
 
+def test_too_few_rows_for_two_batches_are_one_however_far_the_probes_reach():
+    assert candidate_sizes(81_000, memory_limit=10**9, smallest=60_000) == [81_000]
+
+
 def test_local_batches_are_contracted_once_and_have_halos():
     # nothing merges
     cost = BatchCost.learn([Probe(size, size, size / 1e4, 100 * size) for size in (100, 2000, 20_000)])
-    task = PlannedFit(10**6, n_runs=1, n_jobs=2, smallest_batch=100, memory_limit=10**9, overlap=0.5)
+    task = PlannedFit(10**6, n_runs=1, smallest_batch=100, room=Room(10**9, 2), overlap=0.5)
     found = task.forecast(10_000, cost)
     assert (found.n_batches, found.n_levels) == (150, 2)
     assert found.seconds == pytest.approx(75)
@@ -284,7 +288,7 @@ import numpy as np
 from sklearn.cluster import DBSCAN, KMeans
 from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF
-from cohirf.planning import draw_rows, plan_batches
+from cohirf.planning import Room, draw_rows, plan_batches
 from cohirf.planning.memory import reset_peak, peak_bytes, resident_bytes
 from hungry import contraction_of
 
@@ -300,8 +304,7 @@ plan = plan_batches(
     lambda size: X[draw_rows(n_rows, size, (0,))],
     n_rows,
     contraction_of(base, n_features),
-    memory_limit=limit,
-    n_jobs=n_jobs,
+    Room(limit, n_jobs),
 )
 reset_peak()
 CoHiRF.as_published(base, views=1, batch_size=plan.batch_size, n_jobs=n_jobs, random_state=0).fit(X)

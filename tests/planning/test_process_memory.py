@@ -129,7 +129,8 @@ def test_a_size_has_one_meaning(size, n_bytes):
 
 
 @pytest.mark.parametrize(
-    "size", ["", "GB", "2G", "two GB", "-1GB", "1e3MB", "2 GB RAM", "1,5GB", "0", "4096", "0GB", "inf GB"]
+    "size",
+    ["", "GB", "2G", "two GB", "-1GB", "1e3MB", "2 GB RAM", "1,5GB", "0", "4096", "0GB", "inf GB", f"{10**400}B"],
 )
 def test_what_is_no_size_is_shown_with_the_remedy(size):
     with pytest.raises(ValueError, match=r'batch_size=.* is not valid: give .* "1.5GiB" \(units: B, KB, KiB, MB'):

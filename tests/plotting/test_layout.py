@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from cohirf import FusionHierarchy
 from cohirf.description import read_table
-from cohirf.plotting import layout
+from cohirf.plotting import canvas, trees
+from cohirf.plotting.canvas import Subject, find_subject
 from cohirf.plotting.heatmap import arrange_heatmap
-from cohirf.plotting.layout import Subject, find_subject
 from hierarchy.strategies import hierarchies
 
 
 def tree_of(hierarchy, max_clusters):
-    return layout.merged_tree(find_subject(hierarchy), max_clusters)
+    return trees.merged_tree(find_subject(hierarchy), max_clusters)
 
 
 def children(tree, node):
@@ -36,14 +36,14 @@ def test_the_cluster_of_a_leaf_is_that_of_its_row_in_the_whole_hierarchy(hierarc
 
 def test_noise_comes_last():
     hierarchy = FusionHierarchy([0, 1, 2, 3], [0, 0, 0, 0])
-    tree = layout.merged_tree(Subject(hierarchy, np.array([-1, 0, -1, 1])), 10)
+    tree = trees.merged_tree(Subject(hierarchy, np.array([-1, 0, -1, 1])), 10)
     assert tree.cluster.tolist() == [0, 1, -1, -1]
 
 
 @given(hierarchies(), st.integers(1, 30))
 def test_a_bar_reaches_exactly_over_its_parts(hierarchy, max_clusters):
     tree = tree_of(hierarchy, max_clusters)
-    lines = layout.dendrogram(tree)
+    lines = trees.dendrogram(tree)
     for i in range(len(lines.bar_start)):
         parts = children(tree, tree.n_leaves + i)
         assert (lines.x[parts].min(), lines.x[parts].max()) == (lines.bar_start[i], lines.bar_end[i])
@@ -56,8 +56,8 @@ def test_a_bar_reaches_exactly_over_its_parts(hierarchy, max_clusters):
 @given(hierarchies(), st.integers(1, 10))
 def test_wedges_stand_below_leaves_of_several_rows(hierarchy, max_clusters):
     tree = tree_of(hierarchy, max_clusters)
-    lines = layout.dendrogram(tree)
-    wedges = layout.leaf_wedges(tree, lines)
+    lines = trees.dendrogram(tree)
+    wedges = trees.leaf_wedges(tree, lines)
     assert wedges.leaf.tolist() == np.flatnonzero(tree.size[: tree.n_leaves] > 1).tolist()
     assert (wedges.corners[:, 0, 0] == lines.x[wedges.leaf]).all()
     assert (wedges.corners[:, :, 1] <= tree.height.min()).all()
@@ -67,14 +67,14 @@ def test_wedges_stand_below_leaves_of_several_rows(hierarchy, max_clusters):
 @given(st.lists(st.floats(0, 100), max_size=40), st.floats(0.1, 20))
 def test_chosen_labels_are_apart_and_every_other_one_meets_one_of_them(places, gap):
     places = np.array(places)
-    chosen = layout.choose_apart(places, -np.arange(len(places)), gap)
+    chosen = canvas.choose_apart(places, -np.arange(len(places)), gap)
     assert (np.diff(np.sort(places[chosen])) >= gap).all()
     for i in np.setdiff1d(np.arange(len(places)), chosen):
         assert np.abs(places[chosen] - places[i]).min() < gap
 
 
 def test_the_largest_clusters_keep_the_order_of_their_numbers():
-    assert layout.largest_clusters(np.array([3, 9, 1, 5]), 2).tolist() == [1, 3]
+    assert canvas.largest_clusters(np.array([3, 9, 1, 5]), 2).tolist() == [1, 3]
 
 
 def test_similar_clusters_and_similar_features_are_neighbours():

@@ -76,7 +76,7 @@ def test_changes_are_told_in_words(verb, n_rows, words):
     changes = Changes(3, n_rows, verb=verb, grown=many, merged={1: [2, 3]}, split={4: [8]}, gone=[7], n_moved=6)
     first, *others = str(changes).splitlines()
     assert first == f"Update 3: {words}, 6 older rows have another number"
-    assert others[0].endswith("7 (1 rows); and 2 more")
+    assert others[0].endswith("7 (1 row); and 2 more")
     assert others[1:] == ["  merged: 1 <- 2, 3", "  split: 4 -> 8", "  gone: 7"]
 
 

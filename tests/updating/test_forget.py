@@ -201,7 +201,7 @@ def test_without_rows_to_forget_a_model_stays_as_it_is(nothing):
         ({"rows": [500]}, ValueError, "pass row numbers from 0 to 499"),
         ({"rows": [1, 1]}, ValueError, "a row number twice"),
         ({"rows": [0.5]}, TypeError, "must be a list of row numbers"),
-        ({"updates": 4}, ValueError, "updates=4 is not valid: pass numbers from 0 to 3"),
+        ({"updates": 4}, ValueError, "no update 4: it has updates 0, its fit, to 3"),
         ({"rows": np.ones(500, dtype=bool)}, ValueError, "All 500 rows would be forgotten"),
         ({"rows": [1, 2], "X": BLOBS[:1]}, ValueError, "X has 1 rows, but 2 are forgotten"),
         ({"rows": [1, 2], "sample_weight": [1, 2]}, ValueError, "have no sample weights: leave sample_weight out"),

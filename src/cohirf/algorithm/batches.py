@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class Run:
     @classmethod
     def of_rows(cls, indices: IntArray, number: int = 0) -> Run:
         """Return a single batch of the rows with the given sorted indices."""
-        return cls(np.array([0, len(indices)]), _no_rows(0), number, indices=indices)
+        return cls(np.array([0, len(indices)]), np.arange(0), number, indices=indices)
 
     @property
     def length(self) -> int:
@@ -131,23 +132,24 @@ class Run:
             yield slice(start, stop) if len(held) == 0 else AllBut(start, stop, held), held
 
 
-class Batches(Protocol):
+class Batches:
     """The batches of a level, by position among the active rows."""
 
-    @property
-    def n_batches(self) -> int:
-        """Number of batches that are contracted."""
+    n_batches: Any  # number of batches that are contracted
 
     @property
     def held_aside(self) -> IntArray:
         """Sorted positions of the held-aside rows that are in no run."""
+        return np.empty(0, dtype=np.int32)
 
     @property
     def starts(self) -> IntArray:
         """Position of the first row of each batch, if batches are consecutive rows; otherwise their numbers."""
+        return np.arange(self.n_batches)
 
     def runs(self, cuts: IntArray) -> Iterator[Run]:
         """Yield the runs; ``cuts`` are the sorted numbers of the batches at which a run begins."""
+        raise NotImplementedError
 
 
 def count_batches(n_rows: int, batch_size: int | None) -> int:
@@ -190,13 +192,13 @@ def cut_at_chunks(starts: IntArray, chunk_starts: IntArray) -> IntArray:
 
 
 @dataclass(frozen=True)
-class RandomBatches:
+class RandomBatches(Batches):
     """A random permutation cut into parts; the first part is held aside."""
 
     shuffled: IntArray
     bounds: IntArray
 
-    @property
+    @cached_property
     def n_batches(self) -> int:
         """Number of batches that are contracted."""
         return len(self.bounds) - 2
@@ -206,22 +208,17 @@ class RandomBatches:
         """Positions of rows that are held aside."""
         return np.sort(self.shuffled[: self.bounds[1]])
 
-    @property
-    def starts(self) -> IntArray:
-        """Numbers of the batches."""
-        return np.arange(self.n_batches)
-
     def runs(self, cuts: IntArray) -> Iterator[Run]:
-        """Yield the runs; ``cuts`` are the numbers of the batches at which a run begins."""
+        """Yield the runs."""
         bounds = self.bounds[1:]
         for first, stop in pairwise([*cuts.tolist(), self.n_batches]):
             of_run = bounds[first : stop + 1]
             positions = [np.sort(self.shuffled[start:end]) for start, end in pairwise(of_run)]
-            yield Run(of_run - of_run[0], _no_rows(0), first, indices=np.concatenate(positions))
+            yield Run(of_run - of_run[0], np.arange(0), first, indices=np.concatenate(positions))
 
 
 @dataclass(frozen=True)
-class LocalBatches:
+class LocalBatches(Batches):
     """Batches of neighbours: the rows of one cell, cell after cell, and the halo of each cell; see ``cells.py``."""
 
     home: IntArray
@@ -230,24 +227,14 @@ class LocalBatches:
     halo_bounds: IntArray
     is_exact: bool = False  # whether the halos have all rows that the labels of a batch depend on
 
-    @property
+    @cached_property
     def n_batches(self) -> int:
         """Number of batches."""
         return len(self.bounds) - 1
 
-    @property
-    def held_aside(self) -> IntArray:
-        """No row is held aside."""
-        return _no_rows(len(self.home))
-
-    @property
-    def starts(self) -> IntArray:
-        """Numbers of the batches."""
-        return np.arange(self.n_batches)
-
     def without_halos(self) -> LocalBatches:
         """Return the batches with empty halos."""
-        return replace(self, halo=_no_rows(0), halo_bounds=np.zeros_like(self.halo_bounds))
+        return replace(self, halo=np.arange(0), halo_bounds=np.zeros_like(self.halo_bounds))
 
     def find_batches(self, positions: IntArray) -> IntArray:
         """Return the number of the batch that each position is at home in."""
@@ -257,31 +244,26 @@ class LocalBatches:
         return batch[positions]
 
     def runs(self, cuts: IntArray) -> Iterator[Run]:
-        """Yield the runs; ``cuts`` are the numbers of the batches at which a run begins."""
+        """Yield the runs."""
         for first, stop in pairwise([*cuts.tolist(), self.n_batches]):
             of_run = self.bounds[first : stop + 1]
             halos = tuple(self.halo[start:end] for start, end in pairwise(self.halo_bounds[first : stop + 1]))
             indices = self.home[of_run[0] : of_run[-1]]
-            yield Run(of_run - of_run[0], _no_rows(0), first, indices=indices, halos=halos)
+            yield Run(of_run - of_run[0], np.arange(0), first, indices=indices, halos=halos)
 
 
 @dataclass(frozen=True)
-class BlocksInOrder:
+class BlocksInOrder(Batches):
     """Blocks of consecutive rows. Each holds some random rows aside; together these are one batch's worth of rows."""
 
     n_active: int
     n_with_held_aside: int
     rng: np.random.Generator
 
-    @property
+    @cached_property
     def n_batches(self) -> int:
         """Number of batches that are contracted."""
         return self.n_with_held_aside - 1
-
-    @property
-    def held_aside(self) -> IntArray:
-        """No rows: held-aside rows are part of a block, and are read with its other rows."""
-        return _no_rows(self.n_active)
 
     @property
     def starts(self) -> IntArray:
@@ -302,7 +284,7 @@ class BlocksInOrder:
 
 
 @dataclass(frozen=True)
-class EqualBlocks:
+class EqualBlocks(Batches):
     """Blocks of ``size`` consecutive rows each, without rows held aside; the first has the number ``first_number``.
 
     A batch is seeded by its number. So rows that arrive in several calls are contracted as in a single one.
@@ -313,20 +295,15 @@ class EqualBlocks:
     first_number: int = 0
 
     @property
-    def held_aside(self) -> IntArray:
-        """No row is held aside."""
-        return _no_rows(0)
-
-    @property
     def starts(self) -> IntArray:
         """Position of the first row of each block."""
         return np.arange(self.n_batches) * self.size
 
     def runs(self, cuts: IntArray) -> Iterator[Run]:
-        """Yield the runs; ``cuts`` are the numbers, from 0, of the blocks at which a run begins."""
+        """Yield the runs."""
         for first, stop in pairwise([*cuts.tolist(), self.n_batches]):
             bounds = np.arange(stop - first + 1) * self.size
-            yield Run(bounds, _no_rows(0), self.first_number + first, first * self.size)
+            yield Run(bounds, np.arange(0), self.first_number + first, first * self.size)
 
 
 def block_bounds(n_active: int, n_with_held_aside: int) -> IntArray:
@@ -336,7 +313,3 @@ def block_bounds(n_active: int, n_with_held_aside: int) -> IntArray:
 
 def _part_bounds(n_rows: int, n_parts: int) -> IntArray:
     return np.linspace(0, n_rows, n_parts + 1).astype(np.int64)
-
-
-def _no_rows(n_active: int) -> IntArray:
-    return np.empty(0, dtype=index_dtype(n_active))

@@ -101,19 +101,7 @@ class RunTask:
         if values is not None and not isinstance(values, RunRows) and is_in_memory(values):
             numbers = self.rows_needed()
             values = NumberedRows(values.take(numbers), numbers)
-        return RunTask, (
-            self.run,
-            self.level,
-            values,
-            self.mass,
-            self.carry_values,
-            self.fusions,
-            self.companions,
-            self.n_batches,
-            self.halo_mass,
-            self.labels,
-            self.apart,
-        )
+        return RunTask, tuple(values if part.name == "values" else getattr(self, part.name) for part in fields(self))
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def group_by_votes(codes: VotedCodes, needed: float, n_clusters: int | None, *, 
 
     Of more than ``MAX_LINKED`` codes, the heaviest are linked. Each of the others joins the group with which it agrees
     most: its vectors against the shares of the group's mass that have its labels. Unless it ``joins_all``, a code whose
-    agreement is not enough is a group of its own.
+    agreement is not enough is a group of its own, and in any case as many as are missing to ``n_clusters``.
     """
     linked = np.sort(np.argsort(-codes.mass, kind="stable")[:MAX_LINKED])
     linkage = link_votes(codes.distinct[linked], codes.mass[linked])
@@ -112,9 +112,12 @@ def group_by_votes(codes: VotedCodes, needed: float, n_clusters: int | None, *, 
     joined, agreement = _join_most_agreeing(codes, linked, of_linked, n_groups)
     first = np.unique(of_linked, return_index=True)[1]
     linkage = tree.prune(first[of_linked]).linkage
-    joined[linked], agreement[linked] = of_linked, 1.0
-    apart = np.flatnonzero(agreement < needed - AGREEMENT_ROUNDING)
-    if joins_all or len(apart) == 0:
+    joined[linked] = of_linked
+    others = np.setdiff1d(np.arange(codes.n_codes), linked)
+    n_apart = 0 if joins_all else np.count_nonzero(agreement[others] < needed - AGREEMENT_ROUNDING)
+    n_apart = max(n_apart, (n_clusters or 0) - n_groups)
+    apart = np.sort(others[np.argsort(agreement[others], kind="stable")[:n_apart]])
+    if len(apart) == 0:
         return VotedGroups(joined, linkage, min(n_agreed, n_groups))
     return _set_apart(joined, linkage, apart, agreement[apart], min(n_agreed, n_groups))
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import cohirf
-from cohirf.cli import options, parameters
+from cohirf.cli import options
 from cohirf.cli.errors import Interrupted
 from cohirf.cli.options import Command, make_command, read_function, read_section
 
@@ -21,19 +21,19 @@ COMMANDS = {  # and the files that they are in
     "tune": "tune",
     "predict": "new_rows",
     "update": "new_rows",
-    "merge": "merge",
-    "forget": "merge",
+    "merge": "new_rows",
+    "forget": "new_rows",
     "consensus": "voting",
     "curate": "curate",
     "drift": "new_rows",
     "cut": "hierarchy",
     "tree": "hierarchy",
-    "report": "report",
+    "report": "hierarchy",
     "info": "info",
     "demo": "demo",
 }
 PARTY_COMMANDS = {"join": "voting", "run": "voting"}  # below cohirf party
-NAMES = {**vars(options), **vars(parameters), "Path": Path}  # in the signatures of commands
+NAMES = {**vars(options), "Path": Path}  # in the signatures of commands
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(

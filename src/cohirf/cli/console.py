@@ -64,9 +64,7 @@ class Console:
     @contextmanager
     def reading(self, path: Path) -> Iterator[None]:
         """Show progress and warnings, and say at once that a large file is read: this takes a while."""
-        files = path.rglob("*") if path.is_dir() else [path]
-        n_bytes = sum(file.stat().st_size for file in files if file.is_file())
-        if n_bytes >= LARGE_FILE:
+        if (n_bytes := count_bytes(path)) >= LARGE_FILE:
             self.note(f"reading {path} ({n_bytes / 1e6:,.0f} MB)")
         with self.watching():
             yield
@@ -79,19 +77,25 @@ class Console:
             self.note(f"warning: {text}")
 
 
+def count_bytes(path: Path) -> int:
+    """Return the size of a file, or of all files in a folder."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+@dataclass(frozen=True)
 class LogDisplay:
     """Prints progress as lines on standard error; standard output is for results."""
 
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
+    quiet: bool
 
     def open(self, work: progress.Work) -> progress.Bar | None:
         """Return a bar that prints a line at intervals; None for work of a single step."""
-        return None if self._quiet or progress.is_single(work) else progress.LogBar(work, prefix="")
+        return None if self.quiet or progress.is_single(work) else progress.LogBar(work, prefix="")
 
     def say(self, line: str) -> None:
         """Print a line."""
-        if not self._quiet:
+        if not self.quiet:
             _print(in_words_of_options(line), sys.stderr)
 
 
@@ -105,7 +109,7 @@ class RichDisplay:
     def say(self, line: str) -> None:
         """Print a line above the progress bar."""
         for part in wrap(in_words_of_options(line), _width(sys.stderr), "  "):
-            _rich_console(stderr=True).print(part, style="dim", markup=False, highlight=False)
+            _rich_console().print(part, style="dim", markup=False, highlight=False)
 
 
 class RichBar:
@@ -115,19 +119,19 @@ class RichBar:
         from rich import progress as rich
 
         is_single, is_narrow = progress.is_single(work), (_width(sys.stderr) or NARROW) < NARROW
-        counts = () if is_single else (rich.MofNCompleteColumn(), rich.TextColumn(work.steps))
-        left = () if is_single or is_narrow else (rich.TextColumn("left"), rich.TimeRemainingColumn())
-        self._bar = rich.Progress(
-            rich.SpinnerColumn(),
-            rich.TextColumn("{task.description}"),
-            *(() if is_narrow else (rich.BarColumn(),)),
-            *counts,
-            *(() if is_narrow else (rich.TextColumn("{task.fields[note]}"),)),
-            rich.TimeElapsedColumn(),
-            *left,
-            console=_rich_console(stderr=True),
-            transient=True,
-        )
+        columns = {  # and whether they are shown
+            rich.SpinnerColumn(): True,
+            rich.TextColumn("{task.description}"): True,
+            rich.BarColumn(): not is_narrow,
+            rich.MofNCompleteColumn(): not is_single,
+            rich.TextColumn(work.steps): not is_single,
+            rich.TextColumn("{task.fields[note]}"): not is_narrow,
+            rich.TimeElapsedColumn(): True,
+            rich.TextColumn("left"): not (is_single or is_narrow),
+            rich.TimeRemainingColumn(): not (is_single or is_narrow),
+        }
+        shown = (column for column, is_shown in columns.items() if is_shown)
+        self._bar = rich.Progress(*shown, console=_rich_console(), transient=True)
         self._task = self._bar.add_task(work.name, total=None if is_single else work.n_steps, note="")
         self._bar.start()
 
@@ -140,10 +144,10 @@ class RichBar:
         self._bar.update(self._task, advance=n_steps, note=note)
 
 
-def _rich_console(*, stderr: bool) -> Any:
+def _rich_console() -> Any:
     from rich import console
 
-    return console.Console(stderr=stderr)
+    return console.Console(stderr=True)
 
 
 def _width(stream: Any) -> int | None:
@@ -187,9 +191,8 @@ def grid_lines(grid: TextGrid, width: int | None = None) -> list[str]:
     """Return a table as lines of at most ``width`` characters; cells that are too long take several lines."""
     from rich import console, table, text
 
-    drawn = table.Table(
-        box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(grid.headings), header_style=""
-    )
+    has_header = bool(grid.headings)
+    drawn = table.Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=has_header, header_style="")
     headings = list(grid.headings) or [""] * len(grid.rows[0])
     for place, heading in enumerate(headings):
         is_text = place == 0 or not grid.headings or (grid.text and place == len(headings) - 1)

@@ -10,14 +10,14 @@ import numpy as np
 
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, read_count, read_number
+from cohirf.cli.options import settle_parameters
 from cohirf.cli.outputs import check_file, say_written
-from cohirf.cli.parameters import settle_parameters
 from cohirf.curate import NearDuplicates, near_duplicates
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.preparation import Data, Prepared, prepare
 from cohirf.rows.grouping import IntArray
-from cohirf.sources.tables import NumberColumn, Table, write_tables
+from cohirf.sources.tables import NumberColumn, write_tables
 from cohirf.store.files import replacing
 
 MOST_PAIRED = 200_000  # rows, of which all pairs are compared; of more, those in the same cluster
@@ -65,10 +65,15 @@ def curate(
     n_rows = prepared.source.n_rows
     if out is not None and out.suffix.lower() == ".parquet" and prepared.data.table is None:
         raise BadInputError("--out: the data is an array: give a name that ends in .npy for the numbers of kept rows.")
-    model = _fit_vectors(prepared, console) if n_wanted is not None or n_rows > MOST_PAIRED else None
-    found = None
+    model = found = None
+    if n_wanted is not None or n_rows > MOST_PAIRED:
+        n_clusters = int(np.clip(n_rows // CLUSTER_ROWS, 2, MOST_CLUSTERS))
+        options = settle_parameters({"n_clusters": n_clusters, "metric": "cosine"}, n_rows, prepared.n_bytes)
+        with console.watching():
+            model = CoHiRF(**options).fit(prepared.rows())
+    groups = None if model is None or n_rows <= MOST_PAIRED else model.labels_  # in which rows are compared
     if threshold is not None:
-        found = near_duplicates(prepared.source, threshold, groups=_groups(model, n_rows))
+        found = near_duplicates(prepared.source, threshold, groups=groups)
     kept = np.arange(n_rows) if found is None else found.kept
     n_distinct = len(kept)
     if n_wanted is not None and model is not None and n_wanted < n_distinct:
@@ -77,14 +82,16 @@ def curate(
     document |= {"near_duplicates": n_rows - n_distinct, "not_sampled": n_distinct - len(kept)}
     document |= {"removed": [] if found is None else _tell_removed(found), "warnings": console.warned}
     if out is not None:
-        _write_kept(out, prepared, kept)
+        with replacing(out) as file:
+            if out.suffix.lower() == ".npy":
+                np.save(file, kept)
+            else:
+                write_tables(file, ".parquet", _kept_tables(prepared.data.table, kept))
     document["written"] = {} if out is None else {"kept rows": str(out)}
-    facts = [
-        ("rows", f"{n_rows:,}"),
-        ("near duplicates", _say_duplicates(found, threshold, n_rows, model is not None)),
-        ("not sampled", f"{document['not_sampled']:,}"),
-        ("kept", f"{len(kept):,}"),
-    ]
+    within = "" if groups is None else " within clusters"
+    near = f"{n_rows - n_distinct:,} rows with a cosine of at least {threshold}{within} to a kept row"
+    facts = [("rows", f"{n_rows:,}"), ("near duplicates", "not looked for" if found is None else near)]
+    facts += [("not sampled", f"{document['not_sampled']:,}"), ("kept", f"{len(kept):,}")]
     told = [(f"row {one['row']}", f"{one['similarity']:.3f} to row {one['kept']}") for one in document["removed"]]
     shown = [TextGrid(facts), *([TextGrid(told, ("removed", "cosine"))] if told else [])]
     console.show(document, *shown, say_written(document["written"], "give --out kept.parquet to keep the rows."))
@@ -97,42 +104,19 @@ def _open_vectors(data: Path, vectors: str | None) -> Prepared:
     opened = Data.open(data)
     if opened.table is None:
         return prepare(data, impute="none", scaling="none")
-    found = _vector_columns(opened.table)
+    columns = [NumberColumn.of(name, stored) for name, stored in opened.table.types.items()]
+    found = [column.name for column in columns if column is not None and column.width is not None]
     if len(found) != 1:
         there = f"it has {', '.join(map(repr, found))}" if found else "it has none of lists of numbers"
         raise BadInputError(f"{data}: the column of vectors is not known, because {there}: give --vectors NAME.")
     return prepare(data, vectors=found[0])
 
 
-def _vector_columns(table: Table | None) -> list[str]:
-    types = {} if table is None else table.types
-    columns = [NumberColumn.of(name, stored) for name, stored in types.items()]
-    return [column.name for column in columns if column is not None and column.width is not None]
-
-
-def _fit_vectors(data: Prepared, console: Console) -> CoHiRF:
-    n_rows = data.source.n_rows
-    n_clusters = int(np.clip(n_rows // CLUSTER_ROWS, 2, MOST_CLUSTERS))
-    options = settle_parameters({"n_clusters": n_clusters, "metric": "cosine"}, n_rows, data.n_bytes)
-    model = CoHiRF(**options)
-    with console.watching():
-        model.fit(data.rows())
-    return model
-
-
-def _groups(model: CoHiRF | None, n_rows: int) -> Any:
-    """Return the groups in which rows are compared; None if all of them are."""
-    return None if model is None or n_rows <= MOST_PAIRED else model.labels_
-
-
 def _tell_removed(found: NearDuplicates) -> list[dict[str, Any]]:
     """Return the first removed rows, the rows that are kept in their place, and their cosines."""
     removed = np.flatnonzero(found.kept_for != np.arange(len(found.kept_for)))[:N_TOLD].tolist()
-    kept = found.kept_for[removed].tolist()
-    return [
-        {"row": row, "kept": other, "similarity": _cosine_of(found, other, row)}
-        for row, other in zip(removed, kept, strict=True)
-    ]
+    pairs = ((row, int(found.kept_for[row])) for row in removed)
+    return [{"row": row, "kept": other, "similarity": _cosine_of(found, other, row)} for row, other in pairs]
 
 
 def _cosine_of(found: NearDuplicates, kept: int, row: int) -> float:
@@ -142,22 +126,6 @@ def _cosine_of(found: NearDuplicates, kept: int, row: int) -> float:
     if len(with_kept) == 0:
         return _cosine_of(found, kept, int(found.pairs[pairs[0], 0]))
     return float(found.similarity[with_kept[0]])
-
-
-def _say_duplicates(found: NearDuplicates | None, threshold: float | None, n_rows: int, has_model: bool) -> str:
-    if found is None:
-        return "not looked for"
-    within = " within clusters" if has_model and n_rows > MOST_PAIRED else ""
-    return f"{n_rows - len(found.kept):,} rows with a cosine of at least {threshold}{within} to a kept row"
-
-
-def _write_kept(path: Path, data: Prepared, kept: IntArray) -> None:
-    """Write the kept rows, block by block, or their numbers."""
-    with replacing(path) as file:
-        if path.suffix.lower() == ".npy":
-            np.save(file, kept)
-        else:
-            write_tables(file, ".parquet", _kept_tables(data.data.table, kept))
 
 
 def _kept_tables(table: Any, kept: IntArray) -> Iterator[Any]:

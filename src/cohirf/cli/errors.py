@@ -105,7 +105,12 @@ def explain(error: BaseException) -> str:
     if isinstance(error, MemoryError) and not str(error):
         return "There is not enough memory: give a --batch-size, as a number of rows or as memory, such as 2GB."
     if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
-        return one_line(_explain_system(error))
+        from cohirf.sources.files import shown  # imports numpy, which help does not need
+
+        said = str(error.strerror).rstrip(".")
+        if ": " not in said:  # the message does not name a remedy yet
+            said += f": {REMEDIES.get(error.errno or 0, 'give another path')}"
+        return one_line(f"{shown(Path(str(error.filename)).absolute())}: {said}.")
     lines = getattr(error, "lines", None) or [str(error)]  # cells that cannot be read are told in one line each
     return "\n".join(one_line(in_words_of_options(line)) for line in lines)
 
@@ -126,18 +131,7 @@ def in_words_of_options(message: str) -> str:
 @cache
 def _all_flags() -> dict[str, str]:
     """Return the option of each parameter of the library."""
-    from cohirf.cli.options import DataOptions, flag_of
-    from cohirf.cli.parameters import FLAGS
+    from cohirf.cli.options import FLAGS, DataOptions, flag_of
 
     of_data = {name: flag_of(name).partition("/")[0] for name in vars(DataOptions())}
     return FLAGS | of_data | {"scaling": "--scale", "places": "--places"}
-
-
-def _explain_system(error: OSError) -> str:
-    from cohirf.sources.files import shown  # imports numpy, which help does not need
-
-    name = shown(Path(str(error.filename)).absolute())
-    said = str(error.strerror).rstrip(".")
-    if ": " in said:  # the message already names a remedy
-        return f"{name}: {said}."
-    return f"{name}: {said}: {REMEDIES.get(error.errno or 0, 'give another path')}."

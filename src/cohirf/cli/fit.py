@@ -6,15 +6,25 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cohirf.cli import command_line
-from cohirf.cli.console import Console
+from cohirf.cli.console import Console, count_bytes
 from cohirf.cli.errors import BadInputError, Interrupted, in_words_of_options, read_count
-from cohirf.cli.options import DataOptions, MethodOptions, ScreenOptions
+from cohirf.cli.options import (
+    BASE_METHOD,
+    FLAGS,
+    DataOptions,
+    FitParameters,
+    MethodOptions,
+    ScreenOptions,
+    read_parameters,
+    settle_parameters,
+)
 from cohirf.cli.outputs import (
     CLUSTER,
     LABEL_FILES,
@@ -25,21 +35,21 @@ from cohirf.cli.outputs import (
     save_labels,
     say_written,
 )
-from cohirf.cli.parameters import BASE_METHOD, FLAGS, FitParameters, read_parameters, settle_parameters
 from cohirf.cli.summary import agreement, cluster_grid, column_grid, describe_columns, fact_grid, summarize_model
 from cohirf.clusterers.names import NAMES, make_base_method
 from cohirf.description import Topics, describe_clusters, make_headline, name_topics
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
-from cohirf.planning.memory import peak_bytes, read_memory_limit, reset_peak, resident_bytes
-from cohirf.preparation import Classes, Preparation, Prepared, prepare
-from cohirf.preparation.data import find_column
-from cohirf.preparation.places import read_length
+from cohirf.planning.memory import format_bytes, peak_bytes, read_memory_limit, reset_peak, resident_bytes
+from cohirf.preparation import Classes, Prepared, prepare
+from cohirf.preparation.data import find_column, read_length
 from cohirf.sources.files import shown
 from cohirf.store import Origin, save_model
 from cohirf.validation import set_columns
 
 ON_GLOBE = ("dbscan", "hdbscan", "optics")  # they know the metric haversine
+# To read a file takes at least so much memory, and for a large one up to so much more.
+LEAST_READING, MOST_READING = 2**25, 5 * 2**25
 COPIES = 3  # of all rows, for which a limit of memory must have room: otherwise they stay in their file
 NOTHING = (
     "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, --report report.html "
@@ -106,17 +116,28 @@ def fit(
     console, targets = Console.on(screen), Targets(out, model, report, force)
     named = method.estimator or (None if places is None and eps is None else "dbscan")
     base = read_base_method(named, [*(method.param or []), *_read_globe(named, places, eps)])
-    given, levels = read_levels(given)
+    numbers, levels = given.get("n_clusters", "").split(","), list[int]()
+    if len(numbers) > 1:
+        levels = sorted({read_count("--clusters", number.strip()) for number in numbers}, reverse=True)
+        given = {**given, "n_clusters": str(levels[0])}
     parameters = read_parameters(given)
     if vectors is not None:
         parameters.setdefault("metric", "cosine")
     _check_files(targets, data, about.id_column, parameters.get("checkpoint"))
     scaling = about.scaling(named) if vectors is None else "none"
     asked = about.arguments(scaling) | {"vectors": vectors, "places": places}
+    _refuse_low_limit(data, read_memory_limit(parameters.get("batch_size")))
     with console.reading(data):
         prepared = prepare(data, **asked)
-    texts = None if text is None else read_texts(prepared, text)
-    pictures = None if images is None else find_images(prepared, images, texts)
+    texts = None
+    if text is not None:
+        name = find_column(prepared.data.name, prepared.data.columns, text, f"{text=}")
+        arrow = import_optional("pyarrow", "arrow", "--text")
+        texts = arrow.chunked_array([part.cast("large_string") for part in prepared.data.read(name)])
+    if images is not None and texts is None:
+        raise BadInputError("--images needs --text: give a column of texts, such as captions or names of files.")
+    at = prepared.data
+    pictures = None if images is None else find_column(at.name, at.columns, images, f"{images=}")
     settled = settle_parameters(parameters, prepared.source.n_rows, prepared.n_bytes, base)
     chosen = {"--estimator": named} if named != method.estimator else {}
     chosen |= {} if base is not None or "n_clusters" in parameters else {"--clusters": "auto"}
@@ -133,12 +154,21 @@ def fit(
     document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
     # before clusters are described and judged, so that an error there does not waste the fit
     topics = None if texts is None else name_topics(fitted, prepared.source, texts, levels=levels or None)
-    shown = None if pictures is None or topics is None else read_images(prepared, pictures, topics)
+    pictured = None
+    if pictures is not None and topics is not None:  # typical rows are shown; others would take memory
+        shown_rows = {row for level in topics.topics for topic in level for row in topic.rows}
+        cells = enumerate(cell for part in at.read(pictures) for cell in part)
+        pictured = [cell.as_py() if row in shown_rows else None for row, cell in cells]
     origin = find_origin(data, asked)
-    written = _write_files(targets, fitted, prepared, classes, origin, console, levels, topics, shown)
-    document |= _describe_clusters(
-        fitted, prepared.preparation, document, says_verdict=console.as_json or not console.quiet
-    )
+    written = _write_files(targets, fitted, prepared, classes, origin, console, levels, topics, pictured)
+    description = describe_clusters(fitted, preparation=prepared.preparation)
+    diagnosis = fitted.diagnose() if console.as_json or not console.quiet else None
+    document["names"] = [description.name(number) for number in document["numbers"]]
+    document["headline"] = in_words_of_options(str(make_headline(description, diagnosis)))
+    document["verdict"] = None
+    if diagnosis is not None:
+        line = in_words_of_options(diagnosis.line)
+        document["verdict"] = {"recommendation": diagnosis.recommendation, "line": line}
     if topics is not None and len(topics.topics[-1]) == fitted.n_clusters_:
         document["names"] = [topics.topics[-1][number].name for number in document["numbers"]]
     document["written"] = written
@@ -193,55 +223,33 @@ def note_data(console: Console, data: Prepared, chosen: dict[str, Any]) -> None:
         console.note(f"chosen: {' '.join(f'{flag} {value}' for flag, value in chosen.items())}")
 
 
-def read_levels(given: dict[str, str]) -> tuple[dict[str, str], list[int]]:
-    """Return the options with the largest of several numbers of clusters, and all of these numbers."""
-    numbers = given.get("n_clusters", "").split(",")
-    if len(numbers) == 1:
-        return given, []
-    levels = sorted({read_count("--clusters", number.strip()) for number in numbers}, reverse=True)
-    return {**given, "n_clusters": str(levels[0])}, levels
-
-
-def read_texts(data: Prepared, column: str) -> Any:
-    """Return the column of texts, as an array of Arrow."""
-    name = find_column(data.data.name, data.data.columns, column, f"text={column!r}")
-    arrow = import_optional("pyarrow", "arrow", "--text")
-    return arrow.chunked_array([part.cast("large_string") for part in data.data.read(name)])
-
-
-def find_images(data: Prepared, column: str, texts: Any) -> Any:
-    """Return the name of the column of images."""
-    if texts is None:
-        raise BadInputError("--images needs --text: give a column of texts, such as captions or names of files.")
-    return find_column(data.data.name, data.data.columns, column, f"images={column!r}")
-
-
-def read_images(data: Prepared, column: Any, topics: Topics) -> list[Any]:
-    """Return the images of typical rows, which are shown; those of other rows are None, whatever memory they take."""
-    shown = {row for level in topics.topics for topic in level for row in topic.rows}
-    cells = (cell for part in data.data.read(column) for cell in part)
-    return [cell.as_py() if row in shown else None for row, cell in enumerate(cells)]
-
-
 def find_origin(data: Path, given: dict[str, Any]) -> Origin:
     """Return the file of a fit, the arguments of ``prepare`` that differ from their defaults, and the command."""
-    options: dict[str, Any] = {}
-    for name, parameter in signature(prepare).parameters.items():
-        value = given.get(name)
-        if (value and value != parameter.default) or value is False:
-            options[name] = value
+    wanted = ((name, given.get(name), one.default) for name, one in signature(prepare).parameters.items())
+    options = {name: value for name, value, default in wanted if (value and value != default) or value is False}
     return Origin(str(data), options, command_line())
 
 
 def _check_files(targets: Targets, data: Path, id_column: str | None, checkpoint: Any) -> None:
     """Refuse files that cannot be written, before the work begins."""
-    check_file(targets.out, "--out", LABEL_FILES, force=targets.force, data=data)
-    check_model(targets.model, "--model", force=targets.force, data=data)
-    check_report(targets.report, "--report", force=targets.force, data=data)
+    force, model = targets.force, targets.model
+    check_file(targets.out, "--out", LABEL_FILES, force=force, data=data)
+    check_model(model, "--model", force=force, data=data)
+    check_report(targets.report, "--report", force=force, data=data)
     check_ids(targets.out, id_column)
-    model = targets.model
     if model is not None and checkpoint is not None and model.resolve() == Path(checkpoint).resolve():
         raise BadInputError(f"--model {shown(model.absolute())} is also the checkpoint: give another path.")
+
+
+def _refuse_low_limit(data: Path, limit: int | None) -> None:
+    """Refuse a limit of memory that would be passed while the file is read."""
+    taken = resident_bytes()
+    needed = taken + LEAST_READING + min(MOST_READING, 4 * count_bytes(data))
+    if limit is not None and limit < needed:
+        raise BadInputError(
+            f"--batch-size: {format_bytes(limit)} of memory is too little: the program takes {format_bytes(taken)} "
+            f"before it reads {shown(data)}. Give at least --batch-size {ceil(needed / 1e6)}MB."
+        )
 
 
 def _fit_prepared(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
@@ -254,19 +262,14 @@ def _fit_prepared(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
         with console.watching():
             model.set_params(verbose=0 if console.quiet else 1).fit(rows)
     except KeyboardInterrupt:
-        raise Interrupted(_say_stopped(model)) from None
+        said = "Stopped. Nothing was written: with --checkpoint FOLDER, a fit that is stopped can go on."
+        if model.checkpoint is not None:
+            folder = shown(Path(model.checkpoint).absolute())
+            said = f"Stopped. {folder} keeps what is done. To go on, run the same command: {command_line()}"
+        raise Interrupted(said) from None
     model.set_params(verbose=0)
     set_columns(model, data.source.n_features, data.source.feature_names)
     return model
-
-
-def _say_stopped(model: CoHiRF) -> str:
-    if model.checkpoint is None:
-        return "Stopped. Nothing was written: with --checkpoint FOLDER, a fit that is stopped can go on."
-    return (
-        f"Stopped. {shown(Path(model.checkpoint).absolute())} keeps what is done. To go on, run the same command: "
-        f"{command_line()}"
-    )
 
 
 def _write_files(
@@ -300,19 +303,3 @@ def _write_files(
         write_report(model, data, targets.report, y=y, texts=topics, images=images, data_name=name, origin=origin)
     written = {"labels": targets.out, "model": targets.model, "report": targets.report}
     return {name: str(path) for name, path in written.items() if path is not None}
-
-
-def _describe_clusters(
-    fitted: CoHiRF, preparation: Preparation, document: dict[str, Any], *, says_verdict: bool
-) -> dict[str, Any]:
-    """Return the names of the largest clusters, the headline and the verdict."""
-    description = describe_clusters(fitted, preparation=preparation)
-    diagnosis = fitted.diagnose() if says_verdict else None
-    verdict = None
-    if diagnosis is not None:
-        verdict = {"recommendation": diagnosis.recommendation, "line": in_words_of_options(diagnosis.line)}
-    return {
-        "names": [description.name(number) for number in document["numbers"]],
-        "headline": in_words_of_options(str(make_headline(description, diagnosis))),
-        "verdict": verdict,
-    }

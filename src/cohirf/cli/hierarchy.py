@@ -1,18 +1,17 @@
-"""The hierarchy of a model: cohirf cut gives the clusters of another level, cohirf tree prints or exports the tree."""
+"""What a saved model has: cohirf cut gives other clusters, tree prints or exports the tree, report writes a page."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from cohirf.cli.console import NARROWEST_SCREEN, WIDEST, Console, TextGrid
 from cohirf.cli.errors import BadInputError, in_words_of_options, read_count
 from cohirf.cli.new_rows import csv_format, open_model
-from cohirf.cli.outputs import LABEL_FILES, check_file, check_ids, save_labels, say_written
+from cohirf.cli.outputs import LABEL_FILES, check_file, check_ids, check_report, save_labels, say_written
 from cohirf.cli.summary import describe_sizes, size_rows
 from cohirf.description import name_tree, write_tree
 from cohirf.estimator import CoHiRF
@@ -22,6 +21,7 @@ from cohirf.optional import import_optional
 from cohirf.preparation import Data, Preparation
 from cohirf.preparation.data import find_column
 from cohirf.rows.grouping import IntArray
+from cohirf.store import load_origin
 from cohirf.store.files import replacing
 
 TREE_FILES = (".txt", ".nwk", ".json", ".graphml", ".csv", ".npy")
@@ -54,21 +54,20 @@ def cut(
     fitted, preparation = open_model(model)
     labels = _merge_to(fitted, read_count("--clusters", clusters))
     if out is not None:
-        ids, name = (None, None) if data is None else _names_of_rows(data, model, preparation)
+        ids = name = None
+        if data is not None:  # it has the names of the rows
+            opened, column = Data.open(data, **csv_format(data, model)), preparation.id_column
+            if column is None:
+                raise BadInputError(
+                    f"--data {opened.name}: the model was fitted without names of rows: leave --data out."
+                )
+            name = find_column(opened.name, opened.columns, column, f"id_column={str(column)!r}")
+            ids = opened.read(name)
         check_ids(out, name)
         save_labels(out, labels, ids, name, console)
     document = {"command": "cut", **describe_sizes(labels), "written": {} if out is None else {"labels": str(out)}}
     nothing = "give --out labels.csv to keep the clusters."
     console.show(document, TextGrid(size_rows(document)), say_written(document["written"], nothing))
-
-
-def _names_of_rows(path: Path, model: Path, preparation: Preparation) -> tuple[Any, Any]:
-    """Return the names of the rows, and the column that contains them."""
-    data, column = Data.open(path, **csv_format(path, model)), preparation.id_column
-    if column is None:
-        raise BadInputError(f"--data {data.name}: the model was fitted without names of rows: leave --data out.")
-    found = find_column(data.name, data.columns, column, f"id_column={str(column)!r}")
-    return data.read(found), found
 
 
 def _merge_to(fitted: CoHiRF, n_clusters: int) -> IntArray:
@@ -83,9 +82,8 @@ def _merge_to(fitted: CoHiRF, n_clusters: int) -> IntArray:
         labels: IntArray = hierarchy.cut(n_clusters=n_clusters)
     except ValueError:
         most = 0 if hierarchy.tree is None else hierarchy.tree.n_leaves
-        raise BadInputError(
-            f"--clusters {n_clusters} is not in this hierarchy: give a number from 1 to {most:,}."
-        ) from None
+        said = f"--clusters {n_clusters} is not in this hierarchy: give a number from 1 to {most:,}."
+        raise BadInputError(said) from None
     return labels
 
 
@@ -111,18 +109,22 @@ def tree(model: Path, *, top: str | None = None, out: Path | None = None, force:
     (fitted, preparation), n_leaves = open_model(model), None if top is None else read_count("--top", top)
     if out is None:
         encoding = sys.stdout.encoding or "utf-8"
-        text = _draw_tree(fitted, preparation, n_leaves, _terminal_width(), drawn=_can_show("├─│└…", encoding))
+        width = max(NARROWEST_SCREEN, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDEST
+        can_draw = "?" not in "├─│└…".encode(encoding, "replace").decode(encoding)
+        text = _draw_tree(fitted, preparation, n_leaves, width, drawn=can_draw)
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
         return
+    hierarchy, ending = fitted.hierarchy_, out.suffix.lower()
+    if n_leaves is not None and ending != ".txt":
+        hierarchy = hierarchy.condense(max_clusters=n_leaves)
     with replacing(out) as file:
-        if out.suffix.lower() == ".txt":
+        if ending == ".txt":
             file.write(_draw_tree(fitted, preparation, n_leaves, WIDEST, drawn=True).encode())
-            return
-        hierarchy = fitted.hierarchy_ if n_leaves is None else fitted.hierarchy_.condense(max_clusters=n_leaves)
-        if out.suffix.lower() == ".npy":
+        elif ending == ".npy":
             np.save(file, hierarchy.to_linkage())
         else:
-            file.write(_to_text(hierarchy, out.suffix.lower()).encode())
+            file.write(_to_text(hierarchy, ending).encode())
+    Console().show({}, say_written({"tree": str(out)}))
 
 
 def _draw_tree(model: CoHiRF, preparation: Preparation, n_leaves: int | None, width: int, *, drawn: bool) -> str:
@@ -133,25 +135,39 @@ def _draw_tree(model: CoHiRF, preparation: Preparation, n_leaves: int | None, wi
     return "\n".join([*write_tree(named, width, drawn=drawn), ""])
 
 
-def _terminal_width() -> int:
-    return max(NARROWEST_SCREEN, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDEST
-
-
-def _can_show(letters: str, encoding: str) -> bool:
-    try:
-        letters.encode(encoding)
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _to_text(hierarchy: FusionHierarchy, ending: str) -> str:
-    if ending == ".nwk":
-        return f"{hierarchy.to_newick()}\n"
-    if ending == ".json":
-        return f"{hierarchy.to_json()}\n"
+    if ending in (".nwk", ".json"):
+        return f"{hierarchy.to_newick() if ending == '.nwk' else hierarchy.to_json()}\n"
     if ending == ".graphml":
         networkx = import_optional("networkx", "networkx", "Writing a .graphml file")
         return "\n".join([*networkx.generate_graphml(hierarchy.to_networkx()), ""])
     lines = (",".join(f"{value:.17g}" for value in step) for step in hierarchy.to_linkage())
     return "\n".join(["left,right,height,rows", *lines, ""])
+
+
+def report(model: Path, data: Path, *, out: Path, force: bool = False) -> None:
+    """Write a report on a model: one HTML file that needs no network.
+
+    Parameters
+    ----------
+    out : file
+        The file to write: .html.
+
+    Examples
+    --------
+    cohirf report model.cohirf data.parquet --out report.html
+    """
+    check_report(out, "--out", force=force)
+    fitted, preparation = open_model(model)
+    from cohirf.report import write_report  # slow to import
+
+    console, origin = Console(), load_origin(model)
+    kept = {str(column.name) for column in preparation.kept}
+    wishes = {} if origin is None else origin.options.get("kinds", {})  # because of which the fit took cells as missing
+    kinds = {name: kind for name, kind in wishes.items() if name in kept}
+    with console.reading(data):
+        prepared = preparation.apply(data, kinds=kinds, **csv_format(data, model))
+        classes = prepared.classes()
+        y = None if classes is None else classes.by_name()
+        write_report(fitted, prepared, out, y=y, data_name=data.name, origin=origin)
+    console.show({}, f"Written: {out} (report)")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from math import isfinite, isnan
 from pathlib import Path
@@ -15,7 +14,7 @@ from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import in_words_of_options
 from cohirf.cli.new_rows import open_model
 from cohirf.cli.summary import cluster_grid, level_grid, model_grid, summarize_model
-from cohirf.description import Diagnosis, describe_clusters
+from cohirf.description import describe_clusters
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Boolean, Category, Column, Data, LeftOut, Number, Preparation
 from cohirf.preparation.decide import best_tally, decide, uses_comma
@@ -74,15 +73,11 @@ def _describe_model(path: Path, console: Console) -> None:
         rows.append(("since the fit", f"{came:,} rows added, {went:,} forgotten; the levels are those of the fit"))
     facts = TextGrid([(str(name), str(value)) for name, value in rows])
     said = [] if document["choice"] is None else [document["choice"]]
-    said += [in_words_of_options(part) for part in say_diagnosis(diagnosis)]
+    findings = [f"{finding.question} {finding.answer} {finding.reason}" for finding in diagnosis.findings]
+    parts = [diagnosis.line, *findings, *(f"To try: {tip}." for tip in diagnosis.advice)]
+    said += map(in_words_of_options, parts)
     clusters = [cluster_grid(document)] if document["clusters"] else []
     console.show(document, facts, model_grid(document), *clusters, level_grid(document), *said)
-
-
-def say_diagnosis(diagnosis: Diagnosis) -> list[str]:
-    """Return a diagnosis as paragraphs."""
-    findings = [f"{finding.question} {finding.answer} {finding.reason}" for finding in diagnosis.findings]
-    return [diagnosis.line, *findings, *(f"To try: {tip}." for tip in diagnosis.advice)]
 
 
 def _changed_parameters(model: CoHiRF) -> dict[str, Any]:
@@ -103,31 +98,21 @@ def _preparation_rows(preparation: Preparation) -> list[tuple[str, str]]:
 
 
 def _describe_data(data: Data, console: Console) -> None:
-    found: Mapping[Any, Evidence]
-    if data.table is None:
-        found = gather_numbers(data.open_numbers(data.columns))
-    else:
-        found = gather(data.table, list(data.table.types), {})
-    n_rows = next(iter(found.values())).n_rows
-    columns = _describe_columns(list(found.values()), data.table)
-    document = {"command": "info", "data": str(data.origin), "rows": n_rows, "columns": columns}
-    rows = [
-        (
-            str(column["name"]),
-            column["kind"],
-            *(_cell(column.get(key)) for key in ("missing", "distinct", "min", "mean", "max")),
-        )
-        for column in columns
-    ]
-    if len(rows) > MOST_COLUMNS:
-        more = f"... {len(rows) - MOST_COLUMNS + 1:,} more"
-        rows = [*rows[: MOST_COLUMNS - 1], (more, *[""] * 6)]
-    console.show(
-        document,
-        f"{data.name}: {n_rows:,} rows, {len(columns):,} columns",
-        TextGrid(rows, ("column", "kind", "missing", "distinct", "min", "mean", "max")),
-        *(f"{column['name']}: {column['note']}" for column in columns[:MOST_COLUMNS] if column["note"]),
+    table = data.table
+    found: list[Evidence] = (
+        [*gather_numbers(data.open_numbers(data.columns)).values()]
+        if table is None
+        else [*gather(table, list(table.types), {}).values()]
     )
+    n_rows, columns = found[0].n_rows, _describe_columns(found, table)
+    document = {"command": "info", "data": str(data.origin), "rows": n_rows, "columns": columns}
+    figures = ("missing", "distinct", "min", "mean", "max")
+    rows = [(str(one["name"]), one["kind"], *(_cell(one.get(key)) for key in figures)) for one in columns]
+    if len(rows) > MOST_COLUMNS:
+        rows = [*rows[: MOST_COLUMNS - 1], (f"... {len(rows) - MOST_COLUMNS + 1:,} more", *[""] * 6)]
+    notes = [f"{one['name']}: {one['note']}" for one in columns[:MOST_COLUMNS] if one["note"]]
+    title = f"{data.name}: {n_rows:,} rows, {len(columns):,} columns"
+    console.show(document, title, TextGrid(rows, ("column", "kind", *figures)), *notes)
 
 
 def _describe_columns(found: list[Evidence], table: Table | None) -> list[dict[str, Any]]:
@@ -173,22 +158,16 @@ def _column_figures(tally: Tally | None, verdict: Column | BadColumn) -> dict[st
     """Return the range of numbers and dates, and the mean of numbers."""
     if tally is None or not tally.n_read or isinstance(verdict, Category | Boolean | BadColumn):
         return {}
+    ends = {"min": tally.low, "max": tally.high}
     if isinstance(tally.reading, DateReading):
-        low, high = (_show_moment(moment) for moment in (tally.low, tally.high))
-        return {"min": low, "max": high} if tally.reading.has_day or not tally.reading.format else {}
+        moments = {key: str(np.datetime64(int(value), "s")).replace("T", " ") for key, value in ends.items()}
+        has_days = tally.reading.has_day or not tally.reading.format
+        return {key: moment.removesuffix(" 00:00:00") for key, moment in moments.items()} if has_days else {}
     values = {"min": tally.low, "mean": tally.total / tally.n_read, "max": tally.high}
-    return {key: _figure(value) for key, value in values.items()}
-
-
-def _show_moment(seconds: float) -> str:
-    return str(np.datetime64(int(seconds), "s")).replace("T", " ").removesuffix(" 00:00:00")
-
-
-def _figure(value: float) -> float | str | None:
-    """Return a number in a form that JSON can hold: infinity as text, and None for NaN."""
-    if isfinite(value):
-        return float(value)
-    return None if isnan(value) else str(float(value))
+    # JSON holds infinity as text, and None for NaN
+    return {
+        key: float(one) if isfinite(one) else None if isnan(one) else str(float(one)) for key, one in values.items()
+    }
 
 
 def _cell(figure: float | str | None) -> str:

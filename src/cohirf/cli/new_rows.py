@@ -1,17 +1,30 @@
-"""New rows and a saved model: cohirf predict, update and drift. Rows are prepared as those of the fit were."""
+"""A saved model and new rows, or rows that go: cohirf predict, update, drift, merge and forget."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import zip_longest
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, Interrupted
 from cohirf.cli.options import ScreenOptions, read_kinds
-from cohirf.cli.outputs import LABEL_FILES, check_file, check_ids, check_report, refuse_data, save_labels, say_written
+from cohirf.cli.outputs import (
+    LABEL_FILES,
+    check_file,
+    check_ids,
+    check_model,
+    check_report,
+    refuse_data,
+    save_labels,
+    say_written,
+)
 from cohirf.cli.summary import agreement, agreement_rows, describe_sizes, size_rows
 from cohirf.degrees.drift import Drift
 from cohirf.estimator import CoHiRF
@@ -21,21 +34,16 @@ from cohirf.sources.source import NoRowsError, listed
 from cohirf.store import is_model, load_model, load_origin, load_preparation, save_model
 from cohirf.store.errors import CONTENT_ERRORS
 from cohirf.summary.numbers import Changes
+from cohirf.updating.merge import in_other_units
+from cohirf.updating.merge import merge as merge_models
 
-MODEL_REMEDY = "give the file that cohirf fit --model wrote"
 DRIFTED = 3  # exit status
 DRIFT_SHOWN = 8  # clusters and features in a table
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
 def predict(
-    model: Path,
-    data: Path,
-    screen: ScreenOptions,
-    *,
-    kinds: list[str] | None = None,
-    out: Path,
-    force: bool = False,
+    model: Path, data: Path, screen: ScreenOptions, *, kinds: list[str] | None = None, out: Path, force: bool = False
 ) -> None:
     """Assign new rows to the clusters of a model.
 
@@ -88,7 +96,13 @@ def update(
     """
     console = Console.on(screen)
     if data is None:
-        _recluster(model, console, [("--out", out), ("--report", report)], recluster=recluster)
+        needs_rows = "--out" if out is not None else "--report" if report is not None else None
+        if not recluster or needs_rows:
+            remedy = f"because {needs_rows} is about them" if recluster else "or --recluster to find the clusters anew"
+            raise BadInputError(f"There are no new rows: give a file with them, {remedy}.")
+        fitted, _ = open_model(model)
+        _update(fitted, None, console, recluster=True)
+        save_changed("update", model, fitted, console)
         return
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
     check_report(report, "--report", force=force, data=data)
@@ -97,7 +111,9 @@ def update(
     try:
         prepared = read_new_rows(data, model, preparation, console, kinds)
     except NoRowsError:
-        _say_empty(model, data, fitted, console)
+        same: dict[str, Any] = {"command": "update", "model": str(model), "data": str(data), "changes": None}
+        same |= _sizes(fitted) | {"written": {}}
+        console.show(same, f"{shown(data)} has no rows: the model stays as it was.")
         return
     classes = prepared.classes()
     found = None if report is None else fitted.drift(prepared.source)  # before the model knows the new rows
@@ -112,7 +128,7 @@ def update(
         write_update_report(fitted, report, title=f"Updates of {model.name}", verdict=_say_drift(found))
     document: dict[str, Any] = {"command": "update", "model": str(model), "data": str(data)}
     document |= {} if found is None else {"drift": _describe_drift(found)}
-    document |= {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_), "changes": asdict(changes[0])}
+    document |= _sizes(fitted) | {"changes": asdict(changes[0])}
     document |= {"reclustered": asdict(changes[1])} if recluster else {}
     document |= agreement(labels, classes) | {"warnings": console.warned}
     written = {"model": model, "labels": out, "report": report}
@@ -141,16 +157,71 @@ def drift(model: Path, data: Path, *, kinds: list[str] | None = None, json: bool
     return DRIFTED if found.has_drifted else 0
 
 
+def merge(models: list[Path], *, model: Path, json: bool = False, force: bool = False) -> None:
+    """Merge models of different rows into one, without their data; values are converted to the units of the first.
+
+    Parameters
+    ----------
+    models : MODEL
+        Files that cohirf fit --model has written.
+    model : file
+        Save the merged model to this new file.
+
+    Examples
+    --------
+    cohirf merge north.cohirf south.cohirf west.cohirf --model all.cohirf
+    """
+    console = Console(as_json=json)
+    if len(models) < 2:
+        raise BadInputError("One model alone cannot be merged: give at least two.")
+    check_model(model, "--model", force=force)
+    opened = [open_model(path) for path in models]
+    first = opened[0][1]
+    for path, (_, preparation) in zip(models, opened, strict=True):
+        _refuse_other(path, preparation, models[0], first)
+    with console.watching():
+        merged = merge_models([_in_units_of(first, *one) for one in opened])
+    save_changed("merge", model, merged, console, merged=models)
+
+
+def forget(model: Path, what: list[str], *, rows: bool = False, json: bool = False) -> None:
+    """Take all rows of some updates out of a model again; an update keeps its number.
+
+    Parameters
+    ----------
+    what : UPDATES
+        Numbers of updates, or ranges such as 3-5, as cohirf update prints them; 0 is the fit.
+    rows : bool
+        The numbers are those of single rows, counted from 0 over all data so far.
+
+    Examples
+    --------
+    cohirf forget model.cohirf 0
+    cohirf forget model.cohirf --rows 17 200-299
+    """
+    console = Console(as_json=json)
+    ranges = [(text, re.fullmatch(r"(\d+)(?:-(\d+))?", text)) for text in what]
+    if wrong := next((text for text, found in ranges if found is None), None):
+        raise BadInputError(f"{wrong!r} is not valid: give numbers such as 3, or ranges such as 3-5.")
+    numbers = [one for _, found in ranges if found for one in range(int(found[1]), int(found[2] or found[1]) + 1)]
+    fitted, _ = open_model(model)
+    n_rows = len(fitted.labels_)
+    with console.watching():
+        fitted.forget(**{"rows" if rows else "updates": numbers})
+    if len(fitted.labels_) == n_rows:
+        raise BadInputError(f"{', '.join(what)}: these updates have no rows left, and the model stays as it was.")
+    save_changed("forget", model, fitted, console)
+
+
 def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
     """Load a model and its preparation; a model that was saved from Python has none, and takes columns unchanged."""
-    if not path.exists():
-        raise BadInputError(f"{shown(path.absolute())} does not exist: {MODEL_REMEDY}.")
     if not is_model(path):
-        raise BadInputError(f"{shown(path.absolute())} is not a saved model: {MODEL_REMEDY}.")
+        problem = "is not a saved model" if path.exists() else "does not exist"
+        raise BadInputError(f"{shown(path.absolute())} {problem}: give the file that cohirf fit --model wrote.")
     model = load_model(path)
     content = load_preparation(path)
     if content is None:
-        return model, _without_changes(model)
+        return model, Preparation.of_numbers(list(getattr(model, "feature_names_in_", range(model.n_features_in_))))
     try:
         preparation = Preparation.from_json(content, model.n_features_in_)
     except CONTENT_ERRORS as error:
@@ -158,11 +229,6 @@ def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
             f"{shown(path.absolute())}: its preparation cannot be used: {one_line(error)}. Fit and save it again."
         ) from error
     return model, preparation
-
-
-def _without_changes(model: CoHiRF) -> Preparation:
-    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
-    return Preparation.of_numbers(list(names))
 
 
 def csv_format(data: Path, model: Path) -> dict[str, Any]:
@@ -205,15 +271,8 @@ def _update(model: CoHiRF, data: Prepared | None, console: Console, *, recluster
     return changes
 
 
-def _recluster(path: Path, console: Console, outputs: list[tuple[str, Path | None]], *, recluster: bool) -> None:
-    """Find the clusters of a model anew, without new rows."""
-    needs_rows = next((flag for flag, output in outputs if output is not None), None)
-    if not recluster or needs_rows:
-        remedy = "or --recluster to find the clusters anew" if not recluster else f"because {needs_rows} is about them"
-        raise BadInputError(f"There are no new rows: give a file with them, {remedy}.")
-    fitted, _ = open_model(path)
-    _update(fitted, None, console, recluster=True)
-    save_changed("update", path, fitted, console)
+def _sizes(fitted: CoHiRF) -> dict[str, Any]:
+    return {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_)}
 
 
 def save_changed(command: str, path: Path, fitted: CoHiRF, console: Console, *, merged: Sequence[Path] = ()) -> None:
@@ -222,17 +281,10 @@ def save_changed(command: str, path: Path, fitted: CoHiRF, console: Console, *, 
     save_model(fitted, path, overwrite=True, preparation=content, origin=None if merged else load_origin(path))
     document: dict[str, Any] = {"command": command, "model": str(path)}
     document |= {"models": [str(one) for one in merged]} if merged else {}
-    document |= {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_), "changes": asdict(fitted.changes_)}
+    document |= _sizes(fitted) | {"changes": asdict(fitted.changes_)}
     document |= {"warnings": console.warned, "written": {"model": str(path)}}
     facts = TextGrid([("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}")])
     console.show(document, *say_changes(fitted.changes_), facts, say_written(document["written"]))
-
-
-def _say_empty(path: Path, data: Path, fitted: CoHiRF, console: Console) -> None:
-    """Say that a file has no rows, so that there is nothing to update."""
-    document: dict[str, Any] = {"command": "update", "model": str(path), "data": str(data), "changes": None}
-    document |= {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_), "written": {}}
-    console.show(document, f"{shown(data)} has no rows: the model stays as it was.")
 
 
 def say_changes(*changes: Changes) -> list[str]:
@@ -271,3 +323,34 @@ def _drift_grid(drift: Drift) -> TextGrid:
 def _say_drift(drift: Drift) -> str:
     """Return the verdict as a sentence."""
     return f"{drift.verdict[0].upper()}{drift.verdict[1:]}."
+
+
+def _in_units_of(first: Preparation, model: CoHiRF, preparation: Preparation) -> CoHiRF:
+    """Return a model with its values in the units of another preparation of the same columns."""
+    if (preparation.offset, preparation.scale) == (first.offset, first.scale):
+        return model
+    n_features = len(preparation.features)
+    (offset, scale), (new_offset, new_scale) = (
+        (np.array(one.offset or np.zeros(n_features)), np.array(one.scale or np.ones(n_features)))
+        for one in (preparation, first)
+    )
+    converted: CoHiRF = in_other_units(model, scale / new_scale, (offset - new_offset) / new_scale)
+    return converted
+
+
+def _refuse_other(path: Path, preparation: Preparation, first: Path, wanted: Preparation) -> None:
+    """Refuse a model whose rows have other features than those of the first."""
+    # missing cells are of one file only: the values of the first model fill them from now on
+    only_here: dict[str, Any] = {"reason": "", "n_missing": 0, "n_bad": 0, "missing": None}
+    kept: Any = (
+        [replace(one, **{name: only_here[name] for name in only_here if hasattr(one, name)}) for one in learnt.kept]
+        for learnt in (preparation, wanted)
+    )
+    pairs = zip_longest(*kept)
+    differing = next((column or other for column, other in pairs if column != other), None)
+    if differing is not None:
+        raise BadInputError(
+            f"{shown(path.absolute())} was prepared in another way than {shown(first.absolute())}: column "
+            f"{differing.name!r} differs. Fit all models to the same columns, with the same levels, or add the data of "
+            f"the one to the other, which prepares it in the same way: cohirf update {shown(first)} DATA"
+        )

@@ -6,7 +6,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -41,11 +41,7 @@ def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: 
         raise BadInputError(f"{flag} {name}: the kind of file is not known: give a name that ends in {endings}.")
     if path.is_dir():
         raise BadInputError(f"{flag} {name} is a folder: give the name of a file.")
-    try:
-        refuse_irregular(path)
-    except FileExistsError:
-        raise BadInputError(f"{flag} {name} exists and is not a regular file: give another name.") from None
-    _refuse_place(path, flag, force=force)
+    _check_place(lambda: refuse_irregular(path), "a regular file", path, flag, force=force)
 
 
 def refuse_data(path: Path, flag: str, data: Path | None) -> None:
@@ -62,17 +58,17 @@ def check_model(path: Path | None, flag: str, *, force: bool, data: Path | None 
     if path is None:
         return
     refuse_data(path, flag, data)
-    try:
-        refuse_target(Path(os.path.realpath(path)), overwrite=True)
-    except FileExistsError:
-        name = shown(path.absolute())
-        raise BadInputError(f"{flag} {name} exists and is not a saved model: give another name.") from None
-    _refuse_place(path, flag, force=force)
+    target = Path(os.path.realpath(path))
+    _check_place(lambda: refuse_target(target, overwrite=True), "a saved model", path, flag, force=force)
 
 
-def _refuse_place(path: Path, flag: str, *, force: bool) -> None:
-    """Refuse a path that exists, unless ``force``, or in a folder that does not exist or cannot be written to."""
+def _check_place(refuse: Callable[[], None], what: str, path: Path, flag: str, *, force: bool) -> None:
+    """Refuse a path that exists and is something else, or is not to be replaced; or whose folder cannot be used."""
     name, parent = shown(path.absolute()), path.absolute().parent
+    try:
+        refuse()
+    except FileExistsError:
+        raise BadInputError(f"{flag} {name} exists and is not {what}: give another name.") from None
     if path.exists() and not force:
         raise BadInputError(f"{flag} {name} exists: give another name, or --force to replace it.")
     if not parent.is_dir():
@@ -102,25 +98,18 @@ def check_ids(path: Path | None, column: Any) -> None:
 
 
 def save_labels(
-    path: Path,
-    labels: NDArray[Any],
-    ids: Iterable[Any] | None,
-    id_name: Any,
-    console: Console,
-    *,
-    coarser: Sequence[int] = (),
+    path: Path, labels: NDArray[Any], ids: Any, id_name: Any, console: Console, *, coarser: Sequence[int] = ()
 ) -> None:
-    """Write the cluster of each row, in the order of the rows, with the names of the rows if there are any.
-
-    If labels have several columns, ``coarser`` are the numbers of clusters of those behind the first.
-    """
+    """Write the cluster of each row, and its name if there are ``ids``; ``coarser`` are numbers of further columns."""
     parts, id_name, n_formulas = _label_parts(labels, ids), str(id_name), 0
     columns = [CLUSTER, *(f"{CLUSTER}_{number}" for number in coarser)]
     with replacing(path) as file:
         if path.suffix.lower() == ".csv":
             n_formulas = _write_csv(file, parts, id_name, columns)
         elif path.suffix.lower() == ".npy":
-            _write_npy(file, parts, labels.shape)
+            header = {"descr": "<i8", "fortran_order": False, "shape": labels.shape}
+            npy_format.write_array_header_1_0(file, header)
+            file.writelines(some.astype("<i8").tobytes() for _, some in parts)
         else:
             write_tables(file, ".parquet", _label_tables(parts, id_name, columns))
     if n_formulas:
@@ -154,28 +143,17 @@ def _label_parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> LabelParts:
         raise BadInputError(f"There are {start:,} names of rows for {len(labels):,} rows: give the data of the fit.")
 
 
-def _write_npy(file: IO[bytes], parts: LabelParts, shape: tuple[int, ...]) -> None:
-    header = {"descr": "<i8", "fortran_order": False, "shape": shape}
-    npy_format.write_array_header_1_0(file, header)
-    for _names, labels in parts:
-        file.write(labels.astype("<i8").tobytes())
-
-
 def _write_csv(file: IO[bytes], parts: LabelParts, id_name: str, columns: Sequence[str]) -> int:
     """Write a CSV file, and return the number of cells that are formulas."""
     n_formulas = 0
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     writer = csv.writer(text, lineterminator="\n")
     for number, (names, labels) in enumerate(parts):
-        clusters = labels.reshape(len(labels), -1).T.tolist()
-        if number == 0:
-            clusters = [[column, *cluster] for column, cluster in zip(columns, clusters, strict=True)]
-        if names is None:
-            writer.writerows(zip(*clusters, strict=True))
-            continue
-        cells = [id_name, *names.to_pylist()] if number == 0 else names.to_pylist()
-        n_formulas += sum(map(is_formula, cells))
-        writer.writerows(zip(cells, *clusters, strict=True))
+        cells = [] if names is None else [names.to_pylist()]
+        header, cells = [id_name] * len(cells) + [*columns], cells + labels.reshape(len(labels), -1).T.tolist()
+        cells = [[name, *some] for name, some in zip(header, cells, strict=True)] if number == 0 else cells
+        n_formulas += 0 if names is None else sum(map(is_formula, cells[0]))
+        writer.writerows(zip(*cells, strict=True))
     text.detach()  # leaves the file open
     return n_formulas
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import islice
 from math import isnan
 from typing import Any
@@ -11,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from cohirf.algorithm.levels import LevelRecord
 from cohirf.cli.console import TextGrid
 from cohirf.estimator import CoHiRF
 from cohirf.explain.words import percent
 from cohirf.planning.memory import format_bytes
-from cohirf.preparation import Classes, ColumnNote, Preparation
+from cohirf.preparation import Classes, Preparation
 from cohirf.preparation.decide import AS_ASKED
 from cohirf.rows.grouping import count_with_noise
 from cohirf.summary.numbers import cluster_positions
@@ -35,10 +33,8 @@ def agreement(labels: NDArray[Any], classes: Classes | None) -> dict[str, Any]:
     if classes is None:
         return {}
     known = classes.codes >= 0
-    if not known.any():
-        return {"ari": None, "rows_with_class": 0}
-    index = adjusted_rand_score(classes.codes[known], np.asarray(labels)[known])
-    return {"ari": float(index), "rows_with_class": int(known.sum())}
+    index = float(adjusted_rand_score(classes.codes[known], np.asarray(labels)[known])) if known.any() else None
+    return {"ari": index, "rows_with_class": int(known.sum())}
 
 
 def summarize_model(model: CoHiRF) -> dict[str, Any]:
@@ -56,30 +52,37 @@ def summarize_model(model: CoHiRF) -> dict[str, Any]:
         "numbers": model.cluster_numbers_[largest].tolist(),
         "sizes": counts[largest].tolist(),
         "exemplars": model.exemplar_indices_[largest].tolist(),
-        "levels": [_summarize_level(record) for record in model.diagnostics_],
+        "levels": [
+            {
+                "level": record.level,
+                "rows_in": record.rows_in,
+                "rows_out": record.rows_out,
+                "batches": record.n_batches,
+                "kind": record.kind,
+                "views_kept": record.views_kept,
+                "agreement": None if isnan(record.agreement) else record.agreement,
+                "seconds": record.base_seconds + record.consensus_seconds + record.medoid_seconds,
+            }
+            for record in model.diagnostics_
+        ],
     }
 
 
 def model_grid(document: dict[str, Any]) -> TextGrid:
     """Return a table with facts on a model that are not about single clusters."""
-    rows = [
-        ("rows", f"{document['rows']:,}"),
-        ("features", f"{document['features']:,}"),
-        ("levels", str(document["n_levels"])),
-        ("clusters", f"{document['clusters']:,}"),
-    ]
-    if document["rows_in_no_cluster"]:
-        rows.append(("in no cluster", f"{document['rows_in_no_cluster']:,} rows"))
-    return TextGrid(rows)
+    names = {"rows": "rows", "features": "features", "levels": "n_levels", "clusters": "clusters"}
+    return TextGrid([*((name, f"{document[key]:,}") for name, key in names.items()), *_noise_rows(document)])
+
+
+def _noise_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
+    n_rows = document["rows_in_no_cluster"]
+    return [("in no cluster", f"{n_rows:,} rows")] if n_rows else []
 
 
 def fact_grid(document: dict[str, Any]) -> TextGrid:
     """Return a table with facts on a fit that are not about single clusters."""
-    rows = [("levels", str(document["n_levels"])), *agreement_rows(document)]
-    rows.append(("time", f"{document['seconds']:.1f} s"))
-    if "peak_bytes" in document:
-        rows.append(("peak memory", format_bytes(document["peak_bytes"])))
-    return TextGrid(rows)
+    rows = [("levels", str(document["n_levels"])), *agreement_rows(document), ("time", f"{document['seconds']:.1f} s")]
+    return TextGrid([*rows, ("peak memory", format_bytes(document["peak_bytes"]))])
 
 
 def agreement_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
@@ -100,8 +103,7 @@ def cluster_grid(document: dict[str, Any]) -> TextGrid:
         for number, size, exemplar, name in islice(largest, FEW_CLUSTERS)
     ]
     more = document["clusters"] - len(rows)
-    if more > 0:
-        rows.append(("...", "", "", "", f"{more:,} more"))
+    rows += [("...", "", "", "", f"{more:,} more")] if more > 0 else []
     return TextGrid(rows, ("cluster", "rows", "share", "central row", "name"), text=True)
 
 
@@ -130,8 +132,8 @@ def describe_sizes(labels: NDArray[Any]) -> dict[str, Any]:
     """Return the numbers of rows and of clusters that have some, and the sizes of the largest, which come first."""
     counts = np.bincount(labels[labels >= 0])
     sizes = np.sort(counts[counts > 0])[::-1].tolist()
-    left = {"rows_in_no_cluster": len(labels) - sum(sizes), "sizes": sizes[:MOST_SIZES]}
-    return {"rows": len(labels), "clusters": len(sizes), **left}
+    n_noise = len(labels) - sum(sizes)
+    return {"rows": len(labels), "clusters": len(sizes), "rows_in_no_cluster": n_noise, "sizes": sizes[:MOST_SIZES]}
 
 
 def size_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
@@ -140,22 +142,7 @@ def size_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
     text = ", ".join(f"{size:,}" for size in sizes[:FEW_SIZES])
     more = "" if n_clusters <= FEW_SIZES else f" and {n_clusters - FEW_SIZES:,} more"
     rows = [("rows", f"{document['rows']:,}"), ("clusters", f"{n_clusters:,}"), ("sizes", f"{text}{more}")]
-    if document["rows_in_no_cluster"]:
-        rows.append(("in no cluster", f"{document['rows_in_no_cluster']:,} rows"))
-    return rows
-
-
-def _summarize_level(record: LevelRecord) -> dict[str, Any]:
-    return {
-        "level": record.level,
-        "rows_in": record.rows_in,
-        "rows_out": record.rows_out,
-        "batches": record.n_batches,
-        "kind": record.kind,
-        "views_kept": record.views_kept,
-        "agreement": None if isnan(record.agreement) else record.agreement,
-        "seconds": record.base_seconds + record.consensus_seconds + record.medoid_seconds,
-    }
+    return rows + _noise_rows(document)
 
 
 def describe_columns(preparation: Preparation) -> list[dict[str, Any]]:
@@ -181,23 +168,10 @@ def column_grid(preparation: Preparation) -> TextGrid | None:
     ]
     if all(is_told) and not any(note.note for note in notes if note.n_features):
         return None
-    return TextGrid(_column_rows(notes))
-
-
-def _column_rows(notes: Sequence[ColumnNote]) -> list[tuple[str, str, str]]:
-    if len(notes) <= COLUMN_LINES:
-        return [(_shorten_name(str(note.column)), note.kind, note.note) for note in notes]
-    groups: dict[tuple[str, str], list[str]] = {}
-    for note in notes:
-        groups.setdefault((note.kind, note.note), []).append(_shorten_name(str(note.column)))
-    return [(_join_names(names), kind, note) for (kind, note), names in groups.items()]
-
-
-def _join_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more
-
-
-def _shorten_name(name: str) -> str:
-    name = " ".join(name.split())
-    return name if len(name) <= WIDEST_NAME else f"{name[: WIDEST_NAME - 3]}..."
+    groups: dict[Any, list[str]] = {}
+    for number, note in enumerate(notes):
+        name = " ".join(str(note.column).split())
+        name = name if len(name) <= WIDEST_NAME else f"{name[: WIDEST_NAME - 3]}..."
+        groups.setdefault((note.kind, note.note, number if len(notes) <= COLUMN_LINES else 0), []).append(name)
+    more = {key: f" and {len(names) - MOST_NAMES:,} more" for key, names in groups.items() if len(names) > MOST_NAMES}
+    return TextGrid([(", ".join(names[:MOST_NAMES]) + more.get(key, ""), *key[:2]) for key, names in groups.items()])

@@ -16,12 +16,13 @@ from cohirf.cli import command_line
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, Interrupted, read_count, read_number
 from cohirf.cli.fit import note_data, read_assignments, read_base_method
-from cohirf.cli.options import DataOptions, MethodOptions, ScreenOptions
-from cohirf.cli.outputs import check_file
-from cohirf.cli.parameters import (
+from cohirf.cli.options import (
     BASE_METHOD,
     FLAGS,
     SEARCH_DEFAULTS,
+    DataOptions,
+    MethodOptions,
+    ScreenOptions,
     SearchedParameters,
     SearchParameters,
     read_parameters,
@@ -29,17 +30,12 @@ from cohirf.cli.parameters import (
     to_arguments,
     to_text,
 )
+from cohirf.cli.outputs import check_file
 from cohirf.cli.summary import agreement, agreement_rows, describe_sizes, size_rows
 from cohirf.clusterers.names import NAMES
 from cohirf.estimator import CoHiRF
-from cohirf.planning.memory import (
-    format_bytes,
-    peak_bytes,
-    read_memory_limit,
-    resident_bytes,
-    resolve_memory_limit,
-)
-from cohirf.preparation import Classes, Prepared, prepare
+from cohirf.planning.memory import format_bytes, peak_bytes, read_memory_limit, resident_bytes, resolve_memory_limit
+from cohirf.preparation import Prepared, prepare
 from cohirf.preparation.preparation import IN_MEMORY_BYTES
 from cohirf.sources.files import shown
 from cohirf.tuning.metrics import SILHOUETTE_ROWS, Metric
@@ -98,8 +94,13 @@ def tune(
         ["cohirf", "fit", *words, "--", path] if path.startswith("-") else ["cohirf", "fit", path, *words]
     )
     document["warnings"] = console.warned
-    said = _say_how_to_fit(document["fit"], prepared, settled)
-    console.show(document, _facts_grid(document), *said, _trials_grid(document))
+    said = ["To fit with these parameters:", document["fit"]]
+    if not prepared.is_small:
+        where = f"data above {IN_MEMORY_BYTES // 2**20} MiB batch by batch, in order"
+        said.append(f"It reads {where}: its clusters can be others than those of the search.")
+    elif isinstance(settled.get("batch_size"), str):
+        said.append("It measures the batch size anew, on which clusters depend: give --batch-size a number to fix it.")
+    console.show(document, _facts_grid(document), *said, "", _trials_grid(document))
 
 
 def _read_limits(search: Mapping[str, str], about: DataOptions) -> tuple[str, dict[str, Any]]:
@@ -138,34 +139,30 @@ def _choose_searched(method: MethodOptions, base: Any, parameters: dict[str, Any
 
 
 def _tune(
-    model: CoHiRF,
-    space: dict[str, Any],
-    X: Any,
-    classes: Classes | None,
-    metric: str,
-    limits: dict[str, Any],
-    console: Console,
+    model: CoHiRF, space: dict[str, Any], X: Any, classes: Any, metric: str, limits: dict[str, Any], console: Console
 ) -> tuning.Tuned:
     """Run the trials; if the user stops them, say what was kept."""
     y = classes.codes if metric == "ari" and classes is not None else None
-    score = metric if y is None or (y >= 0).all() else _ari_of_known(y)
+    score: str | Metric = metric
+    if y is not None and not (y >= 0).all():
+        if not (y >= 0).any():
+            raise BadInputError("--metric ari compares with known classes, and no row has one: give another --metric.")
+        score = Metric(_ari_of_known, worst=-1.0, needs_classes=True)
     given = {"metric": score, "search_space": space, "random_state": model.random_state, **limits}
     try:
         with console.watching():
             return tuning.tune(model, X, y, seeds=(model.random_state,), verbose=0 if console.quiet else 1, **given)
     except KeyboardInterrupt:
-        raise Interrupted(_say_search_stopped(limits["storage"])) from None
+        said = "The trials so far are lost: with --storage trials.db they are kept, and the same command goes on."
+        if limits["storage"] is not None:
+            kept = f"{shown(limits['storage'].absolute())} keeps the trials that are done."
+            said = f"{kept} To go on, run the same command: {command_line()}"
+        raise Interrupted(f"Stopped. {said}") from None
 
 
-def _ari_of_known(y: Any) -> Metric:
+def _ari_of_known(_: Any, labels: Any, y: Any) -> float:
     """Return the adjusted Rand index over the rows that have a class."""
-    if not (y >= 0).any():
-        raise BadInputError("--metric ari compares with known classes, and no row has one: give another --metric.")
-
-    def score(_: Any, labels: Any, y: Any) -> float:
-        return float(adjusted_rand_score(y[y >= 0], np.asarray(labels)[y >= 0]))
-
-    return Metric(score, worst=-1.0, needs_classes=True)
+    return float(adjusted_rand_score(y[y >= 0], np.asarray(labels)[y >= 0]))
 
 
 def _refuse_too_large(data: Prepared, metric: str, batch_size: Any) -> None:
@@ -190,30 +187,6 @@ def _method_arguments(method: MethodOptions, settled: Mapping[str, Any], found: 
     for name, text in inner.items():
         words += ["--param", f"{name}={text}"]
     return words + to_arguments({**settled, **outer})
-
-
-def _say_how_to_fit(command: str, data: Prepared, settled: dict[str, Any]) -> list[str]:
-    """Return lines that say how to fit with the parameters that were found."""
-    lines = ["To fit with these parameters:", command]
-    if not data.is_small:
-        lines.append(
-            f"It reads data above {IN_MEMORY_BYTES // 2**20} MiB batch by batch, in order: its clusters can be others "
-            f"than those of the search."
-        )
-    elif isinstance(settled.get("batch_size"), str):
-        lines.append("It measures the batch size anew, on which clusters depend: give --batch-size a number to fix it.")
-    return [*lines, ""]
-
-
-def _say_search_stopped(storage: Path | None) -> str:
-    if storage is None:
-        return (
-            "Stopped. The trials so far are lost: with --storage trials.db they are kept, and the same command goes on."
-        )
-    return (
-        f"Stopped. {shown(storage.absolute())} keeps the trials that are done. To go on, run the same command: "
-        f"{command_line()}"
-    )
 
 
 def _describe_tuned(found: tuning.Tuned) -> dict[str, Any]:
@@ -244,8 +217,8 @@ def _facts_grid(document: dict[str, Any]) -> TextGrid:
     rows = [(document["metric"], f"{document['best_score']:.4g}"), ("best", best), ("trials", trials)]
     if document["first_score"] is not None:
         rows.insert(1, ("without a search", f"{document['first_score']:.4g}"))
-    if document["failed_trials"]:
-        rows.append(("failed", f"{document['failed_trials']:,}, most often with {document['most_frequent_error']}"))
+    if n_failed := document["failed_trials"]:
+        rows.append(("failed", f"{n_failed:,}, most often with {document['most_frequent_error']}"))
     rows += size_rows(document)[1:]
     rows += [] if document["metric"] == "ari" else agreement_rows(document)
     rows += [("time", f"{document['seconds']:.1f} s"), ("peak memory", format_bytes(document["peak_bytes"]))]
@@ -255,15 +228,8 @@ def _facts_grid(document: dict[str, Any]) -> TextGrid:
 def _trials_grid(document: dict[str, Any]) -> TextGrid:
     """Return a table of the best trials."""
     names = list(document["best_params"])
-    rows = [
-        (
-            str(trial["trial"]),
-            f"{trial['score']:.4g}",
-            *(_shown_value(trial[name]) for name in names),
-            f"{trial['seconds']:.2f} s",
-        )
-        for trial in document["best_trials"]
-    ]
+    trials = ((trial, (_shown_value(trial[name]) for name in names)) for trial in document["best_trials"])
+    rows = [(f"{one['trial']}", f"{one['score']:.4g}", *found, f"{one['seconds']:.2f} s") for one, found in trials]
     return TextGrid(rows, ("trial", document["metric"], *map(_called, names), "time"))
 
 

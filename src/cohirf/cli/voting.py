@@ -9,14 +9,14 @@ import numpy as np
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, read_count
 from cohirf.cli.fit import read_base_method
+from cohirf.cli.options import BASE_METHOD, DEFAULT_SEED
 from cohirf.cli.outputs import LABEL_FILES, check_file, check_ids, save_labels, say_written
-from cohirf.cli.parameters import BASE_METHOD, DEFAULT_SEED
 from cohirf.cli.summary import describe_sizes, size_rows
 from cohirf.parties import Party, run_folder
 from cohirf.parties import join as take_part
 from cohirf.preparation import Data, prepare
 from cohirf.preparation.data import find_column
-from cohirf.sources.source import NotNumbersError
+from cohirf.sources.source import NotNumbersError, count_of
 from cohirf.voting import consensus as agree
 
 
@@ -107,17 +107,11 @@ def join(
         random_state=DEFAULT_SEED,
     )
     labels = take_part(folder, party)
-    Console(as_json=False).show({}, f"Done: {labels.max() + 1:,} clusters of {len(labels):,} rows.")
+    Console(as_json=False).show({}, f"Done: {count_of(labels.max() + 1, 'cluster')} of {count_of(len(labels), 'row')}.")
 
 
 def run(
-    folder: Path,
-    *,
-    parties: str,
-    clusters: str | None = None,
-    out: Path,
-    json: bool = False,
-    force: bool = False,
+    folder: Path, *, parties: str, clusters: str | None = None, out: Path, json: bool = False, force: bool = False
 ) -> None:
     """Coordinate parties: wait for them in a folder, and cluster their rows from labels and ranks.
 

@@ -40,7 +40,8 @@ def build_local_affinity(view: Any, n_neighbors: int) -> Affinity:
     array. No matrix of all pairs is allocated besides that of the result.
     """
     status = distances_of_pairs(standardise(view))
-    neighbors, local = find_neighbors(status, min(n_neighbors, len(status) - 1))
+    neighbors, distances = smallest_of_rows(status, min(n_neighbors, len(status) - 1), diagonal=np.inf)
+    local = distances.mean(axis=1)
     similarity = np.empty(neighbors.shape, dtype=np.float32)
     for block in blocks_of_rows(len(status)):
         turn_into_similarities(status[block], local[block], local)
@@ -69,12 +70,17 @@ def build_nearest_affinity(view: Any, n_neighbors: int) -> Affinity:
     return Affinity(status, with_rows_of_sum_one(*smallest_of_rows(status, n_kept, sign=-1)))
 
 
-def smallest_of_rows(matrix: FloatMatrix, n_kept: int, sign: int = 1) -> tuple[NDArray[np.intp], FloatMatrix]:
-    """Return columns and values of the smallest entries of each row (sign=-1: the largest), with the diagonal."""
+def smallest_of_rows(
+    matrix: FloatMatrix, n_kept: int, *, sign: int = 1, diagonal: float = -np.inf
+) -> tuple[NDArray[np.intp], FloatMatrix]:
+    """Return columns and values of the smallest entries of each row (sign=-1: the largest).
+
+    The diagonal is always among them, or never if it is infinite: then a row is not its own neighbour.
+    """
     columns = np.empty((len(matrix), n_kept), dtype=np.intp)
     for block in blocks_of_rows(len(matrix)):
         rows = matrix[block] * np.float32(sign)
-        fill_diagonal(rows, block.start, -np.inf)
+        fill_diagonal(rows, block.start, diagonal)
         columns[block] = np.sort(np.argpartition(rows, n_kept - 1, axis=1)[:, :n_kept], axis=1)
     return columns, np.take_along_axis(matrix, columns, axis=1)
 
@@ -130,20 +136,6 @@ def distances_of_pairs(view: Any) -> FloatMatrix:
         squares[squares <= rounding * both] = 0
         distances[block] = np.sqrt(squares)
     return distances
-
-
-def find_neighbors(distances: FloatMatrix, n_neighbors: int) -> tuple[NDArray[np.intp], FloatMatrix]:
-    """Return the nearest neighbours of each row, and its mean distance to them."""
-    n_rows = len(distances)
-    neighbors = np.empty((n_rows, n_neighbors), dtype=np.intp)
-    local = np.empty(n_rows, dtype=np.float32)
-    for block in blocks_of_rows(n_rows):
-        others = distances[block].copy()
-        fill_diagonal(others, block.start, np.inf)  # a row is not its own neighbour
-        nearest = np.sort(np.argpartition(others, n_neighbors - 1, axis=1)[:, :n_neighbors], axis=1)
-        neighbors[block] = nearest
-        local[block] = np.take_along_axis(others, nearest, axis=1).mean(axis=1)
-    return neighbors, local
 
 
 def turn_into_similarities(distances: FloatMatrix, local: FloatMatrix, local_of_all: FloatMatrix) -> None:
@@ -224,8 +216,7 @@ def diffuse(affinity: Affinity, total: FloatMatrix, n_others: int, *, rescale: b
             normalise_transposed(columns, block.start, out=status[block])
         else:
             np.divide(columns.T, np.float32(max(1, n_others)), out=status[block])
-            diagonal = np.arange(len(status[block]))
-            status[block][diagonal, diagonal + block.start] += 1
+            np.einsum("ii->i", status[block, block])[:] += 1  # the diagonal, as a view
 
 
 def normalise_transposed(columns: FloatMatrix, start: int, out: FloatMatrix) -> None:

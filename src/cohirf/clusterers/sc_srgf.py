@@ -218,40 +218,31 @@ def partition_graph(
 
     The embedding of a row is the vector of its entries in the leading eigenvectors of the affinity matrix, which is
     normalised by the square roots of its row sums. These vectors, scaled to length 1, are clustered by K-Means (Ng,
-    Jordan and Weiss, 2001). If not ``unit``, the embedding is that of ``embed_walk``.
+    Jordan and Weiss, 2001). If not ``unit``, they are those of the random walk on the graph without loops.
 
     There are fewer than ``n_clusters`` clusters if fewer rows have distinct embeddings.
     """
-    embedding = embed_graph(affinity, n_clusters) if unit else embed_walk(affinity, n_clusters)
+    embedding = embed_graph(affinity, n_clusters, unit=unit)
     n_distinct = len(find_distinct_rows(embedding).first)
     method = KMeans(min(n_clusters, n_distinct), n_init=10, random_state=rng)
     labels: NDArray[np.int32] = method.fit(embedding).labels_
     return labels
 
 
-def embed_graph(affinity: NDArray[Any], n_vectors: int) -> NDArray[np.float64]:
-    """Return the entries of each row in the leading eigenvectors, as a vector of length 1."""
+def embed_graph(affinity: NDArray[Any], n_vectors: int, *, unit: bool = True) -> NDArray[np.float64]:
+    """Return the entries of each row in the leading eigenvectors, as a vector of length 1 if ``unit``."""
     normalised = affinity.astype(np.float64)
-    inverse_root = normalised.sum(axis=1) ** -0.5
-    normalised *= inverse_root[:, None]
-    normalised *= inverse_root
-    vectors = leading_eigenvectors(normalised, n_vectors)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors /= np.where(lengths > 0, lengths, 1)
-    return vectors.round(DECIMALS)
-
-
-def embed_walk(affinity: NDArray[Any], n_vectors: int) -> NDArray[np.float64]:
-    """Return the entries of each row in the leading eigenvectors of the random walk on the graph without loops."""
-    normalised = affinity.astype(np.float64)
-    np.fill_diagonal(normalised, 0)
+    if not unit:
+        np.fill_diagonal(normalised, 0)
     degrees = normalised.sum(axis=1)
     inverse_root = np.where(degrees > 0, degrees, 1) ** -0.5
     normalised *= inverse_root[:, None]
     normalised *= inverse_root
     vectors = leading_eigenvectors(normalised, n_vectors)
-    vectors *= inverse_root[:, None]
-    vectors /= np.abs(vectors).max()
+    if not unit:
+        vectors *= inverse_root[:, None]
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True) if unit else np.abs(vectors).max()
+    vectors /= np.where(lengths > 0, lengths, 1)
     return vectors.round(DECIMALS)
 
 

@@ -1,8 +1,7 @@
 """The data of a fit: in memory, in a source, or on Dask. Each implements the interface ``Data``."""
 
 from cohirf.data.first_level import Data
-from cohirf.data.in_memory import InMemory
-from cohirf.data.in_source import InSource
+from cohirf.data.in_process import InMemory, InSource
 from cohirf.data.on_dask import OnDask
 
 __all__ = ["Data", "InMemory", "InSource", "OnDask"]

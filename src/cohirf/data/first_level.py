@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.validation import _check_sample_weight
 
 from cohirf.algorithm.batches import EqualBlocks, LocalBatches, Run
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
@@ -23,6 +24,7 @@ from cohirf.algorithm.parents import Recorded
 from cohirf.algorithm.runs import Links, RunTask, Survivors, contract_run
 from cohirf.beyond.local_batches import Locality, make_local_batches
 from cohirf.engines import StreamingEngine, local_engine
+from cohirf.planning import Room
 from cohirf.rows.arrays import to_host
 from cohirf.rows.grouping import (
     BLOCK_ROWS,
@@ -34,7 +36,19 @@ from cohirf.rows.grouping import (
     put_back,
     row_blocks,
 )
-from cohirf.rows.storage import ArrayRows, Engine, MemoryStorage, Rows, SerialEngine, Storage, Weights
+from cohirf.rows.storage import (
+    ArrayRows,
+    ArrayWeights,
+    Engine,
+    MemoryStorage,
+    Rows,
+    SerialEngine,
+    StackedRows,
+    Storage,
+    Weights,
+    take_in_order,
+)
+from cohirf.scratch import ScratchStorage
 from cohirf.summary.rows import Part, fetch, put
 
 NUMBERED_ROWS = 2**22  # number of rows of one task
@@ -315,59 +329,89 @@ class DataWeights(Weights, Protocol):
         """Return what identifies the weights: an array, or a text."""
 
 
-class Data(Protocol):
-    """The data of a fit."""
+class Data:
+    """The data of a fit. The defaults are those of rows that are read in order, in this process."""
 
-    @property
-    def rows(self) -> Rows:
-        """The rows, by number."""
-
-    @property
-    def column_means(self) -> NDArray[np.floating[Any]] | None:
-        """Fill value for missing cells in each column; None if no cell can be missing."""
+    rows: Any  # the rows, by number: see ``Rows``
+    column_means: NDArray[np.floating[Any]] | None = None  # fill values for missing cells; None if none can be missing
+    device: Any = None  # an array without rows on the device that the data is on; None if it is not on a device
 
     @property
     def n_features(self) -> int:
         """Number of features."""
+        return int(self.rows.n_features)
 
     @property
     def dtype(self) -> Any:
         """Type of the values."""
-
-    @property
-    def device(self) -> Any:
-        """An array without rows on the device that the data is on; None if it is not on a device."""
+        return self.rows.dtype
 
     @property
     def reading(self) -> Any:
         """How rows are assigned to the batches of the first level, beyond what the parameters say."""
+        return "in order"
 
     def take(self, rows: IntArray) -> Any:
         """Return the given rows (distinct, in any order)."""
+        return take_in_order(self.rows, rows)
 
     def fingerprint(self) -> str:
         """Return a short text that identifies the values."""
+        return str(self.rows.fingerprint())
 
     def check_weights(self, sample_weight: Any) -> DataWeights:
-        """Return valid sample weights."""
+        """Return valid sample weights: none is negative, and at least one is positive."""
+        return check_array_weights(sample_weight, self.rows.n_rows)
 
-    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
-        """Return the memory that batches may use, as arguments of ``plan_batches``."""
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
+        """Return the memory that a fit may use, and what takes some of it; with several jobs, in processes."""
+        raise NotImplementedError
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels."""
+        return local_engine(n_jobs)
 
     def contract_first_level(self, weights: Any, setup: Setup) -> FirstLevel:
         """Contract the rows where they are; ``weights`` come from ``check_weights``."""
+        raise NotImplementedError
 
     def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevel:
         """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on.
 
         ``mass`` is the weight of all rows of these blocks, or None.
         """
+        n_rows = blocks.n_batches * blocks.size if mass is None else len(mass)
+        stacked = StackedRows(ArrayRows(before), self.rows, n_rows, start)
+        active = active_rows(stacked, None if mass is None else ArrayWeights(mass), in_order=True)
+        active = replace(active, batches=blocks, apart=setup.apart)
+        return contract_rows(active, setup.contraction, setup.make_resources(setup.engine(), self.storage()))
+
+    def storage(self) -> Storage:
+        """Return where what grows with the data is kept."""
+        return ScratchStorage()
 
     def put_vector(self, vector: Any) -> Any:
         """Return a vector with an entry for each row where the rows are; it may be there already."""
+        return vector
+
+
+def active_rows(values: Any, weights: ArrayWeights | None, *, in_order: bool = False) -> ActiveRows:
+    """Return the rows that take part in the first level: those of positive weight."""
+    if weights is None:
+        return ActiveRows(values, in_order=in_order)
+    positive = weights.positive
+    return ActiveRows(values, positive, weights.values if positive is None else weights.values[positive], in_order)
+
+
+def check_array_weights(sample_weight: Any, n_rows: int) -> ArrayWeights:
+    """Return valid sample weights in memory."""
+    like = np.empty((n_rows, 0))
+    weights = np.asarray(_check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True))
+    if not weights.any():
+        raise ValueError("All sample weights are zero: give at least one row a positive weight.")
+    with np.errstate(over="ignore"):
+        check_range(weights[weights > 0].min(), weights.sum())
+    return ArrayWeights(weights)
 
 
 def check_range(smallest: float, total: float) -> None:

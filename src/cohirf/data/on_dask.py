@@ -25,9 +25,17 @@ from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.levels import ActiveRows, contract_level, make_tasks, split_level
 from cohirf.algorithm.runs import ContractedRun
 from cohirf.data.dask_arrays import DaskTable, LazyDaskSource
-from cohirf.data.first_level import Counts, FirstLevel, Setup, check_range, contract_rows
-from cohirf.data.in_memory import InMemory, active_rows, check_array_weights, contract_stacked
-from cohirf.data.in_source import contract_local_batches
+from cohirf.data.first_level import (
+    Counts,
+    Data,
+    FirstLevel,
+    Setup,
+    active_rows,
+    check_array_weights,
+    check_range,
+    contract_rows,
+)
+from cohirf.data.in_process import InMemory, contract_local_batches
 from cohirf.engines import DaskEngine, local_engine
 from cohirf.engines.dask import (
     DataLocalEngine,
@@ -45,9 +53,9 @@ from cohirf.engines.dask import (
     persist,
     refuse_other_packages,
 )
-from cohirf.planning import resolve_memory_limit
+from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.grouping import IntArray
-from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, StackedRows, take_in_order
+from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine
 from cohirf.scratch import ScratchStorage
 from cohirf.summary.rows import Part
 
@@ -71,36 +79,15 @@ class DaskWeights:
 
 
 @dataclass(frozen=True)
-class OnDask:
+class OnDask(Data):
     """A Dask array, or a source that the workers read. Batches are blocks of consecutive rows."""
 
     rows: LazyDaskSource
-
-    column_means: ClassVar[None] = None  # missing cells are refused
-    device: ClassVar[None] = None
 
     @property
     def reading(self) -> Any:
         """How rows are assigned to runs."""
         return "by chunks", np.array(self.rows.array.chunks[0])
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self.rows.n_features
-
-    @property
-    def dtype(self) -> Any:
-        """Type of the values."""
-        return self.rows.dtype
-
-    def take(self, rows: IntArray) -> Any:
-        """Return the given rows."""
-        return take_in_order(self.rows, rows)
-
-    def fingerprint(self) -> str:
-        """Return a short text that identifies the values."""
-        return self.rows.fingerprint()
 
     def check_weights(self, sample_weight: Any) -> DaskWeights:
         """Return sample weights with the chunks of the rows; raise unless all are positive and finite."""
@@ -122,17 +109,14 @@ class OnDask:
         check_range(lowest, total)
         return DaskWeights(LazyDaskSource(weights[:, None]))
 
-    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
-        """Return the memory that batches may use on the worker with the least memory."""
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
+        """Return the memory that a fit may use on the worker with the least memory."""
         worker = find_fullest_worker()
         if worker is None:
-            return {"memory_limit": resolve_memory_limit(memory_limit), "n_jobs": 1, "held_bytes": 0}
-        return {
-            "memory_limit": worker.usable_bytes if memory_limit is None else memory_limit,
-            "n_jobs": worker.n_threads,
-            "held_bytes": 2 * worker.n_threads * self.rows.chunk_bytes,  # one is read while another is contracted
-            "taken_bytes": worker.taken_bytes,
-        }
+            return Room(resolve_memory_limit(memory_limit), held_bytes=0)
+        limit = worker.usable_bytes if memory_limit is None else memory_limit
+        held = 2 * worker.n_threads * self.rows.chunk_bytes  # one is read while another is contracted
+        return Room(limit, worker.n_threads, held_bytes=held, taken_bytes=worker.taken_bytes)
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels: the cluster, or this process without one."""
@@ -198,8 +182,7 @@ class OnDask:
         """
         client, n_rows = find_client(), blocks.n_batches * blocks.size if mass is None else len(mass)
         if client is None:
-            stacked = StackedRows(ArrayRows(before), self.rows, n_rows, start)
-            return contract_stacked(stacked, mass, blocks, setup, ScratchStorage())
+            return super().contract_blocks(before, start, mass, blocks, setup)
         refuse_other_packages(client)
         da, chunks = dask_array(), self.rows.array
         if len(before):

@@ -11,16 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Number
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.algorithm.levels import ActiveRows
-from cohirf.data.first_level import Counts, FirstLevel, Setup, check_range, contract_together
-from cohirf.data.in_memory import InMemory
-from cohirf.planning import resolve_memory_limit
+from cohirf.data.first_level import Counts, Data, FirstLevel, Setup, check_range, contract_together
+from cohirf.data.in_process import InMemory
+from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.arrays import (
     fetch_rows,
     is_on_device,
@@ -43,13 +43,10 @@ from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, MemoryStorage, 
 
 
 @dataclass(frozen=True)
-class OnDevice:
+class OnDevice(Data):
     """An array ``X`` of a library other than NumPy; batches are random or local."""
 
     X: Any
-
-    column_means: ClassVar[None] = None  # missing cells are refused
-    reading: ClassVar[str] = "at random"
 
     @cached_property
     def rows(self) -> ArrayRows:
@@ -57,6 +54,11 @@ class OnDevice:
         return ArrayRows(self.X)
 
     @property
+    def reading(self) -> str:
+        """Rows are assigned to batches at random."""
+        return "at random"
+
+    @cached_property
     def device(self) -> Any:
         """An array without rows on the device."""
         return self.X[:0, :]
@@ -86,9 +88,9 @@ class OnDevice:
         """Return valid sample weights, on the device: none is negative, and at least one is positive."""
         return check_device_weights(sample_weight, self.X)
 
-    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
-        """Return the memory that batches may use."""
-        return {"memory_limit": resolve_memory_limit(memory_limit)}
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
+        """Return the memory that a fit may use."""
+        return Room(resolve_memory_limit(memory_limit))
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels: a device computes one batch after the other."""

@@ -15,8 +15,7 @@ from sklearn.utils.validation import validate_data
 from cohirf import validation
 from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, refuse_other_collections, spread_source
 from cohirf.data.first_level import Data
-from cohirf.data.in_memory import InMemory
-from cohirf.data.in_source import InSource
+from cohirf.data.in_process import InMemory, InSource
 from cohirf.data.on_dask import OnDask
 from cohirf.data.on_device import OnDevice
 from cohirf.engines.dask import is_usable

@@ -16,7 +16,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(prog="python -m cohirf.datasets", description="Write synthetic data of any size.")
     kinds = parser.add_subparsers(dest="kind", required=True)
     for kind in KINDS:
-        _add_options(kinds.add_parser(kind), kind)
+        command = kinds.add_parser(kind)
+        command.add_argument("rows", type=lambda text: int(float(text)), help="number of rows, such as 1000 or 1e6")
+        command.add_argument("file", help="the file to write: .npy, .parquet or .csv")
+        command.add_argument("--seed", dest="random_state", metavar="INT", type=int, default=0)
+        for option in signature(KINDS[kind]).parameters.values():  # each number that the data depends on
+            if isinstance(option.default, int | float):
+                flag, kind_of_value = f"--{option.name.replace('_', '-')}", type(option.default)
+                command.add_argument(flag, type=kind_of_value, default=option.default, help="%(default)s")
     given = vars(parser.parse_args(arguments))
     kind, file = given.pop("kind"), Path(given.pop("file"))
     if file.exists():
@@ -27,17 +34,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     sys.stdout.write(f"Written: {file}{'' if labels == file else f', {labels}'}\n")
     return 0
-
-
-def _add_options(parser: ArgumentParser, kind: str) -> None:
-    """Add an option for each number that the data depends on."""
-    parser.add_argument("rows", type=lambda text: int(float(text)), help="number of rows, such as 1000 or 1e6")
-    parser.add_argument("file", help="the file to write: .npy, .parquet or .csv")
-    parser.add_argument("--seed", dest="random_state", metavar="INT", type=int, default=0)
-    for option in signature(KINDS[kind]).parameters.values():
-        if isinstance(option.default, int | float):
-            flag, kind_of_value = f"--{option.name.replace('_', '-')}", type(option.default)
-            parser.add_argument(flag, type=kind_of_value, default=option.default, help="%(default)s")
 
 
 if __name__ == "__main__":

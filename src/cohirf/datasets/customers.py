@@ -118,7 +118,9 @@ def draw_customers(n: int, rng: Draws) -> tuple[dict[str, Any], Strings]:
         "signed_up": (TODAY - (tenure * 365.25).astype("timedelta64[D]")).astype(str),
         "age": _drop(np.clip(normal("age"), 18, 95).round(), NO_AGE, rng),
         "tenure": tenure.round(1),
-        "spend": _drop(_money(of_kind("spend") * np.exp(0.3 * rng.standard_normal(n))), NO_SPEND, rng),
+        "spend": _drop(
+            np.array([f"€{one:,.2f}" for one in of_kind("spend") * np.exp(0.3 * rng.standard_normal(n))]), NO_SPEND, rng
+        ),
         "orders": 1 + rng.poisson(of_kind("orders")),
         "discounted": np.char.mod("%.1f%%", 100 * np.clip(of_kind("discount") + 0.05 * rng.standard_normal(n), 0, 1)),
         "last_order": _moments(of_kind("hour") + 1.2 * rng.standard_normal(n), rng),
@@ -139,10 +141,6 @@ def _drop(values: NDArray[Any], share: float, rng: Draws) -> NDArray[Any]:
     return masked
 
 
-def _money(euros: NDArray[np.float64]) -> Strings:
-    return np.array([f"€{value:,.2f}" for value in euros.tolist()])
-
-
 def _moments(hours: NDArray[np.float64], rng: Draws) -> Strings:
     """Return days of the last quarter of the year at the given hours, as text."""
     days = TODAY - rng.randint(1, 93, size=len(hours)).astype("timedelta64[D]")
@@ -151,11 +149,5 @@ def _moments(hours: NDArray[np.float64], rng: Draws) -> Strings:
 
 
 def _comments(n: int, rng: Draws) -> Strings:
-    opening, remark = rng.randint(len(OPENINGS), size=n), rng.randint(len(REMARKS), size=n)
-    order = rng.randint(1_000_000, size=n)
-    return np.array(
-        [
-            f"{OPENINGS[first]},\n{REMARKS[second]} (order {number})."
-            for first, second, number in zip(opening, remark, order, strict=True)
-        ]
-    )
+    parts = zip(*(rng.randint(most, size=n) for most in (len(OPENINGS), len(REMARKS), 1_000_000)), strict=True)
+    return np.array([f"{OPENINGS[first]},\n{REMARKS[second]} (order {number})." for first, second, number in parts])

@@ -105,26 +105,17 @@ def _prepare_column(column: Any) -> list[NDArray[np.float64]]:
 def _read_frame(name: str, folder: str | os.PathLike[str] | None) -> tuple[Any, Any]:
     """Return the features as a frame, and the classes."""
     pandas = import_optional("pandas", "frame", "load_real")
-    if name == "iris":
-        return _read_iris(pandas)
+    if name == "iris":  # that of UCI and OpenML, with which the scores of K-Means in the paper are exact
+        bunch = load_iris()
+        X = bunch.data.copy()
+        X[[34, 37]] = X[9]  # Fisher's version, which scikit-learn has, differs in these two rows
+        return pandas.DataFrame(X, columns=bunch.feature_names), bunch.target
     folder = folder or os.environ.get(FOLDER_VARIABLE)
     path = None if folder is None else Path(folder) / f"{name}.parquet"
     if path is not None and path.is_file():
         frame = pandas.read_parquet(path)
         return frame.drop(columns=LABEL_COLUMN), frame[LABEL_COLUMN]
     return _fetch(name, path)
-
-
-def _read_iris(pandas: Any) -> tuple[Any, Any]:
-    """Return the version of Iris of UCI and OpenML, which the paper used.
-
-    Scikit-learn has Fisher's version, which differs in two rows. In the other version these are equal to a third row,
-    so that it has 147 distinct rows; it reproduces the K-Means scores of the paper exactly.
-    """
-    bunch = load_iris()
-    X = bunch.data.copy()
-    X[[34, 37]] = X[9]
-    return pandas.DataFrame(X, columns=bunch.feature_names), bunch.target
 
 
 def _fetch(name: str, path: Path | None) -> tuple[Any, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,7 +16,7 @@ from numpy.lib import format as npy_format
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import check_random_state
 
-from cohirf.datasets.customers import draw_customers, make_customers
+from cohirf.datasets.customers import draw_customers
 from cohirf.optional import import_optional
 from cohirf.rows.grouping import row_blocks
 from cohirf.sources.tables import write_tables
@@ -35,11 +36,7 @@ Curve = Callable[[Points], Points]  # from places between 0 and 1 to points, one
 
 
 def make_spheres(
-    n_samples: int = 1000,
-    *,
-    radii: Sequence[float] = (0.5, 1.0),
-    noise: float = 0.01,
-    random_state: Any = None,
+    n_samples: int = 1000, *, radii: Sequence[float] = (0.5, 1.0), noise: float = 0.01, random_state: Any = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Draw random points on concentric spheres in three dimensions.
 
@@ -81,12 +78,7 @@ def make_spheres(
 
 
 def make_hypercube(
-    n_samples: int = 1000,
-    *,
-    n_clusters: int = 5,
-    n_informative: int = 3,
-    n_noise: int = 10,
-    random_state: Any = None,
+    n_samples: int = 1000, *, n_clusters: int = 5, n_informative: int = 3, n_noise: int = 10, random_state: Any = None
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Draw random points around corners of a hypercube, and append noise features.
 
@@ -134,10 +126,7 @@ def make_hypercube(
 
 
 def make_shapes(
-    n_samples: int = 1000,
-    *,
-    noise: float = 0.1,
-    random_state: Any = None,
+    n_samples: int = 1000, *, noise: float = 0.1, random_state: Any = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Draw random points of nine shapes in the plane, with uniform noise around them.
 
@@ -179,7 +168,15 @@ def make_shapes(
     >>> int(labels.max()) + 1
     9
     """
-    return _draw_shapes(n_samples, noise, check_random_state(random_state))
+    if not 0 <= noise <= 1:
+        raise ValueError(f"noise={noise!r} is not valid: give a share of the points from 0 to 1.")
+    rng, shares = check_random_state(random_state), (1 - noise) * np.array([shape.share for shape in SHAPES])
+    y = np.searchsorted(np.cumsum(shares), (rng.permutation(n_samples) + 0.5) / n_samples)
+    y[y == len(SHAPES)] = -1
+    X = rng.uniform(BOX_LOW, BOX_HIGH, (n_samples, 2))
+    for number, shape in enumerate(SHAPES):
+        X[y == number] = shape.draw(int((y == number).sum()), rng)
+    return X, y
 
 
 def _draw_corners(n_clusters: int, n_informative: int, rng: Random) -> NDArray[np.float64]:
@@ -261,7 +258,10 @@ def write_data(
         return _write_customers(path, n_samples, rng)
     if path.suffix.lower() not in (".npy", *TABLE_ENDINGS):
         raise ValueError(f"path={os.fspath(path)!r} has an unknown format: give .npy, .parquet or .csv.")
-    blocks = _draw_blocks(KINDS[kind](rng, **options), n_samples)
+    draw = KINDS[kind](rng, **options)
+    spans = row_blocks(n_samples, max(1, FILE_BLOCK_CELLS // draw(0)[0].shape[1]))
+    drawn = (draw(block.stop - block.start) for block in spans)
+    blocks = ((X.astype(np.float32, copy=False), y.astype(np.int16)) for X, y in drawn)
     if path.suffix.lower() in TABLE_ENDINGS:
         with replacing(path) as file:
             arrow = import_optional("pyarrow", "arrow", "Writing a table")
@@ -285,7 +285,7 @@ def labels_file(path: str | os.PathLike[str]) -> Path:
 
 
 def _spheres(rng: Random, *, radii: Sequence[float] = (0.5, 1.0), noise: float = 0.01) -> Drawing:
-    return lambda n: make_spheres(n, radii=radii, noise=noise, random_state=rng)
+    return partial(make_spheres, radii=radii, noise=noise, random_state=rng)
 
 
 def _hypercube(rng: Random, *, n_clusters: int = 5, n_informative: int = 3, n_noise: int = 10) -> Drawing:
@@ -305,11 +305,11 @@ def _blobs(rng: Random, *, n_clusters: int = 3, n_features: int = 2, spread: flo
 
 
 def _shapes(rng: Random, *, noise: float = 0.1) -> Drawing:
-    return lambda n: make_shapes(n, noise=noise, random_state=rng)
+    return partial(make_shapes, noise=noise, random_state=rng)
 
 
 def _customers(rng: Random) -> Drawing:
-    return lambda n: make_customers(n, random_state=rng)
+    return partial(draw_customers, rng=rng)
 
 
 KINDS: dict[str, Callable[..., Drawing]] = {
@@ -319,13 +319,6 @@ KINDS: dict[str, Callable[..., Drawing]] = {
     "shapes": _shapes,
     "customers": _customers,
 }
-
-
-def _draw_blocks(draw: Drawing, n_samples: int) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    n_features = draw(0)[0].shape[1]
-    for block in row_blocks(n_samples, max(1, FILE_BLOCK_CELLS // n_features)):
-        X, y = draw(block.stop - block.start)
-        yield X.astype(np.float32, copy=False), y.astype(np.int16)
 
 
 def _write_customers(path: Path, n_samples: int, rng: Random) -> Path:
@@ -338,30 +331,22 @@ def _write_customers(path: Path, n_samples: int, rng: Random) -> Path:
     tables = {path: columns, known: {"customer_id": columns["customer_id"], "segment": segments}}
     for target, table in tables.items():
         with replacing(target) as file:
-            if ending == ".csv":
-                _write_csv(file, table)
+            masks = {name: np.ma.getmaskarray(values) for name, values in table.items()}
+            if ending == ".csv":  # as most programs write it: quotes where they are needed, nothing in missing cells
+                texts = {
+                    name: np.char.mod("%g", one) if one.dtype.kind == "f" else np.asarray(one, dtype=str)
+                    for name, one in table.items()
+                }
+                text = io.TextIOWrapper(file, "utf-8", newline="")
+                writer = csv.writer(text, lineterminator="\n")
+                writer.writerow(table)
+                writer.writerows(zip(*(np.where(masks[name], "", texts[name]).tolist() for name in table), strict=True))
+                text.detach()
             else:
                 arrow = import_optional("pyarrow", "arrow", "Writing a table")
-                masked = ((name, np.ma.getdata(values), np.ma.getmaskarray(values)) for name, values in table.items())
-                write_tables(
-                    file, ending, [arrow.table({name: arrow.array(one, mask=mask) for name, one, mask in masked})]
-                )
+                cells = {name: arrow.array(np.ma.getdata(one), mask=masks[name]) for name, one in table.items()}
+                write_tables(file, ending, [arrow.table(cells)])
     return known
-
-
-def _write_csv(file: IO[bytes], table: dict[str, Any]) -> None:
-    """Write columns as most programs do: quotes only where they are needed, nothing in missing cells."""
-    text = io.TextIOWrapper(file, "utf-8", newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table)
-    writer.writerows(zip(*map(_as_text, table.values()), strict=True))
-    text.detach()
-
-
-def _as_text(column: Any) -> list[str]:
-    cells = np.char.mod("%g", column) if column.dtype.kind == "f" else np.asarray(column, dtype=str)
-    texts: list[str] = np.where(np.ma.getmaskarray(column), "", cells).tolist()
-    return texts
 
 
 def _write_header(file: IO[bytes], dtype: DTypeLike, shape: tuple[int, ...]) -> None:
@@ -408,13 +393,8 @@ def spiral(centre: tuple[float, float], radius: float, angle: float) -> Curve:
 
 
 def ring(centre: tuple[float, float], radius: float) -> Curve:
-    """Return a circle."""
+    """Return a circle; with radius 0, one point."""
     return lambda place: np.asarray(centre) + radius * direction(2 * np.pi * place)
-
-
-def lump(centre: tuple[float, float]) -> Curve:
-    """Return one point."""
-    return lambda place: np.broadcast_to(np.asarray(centre), (len(place), 2))
 
 
 def direction(angle: Points) -> Points:
@@ -429,25 +409,8 @@ SHAPES = (
     Shape(0.13, 0.18, spiral((11, 2), 3.0, 0.0)),
     Shape(0.13, 0.18, spiral((11, 2), 3.0, np.pi)),
     Shape(0.12, 0.20, ring((3, 9), 2.0)),
-    Shape(0.08, 0.80, lump((3, 9))),
-    Shape(0.07, 1.50, lump((9, 9))),
-    Shape(0.13, 0.50, lump((12.5, 9))),
-    Shape(0.07, 0.60, lump((15, 7.5))),
+    Shape(0.08, 0.80, ring((3, 9), 0.0)),
+    Shape(0.07, 1.50, ring((9, 9), 0.0)),
+    Shape(0.13, 0.50, ring((12.5, 9), 0.0)),
+    Shape(0.07, 0.60, ring((15, 7.5), 0.0)),
 )
-
-
-def _draw_shapes(n_samples: int, noise: float, rng: Random) -> tuple[Points, NDArray[np.int64]]:
-    """Draw points of all shapes and uniform noise, in random order, and the number of the shape of each; noise has -1.
-
-    The number of points of a shape is fixed; only their places are random.
-    """
-    if not 0 <= noise <= 1:
-        raise ValueError(f"noise={noise!r} is not valid: give a share of the points from 0 to 1.")
-    shares = (1 - noise) * np.array([shape.share for shape in SHAPES])
-    y = np.searchsorted(np.cumsum(shares), (rng.permutation(n_samples) + 0.5) / n_samples)
-    y[y == len(SHAPES)] = -1
-    X = rng.uniform(BOX_LOW, BOX_HIGH, (n_samples, 2))
-    for number, shape in enumerate(SHAPES):
-        is_in = y == number
-        X[is_in] = shape.draw(int(is_in.sum()), rng)
-    return X, y

@@ -16,8 +16,9 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.data.open_data import open_training_data
 from cohirf.degrees.degrees import Degrees, degrees_of
 from cohirf.engines.dask import is_dask
-from cohirf.explain.words import count_of, percent
+from cohirf.explain.words import percent
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, row_blocks
+from cohirf.sources.source import count_of
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of
 

@@ -6,7 +6,7 @@ In the order in which they build on each other:
 - effects, verdict: what sets clusters apart and splits siblings; whether to trust a fit
 - study: a model with the rows that explain it, and the sampler
 - rows, diagnose, describe, methods: rows that fit badly, the base method alone, clusters and branches in words
-- cuts, columns, cards, pictures, map, script, page, report: the HTML page; topics: that of texts
+- cuts, columns, cards, map, script, page, report: the HTML page; topics: that of texts
 
 Its public names are in ``cohirf.description`` and ``cohirf.report``.
 """

@@ -14,12 +14,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from cohirf.explain.columns import Columns, group_features, round_number
+from cohirf.explain.columns import MAX_IMAGES, Columns, Pictures, group_features, round_number
 from cohirf.explain.cuts import ClassCounts, Cut, find_finer
 from cohirf.explain.describe import split_siblings
 from cohirf.explain.effects import Trait, find_traits, measure_effects, measure_spread
 from cohirf.explain.page import pack
-from cohirf.explain.pictures import MAX_IMAGES, Pictures
 from cohirf.explain.rows import BadlyFitting
 from cohirf.explain.study import Sample
 from cohirf.explain.table import as_dense
@@ -193,10 +192,7 @@ def describe_cuts(
 
 
 def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[str, Any] | None:
-    """Return means of features, and how far those of each cluster are from them; None if there is nothing to compare.
-
-    ``values`` has the difference to the mean of each cluster and feature, in hundredths of a standard deviation.
-    """
+    """Return means of features, and how far those of clusters are from them, in hundredths of a deviation; or None."""
     final = next(cut for cut in cuts if cut.is_final)
     compared = next((cut for cut in (final, *cuts) if cut.n_clusters > 1), None)
     if compared is None or not sample.table.features or not (chosen := choose_features(sample, compared)):

@@ -17,10 +17,11 @@ from cohirf.explain.effects import Trait, find_splits, find_traits, find_traits_
 from cohirf.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.explain.study import MAX_DESCRIBED, Sample, draw_sample, make_study
 from cohirf.explain.verdict import ALONE, EITHER, ways_to_less_noise
-from cohirf.explain.words import count_of, name_clusters, percent, uncapitalised
+from cohirf.explain.words import name_clusters, percent, uncapitalised
 from cohirf.hierarchy.export import to_frame
 from cohirf.hierarchy.outline import Node, Outline, draw_tree, find_siblings, make_outline
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
+from cohirf.sources.source import count_of
 from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
 
@@ -306,7 +307,13 @@ def write_tree(tree: NamedTree, width: int = 100, *, drawn: bool = True) -> list
     n_noise, strokes = tree.outline.n_noise, STROKES[drawn]
     noise = [f"{strokes[2]}noise, {tree.count(n_noise)}"] if n_noise else []
     below = _write_children(tree, tree.outline.root, "", strokes, more=n_noise > 0)
-    return [f"{tree.total:,} rows", *(_cut_line(line, width) for line in below), *noise]
+    lines = [count_of(tree.total, "row")]
+    for line in below:
+        kept = line[: width - 1]
+        if len(line) > width and not line[width - 1].isspace():  # cut between two words
+            kept = kept.rpartition(" ")[0] or kept
+        lines.append(line if len(line) <= width else f"{kept.rstrip(' ,:')}\N{HORIZONTAL ELLIPSIS}")
+    return lines + noise
 
 
 def _write_children(tree: NamedTree, node: Node, indent: str, strokes: tuple[str, ...], *, more: bool) -> Iterator[str]:
@@ -328,16 +335,6 @@ def draw_model(model: Model) -> str:
     title = f"{count_of(int(model.n_clusters_), 'cluster')} in {tree.total:,} rows"
     noise = f", {tree.count(tree.outline.n_noise)} of noise" if tree.outline.n_noise else ""
     return draw_tree(tree.outline, title + noise, tree.say)
-
-
-def _cut_line(line: str, width: int) -> str:
-    """Return a line that is not longer than ``width``, cut between two words."""
-    if len(line) <= width:
-        return line
-    kept = line[: width - 1]
-    if not line[width - 1].isspace():
-        kept = kept.rpartition(" ")[0] or kept
-    return f"{kept.rstrip(' ,:')}\N{HORIZONTAL ELLIPSIS}"
 
 
 @dataclass(frozen=True)
@@ -421,10 +418,7 @@ def make_headline(description: Description, diagnosis: Diagnosis | None) -> Head
 
 
 def say_separation(share: float, choice: Choice | None = None) -> str:
-    """Return how far apart clusters are, from the share of rows that are between two of them.
-
-    If their number was chosen, ``choice`` tells whether some number of clusters was found again in half of the rows.
-    """
+    """Return how far apart clusters are, from the share of rows between two, and whether their number is sure."""
     between = f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two clusters"
     if choice is not None and not choice.is_clear:
         return f"Half of the rows has other parts; {between}."

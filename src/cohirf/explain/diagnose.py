@@ -6,6 +6,7 @@ import math
 import textwrap
 import warnings
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,6 @@ from cohirf.explain.verdict import (
     why_not_comparable,
 )
 from cohirf.explain.words import shorten
-from cohirf.notebook import ShownAsText
 from cohirf.rows.grouping import IntArray, count_with_noise
 from cohirf.summary.model import Model, base_method_of
 from cohirf.summary.numbers import cluster_positions
@@ -73,10 +73,7 @@ class BaseRun:
 
 
 def rival_of(model: Model) -> BaseMethod:
-    """Return the method that a model is compared with: its base method, told the number of clusters of the model.
-
-    K-Means has at least ten starts. A model as published is compared with what the user wrote.
-    """
+    """Return the base method with the number of clusters of the model, and K-Means with at least ten starts."""
     estimator = base_method_of(model)
     method = BaseMethod.of(estimator)
     changes: dict[str, Any] = {}
@@ -143,7 +140,7 @@ def _run(method: BaseMethod, features: Any) -> list[BaseRun]:
 
 
 @dataclass(frozen=True)
-class Diagnosis(ShownAsText):
+class Diagnosis:
     """Diagnosis of a fit, as returned by ``CoHiRF.diagnose``. ``print`` shows it in words.
 
     Attributes
@@ -194,6 +191,10 @@ class Diagnosis(ShownAsText):
         parts += ["What to try:\n" + "\n".join(_indent(tip, "  - ") for tip in self.advice)] if self.advice else []
         return "\n".join(parts)
 
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks."""
+        return f"<pre>{escape(str(self))}</pre>"
+
 
 def diagnose_model(model: Model, classes: IntArray | None = None) -> Diagnosis:
     """Diagnose a fitted model from rows that it stores."""
@@ -221,6 +222,7 @@ def diagnose_model(model: Model, classes: IntArray | None = None) -> Diagnosis:
         n_batches=first.n_batches,
         kind=find_kind(model, n_noise),
         is_part=sample.is_part,
+        is_given=model.n_clusters is not None,
     )
     judged = recommend(facts), in_one_line(facts), verdict(facts), advise(facts)
     return Diagnosis(*judged, comparison=found, n_rows=len(sample.compared))

@@ -21,8 +21,9 @@ from cohirf.explain.page import pack
 from cohirf.explain.study import Sample, Study
 from cohirf.explain.table import read_rows
 from cohirf.hierarchy.outline import has_merges
-from cohirf.plotting.layout import find_subject, merged_tree
+from cohirf.plotting.canvas import find_subject
 from cohirf.plotting.map import Projection, project_rows
+from cohirf.plotting.trees import merged_tree
 from cohirf.rows.grouping import IntArray
 
 GRID = 4000  # coordinates are rounded to this many steps, less than a pixel
@@ -116,11 +117,7 @@ def _name_degrees(value: float, directions: str) -> str:
 
 
 def describe_merges(study: Study, cuts: Sequence[Cut], rows: IntArray) -> dict[str, Any] | None:
-    """Return the tree of merges as nodes, leaves first, from top to bottom; None if the hierarchy has no tree.
-
-    ``labels`` has the cluster of each leaf at each cut; None for cuts with clusters that are smaller than a leaf.
-    ``leaf`` is the leaf of each row on the map, or -1 for noise and hidden clusters.
-    """
+    """Return the tree of merges as nodes, leaves first, with their clusters at each cut; None if there is no tree."""
     subject = find_subject(study.model)
     if not has_merges(subject.hierarchy):
         return None

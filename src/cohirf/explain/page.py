@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.explain.words import count_of, percent, say_value
+from cohirf.explain.words import percent, say_value
 from cohirf.optional import import_optional
 from cohirf.plotting.colours import HUES, NOISE, ROUNDS, cluster_colours, for_dark_page, readable_on, to_hex, to_rgb
+from cohirf.sources.source import count_of
 
 if TYPE_CHECKING:
     from cohirf.explain.cuts import Cut
@@ -45,11 +46,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def pack(values: NDArray[Any]) -> dict[str, str]:
-    """Return an array of numbers as text that the script of the page can unpack: their JavaScript type, and base64.
-
-    Integers are stored in the smallest type that holds them. All first bytes of the numbers are stored before all
-    second bytes, and so on, because this compresses better.
-    """
+    """Return numbers as text for the script: type and base64, all first bytes first, because that compresses better."""
     low, high = (int(values.min()), int(values.max())) if values.size and values.dtype.kind != "f" else (0, 0)
     dtypes = ("<f4",) if values.dtype.kind == "f" else ("<i1", "<i2", "<i4") if low < 0 else ("<u1", "<u2", "<u4")
     fits = (one for one in dtypes if one == "<f4" or np.iinfo(one).min <= low <= high <= np.iinfo(one).max)

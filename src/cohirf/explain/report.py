@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from cohirf.explain.cards import describe_cuts, describe_odd_rows, list_clusters, make_heatmap, rows_of
-from cohirf.explain.columns import Columns
+from cohirf.explain.columns import Columns, Pictures, check_image_shape
 from cohirf.explain.cuts import colour_clusters, find_cuts, suggest_cut
 from cohirf.explain.describe import describe_sample, make_headline
 from cohirf.explain.diagnose import agreement_with_classes, calinski_harabasz, diagnose_model
 from cohirf.explain.map import describe_merges, place_points, show_other_merge
 from cohirf.explain.page import pack_labels, pack_names, render, render_update
-from cohirf.explain.pictures import Pictures, check_image_shape
 from cohirf.explain.rows import find_badly_fitting
 from cohirf.explain.script import describe_run
 from cohirf.explain.study import Study, check_study, draw_sample, tell_columns
@@ -68,11 +67,7 @@ def describe_history(model: Model) -> dict[str, Any] | None:
 
 
 def draw_shapes(history: Sequence[Step], numbers: Sequence[int]) -> list[dict[str, Any]]:
-    """Return a shape for each of the largest clusters, one upon the other: name, colour class, and points.
-
-    Clusters that the model has now have their colours of the page; those that are gone, other clusters, and rows
-    without a cluster are grey.
-    """
+    """Return a shape for each of the largest clusters, one upon the other; grey if it is gone, or is no cluster."""
     largest: dict[int, int] = {}
     for step in history:
         for number, size in step.sizes.items():

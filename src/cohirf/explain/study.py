@@ -184,7 +184,16 @@ def check_study(
             f"ids has {len(row_names.names):,} names, but the data has {n_rows:,} rows: pass one for each row."
         )
     column_names = list(feature_names) if feature_names is not None else prepared.feature_names if prepared else None
-    classes = None if y is None else _name_classes(y, n_rows)
+    classes = None
+    if y is not None:
+        values = np.asarray(y)
+        if values.shape != (n_rows,):
+            said = f"y has shape {values.shape}, but the data has {n_rows:,} rows"
+            raise ValueError(f"{said}: pass one class for each row.")
+        if values.dtype.kind == "O":  # values of mixed types cannot be sorted
+            values = np.array([str(value) for value in values.tolist()])
+        distinct, code = np.unique(values, return_inverse=True)
+        classes = Classes([shorten(name) for name in distinct.tolist()], code)
     if is_same:
         return Study(model, data, names, data, names, classes, row_names, prepared)
     if prepared is not None:
@@ -221,16 +230,6 @@ def find_row_names(original: Any, ids: Any) -> RowNames | None:
     return RowNames(shorten(original.preparation.id_column), ["" if name is None else name for name in names])
 
 
-def _name_classes(y: Any, n_rows: int) -> Classes:
-    values = np.asarray(y)
-    if values.shape != (n_rows,):
-        raise ValueError(f"y has shape {values.shape}, but the data has {n_rows:,} rows: pass one class for each row.")
-    if values.dtype.kind == "O":  # values of mixed types cannot be sorted
-        values = np.array([str(value) for value in values.tolist()])
-    distinct, code = np.unique(values, return_inverse=True)
-    return Classes([shorten(name) for name in distinct.tolist()], code)
-
-
 def original_numbers(prepared: Any) -> TransformedRows:
     """Return the numbers of the original data, also those of constant columns; missing cells are filled."""
     to_original = prepared.preparation.to_original_numbers
@@ -262,10 +261,7 @@ def draw(n_rows: int, n_drawn: int) -> IntArray:
 
 
 def add_rare(labels: IntArray, drawn: IntArray, n_largest: int = MAX_DESCRIBED) -> IntArray:
-    """Return drawn rows, and more rows of clusters that have too few of them, if these are among the largest; sorted.
-
-    ``labels`` has the cluster of each row, -1 for noise, and ``n_largest`` clusters are looked at.
-    """
+    """Return drawn rows, and more rows of those of the ``n_largest`` clusters that have too few of them; sorted."""
     if len(drawn) == len(labels):
         return drawn
     sizes = count_with_noise(labels, int(labels.max(initial=-1)) + 1)[1:]
@@ -396,9 +392,8 @@ class DiagnosisSample:
 def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSample:
     """Return all rows of a small fit; of a larger one, random rows or, with ``keeps_density``, a region.
 
-    A region consists of the rows nearest to a random row. Rows at its border lack neighbours, so labels are compared on
-    its inner half. It needs all rows of the fit, so a fit that stored only some of them gives random rows. All of these
-    are rows that the model stores, so that a verdict is the same whether the data is there or not.
+    A region consists of the rows nearest to a random row; at its border rows lack neighbours, so labels are compared on
+    its inner half. It needs all rows of the fit. All are rows that the model stores: a verdict does not need the data.
     """
     rng = np.random.default_rng(SEED)
     n_kept, n_rows = len(state_of(model).landmark_rows), len(model.labels_)
@@ -414,7 +409,13 @@ def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSam
         chosen = np.sort(nearest)
         inner = np.searchsorted(chosen, np.sort(nearest[: n_drawn // 2]))
         return _take_stored(model, chosen, inner, is_part=True, has_density=True)
-    return _take_stored(model, _draw_stored(model, n_drawn, rng), is_part=True, has_density=False)
+    labels = positions_of(state_of(model).landmarks.labels, model.cluster_numbers_)
+    if n_kept == n_rows:
+        return _take_stored(model, draw(n_kept, n_drawn), is_part=True, has_density=False)
+    odds = weigh(model, labels)  # clusters have about the same shares as among all rows
+    n_drawn = min(n_drawn, (n_kept + 1) // 2)  # at most half of them, so that the odds have an effect
+    drawn = np.sort(rng.choice(n_kept, n_drawn, replace=False, p=odds / odds.sum()))
+    return _take_stored(model, drawn, is_part=True, has_density=False)
 
 
 def keeps_enough(model: Model) -> bool:
@@ -430,13 +431,3 @@ def _take_stored(
     compared = np.arange(len(chosen)) if compared is None else compared
     rows, points = state_of(model).landmark_rows[chosen], state_of(model).landmarks.points[chosen]
     return DiagnosisSample(rows, points, compared, is_part, has_density)
-
-
-def _draw_stored(model: Model, n_drawn: int, rng: np.random.Generator) -> IntArray:
-    """Draw rows that the model stores, so that clusters have about the same shares as among all rows."""
-    labels = positions_of(state_of(model).landmarks.labels, model.cluster_numbers_)
-    if len(labels) == len(model.labels_):
-        return draw(len(labels), n_drawn)
-    odds = weigh(model, labels)
-    n_drawn = min(n_drawn, (len(labels) + 1) // 2)  # at most half of them, so that the odds have an effect
-    return np.sort(rng.choice(len(labels), n_drawn, replace=False, p=odds / odds.sum()))

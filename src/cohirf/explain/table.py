@@ -49,10 +49,7 @@ def count_rows(data: Any) -> int:
 
 
 def read_rows(data: Any, rows: IntArray) -> Any:
-    """Return rows in the given order, as an array of float64 or a CSR matrix.
-
-    Missing values are replaced by the mean of their column over these rows.
-    """
+    """Return rows in the given order as float64, without missing values: these are the mean of their column here."""
     distinct, place = np.unique(rows, return_inverse=True)
     return _to_numbers(take_rows(data, distinct), place)
 
@@ -82,10 +79,7 @@ class TransformedRows:
 
 
 def as_data(X: Any, metric: str) -> Any:
-    """Return ``X`` as an array, table, CSR matrix or source, as a model with this metric sees it; raise if it is none.
-
-    For cosine, rows have length 1.
-    """
+    """Return ``X`` as a model with this metric sees it: for cosine, rows have length 1; raise if it is no data."""
     if metric == "cosine":
         data = as_data(X, "euclidean")
         n_features = data.n_features if is_source(data) else data.shape[1]

@@ -22,9 +22,9 @@ from sklearn.manifold import TSNE
 from sklearn.utils.extmath import row_norms
 
 from cohirf.error_contexts import warn_caller
+from cohirf.explain.columns import make_thumbnail
 from cohirf.explain.describe import mean_stability
 from cohirf.explain.page import N_COLOURS, render_topics
-from cohirf.explain.pictures import make_thumbnail
 from cohirf.explain.study import DESCRIBED, add_rare, draw
 from cohirf.explain.table import as_data, check_n_rows, read_rows
 from cohirf.explain.words import shorten

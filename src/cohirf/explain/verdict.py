@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.explain.words import count_of, percent, uncapitalised
+from cohirf.explain.words import percent, uncapitalised
 from cohirf.rows.grouping import IntArray
+from cohirf.sources.source import count_of
 from cohirf.summary.model import Model, base_method_of
 
 JUDGED_ROWS = 20  # fewer are not judged: it can be right that none of them fuse
@@ -30,6 +31,8 @@ SAME = 0.95
 LOST, WORSE_SILHOUETTE = 0.15, 0.02
 # A method that goes by density is also better if the fit calls this share of the rows noise, and the method does not.
 MORE_NOISE = 0.1
+# A fit whose views differ has fragments if it has so many times the clusters that the base method alone finds.
+FRAGMENTS = 1.5
 # Shares of rows that have their nearest neighbour in their own cluster: nearly all, and too few.
 NEIGHBOURS_KEPT, NEIGHBOURS_TORN = 0.9, 0.7
 RIVAL_STARTS = 10  # of K-Means that runs alone: with a single one, it is an easy rival
@@ -128,11 +131,18 @@ class Facts:
     # kind of the first level, as in ``LevelRecord``; "local" unless the clusters are surely those of all rows
     kind: str = "all"
     is_part: bool = False  # whether the base method ran on some rows of the fit, not on all
+    is_given: bool = True  # whether the user gave n_clusters
 
     @property
     def may_cut(self) -> bool:
         """Whether the base method may cut clusters that the fit rightly has, at the border of the rows compared."""
         return self.finds_number and self.kind == "local" and self.is_part
+
+    @property
+    def has_fragments(self) -> bool:
+        """Whether views that differ left more clusters than the base method finds, which nobody asked for."""
+        ours, alone = self.comparison.n_clusters
+        return self.finds_number and not self.is_given and self.n_batches == 1 and ours >= FRAGMENTS * alone > 0
 
     @property
     def is_whole(self) -> bool:
@@ -221,6 +231,7 @@ def judge_base_alone(facts: Facts) -> tuple[Finding, str]:
         reason = f"{measured} The fit has lost clusters that {base} finds."
         return Finding(question, "Probably.", reason, "poor"), _say_lost(facts)
     why = "nothing in the data tells which of the two is better"
+    why = "the fit has fragments, because its views differ: give n_clusters" if facts.has_fragments else why
     why = f"{base} may have cut clusters at the border of these rows" if facts.may_cut else why
     line = f"in {found.n_rows:,} rows it finds other clusters (adjusted Rand index {found.same:.2f}), and {why}."
     return Finding(question, "Not known.", f"{measured} The two differ, and {why}.", "unknown"), f"{unknown}{line}"
@@ -267,7 +278,7 @@ def advise(facts: Facts) -> list[str]:
     """Return options to try, the most promising first; an empty list if the fit gives no reason to change anything."""
     if recommend(facts) != ALONE:
         return []
-    tips = []
+    tips = ["a number of clusters (n_clusters): fragments are then merged"] if facts.has_fragments else []
     if facts.as_published:
         tips.append("the defaults of CoHiRF instead of the algorithm as published")
     if facts.n_batches > 1 and facts.finds_number and facts.kind == "random":

@@ -113,11 +113,6 @@ def percent(share: float) -> str:
     return "more than 99%" if 0.995 < share < 1 else f"{share:.0%}"
 
 
-def count_of(count: int, noun: str) -> str:
-    """Return a count with its noun in the singular or plural."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def uncapitalised(text: str) -> str:
     """Return a sentence as the second half of another."""
     return text[:1].lower() + text[1:]

@@ -84,20 +84,20 @@ def measure_batches(settings: Settings, data: Data, entropy: Entropy, weights: D
     contraction = make_contraction(settings, data, Settled(entropy, None), weighted=weighted, n_batches=2)
     if contraction.device is not None:
         return Settled(entropy, _fit_into_device(settings.batch_size, data, contraction))
-    options = data.room(read_memory_limit(settings.batch_size), settings.n_jobs)
+    room, options = data.room(read_memory_limit(settings.batch_size), settings.n_jobs), dict[str, Any]()
     must_fit = settings.batch_size != "auto"
     read_sample: Callable[[int], Any] = partial(_draw_sample, data, entropy)
     if are_local(settings, contraction.views.method.prototype):
         spanned = choose_settings(data, n_rows, contraction)
         if spanned is not None:  # the base method is not called
-            return Settled(entropy, min(n_rows, count_spanned(data, spanned, options if must_fit else None)))
+            return Settled(entropy, min(n_rows, count_spanned(data, spanned, room if must_fit else None)))
         density = choose_density(data, contraction, weights)
         if density is not None and density.has_kernels:
-            return Settled(entropy, count_dense(data, options["memory_limit"], must_fit=must_fit))
+            return Settled(entropy, count_dense(data, room.memory_limit, must_fit=must_fit))
         neighbourhood = Neighbourhood(data.rows, data.column_means, entropy)
         read_sample = neighbourhood.take
-        options |= {"overlap": choose_overlap(None), "n_readable": neighbourhood.n_rows}
-    plan = plan_batches(read_sample, n_rows, contraction, **options)
+        options = {"overlap": choose_overlap(None), "n_readable": neighbourhood.n_rows}
+    plan = plan_batches(read_sample, n_rows, contraction, room, **options)
     if settings.verbose:
         progress.say(plan.describe())
     return Settled(entropy, plan.batch_size)

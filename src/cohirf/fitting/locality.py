@@ -21,6 +21,7 @@ from cohirf.data.on_dask import OnDask
 from cohirf.fitting.settings import Settings
 from cohirf.optional import import_optional, is_installed
 from cohirf.planning.memory import format_bytes, resident_bytes
+from cohirf.planning.plan import Room
 from cohirf.rows.metric_spaces import find_space
 from cohirf.rows.storage import ArrayWeights
 from cohirf.spanning.settings import SpanningSettings, settings_of
@@ -114,19 +115,19 @@ def choose_overlap(spanned: SpanningSettings | None) -> float:
     return OVERLAP if spanned is None else SPANNED_OVERLAP
 
 
-def count_spanned(data: Data, spanned: SpanningSettings, room: dict[str, Any] | None = None) -> int:
+def count_spanned(data: Data, spanned: SpanningSettings, room: Room | None = None) -> int:
     """Return the smallest number of rows of a batch whose spanning tree is computed.
 
-    ``room`` is what ``Data.room`` returns for a limit of memory; if it is too small, an error says what is needed.
+    If the ``room`` of a limit of memory is too small, an error says what is needed.
     """
     may_miss = may_miss_neighbours(data.n_features)
     is_found_later = may_miss and spanned.min_samples <= LONGEST_LIST
     n_rows = SPANNED_ROWS // SMALLER_LISTED if is_found_later else SPANNED_ROWS
     if room is not None and not isinstance(data, OnDask):
         row_bytes = SPANNED_BYTES + 24 * data.n_features + 12 * spanned.min_samples
-        batch_bytes = room["n_jobs"] * int(LARGEST_BATCH * row_bytes * min(n_rows, data.rows.n_rows))
-        kept_bytes = (LISTED_KEPT if may_miss else SPANNED_KEPT)[room["held_bytes"] is None] * data.rows.n_rows
-        _take_room(room["memory_limit"], "HDBSCAN", batch_bytes, "cohirf.spanning.batch_kernels", kept_bytes)
+        batch_bytes = room.n_jobs * int(LARGEST_BATCH * row_bytes * min(n_rows, data.rows.n_rows))
+        kept_bytes = (LISTED_KEPT if may_miss else SPANNED_KEPT)[room.held_bytes is None] * data.rows.n_rows
+        _take_room(room.memory_limit, "HDBSCAN", batch_bytes, "cohirf.spanning.batch_kernels", kept_bytes)
     return n_rows
 
 
@@ -135,7 +136,7 @@ def count_dense(data: Data, memory_limit: int, *, must_fit: bool) -> int | None:
 
     If a batch ``must_fit`` and does not, an error says what it needs.
     """
-    n_rows = data.rows.n_rows
+    n_rows: int = data.rows.n_rows
     if isinstance(data, OnDask):
         return min(n_rows, DENSITY_ROWS)
     row_bytes = DENSITY_BYTES + data.n_features * np.dtype(data.dtype).itemsize

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def draw_balanced(
-    hierarchy: FusionHierarchy,
-    n: int,
-    balance: float,
-    first: str,
-    among: ArrayLike | None,
-    random_state: int | None,
+    hierarchy: FusionHierarchy, n: int, balance: float, first: str, among: ArrayLike | None, random_state: int | None
 ) -> IntArray:
     """Return sorted row numbers; see ``FusionHierarchy.sample``."""
     if hierarchy.rows is not None:

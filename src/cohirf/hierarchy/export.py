@@ -26,17 +26,6 @@ def _absorbed_in_order(parents: IntArray, absorbed_at: IntArray) -> IntArray:
     return by_level[np.count_nonzero(absorbed_at == 0) :]
 
 
-def _subtree_sizes(parents: IntArray, absorbed_at: IntArray) -> NDArray[np.int64]:
-    """Return the size of each row's cluster when the row was absorbed, or at the end if it never was."""
-    sizes = np.ones(len(parents), dtype=np.int64)
-    by_level = np.argsort(absorbed_at, kind="stable")
-    bounds = np.cumsum(np.bincount(absorbed_at))
-    for start, end in pairwise(bounds.tolist()):
-        rows = by_level[start:end]
-        np.add.at(sizes, parents[rows], sizes[rows])
-    return sizes
-
-
 def _running_sum(values: NDArray[np.int64], groups: IntArray) -> NDArray[np.int64]:
     """Return, for each entry, the sum of the values of its group up to and including this entry."""
     order = np.argsort(groups, kind="stable")
@@ -46,15 +35,6 @@ def _running_sum(values: NDArray[np.int64], groups: IntArray) -> NDArray[np.int6
     result = np.empty_like(sums)
     result[order] = sums - before
     return result
-
-
-def _previous_with_equal(keys: IntArray) -> NDArray[np.int64]:
-    """Return, for each position, the last earlier position with the same key; -1 if there is none."""
-    previous = np.full(len(keys), -1, dtype=np.int64)
-    order = np.argsort(keys, kind="stable")
-    same = keys[order][1:] == keys[order][:-1]
-    previous[order[1:][same]] = order[:-1][same]
-    return previous
 
 
 # -- scipy ---------------------------------------------------------------------------------------------------------
@@ -76,10 +56,16 @@ def to_linkage(parents: IntArray, absorbed_at: IntArray, tree: MergeTree | None)
     absorbed = np.concatenate([absorbed, roots[1:]])
     last_step = np.full(n, -1)  # the last step that extended each row's cluster: later ones overwrite earlier ones
     last_step[into] = np.arange(len(absorbed))
-    previous, right_step = _previous_with_equal(into), last_step[absorbed]
+    order, previous = np.argsort(into, kind="stable"), np.full(len(into), -1)  # the step before in the same cluster
+    same = into[order][1:] == into[order][:-1]
+    previous[order[1:][same]] = order[:-1][same]
+    counts, by_level = np.ones(n, dtype=np.int64), np.argsort(absorbed_at, kind="stable")  # rows when it is absorbed
+    for start, end in pairwise(np.cumsum(np.bincount(absorbed_at)).tolist()):
+        np.add.at(counts, parents[by_level[start:end]], counts[by_level[start:end]])
+    right_step = last_step[absorbed]
     left = np.where(previous >= 0, n + previous, into)
     right = np.where(right_step >= 0, n + right_step, absorbed)
-    sizes = 1 + _running_sum(_subtree_sizes(parents, absorbed_at)[absorbed], into)
+    sizes = 1 + _running_sum(counts[absorbed], into)
     return np.stack([np.minimum(left, right), np.maximum(left, right), height, sizes], axis=1)
 
 
@@ -143,8 +129,7 @@ def to_json(vectors: dict[str, IntArray | None], tree: MergeTree | None) -> str:
     content: dict[str, Any] = {"format": JSON_FORMAT, "version": JSON_VERSION}
     content |= {name: vector.tolist() for name, vector in vectors.items() if vector is not None}
     if tree is not None:
-        arrays = {"medoids": tree.medoids.tolist(), "linkage": tree.linkage.tolist()}
-        content["tree"] = arrays | {"level": tree.level}
+        content["tree"] = {"medoids": tree.medoids.tolist(), "linkage": tree.linkage.tolist(), "level": tree.level}
     return json.dumps(content, separators=(",", ":"))
 
 
@@ -164,14 +149,12 @@ def from_json(text: str) -> dict[str, Any]:
     for name in ("parents", "absorbed_at"):
         if content.get(name) is None:
             raise ValueError(f"This JSON of a hierarchy lacks {name}: it was truncated or edited. Write it again.")
-    tree = _parse_tree(content["tree"]) if "tree" in content else None
+    tree = None
+    if "tree" in content:
+        try:
+            medoids = np.array(content["tree"]["medoids"], dtype=np.int64).reshape(-1)
+            linkage = np.array(content["tree"]["linkage"], dtype=np.float64).reshape(-1, 4)
+            tree = MergeTree(medoids, linkage, index(content["tree"]["level"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"This JSON of a hierarchy has a tree that cannot be read: {error}") from error
     return {name: content.get(name) for name in VECTOR_NAMES} | {"tree": tree}
-
-
-def _parse_tree(content: Any) -> MergeTree:
-    try:
-        medoids = np.array(content["medoids"], dtype=np.int64).reshape(-1)
-        linkage = np.array(content["linkage"], dtype=np.float64).reshape(-1, 4)
-        return MergeTree(medoids, linkage, index(content["level"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"This JSON of a hierarchy has a tree that cannot be read: {error}") from error

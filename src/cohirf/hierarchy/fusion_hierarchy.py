@@ -17,6 +17,7 @@ from cohirf.hierarchy import export, outline
 from cohirf.hierarchy.balanced import draw_balanced
 from cohirf.hierarchy.export import VECTOR_NAMES
 from cohirf.rows.grouping import IntArray, count_by_label, row_blocks
+from cohirf.sources.source import count_of
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,13 @@ class FusionHierarchy:
         self.n_levels = int(self.absorbed_at.max())
         self.rows: IntArray | None = None if rows is None else _as_integers(rows, "rows")
         self.row_sizes: IntArray | None = None if row_sizes is None else _as_integers(row_sizes, "row_sizes")
-        _check_leaves(self.n_rows, self.rows, self.row_sizes)
+        for name, values in (("rows", self.rows), ("row_sizes", self.row_sizes)):
+            if values is not None and len(values) != self.n_rows:
+                raise ValueError(f"{name} has {len(values)} entries for {self.n_rows} leaves: pass one for each leaf.")
+        if self.rows is not None and not (self.rows[0] >= 0 and (self.rows[1:] > self.rows[:-1]).all()):
+            raise ValueError("rows must be sorted and distinct, and not negative: pass row numbers of the data.")
+        if self.row_sizes is not None and (self.row_sizes < 1).any():
+            raise ValueError("row_sizes must be 1 or more: every leaf has at least one row.")
         self.tree = tree
         if tree is not None:
             _check_tree(tree, self.find_leaves(tree.medoids), self.absorbed_at)
@@ -145,16 +152,17 @@ class FusionHierarchy:
     def __repr__(self) -> str:
         """Return the number of clusters of each level in one line."""
         counts = " > ".join(f"{count:,}" for count in self.cluster_counts())
-        leaves = f"{self.n_rows:,} rows"
+        leaves = count_of(self.n_rows, "row")
         if self.row_sizes is not None:
-            leaves = f"{self.n_rows:,} clusters of {self.row_sizes.sum():,} rows"
+            leaves = f"{count_of(self.n_rows, 'cluster')} of {count_of(self.row_sizes.sum(), 'row')}"
         return f"FusionHierarchy({leaves}, clusters by level: {counts})"
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks."""
         top = outline.make_outline(self, outline.final_labels(self))
-        said = "" if top is None else outline.draw_tree(top, f"Tree of {self.count_rows():,} rows", outline.say_node)
-        return said or f"<p>{self.count_rows():,} rows, all of them noise</p>"
+        rows = count_of(self.count_rows(), "row")
+        said = "" if top is None else outline.draw_tree(top, f"Tree of {rows}", outline.say_node)
+        return said or f"<p>{rows}, all of them noise</p>"
 
     def __eq__(self, other: object) -> bool:
         """Return whether another hierarchy has the same fusions."""
@@ -205,9 +213,15 @@ class FusionHierarchy:
         if level is not None:
             return self._partition(level)[0]
         assert n_clusters is not None
-        if self.tree is not None and 1 <= index(n_clusters) <= self.tree.n_leaves:
-            return self._cut_tree(index(n_clusters))
-        return self._partition(self._level_with(n_clusters))[0]
+        tree = self.tree
+        if tree is None or not 1 <= index(n_clusters) <= tree.n_leaves:
+            return self._partition(self._level_with(n_clusters))[0]
+        label = np.full(self.n_rows, -1, dtype=self.parents.dtype)
+        label[self.find_leaves(tree.medoids)] = tree.cut(index(n_clusters))
+        labels = label[find_roots(self.parents, self.absorbed_at, tree.level)]
+        _, first = np.unique(labels[labels >= 0], return_index=True)
+        order = np.append(np.argsort(np.argsort(first)), -1).astype(labels.dtype)
+        return np.asarray(order[labels])
 
     def levels(self, numbers: int | Sequence[int]) -> IntArray:
         """Return nested labels: a column for each number of clusters, all of them cuts of the same tree.
@@ -482,15 +496,6 @@ class FusionHierarchy:
         if not 0 <= index(level) <= self.n_levels:
             raise ValueError(f"level={level} does not exist: pass a level from 0 to {self.n_levels}.")
 
-    def _cut_tree(self, n_clusters: int) -> IntArray:
-        assert self.tree is not None
-        label = np.full(self.n_rows, -1, dtype=self.parents.dtype)
-        label[self.find_leaves(self.tree.medoids)] = self.tree.cut(n_clusters)
-        labels = label[find_roots(self.parents, self.absorbed_at, self.tree.level)]
-        _, first = np.unique(labels[labels >= 0], return_index=True)
-        order = np.append(np.argsort(np.argsort(first)), -1).astype(labels.dtype)
-        return np.asarray(order[labels])
-
     def _level_with(self, n_clusters: Any) -> int:
         counts = self.cluster_counts()
         levels = np.flatnonzero(counts == n_clusters)
@@ -580,13 +585,3 @@ def _check_tree(tree: MergeTree, leaves: IntArray, absorbed_at: IntArray) -> Non
         raise ValueError("tree must have a valid linkage of its leaves.")
     if not np.isfinite(tree.linkage).all() or (np.diff(tree.linkage[:, 2]) < 0).any():
         raise ValueError("tree must have finite heights that never decrease.")
-
-
-def _check_leaves(n_rows: int, rows: IntArray | None, row_sizes: IntArray | None) -> None:
-    for name, values in (("rows", rows), ("row_sizes", row_sizes)):
-        if values is not None and len(values) != n_rows:
-            raise ValueError(f"{name} has {len(values)} entries for {n_rows} leaves: pass one for each leaf.")
-    if rows is not None and not (rows[0] >= 0 and (rows[1:] > rows[:-1]).all()):
-        raise ValueError("rows must be sorted and distinct, and not negative: pass row numbers of the data.")
-    if row_sizes is not None and (row_sizes < 1).any():
-        raise ValueError("row_sizes must be 1 or more: every leaf has at least one row.")

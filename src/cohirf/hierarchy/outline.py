@@ -13,6 +13,7 @@ import numpy as np
 from cohirf.beyond.merge_tree import MergeTree, last_clusters
 from cohirf.hierarchy.export import to_linkage
 from cohirf.rows.grouping import IntArray
+from cohirf.sources.source import count_of
 
 if TYPE_CHECKING:
     from cohirf.hierarchy.fusion_hierarchy import FusionHierarchy
@@ -68,11 +69,7 @@ def with_tree(hierarchy: FusionHierarchy, max_clusters: int) -> tuple[FusionHier
 
 
 def make_outline(hierarchy: FusionHierarchy, final: IntArray, n_leaves: int | None = None) -> Outline | None:
-    """Return the top of the tree of a hierarchy; None if all rows are noise.
-
-    ``final`` is the final cluster of each row, -1 for noise. By default the outline has a leaf for each final cluster,
-    and at most 30; it has fewer than ``n_leaves`` if the tree has.
-    """
+    """Return the top of the tree with ``n_leaves``, by default those of ``final``, at most 30; None if all is noise."""
     if hierarchy.tree is not None and hierarchy.tree.n_leaves == 0:
         return None
     n_wanted = min(len(np.unique(final[final >= 0])), MOST_LEAVES) if n_leaves is None else n_leaves
@@ -82,7 +79,10 @@ def make_outline(hierarchy: FusionHierarchy, final: IntArray, n_leaves: int | No
     n_groups = min(max(n_wanted, 1), tree.n_leaves)
     labels = hierarchy.cut(n_clusters=n_groups)
     n_noise, *sizes = np.bincount(labels + 1, hierarchy.row_sizes, n_groups + 1).astype(np.int64).tolist()
-    n_inside, final_of = _count_finals(labels, final, n_groups)
+    n_final, both = int(final.max(initial=0)) + 1, (labels >= 0) & (final >= 0)
+    inside, finals = np.divmod(np.unique(labels[both].astype(np.int64) * n_final + final[both]), n_final)
+    n_inside = np.bincount(inside, minlength=n_groups).tolist()  # final clusters of which each group has rows
+    final_of = dict(zip(inside.tolist(), finals.tolist(), strict=True))  # one of these
     leaves = [
         Node(sizes[group], 0.0, (group,), n_inside[group], final_of[group] if n_inside[group] == 1 else None)
         for group in range(n_groups)
@@ -98,10 +98,7 @@ def make_outline(hierarchy: FusionHierarchy, final: IntArray, n_leaves: int | No
 
 
 def find_siblings(tree: MergeTree, labels: IntArray) -> dict[int, tuple[int, ...]]:
-    """Return, for each cluster, those of the branch that it merges with; ``labels`` has the cluster of each leaf.
-
-    Leaves with the label -1 are in no cluster.
-    """
+    """Return, for each cluster, those of the branch that it merges with; ``labels`` are of leaves, -1 in no cluster."""
     inside = [frozenset() if label < 0 else frozenset([label]) for label in labels.tolist()]
     found: dict[int, tuple[int, ...]] = {}
     for left, right in tree.linkage[:, :2].astype(np.int64).tolist():
@@ -115,7 +112,7 @@ def find_siblings(tree: MergeTree, labels: IntArray) -> dict[int, tuple[int, ...
 
 def say_node(node: Node) -> str:
     """Return the clusters of a node and its size, in words."""
-    size = f"{node.size:,} row{'' if node.size == 1 else 's'}"
+    size = count_of(node.size, "row")
     if node.n_clusters == 0:
         return size
     return f"{node.n_clusters:,} clusters, {size}" if node.cluster is None else f"cluster {node.cluster}, {size}"
@@ -145,26 +142,14 @@ def _join_nodes(left: Node, right: Node, height: float) -> Node:
     return Node(left.size + right.size, height, (*left.groups, *right.groups), n_clusters, cluster, children)
 
 
-def _count_finals(labels: IntArray, final: IntArray, n_groups: int) -> tuple[list[int], list[int]]:
-    """Return the number of final clusters of which each group has rows, and one of these."""
-    n_final = int(final.max(initial=0)) + 1
-    both = (labels >= 0) & (final >= 0)
-    groups, finals = np.divmod(np.unique(labels[both].astype(np.int64) * n_final + final[both]), n_final)
-    one = np.full(n_groups, -1)
-    one[groups] = finals
-    return np.bincount(groups, minlength=n_groups).tolist(), one.tolist()
-
-
 # -- what a notebook shows -----------------------------------------------------------------------------------------
 
 
 def draw_tree(outline: Outline, title: str, say: Callable[[Node], str]) -> str:
-    """Return the tree as SVG: the root on the left, the leaves below each other on the right, each with its text.
-
-    It follows the colours of the notebook, light or dark.
-    """
+    """Return the tree as SVG in the colours of the notebook: the root on the left, leaves with texts on the right."""
     leaves = [node for node in outline.root.walk() if not node.children]
-    texts = [_shorten_text(say(leaf)) for leaf in leaves]
+    said = map(say, leaves)
+    texts = [text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1].rstrip()}\u2026" for text in said]
     place = {leaf.groups: ROW * (number + 0.5) for number, leaf in enumerate(leaves)}
     lines: list[str] = []
     _add_branches(outline.root, outline.root.height or 1.0, place, lines)
@@ -197,7 +182,3 @@ def _add_branches(
     lines += [f"M{x:.1f} {y:.1f}H{end:.1f}" for end, y in ends]
     lines.append(f"M{x:.1f} {ends[0][1]:.1f}V{ends[-1][1]:.1f}")
     return x, sum(y for _, y in ends) / len(ends)
-
-
-def _shorten_text(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"

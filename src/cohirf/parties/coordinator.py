@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
@@ -11,20 +11,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.consensus import (
-    Codes,
-    Consensus,
-    fold_views,
-    measure_stability,
-    relaxed_consensus,
-    strict_consensus,
-)
+from cohirf.algorithm.consensus import Consensus, fold_views, measure_stability, relaxed_consensus, strict_consensus
 from cohirf.algorithm.parents import find_roots, get_final_labels
 from cohirf.beyond.majority import majority_consensus
 from cohirf.beyond.votes import VotedCodes, group_by_votes
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.parties.party import NOT_HELD, Party, PartyError, Request
 from cohirf.rows.grouping import IntArray, best_by_label, sum_by_label
+from cohirf.sources.source import number_repeated
 from cohirf.voting import consensus as vote
 from cohirf.voting import read_consensus
 
@@ -111,12 +105,10 @@ class _InProcess:
 
     def __init__(self, parties: Sequence[Party]) -> None:
         self._parties = sorted(parties, key=lambda party: party.name)
-        joined = {party.name: (party.n_rows, party.ids_digest) for party in self._parties}
-        if len(joined) < len(parties) or not parties:
-            raise PartyError(
-                f"{len(parties)} parties have {len(joined)} different names: give at least one, each with its own name."
-            )
-        check_parties(joined)
+        if not parties:
+            raise PartyError("There are no parties: give at least one.")
+        names = number_repeated([party.name for party in self._parties])
+        check_parties(dict(zip(names, ((party.n_rows, party.ids_digest) for party in self._parties), strict=True)))
         self.n_rows = self._parties[0].n_rows
 
     def ask(self, request: Request) -> list[IntArray]:
@@ -177,12 +169,13 @@ class _Session:
         found = vote(np.concatenate(self._ask_labels(1, rows, None), axis=1), n_clusters=n_clusters)
         some = np.flatnonzero(found.labels >= 0)
         medoids = self._ask_medoids(1, some, found.labels[some], found.n_clusters, None)
-        self._end(rows, found.labels)
+        self._ask("done", 0, rows, found.labels, None)
         return PartyResult(found.labels, found.n_clusters, medoids, found.stability, found.hierarchy, 1)
 
     def contract(self, needed: float, threshold: float | None, max_iter: int, *, has_mass: bool) -> PartyResult:
         """Contract level after level, until nothing fuses."""
-        agree = _consensus_function(needed, threshold)
+        agree = strict_consensus if needed == 1 else partial(majority_consensus, majority=needed)
+        agree = agree if threshold is None else partial(relaxed_consensus, threshold=threshold)
         active: IntArray = np.arange(self.n_rows)
         parents, absorbed_at = active.copy(), np.zeros(self.n_rows, dtype=np.uint32)
         stability = np.empty(self.n_rows, dtype=np.float32)
@@ -190,7 +183,13 @@ class _Session:
         for level in range(1, max_iter + 1):
             answers = np.concatenate(self._ask_labels(level, active, mass), axis=1)
             codes = fold_views(answers.T, len(active), mass)
-            found = _agree_on_held(codes, needed) if (answers == NOT_HELD).any() else agree(codes)
+            if (answers == NOT_HELD).any():  # rows are compared at the parties that have them; noise is no opinion, too
+                voted = VotedCodes.of(codes.distinct, codes.counts, codes.mass)
+                groups = group_by_votes(voted, needed, None, joins_all=False)
+                of_row = groups.merged_to(groups.n_agreed)[groups.of_code][codes.of_row].astype(np.int32)
+                found = Consensus(of_row, groups.n_agreed, tuple(range(codes.n_views)))
+            else:
+                found = agree(codes)
             stability[active] = measure_stability(codes, found).of_row
             medoids = self._ask_medoids(level, active, found.labels, found.n_clusters, mass)
             of_active = medoids[found.labels]
@@ -203,7 +202,7 @@ class _Session:
             if not is_absorbed.any():
                 break
         labels, roots = get_final_labels(find_roots(parents, absorbed_at, level))
-        self._end(np.arange(self.n_rows), labels)
+        self._ask("done", 0, np.arange(self.n_rows), labels, None)
         return PartyResult(labels, len(roots), roots, stability, FusionHierarchy(parents, absorbed_at), level)
 
     def _ask_labels(self, level: int, rows: IntArray, mass: IntArray | None) -> list[IntArray]:
@@ -219,9 +218,6 @@ class _Session:
         ranks = self._ask("rank", level, rows, clusters, mass)
         return rows[combine_ranks(ranks, clusters, n_clusters)]
 
-    def _end(self, rows: IntArray, labels: IntArray) -> None:
-        self._ask("done", 0, rows, labels, None)
-
     def _ask(self, kind: str, level: int, rows: IntArray, clusters: Any, mass: Any) -> list[IntArray]:
         self._number += 1
         return self._channel.ask(Request(self._number, kind, level, rows, clusters, mass))
@@ -230,8 +226,7 @@ class _Session:
 def combine_ranks(ranks: Sequence[IntArray], clusters: IntArray, n_clusters: int) -> IntArray:
     """Return the position of the row of each cluster that has the lowest mean rank over the parties that have it.
 
-    The rank of a row is divided by the number of rows of its cluster that the party has. Of equal rows, the first is
-    taken; a row that no party has is taken only if there is no other.
+    The rank of a row is divided by the number of rows of its cluster that the party has.
     """
     total, n_ranks = np.zeros(len(clusters)), np.zeros(len(clusters))
     for of_party in ranks:
@@ -241,16 +236,3 @@ def combine_ranks(ranks: Sequence[IntArray], clusters: IntArray, n_clusters: int
         n_ranks += held
     mean = np.divide(total, n_ranks, out=np.full(len(clusters), 2.0), where=n_ranks > 0)  # 2 is worse than any share
     return best_by_label(-mean, clusters, n_clusters, RANK_TIE)
-
-
-def _agree_on_held(codes: Codes, needed: float) -> Consensus:
-    """Return a consensus in which rows are compared at the parties that have them; noise is no opinion, too."""
-    groups = group_by_votes(VotedCodes.of(codes.distinct, codes.counts, codes.mass), needed, None, joins_all=False)
-    of_code = groups.merged_to(groups.n_agreed)[groups.of_code]
-    return Consensus(of_code[codes.of_row].astype(np.int32), groups.n_agreed, tuple(range(codes.n_views)))
-
-
-def _consensus_function(needed: float, threshold: float | None) -> Callable[[Codes], Consensus]:
-    if threshold is not None:
-        return partial(relaxed_consensus, threshold=threshold)
-    return strict_consensus if needed == 1 else partial(majority_consensus, majority=needed)

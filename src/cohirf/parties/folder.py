@@ -241,6 +241,3 @@ class _Waiting:
             raise TimeoutError(f"{reason}: start it again, or wait longer.")
         time.sleep(self._seconds)
         self._seconds = min(1.5 * self._seconds, LONGEST_WAIT)
-
-
-__all__ = ["PartyError", "join", "run_folder"]

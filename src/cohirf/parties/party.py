@@ -16,11 +16,7 @@ from numpy.typing import NDArray
 
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.choose_medoids import (
-    MEDOID_TIE,
-    Members,
-    scale_mass,
-)
+from cohirf.algorithm.choose_medoids import MEDOID_TIE, Members, scale_mass
 from cohirf.algorithm.consensus import NOISE
 from cohirf.algorithm.get_clusters import Views, WeightedRows, label_view
 from cohirf.algorithm.randomness import root_entropy
@@ -122,7 +118,12 @@ class Party:
         self._X = source.take(np.arange(source.n_rows))
         self.n_rows = source.n_rows if n_rows is None else int(n_rows)
         self._held = _check_rows(rows, source.n_rows, self.n_rows)
-        self.ids_digest = None if ids is None else _digest_ids(ids, self.n_rows)
+        self.ids_digest = None
+        if ids is not None:  # of the names of all rows in their order
+            names = [f"{len(str(one))}:{one}" for one in ids]
+            if len(names) != self.n_rows:
+                raise ValueError(f"ids has {len(names):,} names for {self.n_rows:,} rows: give one for each.")
+            self.ids_digest = hashlib.sha256("".join(names).encode()).hexdigest()
         n_features = validation.count_view_features(max_features, source.n_features)
         self._views = Views(BaseMethod.of(computed(estimator)), views, n_features, root_entropy(random_state))
         self._centrality = CENTRALITY[medoid]
@@ -134,10 +135,7 @@ class Party:
         return self._views.n_views
 
     def answer(self, request: Request) -> IntArray:
-        """Return labels, with a row for each requested row and a column for each view, or the rank of each row.
-
-        Rows that the party does not have get ``NOT_HELD``.
-        """
+        """Return labels, a column for each view, or the rank of each row; ``NOT_HELD`` for rows that are not here."""
         if len(request.rows) and not 0 <= request.rows[0] <= request.rows[-1] < self.n_rows:
             raise ValueError(f"{self.name} is asked for row {request.rows[-1]:,}, but there are {self.n_rows:,} rows.")
         wanted = np.flatnonzero(self._held[request.rows] >= 0)
@@ -174,10 +172,7 @@ class Party:
 
 
 def rank_rows(scores: NDArray[np.float64], labels: IntArray) -> IntArray:
-    """Return, for each row, how many rows of its cluster have a higher score.
-
-    Scores that differ by rounding alone are equal, as those of medoids are.
-    """
+    """Return how many rows of its cluster have a higher score than each row; differences by rounding do not count."""
     order = np.lexsort((-scores, labels))
     sorted_scores, sorted_labels = scores[order], labels[order]
     begins = np.append(True, sorted_labels[1:] != sorted_labels[:-1])
@@ -206,14 +201,3 @@ def _check_rows(rows: Any, n_held: int, n_rows: int) -> IntArray:
     held = np.full(n_rows, -1)
     held[numbers] = np.arange(n_held)
     return held
-
-
-def _digest_ids(ids: Iterable[Any], n_rows: int) -> str:
-    """Return a digest of the names of all rows in their order."""
-    digest, n_ids = hashlib.sha256(), 0
-    for one in ids:
-        digest.update(f"{len(str(one))}:{one}".encode())
-        n_ids += 1
-    if n_ids != n_rows:
-        raise ValueError(f"ids has {n_ids:,} names for {n_rows:,} rows: give one for each.")
-    return digest.hexdigest()

@@ -6,7 +6,7 @@ import ctypes
 import re
 import sys
 from contextlib import suppress
-from math import nan
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ def parse_bytes(size: str) -> int:
     """
     found = _TEXT.fullmatch(size)
     number = nan if found is None else float(found[1]) * _FACTORS.get(found[2].lower(), nan)
-    if not number >= 1:
+    if not 1 <= number < inf:
         raise ValueError(
             f'batch_size={size!r} is not valid: give a number of rows, "auto", or the memory that the fit may use, '
             f'such as "500MB", "2GB" or "1.5GiB" (units: {", ".join(BYTE_UNITS)}).'

@@ -96,90 +96,83 @@ class BatchPlan:
 
 
 @dataclass(frozen=True)
+class Room:
+    """The memory that a fit may use, and what takes some of it besides the batches."""
+
+    memory_limit: int
+    n_jobs: int = 1  # number of batches at a time
+    in_processes: bool = False  # whether each is in a process of its own
+    held_bytes: int | None = None  # what the fit holds besides its batches; None if its vectors are in memory
+    taken_bytes: int | None = None  # what runs batches uses before the fit, if this is not this process
+    row_bytes: float = 0.0  # of a row that is read with those of a batch, but held aside; 0 if none is
+    leaf_bytes: float = 0.0  # of the values of a row that the first level leaves; 0 if they are elsewhere
+
+
+@dataclass(frozen=True)
 class PlannedFit:
-    """The planned fit: its rows, its jobs, and the memory that it uses independently of its batches."""
+    """The planned fit: its rows, its room, and the memory that is taken before the first batch."""
 
     n_rows: int
     n_runs: int  # of the base method, in a batch
-    n_jobs: int
     smallest_batch: int
-    memory_limit: int
+    room: Room
     taken: int = 0
     taken_per_job: int = 0
-    overlap: float | None = None
-    row_bytes: float = 0.0  # of a row that is read with those of a batch, but held aside; 0 if none is
-    leaf_bytes: float = 0.0  # of the values of a row that the first level leaves; 0 if they are elsewhere
+    overlap: float | None = None  # rows in the halos of local batches, in multiples of their own rows
 
     @property
     def bytes_per_batch(self) -> float:
         """The memory that each of the concurrent batches may use."""
-        return (self.memory_limit - self.taken) / self.n_jobs - self.taken_per_job
+        return (self.room.memory_limit - self.taken) / self.room.n_jobs - self.taken_per_job
 
     def forecast(self, batch_size: int, cost: BatchCost) -> BatchPlan:
         """Forecast the fit with this batch size."""
-        n_batches = count_batches(self.n_rows, batch_size)
-        n_levels, seconds = forecast_levels(self.n_rows, batch_size, cost, self.n_jobs)
+        room, n_batches = self.room, count_batches(self.n_rows, batch_size)
+        n_levels, seconds = forecast_levels(self.n_rows, batch_size, cost, room.n_jobs)
+        largest = min(self.n_rows, LARGEST_BATCH * batch_size)
+        batch_bytes, of_leaves = float(cost.n_bytes(largest)), 0.0
         if self.overlap is not None and n_batches > 1:
             n_batches = ceil((1 + self.overlap) * self.n_rows / batch_size)
-            n_levels, seconds = 2, ceil(n_batches / self.n_jobs) * cost.seconds(batch_size)  # the second one only fuses
+            n_levels, seconds = 2, ceil(n_batches / room.n_jobs) * cost.seconds(batch_size)  # the second one only fuses
+        elif n_batches > 1:
+            size = self.n_rows / n_batches
+            # Rows are read with those that are held aside: all are copied, these once more.
+            batch_bytes += room.row_bytes * (largest + 3 * size / (n_batches - 1))
+            if room.leaf_bytes:
+                n_leaves = size + (n_batches - 1) * cost.survivors(size)
+                of_leaves = LEAF_COPIES * (room.leaf_bytes + LEAF_BYTES) * n_leaves
         # A single batch runs its views in parallel, several batches run in parallel; the last level has a single batch.
-        n_jobs = min(self.n_jobs, max(self.n_runs, n_batches - 1))
-        largest = min(self.n_rows, LARGEST_BATCH * batch_size)
-        batch_bytes = cost.n_bytes(largest) + self._bytes_aside(largest, n_batches)
-        of_leaves = LEAF_COPIES * self._bytes_of_leaves(n_batches, cost)
-        of_ending = ENDING_BYTES if self.leaf_bytes else 0
+        n_jobs = min(room.n_jobs, max(self.n_runs, n_batches - 1))
+        of_ending = ENDING_BYTES if room.leaf_bytes else 0
         peak, needed = (
             int(self.taken + max(n_jobs * (self.taken_per_job + some) + of_leaves / 2, of_ending + of_leaves))
             for some in (batch_bytes, MEMORY_MARGIN * batch_bytes)
         )
-        return BatchPlan(batch_size, n_batches, self.memory_limit, n_levels, seconds, peak, needed)
-
-    def _bytes_aside(self, n_contracted: float, n_batches: int) -> float:
-        """Return the memory of rows that are read with a batch, and held aside: all are copied, these once more."""
-        if n_batches == 1 or self.overlap is not None:
-            return 0.0
-        n_held = self.n_rows / n_batches / (n_batches - 1)
-        return self.row_bytes * (n_contracted + 3 * n_held)
-
-    def _bytes_of_leaves(self, n_batches: int, cost: BatchCost) -> float:
-        """Return the size of the rows that the first level leaves, with those that it held aside."""
-        if n_batches == 1 or self.overlap is not None or self.leaf_bytes == 0:
-            return 0.0
-        size = self.n_rows / n_batches
-        return (self.leaf_bytes + LEAF_BYTES) * (size + (n_batches - 1) * cost.survivors(size))
+        return BatchPlan(batch_size, n_batches, room.memory_limit, n_levels, seconds, peak, needed)
 
 
 def plan_batches(
     read_sample: Callable[[int], Any],
     n_rows: int,
     contraction: Contraction,
+    room: Room,
     *,
-    memory_limit: int,
-    n_jobs: int = 1,
-    held_bytes: int | None = None,
-    taken_bytes: int | None = None,
-    in_processes: bool = False,
     overlap: float | None = None,
     n_readable: int | None = None,
-    row_bytes: float = 0.0,
-    leaf_bytes: float = 0.0,
 ) -> BatchPlan:
     """Choose the batch size of a fit by measuring the contraction of samples.
 
-    ``read_sample`` returns a number of rows, of at most ``n_readable``, that are like a batch. ``taken_bytes`` is what
-    the process that runs batches uses before the fit; by default, what this process does. ``held_bytes`` is what the
-    fit holds in addition to its batches. ``overlap`` is the number of rows in the halos of local batches, in multiples
-    of their own rows. ``row_bytes`` is the size of a row, if rows are read in order, with those held aside, and
-    ``leaf_bytes`` its size if this process keeps the rows that the first level leaves. Since measurements vary a
-    little, the choice may vary by one step.
+    ``read_sample`` returns a number of rows, of at most ``n_readable``, that are like a batch. ``overlap`` is the
+    number of rows in the halos of local batches, in multiples of their own rows. Since measurements vary a little, the
+    choice may vary by one step.
     """
     reset_peak()  # memory that was freed, but kept, is not taken
-    held = HELD_BYTES_PER_ROW * n_rows if held_bytes is None else held_bytes
-    taken = held + (resident_bytes() if taken_bytes is None else taken_bytes)
-    if memory_limit <= taken:
-        raise ValueError(_say_no_room(memory_limit, taken, held, on_worker=taken_bytes is not None))
+    held = HELD_BYTES_PER_ROW * n_rows if room.held_bytes is None else room.held_bytes
+    taken = held + (resident_bytes() if room.taken_bytes is None else room.taken_bytes)
+    if room.memory_limit <= taken:
+        raise ValueError(_say_no_room(room, taken, held))
     if count_batches(n_rows, SMALLEST_BATCH) == 1:
-        return BatchPlan(n_rows, 1, memory_limit, reason=f"{n_rows} rows are too few to divide")
+        return BatchPlan(n_rows, 1, room.memory_limit, reason=f"{n_rows} rows are too few to divide")
     smallest, peak = smallest_batch(contraction, n_rows), peak_bytes()
     with fresh_process() as call:
         sample = read_sample(smallest)
@@ -187,17 +180,17 @@ def plan_batches(
         before = call(resident_with, contraction)  # this process has imported its modules already
         call(probe_batch, sample, contraction)  # triggers imports and compilation, whose memory stays
         after = call(resident_bytes)
-        n_runs, per_job = contraction.views.n_runs(sample.shape[1]), after if in_processes else 0
+        n_runs, per_job = contraction.views.n_runs(sample.shape[1]), after if room.in_processes else 0
         taken += max(0, after - before)
-        task = PlannedFit(
-            n_rows, n_runs, n_jobs, smallest, memory_limit, taken, per_job, overlap, row_bytes, leaf_bytes
-        )
+        if room.memory_limit <= taken:
+            raise ValueError(_say_no_room(room, taken, held))
+        task = PlannedFit(n_rows, n_runs, smallest, room, taken, per_job, overlap)
         cost = probe_increasing_sizes(
             lambda size: call(probe_batch, read_sample(size), contraction),
             smallest,
             n_rows,
             bytes_per_batch=task.bytes_per_batch,
-            n_jobs=n_jobs,
+            n_jobs=room.n_jobs,
             most=n_readable,
         )
     candidates = list_candidates(task, cost)
@@ -253,14 +246,18 @@ def forecast_levels(n_rows: int, batch_size: int, cost: BatchCost, n_jobs: int) 
 
 
 def list_candidates(task: PlannedFit, cost: BatchCost) -> list[BatchPlan]:
-    """Forecast batch sizes from the smallest up to the reach of the probes, and one batch of all rows if within it."""
+    """Forecast batch sizes from the smallest up to the reach of the probes, and one batch of all rows if within it.
+
+    That is the only one if there are too few rows for two batches of the smallest size.
+    """
     reach = REACH * cost.probes[-1].n_rows
     low, high = task.smallest_batch, reach / LARGEST_BATCH
     fine = [task.forecast(size, cost) for size in fine_sizes(low, high)]
     last_that_fits = [smaller.batch_size for smaller, larger in pairwise(fine) if smaller.fits and not larger.fits]
     sizes = {low, *coarse_sizes(low, high), *last_that_fits}
     several = sorted(size for size in sizes if count_batches(task.n_rows, size) > 1)
-    return [task.forecast(size, cost) for size in several + [task.n_rows] * (task.n_rows <= reach)]
+    is_one = task.n_rows <= reach or not several
+    return [task.forecast(size, cost) for size in several + [task.n_rows] * is_one]
 
 
 def choose(candidates: Sequence[BatchPlan]) -> BatchPlan | None:
@@ -285,21 +282,23 @@ def _say_why(chosen: BatchPlan, candidates: Sequence[BatchPlan]) -> str:
     return "larger batches would take more than twice as long as small ones"
 
 
-def _say_no_room(memory_limit: int, taken: int, held: int, *, on_worker: bool) -> str:
+def _say_no_room(room: Room, taken: int, held: int) -> str:
+    on_worker = room.taken_bytes is not None
     whose = "the worker with the least memory left" if on_worker else "this process"
     with_data = "" if on_worker else "the data included if it is in memory, "
     remedy = "start workers with more memory" if on_worker else "fit from a file with cohirf.open_source"
     return (
-        f"{format_bytes(memory_limit)} of memory is too little: {whose} takes {format_bytes(taken - held)} "
+        f"{format_bytes(room.memory_limit)} of memory is too little: {whose} takes {format_bytes(taken - held)} "
         f"already, {with_data}and the fit takes another {format_bytes(held)} apart from its batches. "
         f'Allow more, such as batch_size="{format_bytes(2 * taken)}", or {remedy}.'
     )
 
 
 def _say_too_little(task: PlannedFit, least: BatchPlan) -> str:
+    n_jobs = task.room.n_jobs
     return (
-        f"{format_bytes(task.memory_limit)} of memory is too little for batches of {least.batch_size} rows, which need "
-        f"least of those that are useful for this base method: {format_bytes(least.needed)} with n_jobs={task.n_jobs}, "
+        f"{format_bytes(least.memory_limit)} of memory is too little for batches of {least.batch_size} rows, which "
+        f"need least of those that are useful for this base method: {format_bytes(least.needed)} with n_jobs={n_jobs}, "
         f"of which {format_bytes(task.taken)} is used before the first batch. Allow more, such as "
         f'batch_size="{format_bytes(1.25 * least.needed)}", lower n_jobs, or choose a base method that needs less.'
     )

@@ -8,10 +8,4 @@ from cohirf.plotting.heatmap import plot_heatmap
 from cohirf.plotting.map import plot_map
 from cohirf.plotting.trees import plot_dendrogram
 
-__all__ = [
-    "plot_choice",
-    "plot_dendrogram",
-    "plot_eps",
-    "plot_heatmap",
-    "plot_map",
-]
+__all__ = ["plot_choice", "plot_dendrogram", "plot_eps", "plot_heatmap", "plot_map"]

@@ -9,9 +9,8 @@ import numpy as np
 from cohirf.choice import NEARLY, Choice
 from cohirf.eps import EpsSuggestion
 from cohirf.optional import import_optional
-from cohirf.plotting.canvas import FONT, hide_spines, make_axes
+from cohirf.plotting.canvas import FONT, check_plotted, hide_spines, make_axes
 from cohirf.plotting.colours import ACCENT, FAINT, INK, SECOND_ACCENT
-from cohirf.plotting.layout import check_plotted
 from cohirf.summary.model import Model
 
 if TYPE_CHECKING:
@@ -53,35 +52,19 @@ def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
     'number of clusters'
     """
     fitted = check_plotted(model)
-    choice = _check_choice(fitted.choice_)
-    ax = make_axes(ax, float(np.clip(2.6 + 0.16 * len(choice.candidates), 4.5, 8)), 4.2)
-    _draw_curve(ax, choice)
-    return ax
-
-
-def _check_choice(choice: Choice | None) -> Choice:
+    choice: Choice | None = fitted.choice_
     if choice is None or choice.is_given:
         raise ValueError('The number of clusters was given, not chosen: fit with n_clusters="auto" to plot the choice.')
     if len(choice.candidates) == 0:
         raise ValueError("There is one cluster, and nothing to choose from: there is no curve to plot.")
-    return choice
-
-
-def _draw_curve(ax: Axes, choice: Choice) -> None:
+    ax = make_axes(ax, float(np.clip(2.6 + 0.16 * len(choice.candidates), 4.5, 8)), 4.2)
     figures = choice.strengths if choice.is_strong else choice.silhouettes
     chosen = figures[choice.candidates == choice.n_clusters]
     if choice.is_strong:
         ax.axhline(float(figures.max()) - NEARLY, color=FAINT, linewidth=1, linestyle="--")
     ax.plot(choice.candidates, figures, color=SECOND_ACCENT, marker="o", markersize=3.5, linewidth=1.5)
     ax.plot([choice.n_clusters], chosen, color=ACCENT, marker="o", markersize=8, markeredgecolor=INK)
-    ax.annotate(
-        f"{choice.n_clusters} clusters",
-        (choice.n_clusters, float(chosen[0])),
-        xytext=(8, 6),
-        textcoords="offset points",
-        color=INK,
-        fontsize=FONT + 1,
-    )
+    _write(ax, f"{choice.n_clusters} clusters", (choice.n_clusters, float(chosen[0])), (8, 6))
     if choice.is_strong:
         ax.set_ylim(0, 1.08)
     ax.set_ylabel("prediction strength" if choice.is_strong else "silhouette", color=FAINT)
@@ -91,6 +74,11 @@ def _draw_curve(ax: Axes, choice: Choice) -> None:
     ax.tick_params(labelsize=FONT + 1)
     ax.set_xlabel("number of clusters", color=FAINT)
     hide_spines(ax, "top", "right")
+    return ax
+
+
+def _write(ax: Axes, text: str, place: tuple[float, float], offset: tuple[int, int]) -> None:
+    ax.annotate(text, place, xytext=offset, textcoords="offset points", color=INK, fontsize=FONT + 1)
 
 
 def plot_eps(suggestion: EpsSuggestion, *, ax: Axes | None = None) -> Axes:
@@ -126,17 +114,11 @@ def plot_eps(suggestion: EpsSuggestion, *, ax: Axes | None = None) -> Axes:
     shares = (np.arange(len(suggestion.distances)) + 1) / len(suggestion.distances)
     is_core = suggestion.distances <= suggestion.eps
     ax.plot(shares, suggestion.distances, color=FAINT, linewidth=1)
-    ax.scatter(shares[is_core], suggestion.distances[is_core], s=5, color=ACCENT, zorder=2)
-    ax.scatter(shares[~is_core], suggestion.distances[~is_core], s=5, color=SECOND_ACCENT, zorder=2)
+    for some, colour in ((is_core, ACCENT), (~is_core, SECOND_ACCENT)):
+        ax.scatter(shares[some], suggestion.distances[some], s=5, color=colour, zorder=2)
     ax.axhline(suggestion.eps, color=INK, linewidth=0.8, linestyle=(0, (5, 4)), zorder=1)
-    ax.annotate(
-        f"eps = {suggestion.eps:.4g}: {suggestion.core_share:.0%} are core rows",
-        (0, suggestion.eps),
-        xytext=(4, 4),
-        textcoords="offset points",
-        fontsize=FONT + 1,
-        color=INK,
-    )
+    text = f"eps = {suggestion.eps:.4g}: {suggestion.core_share:.0%} are core rows"
+    _write(ax, text, (0, suggestion.eps), (4, 4))
     ax.set_ylim(bottom=0)
     ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     ax.set_xlabel("share of the rows, sorted by distance", color=FAINT)

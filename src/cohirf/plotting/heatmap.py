@@ -17,9 +17,8 @@ from cohirf.explain.table import Feature, Table
 from cohirf.explain.verdict import ways_to_less_noise
 from cohirf.explain.words import shorten
 from cohirf.optional import import_optional
-from cohirf.plotting.canvas import FONT, make_axes, text_width
+from cohirf.plotting.canvas import FONT, check_plotted, hide_spines, largest_clusters, make_axes, text_width
 from cohirf.plotting.colours import FAINT, INK, cluster_colours, readable_on_white
-from cohirf.plotting.layout import check_plotted, largest_clusters
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.summary.model import Model
 
@@ -98,14 +97,17 @@ def plot_heatmap(
         f"{number}  {shorten(described.name(number), LONGEST_LABEL)}  {described.sizes[cluster] / described.n_rows:.0%}"
         for cluster, number in zip(heatmap.clusters.tolist(), numbers.tolist(), strict=True)
     ]
-    columns = [_say_feature(feature) for feature in heatmap.features]
-    ax = make_axes(
-        ax,
-        CELL_WIDTH * len(columns) + text_width(texts) + 1.6,
-        CELL_HEIGHT * len(texts) + text_width(columns) + 0.8,
-    )
+    features = heatmap.features
+    columns = [shorten(f"{one.name}: {one.level}" if one.level else one.name, LONGEST_LABEL) for one in features]
+    width = CELL_WIDTH * len(columns) + text_width(texts) + 1.6
+    ax = make_axes(ax, width, CELL_HEIGHT * len(texts) + text_width(columns) + 0.8)
     _draw_cells(ax, heatmap)
-    _label_heatmap(ax, heatmap, texts, columns)
+    ax.set_yticks(np.arange(len(texts)) + 0.5, texts, fontsize=FONT + 1)
+    ax.set_xticks(np.arange(len(columns)) + 0.5, columns, fontsize=FONT + 1, rotation=90, color=INK)
+    for label, ink in zip(ax.get_yticklabels(), readable_on_white(cluster_colours(heatmap.clusters)), strict=True):
+        label.set_color(ink)
+    ax.tick_params(length=0)
+    hide_spines(ax, *ax.spines)
     n_clusters = len(described.sizes)
     if n_clusters > len(texts):
         ax.set_title(f"the {len(texts)} largest of {n_clusters:,} clusters", loc="left", fontsize=FONT, color=FAINT)
@@ -115,30 +117,14 @@ def plot_heatmap(
 def _draw_cells(ax: Any, heatmap: Heatmap) -> None:
     colours = import_optional("matplotlib.colors", "plotting", "A plot")
     shades = colours.LinearSegmentedColormap.from_list("below and above", [BELOW, EQUAL, ABOVE])
-    image = ax.pcolormesh(
-        heatmap.effect, cmap=shades, vmin=-STRONGEST, vmax=STRONGEST, edgecolors="white", linewidth=1.5
-    )
+    strongest = {"vmin": -STRONGEST, "vmax": STRONGEST}
+    image = ax.pcolormesh(heatmap.effect, cmap=shades, edgecolors="white", linewidth=1.5, **strongest)
     ax.invert_yaxis()
     bar = ax.figure.colorbar(image, ax=ax, shrink=min(1.0, 5 / len(heatmap.clusters)), aspect=12, extend="both")
     bar.set_label("below or above other rows,\nin standard deviations", fontsize=FONT)
     bar.set_ticks([-STRONGEST, 0, STRONGEST])
     bar.ax.tick_params(labelsize=FONT, length=0)
     bar.outline.set_visible(False)
-
-
-def _label_heatmap(ax: Any, heatmap: Heatmap, texts: list[str], columns: list[str]) -> None:
-    ax.set_yticks(np.arange(len(texts)) + 0.5, texts, fontsize=FONT + 1)
-    ax.set_xticks(np.arange(len(columns)) + 0.5, columns, fontsize=FONT + 1, rotation=90, color=INK)
-    inks = readable_on_white(cluster_colours(heatmap.clusters))
-    for label, ink in zip(ax.get_yticklabels(), inks, strict=True):
-        label.set_color(ink)
-    ax.tick_params(length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
-
-
-def _say_feature(feature: Feature) -> str:
-    return shorten(f"{feature.name}: {feature.level}" if feature.level else feature.name, LONGEST_LABEL)
 
 
 @dataclass(frozen=True)

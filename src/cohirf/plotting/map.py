@@ -18,9 +18,18 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.estimator import CoHiRF
 from cohirf.explain.table import as_dense, is_prepared
 from cohirf.optional import import_optional
-from cohirf.plotting.canvas import FONT, POINTS_PER_INCH, hide_spines, inches, make_axes, settle_axes
+from cohirf.plotting.canvas import (
+    FONT,
+    POINTS_PER_INCH,
+    choose_apart,
+    find_subject,
+    hide_spines,
+    inches,
+    largest_clusters,
+    make_axes,
+    settle_axes,
+)
 from cohirf.plotting.colours import FAINT, INK, cluster_colours, readable_on
-from cohirf.plotting.layout import choose_apart, find_subject, largest_clusters
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.summary.model import Model
 
@@ -115,7 +124,10 @@ def plot_map(
     shown = np.concatenate([rows, clusters.central])
     projection = project_rows(_safe_indexing(X, shown), shown, _get_feature_names(X), method)
     _draw_points(ax, projection.points[: len(rows)], clusters.labels[rows])
-    _frame_map(ax, projection)
+    ax.set_xlabel(projection.names[0])
+    ax.set_ylabel(projection.names[1])
+    ax.tick_params(labelsize=FONT)
+    hide_spines(ax, "top", "right")
     _draw_discs(ax, projection.points[len(rows) :], clusters)
     if names is not None:
         _add_legend(ax, clusters, names)
@@ -156,13 +168,6 @@ def _draw_points(ax: Any, points: FloatArray, labels: IntArray) -> None:
             ax.scatter(*points[chosen].T, s=area, c=colours, linewidths=0, alpha=0.75, zorder=2)
 
 
-def _frame_map(ax: Any, projection: Projection) -> None:
-    ax.set_xlabel(projection.names[0])
-    ax.set_ylabel(projection.names[1])
-    ax.tick_params(labelsize=FONT)
-    hide_spines(ax, "top", "right")
-
-
 def _draw_discs(ax: Any, points: FloatArray, clusters: MappedClusters) -> None:
     """Draw the discs; those with a number are larger."""
     numbered = np.zeros(len(points), dtype=bool)
@@ -193,18 +198,9 @@ def _add_legend(ax: Any, clusters: MappedClusters, names: Sequence[str]) -> None
         for cluster, colour in zip(shown.tolist(), cluster_colours(shown), strict=True)
     ]
     title = None if len(shown) == n_clusters else f"the {len(shown)} largest of {n_clusters:,} clusters"
-    ax.legend(
-        handles=marks,
-        title=title,
-        loc="upper left",
-        bbox_to_anchor=(0, -0.14),
-        frameon=False,
-        fontsize=FONT + 1,
-        title_fontsize=FONT + 1,
-        alignment="left",
-        borderaxespad=0,
-        handletextpad=0.2,
-    )
+    place = {"loc": "upper left", "bbox_to_anchor": (0, -0.14), "alignment": "left", "borderaxespad": 0}
+    font = {"fontsize": FONT + 1, "title_fontsize": FONT + 1, "handletextpad": 0.2}
+    ax.legend(handles=marks, title=title, frameon=False, **place, **font)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
-"""Data as a set of columns, the roles that the user gives to some of them, and their cells as features."""
+"""Data as a set of columns, roles that the user gives to some, and their cells as features; places on the globe."""
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,15 +18,32 @@ from cohirf.error_contexts import warn_caller
 from cohirf.optional import import_optional
 from cohirf.preparation.decide import STRAY_SHARE
 from cohirf.preparation.evidence import BadColumn, DataError, Strays, reading, say_strays
-from cohirf.preparation.kinds import WISHES, Boolean, Category, Column, Date, Name, Number, Vector, is_text
-from cohirf.preparation.readings import DateReading, as_text
-from cohirf.rows.grouping import FloatArray
+from cohirf.preparation.kinds import (
+    WISHES,
+    Boolean,
+    Category,
+    Column,
+    Date,
+    LeftOut,
+    Name,
+    Number,
+    Vector,
+    is_text,
+    read_numbers,
+)
+from cohirf.preparation.readings import DateReading, NumberReading, as_text
+from cohirf.rows.metric_spaces import EARTH_KM
 from cohirf.sources import Source, open_source
 from cohirf.sources.csv import is_plain_number
 from cohirf.sources.open_source import open_table
 from cohirf.sources.source import NoRowsError, listed
 from cohirf.sources.tables import ARROW_NUMBERS, ArrowTable, Table, TableSource
 from cohirf.store.files import TemporaryFile
+
+DEGREES = 180 / math.pi  # of a radian
+COORDINATES = {"latitude": 90.0, "longitude": 360.0}  # and the largest of them; 0 to 360 is as good as -180 to 180
+KILOMETRES = {"km": 1.0, "m": 1e-3, "mi": 1.609344}
+LENGTH = re.compile(rf"([\d.]+(?:e[+-]?\d+)?)\s*({'|'.join(KILOMETRES)})")
 
 
 @dataclass(frozen=True)
@@ -214,10 +233,18 @@ def encode_table(table: Table, columns: Sequence[Column], *, lenient: Collection
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
     target, n_rows = TemporaryFile(), 0
     strays = [Strays() for _ in columns]
-    schema = arrow.schema([(name, arrow.float64()) for name in _distinct_names(table, columns)])
+    names = [feature.name for column in columns for feature in column.features]
+    if name := next((name for name, times in Counter(names).items() if times > 1), None):
+        raise ValueError(f"{table.name}: two features would be called {name!r}: rename the column {name!r}.")
+    schema = arrow.schema([(name, arrow.float64()) for name in names])
     with arrow.ipc.new_file(target.file, schema) as writer, reading(table.n_rows, "making features") as advance:
         for batch in table.read([str(one.name) for one in columns]):
-            features = _encode(batch, columns, strays, n_rows)
+            features = []
+            for column, values, found in zip(columns, batch.columns, strays, strict=True):
+                coded = column.encode(values)
+                features += coded.features
+                if coded.is_bad.any():
+                    found.note(coded.is_bad, as_text(values), n_rows)
             writer.write_batch(arrow.record_batch([arrow.array(one) for one in features], schema=schema))
             n_rows += len(batch)
             advance(len(batch))
@@ -228,35 +255,27 @@ def encode_table(table: Table, columns: Sequence[Column], *, lenient: Collection
     return TableSource(ArrowTable(target), origin=table)
 
 
-def _encode(batch: Any, columns: Sequence[Column], strays: Sequence[Strays], start: int) -> list[FloatArray]:
-    """Return the features of a batch that starts with row ``start``, and note cells that cannot be read."""
-    features = []
-    for column, values, found in zip(columns, batch.columns, strays, strict=True):
-        coded = column.encode(values)
-        features += coded.features
-        if coded.is_bad.any():
-            found.note(coded.is_bad, as_text(values), start)
-    return features
-
-
 def _judge_strays(
     table: Table, columns: Sequence[Column], strays: Sequence[Strays], n_rows: int, lenient: Collection[Name]
 ) -> None:
     """Refuse data with too many cells that cannot be read, and warn of the others."""
-    refused, warned = [], []
+    refused, warned = list[BadColumn](), list[BadColumn]()
     for column, found in zip(columns, strays, strict=True):
         if not found.n_bad:
             continue
         # a single cell says little about a column, unless it is all there is
         is_rare = found.n_bad <= STRAY_SHARE * n_rows or 1 == found.n_bad < n_rows
         is_tolerated = column.name in lenient or is_rare
+        what, remedy = say_strays(found.n_bad, column.expects, are_taken=is_tolerated), ""
         if isinstance(column, Category):
-            warned.append(_tell_levels(column, found))
-        elif is_tolerated:
-            what = say_strays(found.n_bad, column.expects, are_taken=True)
-            warned.append(BadColumn(column.name, what, "", found.n_bad, found.first))
-        else:
-            refused.append(_tell_refused(column, found))
+            cells, are = ("1 cell", "is") if found.n_bad == 1 else (f"{found.n_bad:,} cells", "are")
+            what = f"has {cells} with a level that the training data did not contain, which {are} taken as no level"
+        elif not is_tolerated:
+            remedy = f"; give kinds={{{column.name!r}: {column.kind!r}}} to take these as missing, or "
+            if column.kind == "date":
+                remedy += f"kinds={{{column.name!r}: 'date:FORMAT'}} if dates have another format, or "
+            remedy += "give data with columns of the same kind as in the training data"
+        (refused if remedy else warned).append(BadColumn(column.name, what, remedy, found.n_bad, found.first))
     if refused:
         raise DataError(table.name, refused, table.find_places)
     for problem in warned:
@@ -264,25 +283,67 @@ def _judge_strays(
         warn_caller(f"{table.name}: {problem.tell(places)}.", UserWarning)
 
 
-def _tell_levels(column: Column, found: Strays) -> BadColumn:
-    cells, are = ("1 cell", "is") if found.n_bad == 1 else (f"{found.n_bad:,} cells", "are")
-    what = f"has {cells} with a level that the training data did not contain, which {are} taken as no level"
-    return BadColumn(column.name, what, "", found.n_bad, found.first)
+# -- places on the globe -----------------------------------------------------------------------------------------------
 
 
-def _tell_refused(column: Column, found: Strays) -> BadColumn:
-    as_missing = f"; give kinds={{{column.name!r}: {column.kind!r}}} to take these as missing"
-    otherwise = "give data with columns of the same kind as in the training data"
-    if column.kind == "date":
-        otherwise = f"kinds={{{column.name!r}: 'date:FORMAT'}} if dates have another format, or {otherwise}"
-    remedy = f"{as_missing}, or {otherwise}"
-    what = say_strays(found.n_bad, column.expects, are_taken=False)
-    return BadColumn(column.name, what, remedy, found.n_bad, found.first)
+def read_length(text: str) -> float:
+    """Return a length on the surface of the Earth as an angle in radians, which the haversine metric takes.
+
+    Examples
+    --------
+    >>> from cohirf.preparation.data import read_length
+    >>> round(read_length("2km") * 6371.0088, 6)
+    2.0
+    >>> read_length("500 m") == read_length("0.5km")
+    True
+    """
+    found = LENGTH.fullmatch(text.strip().lower())
+    kilometres = float(found[1]) * KILOMETRES[found[2]] if found and found[1].count(".") < 2 else 0.0
+    if not 0 < kilometres < math.pi * EARTH_KM:
+        raise ValueError(f"{text!r} is not a length on the globe: give a number and km, m or mi, such as 2km.")
+    return kilometres / EARTH_KM
 
 
-def _distinct_names(table: Table, columns: Sequence[Column]) -> list[str]:
-    names = [feature.name for column in columns for feature in column.features]
-    for name, times in Counter(names).items():
-        if times > 1:
-            raise ValueError(f"{table.name}: two features would be called {name!r}: rename the column {name!r}.")
-    return names
+def find_coordinates(data: Data, roles: Mapping[Name, str], places: Sequence[Name]) -> tuple[Column, ...]:
+    """Return latitude and longitude, and then all other columns, which are no features."""
+    if len(places) != 2:
+        raise ValueError(f"places={places!r} is not valid: give two columns, latitude and longitude.")
+    names = [find_column(data.name, data.columns, name, f"places={name!r}") for name in places]
+    if names[0] == names[1] or roles.keys() & set(names):
+        raise ValueError(f"places={places!r} is not valid: give two columns that have no other role.")
+    left = [column for column in data.candidates if column not in names]
+    others = [LeftOut(column, "not a coordinate", role=roles.get(column, "dropped")) for column in left]
+    return Number(names[0], "latitude"), Number(names[1], "longitude"), *others
+
+
+def refuse_bad_coordinates(data: Data, names: Iterable[Name]) -> None:
+    """Raise DataError for cells of latitude and longitude that are not on the globe."""
+    pairs = zip(names, COORDINATES, strict=True)
+    problems = [problem for name, coordinate in pairs for problem in _find_problems(data, name, coordinate)]
+    if problems:
+        name_rows = {row: f"row {row}" for problem in problems for row, _ in problem.cells}
+        raise DataError(data.name, problems, (lambda _: name_rows) if data.table is None else data.table.find_places)
+
+
+def _find_problems(data: Data, name: Name, coordinate: str) -> Iterator[BadColumn]:
+    """Yield what is wrong with the cells of a column of coordinates."""
+    largest, start = COORDINATES[coordinate], 0
+    missing, strange, beyond = Strays(), Strays(), Strays()
+    for values in data.read(name):
+        cells = read_numbers(values, NumberReading())
+        is_right = np.abs(cells.values) <= largest
+        if not is_right.all():
+            text = as_text(values).fill_null("")
+            missing.note(np.isnan(cells.values) & ~cells.is_bad, text, start)
+            strange.note(cells.is_bad, text, start)
+            beyond.note(~is_right & ~np.isnan(cells.values), text, start)
+        start += len(values)
+    wrong = {
+        "missing": (missing, "leave these rows out"),
+        "not a number": (strange, "write degrees as in 48.137"),
+        f"no {coordinate}, because beyond {largest:g} degrees": (beyond, "give latitude, then longitude, in degrees"),
+    }
+    for what, (found, remedy) in wrong.items():
+        if found.n_bad:
+            cells_are = "1 cell that is" if found.n_bad == 1 else f"{found.n_bad:,} cells that are"
+            yield BadColumn(name, f"has {cells_are} {what}", f"; {remedy}", found.n_bad, found.first)

@@ -54,39 +54,23 @@ MARKED_CELLS = 2
 
 ID_WORDS = {"id", "ids", "pid", "uuid", "guid", "key", "index", "idx", "nr"}
 PAIRS = (
-    ("true", "false"),
-    ("yes", "no"),
-    ("y", "n"),
-    ("t", "f"),
-    ("on", "off"),
-    ("ja", "nein"),
-    ("oui", "non"),
-    ("si", "no"),
-    ("sí", "no"),
+    *(("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"), ("ja", "nein"), ("oui", "non")),
+    *(("si", "no"), ("sí", "no")),
 )
 AS_ASKED, NAMED = "as you asked", "its name says so"
 
 
 def decide(found: Evidence, *, comma: bool = False, wish: str | None = None) -> Column | BadColumn:
-    """Return the kind of a column, or what is wrong with it.
-
-    ``comma`` says whether other columns show that numbers have a decimal comma, and ``wish`` is the kind that the user
-    asks for.
-    """
+    """Return the kind of a column, or what is wrong with it; ``comma`` if other columns have a decimal comma."""
     if wish is not None:
         return _grant(found, wish, comma=comma)
     if not (is_number(found.stored) or is_text(found.stored) or is_time(found.stored) or found.n_present == 0):
-        remedy = f": leave it out with drop=[{found.name!r}], or turn it into numbers first"
+        drop = f"leave it out with drop=[{found.name!r}]"
+        remedy = f": {drop}, or turn it into numbers first"
         if "list" in found.stored:
-            remedy = (
-                f": give vectors={found.name!r} to cluster these vectors, or leave it out with drop=[{found.name!r}]"
-            )
+            remedy = f": give vectors={found.name!r} to cluster these vectors, or {drop}"
         return BadColumn(found.name, f"has type {found.stored}, which holds neither numbers nor text nor dates", remedy)
-    return _leave_out_gaps(found, _choose(found, comma=comma))
-
-
-def _leave_out_gaps(found: Evidence, column: Column | BadColumn) -> Column | BadColumn:
-    """Leave out a column if most of its cells are missing."""
+    column = _choose(found, comma=comma)
     if not isinstance(column, Column) or not column.features or found.n_missing <= MOST_MISSING * found.n_rows:
         return column
     reason = f"{found.n_missing:,} of {found.n_rows:,} cells are missing"
@@ -95,7 +79,8 @@ def _leave_out_gaps(found: Evidence, column: Column | BadColumn) -> Column | Bad
 
 def uses_comma(found: Evidence) -> bool:
     """Return whether the numbers of a column have a decimal comma, and cannot have a decimal point."""
-    point, comma = (_tally_of(found, decimal) for decimal in ".,")
+    tallies = {getattr(one.reading, "decimal", ""): one for one in reversed(found.tallies or [])}
+    point, comma = tallies.get("."), tallies.get(",")
     return comma is not None and _suits(found, comma) and (point is None or not _suits(found, point))
 
 
@@ -119,7 +104,13 @@ def _choose(found: Evidence, *, comma: bool) -> Column | BadColumn:
         return _settle_text(found)
     if _suits(found, best):
         return _settle_reading(found, best)
-    return _refuse_mixture(found, best)
+    kind, name = "date" if isinstance(best.reading, DateReading) else "number", found.name
+    remedy = (
+        f"; give kinds={{{name!r}: {kind!r}}} to take these as missing, kinds={{{name!r}: 'category'}}, or "
+        f"drop=[{name!r}]"
+    )
+    what = f"has {best.n_bad:,} of {found.n_present:,} cells that are not {kind}s"
+    return BadColumn(name, what, remedy, best.n_bad, best.first)
 
 
 def _grant(found: Evidence, wish: str, *, comma: bool) -> Column | BadColumn:
@@ -142,17 +133,12 @@ def _grant(found: Evidence, wish: str, *, comma: bool) -> Column | BadColumn:
     made = _make_reading(found, best)
     if made.kind != kind:
         return BadColumn(found.name, f"is not a {kind}", f": its cells are {made.kind}s")
-    if isinstance(made, Number) and detail:
-        made = _take_as_missing(found, made, float(detail))
+    if isinstance(made, Number) and detail:  # a number that stands for missing cells
+        marker = float(detail)
+        n_marked = sum(times for cell, times in found.counts.items() if str(cell) in (f"{marker:g}", str(marker)))
+        said = ", ".join(filter(None, [made.reason, f"{marker:g} is taken as missing"]))
+        made = replace(made, reason=said, n_missing=made.n_missing + n_marked, missing=marker)
     return replace(made, reason=f"{reason}: {made.reason}" if made.reason else reason)
-
-
-def _take_as_missing(found: Evidence, made: Number, marker: float) -> Number:
-    """Return numbers of which one stands for missing cells."""
-    n_marked = sum(times for cell, times in found.counts.items() if str(cell) in (f"{marker:g}", str(marker)))
-    said = f"{marker:g} is taken as missing"
-    reason = f"{made.reason}, {said}" if made.reason else said
-    return replace(made, reason=reason, n_missing=made.n_missing + n_marked, missing=marker)
 
 
 def find_marker(found: Evidence, column: Column) -> tuple[float, int] | None:
@@ -186,10 +172,6 @@ def _suits(found: Evidence, tally: Tally) -> bool:
     return tally.n_bad <= STRAY_SHARE * found.n_present
 
 
-def _tally_of(found: Evidence, decimal: str) -> Tally | None:
-    return next((one for one in found.tallies or [] if getattr(one.reading, "decimal", None) == decimal), None)
-
-
 def _settle_reading(found: Evidence, best: Tally) -> Column:
     """Return numbers or dates, or an id if whole numbers name the rows."""
     if isinstance(best.reading, NumberReading) and best.is_whole and not best.reading.unit:
@@ -204,35 +186,21 @@ def _settle_reading(found: Evidence, best: Tally) -> Column:
 
 
 def _make_reading(found: Evidence, best: Tally) -> Number | Date:
-    if isinstance(best.reading, DateReading):
-        return _make_date(found, best, best.reading)
-    return _make_number(found, best, best.reading)
-
-
-def _make_number(found: Evidence, best: Tally, reading: NumberReading) -> Number:
-    said = ["decimal comma"] if reading.decimal == "," else []
-    said += [f"in {reading.unit}"] if reading.unit else []
-    if _has_tie(found, best) and reading.decimal == "." and "," in found.separators:
-        said.append("commas group digits, as no cell says otherwise")
-    reason = ", ".join(said)
-    return Number(found.name, reason, found.n_missing, best.n_bad, decimal=reading.decimal, unit=reading.unit)
-
-
-def _make_date(found: Evidence, best: Tally, reading: DateReading) -> Date:
+    reading, counts = best.reading, (found.n_missing, best.n_bad)
+    has_tie = sum(tally.n_bad == best.n_bad for tally in found.tallies or []) > 1  # with another reading
+    if isinstance(reading, NumberReading):
+        said = ["decimal comma"] if reading.decimal == "," else []
+        said += [f"in {reading.unit}"] if reading.unit else []
+        if has_tie and reading.decimal == "." and "," in found.separators:
+            said.append("commas group digits, as no cell says otherwise")
+        return Number(found.name, ", ".join(said), *counts, decimal=reading.decimal, unit=reading.unit)
     has_day = reading.has_day if reading.format else not is_clock(found.stored)
     cycles = tuple(cycle for cycle in CYCLES if _is_cyclic(best.steps[cycle], cycle)) if has_day else ("hour",)
     said = ["elapsed days"] if has_day else []
     said += [f"{cycle} as sine and cosine" for cycle in cycles]
-    if _has_tie(found, best) and "%b" not in reading.format:
+    if has_tie and "%b" not in reading.format:
         said.append("day before month, as no date says otherwise")
-    reason = ", ".join(said)
-    form = reading.format
-    return Date(found.name, reason, found.n_missing, best.n_bad, format=form, elapsed=has_day, cycles=cycles)
-
-
-def _has_tie(found: Evidence, best: Tally) -> bool:
-    """Return whether another reading suits the cells as well."""
-    return sum(tally.n_bad == best.n_bad for tally in found.tallies or []) > 1
+    return Date(found.name, ", ".join(said), *counts, format=reading.format, elapsed=has_day, cycles=cycles)
 
 
 def _is_cyclic(steps: NDArray[np.int64], cycle: str) -> bool:
@@ -271,11 +239,8 @@ def _say_distinct(found: Evidence, what: str) -> str:
 
 def _make_category(found: Evidence, reason: str) -> Category | BadColumn:
     if not found.is_counted:
-        return BadColumn(
-            found.name,
-            f"has more than {found.n_distinct:,} different values, too many for a category",
-            f": leave it out with drop=[{found.name!r}]",
-        )
+        what = f"has more than {found.n_distinct:,} different values, too many for a category"
+        return BadColumn(found.name, what, f": leave it out with drop=[{found.name!r}]")
     levels = _levels(found)
     kept = {level for level, _ in levels[:MOST_LEVELS]} | ({MISSING_LEVEL} if found.n_missing else set())
     has_other = len(levels) > MOST_LEVELS
@@ -293,19 +258,6 @@ def _levels(found: Evidence) -> list[tuple[str, int]]:
         spellings.setdefault(cell.lower(), Counter())[cell] += times
     levels = [(cells.most_common(1)[0][0], cells.total()) for cells in spellings.values()]
     return sorted(levels, key=lambda entry: (-entry[1], entry[0]))
-
-
-def _refuse_mixture(found: Evidence, best: Tally) -> Column | BadColumn:
-    kind = "date" if isinstance(best.reading, DateReading) else "number"
-    name = found.name
-    return BadColumn(
-        name,
-        f"has {best.n_bad:,} of {found.n_present:,} cells that are not {kind}s",
-        f"; give kinds={{{name!r}: {kind!r}}} to take these as missing, kinds={{{name!r}: 'category'}}, or "
-        f"drop=[{name!r}]",
-        best.n_bad,
-        best.first,
-    )
 
 
 def _find_pair(found: Evidence) -> tuple[str, str] | None:

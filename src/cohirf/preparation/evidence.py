@@ -165,14 +165,15 @@ class Evidence:
             self.is_whole = False
             self.n_spaces += compute().sum(compute().count_substring(text, " ")).as_py()
             self._tally(text)
-        elif self.is_whole and _all_match(text, WHOLE_NUMBER):
-            self._tally_whole(text)
+        elif self.is_whole and compute().all(compute().match_substring_regex(text, WHOLE_NUMBER)).as_py():
+            self.is_code = self.is_code or compute().any(compute().match_substring_regex(text, CODE)).as_py()
+            cells = NumberReading().read(text)  # all readings of numbers read them alike
+            for tally in self.tallies:
+                tally.add(cells, text, self.n_rows)
         else:
             self.is_whole = False
-            missing = [] if len(self.tallies) == 1 else [sign for sign in ".," if sign not in self.separators]
-            self.separators |= {
-                sign for sign in missing if compute().any(compute().match_substring(text, sign)).as_py()
-            }
+            new = [] if len(self.tallies) == 1 else [sign for sign in ".," if sign not in self.separators]
+            self.separators |= {sign for sign in new if compute().any(compute().match_substring(text, sign)).as_py()}
             self._tally(text)
 
     def _tally(self, text: Any) -> None:
@@ -183,13 +184,6 @@ class Evidence:
         best = min((tally.n_bad for tally in tallies), default=0)
         n_seen = self.n_present + len(text)
         self.tallies = [tally for tally in tallies if tally.n_bad == best or tally.n_bad <= HOPELESS * n_seen]
-
-    def _tally_whole(self, text: Any) -> None:
-        """Take whole numbers into account, which all readings of numbers read alike."""
-        self.is_code = self.is_code or compute().any(compute().match_substring_regex(text, CODE)).as_py()
-        cells = NumberReading().read(text)
-        for tally in self.tallies or []:
-            tally.add(cells, text, self.n_rows)
 
     def _find_readings(self, text: Any) -> Sequence[NumberReading | DateReading]:
         """Return the readings that are worth a try: those that read half of the first cells, or of distinct ones."""
@@ -223,10 +217,6 @@ def is_called(name: Name, words: Collection[str]) -> bool:
 def words_of(name: Name) -> list[str]:
     """Return the words of a name, such as customer_id or customerId, in lower case."""
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", str(name))]
-
-
-def _all_match(text: Any, pattern: str) -> bool:
-    return bool(compute().all(compute().match_substring_regex(text, pattern)).as_py())
 
 
 def gather_numbers(source: Source) -> dict[Any, Evidence]:

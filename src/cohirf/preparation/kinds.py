@@ -91,26 +91,14 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class Column(ABC):
-    """A column of the original data: what it is, and why.
-
-    Attributes
-    ----------
-    name : str or int
-        Its name; a number if the data has no names.
-    reason : str
-        Why it has this kind.
-    n_missing : int
-        Number of missing cells in the training data.
-    n_bad : int
-        Number of cells in the training data that cannot be read, and are taken as missing.
-    """
+    """A column of the original data: what it is, and why."""
 
     kind: ClassVar[str]
 
-    name: Name
-    reason: str = ""
-    n_missing: int = 0
-    n_bad: int = 0
+    name: Name  # a number if the data has no names
+    reason: str = ""  # why it has this kind
+    n_missing: int = 0  # number of missing cells in the training data
+    n_bad: int = 0  # number of cells in the training data that cannot be read, and are taken as missing
 
     @property
     @abstractmethod
@@ -288,17 +276,11 @@ class Date(Column):
 
 @dataclass(frozen=True)
 class Vector(Column):
-    """Vectors of numbers, such as embeddings of texts, which are taken as they are.
-
-    Attributes
-    ----------
-    width : int
-        Their length.
-    """
+    """Vectors of numbers, such as embeddings of texts, which are taken as they are."""
 
     kind: ClassVar[str] = "vector"
 
-    width: int = 1
+    width: int = 1  # their length
 
     @property
     def features(self) -> tuple[Feature, ...]:

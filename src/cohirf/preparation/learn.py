@@ -10,11 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from cohirf.error_contexts import warn_caller
-from cohirf.preparation.data import Data, assign_roles, find_column, find_role
+from cohirf.preparation.data import DEGREES, Data, assign_roles, find_column, find_coordinates, find_role
 from cohirf.preparation.decide import AS_ASKED, NAMED, decide, find_marker, uses_comma
-from cohirf.preparation.evidence import BadColumn, DataError, Evidence, gather, reading
+from cohirf.preparation.evidence import BadColumn, DataError, gather, reading
 from cohirf.preparation.kinds import Column, LeftOut, Name, Number, Vector
-from cohirf.preparation.places import DEGREES, find_coordinates
 from cohirf.preparation.preparation import IMPUTES, SCALINGS, Preparation, Prepared
 from cohirf.rows.grouping import FloatArray, row_blocks
 from cohirf.sources import Source
@@ -220,30 +219,21 @@ def _decide_all(table: Table, names: Sequence[str], roles: Mapping[Name, str], *
             problems.append(verdict)
         else:
             decided[name] = verdict
-            if marker := find_marker(evidence, verdict):
-                warn_caller(_ask_about(table.name, name, *marker), UserWarning)
-            problems += [] if impute else _find_gaps(verdict, evidence)
+            if found_marker := find_marker(evidence, verdict):
+                marker, n_cells = found_marker
+                question = (
+                    f"{table.name}: column {name!r} has {n_cells:,} cells of {marker:g}, far from all others: if these "
+                    f"are missing, give kinds={{{name!r}: {f'number:{marker:g}'!r}}}; they are taken as numbers."
+                )
+                warn_caller(question, UserWarning)
+            if not impute and verdict.features and evidence.n_missing:
+                cells, them = ("cell", "it") if evidence.n_missing == 1 else ("cells", "them")
+                fill = f"; fill {them} with impute='median' or impute='mean'"
+                remedy = f"{fill}, or leave the column out with drop=[{name!r}]"
+                problems.append(BadColumn(name, f"has {evidence.n_missing:,} missing {cells}", remedy))
     if problems:
         raise DataError(table.name, problems, table.find_places)
     return decided
-
-
-def _ask_about(table: str, column: str, marker: float, n_cells: int) -> str:
-    """Return the question whether a number means missing."""
-    kind = f"number:{marker:g}"
-    return (
-        f"{table}: column {column!r} has {n_cells:,} cells of {marker:g}, far from all others: if these are missing, "
-        f"give kinds={{{column!r}: {kind!r}}}; they are taken as numbers."
-    )
-
-
-def _find_gaps(column: Column, found: Evidence) -> list[BadColumn]:
-    """Return the problem of a feature with missing cells, if these are not filled."""
-    if not column.features or not found.n_missing:
-        return []
-    cells, them = ("cell", "it") if found.n_missing == 1 else ("cells", "them")
-    remedy = f"; fill {them} with impute='median' or impute='mean', or leave the column out with drop=[{column.name!r}]"
-    return [BadColumn(column.name, f"has {found.n_missing:,} missing {cells}", remedy)]
 
 
 def _say_left_out(columns: Sequence[Column]) -> str:
@@ -263,22 +253,18 @@ def learn(unscaled: Preparation, source: Source, *, impute: str, scaling: str) -
     scale = {"standard": _share_weight(unscaled, found.std), "minmax": found.high - found.low}.get(scaling)
     offset = {"standard": found.mean, "minmax": found.low}.get(scaling)
     fill = {"median": found.median, "mean": found.mean}.get(impute)
-    return replace(
-        unscaled,
-        fill=None if fill is None else tuple(fill.tolist()),
-        offset=None if offset is None else tuple(offset.tolist()),
-        scale=None if scale is None else tuple(np.where(scale == 0, 1.0, scale).tolist()),  # constant features become 0
-        scaling=scaling,
-    )
+    scale = None if scale is None else np.where(scale == 0, 1.0, scale)  # constant features become 0
+    learned: dict[str, Any] = {"fill": fill, "offset": offset, "scale": scale}
+    learned = {name: None if values is None else tuple(values.tolist()) for name, values in learned.items()}
+    return replace(unscaled, scaling=scaling, **learned)
 
 
 def _share_weight(preparation: Preparation, std: FloatArray) -> FloatArray:
     """Return divisors with which each column has variance 1: features of a category or of a cycle share theirs."""
     groups = [(feature.column, feature.cycle, feature.kind) for feature in preparation.features]
-    variance: dict[Any, float] = {}
-    for group, one in zip(groups, std.tolist(), strict=True):
-        variance[group] = variance.get(group, 0.0) + one**2
-    return np.sqrt([variance[group] for group in groups])
+    number = {group: place for place, group in enumerate(dict.fromkeys(groups))}
+    place = np.array([number[group] for group in groups], dtype=np.int64)
+    return np.asarray(np.sqrt(np.bincount(place, weights=std**2)[place]))
 
 
 def _refuse_unknown(name: str, given: str, choices: tuple[str, ...]) -> None:
@@ -314,7 +300,8 @@ def _measure(source: Source, *, with_median: bool) -> _Statistics:
             advance(len(block))
             low, high = np.fmin(low, np.fmin.reduce(block)), np.fmax(high, np.fmax.reduce(block))
             moments = moments.add(block)
-    median = np.array([_median(column) for column in sample.T]) if with_median else None
+    present = [column[~np.isnan(column)] for column in sample.T]
+    median = np.array([np.median(column) if len(column) else np.nan for column in present]) if with_median else None
     variance = moments.squares / np.maximum(moments.known, 1)
     mean, std = np.where(moments.known > 0, [moments.mean, np.sqrt(variance)], np.nan)
     return _Statistics(mean, std, low, high, median)
@@ -347,24 +334,17 @@ def _small_blocks(source: Source) -> Iterator[FloatArray]:
             yield rows[part].astype(np.float64)
 
 
-def _median(column: FloatArray) -> float:
-    present = column[~np.isnan(column)]
-    return float(np.median(present)) if len(present) else np.nan
-
-
 def _refuse_unusable(source: Source, found: _Statistics) -> None:
     for number in range(source.n_features):
         name = source.feature_names[number] if source.feature_names else number
-        largest = max(abs(found.low[number]), abs(found.high[number]))
+        largest, drop = max(abs(found.low[number]), abs(found.high[number])), f"with drop=[{name!r}]"
+        problem = None
         if np.isnan(largest):
-            raise ValueError(f"{source.name}: column {name!r} has no values: leave it out with drop=[{name!r}].")
-        if np.isinf(largest):
-            raise ValueError(
-                f"{source.name}: column {name!r} holds infinite values: replace them, or leave the column out with "
-                f"drop=[{name!r}]."
-            )
-        if not np.isfinite([found.mean[number], found.std[number]]).all():
-            raise ValueError(
-                f"{source.name}: column {name!r} holds values up to {largest:.3g}, whose squares overflow: divide them "
-                f"by a constant, or leave the column out with drop=[{name!r}]."
-            )
+            problem = f"has no values: leave it out {drop}"
+        elif np.isinf(largest):
+            problem = f"holds infinite values: replace them, or leave the column out {drop}"
+        elif not np.isfinite([found.mean[number], found.std[number]]).all():
+            overflow = f"holds values up to {largest:.3g}, whose squares overflow"
+            problem = f"{overflow}: divide them by a constant, or leave the column out {drop}"
+        if problem is not None:
+            raise ValueError(f"{source.name}: column {name!r} {problem}.")

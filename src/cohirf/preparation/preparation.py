@@ -11,12 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cohirf.notebook import draw_table
-from cohirf.preparation.data import Classes, Data, are_stored_numbers, confirm_kinds, encode_table
+from cohirf.preparation.data import (
+    Classes,
+    Data,
+    are_stored_numbers,
+    confirm_kinds,
+    encode_table,
+    refuse_bad_coordinates,
+)
 from cohirf.preparation.kinds import Boolean, Category, Column, Feature, LeftOut, Name, Number, column_from_json
-from cohirf.preparation.places import refuse_bad_coordinates
 from cohirf.sources import ScaledSource, Source
-from cohirf.sources.source import listed
+from cohirf.sources.source import count_of, listed
 
 FORMAT_VERSION = 3
 SCALINGS = ("standard", "minmax", "none")
@@ -192,9 +197,9 @@ class Preparation:
         """Return what is done with each column, and why."""
         notes, start = [], 0
         for column in self.columns:
-            n_features = len(column.features)
-            notes.append(ColumnNote(column.name, _kind(column), n_features, self._note(column, start)))
-            start += n_features
+            kind = column.role if isinstance(column, LeftOut) else column.kind
+            notes.append(ColumnNote(column.name, kind, len(column.features), self._note(column, start)))
+            start += len(column.features)
         return notes
 
     def _note(self, column: Column, start: int) -> str:
@@ -204,25 +209,29 @@ class Preparation:
             return f"left out: {column.reason}{'; names the rows' if names_rows else ''}"
         said = [column.reason] if column.reason else []
         if column.n_bad:
-            said.append(f"{_say_cells(column.n_bad)} not {column.expects}, taken as missing")
+            said.append(f"{count_of(column.n_bad, 'cell')} not {column.expects}, taken as missing")
         n_gaps = column.n_missing + column.n_bad
         if n_gaps and isinstance(column, Category):
-            said.append(f"{_say_cells(n_gaps)} missing, which are a level")
+            said.append(f"{count_of(n_gaps, 'cell')} missing, which are a level")
         elif n_gaps and self.fill is not None:
             value = column.features[0].show(self.fill[start])
-            said.append(f"{_say_cells(n_gaps)} missing, filled with the {self.impute}, {value}")
+            said.append(f"{count_of(n_gaps, 'cell')} missing, filled with the {self.impute}, {value}")
         return "; ".join(said)
 
     def __str__(self) -> str:
-        rows = [(str(note.column), note.kind, str(note.n_features), note.note) for note in self.describe()]
-        rows = [HEADER, *rows]
-        name, kind, number, _ = (max(len(row[place]) for row in rows) for place in range(4))
-        lines = [f"{row[0]:{name}}  {row[1]:{kind}}  {row[2]:>{number}}  {row[3]}".rstrip() for row in rows]
-        return "\n".join(lines)
+        rows = [HEADER, *(tuple(map(str, astuple(note))) for note in self.describe())]
+        name, kind, number, _ = (max(map(len, cells)) for cells in zip(*rows, strict=True))
+        return "\n".join(f"{a:{name}}  {b:{kind}}  {c:>{number}}  {d}".rstrip() for a, b, c, d in rows)
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks."""
-        return draw_table(HEADER, (astuple(note) for note in self.describe()))
+        head = "".join(f"<th style='text-align: left'>{escape(name)}</th>" for name in HEADER)
+        body = ""
+        for note in self.describe():
+            sides = [(cell, "right" if isinstance(cell, int) else "left") for cell in astuple(note)]
+            cells = (f"<td style='text-align: {side}'>{escape(str(cell))}</td>" for cell, side in sides)
+            body += f"<tr>{''.join(cells)}</tr>"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def apply(
         self,
@@ -300,8 +309,7 @@ class Preparation:
         if isinstance(self.columns[0].name, int) != isinstance(data.columns[0], int):
             has, had = ("no column names", "column names") if data.table is None else ("column names", "none")
             raise ValueError(f"{data.name} has {has}, but the training data had {had}: give data of the same kind.")
-        lacking = [column.name for column in self.kept if column.name not in data.columns]
-        if lacking:
+        if lacking := [column.name for column in self.kept if column.name not in data.columns]:
             raise ValueError(
                 f"{data.name} has no column {listed(lacking)}, which the model was fitted on: give data that has all "
                 f"{len(self.kept):,} columns of the fit."
@@ -441,19 +449,12 @@ class Prepared:
     def describe(self) -> str:
         """Return the name, the size and, if it is unusual, the format of the data as text."""
         form = "" if self.data.table is None or not self.data.table.format else f" ({self.data.table.format})"
-        return f"{self.data.name}: {self.source.n_rows:,} rows, {self.source.n_features:,} features{form}"
+        size = f"{count_of(self.source.n_rows, 'row')}, {count_of(self.source.n_features, 'feature')}"
+        return f"{self.data.name}: {size}{form}"
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks."""
         return f"<p>{escape(self.describe())}</p>{self.preparation._repr_html_()}"
-
-
-def _kind(column: Column) -> str:
-    return column.role if isinstance(column, LeftOut) else column.kind
-
-
-def _say_cells(n_cells: int) -> str:
-    return f"{n_cells:,} cell" if n_cells == 1 else f"{n_cells:,} cells"
 
 
 def _read_vector(content: Sequence[float] | None) -> FeatureValues | None:

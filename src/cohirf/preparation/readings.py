@@ -43,11 +43,7 @@ DATE_FORMATS = (
 )
 COMPACT_DATE = "%Y%m%d"  # a number, unless the user says that it is a date
 FIRST_CELLS = 20
-FIELDS = {
-    "Y": r"\d{4}",
-    "b": "[A-Za-z]+",
-    "p": "[AaPp][Mm]",
-}  # patterns of parts of dates; others have one or two digits
+FIELDS = {"Y": r"\d{4}", "b": "[A-Za-z]+", "p": "[AaPp][Mm]"}  # patterns of parts of dates
 YEAR_1000 = -30_610_224_000  # seconds: earlier years are years of two digits that were read as four
 
 
@@ -92,33 +88,23 @@ class NumberReading:
             text = pc.utf8_trim_whitespace(pc.replace_substring(text, self.unit, "", max_replacements=1))
         if pc.any(pc.match_substring(text, MINUS_SIGN)).as_py():
             text = pc.replace_substring(text, MINUS_SIGN, "-")
-        is_good = pc.match_substring_regex(text, self._pattern)
-        if not _all(is_good):
-            is_good = _either(is_good, pc.is_null(text))
-            is_mark = pc.is_in(pc.utf8_lower(text), value_set=_array(MARKS))
-            is_bad = pc.invert(_either(is_good, is_mark))
+        groups, sign = ("," if self.decimal == "." else ".", *DIGIT_SPACES, *APOSTROPHES), rf"\{self.decimal}"
+        whole = rf"(\d+|[1-9]\d{{0,2}}([{''.join(groups)}]\d{{3}})+)"
+        pattern = rf"^[-+(]? ?({whole}({sign}\d*)?|{sign}\d+)([eE][-+]?\d+)?\)?$"
+        is_good = pc.match_substring_regex(text, pattern)
+        is_bad = np.zeros(len(text), dtype=bool)
+        if pc.all(is_good).as_py() is False:  # None: all cells are missing
+            is_good = pc.or_(pc.fill_null(is_good, False), pc.is_null(text))
+            is_bad = ~_bools(is_good) & ~_bools(pc.is_in(pc.utf8_lower(text), value_set=_array(MARKS)))
             text = pc.if_else(is_good, text, None)
-        else:
-            is_bad = pc.is_in(text, value_set=_array(()))
         is_negative = pc.starts_with(text, "(")
-        for sign in (*self._groups, *"()"):
+        for sign in (*groups, *"()"):
             if pc.any(pc.match_substring(text, sign)).as_py():
                 text = pc.replace_substring(text, sign, "")
         values = _floats(pc.replace_substring(text, self.decimal, ".").cast("double"))
         is_huge = np.isinf(values)  # such as 1e999: no more a number than the word inf
         values = np.where(is_huge, np.nan, np.where(_bools(is_negative), -values, values))
-        return ReadCells(values, _bools(is_bad) | is_huge)
-
-    @property
-    def _groups(self) -> tuple[str, ...]:
-        return ("," if self.decimal == "." else ".", *DIGIT_SPACES, *APOSTROPHES)
-
-    @property
-    def _pattern(self) -> str:
-        group = "[" + "".join(self._groups) + "]"
-        sign = rf"\{self.decimal}"
-        whole = rf"(\d+|[1-9]\d{{0,2}}({group}\d{{3}})+)"
-        return rf"^[-+(]? ?({whole}({sign}\d*)?|{sign}\d+)([eE][-+]?\d+)?\)?$"
+        return ReadCells(values, is_bad | is_huge)
 
 
 @dataclass(frozen=True)
@@ -144,19 +130,13 @@ class DateReading:
         values = _floats(moments.cast("int64").cast("double"))
         if not self.has_day:
             return values
-        values = np.where(values < YEAR_1000, np.nan, values)
-        values[self._find_rolled_over(text, moments)] = np.nan
-        return values
-
-    def _find_rolled_over(self, text: Any, moments: Any) -> NDArray[np.int64]:
-        """Return the positions of days that do not exist, such as 31 February, which Arrow reads as 2 March."""
-        pc = compute()
+        values, pc = np.where(values < YEAR_1000, np.nan, values), compute()
         early = np.flatnonzero(_bools(pc.less_equal(pc.day(moments), 3)))
-        if len(early) == 0:
-            return early
-        pattern = re.sub(r"%(.)", _field_pattern, self._in_full.replace(".", r"\."))
-        days = pc.struct_field(pc.extract_regex(text.take(early), pattern), "day")
-        return early[_floats(days.cast("double")) > 28]
+        if len(early):  # or a day that does not exist, such as 31 February, which Arrow reads as 2 March
+            fields = FIELDS | {"d": r" ?(?P<day>\d{1,2})"}
+            days = pc.struct_field(pc.extract_regex(text.take(early), _to_pattern(self._in_full, fields)), "day")
+            values[early[_floats(days.cast("double")) > 28]] = np.nan
+        return values
 
     @property
     def _in_full(self) -> str:
@@ -203,16 +183,15 @@ def _looks_like(form: str, cells: list[str]) -> bool:
     return fit(_shape(form).match(cell) for cell in cells)
 
 
-def _field_pattern(found: re.Match[str]) -> str:
-    """Return the pattern of a field of a date; that of the day has a name."""
-    return r" ?(?P<day>\d{1,2})" if found[1] == "d" else FIELDS.get(found[1], r"\d{1,2}")
+def _to_pattern(form: str, fields: dict[str, str]) -> str:
+    """Return a format of strptime as a pattern; fields that are not given have one or two digits."""
+    return re.sub(r"%(.)", lambda found: fields.get(found[1], r"\d{1,2}"), form.replace(".", r"\."))
 
 
 @cache
 def _shape(form: str) -> re.Pattern[str]:
     """Return a pattern that matches the beginning of all text in a format of strptime."""
-    fields = FIELDS | {"y": r"\d{2}(?!\d)"}
-    return re.compile(re.sub(r"%(.)", lambda found: fields.get(found[1], r"\d{1,2}"), form.replace(".", r"\.")))
+    return re.compile(_to_pattern(form, FIELDS | {"y": r"\d{2}(?!\d)"}))
 
 
 def read_plain(text: Any, reading: NumberReading | DateReading) -> ReadCells | None:
@@ -231,15 +210,6 @@ def read_plain(text: Any, reading: NumberReading | DateReading) -> ReadCells | N
 def _array(values: Iterable[str]) -> Any:
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
     return arrow.array(list(values), arrow.string())
-
-
-def _either(one: Any, other: Any) -> Any:
-    pc = compute()
-    return pc.or_(pc.fill_null(one, False), other)
-
-
-def _all(mask: Any) -> bool:
-    return compute().all(mask).as_py() is not False  # None: all cells are missing
 
 
 def _bools(mask: Any) -> NDArray[np.bool_]:

@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
-from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from cohirf.error_contexts import replacing_errors
@@ -55,7 +54,8 @@ class CsvTable(Table):
             self.delimiter = delimiter or find_delimiter(self._file, self.encoding)
             self._first = find_header(self._file, self.encoding, self.delimiter, skip_titles=header is not False)
         self._names = _name_columns(self._file.name, self._first.cells, header)
-        super().__init__(self._file.name, dict.fromkeys(choose_names(self._file.name, self._names, None), "string"))
+        types = dict.fromkeys(choose_names(self._file.name, self._names, None), "string")
+        super().__init__(self._file.name, types, files=[self._file])
         usual = "\t" if ".tsv" in self.name.lower() else ","
         said = [] if self.encoding == UTF_8 else [f"read as {ENCODINGS.get(self.encoding, self.encoding)}"]
         said += [] if self.delimiter == usual else [f"cells separated by {self.delimiter!r}"]
@@ -67,14 +67,6 @@ class CsvTable(Table):
         """Yield batches of text: what its cells are is decided when all of them are seen."""
         with self.naming(), self.open_batches(dict.fromkeys(columns, "string"), missing=MISSING) as reader:
             yield from reader
-
-    def content(self, n_chunks: int) -> Iterator[bytes]:
-        """Yield chunks of the file."""
-        return self._file.content(n_chunks)
-
-    def refuse_changes(self) -> None:
-        """Raise SourceChangedError if the file has changed."""
-        self._file.refuse_changes()
 
     def find_places(self, rows: Iterable[int]) -> dict[int, str]:
         """Return the line on which each of the given rows begins, as text."""
@@ -246,7 +238,8 @@ def find_delimiter(file: FileStamp, encoding: str) -> str:
     """Return the delimiter that divides the beginning of a file into rows of equally many cells."""
     with open_text(file, encoding) as opened:
         beginning = opened.read(BEGINNING)
-    preferred = sorted(DELIMITERS, key=lambda one: one != "\t") if ".tsv" in _endings(file.path) else DELIMITERS
+    is_tsv = any(suffix.lower() == ".tsv" for suffix in file.path.suffixes)
+    preferred = sorted(DELIMITERS, key=lambda one: one != "\t") if is_tsv else DELIMITERS
     judged = [(_judge_delimiter(beginning, one), one) for one in preferred]
     several = [entry for entry in judged if entry[0][-1] > 1 and entry[0][0] >= 0.5]
     return max(several or judged, key=lambda entry: entry[0] if several else entry[0][:1])[1]
@@ -254,8 +247,7 @@ def find_delimiter(file: FileStamp, encoding: str) -> str:
 
 def _judge_delimiter(beginning: str, delimiter: str) -> tuple[float, float, int]:
     """Return the share of rows as long as the names, that of cells without other delimiters, and that length."""
-    lines = io.StringIO(beginning, newline="")
-    records = [record for record in islice(_records(lines, delimiter), MOST_RECORDS) if record]
+    records = [record for _, record in _first_records(io.StringIO(beginning, newline=""), delimiter)]
     if len(beginning) == BEGINNING and len(records) > 1:
         records.pop()  # it may have been cut
     if not records:
@@ -293,9 +285,8 @@ class Header(NamedTuple):
 
 def find_header(file: FileStamp, encoding: str, delimiter: str, *, skip_titles: bool = True) -> Header:
     """Return the first record that is no title, such as the name of a report; it has no cells in an empty file."""
-    first: list[tuple[int, list[str]]] = []
-    with open_text(file, encoding) as opened, suppress(csv.Error):  # a cell that is too long is named later
-        first += islice(_numbered(opened, delimiter), MOST_RECORDS)
+    with open_text(file, encoding) as opened:
+        first = _first_records(opened, delimiter)
     if not first:
         return Header(0, 0, [])
     n_titles = _count_titles([record for _, record in first]) if skip_titles else 0
@@ -353,9 +344,11 @@ def _numbered(opened: IO[str], delimiter: str) -> Iterator[tuple[int, list[str]]
         line = reader.line_num + 1
 
 
-def _records(lines: Iterable[str], delimiter: str) -> Iterator[Sequence[str]]:
-    with suppress(csv.Error):  # a cell that is too long: what was read until then is enough
-        yield from csv.reader(lines, delimiter=delimiter)
+def _first_records(opened: IO[str], delimiter: str) -> list[tuple[int, list[str]]]:
+    first: list[tuple[int, list[str]]] = []
+    with suppress(csv.Error):  # a cell that is too long is named later: what was read until then is enough
+        first += islice(_numbered(opened, delimiter), MOST_RECORDS)
+    return first
 
 
 @contextmanager
@@ -372,7 +365,3 @@ def _open_bytes(file: FileStamp) -> IO[bytes]:
     if file.path.suffix.lower() == ".gz":
         return gzip.open(file.path, "rb")  # type: ignore[return-value]  # it reads bytes as a file does
     return file.path.open("rb")
-
-
-def _endings(path: Path) -> list[str]:
-    return [suffix.lower() for suffix in path.suffixes]

@@ -31,17 +31,10 @@ from cohirf.sources.tables import (
 
 FILES: dict[str, type[Source | Table]] = {
     ".npy": NpySource,
-    ".parquet": ParquetTable,
-    ".pq": ParquetTable,
-    ".arrow": ArrowTable,
-    ".feather": ArrowTable,
-    ".ipc": ArrowTable,
-    ".zarr": ZarrSource,
-    ".zarr.zip": ZarrSource,
-    ".csv": CsvTable,
-    ".csv.gz": CsvTable,
-    ".tsv": CsvTable,
-    ".tsv.gz": CsvTable,
+    **dict.fromkeys((".parquet", ".pq"), ParquetTable),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), ArrowTable),
+    **dict.fromkeys((".zarr", ".zarr.zip"), ZarrSource),
+    **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), CsvTable),
 }
 
 

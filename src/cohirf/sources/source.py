@@ -320,13 +320,18 @@ class StreamedSource(Source):
     def _cursor_before(self, start: int) -> _Cursor:
         """Return the cursor that is nearest before a row: a kept one, or a new one.
 
-        Others are dropped, unless they decode a part nearby: to begin again there costs little.
+        Others are dropped, unless they decode a part nearby: to begin again there costs little. One that has come to
+        the end of the data is of no more use.
         """
         number = int(np.searchsorted(self._starts, start, side="right")) - 1
         fresh = int(self._starts[number])
         past = self._starts[number + 3] if number + 3 < len(self._starts) else self.n_rows
         before = self._starts[max(0, number - 1)]
-        self._cursors = [cursor for cursor in self._cursors if cursor.end >= before and cursor.first < past]
+        self._cursors = [
+            cursor
+            for cursor in self._cursors
+            if cursor.end >= before and cursor.first < past and (cursor.end < self.n_rows or cursor.first <= start)
+        ]
         kept = [cursor for cursor in self._cursors if cursor.first <= start and cursor.end >= fresh]
         cursor = max(kept, key=lambda cursor: cursor.first) if kept else _Cursor(fresh, self._pieces(number))
         self._cursors = [cursor, *(other for other in self._cursors if other is not cursor)][:N_CURSORS]
@@ -430,6 +435,11 @@ def _as_list(columns: Any, available: Sequence[Any]) -> list[Any]:
     if repeated:
         raise ValueError(f"columns={list(columns)!r} lists {repeated[0]!r} more than once: give each column once.")
     return list(columns)
+
+
+def count_of(count: int, noun: str) -> str:
+    """Return a count with its noun in the singular or plural."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def listed(names: Sequence[Any], most: int = 8) -> str:

@@ -75,9 +75,10 @@ def name_places(name: str, width: int | None) -> list[str]:
 class Table(ABC):
     """A table with named columns, in a file, a folder of files or a data frame."""
 
-    def __init__(self, name: str, types: Types, index: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, types: Types, index: Sequence[str] = (), files: Sequence[FileStamp] = ()) -> None:
         self.name, self.types = name, types
         self.index = list(index)  # the columns in which pandas stored the index of a table
+        self._files = list(files)
         self.parts: dict[str, Types] = {}  # the types of the columns in each file of a folder
         self.format = ""  # how a CSV file is written, if that is unusual
 
@@ -93,12 +94,15 @@ class Table(ABC):
         ``row_bytes`` is the size of a row; 8 bytes for each column if None.
         """
 
-    @abstractmethod
     def content(self, n_chunks: int) -> Iterator[bytes]:
-        """Yield bytes that identify the data."""
+        """Yield bytes that identify the data: chunks of all files."""
+        for file in self._files:
+            yield from file.content(max(2, n_chunks // len(self._files)))
 
-    def refuse_changes(self) -> None:  # noqa: B027 - tables in memory are not monitored
-        """Raise SourceChangedError if the files have changed since the table was opened."""
+    def refuse_changes(self) -> None:
+        """Raise SourceChangedError if a file has changed since the table was opened; tables in memory have none."""
+        for file in self._files:
+            file.refuse_changes()
 
     def find_places(self, rows: Iterable[int]) -> dict[int, str]:
         """Return how messages call each of the given rows."""
@@ -164,18 +168,18 @@ class ParquetTable(StoredTable):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         path = Path(path)
-        self._files = [FileStamp.of(file) for file in (parquet_files(path) if path.is_dir() else [path])]
+        files = [FileStamp.of(file) for file in (parquet_files(path) if path.is_dir() else [path])]
         self._groups: list[tuple[int, int, int]] = []  # of each row group: file, number in it, and number of rows
         described = []
-        for number, file in enumerate(self._files):
+        for number, file in enumerate(files):
             with naming(file.name, PARQUET), _open_parquet(file) as parquet:
                 schema, metadata = parquet.schema_arrow, parquet.metadata
             described.append(_read_schema(file.name, schema))
             groups = range(metadata.num_row_groups)
             self._groups += [(number, group, metadata.row_group(group).num_rows) for group in groups]
-        super().__init__(shown(path.absolute()), *described[0])
+        super().__init__(shown(path.absolute()), *described[0], files)
         if path.is_dir():
-            self.parts = {file.name: types for file, (types, _) in zip(self._files, described, strict=True)}
+            self.parts = {file.name: types for file, (types, _) in zip(files, described, strict=True)}
 
     @property
     def sizes(self) -> list[int]:
@@ -193,16 +197,6 @@ class ParquetTable(StoredTable):
                     yield batch.select(list(columns))
             first_group = 0
 
-    def refuse_changes(self) -> None:
-        """Raise SourceChangedError if a file has changed."""
-        for file in self._files:
-            file.refuse_changes()
-
-    def content(self, n_chunks: int) -> Iterator[bytes]:
-        """Yield chunks of all files."""
-        for file in self._files:
-            yield from file.content(max(2, n_chunks // len(self._files)))
-
 
 class ArrowTable(StoredTable):
     """An Arrow IPC file, in the file or the stream format, whose record batches are loaded one by one.
@@ -217,7 +211,7 @@ class ArrowTable(StoredTable):
         with naming(self._file.name, ARROW), open_file(self._file) as file:
             self._can_seek = bool(file.read_at(len(MAGIC), 0) == MAGIC)  # a stream has no list of its batches
             schema = self._open_batches(file).schema
-        super().__init__(self._file.name, *_read_schema(self._file.name, schema))
+        super().__init__(self._file.name, *_read_schema(self._file.name, schema), [self._file])
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -283,14 +277,6 @@ class ArrowTable(StoredTable):
     def _map(self) -> Any:
         """Memory-map the file; reads of uncompressed values copy nothing."""
         return import_optional("pyarrow", "arrow", "Reading an Arrow file").memory_map(os.fsencode(self._file.path))
-
-    def refuse_changes(self) -> None:
-        """Raise SourceChangedError if the file has changed."""
-        self._file.refuse_changes()
-
-    def content(self, n_chunks: int) -> Iterator[bytes]:
-        """Yield chunks of the file."""
-        return self._file.content(n_chunks)
 
 
 class FrameTable(Table):

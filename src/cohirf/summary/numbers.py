@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from cohirf.rows.grouping import IntArray
+from cohirf.sources.source import count_of
 
 MOST_SHOWN = 8  # numbers in one line of the text
 MAX_STEPS = 200  # of a history; older ones leave
@@ -61,13 +62,14 @@ class Changes:
 
     def __str__(self) -> str:
         """Return the changes in words, one line for each kind."""
-        rows = f"{abs(self.n_rows):,} rows"
+        rows, moved = count_of(abs(self.n_rows), "row"), count_of(self.n_moved, "older row")
         said = {"forget": f"{rows} forgotten", "merge": "models merged", "recluster": "clusters found anew"}
         what = said.get(self.verb, f"{rows} added")
-        lines = [f"Update {self.update}: {what}, {self.n_moved:,} older rows have another number"]
+        lines = [f"Update {self.update}: {what}, {moved} {'has' if self.n_moved == 1 else 'have'} another number"]
         counted = {"grown": self.grown, "shrunk": self.shrunk, "born": self.born, "born out of noise": self.from_noise}
         for what, counts in counted.items():
-            lines += _line(what, (f"{number} ({count:,} rows)" for number, count in counts.items()), len(counts))
+            shown = (f"{number} ({count_of(count, 'row')})" for number, count in counts.items())
+            lines += _line(what, shown, len(counts))
         for what, joined in (("merged", self.merged), ("split", self.split)):
             arrow = "<-" if what == "merged" else "->"
             shown = (f"{number} {arrow} {', '.join(map(str, others))}" for number, others in joined.items())

@@ -37,10 +37,7 @@ def _has_clusters(labels: IntArray) -> bool:
 
 
 class Silhouettes:
-    """Mean silhouettes of partitions of the same data; distances are computed once.
-
-    If there are more than 10,000 rows, a random sample of 10,000 is used, always the same one.
-    """
+    """Mean silhouettes of partitions of the same data, or of the same random rows; distances are computed once."""
 
     def __init__(self, X: Any):
         n_rows = X.shape[0]
@@ -55,14 +52,14 @@ class Silhouettes:
         return mean_silhouette(self.distances, labels) if _has_clusters(labels) else -1.0
 
 
-def _silhouette_of(X: Any) -> Metric:
+def _say_sampled(n_rows: int) -> str:
     some = f"silhouette: that of {SILHOUETTE_ROWS:,} random rows, the same ones in each trial"
-    return Metric(Silhouettes(X), worst=-1.0, remark=some if X.shape[0] > SILHOUETTE_ROWS else "")
+    return some if n_rows > SILHOUETTE_ROWS else ""
 
 
 # name of a metric -> function of the data that returns the metric
 METRICS: dict[str, Callable[[Any], Metric]] = {
-    "silhouette": _silhouette_of,
+    "silhouette": lambda X: Metric(Silhouettes(X), worst=-1.0, remark=_say_sampled(X.shape[0])),
     "calinski_harabasz": lambda X: Metric(lambda X, labels, _: calinski_harabasz_score(X, labels), worst=0.0),
     "ari": lambda X: Metric(lambda X, labels, y: adjusted_rand_score(y, labels), worst=-1.0, needs_classes=True),
 }

@@ -35,16 +35,9 @@ RANGES: dict[str, Ranges] = {
     "SCSRGF": CLUSTERS | {"n_affinities": (10, 30), "sampling_ratio": (0.2, 0.8)},
     "GridDBSCAN": RADIUS,
     "HDBSCAN": {"min_cluster_size": (2, 50), "min_samples": (2, 50)},
-    "AgglomerativeClustering": CLUSTERS,
-    "Birch": CLUSTERS,
-    "BisectingKMeans": CLUSTERS,
-    "GaussianMixture": COMPONENTS,
-    "BayesianGaussianMixture": COMPONENTS,
-    "MiniBatchKMeans": CLUSTERS,
-    "SpectralClustering": CLUSTERS,
-    "TorchDBSCAN": RADIUS,
-    "TorchKMeans": CLUSTERS,
-    "TorchKernelKMeans": KERNEL,
+    **dict.fromkeys(("AgglomerativeClustering", "Birch", "BisectingKMeans", "MiniBatchKMeans"), CLUSTERS),
+    **dict.fromkeys(("SpectralClustering", "TorchKMeans"), CLUSTERS),
+    **dict.fromkeys(("GaussianMixture", "BayesianGaussianMixture"), COMPONENTS),
 }
 
 
@@ -187,18 +180,13 @@ def first_trials(estimator: Any, X: Any, space: SearchSpace, random_state: int =
     for name in space:
         inner = name.removeprefix(INNER)
         if inner in NUMBER_NAMES:
-            trial[name] = _choose_number(X, random_state)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # this fit is only a proposal
+                model = CoHiRF(n_clusters="auto", random_state=random_state).fit(X)
+            trial[name] = max(2, int(model.n_clusters_))
         elif inner == "eps":
             trial[name] = _suggest_radius(X)
     return [{name: _inside(trial[name], where) for name, where in space.items()}]
-
-
-def _choose_number(X: Any, random_state: int) -> int:
-    """Return the number of clusters that CoHiRF chooses by itself; noise has no say in it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # this fit is only a proposal
-        model = CoHiRF(n_clusters="auto", random_state=random_state).fit(X)
-    return max(2, int(model.n_clusters_))
 
 
 def _suggest_radius(X: Any) -> float:
@@ -215,9 +203,8 @@ def _inside(value: Any, where: Any) -> Any:
 
 def _base_ranges(estimator: Any) -> Ranges:
     """Return the ranges of the class of ``estimator``, or of its nearest base class that has some."""
-    for cls in type(estimator).__mro__:
-        if cls.__name__ in RANGES:
-            return RANGES[cls.__name__]
+    if found := [RANGES[cls.__name__] for cls in type(estimator).__mro__ if cls.__name__ in RANGES]:
+        return found[0]
     raise ValueError(
         f"There is no default search space for {type(estimator).__name__}: pass search_space, a dict from parameter "
         f"names to Optuna distributions, for instance {{'n_clusters': IntDistribution(2, 30)}}."

@@ -192,7 +192,10 @@ def tune(
     if verbose and measure.remark:
         say(measure.remark)
     evaluate = partial(_evaluate, estimator, X, values, y, measure)
-    seeds_of = partial(_seeds_of_trial, seeds, random_state)
+
+    def seeds_of(number: int) -> Seeds:  # those given, or one that depends on the number of the trial
+        return [_derived_seed(random_state, number, 1)] if seeds is None else [int(seed) for seed in seeds]
+
     ends = math.inf if timeout is None else time.monotonic() + timeout
     with showing(Work("tuning", n_trials, "trials", stays=True), shown=bool(verbose)) as advance:
         jobs = Parallel(n_jobs=n_jobs)
@@ -242,13 +245,10 @@ def _search(
             if not error and score > best:
                 best = score
                 if verbose:
-                    said = ", ".join(f"{_short(name)}={_brief_value(value)}" for name, value in trial.params.items())
+                    named = ((name.removeprefix(INNER), _brief_value(value)) for name, value in trial.params.items())
+                    said = ", ".join(f"{name}={value}" for name, value in named)
                     say(f"trial {trial.number}: {score:.4g} with {said}")
         advance(len(trials), _best_so_far(study))
-
-
-def _short(name: str) -> str:
-    return name.removeprefix(INNER)
 
 
 def _brief_value(value: Any) -> str:
@@ -258,7 +258,7 @@ def _brief_value(value: Any) -> str:
 def warn_of_edges(best: dict[str, Any], space: SearchSpace) -> None:
     """Warn if the best value of a parameter is at the edge of its range, beyond which there may be a better one."""
     for name, value in best.items():
-        where, short, shown = space[name], _short(name), _brief_value(value)
+        where, short, shown = space[name], name.removeprefix(INNER), _brief_value(value)
         if hasattr(where, "choices") or where.single() or short in OF_VIEWS:
             continue
         room = 0 if isinstance(value, int) else EDGE_SHARE * (where.high - where.low)
@@ -292,11 +292,6 @@ def _evaluate(
         except Exception as error:
             return metric.worst, f"{type(error).__name__}: {error}"
     return float(np.mean(scores)), ""
-
-
-def _seeds_of_trial(seeds: Seeds | None, random_state: int, number: int) -> Seeds:
-    """Return the seeds of a trial: the given seeds or, if None, one seed that depends on its number."""
-    return [_derived_seed(random_state, number, 1)] if seeds is None else [int(seed) for seed in seeds]
 
 
 def _derived_seed(*path: int) -> int:
@@ -381,11 +376,8 @@ def _create_study(optuna: Any, storage: Any, study_name: str) -> Any:
     except unusable as error:
         said = str(error.__cause__ or error).splitlines()[0]
         remedy = "Check the address" if "://" in str(storage) else "Give the path of a new SQLite file"
-        raise ValueError(f"{_without_password(storage)} cannot be used as storage: {said}. {remedy}.") from error
-
-
-def _without_password(storage: Any) -> str:
-    return re.sub(r"//[^@/]*@", "//...@", str(storage))
+        without_password = re.sub(r"//[^@/]*@", "//...@", str(storage))
+        raise ValueError(f"{without_password} cannot be used as storage: {said}. {remedy}.") from error
 
 
 def _finished(study: Any) -> list[Any]:

@@ -92,7 +92,8 @@ def find_rows(updates: Any, update_rows: tuple[int, ...]) -> IntArray:
     """Return the sorted numbers of all rows of the given updates."""
     numbers = np.unique(np.atleast_1d(np.asarray(updates)))
     if not np.issubdtype(numbers.dtype, np.integer) or numbers.min() < 0 or numbers.max() >= len(update_rows):
-        raise ValueError(f"updates={updates!r} is not valid: pass numbers from 0 to {len(update_rows) - 1}.")
+        has = "only update 0, its fit" if len(update_rows) == 1 else f"updates 0, its fit, to {len(update_rows) - 1}"
+        raise ValueError(f"The model has no update {', '.join(map(str, numbers))}: it has {has}.")
     stops = np.cumsum(update_rows)
     return np.concatenate([np.arange(stops[number] - update_rows[number], stops[number]) for number in numbers])
 
