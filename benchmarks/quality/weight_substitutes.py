@@ -31,7 +31,7 @@ from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.beyond.companions import Companions
 from cohirf.clusterers import SCSRGF
-from cohirf.data import in_memory
+from cohirf.data import in_process
 from cohirf.data.first_level import contract_rows
 
 MAX_ROWS = 1000
@@ -78,7 +78,7 @@ def run_one(rule: str, kind: str, base: Any, settings: dict[str, Any], X: np.nda
         return score_fit(model, X, y)
     with (
         mock.patch.object(levels, "contract_level", note_leaves),
-        mock.patch.object(in_memory, "contract_rows", note_rows),
+        mock.patch.object(in_process, "contract_rows", note_rows),
         mock.patch("cohirf.fitting.fit.Companions", Repeated),
     ):
         return score_fit(model, X, y)
