@@ -165,7 +165,10 @@ def test_forget_takes_out_updates_or_rows(cohirf, first):
     )
     document = json.loads(cohirf("forget", first, "--rows", 3, "10-12", "--json").out)
     assert (document["command"], document["rows"], document["changes"]["n_rows"]) == ("forget", 71, -4)
-    for wrong, words in (("x", "'x' is not valid: give numbers"), ("7", "pass numbers from 0 to 1")):
+    for wrong, words in (
+        ("x", "'x' is not valid: give numbers"),
+        ("7", "has no update 7: it has updates 0, its fit, to 1"),
+    ):
         outcome = cohirf("forget", first, wrong)
         assert outcome.code == 2
         assert words in outcome.err

@@ -8,7 +8,6 @@ from cohirf.description import Feature, find_traits, name_clusters, read_table
 from cohirf.explain.words import (
     MAX_TEXT,
     clean,
-    count_of,
     percent,
     plain_name,
     say_level,
@@ -17,6 +16,7 @@ from cohirf.explain.words import (
     shorten,
     split_number,
 )
+from cohirf.sources.source import count_of
 
 
 def test_text_of_any_length_fits_a_line():
