@@ -11,6 +11,7 @@ from cohirf.clusterers import GridDBSCAN, central_rows
 from cohirf.datasets import make_spheres
 from cohirf.fitting.results import find_exemplars
 from cohirf.neighbours.landmarks import find_ranked
+from cohirf.rows.grouping import count_by_label, first_rows
 from cohirf.rows.storage import ArrayRows
 
 CHOOSE = partial(choose_central_medoids, centrality=cosine_centrality)
@@ -23,9 +24,15 @@ def test_medoids_means_and_exemplars_are_those_of_numpy(dtype, faint):
     X = (rng.normal(size=(3000, 4)) * (faint if dtype == np.float64 else 1)).astype(dtype)
     X[7] = 0
     labels = rng.integers(0, 9, 3000).astype(np.int32)
-    medoids = central_rows.choose_cosine_medoids(X, labels, 9, None, rng, otherwise=CHOOSE)
-    np.testing.assert_array_equal(medoids, CHOOSE(X, labels, 9, None, rng))
-    means = central_rows.find_means(X, labels, 9, None)
+    centres = central_rows.find_centres(X, labels, 9, None, by_cosine=True)
+    if faint == 1 or dtype == np.float32:
+        np.testing.assert_array_equal(centres.medoids, CHOOSE(X, labels, 9, None, rng))
+    else:
+        assert centres.medoids is None
+    np.testing.assert_array_equal(centres.sizes, count_by_label(labels, 9))
+    np.testing.assert_array_equal(centres.first_rows, first_rows(labels, 9))
+    means = central_rows.find_centres(X, labels, 9, None, by_cosine=False).means
+    np.testing.assert_array_equal(means, centres.means)
     np.testing.assert_allclose(means, cluster_means(X, labels, 9, None), rtol=1e-9, atol=1e-12 * faint)
     labels[::50] = -1
     if faint == 1:

@@ -15,13 +15,23 @@ from cohirf.algorithm.consensus import Codes, Consensus
 from cohirf.algorithm.get_clusters import Views, agree_on, get_clusters
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.rows.arrays import look_up, take_rows, to_host
-from cohirf.rows.grouping import IntArray, Mass, sum_by_label
+from cohirf.rows.grouping import IntArray, Mass, count_by_label, first_rows, sum_by_label
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.rows.storage import Engine
 
 Place = tuple[int, int]  # level and batch, which seed the batch
 BoundGroups = Callable[[Any, Consensus, Any], Consensus]  # from points, their groups and their masses
 ChooseMedoids = Callable[[Any, Any, int, Any, np.random.Generator], IntArray]
+
+
+@dataclass(frozen=True)
+class Centres:
+    """What one pass over the rows of a batch finds out about each cluster."""
+
+    medoids: IntArray | None  # None if they are to be chosen in another way
+    means: Any
+    sizes: IntArray
+    first_rows: IntArray
 
 
 @dataclass(frozen=True)
@@ -37,8 +47,8 @@ class Contraction:
     column_means: NDArray[np.floating[Any]] | None = None  # fill values for missing cells when distances are computed
     space: MetricSpace = EUCLIDEAN  # where means and medoids are computed
     keeps_means: bool = False  # whether the means of clusters are needed after the levels
-    find_means: Callable[[Any, Any, int, Any], Any] = cluster_means
-    find_nearest: Callable[[Any, Any, Any], IntArray | None] | None = None  # compiled, if the base method is
+    find_centres: Callable[[Any, Any, int, Any], Centres | None] | None = None  # compiled, if the base method is
+    find_nearest: Callable[[Any, Any, Any], IntArray | None] | None = None  # likewise
     find_ranked: Callable[[Any, IntArray, IntArray, int], IntArray] | None = None  # likewise
     bound_groups: BoundGroups | None = None  # joins some of the groups if there are very many
     device: Any = None  # where batches are contracted, if rows are arrays of NumPy and this is another place
@@ -57,6 +67,8 @@ class ContractedBatch:
     medoids: IntArray  # the medoid of each cluster, as a position in the batch
     mass: Mass | None  # mass of each medoid
     means: Any  # mean of the rows of each cluster, weighted by their mass, if means are kept
+    sizes: IntArray  # number of rows of each cluster
+    first_rows: IntArray  # the first row of each cluster, as a position in the batch
     n_noise: int  # the last clusters, this many, are single rows that the base method called noise
     stability: Any  # for each row, the mean over views of the Jaccard index (see ``consensus.py``)
     view_stability: NDArray[np.float64]  # for each view, the mean over rows of the Jaccard index
@@ -111,12 +123,21 @@ def contract_batch(
     points = contraction.points(X)
     if contraction.bound_groups is not None:
         found = contraction.bound_groups(points, found, mass)
-    medoids = contraction.choose_medoids(points, found.labels, found.n_clusters, mass, rng)
+    of_clusters = found.labels, found.n_clusters
+    centres = None if contraction.find_centres is None else contraction.find_centres(points, *of_clusters, mass)
+    medoids = None if centres is None else centres.medoids
+    if medoids is None:
+        medoids = contraction.choose_medoids(points, *of_clusters, mass, rng)
+    if centres is None:
+        means = cluster_means(points, *of_clusters, mass) if contraction.keeps_means else None
+        centres = Centres(medoids, means, count_by_label(*of_clusters), first_rows(*of_clusters))
     return ContractedBatch(
         labels=found.labels,
         medoids=medoids,
         mass=_contracted_mass(mass, found, contraction),
-        means=contraction.find_means(points, found.labels, found.n_clusters, mass) if contraction.keeps_means else None,
+        means=centres.means,
+        sizes=centres.sizes,
+        first_rows=centres.first_rows,
         n_noise=found.n_noise,
         stability=clusters.stability.of_row[: X.shape[0]],
         view_stability=clusters.stability.of_view,

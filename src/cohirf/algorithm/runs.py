@@ -31,8 +31,6 @@ from cohirf.rows.arrays import (
 from cohirf.rows.grouping import (
     IntArray,
     Mass,
-    count_by_label,
-    first_rows,
     index_dtype,
     leave_out,
     put_back,
@@ -401,7 +399,7 @@ def _survivors(
 ) -> Survivors:
     """Return the medoids of a batch and its held-aside rows in the given order."""
     n_medoids = len(batch.medoids)
-    first = _at(contracted, first_rows(batch.labels, n_medoids))
+    first = _at(contracted, batch.first_rows)
     is_noise = np.zeros(len(order), dtype=bool)
     is_noise[n_medoids - batch.n_noise : n_medoids] = True
     weights = None
@@ -414,7 +412,7 @@ def _survivors(
         rows=task.run.index(np.concatenate([_at(contracted, batch.medoids), held])[order]),
         values=None if values is None else values[order],
         mass=None if batch.mass is None else np.concatenate([batch.mass, mass_held])[order],
-        sizes=np.concatenate([count_by_label(batch.labels, n_medoids), np.ones(len(held), dtype=np.int64)])[order],
+        sizes=np.concatenate([batch.sizes, np.ones(len(held), dtype=np.int64)])[order],
         first_rows=task.run.index(np.concatenate([first, held])[order]),
         weights=weights,
         means=None if means is None else means[order],

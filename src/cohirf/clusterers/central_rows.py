@@ -12,9 +12,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cohirf.algorithm.choose_medoids import FAINT_SQUARE, MEDOID_TIE, cluster_means
-from cohirf.algorithm.contract_batch import ChooseMedoids
-from cohirf.rows.grouping import IntArray
+from cohirf.algorithm.choose_medoids import FAINT_SQUARE, MEDOID_TIE
+from cohirf.algorithm.contract_batch import Centres
+from cohirf.rows.grouping import IntArray, index_dtype
 
 
 def takes(X: Any) -> bool:
@@ -22,66 +22,68 @@ def takes(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.flags.c_contiguous and X.flags.writeable and X.dtype.kind == "f"
 
 
-def choose_cosine_medoids(
-    X: Any, labels: Any, n_clusters: int, mass: Any, rng: np.random.Generator, *, otherwise: ChooseMedoids
-) -> IntArray:
-    """Return the row of each cluster with the highest mean cosine similarity; ``otherwise`` chooses for other data."""
-    if mass is None and takes(X):
-        sums, counts, is_faint = _sum_rows(X, labels, n_clusters, True)
-        if not is_faint:
-            medoids: IntArray = _most_similar(X, labels, sums / counts[:, None])
-            return medoids
-    return otherwise(X, labels, n_clusters, mass, rng)
+def find_centres(X: Any, labels: Any, n_clusters: int, mass: Any, *, by_cosine: bool) -> Centres | None:
+    """Return the means, sizes and first rows of clusters; None if kernels do not take these rows.
 
-
-def find_means(X: Any, labels: Any, n_clusters: int, mass: Any) -> Any:
-    """Return the mean of each cluster's rows."""
-    if mass is None and takes(X):
-        sums, counts, _ = _sum_rows(X, labels, n_clusters, False)
-        return sums / counts[:, None]
-    return cluster_means(X, labels, n_clusters, mass)
+    If ``by_cosine``, their medoids are the rows with the highest mean cosine similarity, unless a row is faint.
+    """
+    if mass is not None or not takes(X):
+        return None
+    sums, directions, counts, first, scales, is_faint = _sum_rows(X, labels, n_clusters, by_cosine)
+    medoids = _most_similar(X, labels, directions / counts[:, None], scales) if by_cosine and not is_faint else None
+    return Centres(medoids, sums / counts[:, None], counts, first.astype(index_dtype(len(X))))
 
 
 @njit(cache=True, nogil=True)
 def _sum_rows(X: Any, labels: Any, n_labels: Any, of_directions: Any) -> Any:
-    """Return the sum of the rows of each label, or of rows scaled to length 1; their number; whether a row is faint.
+    """Return, for each label, the sum of its rows and of its rows scaled to length 1, their number and the first one.
 
-    Squares of faint values have lost digits. A row of zeros stays as it is.
+    Then follow the scale of each row, and whether a row is faint: squares of faint values have lost digits. A row of
+    zeros stays as it is. Without ``of_directions``, rows are not scaled.
     """
     n, d = X.shape
-    sums, counts = np.zeros((n_labels, d)), np.zeros(n_labels)
+    sums, directions = np.zeros((n_labels, d)), np.zeros((n_labels, d))
+    counts, first = np.zeros(n_labels, dtype=np.int64), np.empty(n_labels, dtype=np.int64)
+    scales, is_faint = np.empty(n if of_directions else 0), False
     for i in range(n):
-        scale = 1.0
+        label = labels[i]
+        if counts[label] == 0:
+            first[label] = i
+        counts[label] += 1
         if of_directions:
             square = 0.0
             for j in range(d):
                 square += np.float64(X[i, j]) * X[i, j]
             if square < FAINT_SQUARE:
-                if np.any(X[i] != 0):
-                    return sums, counts, True
+                is_faint = is_faint or np.any(X[i] != 0)
                 square = 1.0
-            scale = 1 / np.sqrt(square)
-        for j in range(d):
-            sums[labels[i], j] += X[i, j] * scale
-        counts[labels[i]] += 1
-    return sums, counts, False
+            scales[i] = scale = 1 / np.sqrt(square)
+            for j in range(d):
+                sums[label, j] += X[i, j]
+                directions[label, j] += X[i, j] * scale
+        else:
+            for j in range(d):
+                sums[label, j] += X[i, j]
+    return sums, directions, counts, first, scales, is_faint
 
 
 @njit(cache=True, nogil=True)
-def _most_similar(X: Any, labels: Any, vectors: Any) -> Any:
-    """Return the first row of each label whose cosine similarity to a vector is the highest, but for rounding."""
+def _most_similar(X: Any, labels: Any, vectors: Any, scales: Any) -> Any:
+    """Return the first row of each label whose cosine similarity to a vector is the highest, but for rounding.
+
+    The scores of rows take the place of their ``scales``.
+    """
     n, d = X.shape
-    scores, highest = np.empty(n), np.full(len(vectors), -np.inf)
+    highest = np.full(len(vectors), -np.inf)
     for i in range(n):
-        square = dot = 0.0
+        dot = 0.0
         for j in range(d):
-            square += np.float64(X[i, j]) * X[i, j]
             dot += X[i, j] * vectors[labels[i], j]
-        scores[i] = dot / np.sqrt(square) if square > 0 else 0.0
-        highest[labels[i]] = max(highest[labels[i]], scores[i])
+        scales[i] *= dot
+        highest[labels[i]] = max(highest[labels[i]], scales[i])
     best = np.full(len(vectors), -1, dtype=np.int64)
     for i in range(n):
-        if best[labels[i]] < 0 and scores[i] >= highest[labels[i]] - MEDOID_TIE:
+        if scales[i] >= highest[labels[i]] - MEDOID_TIE and best[labels[i]] < 0:
             best[labels[i]] = i
     return best
 

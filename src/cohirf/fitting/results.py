@@ -141,7 +141,9 @@ def keep_rows(
             rows = np.arange(n_rows) if positive is None else positive
         else:
             labels, find = clusters.labels_of_rows, contraction.find_ranked
-            rows = sample_landmarks(labels, leaves.rows[medoids], rng, candidates=positive, compiled=find)
+            rows = sample_landmarks(
+                labels, leaves.rows[medoids], rng, candidates=positive, compiled=find, sizes=clusters.sizes
+            )
         some, points = first_level.find_leaves(rows), to_host(first_level.readable.take(rows))
     return KeptRows(rows, some, points if data.column_means is None else fill_missing(points, data.column_means))
 

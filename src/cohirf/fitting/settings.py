@@ -308,10 +308,9 @@ def _central_rows(settings: Settings, views: Views, data: Data, device: Any) -> 
     from cohirf.clusterers import central_rows
 
     by_cosine = getattr(choose, "keywords", {}).get("centrality") is cosine_centrality
-    compiled = partial(central_rows.choose_cosine_medoids, otherwise=choose) if by_cosine else choose
     return {
-        "choose_medoids": compiled,
-        "find_means": central_rows.find_means,
+        "choose_medoids": choose,
+        "find_centres": partial(central_rows.find_centres, by_cosine=by_cosine),
         "find_nearest": central_rows.nearest_rows,
         "find_ranked": central_rows.find_ranked,
     }

@@ -60,24 +60,33 @@ def sample_landmarks(
     candidates: IntArray | None = None,
     max_landmarks: int = MAX_LANDMARKS,
     compiled: FindRanked | None = None,
+    sizes: IntArray | None = None,
 ) -> IntArray:
     """Return sorted row numbers: all ``candidates``, or a sample of them that contains rows of every cluster.
 
     One half of the sample is divided equally among clusters, the other half in proportion to their size; rows labelled
     -1 count as one cluster. Every medoid is in the sample, even if there are more clusters than ``max_landmarks``.
     Without ``candidates``, all rows are candidates. A ``compiled`` function may do what ``find_ranked`` does.
+    The ``sizes`` of clusters, among candidates, are counted unless they are known.
     """
     if candidates is not None:
         among_candidates = np.searchsorted(candidates, medoids)
         return candidates[
             sample_landmarks(
-                take_rows(labels, candidates), among_candidates, rng, max_landmarks=max_landmarks, compiled=compiled
+                take_rows(labels, candidates),
+                among_candidates,
+                rng,
+                max_landmarks=max_landmarks,
+                compiled=compiled,
+                sizes=sizes,
             )
         ]
     n_rows, n_groups = labels.shape[0], len(medoids) + 1
     if n_rows <= max_landmarks:
         return np.arange(n_rows)
-    sizes = np.roll(count_with_noise(labels, len(medoids)), -1)  # noise is the last group
+    if sizes is None:
+        sizes = count_with_noise(labels, len(medoids))[1:]
+    sizes = np.append(sizes, n_rows - sizes.sum())  # noise is the last group
     budget = max(0, max_landmarks - len(medoids))
     share = (budget * (0.5 / n_groups + 0.5 * sizes / n_rows)).astype(np.int64) * (sizes > 0)
     cluster = np.repeat(np.arange(n_groups), share)
