@@ -134,7 +134,7 @@ def contract_batch(
     return ContractedBatch(
         labels=found.labels,
         medoids=medoids,
-        mass=_contracted_mass(mass, found, contraction),
+        mass=_contracted_mass(mass, found, centres.sizes, contraction),
         means=centres.means,
         sizes=centres.sizes,
         first_rows=centres.first_rows,
@@ -175,10 +175,12 @@ def _set_halo_apart(found: Consensus, n_rows: int, core: IntArray | None) -> tup
     return own, HaloLabels(rows, of_halo[rows], is_core=core is not None)
 
 
-def _contracted_mass(mass: Any, consensus: Consensus, contraction: Contraction) -> Mass | None:
+def _contracted_mass(mass: Any, consensus: Consensus, sizes: IntArray, contraction: Contraction) -> Mass | None:
     """Return the mass of each medoid: the total mass of its cluster or, without ``sum_mass``, 1."""
     if not contraction.weighted:
         return None
     if not contraction.sum_mass:
         return np.ones(consensus.n_clusters)
+    if mass is None:
+        return sizes.astype(np.float64)
     return sum_by_label(consensus.labels, mass, consensus.n_clusters)

@@ -144,10 +144,10 @@ def sum_by_label(labels: Any, values: Any, n_labels: int) -> NDArray[np.float64]
 def sum_beside(labels: Any, values: Any, n_labels: int) -> Any:
     """Return the sum of ``values`` for each label, or the number of rows, in float64 and where the labels are."""
     xp = namespace(labels)
+    if values is None:
+        return xp.astype(count_beside(labels, n_labels), xp.float64)
     if is_here(labels):
         return np.bincount(labels, weights=values, minlength=n_labels).astype(np.float64, copy=False)
-    if values is None:
-        return xp.astype(scatter.count_labels(labels, n_labels), xp.float64)
     return sum_rows_by_label(values[:, None], labels, n_labels)[:, 0]
 
 
@@ -201,7 +201,7 @@ def best_by_label(scores: Any, labels: Any, n_labels: int, tie: float) -> IntArr
 def number_apart(labels: Any, is_apart: NDArray[np.bool_], codes: Any, first: int) -> Any:
     """Give each row whose code ``is_apart`` a label of its own, from ``first`` on."""
     if is_here(labels):
-        apart = np.flatnonzero(is_apart[codes])
+        apart = np.flatnonzero(is_apart.take(codes, mode="clip"))  # indices of 32 bits are slow
         labels[apart] = np.arange(first, first + len(apart))
         return labels
     xp, chosen = namespace(labels), look_up(is_apart, codes)
