@@ -55,7 +55,8 @@ def _sum_rows(X: Any, labels: Any, n_labels: Any, of_directions: Any) -> Any:
             for j in range(d):
                 square += np.float64(X[i, j]) * X[i, j]
             if square < FAINT_SQUARE:
-                is_faint = is_faint or np.any(X[i] != 0)
+                if np.any(X[i] != 0):
+                    is_faint = True
                 square = 1.0
             scales[i] = scale = 1 / np.sqrt(square)
             for j in range(d):

@@ -51,6 +51,8 @@ def compress(keys: Any, n_keys: int) -> tuple[Any, Any]:
     seen = np.zeros(n_keys, dtype=bool)
     for block in row_blocks(len(keys)):
         seen[keys[block].astype(np.intp, copy=False)] = True  # other integers are slow as indices
+        if block.start == 0 and seen.all():  # few keys are often all among the first rows
+            break
     distinct = np.flatnonzero(seen)
     if len(distinct) == n_keys:
         return distinct, keys.astype(index_dtype(len(keys)), copy=False)
