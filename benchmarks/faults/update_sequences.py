@@ -173,7 +173,6 @@ def draw_case(rng: np.random.Generator) -> Case:
         "batch_size": [None, None, 30, 60][rng.integers(4)],
         "n_clusters": [None, None, k, "auto", "levels"][rng.integers(5)],
         "min_cluster_size": [1, 1, 3, 0.05][rng.integers(4)],
-        "small_clusters": str(rng.choice(["noise", "nearest"])),
         "medoid_weights": bool(rng.random() < 0.8),
         "medoid": str(rng.choice(["cosine", "euclidean", "rbf"])),
         "random_state": int(rng.integers(1000)),

@@ -131,17 +131,15 @@ class CoHiRF(
         the number of clusters themselves.
     min_cluster_size : int or float, default=1
         Smallest size of a final cluster: a number of rows (or sum of ``sample_weight``), or a fraction (float) of all.
-        If the number of clusters is chosen, only such clusters are counted.
-    small_clusters : {"noise", "nearest"}, default="noise"
-        What becomes of the rows of smaller clusters: "noise" gives them the label -1, and the hierarchy keeps the
-        cluster; "nearest" merges the cluster with the one that has the nearest mean, unless all are too small.
+        Rows of smaller clusters get the label -1; the hierarchy keeps the cluster. If the number of clusters is chosen,
+        only such clusters are counted.
     max_iter : int, default=100
         Largest number of levels. Local batches are one level, and the fusion of their clusters is another.
     checkpoint : str or path, default=None
         Directory in which the fit stores the results of its batches. If the fit is killed, run the same call again: it
         resumes where it stopped, and returns the same labels as without the interruption. A checkpoint of other data,
-        another seed or other parameters raises an error; only ``n_jobs``, ``verbose``, ``min_cluster_size``,
-        ``small_clusters``, ``merge``, ``max_iter`` and an amount of memory in ``batch_size`` may differ.
+        another seed or other parameters raises an error; only ``n_jobs``, ``verbose``, ``min_cluster_size``, ``merge``,
+        ``max_iter`` and an amount of memory in ``batch_size`` may differ.
     n_jobs : int, default=None
         Number of views or runs of batches that are computed at the same time: in processes, if these save at least a
         second, otherwise in this process. A base method that cannot be pickled runs in threads. Each job uses one
@@ -248,7 +246,6 @@ class CoHiRF(
         "batch_size": [None, str, Interval(Integral, 2, None, closed="left")],  # Settings.of reads the text
         "batches": [StrOptions({"auto", "random", "local"})],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="neither")],
-        "small_clusters": [StrOptions({"noise", "nearest"})],
         "max_iter": [Interval(Integral, 1, MOST_VIEWS_OR_LEVELS, closed="both")],
         "checkpoint": [None, str, os.PathLike],
         "device": [None, str],
@@ -272,7 +269,6 @@ class CoHiRF(
         batch_size: int | str | None = None,
         batches: str = "auto",
         min_cluster_size: int | float = 1,
-        small_clusters: str = "noise",
         max_iter: int = 100,
         checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
@@ -292,7 +288,6 @@ class CoHiRF(
         self.batch_size = batch_size
         self.batches = batches
         self.min_cluster_size = min_cluster_size
-        self.small_clusters = small_clusters
         self.max_iter = max_iter
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs

@@ -26,7 +26,6 @@ FREE_PARAMETERS = {
     "min_cluster_size",
     "n_jobs",
     "random_state",
-    "small_clusters",
     "merge",
     "verbose",
 }

@@ -98,7 +98,6 @@ VARIANTS = {
     "batches": {"batch_size": 100},
     "batches-euclidean": {"batch_size": 90, "medoid": "euclidean"},
     "small": {"min_cluster_size": 70},
-    "nearest": {"min_cluster_size": 70, "small_clusters": "nearest"},
     "many-jobs": {"n_jobs": 2},
     "auto-batches": {"batch_size": "auto"},
 }

@@ -10,8 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, open_source
 from cohirf.choice import Choice
-from cohirf.description import describe_clusters, find_badly_fitting, make_headline, name_tree, write_tree
+from cohirf.description import describe_clusters, find_badly_fitting, make_headline, name_tree, read_table, write_tree
 from cohirf.explain.describe import say_separation
+from cohirf.explain.effects import find_splits, measure_spread
 from cohirf.explain.report import Options, summarize
 from cohirf.explain.study import Size, check_study, draw_sample, make_study
 from cohirf.plotting import plot_heatmap, plot_map
@@ -350,3 +351,24 @@ def test_names_are_escaped_in_notebooks():
     X = pd.DataFrame({"<b>age</b>": [20.0, 21, 70, 71]})
     page = CoHiRF(n_clusters=2, random_state=0).fit(X)._repr_mimebundle_()["text/html"]
     assert "<b>age</b>" not in page.partition("2 clusters in 4 rows")[2]
+
+
+def test_clusters_that_are_the_levels_of_a_column_are_said_to_be():
+    rng = np.random.default_rng(0)
+    part = rng.integers(3, size=300)
+    X = pd.DataFrame({"life": 60 + 8 * part + rng.normal(size=300), "region": np.array(["A", "B", "C"])[part]})
+    model = CoHiRF(n_clusters=3, random_state=0).fit(X[["life"]])
+    found = describe_clusters(model, X)
+    assert found.repeated == "region"
+    assert "They are nearly the levels of region, a column of the data." in make_headline(found, None).sizes
+    shuffled = describe_clusters(model, X.assign(region=rng.permutation(X["region"])))
+    assert shuffled.repeated is None
+    assert "nearly the levels" not in make_headline(shuffled, None).sizes
+
+
+def test_a_level_that_nearly_all_rows_have_is_said_instead_of_one_that_they_lack():
+    cabin = np.repeat(["second", "third", "second", "first"], [40, 100, 200, 200])
+    labels = np.repeat([0, 1, 2], [40, 100, 400])
+    table = read_table(pd.DataFrame({"cabin": cabin, "x": np.arange(540) % 7.0}), np.arange(540))
+    splits = find_splits(table, labels, [[0], [1]], [[1], [0]], None, measure_spread(table.values))
+    assert [split.phrase for split in splits] == ["cabin: second", "cabin: third"]  # the latter not "not second"

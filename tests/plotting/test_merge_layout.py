@@ -107,23 +107,6 @@ def test_a_hierarchy_knows_its_noise_as_its_model_does(noisy):
     assert np.array_equal(find_subject(noisy.hierarchy_).labels, noisy.labels_)
 
 
-def test_clusters_that_join_the_nearest_are_a_cut():
-    X, _ = make_blobs(300, 2, centers=[(0, 0), (20, 0), (25, 0)], cluster_std=0.3, random_state=0)
-    X = np.r_[X, [(-60, 0)]]  # of the four clusters, Ward would merge the two that are near each other first
-    model = CoHiRF(
-        KMeans(20, n_init=1),
-        n_clusters=4,
-        merge="compact",
-        min_cluster_size=5,
-        small_clusters="nearest",
-        random_state=0,
-    )
-    tree = tree_of(model.fit(X))
-    assert model.n_clusters_ == 3
-    assert tree.cut_height is not None
-    assert set(tree.cluster) >= {0, 1, 2}
-
-
 def test_the_leaves_of_a_condensed_hierarchy_are_its_clusters(grouped):
     top = grouped.hierarchy_.condense(10)
     tree = tree_of(top)

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
 
 from cohirf.choice import Choice
 from cohirf.explain.diagnose import Diagnosis
 from cohirf.explain.effects import Trait, find_splits, find_traits, find_traits_of_sets
 from cohirf.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.explain.study import MAX_DESCRIBED, Sample, draw_sample, make_study
+from cohirf.explain.table import Table, as_dense
 from cohirf.explain.verdict import ALONE, EITHER, ways_to_less_noise
 from cohirf.explain.words import name_clusters, percent, uncapitalised
 from cohirf.hierarchy.export import to_frame
@@ -28,6 +30,7 @@ from cohirf.summary.numbers import cluster_positions
 N_SHOWN = 3  # traits in the table
 BRANCH_TRAITS = 2  # in the name of a branch
 STROKES = {True: ("├─ ", "│  ", "└─ ", "   "), False: ("|- ", "|  ", "`- ", "   ")}  # drawn, or of letters
+REPEATED = 0.9  # adjusted Rand index of clusters and a category, from which they say the same
 # Shares of rows between two clusters up to which clusters are clearly apart, touch, and overlap.
 APART, TOUCHING, OVERLAPPING = 0.05, 0.2, 0.4
 
@@ -84,6 +87,8 @@ class Description:
         Number of rows of the data, and of noise rows.
     n_sampled : int
         Number of rows that the traits were computed from.
+    repeated : str or None
+        The category whose levels alone are nearly the same groups; None if there is none.
     """
 
     model: Model
@@ -93,6 +98,7 @@ class Description:
     n_rows: int
     n_noise: int
     n_sampled: int
+    repeated: str | None = None
 
     @cached_property
     def badly_fitting(self) -> BadlyFitting:
@@ -184,7 +190,22 @@ def describe_sample(sample: Sample) -> Description:
     values = sample.study.read_exemplars(chosen)
     parts = zip(numbers[chosen].tolist(), names, *figures, values, traits, strict=True)
     described = [ClusterDescription(*part) for part in parts]
-    return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.rows))
+    repeated = find_repeated(sample.table, sample.labels)
+    return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.rows), repeated)
+
+
+def find_repeated(table: Table, labels: IntArray) -> str | None:
+    """Return the category whose levels alone are nearly the same groups of rows; None if there is none."""
+    columns: dict[str, list[int]] = {}
+    for column, feature in enumerate(table.features):
+        if feature.kind == "level":
+            columns.setdefault(feature.name, []).append(column)
+    alike = {}
+    for name, places in columns.items():
+        marks = as_dense(table.values[:, places])
+        alike[name] = adjusted_rand_score(labels, np.where(marks.max(axis=1) > 0, marks.argmax(axis=1), -1))
+    best = max(alike, key=alike.__getitem__, default=None)
+    return None if best is None or alike[best] < REPEATED else best
 
 
 def split_siblings(
@@ -410,6 +431,8 @@ def make_headline(description: Description, diagnosis: Diagnosis | None) -> Head
         largest = f"{count_of(most, 'row')} ({percent(most / n_rows)})"
         smallest = f", the smallest {least:,} ({percent(least / n_rows)})"
         sizes = f"Each has {largest}." if most == least else f"The largest has {largest}{smallest}."
+        if description.repeated is not None:
+            sizes += f" They are nearly the levels of {description.repeated}, a column of the data."
     if n_clusters > 1 and tone != "poor":
         share = description.badly_fitting.share_between
         separation = say_separation(share, choice)

@@ -25,6 +25,7 @@ Sets = Sequence[Sequence[int]]  # clusters, or unions of them
 COMPARED_CELLS = 2**21  # clusters times features that are compared at a time
 N_TRAITS = 8  # of each cluster
 LACK = 0.7  # the level that a cluster has says more about it than the levels that it lacks
+NEARLY_ALL = 0.95  # share of rows whose level is said instead of one that they lack
 # A cluster in the middle of a feature differs from others by its narrowness, not by its mean. It is in the middle if
 # its mean is this many standard deviations away from the lowest and the highest value.
 MIDDLE_EFFECT, MIDDLE_NARROWNESS, MIDDLE_DISTANCE = 0.8, 0.5, 0.8
@@ -325,6 +326,8 @@ def _traits_of(
             break
         if feature.name in traits or (feature.kind == "term" and effect[column] < 0) or taken[number] == FROM_SERIES:
             continue  # one trait of each category; a word that a cluster lacks says little about it
+        column = _level_of_all(features, column, effect, effects.mean[place])
+        feature = features[column]
         taken[number] += number >= 0
         means = float(effects.mean[place, column]), float(effects.mean_elsewhere[place, column])
         if column not in spans:
@@ -334,6 +337,15 @@ def _traits_of(
             feature, float(effect[column]), *means, float(strength[column]), bool(middle[column]), spans[column]
         )
     return list(traits.values())
+
+
+def _level_of_all(features: list[Feature], column: int, effect: FloatArray, mean: FloatArray) -> int:
+    """Return the level that nearly all rows have, if there is one, in place of a level that they lack."""
+    if features[column].kind != "level" or effect[column] > 0:
+        return column
+    is_of_all = (mean >= NEARLY_ALL) & (effect > 0)
+    levels = (place for place in np.flatnonzero(is_of_all).tolist() if features[place].name == features[column].name)
+    return next(levels, column)
 
 
 def _is_kind(features: list[Feature], kind: str) -> NDArray[np.bool_]:
@@ -378,6 +390,8 @@ def _find_split(features: list[Feature], series: Series, spread: Spread, parts: 
         is_plain = is_same[column] or is_placed[column]
         is_true = splits_plainly(feature, inside, outside) if is_level[column] else is_plain
         if strength[column] >= SPLIT and score[column] > 0 and is_true:
+            column = _level_of_all(features, column, effects.effect[0], effects.mean[0])
+            feature, (inside, outside) = features[column], effects.mean[:, column].tolist()
             figures = float(effects.effect[0, column]), inside, outside, float(strength[column])
             span = _say_run(features, series.run(column, strength, np.sign(difference)))
             is_value = bool(is_same[column] and not is_level[column])

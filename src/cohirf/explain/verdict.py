@@ -71,8 +71,8 @@ def find_problem(model: Model, sizes: IntArray, n_noise: int) -> Problem | None:
         return None
     message = (
         f"{n_crumbs:,} of {len(sizes):,} clusters {'has' if n_crumbs == 1 else 'have'} at most {CRUMB} rows, and the "
-        f"largest has {largest:,}. With min_cluster_size={CRUMB + 1} or more, their rows become noise; with "
-        f"small_clusters='nearest' as well, they join the nearest cluster."
+        f"largest has {largest:,}. With min_cluster_size={CRUMB + 1} or more, their rows become noise; "
+        f"hierarchy_.cut with fewer clusters merges them."
     )
     if is_undivided:
         message += " All other rows are in one cluster, so nothing is divided: these few may be errors, or totals."
@@ -82,7 +82,7 @@ def find_problem(model: Model, sizes: IntArray, n_noise: int) -> Problem | None:
 def ways_to_less_noise(model: Model) -> str:
     """Return which parameters to change, so that fewer rows are noise."""
     name, ways = _ways_to_fuse_more(model)
-    if model.min_cluster_size != 1 and model.small_clusters == "noise":
+    if model.min_cluster_size != 1:
         ways.insert(0, f"lower min_cluster_size={model.min_cluster_size}")
     return ", or ".join(ways or [f"let {name} accept sparser clusters"])
 

@@ -172,9 +172,6 @@ def _end_with(
     """End with the given label of each group; a ``tree`` is given if the labels are a cut of it."""
     state, medoids, groups, roots = last.state, last.medoids, last.groups, last.roots
     n_found = len(medoids)
-    if n_found and settings.joins_small:
-        joined = join_nearest(groups, label, smallest_size(settings, last.leaves))
-        label, tree = joined, tree if np.array_equal(joined, label) else None
     if tree is None:
         of_leaf = np.full(len(roots), -1)
         clustered = ~last.is_noise
@@ -197,19 +194,6 @@ def smallest_size(settings: Settings, leaves: Survivors) -> float:
     total, n_rows = float(leaves.total_mass.sum()), int(leaves.sizes.sum())
     smallest = settings.smallest_wanted(total)
     return max(smallest, count_crumbs(n_rows) * total / n_rows) if settings.goal.is_chosen else smallest
-
-
-def join_nearest(clusters: Groups, label: IntArray, min_size: float) -> IntArray:
-    """Let the clusters of labels that are too small join the nearest label that is not; unless all are too small."""
-    n_labels = int(label.max()) + 1
-    merged = clusters.merged(label, n_labels)
-    small = merged.mass < min_size
-    if small.all() or not small.any():
-        return label
-    large = np.flatnonzero(~small)
-    new_label = np.arange(n_labels)
-    new_label[small] = large[pairwise_distances_argmin(merged.means[np.flatnonzero(small)], merged.means[large])]
-    return np.unique(new_label[label], return_inverse=True)[1]
 
 
 def merge_clusters(

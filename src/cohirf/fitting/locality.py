@@ -32,7 +32,8 @@ from cohirf.spanning.spanning_labels import LONGEST_LIST, SpanningLabels, may_mi
 # neighbours that batches miss are found afterwards: batches are so many times smaller.
 SPANNED_ROWS, SMALLER_LISTED = 2**17, 16
 SPANNED_BYTES = 350  # of a row of a batch, beside its values and its neighbours
-# Kept for each row of the data, measured: where edges and lists of neighbours are in files, and where in memory
+# Kept for each row of the data, where edges and lists of neighbours are in files, and where in memory. Only the first
+# was measured; the others are estimates.
 SPANNED_KEPT, LISTED_KEPT = (36, 120), (240, 640)
 # Rows of a halo that does not follow from a radius, in multiples of the rows of its cell. With 1, each row is clustered
 # about twice; wider halos cost as much more. Spanning trees need less: edges that no batch has are found afterwards.

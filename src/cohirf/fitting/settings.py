@@ -88,7 +88,6 @@ class Settings:
     merge: str  # how groups merge after the levels
     by_direction: bool  # whether rows have length 1, so that directions tell clusters apart
     min_cluster_size: int | float  # smallest size of a cluster, or smallest share of the rows
-    joins_small: bool  # whether smaller clusters join the nearest one; otherwise they are noise
     max_iter: int  # largest number of levels
     random_state: Any  # the seed
     checkpoint: Any  # where runs are stored, so that a fit can be resumed
@@ -124,7 +123,6 @@ class Settings:
             merge=model.merge,
             by_direction=model.metric == "cosine",
             min_cluster_size=model.min_cluster_size,
-            joins_small=model.small_clusters == "nearest",
             max_iter=int(model.max_iter),
             random_state=model.random_state,
             checkpoint=model.checkpoint,

@@ -37,7 +37,6 @@ class Model(Protocol):
     batch_size: int | str | None
     batches: str
     min_cluster_size: int | float
-    small_clusters: str
     max_iter: int
     checkpoint: Any
     n_jobs: int | None

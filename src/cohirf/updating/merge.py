@@ -154,7 +154,7 @@ def check_models(models: list[Any], *, exemplars_only: bool) -> None:
         if exemplars_only and (summary_of(model).labels < 0).any():
             raise ValueError(
                 f"exemplars_only=True needs models in which every row has a cluster, but model {number} has noise: use "
-                f'small_clusters="nearest".'
+                f"a base method that finds none, and min_cluster_size=1."
             )
 
 
