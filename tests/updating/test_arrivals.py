@@ -55,6 +55,16 @@ def test_recluster_chooses_again(name):
     assert str(model.changes_).startswith("Update 1: clusters found anew,")
 
 
+@pytest.mark.parametrize("name", ["given", "blocks"])
+def test_known_rows_keep_their_cluster_where_another_is_born(name):
+    model = CoHiRF(random_state=0, **MODELS[name]).fit(FIVE)
+    known = FIVE[:60] + 0.01
+    expected = model.predict(known)
+    model.partial_fit(np.concatenate([ODD, known]))
+    np.testing.assert_array_equal(model.labels_[500:600], 5)
+    np.testing.assert_array_equal(model.labels_[600:], expected)
+
+
 def test_few_odd_rows_join_the_nearest_cluster():
     model = CoHiRF(random_state=0).fit(FIVE)
     expected = model.predict(ODD[:10])
