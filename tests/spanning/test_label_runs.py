@@ -1,6 +1,7 @@
 """HDBSCAN in overlapping batches gives the labels of HDBSCAN on all rows."""
 
 import os
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from cohirf import CoHiRF
 from cohirf.engines import LocalEngine
 from cohirf.fitting import locality
 from cohirf.spanning.settings import SpanningSettings, settings_of
-from cohirf.spanning.spanning_labels import TREE_COST
+from cohirf.spanning.spanning_labels import TREE_COST, SpanTask
 
 
 def make_shapes(n_rows, seed=0):
@@ -120,3 +121,8 @@ def test_engines_are_told_that_a_spanning_tree_takes_long(monkeypatch):
     sizes = [n_bytes for name, n_bytes in told if name == "list_batches"]
     assert len(sizes) > 2
     assert sum(sizes) == pytest.approx(TREE_COST * X.nbytes, rel=0.5)
+
+
+def test_a_task_for_another_process_stays_a_task_for_trees():
+    task = pickle.loads(pickle.dumps(SpanTask(None, 0, None, n_bytes=3)))
+    assert (type(task), task.n_bytes) == (SpanTask, 3)

@@ -99,7 +99,7 @@ class RunTask:
         if values is not None and not isinstance(values, RunRows) and is_in_memory(values):
             numbers = self.rows_needed()
             values = NumberedRows(values.take(numbers), numbers)
-        return RunTask, tuple(values if part.name == "values" else getattr(self, part.name) for part in fields(self))
+        return type(self), tuple(values if part.name == "values" else getattr(self, part.name) for part in fields(self))
 
 
 @dataclass(frozen=True)
