@@ -41,7 +41,7 @@ from cohirf.description import Topics, describe_clusters, make_headline, name_to
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.planning.memory import format_bytes, peak_bytes, read_memory_limit, reset_peak, resident_bytes
-from cohirf.preparation import Classes, Prepared, prepare
+from cohirf.preparation import Classes, Data, Prepared, prepare
 from cohirf.preparation.data import find_column, read_length
 from cohirf.sources.files import shown
 from cohirf.store import Origin, save_model
@@ -116,10 +116,7 @@ def fit(
     console, targets = Console.on(screen), Targets(out, model, report, force)
     named = method.estimator or (None if places is None and eps is None else "dbscan")
     base = read_base_method(named, [*(method.param or []), *_read_globe(named, places, eps)])
-    numbers, levels = given.get("n_clusters", "").split(","), list[int]()
-    if len(numbers) > 1:
-        levels = sorted({read_count("--clusters", number.strip()) for number in numbers}, reverse=True)
-        given = {**given, "n_clusters": str(levels[0])}
+    given, levels = _read_levels(given)
     parameters = read_parameters(given)
     if vectors is not None:
         parameters.setdefault("metric", "cosine")
@@ -129,11 +126,7 @@ def fit(
     _refuse_low_limit(data, read_memory_limit(parameters.get("batch_size")))
     with console.reading(data):
         prepared = prepare(data, **asked)
-    texts = None
-    if text is not None:
-        name = find_column(prepared.data.name, prepared.data.columns, text, f"{text=}")
-        arrow = import_optional("pyarrow", "arrow", "--text")
-        texts = arrow.chunked_array([part.cast("large_string") for part in prepared.data.read(name)])
+    texts = None if text is None else _read_texts(prepared.data, text)
     if images is not None and texts is None:
         raise BadInputError("--images needs --text: give a column of texts, such as captions or names of files.")
     at = prepared.data
@@ -154,26 +147,49 @@ def fit(
     document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
     # before clusters are described and judged, so that an error there does not waste the fit
     topics = None if texts is None else name_topics(fitted, prepared.source, texts, levels=levels or None)
-    pictured = None
-    if pictures is not None and topics is not None:  # typical rows are shown; others would take memory
-        shown_rows = {row for level in topics.topics for topic in level for row in topic.rows}
-        cells = enumerate(cell for part in at.read(pictures) for cell in part)
-        pictured = [cell.as_py() if row in shown_rows else None for row, cell in cells]
+    pictured = None if pictures is None or topics is None else _read_images(at, pictures, topics)
     origin = find_origin(data, asked)
     written = _write_files(targets, fitted, prepared, classes, origin, console, levels, topics, pictured)
-    description = describe_clusters(fitted, preparation=prepared.preparation)
-    diagnosis = fitted.diagnose() if console.as_json or not console.quiet else None
-    document["names"] = [description.name(number) for number in document["numbers"]]
-    document["headline"] = in_words_of_options(str(make_headline(description, diagnosis)))
-    document["verdict"] = None
-    if diagnosis is not None:
-        line = in_words_of_options(diagnosis.line)
-        document["verdict"] = {"recommendation": diagnosis.recommendation, "line": line}
+    document |= _describe(fitted, prepared, document["numbers"], judged=console.as_json or not console.quiet)
     if topics is not None and len(topics.topics[-1]) == fitted.n_clusters_:
         document["names"] = [topics.topics[-1][number].name for number in document["numbers"]]
     document["written"] = written
     table = [cluster_grid(document)] if document["clusters"] else []
     console.show(document, *table, fact_grid(document), document["headline"], say_written(written, NOTHING))
+
+
+def _read_levels(given: dict[str, str]) -> tuple[dict[str, str], list[int]]:
+    """Return the options with the largest of several numbers of clusters, and these numbers, if there are several."""
+    numbers = given.get("n_clusters", "").split(",")
+    if len(numbers) == 1:
+        return given, []
+    levels = sorted({read_count("--clusters", number.strip()) for number in numbers}, reverse=True)
+    return {**given, "n_clusters": str(levels[0])}, levels
+
+
+def _read_texts(data: Data, column: str) -> Any:
+    """Return the texts of all rows, as an Arrow array."""
+    name = find_column(data.name, data.columns, column, f"text={column!r}")
+    arrow = import_optional("pyarrow", "arrow", "--text")
+    return arrow.chunked_array([part.cast("large_string") for part in data.read(name)])
+
+
+def _read_images(data: Data, column: Any, topics: Topics) -> list[Any]:
+    """Return the images of the typical rows, which are shown, and None for other rows, which would take memory."""
+    shown_rows = {row for level in topics.topics for topic in level for row in topic.rows}
+    cells = enumerate(cell for part in data.read(column) for cell in part)
+    return [cell.as_py() if row in shown_rows else None for row, cell in cells]
+
+
+def _describe(model: CoHiRF, data: Prepared, numbers: list[int], *, judged: bool) -> dict[str, Any]:
+    """Return the names of the clusters, the headline and, if they are ``judged``, the verdict."""
+    description = describe_clusters(model, preparation=data.preparation)
+    diagnosis = model.diagnose() if judged else None
+    verdict = None
+    if diagnosis is not None:
+        verdict = {"recommendation": diagnosis.recommendation, "line": in_words_of_options(diagnosis.line)}
+    headline = in_words_of_options(str(make_headline(description, diagnosis)))
+    return {"names": [description.name(number) for number in numbers], "headline": headline, "verdict": verdict}
 
 
 def read_base_method(name: str | None, parameters: list[str] | None) -> Any:
