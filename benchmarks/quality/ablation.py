@@ -40,9 +40,9 @@ from cohirf import CoHiRF
 GOAL, CHOOSE = "cohirf.fitting.settings.", "cohirf.beyond.choose_merge."
 
 
-def share_of_pairs(labels: np.ndarray, neighbours: np.ndarray) -> float:
-    """Return the share of pairs of neighbours that are in different clusters."""
-    return float(np.mean(labels[neighbours] != labels[:, None]))
+def shares_of_pairs(divisions: np.ndarray, neighbours: np.ndarray, _mass: Any) -> np.ndarray:
+    """Return the share of pairs of neighbours that are in different clusters, for each division."""
+    return np.mean(divisions[:, neighbours] != divisions[..., None], axis=(1, 2))
 
 
 # parameters, and constants of the package that are changed
@@ -59,7 +59,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "compact": ({"merge": "compact"}, {}),
     "compact, one view": ({"merge": "compact", "views": 1}, {}),
     "connected": ({"merge": "connected"}, {}),
-    "share of pairs": ({}, {CHOOSE + "normalised_cut": share_of_pairs, CHOOSE + "MOST_CUT": 0.05}),
+    "share of pairs": ({}, {CHOOSE + "normalised_cuts": shares_of_pairs, CHOOSE + "MOST_CUT": 0.05}),
     "no bound": ({}, {CHOOSE + "MOST_CUT": 1.0}),
     "5 neighbours": ({}, {CHOOSE + "N_NEIGHBOURS": 5}),
     "20 neighbours": ({}, {CHOOSE + "N_NEIGHBOURS": 20}),

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 from joblib import cpu_count
-from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks._common import Results, Table, add_results_option, make_parser, parse, read_file
@@ -217,6 +217,11 @@ def batches_of_dbscan(case: Case, cores: int) -> dict[str, Any]:
     return {"estimator": base, "views": 1, "min_cluster_size": 2, "batches": "random"} | shared
 
 
+def cohirf_of_dbscan(case: Case, cores: int) -> dict[str, Any]:
+    """Return the parameters of CoHiRF around DBSCAN, which it computes itself, with the radius of all rows."""
+    return {"estimator": DBSCAN(**dbscan_settings(case)), "n_jobs": cores, "random_state": 0}
+
+
 def batches_of_hdbscan(case: Case, cores: int) -> dict[str, Any]:
     """Return the parameters of CoHiRF around HDBSCAN, whose spanning trees it computes, in batches of its own size."""
     base = HDBSCAN(**hdbscan_settings(case, {}), copy=True)
@@ -269,7 +274,15 @@ METHODS = (
         lambda case, _: dbscan_settings(case),
         is_compiled=True,
     ),
+    Method("CoHiRF(DBSCAN)", OURS, "cohirf:CoHiRF", cohirf_of_dbscan, is_compiled=True),
     Method("CoHiRF(HDBSCAN)", OURS, "cohirf:CoHiRF", batches_of_hdbscan, is_compiled=True),
+    Method(
+        "CoHiRF(KMeans)",
+        OURS,
+        "cohirf:CoHiRF",
+        lambda case, cores: {"n_clusters": case.n_clusters, "n_jobs": cores, "random_state": 0},
+        is_compiled=True,
+    ),
     Method("CoHiRF.as_published(GridDBSCAN)", OURS, COHIRF, batches_of_dbscan, is_compiled=True),
     Method(
         "CoHiRF.as_published(KMeans), 1 view",

@@ -225,7 +225,7 @@ def choose_number(
         for labels, is_used in zip(divisions, is_reached, strict=True)
         if is_used
     ]
-    cuts = np.array([whole.sample.cut_share(labels) for labels in divisions])
+    cuts = whole.sample.cut_shares(*divisions)
     strengths = np.maximum(strengths - CUT_WEIGHT * cuts, 0)
     chosen = Choice.of_number(candidates[is_reached], strengths[is_reached], np.array(silhouettes))
     return replace(chosen, min_share=min_share)

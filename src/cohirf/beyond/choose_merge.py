@@ -35,8 +35,8 @@ ASIDE_SHARE = 0.1  # share of the mass that may be cut off in parts too small to
 FEWEST_PER_CLUSTER = 5  # with fewer rows of a cluster, their neighbours tell nothing
 
 
-def normalised_cut(labels: IntArray, neighbours: IntArray, mass: FloatArray | None = None) -> float:
-    """Return the mean over clusters of the share of neighbours of their rows that are in other clusters.
+def normalised_cuts(divisions: IntArray, neighbours: IntArray, mass: FloatArray | None = None) -> FloatArray:
+    """Return, for each division, the mean over clusters of the share of neighbours of their rows in other clusters.
 
     Rows with the label -1 are in no cluster.
 
@@ -45,8 +45,8 @@ def normalised_cut(labels: IntArray, neighbours: IntArray, mass: FloatArray | No
 
     Parameters
     ----------
-    labels : array of int, shape (n_rows,)
-        Cluster of each row.
+    divisions : array of int, shape (n_divisions, n_rows)
+        Cluster of each row by each division.
     neighbours : array of int, shape (n_rows, n_neighbours)
         Nearest other rows of each row, the nearest first.
     mass : array of float, shape (n_rows,), or None
@@ -55,19 +55,27 @@ def normalised_cut(labels: IntArray, neighbours: IntArray, mass: FloatArray | No
     Examples
     --------
     >>> import numpy as np
-    >>> from cohirf.beyond.choose_merge import normalised_cut
-    >>> normalised_cut(np.array([0, 0, 1]), np.array([[1], [0], [1]]))
-    0.5
+    >>> from cohirf.beyond.choose_merge import normalised_cuts
+    >>> normalised_cuts(np.array([[0, 0, 1], [0, 0, 0]]), np.array([[1], [0], [1]]))
+    array([0.5, 0. ])
     """
-    names, cluster, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    mass = np.ones(len(cluster)) if mass is None else mass / mass.max()
-    counts_for = mass[neighbours]
-    n_counted = np.clip(counts - 1, min(2, neighbours.shape[1]), neighbours.shape[1])[cluster]
-    counts_for[np.arange(neighbours.shape[1]) >= n_counted[:, None]] = 0
-    leaving = np.where(cluster[neighbours] != cluster[:, None], counts_for, 0)
-    share_leaving = leaving.sum(axis=1) / counts_for.sum(axis=1)
-    shares = np.bincount(cluster, weights=mass * share_leaving) / np.bincount(cluster, weights=mass)
-    return float(shares[names >= 0].mean())
+    n_divisions, n_names, n_neighbours = len(divisions), int(divisions.max()) + 2, neighbours.shape[1]
+    cluster = divisions + 1 + n_names * np.arange(n_divisions)[:, None]  # with a number of its own in each division
+    mass = np.ones(divisions.shape[1]) if mass is None else mass / mass.max()
+
+    def add_up(values: FloatArray | None) -> FloatArray:
+        weights = None if values is None else np.broadcast_to(values, cluster.shape).ravel()
+        return np.bincount(cluster.ravel(), weights, n_divisions * n_names)
+
+    n_counted = np.clip(add_up(None) - 1, min(2, n_neighbours), n_neighbours)[cluster]
+    counts_for = np.where(np.arange(n_neighbours) < n_counted[..., None], mass[neighbours], 0)
+    is_leaving = cluster[:, neighbours] != cluster[..., None]
+    share_leaving = (counts_for * is_leaving).sum(axis=-1) / counts_for.sum(axis=-1)
+    of_cluster = add_up(mass)
+    shares = np.divide(
+        add_up(mass * share_leaving), of_cluster, out=np.full(len(of_cluster), np.nan), where=of_cluster > 0
+    )
+    return np.asarray(np.nanmean(shares.reshape(n_divisions, n_names)[:, 1:], axis=1))
 
 
 @dataclass(frozen=True)
@@ -137,19 +145,18 @@ class SampledRows:
         """Return the cluster of each row by the connected merges with a bound."""
         return cut_large(self.linkages[bound], self.masses, n_clusters, self.min_mass)
 
-    def cut_share(self, labels: IntArray) -> float:
-        """Return the normalised cut of a division."""
-        return normalised_cut(labels, self.neighbours, self.mass)
+    def cut_shares(self, *divisions: IntArray) -> FloatArray:
+        """Return the normalised cut of each division."""
+        return normalised_cuts(np.stack(divisions), self.neighbours, self.mass)
 
     def compare(self, compact: IntArray, connect: Callable[[float], IntArray]) -> ComparedMerges:
         """Compare a compact division, with a label for each row, with the connected one of each bound."""
-        n_compact, cuts = int(compact.max()), {}
-        for bound in GINI_BOUNDS:
-            labels = connect(bound)
-            is_whole = self.min_mass == 0 or int(labels.max()) == n_compact
-            cuts[bound] = self.cut_share(labels) if is_whole else np.inf  # with fewer clusters, fewer pairs are cut
-        best = min(cuts, key=cuts.__getitem__)
-        return ComparedMerges(self.cut_share(compact), cuts[best], best)
+        connected = np.stack([connect(bound) for bound in GINI_BOUNDS])
+        of_compact, *cuts = self.cut_shares(compact, *connected)
+        if self.min_mass > 0:  # with fewer clusters, fewer pairs are cut
+            cuts = np.where(connected.max(axis=1) == compact.max(), cuts, np.inf)
+        best = int(np.argmin(cuts))
+        return ComparedMerges(float(of_compact), float(cuts[best]), GINI_BOUNDS[best])
 
 
 def cut_linkage(linkage: FloatArray, n_clusters: int) -> IntArray:

@@ -226,19 +226,17 @@ class Sizes:
 
     def merge(self, one: float, two: float) -> None:
         """Replace two clusters by their union."""
-        for mass in (one, two):
-            self.differences -= self._differ(mass)
-            self.counts[self.place[mass]] -= 1
         union = one + two
-        self.differences += self._differ(union)
+        lost_one, lost_two, added = np.abs(self.values - np.array([[one], [two], [union]])) @ self.counts
+        # among these are the difference of the two, twice, and the differences of the union from both
+        self.differences += float(added - lost_one - lost_two) + abs(one - two) - union
+        self.counts[self.place[one]] -= 1
+        self.counts[self.place[two]] -= 1
         place = self.place.get(union)
         if place is None:
             place = self._make_place(union)
         self.counts[place] += 1
         self.n_clusters -= 1
-
-    def _differ(self, mass: float) -> float:
-        return float(np.abs(self.values - mass) @ self.counts)
 
     def _make_place(self, mass: float) -> int:
         """Return the place of a new mass: that of a mass which no cluster has any more, or one more."""

@@ -378,7 +378,7 @@ class Chooser:
             return division
         refined = refined.with_far_rows_last(min_share)
         some = self.draw(count_sampled(n_clusters)).compared
-        cuts = [some.cut_share(each.label(some.points, n_clusters)) for each in (division, refined)]
+        cuts = some.cut_shares(*(each.label(some.points, n_clusters) for each in (division, refined)))
         return division if cuts[0] < CLEARLY * cuts[1] else refined
 
     def compare(
