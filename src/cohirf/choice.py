@@ -105,8 +105,13 @@ class Choice:
 
     @property
     def is_clear(self) -> bool:
-        """Whether there are clusters at all: some number has a higher prediction strength than parts of one cloud."""
-        return len(self.candidates) == 0 or bool(self.strengths.max() >= WEAK_STRENGTH)
+        """Whether there are clusters at all: these have a higher prediction strength than parts of one cloud."""
+        return len(self.candidates) == 0 or self.strength >= WEAK_STRENGTH
+
+    @property
+    def strength(self) -> float:
+        """Prediction strength of the number that was chosen; NaN if it was given."""
+        return float(self.strengths[self.candidates == self.n_clusters][0]) if len(self.candidates) else np.nan
 
     @property
     def is_largest(self) -> bool:
@@ -131,8 +136,7 @@ class Choice:
 
     def _describe_strong(self) -> str:
         highest, best = float(self.strengths.max()), int(self.candidates[self.strengths.argmax()])
-        strength = float(self.strengths[self.candidates == self.n_clusters][0])
-        text = f"{self.n_clusters} clusters have a prediction strength of {strength:.2f}"
+        text = f"{self.n_clusters} clusters have a prediction strength of {self.strength:.2f}"
         return f"{text}." if best == self.n_clusters else f"{text}, nearly as high as {best} ({highest:.2f})."
 
     def _describe_weak(self) -> str:
@@ -144,12 +148,12 @@ class Choice:
             if nearly
             else f"the highest silhouette ({own:.2f})"
         )
-        strength = f"prediction strength (at most {highest:.2f})"
+        strength = f"No number has a high prediction strength (at most {highest:.2f})"
         if self.is_clear:
-            return f"{self.n_clusters} clusters have {which}. No number has a high {strength}: others may be as good."
+            return f"{self.n_clusters} clusters have {which}. {strength}: others may be as good."
         return (
-            f"There are no clear groups: no number of clusters has a high {strength}. These {self.n_clusters} are "
-            f"parts of one cloud, with {which}."
+            f"There are no clear groups: these {self.n_clusters} have a prediction strength of {self.strength:.2f} "
+            f"and {which}. {strength}."
         )
 
     def describe_aside(self) -> str:

@@ -43,6 +43,7 @@ from cohirf.optional import import_optional
 from cohirf.planning.memory import format_bytes, peak_bytes, read_memory_limit, reset_peak, resident_bytes
 from cohirf.preparation import Classes, Data, Prepared, prepare
 from cohirf.preparation.data import find_column, read_length
+from cohirf.preparation.decide import GIVEN_BACK
 from cohirf.sources.files import shown
 from cohirf.store import Origin, save_model
 from cohirf.validation import set_columns
@@ -140,6 +141,12 @@ def fit(
     classes = prepared.classes()  # before the fit, so that an error does not waste it
     started = time.perf_counter()
     fitted = _fit_prepared(CoHiRF(base, **settled), prepared, console)
+    if (repeated := _find_repeated(fitted, prepared, asked)) is not None:
+        asked["drop"] = (*asked["drop"], repeated)
+        keep = f"give --as {repeated}=category to keep it"
+        console.note(f"{repeated} is left out, and the fit repeated: {GIVEN_BACK}; {keep}.")
+        prepared = prepare(data, **asked).explained({repeated: GIVEN_BACK})
+        fitted = _fit_prepared(CoHiRF(base, **settled), prepared, console)
     seconds = time.perf_counter() - started
     document = {"command": "fit", "data": str(data), **summarize_model(fitted)}
     document["columns"] = describe_columns(prepared.preparation)
@@ -156,6 +163,16 @@ def fit(
     document["written"] = written
     table = [cluster_grid(document)] if document["clusters"] else []
     console.show(document, *table, fact_grid(document), document["headline"], say_written(written, NOTHING))
+
+
+def _find_repeated(model: CoHiRF, data: Prepared, asked: dict[str, Any]) -> str | None:
+    """Return the category whose levels are the clusters, if there are numbers without it, and nobody asked for it."""
+    kept = {str(column.name): column for column in data.preparation.kept}
+    if model.checkpoint is not None or {column.kind for column in kept.values()} <= {"category", "boolean"}:
+        return None
+    repeated = [kept.get(name) for name in describe_clusters(model, preparation=data.preparation).repeated]
+    names = [str(column.name) for column in repeated if column is not None and column.name not in asked["kinds"]]
+    return names[0] if len(repeated) == len(names) == 1 else None
 
 
 def _read_levels(given: dict[str, str]) -> tuple[dict[str, str], list[int]]:
@@ -188,7 +205,7 @@ def _describe(model: CoHiRF, data: Prepared, numbers: list[int], *, judged: bool
     verdict = None
     if diagnosis is not None:
         verdict = {"recommendation": diagnosis.recommendation, "line": in_words_of_options(diagnosis.line)}
-    headline = in_words_of_options(str(make_headline(description, diagnosis)))
+    headline = in_words_of_options(str(make_headline(description, diagnosis, data)))
     return {"names": [description.name(number) for number in numbers], "headline": headline, "verdict": verdict}
 
 

@@ -35,6 +35,7 @@ PRECISION = 100  # differences are stored in hundredths of a standard deviation
 LARGEST_DIFFERENCE = 30_000  # hundredths
 NOT_SAMPLED = -32_768  # a cluster without sampled rows
 MAX_EACH = 12  # least typical rows, and rows between two clusters
+LISTED_FILLED = 50  # rows most of whose cells were filled
 N_VALUES = 3  # columns shown of each row
 SMALL_DIFFERENCE = 0.5  # standard deviations: smaller differences are not shown
 RARE = 0.1  # share of the rows of a cluster with a level, from which on it is not unusual
@@ -248,8 +249,12 @@ def describe_odd_rows(
     """Return the rows that fit their cluster badly, with the values that tell most; images have no values."""
     teller = Teller(sample, columns)
     place = {number: position for position, number in enumerate(sample.study.model.cluster_numbers_.tolist())}
+    prepared = sample.study.prepared
+    filled = [] if prepared is None else prepared.mostly_filled().tolist()
     odd: dict[str, Any] = {
         "n_compared": found.n_compared,
+        "n_filled": len(filled),
+        "filled": [sample.study.name_row(row) for row in filled[:LISTED_FILLED]],
         "loose": [
             teller.describe(row.row, [place[row.cluster]]) | {"distance": round(row.distance, 1)}
             for row in found.loose[:MAX_EACH]

@@ -12,16 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from cohirf.choice import Choice
+from cohirf.choice import CLEAR, Choice
 from cohirf.explain.diagnose import Diagnosis
 from cohirf.explain.effects import Trait, find_splits, find_traits, find_traits_of_sets
 from cohirf.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.explain.study import MAX_DESCRIBED, Sample, draw_sample, make_study
 from cohirf.explain.table import Table, as_dense
 from cohirf.explain.verdict import ALONE, EITHER, ways_to_less_noise
-from cohirf.explain.words import name_clusters, percent, uncapitalised
+from cohirf.explain.words import join_words, name_clusters, percent, say_value, uncapitalised
 from cohirf.hierarchy.export import to_frame
 from cohirf.hierarchy.outline import Node, Outline, draw_tree, find_siblings, make_outline
+from cohirf.preparation.decide import GIVEN_BACK
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
 from cohirf.sources.source import count_of
 from cohirf.summary.model import Model
@@ -30,7 +31,9 @@ from cohirf.summary.numbers import cluster_positions
 N_SHOWN = 3  # traits in the table
 BRANCH_TRAITS = 2  # in the name of a branch
 STROKES = {True: ("├─ ", "│  ", "└─ ", "   "), False: ("|- ", "|  ", "`- ", "   ")}  # drawn, or of letters
-REPEATED = 0.9  # adjusted Rand index of clusters and a category, from which they say the same
+REPEATED = 0.9  # adjusted Rand index of clusters and categories, from which they say the same
+MOST_COMBINED, TRIED_CATEGORIES = 3, 10
+NAMED_CLUSTERS, NAMED_ROWS = 4, 3  # up to so many are named in the headline
 # Shares of rows between two clusters up to which clusters are clearly apart, touch, and overlap.
 APART, TOUCHING, OVERLAPPING = 0.05, 0.2, 0.4
 
@@ -87,8 +90,8 @@ class Description:
         Number of rows of the data, and of noise rows.
     n_sampled : int
         Number of rows that the traits were computed from.
-    repeated : str or None
-        The category whose levels alone are nearly the same groups; None if there is none.
+    repeated : tuple of str
+        Up to three categories whose combined levels are nearly the same groups; empty if there are none.
     """
 
     model: Model
@@ -98,7 +101,7 @@ class Description:
     n_rows: int
     n_noise: int
     n_sampled: int
-    repeated: str | None = None
+    repeated: tuple[str, ...] = ()
 
     @cached_property
     def badly_fitting(self) -> BadlyFitting:
@@ -112,6 +115,13 @@ class Description:
     @cached_property
     def _names(self) -> dict[int, str]:
         return {cluster.label: cluster.name for cluster in self.clusters}
+
+    def name_noise(self, data: Any) -> list[str]:
+        """Return the names of the rows that are noise; an empty list if they are many, or have no names."""
+        if data is None or not 0 < self.n_noise <= NAMED_ROWS:
+            return []
+        names: list[str] = data.name_rows(np.flatnonzero(np.asarray(self.model.labels_) < 0).tolist())
+        return names
 
     def to_frame(self) -> Any:
         """Return a pandas table with one row for each cluster; a last row for noise, if there is any."""
@@ -194,18 +204,27 @@ def describe_sample(sample: Sample) -> Description:
     return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.rows), repeated)
 
 
-def find_repeated(table: Table, labels: IntArray) -> str | None:
-    """Return the category whose levels alone are nearly the same groups of rows; None if there is none."""
+def find_repeated(table: Table, labels: IntArray) -> tuple[str, ...]:
+    """Return the categories whose combined levels are nearly the same groups of rows: one, or up to three of them."""
     columns: dict[str, list[int]] = {}
     for column, feature in enumerate(table.features):
         if feature.kind == "level":
             columns.setdefault(feature.name, []).append(column)
-    alike = {}
+    levels = {}
     for name, places in columns.items():
         marks = as_dense(table.values[:, places])
-        alike[name] = adjusted_rand_score(labels, np.where(marks.max(axis=1) > 0, marks.argmax(axis=1), -1))
-    best = max(alike, key=alike.__getitem__, default=None)
-    return None if best is None or alike[best] < REPEATED else best
+        levels[name] = np.where(marks.max(axis=1) > 0, marks.argmax(axis=1) + 1, 0)
+    found: tuple[str, ...] = ()
+    groups, best = np.zeros(len(labels), dtype=np.int64), 0.0
+    while levels and len(found) < MOST_COMBINED and best < REPEATED:
+        crossed = {name: groups * (int(codes.max()) + 1) + codes for name, codes in levels.items()}
+        alike = {name: float(adjusted_rand_score(labels, codes)) for name, codes in crossed.items()}
+        nearest = sorted(alike, key=alike.__getitem__, reverse=True)[:TRIED_CATEGORIES]
+        if alike[nearest[0]] <= best:
+            break
+        found, groups, best = (*found, nearest[0]), crossed[nearest[0]], alike[nearest[0]]
+        levels = {name: levels[name] for name in nearest[1:]}
+    return found if best >= REPEATED else ()
 
 
 def split_siblings(
@@ -367,11 +386,13 @@ class Headline:
     count : str
         How many clusters there are, and how much noise.
     sizes : str
-        How large they are; empty if there is none.
+        How large they are, and their names; empty if there are fewer than two clusters.
     separation : str
         How sure it is to which cluster a row belongs; empty if there are fewer than two clusters.
+    exceptions : str
+        A column that was left out, a few rows that are noise, and rows that have few values, if the data is known.
     trust : str
-        Whether to trust the clusters; empty without a diagnosis.
+        What to do with the clusters; empty without a diagnosis.
     tone : {"good", "fair", "poor", "unknown"}
         Whether this is good news.
     """
@@ -379,15 +400,17 @@ class Headline:
     count: str
     sizes: str
     separation: str
+    exceptions: str
     trust: str
     tone: str
 
     def __str__(self) -> str:
         """Return all sentences."""
-        return " ".join(part for part in (self.count, self.sizes, self.separation, self.trust) if part)
+        parts = (self.count, self.sizes, self.separation, self.exceptions, self.trust)
+        return " ".join(part for part in parts if part)
 
 
-def make_headline(description: Description, diagnosis: Diagnosis | None) -> Headline:
+def make_headline(description: Description, diagnosis: Diagnosis | None, data: Any = None) -> Headline:
     """Return the headline of a result.
 
     Parameters
@@ -396,6 +419,9 @@ def make_headline(description: Description, diagnosis: Diagnosis | None) -> Head
         What ``describe_clusters`` returned.
     diagnosis : Diagnosis or None
         What ``CoHiRF.diagnose`` returned; None leaves out whether to trust the clusters.
+    data : Prepared, optional
+        The data of the fit, if ``prepare`` returned it: names a few rows that are noise, and says which have hardly any
+        values.
 
     Returns
     -------
@@ -408,45 +434,73 @@ def make_headline(description: Description, diagnosis: Diagnosis | None) -> Head
     >>> from cohirf import CoHiRF
     >>> from cohirf.description import describe_clusters, make_headline
     >>> X = load_iris(as_frame=True).data
-    >>> model = CoHiRF(n_clusters=3, random_state=0).fit(X)
+    >>> model = CoHiRF(random_state=0).fit(X)
     >>> headline = make_headline(describe_clusters(model, X), model.diagnose())
     >>> print(headline.count, headline.sizes)
-    3 clusters in 150 rows. The largest has 64 rows (43%), the smallest 36 (24%).
+    2 clusters in 150 rows. 100 rows (67%): long petal, wide petal, long sepal. 50 rows (33%): short petal, narrow
+    petal, short sepal.
     >>> print(headline.separation)
-    They are clearly apart: 2% of the rows are between two clusters.
+    They are clearly apart: no rows are between two clusters.
+    >>> print(headline.trust)
+    Half of the rows give the same clusters: use them as kinds of rows.
     """
     n_clusters, n_rows, choice = len(description.sizes), description.n_rows, description.model.choice_
     if n_clusters == 0:
         remedy = f"To find some, {ways_to_less_noise(description.model)}."
-        return Headline(f"No clusters: all {n_rows:,} rows are noise.", "", "", remedy, "poor")
+        return Headline(f"No clusters: all {n_rows:,} rows are noise.", "", "", "", remedy, "poor")
     is_clear = choice is None or choice.is_clear
     count = f"{count_of(n_clusters, 'cluster')} in {n_rows:,} rows"
     count = count if is_clear else f"No clear groups in {n_rows:,} rows: these {n_clusters:,} are parts of one cloud"
-    if description.n_noise:
+    exceptions = "" if data is None else say_exceptions(description, data)
+    if description.n_noise and not description.name_noise(data):
         count += f"; {percent(description.n_noise / n_rows)} of the rows are noise, in no cluster"
-    trust, tone = ("", "unknown") if diagnosis is None else say_trust(diagnosis, is_clear=is_clear)
+    trust, tone = ("", "unknown") if diagnosis is None else say_trust(diagnosis, choice)
     sizes = separation = ""
     if n_clusters > 1:
-        most, least = int(description.sizes.max()), int(description.sizes.min())
-        largest = f"{count_of(most, 'row')} ({percent(most / n_rows)})"
-        smallest = f", the smallest {least:,} ({percent(least / n_rows)})"
-        sizes = f"Each has {largest}." if most == least else f"The largest has {largest}{smallest}."
-        if description.repeated is not None:
-            sizes += f" They are nearly the levels of {description.repeated}, a column of the data."
+        sizes = say_sizes(description)
     if n_clusters > 1 and tone != "poor":
         share = description.badly_fitting.share_between
-        separation = say_separation(share, choice)
-        tone = "fair" if tone == "good" and (share > TOUCHING or not is_clear) else tone
-    return Headline(f"{count}.", sizes, separation, trust, tone)
+        separation = say_separation(share, is_clear=is_clear)
+        tone = "fair" if tone == "good" and share > TOUCHING else tone
+    return Headline(f"{count}.", sizes, separation, exceptions, trust, tone)
 
 
-def say_separation(share: float, choice: Choice | None = None) -> str:
-    """Return how far apart clusters are, from the share of rows between two, and whether their number is sure."""
-    between = f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two clusters"
-    if choice is not None and not choice.is_clear:
-        return f"A fit to half of the rows finds other parts; {between}."
-    if share <= APART and choice is not None and len(choice.candidates) > 0 and not choice.is_strong:
-        return f"They are apart ({between}), but other numbers of clusters may be as good."
+def say_sizes(description: Description) -> str:
+    """Return how large clusters are, with their names: of all, or of the largest and the smallest if there are many."""
+    order = np.argsort(-description.sizes, kind="stable").tolist()
+    numbers = description.model.cluster_numbers_
+    said = [
+        f"{count_of(int(description.sizes[place]), 'row')} ({percent(description.sizes[place] / description.n_rows)}): "
+        f"{description.name(int(numbers[place]))}."
+        for place in order
+    ]
+    if len(said) > NAMED_CLUSTERS:
+        said = [f"The largest has {said[0]}", f"The smallest has {said[-1]}"]
+    if len(order) == 2:
+        said += say_difference(*description.clusters)
+    if names := join_words(description.repeated):
+        said.append(f"They are nearly the {'combined ' if len(description.repeated) > 1 else ''}levels of {names}.")
+    return " ".join(said)
+
+
+def say_difference(one: ClusterDescription, other: ClusterDescription) -> list[str]:
+    """Return the column in which two clusters differ most, with the mean of the larger one first."""
+    one, other = (one, other) if one.size >= other.size else (other, one)
+    inside = {trait.feature: trait.inside for trait in other.traits}
+    for trait in one.traits:
+        if trait.feature in inside:
+            level = f" {trait.feature.level}" if trait.feature.level else ""
+            means = (say_value(mean, trait.feature.kind) for mean in (trait.inside, inside[trait.feature]))
+            return [f"They differ most in {trait.feature.plain}{level}: {' and '.join(means)} on average."]
+    return []
+
+
+def say_separation(share: float, *, is_clear: bool = True) -> str:
+    """Return how far apart clusters are, from the share of rows between two."""
+    between = f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two"
+    if not is_clear:
+        return f"{between[0].upper()}{between[1:]} of them."
+    between = f"{between} clusters"
     if share <= APART:
         return f"They are clearly apart: {between}."
     if share <= TOUCHING:
@@ -456,8 +510,23 @@ def say_separation(share: float, choice: Choice | None = None) -> str:
     return f"They are not separate: {between}. Read them as regions of one cloud of rows, not as kinds of rows."
 
 
-def say_trust(diagnosis: Diagnosis, *, is_clear: bool) -> tuple[str, str]:
-    """Return whether to trust the clusters, and whether this is good news; ``is_clear`` if there are any to trust."""
+def say_exceptions(description: Description, data: Any) -> str:
+    """Return which column was left out, which rows are noise, if they are few, and which have few values."""
+    repeated = [str(column.name) for column in data.preparation.columns if column.reason == GIVEN_BACK]
+    said = [f"{name} was left out: {GIVEN_BACK}." for name in repeated]
+    if names := description.name_noise(data):
+        said.append(f"{join_words(names)} {'is' if len(names) == 1 else 'are'} unlike all others, and in no cluster.")
+    if n_filled := len(rows := data.mostly_filled()):
+        names = data.name_rows(rows[:NAMED_ROWS].tolist())
+        such_as = f" (such as {join_words(names)})" if names else ""
+        have, their = ("has", "its") if n_filled == 1 else ("have", "their")
+        filled = f"{have} few values: what fills the gaps decides {their} cluster"
+        said.append(f"{count_of(n_filled, 'row')}{such_as} {filled}.")
+    return " ".join(said)
+
+
+def say_trust(diagnosis: Diagnosis, choice: Choice | None) -> tuple[str, str]:
+    """Return what to do with the clusters, and whether this is good news."""
     base = diagnosis.comparison.base
     problem = diagnosis.findings[0] if len(diagnosis.findings) > 2 else None
     if problem is not None and problem.tone == "poor":
@@ -465,10 +534,19 @@ def say_trust(diagnosis: Diagnosis, *, is_clear: bool) -> tuple[str, str]:
     if diagnosis.recommendation == ALONE:
         lost = f"{base} alone finds other clusters, and finds them again in part of the rows"
         return f"Do not trust them: {lost}. Use {base} alone, if it can run on all rows.", "poor"
-    if not is_clear:
-        return "Use them to sort the rows, not as kinds of rows.", "fair"
+    if choice is not None and len(choice.candidates):
+        return say_strength(choice)
     if diagnosis.recommendation == EITHER:
         return f"Trust them as you would trust {base}: it finds the same clusters alone.", "good"
-    found, tone = "finds other clusters, and no figure tells which are better", "fair"
-    found, tone = ("could not be compared", "unknown") if diagnosis.comparison.reason else (found, tone)
-    return f"Look at some rows of each before you trust them: {base} alone {found}.", tone
+    found, tone = ("could not be compared", "unknown") if diagnosis.comparison.reason else ("finds other ones", "fair")
+    return f"Look at some rows of each before you use them: {base} alone {found}.", tone
+
+
+def say_strength(choice: Choice) -> tuple[str, str]:
+    """Return what to do with clusters whose number was chosen, by how well one half of the rows predicts the other."""
+    if not choice.is_clear:
+        return "Half of the rows give other parts: use them to sort the rows, not as kinds of rows.", "fair"
+    others = "" if choice.is_strong else ", and other numbers of clusters may be as good"
+    if choice.strength >= CLEAR:
+        return "Half of the rows give the same clusters: use them as kinds of rows.", "good"
+    return f"Half of the rows give nearly the same clusters{others}: use them as a first division.", "fair"

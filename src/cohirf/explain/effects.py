@@ -199,11 +199,16 @@ class Trait:
         """The trait in a few words, such as "low spend"."""
         if self.feature.kind == "level":
             return say_level(self.feature, self.inside, self.outside)
-        name = plain_name(self.feature.name) if self.is_value or not self.span else self.span
+        name = self.feature.plain if self.is_value or not self.span else f"{self.feature.noun} {self.span}".strip()
         if self.feature.kind == "term" and self.effect > 0:
             return name
         said = f"medium {name}" if self.is_middle else say_number(name, self.feature.kind, is_high=self.effect > 0)
         return f"{said} ({say_value(self.inside, self.feature.kind)})" if self.is_value else said
+
+    @property
+    def is_lack(self) -> bool:
+        """Whether the trait says which level the cluster lacks, and not which one it has."""
+        return self.feature.kind == "level" and self.effect < 0 and self.feature.level not in ("yes", "no")
 
     @cached_property
     def values(self) -> str:

@@ -138,7 +138,7 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
     return {
         "title": shorten(options.title, 300),
         "written": options.written,
-        "headline": asdict(make_headline(describe_sample(sample), diagnosis)),
+        "headline": asdict(make_headline(describe_sample(sample), diagnosis, prepared)),
         "figures": {
             "n_rows": study.n_rows,
             "n_columns": study.n_columns,

@@ -20,7 +20,8 @@ from sklearn.utils.validation import _get_feature_names, _num_samples
 
 from cohirf import validation
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.explain.words import shorten
+from cohirf.explain.words import plain_name, shorten
+from cohirf.preparation.kinds import LeftOut
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.sources.scaled import unit_rows
 from cohirf.summary.model import Model, state_of
@@ -170,6 +171,12 @@ class Feature:
     # sparse matrix, which is 0 in most rows
     kind: str = "number"
     level: str = ""  # the level of a category
+    noun: str = ""  # what the numbers of a column are whose name is a number itself, such as a year
+
+    @property
+    def plain(self) -> str:
+        """The name without underscores and units."""
+        return f"{self.noun} {plain_name(self.name)}".strip()
 
 
 @dataclass(frozen=True)
@@ -325,6 +332,8 @@ def read_prepared(preparation: Any, values: Any, rows: IntArray) -> Table:
     or weekday become times of the day or days of the week, of which each is a feature.
     """
     made: list[tuple[Feature, FloatArray]] = []
+    constants = (plain_name(column.text) for column in preparation.columns if isinstance(column, LeftOut))
+    noun = next((text for text in constants if " " in text), "value")  # of columns whose names are numbers, as of years
     cycles: dict[tuple[Any, str], list[FloatArray]] = {}
     for feature, numbers in zip(preparation.features, preparation.to_original_units(values).T, strict=True):
         name = f"feature {feature.column}" if isinstance(feature.column, int) else shorten(feature.column)
@@ -333,7 +342,8 @@ def read_prepared(preparation: Any, values: Any, rows: IntArray) -> Table:
         elif feature.unit == SHARE:
             made.append((Feature(name, "level", "yes" if feature.level is None else shorten(feature.level)), numbers))
         else:
-            made.append((Feature(name, "date" if feature.unit == DATE else "number"), numbers))
+            kind, of = "date" if feature.unit == DATE else "number", noun if name.isdecimal() else ""
+            made.append((Feature(name, kind, noun=of), numbers))
         if feature.kind == "boolean":
             made.append((Feature(shorten(feature.column), "level", "no"), 1 - numbers))
     for (column, cycle), (sine, cosine) in cycles.items():

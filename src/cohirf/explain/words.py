@@ -30,6 +30,7 @@ KEPT = {
     "duration": ("long", "short"),
     "tenure": ("long", "short"),
     "time": ("long", "short"),
+    "year": ("late", "early"),
 }
 OTHERS = ("high", "low")
 DATES = ("late", "early")
@@ -113,6 +114,11 @@ def percent(share: float) -> str:
     return "more than 99%" if 0.995 < share < 1 else f"{share:.0%}"
 
 
+def join_words(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: "a, b and c"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
 def uncapitalised(text: str) -> str:
     """Return a sentence as the second half of another."""
     return text[:1].lower() + text[1:]
@@ -158,11 +164,12 @@ def name_clusters(traits: Sequence[Sequence[Trait]], splits: Sequence[Trait | No
 def _join_phrases(traits: Sequence[Trait], split: Trait | None, n_traits: int) -> str:
     """Return the phrases of the strongest traits; of weak ones only if more than three are asked for."""
     weakest = max(WEAKEST, FAINT_SHARE * traits[0].strength) if traits and n_traits == FEWEST_TRAITS else 0.0
-    said = [trait for trait in traits if trait.strength >= weakest]
+    said = [trait for trait in traits if trait.strength >= weakest and not trait.is_lack] or traits[:1]
     if split is not None:  # without traits of the same column, or of the same series
         column, series = split.feature.name, split_number(split.feature.name)[0] if split.span else None
         names = ((trait, trait.feature.name) for trait in said)
-        said = [split, *(trait for trait, name in names if name != column and split_number(name)[0] != series)]
+        others = [trait for trait, name in names if name != column and split_number(name)[0] != series]
+        said = [*others[: n_traits - 1], split] if split.is_lack else [split, *others]
     return ", ".join(list(dict.fromkeys(trait.phrase for trait in said))[:n_traits]) or PLAIN
 
 

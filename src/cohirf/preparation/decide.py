@@ -58,6 +58,7 @@ PAIRS = (
     *(("si", "no"), ("sí", "no")),
 )
 AS_ASKED, NAMED = "as you asked", "its name says so"
+GIVEN_BACK = "its levels alone were the clusters of a fit"
 
 
 def decide(found: Evidence, *, comma: bool = False, wish: str | None = None) -> Column | BadColumn:
@@ -92,7 +93,8 @@ def _choose(found: Evidence, *, comma: bool) -> Column | BadColumn:
         gaps = " where it is not missing" if found.n_missing else ""
         numbers = [tally.low for tally in found.tallies or [] if isinstance(tally.reading, NumberReading)]
         number = numbers[0] if numbers and np.isfinite(numbers[0]) else None
-        return LeftOut(found.name, f"always {_quote_cell(value)}{gaps}", found.n_missing, role="constant", value=number)
+        always, text = f"always {_quote_cell(value)}{gaps}", str(value) if is_text(found.stored) else ""
+        return LeftOut(found.name, always, found.n_missing, role="constant", value=number, text=text)
     if found.stored == "bool":
         return Boolean(found.name, "true or false", found.n_missing)
     if pair := _find_pair(found) or _find_digits(found):

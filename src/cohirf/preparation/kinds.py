@@ -302,12 +302,15 @@ class LeftOut(Column):
         What it is.
     value : float or None
         The value of a constant number.
+    text : str
+        The text of a constant.
     """
 
     kind: ClassVar[str] = "left out"
 
     role: str = "dropped"
     value: float | None = None
+    text: str = ""
 
     @property
     def features(self) -> tuple[Feature, ...]:

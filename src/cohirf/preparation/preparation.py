@@ -28,6 +28,7 @@ SCALINGS = ("standard", "minmax", "none")
 IMPUTES = ("median", "mean", "none")
 IN_MEMORY_BYTES = 2**28  # the same on all machines, because in-memory batches differ from those of sources
 
+MOSTLY = 0.5  # share of the columns
 HEADER = ("column", "kind", "features", "what was done")
 
 FeatureValues = tuple[float, ...]
@@ -422,6 +423,42 @@ class Prepared:
         known = {column.name for column in self.preparation.columns}
         apart = (self.preparation.label_column, self.preparation.id_column)
         return [column for column in self.data.candidates if column not in known and column not in apart]
+
+    def explained(self, reasons: Mapping[Name, str]) -> Prepared:
+        """Return the same with other reasons for what was done with some columns."""
+        columns = tuple(replace(one, reason=reasons.get(one.name, one.reason)) for one in self.preparation.columns)
+        return replace(self, preparation=replace(self.preparation, columns=columns))
+
+    def mostly_filled(self) -> NDArray[np.int64]:
+        """Return the numbers of the rows in which more than half of the columns had a missing cell, which was filled.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from cohirf.preparation import prepare
+        >>> prepare(pd.DataFrame({"a": [1.0, None, 3.0], "b": [5.0, None, 7.0], "c": [1.5, 2.5, 4.0]})).mostly_filled()
+        array([1])
+        """
+        kept = self.preparation.kept
+        n_gaps = sum(column.n_missing + column.n_bad for column in kept)
+        if 2 * n_gaps <= len(kept) or not isinstance(self.source, ScaledSource):
+            return np.empty(0, dtype=np.int64)
+        first = np.cumsum([0, *(len(column.features) for column in kept[:-1])])
+        blocks = [np.isnan(rows[:, first]).mean(axis=1) for rows in self.source.source.read_all()]
+        return np.flatnonzero(np.concatenate(blocks) > MOSTLY)
+
+    def name_rows(self, rows: Sequence[int]) -> list[str]:
+        """Return the names of some rows, with words if a column has some; an empty list if no column names the rows."""
+        column = self.preparation.id_column
+        if column is None or not len(rows):
+            return []
+        cells = {name: list(map(str, some)) for name, some in self.original(rows).items()}
+        if not any(name.isdecimal() for name in cells[column]):
+            return cells[column]
+        others = (one.name for one in self.preparation.columns if isinstance(one, LeftOut) and one.role == "id")
+        words = next((cells[name] for name in others if not any(cell.isdecimal() for cell in cells[name])), None)
+        numbers = [f"{column} {name}" for name in cells[column]]
+        return numbers if words is None else [f"{word} ({name})" for word, name in zip(words, numbers, strict=True)]
 
     def original(self, rows: Sequence[int]) -> dict[Name, list[Any]]:
         """Return the cells of some rows as they are in the original data, by column; missing cells are None.

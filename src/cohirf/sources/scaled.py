@@ -55,7 +55,7 @@ class ScaledSource(Source):
     ) -> None:
         shape = (source.n_rows, source.n_features)
         super().__init__(source.name, shape, source.dtype, feature_names=source.feature_names)
-        self._source = source
+        self.source = source
         self._fill_values = self._per_feature(fill, "fill")
         self._offset = self._per_feature(offset, "offset")
         self._scale = self._per_feature(scale, "scale")
@@ -72,32 +72,32 @@ class ScaledSource(Source):
     @property
     def is_streamed(self) -> bool:
         """Whether the source below is decoded in order."""
-        return self._source.is_streamed
+        return self.source.is_streamed
 
     @property
     def _nearby(self) -> int:
-        return self._source._nearby
+        return self.source._nearby
 
     def _refuse_changes(self) -> None:
-        self._source._refuse_changes()
+        self.source._refuse_changes()
 
     def _content(self) -> Iterator[Any]:
-        yield from self._source._content()
+        yield from self.source._content()
         for values in (self._fill_values, self._offset, self._scale):
             yield b"none" if values is None else values
         if self._unit:
             yield b"unit"
 
     def _refuse_faults(self, X: Any, rows: IntArray | range) -> None:
-        self._source._refuse_faults(X, rows)
+        self.source._refuse_faults(X, rows)
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
         for block in row_blocks(len(out), rows_within(CHANGED_BYTES, out.strides[0])):
-            self._source._fill(start + block.start, out[block])
+            self.source._fill(start + block.start, out[block])
             self._change(out[block], range(start + block.start, start + block.stop))
 
     def _pick(self, rows: IntArray, out: NDArray[Any]) -> None:
-        self._source._pick(rows, out)
+        self.source._pick(rows, out)
         self._change(out, rows)
 
     def _change(self, X: NDArray[Any], rows: IntArray | range) -> None:

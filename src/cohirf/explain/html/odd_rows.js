@@ -21,7 +21,7 @@ function tellingValues(values) {
 
 function showOddRows() {
   const { loose, border, n_compared: nCompared } = data.odd;
-  find("odd").hidden = !loose.length && !border.length;
+  find("odd").hidden = !loose.length && !border.length && !data.odd.n_filled;
   const line = (row, ...cells) => element("tr", {}, element("th", { scope: "row" }, element("bdi", {}, row.called)), ...cells);
   const why = (row) => (row.image ? element("img", { src: row.image, alt: row.called }) : tellingValues(row.values));
   const cell = (...content) => element("td", {}, ...content);
