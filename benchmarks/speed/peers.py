@@ -318,7 +318,8 @@ class Fit:
         """Read the rows, and fit a few of them, which imports and compiles."""
         warnings.simplefilter("ignore")
         self.X = np.load(self.path)
-        few = replace(self.case, rows=COMPILE_ROWS, batch_size=COMPILE_ROWS // 2)
+        eps = self.case.eps * (self.case.rows / COMPILE_ROWS) ** 0.5  # few rows are farther apart, and are all noise
+        few = replace(self.case, rows=COMPILE_ROWS, batch_size=COMPILE_ROWS // 2, eps=eps)
         BY_NAME[self.method].make(few, 1).fit_predict(self.X[:COMPILE_ROWS])
         self.model = BY_NAME[self.method].make(self.case, self.cores)
 
