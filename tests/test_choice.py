@@ -108,8 +108,16 @@ def test_a_cloud_is_said_to_be_one():
     choice = choose_number(np.random.default_rng(0).normal(size=(200, 5)), np.random.default_rng(0))
     assert not choice.is_clear
     assert choice.describe().startswith(
-        "There are no clear groups: no number of clusters has a high prediction strength"
+        f"There are no clear groups: these {choice.n_clusters} have a prediction strength of {choice.strength:.2f} and "
     )
+
+
+def test_a_number_that_half_of_the_rows_do_not_find_again_is_not_clear():
+    strengths, silhouettes = np.array([0.7, 0.1]), np.array([0.1, 0.4])
+    choice = Choice.of_number(np.array([2, 3]), strengths, silhouettes)
+    assert (choice.n_clusters, choice.strength, choice.is_clear) == (3, 0.1, False)
+    assert "No number has a high prediction strength (at most 0.70)." in choice.describe()
+    assert Choice.of_number(np.array([2, 3]), strengths, silhouettes[::-1]).is_clear
 
 
 @pytest.mark.parametrize(("n_clusters", "dtype"), [(2, np.float64), (7, np.float32), (150, np.float64)])

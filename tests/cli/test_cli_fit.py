@@ -70,7 +70,7 @@ def test_a_bare_fit_says_what_it_chose_and_what_came_out(cohirf, folder, iris):
     assert re.search(r"^time +[\d.]+ s$", facts, re.MULTILINE)
     assert "peak memory" in facts
     assert "rows out" not in outcome.out  # levels were told while they ran
-    assert outcome.out.splitlines()[-2].startswith(f"{len(sizes)} clusters in 150 rows. The largest has {sizes.max()} ")
+    assert outcome.out.splitlines()[-2].startswith(f"{len(sizes)} clusters in 150 rows. {sizes.max()} rows (")
     assert outcome.out.splitlines()[-1] == (
         "Nothing was written: give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut "
         "later, --report report.html to see a report."
@@ -489,7 +489,26 @@ def test_the_document_has_the_names_and_the_headline(cohirf, folder, apart):
     document = json.loads(cohirf("fit", "iris.csv", *apart, "--clusters", 3, "--json").out)
     assert len(document["names"]) == len(set(document["names"])) == 3
     assert document["sizes"] == sorted(document["sizes"], reverse=True)
-    assert document["headline"].startswith("3 clusters in 150 rows. The largest has ")
+    assert document["headline"].startswith(f"3 clusters in 150 rows. {document['sizes'][0]} rows (")
+
+
+def test_a_category_whose_levels_are_the_clusters_is_left_out(cohirf, folder):
+    rng = np.random.default_rng(0)
+    size = np.repeat([0.0, 9.0], 60)
+    columns = {"length": size + rng.normal(size=120), "width": size + rng.normal(size=120)}
+    frame = pd.DataFrame({**columns, "place": np.tile(np.repeat(["east", "west", "south"], 20), 2)})
+    frame["kind"] = np.where(size > 0, "large", "small")
+    frame.to_csv("kinds.csv", index=False)
+    outcome = cohirf("fit", "kinds.csv", "--json")
+    document = json.loads(outcome.out)
+    said = "its levels alone were the clusters of a fit"
+    assert f"kind is left out, and the fit repeated: {said}; give --as kind=category to keep it." in outcome.err
+    assert f"kind was left out: {said}." in document["headline"]
+    assert document["sizes"] == [60, 60]  # found again, by the numbers alone
+    assert {"column": "kind", "kind": "dropped", "features": 0, "note": f"left out: {said}"} in document["columns"]
+    kept = cohirf("fit", "kinds.csv", "--as", "kind=category", "--json")
+    assert "They are nearly the levels of kind." in json.loads(kept.out)["headline"]
+    assert "left out" not in kept.err
 
 
 def test_many_clusters_are_counted_below_the_largest(cohirf, folder, apart):

@@ -48,5 +48,5 @@ def test_useless_clusters_are_a_warning_in_words_of_options(cohirf, folder):
 
 def test_a_fit_ends_with_the_headline(cohirf, folder):
     outcome = cohirf(*FIT, "--estimator", "agglomerative", "--clusters", "3")
-    assert read_line(outcome).startswith("3 clusters in 150 rows. The largest has ")
+    assert read_line(outcome).startswith("3 clusters in 150 rows. 64 rows (43%): ")
     assert read_line(outcome).endswith("it finds the same clusters alone.")

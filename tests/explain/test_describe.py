@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from cohirf import CoHiRF, open_source
 from cohirf.choice import Choice
 from cohirf.description import describe_clusters, find_badly_fitting, make_headline, name_tree, read_table, write_tree
-from cohirf.explain.describe import say_separation
+from cohirf.explain.describe import say_separation, say_strength
 from cohirf.explain.effects import find_splits, measure_spread
+from cohirf.explain.page import render
 from cohirf.explain.report import Options, summarize
 from cohirf.explain.study import Size, check_study, draw_sample, make_study
 from cohirf.plotting import plot_heatmap, plot_map
@@ -229,8 +230,9 @@ def test_separate_clusters_are_good_news():
     X, _ = make_blobs(300, centers=3, random_state=1)
     headline = headline_of(CoHiRF(n_clusters=3, random_state=0).fit(X), X)
     assert str(headline) == (
-        "3 clusters in 300 rows. Each has 100 rows (33%). They are clearly apart: less than 1% of the rows are between "
-        "two clusters. Trust them as you would trust KMeans: it finds the same clusters alone."
+        "3 clusters in 300 rows. 100 rows (33%): medium feature 1, low feature 0. 100 rows (33%): low feature 1, medium "
+        "feature 0. 100 rows (33%): high feature 1, high feature 0. They are clearly apart: less than 1% of the rows are "
+        "between two clusters. Trust them as you would trust KMeans: it finds the same clusters alone."
     )
     assert headline.tone == "good"
 
@@ -273,18 +275,72 @@ def test_groups_that_are_not_clear_are_never_called_clearly_apart():
     headline = headline_of(model, X)
     assert headline.count == f"No clear groups in 300 rows: these {model.n_clusters_} are parts of one cloud."
     assert "not as kinds of rows" in headline.trust
-    assert "one cloud" in model.choice_.describe()
+    assert "no clear groups" in model.choice_.describe()
     assert "apart" not in str(headline)
     for share in (0.0, 0.1, 0.3, 0.8):
-        assert say_separation(share, model.choice_).startswith("A fit to half of the rows finds other parts")
+        assert say_separation(share, is_clear=False).endswith("rows are between two of them.")
 
 
-def test_clusters_whose_number_is_not_sure_are_not_called_clearly_apart():
-    weak = Choice.of_number(np.array([2, 3]), np.array([0.7, 0.6]), np.array([0.4, 0.3]))
-    assert "others may be as good" in weak.describe_number()
-    assert say_separation(0.01, weak).endswith("but other numbers of clusters may be as good.")
-    strong = Choice.of_number(np.array([2, 3]), np.array([0.9, 0.6]), np.array([0.4, 0.3]))
-    assert "clearly apart" in say_separation(0.01, strong)
+@pytest.mark.parametrize(
+    ("strengths", "said", "tone"),
+    [
+        ((0.9, 0.6), "Half of the rows give the same clusters: use them as kinds of rows.", "good"),
+        ((0.9, 0.8), "Half of the rows give nearly the same clusters: use them as a first division.", "fair"),
+        ((0.7, 0.6), "nearly the same clusters, and other numbers of clusters may be as good", "fair"),
+        ((0.5, 0.6), "Half of the rows give other parts: use them to sort the rows", "fair"),
+    ],
+)
+def test_what_to_do_follows_the_strength_of_the_number_that_was_chosen(strengths, said, tone):
+    choice = Choice.of_number(np.array([2, 3]), np.array(strengths), np.array([0.4, 0.3]))
+    found = say_strength(choice)
+    assert said in found[0]
+    assert found[1] == tone
+
+
+def test_clusters_are_named_in_the_headline_the_largest_first():
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(6), [60, 50, 40, 30, 20, 10])
+    X = pd.DataFrame({"spend": 10.0 * group + rng.normal(size=210), "age": rng.normal(size=210)})
+    few = make_headline(describe_clusters(CoHiRF(n_clusters=2, random_state=0).fit(X), X), None).sizes
+    assert few.startswith("110 rows (52%): low spend. 100 rows (48%): high spend. They differ most in spend: ")
+    many = make_headline(describe_clusters(CoHiRF(n_clusters=6, random_state=0).fit(X), X), None).sizes
+    assert many.startswith("The largest has 60 rows (29%): low spend")
+    assert "The smallest has 10 rows (5%): high spend" in many
+
+
+def test_a_few_rows_that_are_noise_or_have_few_values_are_named():
+    rng = np.random.default_rng(0)
+    numbers = np.r_[rng.normal(size=(70, 3)), 9 + rng.normal(size=(30, 3)), [[1e4, 1e4, 1e4]]]
+    numbers[7, :2] = np.nan
+    frame = pd.DataFrame(numbers, columns=["a", "b", "c"]).assign(city=[f"city {row}" for row in range(101)])
+    prepared = prepare(frame)
+    model = CoHiRF(random_state=0).fit(prepared.array())
+    found = describe_clusters(model, prepared)
+    headline = make_headline(found, None, prepared)
+    assert headline.count == "2 clusters in 101 rows."
+    assert headline.exceptions == (
+        "city 100 is unlike all others, and in no cluster. 1 row (city 7) has few values: what fills the gaps "
+        "decides its cluster."
+    )
+    assert make_headline(found, None).count.endswith("of the rows are noise, in no cluster.")
+    summary = summarize(check_study(model, prepared, None, None), Options("Cities"))
+    assert summary["odd"]["filled"] == ["city 7"]
+    assert "<bdi>city 7</bdi>" in render(summary)
+
+
+def test_columns_whose_names_are_years_are_called_by_what_their_numbers_are():
+    rng = np.random.default_rng(0)
+    level = np.repeat([1.0, 9.0], 50)
+    years = {str(year): level + rng.normal(size=100) for year in range(1960, 1970)}
+    prepared = prepare(pd.DataFrame({"series": "Births per woman", **years}))
+    model = CoHiRF(n_clusters=2, random_state=0).fit(prepared.array())
+    names = {cluster.name for cluster in describe_clusters(model, prepared).clusters}
+    assert names == {"low Births per woman 1960 to 1969", "high Births per woman 1960 to 1969"}
+    without = prepare(pd.DataFrame(years))
+    assert {one.name for one in describe_clusters(model, without).clusters} == {
+        "low value 1960 to 1969",
+        "high value 1960 to 1969",
+    }
 
 
 @pytest.fixture(scope="module")
@@ -359,11 +415,23 @@ def test_clusters_that_are_the_levels_of_a_column_are_said_to_be():
     X = pd.DataFrame({"life": 60 + 8 * part + rng.normal(size=300), "region": np.array(["A", "B", "C"])[part]})
     model = CoHiRF(n_clusters=3, random_state=0).fit(X[["life"]])
     found = describe_clusters(model, X)
-    assert found.repeated == "region"
-    assert "They are nearly the levels of region, a column of the data." in make_headline(found, None).sizes
+    assert found.repeated == ("region",)
+    assert "They are nearly the levels of region." in make_headline(found, None).sizes
     shuffled = describe_clusters(model, X.assign(region=rng.permutation(X["region"])))
-    assert shuffled.repeated is None
+    assert shuffled.repeated == ()
     assert "nearly the levels" not in make_headline(shuffled, None).sizes
+
+
+def test_clusters_that_are_combinations_of_levels_are_said_to_be():
+    rng = np.random.default_rng(0)
+    sex, cabin, other = rng.integers(2, size=(3, 400))
+    X = pd.DataFrame(
+        {"fare": 9.0 * sex + 20 * cabin + rng.normal(size=400), "sex": sex, "cabin": cabin, "other": other}
+    )
+    model = CoHiRF(n_clusters=4, random_state=0).fit(X[["fare"]])
+    found = describe_clusters(model, X)
+    assert sorted(found.repeated) == ["cabin", "sex"]
+    assert "They are nearly the combined levels of cabin and sex." in make_headline(found, None).sizes
 
 
 def test_a_level_that_nearly_all_rows_have_is_said_instead_of_one_that_they_lack():

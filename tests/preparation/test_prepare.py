@@ -47,7 +47,9 @@ def test_files_and_frames_are_prepared_alike(tmp_path, kind):
     counted = FRAME["size"].dropna()
     expected = [(filled - counted.mean()) / counted.std(ddof=0)]
     ones = np.column_stack([FRAME["colour"] == colour for colour in ("blue", "green", "red")]) * 1.0
-    expected += list(((ones - ones.mean(axis=0)) / np.sqrt(ones.var(axis=0).sum())).T)  # one weight for all levels
+    expected += list(
+        ((ones - ones.mean(axis=0)) / np.sqrt(2 * ones.var(axis=0).sum())).T
+    )  # half of the weight, for all levels
     np.testing.assert_allclose(prepared.array(), np.column_stack(expected), rtol=1e-12, atol=1e-12)
     assert prepared.feature_names == ["size", "colour=blue", "colour=green", "colour=red"]
     assert [name for part in prepared.ids() for name in part.to_pylist()] == FRAME["id"].tolist()

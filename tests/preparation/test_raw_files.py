@@ -97,11 +97,13 @@ def test_a_feature_knows_the_column_it_comes_from(in_memory):
     assert [feature.name for feature in in_memory.preparation.features] == in_memory.feature_names
 
 
-def test_each_column_has_the_same_weight(in_memory):
-    variance = {}
+def test_each_number_has_the_same_weight_and_what_has_levels_half_of_it(in_memory):
+    variance, expected = {}, {}
     for feature, one in zip(in_memory.preparation.features, in_memory.array().var(axis=0), strict=True):
         variance[feature.column, feature.cycle] = variance.get((feature.column, feature.cycle), 0) + one
-    assert np.allclose(list(variance.values()), 1, atol=0.05)  # filled cells take away a little
+        expected[feature.column, feature.cycle] = 0.5 if feature.kind in ("category", "boolean") else 1.0
+    assert variance == pytest.approx(expected, abs=0.05)  # filled cells take away a little
+    assert expected["region", None] == expected["newsletter", None] == 0.5
 
 
 def test_original_cells_are_those_of_the_data(in_memory, tmp_path):

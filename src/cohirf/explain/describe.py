@@ -467,15 +467,14 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
 
 def say_sizes(description: Description) -> str:
     """Return how large clusters are, with their names: of all, or of the largest and the smallest if there are many."""
-    order = np.argsort(-description.sizes, kind="stable").tolist()
-    numbers = description.model.cluster_numbers_
-    said = [
-        f"{count_of(int(description.sizes[place]), 'row')} ({percent(description.sizes[place] / description.n_rows)}): "
-        f"{description.name(int(numbers[place]))}."
-        for place in order
-    ]
-    if len(said) > NAMED_CLUSTERS:
-        said = [f"The largest has {said[0]}", f"The smallest has {said[-1]}"]
+    sizes, numbers = description.sizes, description.model.cluster_numbers_
+    order = np.argsort(-sizes, kind="stable").tolist()
+    shown = order if len(order) <= NAMED_CLUSTERS else [order[0], order[-1]]
+    shares = (f"{count_of(int(sizes[place]), 'row')} ({percent(sizes[place] / description.n_rows)})" for place in shown)
+    names = (description.name(int(numbers[place])) for place in shown)
+    said = [f"{share}: {name}." for share, name in zip(shares, names, strict=True)]
+    if len(order) > len(shown):
+        said = [f"The largest has {said[0]}", f"The smallest has {said[1]}"]
     if len(order) == 2:
         said += say_difference(*description.clusters)
     if names := join_words(description.repeated):
@@ -518,7 +517,7 @@ def say_exceptions(description: Description, data: Any) -> str:
         said.append(f"{join_words(names)} {'is' if len(names) == 1 else 'are'} unlike all others, and in no cluster.")
     if n_filled := len(rows := data.mostly_filled()):
         names = data.name_rows(rows[:NAMED_ROWS].tolist())
-        such_as = f" (such as {join_words(names)})" if names else ""
+        such_as = f" ({'such as ' if n_filled > len(names) else ''}{join_words(names)})" if names else ""
         have, their = ("has", "its") if n_filled == 1 else ("have", "their")
         filled = f"{have} few values: what fills the gaps decides {their} cluster"
         said.append(f"{count_of(n_filled, 'row')}{such_as} {filled}.")

@@ -164,7 +164,8 @@ def name_clusters(traits: Sequence[Sequence[Trait]], splits: Sequence[Trait | No
 def _join_phrases(traits: Sequence[Trait], split: Trait | None, n_traits: int) -> str:
     """Return the phrases of the strongest traits; of weak ones only if more than three are asked for."""
     weakest = max(WEAKEST, FAINT_SHARE * traits[0].strength) if traits and n_traits == FEWEST_TRAITS else 0.0
-    said = [trait for trait in traits if trait.strength >= weakest and not trait.is_lack] or traits[:1]
+    strong = [trait for trait in traits if trait.strength >= weakest]
+    said = [trait for trait in strong if not trait.is_lack] or strong[:1]
     if split is not None:  # without traits of the same column, or of the same series
         column, series = split.feature.name, split_number(split.feature.name)[0] if split.span else None
         names = ((trait, trait.feature.name) for trait in said)
