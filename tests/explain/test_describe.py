@@ -230,9 +230,9 @@ def test_separate_clusters_are_good_news():
     X, _ = make_blobs(300, centers=3, random_state=1)
     headline = headline_of(CoHiRF(n_clusters=3, random_state=0).fit(X), X)
     assert str(headline) == (
-        "3 clusters in 300 rows. 100 rows (33%): medium feature 1, low feature 0. 100 rows (33%): low feature 1, medium "
-        "feature 0. 100 rows (33%): high feature 1, high feature 0. They are clearly apart: less than 1% of the rows are "
-        "between two clusters. Trust them as you would trust KMeans: it finds the same clusters alone."
+        "3 clusters in 300 rows. 100 rows (33%): medium feature 1, low feature 0. 100 rows (33%): low feature 1, "
+        "medium feature 0. 100 rows (33%): high feature 1, high feature 0. They are clearly apart: less than 1% of the "
+        "rows are between two clusters. Trust them as you would trust KMeans: it finds the same clusters alone."
     )
     assert headline.tone == "good"
 
