@@ -58,7 +58,7 @@ PAIRS = (
     *(("si", "no"), ("sí", "no")),
 )
 AS_ASKED, NAMED = "as you asked", "its name says so"
-GIVEN_BACK = "its levels alone were the clusters of a fit"
+GIVEN_BACK = "clusters would only repeat its levels"
 
 
 def decide(found: Evidence, *, comma: bool = False, wish: str | None = None) -> Column | BadColumn:
