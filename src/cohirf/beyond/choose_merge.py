@@ -63,11 +63,11 @@ def normalised_cuts(divisions: IntArray, neighbours: IntArray, mass: FloatArray 
     cluster = divisions + 1 + n_names * np.arange(n_divisions)[:, None]  # with a number of its own in each division
     mass = np.ones(divisions.shape[1]) if mass is None else mass / mass.max()
 
-    def add_up(values: FloatArray | None) -> FloatArray:
-        weights = None if values is None else np.broadcast_to(values, cluster.shape).ravel()
-        return np.bincount(cluster.ravel(), weights, n_divisions * n_names)
+    def add_up(values: FloatArray | float) -> FloatArray:
+        weights = np.broadcast_to(values, cluster.shape).ravel()
+        return np.bincount(cluster.ravel(), weights, n_divisions * n_names).astype(np.float64)
 
-    n_counted = np.clip(add_up(None) - 1, min(2, n_neighbours), n_neighbours)[cluster]
+    n_counted = np.clip(add_up(1.0) - 1, min(2, n_neighbours), n_neighbours)[cluster]
     counts_for = np.where(np.arange(n_neighbours) < n_counted[..., None], mass[neighbours], 0)
     is_leaving = cluster[:, neighbours] != cluster[..., None]
     share_leaving = (counts_for * is_leaving).sum(axis=-1) / counts_for.sum(axis=-1)
@@ -152,11 +152,12 @@ class SampledRows:
     def compare(self, compact: IntArray, connect: Callable[[float], IntArray]) -> ComparedMerges:
         """Compare a compact division, with a label for each row, with the connected one of each bound."""
         connected = np.stack([connect(bound) for bound in GINI_BOUNDS])
-        of_compact, *cuts = self.cut_shares(compact, *connected)
+        cuts = self.cut_shares(compact, *connected)
+        of_connected = cuts[1:]
         if self.min_mass > 0:  # with fewer clusters, fewer pairs are cut
-            cuts = np.where(connected.max(axis=1) == compact.max(), cuts, np.inf)
-        best = int(np.argmin(cuts))
-        return ComparedMerges(float(of_compact), float(cuts[best]), GINI_BOUNDS[best])
+            of_connected = np.where(connected.max(axis=1) == compact.max(), of_connected, np.inf)
+        best = int(np.argmin(of_connected))
+        return ComparedMerges(float(cuts[0]), float(of_connected[best]), GINI_BOUNDS[best])
 
 
 def cut_linkage(linkage: FloatArray, n_clusters: int) -> IntArray:

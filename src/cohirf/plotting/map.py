@@ -19,17 +19,20 @@ from cohirf.estimator import CoHiRF
 from cohirf.explain.table import as_dense, is_prepared
 from cohirf.optional import import_optional
 from cohirf.plotting.canvas import (
+    FAINT,
     FONT,
+    INK,
     POINTS_PER_INCH,
     choose_apart,
+    cluster_colours,
     find_subject,
     hide_spines,
     inches,
     largest_clusters,
     make_axes,
+    readable_on,
     settle_axes,
 )
-from cohirf.plotting.colours import FAINT, INK, cluster_colours, readable_on
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.summary.model import Model
 
@@ -250,7 +253,7 @@ def _principal_components(chosen: Any) -> Projection:
 
 def _by_umap(chosen: Any) -> Projection:
     """Return a map in which neighbours stay neighbours; distances between far points mean little."""
-    data = chosen if sparse.issparse(chosen) else _fill(chosen)
+    data = sparse.csr_matrix(chosen) if sparse.issparse(chosen) else _fill(chosen)  # UMAP knows no sparse arrays
     n_neighbours = max(2, min(UMAP_NEIGHBOURS, data.shape[0] - 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # UMAP warns of packages that it misses, and of its own use of others
