@@ -52,6 +52,7 @@ ON_GLOBE = ("dbscan", "hdbscan", "optics")  # they know the metric haversine
 # To read a file takes at least so much memory, and for a large one up to so much more.
 LEAST_READING, MOST_READING = 2**25, 5 * 2**25
 COPIES = 3  # of all rows, for which a limit of memory must have room: otherwise they stay in their file
+LEVELS = {"category", "boolean"}  # kinds of columns
 NOTHING = (
     "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, --report report.html "
     "to see a report."
@@ -168,7 +169,8 @@ def fit(
 def _find_repeated(model: CoHiRF, data: Prepared, asked: dict[str, Any]) -> str | None:
     """Return the category whose levels are the clusters, if there are numbers without it, and nobody asked for it."""
     kept = {str(column.name): column for column in data.preparation.kept}
-    if model.checkpoint is not None or {column.kind for column in kept.values()} <= {"category", "boolean"}:
+    kinds = {column.kind for column in kept.values()}
+    if model.checkpoint is not None or not kinds & LEVELS or kinds <= LEVELS:
         return None
     repeated = [kept.get(name) for name in describe_clusters(model, preparation=data.preparation).repeated]
     names = [str(column.name) for column in repeated if column is not None and column.name not in asked["kinds"]]
