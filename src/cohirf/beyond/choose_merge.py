@@ -72,7 +72,8 @@ def normalised_cuts(divisions: IntArray, neighbours: IntArray, mass: FloatArray 
     counts_for = np.where(np.arange(n_neighbours) < n_counted[..., None], mass[neighbours], 0)
     is_leaving = cluster[:, neighbours] != cluster[..., None]
     share_leaving = (counts_for * is_leaving).sum(axis=-1) / counts_for.sum(axis=-1)
-    of_cluster, leaving = (add_up(values).reshape(n_divisions, n_names)[:, 1:] for values in (mass, mass * share_leaving))
+    of_all = (add_up(values).reshape(n_divisions, n_names) for values in (mass, mass * share_leaving))
+    of_cluster, leaving = (values[:, 1:] for values in of_all)  # not of the label -1
     division, name = np.nonzero(of_cluster)
     shares = leaving[division, name] / of_cluster[division, name]
     return np.asarray(np.bincount(division, shares, n_divisions) / np.bincount(division, minlength=n_divisions))
