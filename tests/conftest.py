@@ -14,6 +14,8 @@ os.environ["SCIPY_ARRAY_API"] = "1"
 # Tests run beside each other: threads of BLAS and OpenMP would wait for each other on the same cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Each process that a test starts would compile the whole package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import numpy as np
 import pytest
