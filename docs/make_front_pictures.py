@@ -22,7 +22,7 @@ from sklearn.model_selection import train_test_split
 from cohirf import CoHiRF
 from cohirf.datasets import make_customers
 from cohirf.plotting import plot_heatmap, plot_map
-from cohirf.plotting.colours import cluster_colours
+from cohirf.plotting.canvas import cluster_colours
 from cohirf.preparation import prepare
 
 FOLDER = Path(__file__).parent / "images"

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF, suggest_eps
 from cohirf.plotting import plot_eps
-from cohirf.plotting.colours import cluster_colours
+from cohirf.plotting.canvas import cluster_colours
 
 # %%
 # The suggestion

@@ -13,7 +13,7 @@ from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF
 from cohirf.plotting import plot_dendrogram
-from cohirf.plotting.colours import cluster_colours
+from cohirf.plotting.canvas import cluster_colours
 
 # %%
 # Fit

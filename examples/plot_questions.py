@@ -21,8 +21,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
 from cohirf.curate import near_duplicates
-from cohirf.description import name_topics
-from cohirf.report import write_report
+from cohirf.explain import name_topics, write_report
 
 # %%
 # Vectors

@@ -13,10 +13,9 @@ import matplotlib.pyplot as plt
 
 from cohirf import CoHiRF
 from cohirf.datasets import make_customers
-from cohirf.description import describe_clusters
+from cohirf.explain import describe_clusters, write_report
 from cohirf.plotting import plot_heatmap, plot_map
 from cohirf.preparation import prepare
-from cohirf.report import write_report
 
 # sphinx_gallery_thumbnail_path = 'understand/images/report-desktop-light.png'
 

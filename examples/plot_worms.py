@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
 from cohirf.datasets import make_shapes
-from cohirf.plotting.colours import cluster_colours
+from cohirf.plotting.canvas import cluster_colours
 
 # %%
 # Fit

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from cohirf.choice import silhouettes
 from cohirf.rows.grouping import IntArray
-from cohirf.tuning.metrics import SILHOUETTE_ROWS, Silhouettes
+from cohirf.tuning.search_space import SILHOUETTE_ROWS, Silhouettes
 from experiments.budgets import BUDGETS
 from experiments.cells import data_of
 from experiments.circumstances import describe_run

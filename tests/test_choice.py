@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF, open_source
 from cohirf.choice import CLEAR, COLUMNS, Choice, choose_number, mean_silhouette, measure_strengths, predict_strength
-from cohirf.description import find_badly_fitting
+from cohirf.explain import find_badly_fitting
 
 
 def test_the_strength_is_that_of_the_worst_cluster():

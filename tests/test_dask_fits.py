@@ -30,8 +30,8 @@ from cohirf.algorithm.batches import Run
 from cohirf.algorithm.runs import RunTask
 from cohirf.data.dask_arrays import LazyDaskSource
 from cohirf.engines.dask import DaskEngine, Worker, find_fullest_worker, naming_faults, refuse_other_packages
+from cohirf.explain import write_report
 from cohirf.fitting import locality
-from cohirf.report import write_report
 from cohirf.store import CheckpointError
 from cohirf.store.checkpoint import count_records
 from fit_hashes import LastBit

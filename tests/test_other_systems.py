@@ -12,7 +12,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF, load, open_source
-from cohirf.report import write_report
+from cohirf.explain import write_report
 from cohirf.store.files import TemporaryFile, remove_strays
 from other_systems import OTHER_SYSTEMS, as_on
 

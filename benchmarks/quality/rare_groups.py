@@ -21,7 +21,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks._common import Table, make_parser, parse
 from cohirf import CoHiRF
-from cohirf.beyond import rare_groups
+from cohirf.beyond import majority
 
 N_FEATURES = 10
 SPREAD = {10: 5.0, 40: 3.5}  # standard deviation of a cluster, by the number of clusters: so they touch
@@ -47,7 +47,7 @@ def compare(k: int, n_rows: int, views: int, seed: int) -> tuple[float, ...]:
     model = CoHiRF(n_clusters=k, views=views, random_state=seed)
     kept = model.fit(X)
     n_groups, index_kept = kept.diagnostics_[0].rows_out, adjusted_rand_score(y, kept.labels_)
-    with mock.patch.object(rare_groups, "MOST_LEFT", n_groups // 2):
+    with mock.patch.object(majority, "MOST_LEFT", n_groups // 2):
         joined = adjusted_rand_score(y, model.fit(X).labels_)
     alone = adjusted_rand_score(y, KMeans(k, n_init=10, random_state=seed).fit(X).labels_)
     return n_groups, index_kept, joined, alone

@@ -9,8 +9,8 @@ from sklearn.cluster import DBSCAN
 
 from cohirf import CoHiRF
 from cohirf.algorithm.consensus import Consensus
-from cohirf.beyond import rare_groups
-from cohirf.beyond.rare_groups import join_rare_groups
+from cohirf.beyond import majority
+from cohirf.beyond.majority import join_rare_groups
 from cohirf.data import InMemory
 from cohirf.fitting import settings as goal
 from places import PLACES
@@ -18,9 +18,9 @@ from places import PLACES
 
 @pytest.fixture(autouse=True)
 def few_groups(monkeypatch):
-    monkeypatch.setattr(rare_groups, "MOST_LEFT", 10)
-    monkeypatch.setattr(rare_groups, "N_KEPT", 3)
-    monkeypatch.setattr(rare_groups, "N_CELLS", 2)
+    monkeypatch.setattr(majority, "MOST_LEFT", 10)
+    monkeypatch.setattr(majority, "N_KEPT", 3)
+    monkeypatch.setattr(majority, "N_CELLS", 2)
 
 
 def a_consensus(n_noise=0):
@@ -44,7 +44,7 @@ def test_the_largest_groups_stay_and_the_others_join_those_near_to_them(place, n
 
 
 def test_a_consensus_with_few_groups_is_not_changed(monkeypatch):
-    monkeypatch.setattr(rare_groups, "MOST_LEFT", 23)
+    monkeypatch.setattr(majority, "MOST_LEFT", 23)
     X, found = a_consensus()
     assert join_rare_groups(X, found) is found
 

@@ -18,7 +18,7 @@ from stand_in_cupy import make_cupy
 
 torch = pytest.importorskip("torch")
 
-from cohirf.clusterers import torch_lloyd, torch_seeding  # noqa: E402  # these import torch
+from cohirf.clusterers import torch_lloyd  # noqa: E402  # these import torch
 from cohirf.clusterers.torch_lloyd import all_finite  # noqa: E402  # likewise
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -174,8 +174,8 @@ def test_weights_are_repetitions_and_rows_of_weight_zero_do_not_matter():
 
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 def test_rows_of_weight_zero_are_not_first_centres(init, monkeypatch):
-    monkeypatch.setattr(torch_seeding, "START_ROWS", 50)
-    monkeypatch.setattr(torch_seeding, "START_ROWS_PER_CLUSTER", 1)
+    monkeypatch.setattr(torch_lloyd, "START_ROWS", 50)
+    monkeypatch.setattr(torch_lloyd, "START_ROWS_PER_CLUSTER", 1)
     X = some_rows(400)
     weights = np.zeros(len(X))
     weights[::20] = 1
@@ -262,7 +262,7 @@ def test_starts_on_a_sample_are_nearly_as_good_as_on_all_rows(monkeypatch):
     X = some_rows(6000, n_groups=10)
     settings = [{"n_clusters": 10, "n_init": 2, "random_state": seed} for seed in range(5)]
     on_all = [TorchKMeans(**each).fit(X) for each in settings]
-    monkeypatch.setattr(torch_seeding, "START_ROWS", 1500)
+    monkeypatch.setattr(torch_lloyd, "START_ROWS", 1500)
     on_sample = [TorchKMeans(**each).fit(X) for each in settings]
     assert on_sample[0].labels_.shape == (6000,)
     medians = [np.median([model.inertia_ for model in models]) for models in (on_sample, on_all)]
@@ -272,18 +272,18 @@ def test_starts_on_a_sample_are_nearly_as_good_as_on_all_rows(monkeypatch):
 
 def test_a_sample_has_distinct_rows_with_a_weight():
     rows = torch_lloyd.DeviceRows(torch.arange(100.0)[:, None], torch.arange(100.0) % 2)
-    sample = torch_seeding.sample_rows(rows, 20, np.random.default_rng(0))
+    sample = torch_lloyd.sample_rows(rows, 20, np.random.default_rng(0))
     assert len(set(sample.values[:, 0].tolist())) == 20
     assert (sample.weights == 1).all()
-    assert len(torch_seeding.sample_rows(rows, 70, np.random.default_rng(0))) == 50
-    assert torch_seeding.sample_rows(rows, 100, np.random.default_rng(0)) is rows
+    assert len(torch_lloyd.sample_rows(rows, 70, np.random.default_rng(0))) == 50
+    assert torch_lloyd.sample_rows(rows, 100, np.random.default_rng(0)) is rows
 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_numbers_are_drawn_with_the_given_chances(device):
     chances = torch.tensor([0.0, 3.0, 0.0, 1.0, 0.0], device=device)
     uniform = torch.linspace(0, 1 - 1e-9, 4001, dtype=torch.float64, device=device)
-    counts = torch.bincount(torch_seeding.draw_numbers(chances, uniform), minlength=5).tolist()
+    counts = torch.bincount(torch_lloyd.draw_numbers(chances, uniform), minlength=5).tolist()
     assert counts == [0, pytest.approx(3000, abs=2), 0, pytest.approx(1000, abs=2), 0]
 
 

@@ -10,8 +10,7 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from cohirf import CoHiRF
-from cohirf.description import read_table
-from cohirf.explain import cards
+from cohirf.explain import cards, read_table
 from cohirf.explain import study as sampling
 from cohirf.explain.cards import LISTED_CLUSTERS, MAX_FEATURES, NOT_SAMPLED, list_clusters, most_central
 from cohirf.explain.columns import (

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, open_source
 from cohirf.choice import Choice
-from cohirf.description import describe_clusters, find_badly_fitting, make_headline, name_tree, read_table, write_tree
+from cohirf.explain import describe_clusters, find_badly_fitting, make_headline, name_tree, read_table, write_tree
 from cohirf.explain.describe import say_separation
 from cohirf.explain.effects import find_splits, measure_spread
 from cohirf.explain.report import Options, summarize

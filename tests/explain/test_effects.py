@@ -7,7 +7,7 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_iris, make_blobs
 
 from cohirf import CoHiRF, open_source
-from cohirf.description import find_traits, read_table
+from cohirf.explain import find_traits, read_table
 from cohirf.explain.effects import find_traits_of_sets, measure_effects, measure_spread
 
 

@@ -13,9 +13,9 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 from cohirf import CoHiRF, load
 from cohirf.explain import study as sampling
 from cohirf.explain import study as studying
+from cohirf.explain import write_report
 from cohirf.explain.report import HEIGHT, TOP, Options, describe_history, draw_shapes, summarize, write_update_report
 from cohirf.explain.study import Size, check_study, draw_diagnosed
-from cohirf.report import write_report
 from cohirf.summary.numbers import Step
 
 

@@ -16,8 +16,8 @@ from sklearn.datasets import load_digits, make_moons
 
 from cohirf import CoHiRF
 from cohirf.explain import page as rendering
+from cohirf.explain import write_report
 from cohirf.explain.cuts import find_cuts
-from cohirf.report import write_report
 from cohirf.store import Origin
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 from cohirf import CoHiRF
-from cohirf.description import name_topics
+from cohirf.explain import name_topics, write_report
 from cohirf.explain.topics import score_words, take_texts
-from cohirf.report import write_report
 
 SUBJECTS = ["apple", "pear", "plum", "train", "bus", "tram"]
 HOSTILE = [

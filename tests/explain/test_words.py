@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cohirf.description import Feature, find_traits, name_clusters, read_table
+from cohirf.explain import Feature, find_traits, name_clusters, read_table
 from cohirf.explain.words import (
     MAX_TEXT,
     clean,

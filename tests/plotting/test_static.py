@@ -20,7 +20,7 @@ from cohirf.plotting import (
     plot_heatmap,
     plot_map,
 )
-from cohirf.plotting.colours import cluster_colours
+from cohirf.plotting.canvas import cluster_colours
 
 SIZES = [1, 30, *(pytest.param(size, marks=pytest.mark.slow) for size in (3, 300))]
 

@@ -441,7 +441,7 @@ if sys.argv[1] != "linux":
 from sklearn.cluster import KMeans
 from cohirf import CoHiRF, open_source
 from cohirf.cli import main
-from cohirf.report import write_report
+from cohirf.explain import write_report
 
 everybody = threading.Barrier(4, timeout=200)
 

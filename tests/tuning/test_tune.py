@@ -22,7 +22,7 @@ from sqlalchemy.pool import NullPool
 from cohirf import CoHiRF, suggest_eps
 from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
 from cohirf.tuning import first_trials, paper_space, recommended_space, tune, wide_space
-from cohirf.tuning.metrics import METRICS, Metric, Silhouettes, find_metric
+from cohirf.tuning.search_space import METRICS, Metric, Silhouettes, find_metric
 
 X, y = make_blobs(300, centers=10 * np.eye(5, 4), cluster_std=0.7, random_state=1)
 # A search of a few trials may well end at the edge of a range.
@@ -306,14 +306,14 @@ def test_a_silhouette_of_some_rows_is_said_to_be_so(capsys, monkeypatch):
     options = {"n_trials": 1, "search_space": FEW, "verbose": 1}
     tune(KMeans(), X, **options)
     assert "random rows" not in capsys.readouterr().out
-    monkeypatch.setattr("cohirf.tuning.metrics.SILHOUETTE_ROWS", 100)
+    monkeypatch.setattr("cohirf.tuning.search_space.SILHOUETTE_ROWS", 100)
     tune(KMeans(), X, **options)
     line = "[CoHiRF] silhouette: that of 100 random rows, the same ones in each trial\n"
     assert capsys.readouterr().out.startswith(line)
 
 
 def test_a_silhouette_of_many_rows_is_always_that_of_the_same_rows(monkeypatch):
-    monkeypatch.setattr("cohirf.tuning.metrics.SILHOUETTE_ROWS", 1000)
+    monkeypatch.setattr("cohirf.tuning.search_space.SILHOUETTE_ROWS", 1000)
     rng = np.random.default_rng(0)
     many = rng.normal(size=(1200, 2)) + 5 * (np.arange(1200) % 2)[:, None]
     labels = np.arange(1200) % 2

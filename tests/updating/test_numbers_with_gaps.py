@@ -8,9 +8,8 @@ from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, load
 from cohirf.cli.summary import summarize_model
-from cohirf.description import describe_clusters, find_badly_fitting, name_tree, write_tree
+from cohirf.explain import describe_clusters, find_badly_fitting, name_tree, write_report, write_tree
 from cohirf.plotting import plot_dendrogram, plot_heatmap, plot_map
-from cohirf.report import write_report
 
 mpl.use("Agg")
 

@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, load
-from cohirf.report import write_report
+from cohirf.explain import write_report
 
 BLOBS = make_blobs(300, centers=4, random_state=0)[0]
 SPREAD = make_blobs(300, centers=4, cluster_std=2.0, random_state=0)[0]

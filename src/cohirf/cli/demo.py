@@ -23,11 +23,10 @@ from sklearn.metrics import adjusted_rand_score
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.outputs import check_report
 from cohirf.datasets import make_shapes, write_data
-from cohirf.description import describe_clusters
 from cohirf.estimator import CoHiRF
+from cohirf.explain import describe_clusters, write_report
 from cohirf.optional import is_installed
 from cohirf.preparation import prepare
-from cohirf.report import write_report
 
 HEADINGS = ("data", "rows", "method", "alone", "ARI", "with CoHiRF", "ARI")
 ROWS = {"blobs": 300_000, "shapes": 200_000, "connected": 50_000, "customers": 5_000}

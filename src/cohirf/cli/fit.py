@@ -37,8 +37,8 @@ from cohirf.cli.outputs import (
 )
 from cohirf.cli.summary import agreement, cluster_grid, column_grid, describe_columns, fact_grid, summarize_model
 from cohirf.clusterers.names import NAMES, make_base_method
-from cohirf.description import Topics, describe_clusters, make_headline, name_topics
 from cohirf.estimator import CoHiRF
+from cohirf.explain import Topics, describe_clusters, make_headline, name_topics
 from cohirf.optional import import_optional
 from cohirf.planning.memory import format_bytes, peak_bytes, read_memory_limit, reset_peak, resident_bytes
 from cohirf.preparation import Classes, Data, Prepared, prepare
@@ -312,7 +312,7 @@ def _write_files(
         preparation = data.preparation.to_json()
         save_model(model, targets.model, overwrite=targets.force, preparation=preparation, origin=origin)
     if targets.report is not None:
-        from cohirf.report import write_report  # slow to import
+        from cohirf.explain import write_report  # slow to import
 
         y = None if classes is None else classes.by_name()
         name = Path(data.data.origin).name

@@ -13,8 +13,8 @@ from cohirf.cli.errors import BadInputError, in_words_of_options, read_count
 from cohirf.cli.new_rows import csv_format, open_model
 from cohirf.cli.outputs import LABEL_FILES, check_file, check_ids, check_report, save_labels, say_written
 from cohirf.cli.summary import describe_sizes, size_rows
-from cohirf.description import name_tree, write_tree
 from cohirf.estimator import CoHiRF
+from cohirf.explain import name_tree, write_tree
 from cohirf.explain.verdict import ways_to_less_noise
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.optional import import_optional
@@ -159,7 +159,7 @@ def report(model: Path, data: Path, *, out: Path, force: bool = False) -> None:
     """
     check_report(out, "--out", force=force)
     fitted, preparation = open_model(model)
-    from cohirf.report import write_report  # slow to import
+    from cohirf.explain import write_report  # slow to import
 
     console, origin = Console(), load_origin(model)
     kept = {str(column.name) for column in preparation.kept}

@@ -14,8 +14,8 @@ from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import in_words_of_options
 from cohirf.cli.new_rows import open_model
 from cohirf.cli.summary import cluster_grid, level_grid, model_grid, summarize_model
-from cohirf.description import describe_clusters
 from cohirf.estimator import CoHiRF
+from cohirf.explain import describe_clusters
 from cohirf.preparation import Boolean, Category, Column, Data, LeftOut, Number, Preparation
 from cohirf.preparation.decide import best_tally, decide, uses_comma
 from cohirf.preparation.evidence import BadColumn, Evidence, Tally, gather, gather_numbers, say_strays

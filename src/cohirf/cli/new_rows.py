@@ -32,7 +32,7 @@ from cohirf.preparation import Preparation, Prepared
 from cohirf.sources.files import one_line, shown
 from cohirf.sources.source import NoRowsError, listed
 from cohirf.store import is_model, load_model, load_origin, load_preparation, save_model
-from cohirf.store.errors import CONTENT_ERRORS
+from cohirf.store.files import CONTENT_ERRORS
 from cohirf.summary.numbers import Changes
 from cohirf.updating.merge import in_other_units
 from cohirf.updating.merge import merge as merge_models
@@ -123,7 +123,7 @@ def update(
     if out is not None:
         _save_labels(out, labels, prepared, console)
     if report is not None and found is not None:
-        from cohirf.report import write_update_report  # slow to import
+        from cohirf.explain import write_update_report  # slow to import
 
         write_update_report(fitted, report, title=f"Updates of {model.name}", verdict=_say_drift(found))
     document: dict[str, Any] = {"command": "update", "model": str(model), "data": str(data)}

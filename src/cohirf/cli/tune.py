@@ -38,8 +38,7 @@ from cohirf.planning.memory import format_bytes, peak_bytes, read_memory_limit, 
 from cohirf.preparation import Prepared, prepare
 from cohirf.preparation.preparation import IN_MEMORY_BYTES
 from cohirf.sources.files import shown
-from cohirf.tuning.metrics import SILHOUETTE_ROWS, Metric
-from cohirf.tuning.search_space import INNER, NUMBER_NAMES, RANGES
+from cohirf.tuning.search_space import INNER, NUMBER_NAMES, RANGES, SILHOUETTE_ROWS, Metric
 
 BEST_TRIALS = 5
 DISTANCE_BYTES = 12  # per pair of rows: computed as float64, kept as float32

@@ -152,7 +152,7 @@ class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             raise ValueError(
                 f"n_samples={len(rows)} should be >= n_clusters={self.n_clusters}: lower n_clusters or add rows."
             )
-        from cohirf.clusterers.torch_seeding import k_means
+        from cohirf.clusterers.torch_lloyd import k_means
 
         init, n_init = self._starts(rows)
         found = k_means(

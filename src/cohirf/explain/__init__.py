@@ -1,12 +1,104 @@
 """What a fit has found, for people: descriptions, diagnoses and pages, from one sample, one table and one named tree.
 
-In the order in which they build on each other:
+:func:`describe_clusters` describes the final clusters of a model: name, size, share, stability, exemplar with its
+values, the features that set each cluster apart, and the rows that fit their cluster badly. ``CoHiRF.summary`` shows
+it as a table.
+
+The parts can be used for any other partition, such as a cut of the tree::
+
+    table = read_table(frame, rows)                    # any columns: numbers, categories, dates, truth values
+    traits = find_traits(table, labels, clusters)      # what sets each cluster apart, the strongest first
+    names = name_clusters(traits)                      # "older, long tenure, low spend"
+    traits[0][0].phrase, traits[0][0].values           # "older", "age 61 (others 38)"
+
+:func:`find_badly_fitting` returns the least typical rows and the rows between two clusters. :func:`make_headline` says
+in a few sentences how many clusters there are, how large, how far apart, and whether to trust them.
+:func:`name_tree` names the branches of the tree, and :func:`name_topics` clusters of texts on several levels.
+``CoHiRF.diagnose`` returns a :class:`Diagnosis`.
+:func:`write_report` writes one HTML page on a fitted model, and :func:`write_update_report` one on its updates.
+
+The files, in the order in which they build on each other:
 
 - words, table: text, phrases and names; rows of any table as numbers
 - effects, verdict: what sets clusters apart and splits siblings; whether to trust a fit
 - study: a model with the rows that explain it, and the sampler
 - rows, diagnose, describe, methods: rows that fit badly, the base method alone, clusters and branches in words
 - cuts, columns, cards, map, script, page, report: the HTML page; topics: that of texts
-
-Its public names are in ``cohirf.description`` and ``cohirf.report``.
 """
+
+from typing import TYPE_CHECKING
+
+from cohirf.optional import lazy_names
+
+if TYPE_CHECKING:
+    from cohirf.explain.describe import (
+        ClusterDescription,
+        Description,
+        Headline,
+        NamedTree,
+        describe_clusters,
+        make_headline,
+        name_tree,
+        write_tree,
+    )
+    from cohirf.explain.diagnose import Diagnosis
+    from cohirf.explain.effects import Trait, find_traits
+    from cohirf.explain.report import write_report, write_update_report
+    from cohirf.explain.rows import BadlyFitting, BorderRow, LooseRow, find_badly_fitting
+    from cohirf.explain.table import Feature, Table, read_table
+    from cohirf.explain.topics import Topic, Topics, name_topics
+    from cohirf.explain.verdict import Comparison, Finding
+    from cohirf.explain.words import name_clusters
+
+__all__ = [
+    "BadlyFitting",
+    "BorderRow",
+    "ClusterDescription",
+    "Comparison",
+    "Description",
+    "Diagnosis",
+    "Feature",
+    "Finding",
+    "Headline",
+    "LooseRow",
+    "NamedTree",
+    "Table",
+    "Topic",
+    "Topics",
+    "Trait",
+    "describe_clusters",
+    "find_badly_fitting",
+    "find_traits",
+    "make_headline",
+    "name_clusters",
+    "name_topics",
+    "name_tree",
+    "read_table",
+    "write_report",
+    "write_tree",
+    "write_update_report",
+]
+
+MODULES = {
+    "describe": (
+        "ClusterDescription",
+        "Description",
+        "Headline",
+        "NamedTree",
+        "describe_clusters",
+        "make_headline",
+        "name_tree",
+        "write_tree",
+    ),
+    "diagnose": ("Diagnosis",),
+    "effects": ("Trait", "find_traits"),
+    "report": ("write_report", "write_update_report"),
+    "rows": ("BadlyFitting", "BorderRow", "LooseRow", "find_badly_fitting"),
+    "table": ("Feature", "Table", "read_table"),
+    "topics": ("Topic", "Topics", "name_topics"),
+    "verdict": ("Comparison", "Finding"),
+    "words": ("name_clusters",),
+}
+__getattr__, __dir__ = lazy_names(
+    __name__, {name: f"cohirf.explain.{module}:{name}" for module, names in MODULES.items() for name in names}
+)

@@ -161,7 +161,7 @@ def describe_clusters(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from cohirf import CoHiRF
-    >>> from cohirf.description import describe_clusters
+    >>> from cohirf.explain import describe_clusters
     >>> X = load_iris(as_frame=True).data
     >>> description = describe_clusters(CoHiRF(n_clusters=3, random_state=0).fit(X), X)
     >>> for cluster in description.clusters:
@@ -316,7 +316,7 @@ def write_tree(tree: NamedTree, width: int = 100, *, drawn: bool = True) -> list
     --------
     >>> import pandas as pd
     >>> from cohirf import CoHiRF
-    >>> from cohirf.description import name_tree, write_tree
+    >>> from cohirf.explain import name_tree, write_tree
     >>> X = pd.DataFrame({"age": [20.0, 21, 40, 41, 80, 81], "spend": [5.0, 6, 6, 5, 95, 99]})
     >>> print("\n".join(write_tree(name_tree(CoHiRF(n_clusters=3, random_state=0).fit(X)))))
     6 rows
@@ -406,7 +406,7 @@ def make_headline(description: Description, diagnosis: Diagnosis | None) -> Head
     --------
     >>> from sklearn.datasets import load_iris
     >>> from cohirf import CoHiRF
-    >>> from cohirf.description import describe_clusters, make_headline
+    >>> from cohirf.explain import describe_clusters, make_headline
     >>> X = load_iris(as_frame=True).data
     >>> model = CoHiRF(n_clusters=3, random_state=0).fit(X)
     >>> headline = make_headline(describe_clusters(model, X), model.diagnose())

@@ -240,7 +240,7 @@ def find_traits(
     --------
     >>> import numpy as np
     >>> import pandas as pd
-    >>> from cohirf.description import find_traits, read_table
+    >>> from cohirf.explain import find_traits, read_table
     >>> X = pd.DataFrame({"age": [61, 64, 23, 25, 61], "region": ["north", "south", "north", "south", "north"]})
     >>> traits = find_traits(read_table(X, np.arange(5)), np.array([0, 0, 1, 1, 0]), np.array([0, 1]))
     >>> [trait.values for trait in traits[1]]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from cohirf.explain.words import percent, say_value
 from cohirf.optional import import_optional
-from cohirf.plotting.colours import HUES, NOISE, ROUNDS, cluster_colours, for_dark_page, readable_on, to_hex, to_rgb
+from cohirf.plotting.canvas import HUES, NOISE, ROUNDS, cluster_colours, for_dark_page, readable_on, to_hex, to_rgb
 from cohirf.sources.source import count_of
 
 if TYPE_CHECKING:

@@ -257,7 +257,7 @@ def write_report(
     >>> from sklearn.cluster import KMeans
     >>> from sklearn.datasets import load_iris
     >>> from cohirf import CoHiRF
-    >>> from cohirf.report import write_report
+    >>> from cohirf.explain import write_report
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = CoHiRF(KMeans(3), random_state=0).fit(X)
     >>> path = write_report(model, X, f"{tempfile.mkdtemp()}/iris.html", y=y, title="Iris")

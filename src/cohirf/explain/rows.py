@@ -83,7 +83,7 @@ def find_badly_fitting(model: Model, n_loose: int = 3, n_border: int = 50) -> Ba
     --------
     >>> import numpy as np
     >>> from cohirf import CoHiRF
-    >>> from cohirf.description import find_badly_fitting
+    >>> from cohirf.explain import find_badly_fitting
     >>> X = np.concatenate([np.linspace(0, 1, 50), np.linspace(9, 10, 50), [4.9]]).reshape(-1, 1)
     >>> found = find_badly_fitting(CoHiRF(n_clusters=2, random_state=0).fit(X))
     >>> [(row.row, round(row.closeness, 2)) for row in found.border]

@@ -202,7 +202,7 @@ def read_table(X: Any, rows: IntArray, names: Sequence[str] | None = None) -> Ta
     --------
     >>> import numpy as np
     >>> import pandas as pd
-    >>> from cohirf.description import read_table
+    >>> from cohirf.explain import read_table
     >>> X = pd.DataFrame({"age": [31, 45, 27, 52], "region": ["north", "south", "north", "north"]})
     >>> table = read_table(X, np.arange(4))
     >>> [(feature.name, feature.level) for feature in table.features]

@@ -168,7 +168,7 @@ def name_topics(
     --------
     >>> import numpy as np
     >>> from cohirf import CoHiRF
-    >>> from cohirf.description import name_topics
+    >>> from cohirf.explain import name_topics
     >>> texts = ["a red apple", "a ripe red apple", "the fast train", "a train at night", "the night train"] * 4
     >>> X = np.array([[1, 0.1], [1, 0.2], [0.1, 1], [0.2, 1], [0.1, 1]] * 4)
     >>> model = CoHiRF(n_clusters=2, metric="cosine", random_state=0).fit(X)

@@ -143,7 +143,7 @@ def name_clusters(traits: Sequence[Sequence[Trait]], splits: Sequence[Trait | No
     --------
     >>> import numpy as np
     >>> import pandas as pd
-    >>> from cohirf.description import find_traits, name_clusters, read_table
+    >>> from cohirf.explain import find_traits, name_clusters, read_table
     >>> X = pd.DataFrame({"age": [61, 64, 23, 25], "spend": [90.0, 110.0, 480.0, 510.0]})
     >>> name_clusters(find_traits(read_table(X, np.arange(4)), np.array([0, 0, 1, 1]), np.array([0, 1])))
     ['low spend, older', 'high spend, younger']

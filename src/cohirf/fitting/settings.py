@@ -35,9 +35,8 @@ from cohirf.algorithm.contract_batch import ChooseMedoids, Contraction
 from cohirf.algorithm.get_clusters import View, Views
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.randomness import Entropy
-from cohirf.beyond.majority import majority_consensus
+from cohirf.beyond.majority import N_CELLS, join_rare_groups, majority_consensus
 from cohirf.beyond.merge_tree import MAX_LINKED
-from cohirf.beyond.rare_groups import N_CELLS, join_rare_groups
 from cohirf.clusterers.grid_dbscan import MIN_KERNEL_ROWS, GridDBSCAN, computed
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.data import Data

@@ -23,8 +23,7 @@ from cohirf.parties.party import Party, PartyError, Request
 from cohirf.rows.grouping import IntArray
 from cohirf.store import schema
 from cohirf.store.archive import Archive
-from cohirf.store.errors import refusing, shown
-from cohirf.store.files import replacing
+from cohirf.store.files import refusing, replacing, shown
 
 SHORTEST_WAIT, LONGEST_WAIT = 0.01, 1.0  # seconds between two looks into the folder
 WRITE_ANEW = "Remove the file, and start its writer again: it writes it anew."

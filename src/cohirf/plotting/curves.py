@@ -9,8 +9,7 @@ import numpy as np
 from cohirf.choice import NEARLY, Choice
 from cohirf.eps import EpsSuggestion
 from cohirf.optional import import_optional
-from cohirf.plotting.canvas import FONT, check_plotted, hide_spines, make_axes
-from cohirf.plotting.colours import ACCENT, FAINT, INK, SECOND_ACCENT
+from cohirf.plotting.canvas import ACCENT, FAINT, FONT, INK, SECOND_ACCENT, check_plotted, hide_spines, make_axes
 from cohirf.summary.model import Model
 
 if TYPE_CHECKING:

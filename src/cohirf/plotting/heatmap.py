@@ -17,8 +17,18 @@ from cohirf.explain.table import Feature, Table
 from cohirf.explain.verdict import ways_to_less_noise
 from cohirf.explain.words import shorten
 from cohirf.optional import import_optional
-from cohirf.plotting.canvas import FONT, check_plotted, hide_spines, largest_clusters, make_axes, text_width
-from cohirf.plotting.colours import FAINT, INK, cluster_colours, readable_on_white
+from cohirf.plotting.canvas import (
+    FAINT,
+    FONT,
+    INK,
+    check_plotted,
+    cluster_colours,
+    hide_spines,
+    largest_clusters,
+    make_axes,
+    readable_on_white,
+    text_width,
+)
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.summary.model import Model
 

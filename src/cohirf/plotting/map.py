@@ -19,17 +19,20 @@ from cohirf.estimator import CoHiRF
 from cohirf.explain.table import as_dense, is_prepared
 from cohirf.optional import import_optional
 from cohirf.plotting.canvas import (
+    FAINT,
     FONT,
+    INK,
     POINTS_PER_INCH,
     choose_apart,
+    cluster_colours,
     find_subject,
     hide_spines,
     inches,
     largest_clusters,
     make_axes,
+    readable_on,
     settle_axes,
 )
-from cohirf.plotting.colours import FAINT, INK, cluster_colours, readable_on
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.summary.model import Model
 

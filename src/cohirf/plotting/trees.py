@@ -14,18 +14,23 @@ from cohirf.beyond.merge_tree import MergeTree
 from cohirf.hierarchy.outline import has_merges, with_tree
 from cohirf.optional import import_optional
 from cohirf.plotting.canvas import (
+    FAINT,
     FONT,
+    INK,
+    PAPER,
     Subject,
     add_lines,
+    cluster_colours,
     find_subject,
     hide_spines,
     label_x,
     largest_clusters,
     make_axes,
+    mix,
     settle_axes,
+    to_rgb,
     write_numbers,
 )
-from cohirf.plotting.colours import FAINT, INK, PAPER, cluster_colours, mix, to_rgb
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.sources.source import count_of
 

@@ -6,8 +6,7 @@
 :mod:`.parameters`    estimators as JSON
 :mod:`.schema`        nested dataclasses as JSON and arrays, from the types of their fields
 :mod:`.archive`       the file format of all of these: records with digests
-:mod:`.files`         atomic replacement, and temporary files
-:mod:`.errors`        errors that name the file
+:mod:`.files`         atomic replacement, temporary files, and errors that name the file
 ====================  =================================================================
 """
 
@@ -17,7 +16,7 @@ from cohirf.optional import lazy_names
 
 if TYPE_CHECKING:
     from cohirf.store.checkpoint import ResumableEngine, open_checkpoint
-    from cohirf.store.errors import CheckpointError, CheckpointWarning, ModelFileError
+    from cohirf.store.files import CheckpointError, CheckpointWarning, ModelFileError
     from cohirf.store.models import (
         Origin,
         is_model,
@@ -44,7 +43,7 @@ __all__ = [
 ]
 
 MODULES = {
-    "errors": ("CheckpointError", "CheckpointWarning", "ModelFileError"),
+    "files": ("CheckpointError", "CheckpointWarning", "ModelFileError"),
     "checkpoint": ("ResumableEngine", "open_checkpoint"),
     "models": ("Origin", "is_model", "load_model", "load_origin", "load_preparation", "refuse_target", "save_model"),
 }

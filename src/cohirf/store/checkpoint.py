@@ -27,8 +27,15 @@ from cohirf.clusterers.density_labels import PartsOfRun
 from cohirf.rows.storage import Engine
 from cohirf.spanning.spanning_labels import SpannedRun
 from cohirf.store.archive import Archive
-from cohirf.store.errors import CONTENT_ERRORS, CheckpointError, CheckpointWarning, naming_file
-from cohirf.store.files import replacing, sync_directory, sync_file
+from cohirf.store.files import (
+    CONTENT_ERRORS,
+    CheckpointError,
+    CheckpointWarning,
+    naming_file,
+    replacing,
+    sync_directory,
+    sync_file,
+)
 from cohirf.store.schema import read, write
 
 CHECKPOINT_KIND, CHECKPOINT_VERSION = "cohirf-checkpoint", 7

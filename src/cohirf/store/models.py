@@ -27,8 +27,7 @@ from cohirf.neighbours.landmarks import Landmarks
 from cohirf.rows.arrays import is_on_device
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.store.archive import Archive, Arrays
-from cohirf.store.errors import CONTENT_ERRORS, REMEDY, ModelFileError, naming_file, one_line, refusing, shown
-from cohirf.store.files import replacing
+from cohirf.store.files import CONTENT_ERRORS, REMEDY, ModelFileError, naming_file, one_line, refusing, replacing, shown
 from cohirf.store.parameters import NOT_STORED, describe_model, is_absent, is_known, restore_model
 from cohirf.store.schema import Layout, read, write
 from cohirf.summary.model import Model, state_of

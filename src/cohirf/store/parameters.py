@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
 from cohirf import validation
-from cohirf.store.errors import CONTENT_ERRORS, REMEDY, ModelFileError, one_line, refusing, shown
+from cohirf.store.files import CONTENT_ERRORS, REMEDY, ModelFileError, one_line, refusing, shown
 from cohirf.summary.model import Model
 
 STORED_PACKAGES = {

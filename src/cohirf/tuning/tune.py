@@ -21,8 +21,15 @@ from cohirf.estimator import CoHiRF
 from cohirf.fit_identity import describe
 from cohirf.optional import import_optional
 from cohirf.progress import Advance, Work, say, showing
-from cohirf.tuning.metrics import Metric, find_metric
-from cohirf.tuning.search_space import INNER, NUMBER_NAMES, SearchSpace, first_trials, recommended_space
+from cohirf.tuning.search_space import (
+    INNER,
+    NUMBER_NAMES,
+    Metric,
+    SearchSpace,
+    find_metric,
+    first_trials,
+    recommended_space,
+)
 
 DESCRIPTION = "cohirf"  # attribute of a study: description of the search
 ERROR = "error"  # attribute of a trial: why it failed
