@@ -217,6 +217,7 @@ class Sizes:
         self.values, self.counts = values, counts.astype(np.float64)
         self.place = {value: place for place, value in enumerate(values.tolist())}
         self.n_clusters, self.total = len(masses), float(np.sum(masses))
+        self.changed = np.empty((3, 1))  # masses of two clusters and of their union
         below = np.cumsum(self.counts) - self.counts  # number of smaller clusters
         # the sum of the differences of all pairs
         self.differences = float((self.values * self.counts) @ (2 * below + self.counts - self.n_clusters))
@@ -228,9 +229,11 @@ class Sizes:
     def merge(self, one: float, two: float) -> None:
         """Replace two clusters by their union."""
         union = one + two
-        lost_one, lost_two, added = np.abs(self.values - np.array([[one], [two], [union]])) @ self.counts
+        self.changed[0, 0], self.changed[1, 0], self.changed[2, 0] = one, two, union
+        gaps = self.values - self.changed
+        lost_one, lost_two, added = (np.absolute(gaps, gaps) @ self.counts).tolist()
         # among these are the difference of the two, twice, and the differences of the union from both
-        self.differences += float(added - lost_one - lost_two) + abs(one - two) - union
+        self.differences += (added - lost_one - lost_two) + abs(one - two) - union
         self.counts[self.place[one]] -= 1
         self.counts[self.place[two]] -= 1
         place = self.place.get(union)
