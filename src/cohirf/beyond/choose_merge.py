@@ -64,11 +64,11 @@ def normalised_cuts(divisions: IntArray, neighbours: IntArray, mass: FloatArray 
     cluster = divisions + 1 + n_names * np.arange(n_divisions)[:, None]  # with a number of its own in each division
     mass = np.ones(divisions.shape[1]) if mass is None else mass / mass.max()
 
-    def add_up(values: FloatArray | None) -> FloatArray:
-        weights = None if values is None else np.broadcast_to(values, cluster.shape).ravel()
-        return np.bincount(cluster.ravel(), weights, n_divisions * n_names)
+    def add_up(values: FloatArray | float) -> FloatArray:
+        weights = np.broadcast_to(values, cluster.shape).ravel()
+        return np.bincount(cluster.ravel(), weights, n_divisions * n_names).astype(np.float64)
 
-    n_counted = np.clip(add_up(None) - 1, min(2, n_neighbours), n_neighbours)[cluster]
+    n_counted = np.clip(add_up(1.0) - 1, min(2, n_neighbours), n_neighbours)[cluster]
     counts_for = np.where(np.arange(n_neighbours) < n_counted[..., None], mass[neighbours], 0)
     is_leaving = cluster[:, neighbours] != cluster[..., None]
     share_leaving = (counts_for * is_leaving).sum(axis=-1) / counts_for.sum(axis=-1)
