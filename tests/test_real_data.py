@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from experiments.real_data import REAL_DATA, load_real, prepare_as_published
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, silhouette_score
 
-from cohirf.datasets import load_real, real
-from cohirf.datasets.real import REAL_DATA, prepare_as_published
+from experiments import real_data as real
 
 FOLDER = Path(os.environ.get("COHIRF_DATA", "../shared/data"))
 needs_data = pytest.mark.skipif(

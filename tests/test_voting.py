@@ -66,7 +66,7 @@ def test_sample_weight_repeats_rows():
 def test_rows_without_any_opinion_are_in_no_cluster_and_others_go_by_the_opinions_there_are():
     found = cohirf.consensus([[0, 0, -1, -1, 1], [np.nan, 3, 3, np.nan, 5]])
     assert found.labels.tolist() == [0, 0, 0, -1, 1]
-    assert np.isnan(found.stability).tolist() == [False, False, False, True, False]
+    np.testing.assert_array_equal(found.stability, [1, 1, 1, np.nan, 1])
     assert found.hierarchy.cut(n_clusters=1).tolist() == [0, 0, 0, -1, 0]
 
 

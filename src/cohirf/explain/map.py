@@ -22,7 +22,7 @@ from cohirf.explain.study import Sample, Study
 from cohirf.explain.table import read_rows
 from cohirf.hierarchy.outline import has_merges
 from cohirf.plotting.canvas import find_subject
-from cohirf.plotting.map import Projection, project_rows
+from cohirf.plotting.map import UMAP_NEIGHBOURS, Projection, project_rows
 from cohirf.plotting.trees import merged_tree
 from cohirf.rows.grouping import IntArray
 
@@ -45,7 +45,7 @@ def place_points(sample: Sample, finest: Cut, exemplars: IntArray) -> dict[str, 
     else:
         projection = project_rows(features, np.concatenate([rows, exemplars]), study.feature_names)
         maps = [_describe_map(PCA if is_projected else FEATURES, projection, same_unit=is_projected)]
-    if is_projected and find_spec("umap") is not None:
+    if is_projected and features.shape[0] > UMAP_NEIGHBOURS and find_spec("umap") is not None:
         placed = project_rows(features, rows, None, method="umap")
         maps.append(_describe_map(UMAP, placed, same_unit=True))
     classes = None

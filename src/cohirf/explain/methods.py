@@ -43,7 +43,7 @@ class DescribedClusters:
         See Also
         --------
         explain : All features of one cluster.
-        cohirf.description.describe_clusters : The same as objects, with more features and rows that fit badly.
+        cohirf.explain.describe_clusters : The same as objects, with more features and rows that fit badly.
 
         Examples
         --------

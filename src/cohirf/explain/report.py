@@ -230,7 +230,7 @@ def write_report(
         Show each exemplar as an image of this height and width, or of this height, width and 3 colour channels.
     texts : sequence of str or Topics, optional
         The text of each row, if the rows are vectors of texts: the page shows topics instead of columns, with typical
-        texts and words, a map and search. The result of :func:`cohirf.description.name_topics` brings its own names.
+        texts and words, a map and search. The result of :func:`cohirf.explain.name_topics` brings its own names.
     levels : sequence of int, optional
         For texts: numbers of clusters, such as ``[200, 40, 8]``, which the page shows as a tree.
     images : sequence of bytes or path, shape (n_samples,), optional

@@ -253,7 +253,7 @@ def _principal_components(chosen: Any) -> Projection:
 
 def _by_umap(chosen: Any) -> Projection:
     """Return a map in which neighbours stay neighbours; distances between far points mean little."""
-    data = chosen if sparse.issparse(chosen) else _fill(chosen)
+    data = sparse.csr_matrix(chosen) if sparse.issparse(chosen) else _fill(chosen)  # UMAP knows no sparse arrays
     n_neighbours = max(2, min(UMAP_NEIGHBOURS, data.shape[0] - 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # UMAP warns of packages that it misses, and of its own use of others

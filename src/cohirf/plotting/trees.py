@@ -80,7 +80,7 @@ def plot_dendrogram(
 
     See Also
     --------
-    cohirf.report.write_report : A page with an interactive tree.
+    cohirf.explain.write_report : A page with an interactive tree.
     cohirf.FusionHierarchy.to_linkage : The input of scipy's own dendrogram.
 
     Examples

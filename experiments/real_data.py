@@ -69,7 +69,7 @@ def load_real(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[
 
     Examples
     --------
-    >>> from cohirf.datasets import load_real
+    >>> from experiments.real_data import load_real
     >>> X, y = load_real("iris")
     >>> X.shape  # three of the 150 rows are duplicates
     (147, 4)
