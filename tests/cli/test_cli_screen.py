@@ -42,7 +42,7 @@ from cohirf.cli.options import (
 from cohirf.clusterers.names import text_parameters
 from cohirf.preparation.preparation import IMPUTES, SCALINGS
 from cohirf.progress import LogBar, Work
-from cohirf.tuning import metrics, tune
+from cohirf.tuning import search_space, tune
 
 COMMANDS = [
     "fit",
@@ -108,7 +108,7 @@ def test_shells_complete_what_the_library_takes():
     for name, parameter in text_parameters(CoHiRF).items():
         if name in FLAGS and parameter.options:
             assert sorted(parameter_options()[name].autocompletion("")) == list(parameter.options), name
-    assert search_options()["metric"].autocompletion("") == list(metrics.METRICS)
+    assert search_options()["metric"].autocompletion("") == list(search_space.METRICS)
     of_data = read_docstring(DataOptions.__doc__)
     assert of_data["scale"].kind == f"""{{{", ".join(f'"{name}"' for name in ("auto", *SCALINGS))}}}"""
     assert of_data["impute"].kind == f"""{{{", ".join(f'"{name}"' for name in IMPUTES)}}}"""
