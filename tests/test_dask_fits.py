@@ -70,7 +70,11 @@ def client():
     options = {"processes": False, "protocol": "tcp", "threads_per_worker": 1, "memory_limit": "2GiB"}
     trace = threading.gettrace()
     threading.settrace(None)  # to measure coverage in the threads of the cluster takes long, and finds nothing new
-    with LocalCluster(n_workers=2, dashboard_address=":0", **options) as cluster, Client(cluster) as client:
+    with (
+        dask.config.set({"distributed.worker.profile.enabled": False}),  # looks at each thread a hundred times a second
+        LocalCluster(n_workers=2, dashboard_address=":0", **options) as cluster,
+        Client(cluster) as client,
+    ):
         wait([client.submit(len, worker, workers=[worker]) for worker in client.has_what()])
         threading.settrace(trace)
         yield client
@@ -131,9 +135,10 @@ def fit_here(model, data, **options):
 
 def assert_same(on_dask, here):
     """Compare all that a fit on Dask says with what the fit of the same rows in the same order says here."""
-    assert (on_dask.labels_.compute() == here.labels_).all()
-    assert (on_dask.parents_.compute() == here.parents_).all()
-    np.testing.assert_array_equal(on_dask.stability_.compute(), here.stability_)
+    labels, parents, stability = dask.compute(on_dask.labels_, on_dask.parents_, on_dask.stability_)
+    assert (labels == here.labels_).all()
+    assert (parents == here.parents_).all()
+    np.testing.assert_array_equal(stability, here.stability_)
     np.testing.assert_array_equal(on_dask.feature_agreement_, here.feature_agreement_)
     assert on_dask.labels_.dtype == here.labels_.dtype
     assert (on_dask.n_clusters_, on_dask.n_iter_) == (here.n_clusters_, here.n_iter_)

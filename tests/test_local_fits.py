@@ -381,9 +381,11 @@ def test_every_kind_of_density_method_runs(base):
 def test_optics_with_a_radius_has_its_core_rows_in_batches_and_is_not_said_to_be_exact():
     # border rows depend on the order of rows, even in one batch
     base = OPTICS(min_samples=RING_METHOD.min_samples, cluster_method="dbscan", eps=RING_METHOD.eps)
-    model, core = in_local_batches(base, 80).fit(RINGS), clone(RING_METHOD).fit(RINGS).core_sample_indices_
+    X = RINGS[::2]
+    model, core = in_local_batches(base, 80).fit(X), clone(RING_METHOD).fit(X).core_sample_indices_
     assert [record.kind for record in model.diagnostics_[:2]] == ["local", "fused"]
-    alone = clone(base).fit_predict(RINGS)[core]
+    alone = clone(base).fit_predict(X)[core]
+    assert len(np.unique(alone)) > 1
     np.testing.assert_array_equal(number_by_first(model.labels_[core]), number_by_first(alone))
 
 

@@ -11,8 +11,8 @@ from sklearn.mixture import GaussianMixture
 from cohirf import CoHiRF, load, open_source
 
 TOUCHING = make_blobs(3000, 6, centers=5, center_box=(-2, 2), random_state=0)[0]
-CLOUD = np.random.default_rng(0).normal(size=(12_000, 3))  # more rows than landmarks
-MOONS = make_moons(12_000, noise=0.06, random_state=0)[0]
+CLOUD = np.random.default_rng(0).normal(size=(10_500, 3))  # more rows than landmarks
+MOONS = make_moons(3000, noise=0.06, random_state=0)[0]
 
 
 @pytest.mark.parametrize("X", [TOUCHING, CLOUD, MOONS], ids=["touching", "cloud", "moons"])

@@ -13,7 +13,6 @@ A few rows that are far from all others are not a cluster. They are cut off befo
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -187,12 +186,11 @@ def measure_strengths(
     for split in range(N_SPLITS):
         order = rng.permutation(points.shape[0])
         parts = (np.sort(order[:n_half]), np.sort(order[n_half:]))
-        halves = [Half.of(points[some], mass[some], min_mass / 2) for some in parts]
+        halves = [Half.of(points[some], mass[some], min_mass / 2, candidates) for some in parts]
         for number, (half, other) in enumerate((halves, halves[::-1])):
             nearest = pairwise_distances_argmin(half.points, other.points)
-            for place, n_clusters in enumerate(candidates.tolist()):
-                carried = other.divide(n_clusters)[nearest]
-                strengths[split, number, place] = predict_strength(half.divide(n_clusters), carried, half.mass)
+            for place, (labels, of_other) in enumerate(zip(half.divisions, other.divisions, strict=True)):
+                strengths[split, number, place] = predict_strength(labels, of_other[nearest], half.mass)
     return candidates, strengths.mean(axis=(0, 1))
 
 
@@ -219,8 +217,8 @@ def choose_number(
     candidates, strengths = measure_strengths(points, mass, min_mass, rng)
     if len(candidates) == 0:
         return Choice(1)
-    whole, distances = Half.of(points, mass, min_mass), euclidean_distances(points)
-    divisions = [whole.divide(n_clusters) for n_clusters in candidates.tolist()]
+    whole, distances = Half.of(points, mass, min_mass, candidates), euclidean_distances(points)
+    divisions = whole.divisions
     is_reached = np.array([int(labels.max()) + 1 == k for labels, k in zip(divisions, candidates, strict=True)])
     if not is_reached.any():
         return Choice(1)
@@ -243,16 +241,24 @@ def _silhouette_of_clusters(distances: FloatArray, labels: IntArray, mass: Float
 
 @dataclass(frozen=True)
 class Half:
-    """Some rows, such as one half of them, and their compact and connected merges."""
+    """Some rows, such as one half of them, and how they are divided into each number of clusters.
+
+    A division is by the merges, compact or connected, that cut fewer neighbours. It has -1 in parts that are too small.
+    """
 
     sample: SampledRows
-    compact: LargeParts
-    divisions: dict[int, IntArray] = field(default_factory=dict)
+    divisions: list[IntArray]
 
     @classmethod
-    def of(cls, points: Any, mass: FloatArray, min_mass: float) -> Half:
-        """Merge rows."""
-        return cls(SampledRows(points, mass, min_mass), LargeParts(link_groups(points, mass), mass, min_mass))
+    def of(cls, points: Any, mass: FloatArray, min_mass: float, numbers: IntArray) -> Half:
+        """Merge rows to several numbers of clusters."""
+        sample = SampledRows(points, mass, min_mass)
+        linkages = {None: link_groups(points, mass)} | sample.linkages  # None for compact merges
+        merges = [LargeParts(linkage, mass, min_mass) for linkage in linkages.values()]
+        labels = [np.stack([parts.label(number) for parts in merges]) for number in numbers.tolist()]
+        found = sample.compare_all(labels)
+        places = [list(linkages).index(each.gini_bound if each.is_connected else None) for each in found]
+        return cls(sample, [of_number[place] for of_number, place in zip(labels, places, strict=True)])
 
     @property
     def points(self) -> Any:
@@ -263,21 +269,6 @@ class Half:
     def mass(self) -> FloatArray:
         """Mass of each row."""
         return self.sample.masses
-
-    @cached_property
-    def connected(self) -> dict[float, LargeParts]:
-        """The connected merges for each bound of the Gini index."""
-        linkages = self.sample.linkages
-        return {bound: LargeParts(linkages[bound], self.mass, self.sample.min_mass) for bound in linkages}
-
-    def divide(self, n_clusters: int) -> IntArray:
-        """Return the cluster of each row, by the merges that cut fewer neighbours; -1 in parts that are too small."""
-        if n_clusters not in self.divisions:
-            compact = self.compact.label(n_clusters)
-            connected = {bound: parts.label(n_clusters) for bound, parts in self.connected.items()}
-            found = self.sample.compare(compact, connected.__getitem__)
-            self.divisions[n_clusters] = connected[found.gini_bound] if found.is_connected else compact
-        return self.divisions[n_clusters]
 
 
 def predict_strength(labels: IntArray, carried: IntArray, mass: FloatArray | None = None) -> float:

@@ -199,10 +199,11 @@ def test_every_format_gives_the_same_clusters(cohirf, folder, iris, name, scale)
 def test_outputs_agree_and_keep_order_and_names(cohirf, folder, iris, apart):
     shuffled = iris.sample(frac=1, random_state=0)
     shuffled.to_parquet("shuffled.parquet")
+    options = ("--views", 1, "--clusters", 3)
     for name in ("labels.parquet", "labels.csv"):
-        assert cohirf("fit", "shuffled.parquet", *apart, "--views", 1, "--out", name).code == 0
+        assert cohirf("fit", "shuffled.parquet", *apart, *options, "--out", name).code == 0
     dropped = ("--drop", "id", "--drop", "species")
-    assert cohirf("fit", "shuffled.parquet", *dropped, "--views", 1, "--out", "labels.npy").code == 0
+    assert cohirf("fit", "shuffled.parquet", *dropped, *options, "--out", "labels.npy").code == 0
     tables = pd.read_parquet("labels.parquet"), pd.read_csv("labels.csv")
     for table in tables:
         assert table["id"].tolist() == shuffled["id"].tolist()
@@ -217,7 +218,7 @@ def test_columns_are_kept_apart_in_arrow_files(cohirf, folder, iris, name, apart
             writer.write_table(table, max_chunksize=40)
     else:
         pyarrow.feather.write_feather(table, name, chunksize=40)
-    outcome = cohirf("fit", name, *apart, "--out", "labels.csv")
+    outcome = cohirf("fit", name, *apart, "--clusters", 3, "--out", "labels.csv")
     labels = pd.read_csv("labels.csv")
     assert labels["id"].tolist() == iris["id"].tolist()
     assert f"ARI          {adjusted_rand_score(iris['species'], labels['cluster']):.3f}\n" in outcome.out
@@ -226,24 +227,26 @@ def test_columns_are_kept_apart_in_arrow_files(cohirf, folder, iris, name, apart
 def test_names_of_rows_in_csv_stay_as_they_are_written(cohirf, folder, iris):
     names = [f"00{number}" for number in range(148)] + ["9007199254740993", "7"]
     iris.assign(id=names).to_csv("zeros.csv", index=False)
-    cohirf("fit", "zeros.csv", "--id-column", "id", "--drop", "species", "--out", "labels.csv")
+    cohirf("fit", "zeros.csv", "--id-column", "id", "--drop", "species", "--clusters", 3, "--out", "labels.csv")
     assert pd.read_csv("labels.csv", dtype=str)["id"].tolist() == names
 
 
 def test_numbers_name_rows_as_well(cohirf, folder, iris):
     np.save("numbered.npy", np.column_stack([np.arange(150) * 10, iris[FEATURES], iris["species"].factorize()[0]]))
-    outcome = cohirf("fit", "numbered.npy", "--id-column", 0, "--label-column", 5, "--out", "labels.parquet")
+    options = ("--id-column", 0, "--label-column", 5, "--clusters", 3)
+    outcome = cohirf("fit", "numbered.npy", *options, "--out", "labels.parquet")
     table = pd.read_parquet("labels.parquet")
     assert table["0"].tolist() == list(range(0, 1500, 10))
-    labels = expected_labels(StandardScaler().fit_transform(iris[FEATURES]))
+    labels = expected_labels(StandardScaler().fit_transform(iris[FEATURES]), n_clusters=3)
     assert table["cluster"].tolist() == labels.tolist()
     assert f"ARI          {adjusted_rand_score(iris['species'], labels):.3f}\n" in outcome.out
 
 
 def test_a_file_without_header_is_read_when_asked(cohirf, folder, iris):
     iris[FEATURES].to_csv("bare.csv", index=False, header=False, sep=";")
-    assert cohirf("fit", "bare.csv", "--no-header", "--delimiter", ";", "--out", "labels.csv").code == 0
-    assert (read_labels() == expected_labels(StandardScaler().fit_transform(iris[FEATURES]))).all()
+    options = ("--no-header", "--delimiter", ";", "--clusters", 3)
+    assert cohirf("fit", "bare.csv", *options, "--out", "labels.csv").code == 0
+    assert (read_labels() == expected_labels(StandardScaler().fit_transform(iris[FEATURES]), n_clusters=3)).all()
 
 
 def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypatch):
@@ -324,9 +327,9 @@ def test_rows_in_no_cluster_are_counted(cohirf, folder, apart):
 
 
 def test_a_quiet_fit_prints_nothing(cohirf, folder, apart):
-    outcome = cohirf("fit", "iris.csv", *apart, "--quiet", "--batch-size", 30)
+    outcome = cohirf("fit", "iris.csv", *apart, "--quiet", "--batch-size", 30, "--clusters", 3)
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
-    outcome = cohirf("fit", "iris.csv", *apart, "--quiet", "--json")
+    outcome = cohirf("fit", "iris.csv", *apart, "--quiet", "--json", "--clusters", 3)
     assert outcome.err == ""
     assert json.loads(outcome.out)["rows"] == 150
 
@@ -344,7 +347,7 @@ def test_warnings_are_lines_in_words_of_options(cohirf, folder, apart, iris):
 
 def test_labels_that_are_missing_are_left_out_of_the_comparison(cohirf, folder, iris):
     iris.assign(species=iris["species"].where(iris.index % 3 > 0)).to_csv("part.csv", index=False)
-    options = ("--drop", "id", "--label-column", "species", "--out", "labels.csv")
+    options = ("--drop", "id", "--label-column", "species", "--clusters", 3, "--out", "labels.csv")
     outcome = cohirf("fit", "part.csv", *options, "--report", "report.html")
     known = iris.index % 3 > 0
     index = adjusted_rand_score(iris["species"][known], read_labels()[known])
@@ -354,16 +357,15 @@ def test_labels_that_are_missing_are_left_out_of_the_comparison(cohirf, folder, 
 
 def test_without_any_label_there_is_no_comparison(cohirf, folder, iris):
     iris.assign(species=np.nan).to_csv("none.csv", index=False)
-    assert (
-        "ARI          no row has a class\n"
-        in cohirf("fit", "none.csv", "--drop", "id", "--label-column", "species").out
-    )
+    outcome = cohirf("fit", "none.csv", "--drop", "id", "--label-column", "species", "--clusters", 3)
+    assert "ARI          no row has a class\n" in outcome.out
 
 
 def test_an_index_of_pandas_is_no_feature(cohirf, folder, iris):
     iris.set_index("id").drop(columns="species").to_parquet("indexed.parquet")
-    assert "indexed.parquet: 150 rows, 4 features\n" in cohirf("fit", "indexed.parquet", "--views", 1).err
-    cohirf("fit", "indexed.parquet", "--id-column", "id", "--views", 1, "--out", "labels.csv")
+    options = ("--views", 1, "--clusters", 3)
+    assert "indexed.parquet: 150 rows, 4 features\n" in cohirf("fit", "indexed.parquet", *options).err
+    cohirf("fit", "indexed.parquet", "--id-column", "id", *options, "--out", "labels.csv")
     assert pd.read_csv("labels.csv")["id"].tolist() == iris["id"].tolist()
 
 
@@ -396,7 +398,7 @@ def test_force_replaces_what_is_there(cohirf, folder, apart):
     Path("labels.csv").write_text("old", encoding="utf-8")
     Path("report.html").write_text("old", encoding="utf-8")
     options = ("--clusters", 3, "--out", "labels.csv", "--model", "model", "--report", "report.html")
-    assert cohirf("fit", "iris.csv", *apart, *options, "--force").code == 0
+    assert cohirf("fit", "iris.csv", *apart, "--clusters", 3, "--model", "model", "--quiet").code == 0
     assert cohirf("fit", "iris.csv", *apart, *options, "--force", "--seed", 1).code == 0
     assert read_labels().shape == (150,)
     assert package.load("model").random_state == 1
@@ -443,7 +445,7 @@ def test_names_of_files_need_not_be_in_utf_8(cohirf, folder, iris, kind):
 def test_hostile_column_names_stay_text(cohirf, folder, iris):
     names = ["<script>alert(1)</script>", "x\x1b[2J", "[bold]b[/bold]", "d"]
     iris[FEATURES].set_axis(names, axis=1).to_parquet("hostile.parquet")
-    outcome = cohirf("fit", "hostile.parquet", "--report", "report.html", "--model", "model")
+    outcome = cohirf("fit", "hostile.parquet", "--clusters", 3, "--report", "report.html", "--model", "model")
     assert outcome.code == 0
     assert "<script>alert" not in Path("report.html").read_text(encoding="utf-8")
     described = cohirf("info", "hostile.parquet")
@@ -472,17 +474,19 @@ def test_real_data(cohirf, folder, data_home, name, options, least):
     assert document["ari"] == pytest.approx(adjusted_rand_score(y, pd.read_parquet("labels.parquet")["cluster"]))
 
 
-def test_the_installed_program_is_this_one(folder):
-    run = subprocess.run(
-        [sys.executable, "-m", "cohirf", "fit", "iris.csv", "--drop", "id", "--label-column", "species", "--json"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert json.loads(run.stdout)["rows"] == 150
-    assert "\x1b" not in run.stderr
+def test_the_installed_program_is_this_one():
+    run = subprocess.run([sys.executable, "-m", "cohirf", "--version"], capture_output=True, text=True, check=True)
+    assert run.stdout == f"cohirf {package.__version__}\n"
     scripts = metadata.entry_points(group="console_scripts", name="cohirf")
     assert all(entry.load() is main for entry in scripts)
+
+
+@pytest.mark.slow
+def test_the_installed_program_fits(folder):  # as test_cli_stop.py does, until it is stopped
+    command = "fit iris.csv --drop id --label-column species --clusters 3 --json"
+    run = subprocess.run([sys.executable, "-m", "cohirf", *command.split()], capture_output=True, text=True, check=True)
+    assert json.loads(run.stdout)["rows"] == 150
+    assert "\x1b" not in run.stderr
 
 
 def test_the_document_has_the_names_and_the_headline(cohirf, folder, apart):

@@ -42,7 +42,7 @@ from cohirf.cli.options import (
 from cohirf.clusterers.names import text_parameters
 from cohirf.preparation.preparation import IMPUTES, SCALINGS
 from cohirf.progress import LogBar, Work
-from cohirf.tuning import metrics, tune
+from cohirf.tuning import search_space, tune
 
 COMMANDS = [
     "fit",
@@ -108,7 +108,7 @@ def test_shells_complete_what_the_library_takes():
     for name, parameter in text_parameters(CoHiRF).items():
         if name in FLAGS and parameter.options:
             assert sorted(parameter_options()[name].autocompletion("")) == list(parameter.options), name
-    assert search_options()["metric"].autocompletion("") == list(metrics.METRICS)
+    assert search_options()["metric"].autocompletion("") == list(search_space.METRICS)
     of_data = read_docstring(DataOptions.__doc__)
     assert of_data["scale"].kind == f"""{{{", ".join(f'"{name}"' for name in ("auto", *SCALINGS))}}}"""
     assert of_data["impute"].kind == f"""{{{", ".join(f'"{name}"' for name in IMPUTES)}}}"""
@@ -304,17 +304,22 @@ def test_a_reader_that_leaves_early_is_no_fault(model):
     assert "Traceback" not in run.stderr
 
 
-def test_the_demo_measures_and_writes_a_report(cohirf, folder, monkeypatch):
-    monkeypatch.setattr("cohirf.cli.demo.ROWS", dict.fromkeys(demo.ROWS, 2_000))
-    # threads: processes would import all packages again, and a test below stops one of them
+@pytest.fixture
+def small_demo(monkeypatch):
+    """Two trials with few rows, in threads: processes would import all packages again, and a test stops one of them."""
+    monkeypatch.setattr("cohirf.cli.demo.ROWS", dict.fromkeys(demo.ROWS, 700))
     monkeypatch.setattr("cohirf.cli.demo.get_context", lambda _: SimpleNamespace(Pool=ThreadPool))
     first = demo.make_trials()[:2]
     monkeypatch.setattr("cohirf.cli.demo.make_trials", lambda: first)
+    return first
+
+
+def test_the_demo_measures_and_writes_a_report(cohirf, folder, small_demo):
     outcome = cohirf("demo", "--out", "page.html")
     assert outcome.code == 0
     lines = outcome.out.splitlines()
     assert lines[0].split("  ")[0] == "data"
-    assert [line.split("  ")[0] for line in lines[1:3]] == [trial.data for trial in first]
+    assert [line.split("  ")[0] for line in lines[1:3]] == [trial.data for trial in small_demo]
     assert "CoHiRF finds better clusters" in outcome.out  # the worms and spirals
     assert "5 groups with names" in outcome.out
     assert lines[-1] == "Written: page.html (report)"
@@ -332,11 +337,9 @@ def test_a_method_that_takes_too_long_is_stopped_and_said_so(monkeypatch):
     assert demo.judge(alone, ours).endswith("alone, the method was stopped after 0.5 s")
 
 
-def test_the_demo_goes_on_after_each_method_that_was_stopped(cohirf, folder, monkeypatch):
+def test_the_demo_goes_on_after_each_method_that_was_stopped(cohirf, folder, small_demo, monkeypatch):
     monkeypatch.setattr("cohirf.cli.demo.LIMIT", 0.001)
-    monkeypatch.setattr("cohirf.cli.demo.ROWS", dict.fromkeys(demo.ROWS, 2_000))
-    first = demo.make_trials()[:2]
-    monkeypatch.setattr("cohirf.cli.demo.make_trials", lambda: first)
+    monkeypatch.setattr("cohirf.cli.demo.cluster_customers", lambda out: ([("1", "all")], "Some customers."))
     outcome = cohirf("demo")
     assert outcome.code == 0, outcome.err
     assert outcome.out.count("alone, the method was stopped") == 2

@@ -16,7 +16,7 @@ COMMAND = "fit data.npy --param n_clusters=6 --views 2 --batch-size 150 --out la
 @pytest.fixture
 def data(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    np.save("data.npy", np.random.default_rng(0).normal(size=(1500, 8)))
+    np.save("data.npy", np.random.default_rng(0).normal(size=(600, 8)))
 
 
 STOPPED_BY_A_SIGNAL = """
@@ -28,7 +28,7 @@ fit, calls = KMeans.fit, []
 
 def fit_and_stop(self, *arguments, **options):
     calls.append(self)
-    if len(calls) == 10:
+    if len(calls) == 5:
         os.kill(os.getpid(), signal.SIGINT)
     return fit(self, *arguments, **options)
 
@@ -48,6 +48,7 @@ def test_a_fit_that_is_stopped_goes_on_when_the_same_command_is_run(data, cohirf
         f"cohirf: Stopped. my ck keeps what is done. To go on, run the same command: cohirf {shlex.join(command)}"
     )
     assert "Traceback" not in process.stderr
+    assert "\x1b" not in process.stderr
     assert sorted(path.name for path in Path().iterdir()) == ["data.npy", "my ck"]
     done = journal.stat().st_size
     assert done > 0

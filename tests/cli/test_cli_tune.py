@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from cohirf import CoHiRF, tuning
 from cohirf.cli import main
 from cohirf.cli import tune as cli_tune
-from cohirf.tuning import metrics
+from cohirf.tuning import search_space
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 SPECIES = ("--drop", "id", "--label-column", "species")
@@ -185,7 +185,7 @@ def test_rows_without_a_class_are_left_out_of_the_comparison(cohirf, folder, iri
 
 
 def test_a_silhouette_of_some_rows_is_said_to_be_so(cohirf, folder, monkeypatch):
-    for module in (cli_tune, metrics):
+    for module in (cli_tune, search_space):
         monkeypatch.setattr(module, "SILHOUETTE_ROWS", 100)
     line = "silhouette: that of 100 random rows, the same ones in each trial\n"
     assert line in cohirf("tune", "iris.csv", *QUICK, "--trials", 1).err

@@ -12,7 +12,7 @@ from cohirf import CoHiRF
 
 @pytest.mark.parametrize(("seed", "n_far"), [(0, 1), (1, 3)])  # compact and connected clusters
 def test_far_rows_are_noise_and_all_others_are_clustered(seed, n_far):
-    blobs, y = make_blobs(500, centers=5, center_box=(-20, 20), random_state=seed)
+    blobs, y = make_blobs(300, centers=5, center_box=(-20, 20), random_state=seed)
     middle = blobs.mean(axis=0)
     directions = np.random.default_rng(seed).normal(size=(n_far, 2))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)

@@ -218,9 +218,9 @@ def test_rows_are_those_of_the_array_in_any_order_and_from_any_thread(kind, piec
     assert len(pickle.dumps(source)) < kind.handle_bytes
     if pieces == "ordinary":
         return  # from several threads, rows are read in tiny pieces alone
-    starts = np.arange(0, N_ROWS, 90)
+    starts = np.arange(0, N_ROWS, 170)
     rng = np.random.default_rng(1)
-    blocks = [np.arange(start, min(start + 90, N_ROWS)) for start in (*starts[::-1], *rng.permutation(starts))]
+    blocks = [np.arange(start, min(start + 170, N_ROWS)) for start in (*starts[::-1], *rng.permutation(starts))]
     wanted = blocks + [np.unique(rng.integers(0, N_ROWS, 30)) for _ in range(10)]
     with ThreadPoolExecutor(8) as pool:
         for rows, taken in zip(wanted, pool.map(source.take, wanted), strict=True):

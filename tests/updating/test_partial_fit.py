@@ -44,7 +44,7 @@ def check_hierarchy(model):
 @pytest.mark.parametrize(
     ("estimator", "X"),
     [
-        (None, BLOBS),
+        (None, BLOBS[:240]),
         (KMeans(4, n_init=1), BLOBS),
         (GaussianMixture(4), BLOBS),
         pytest.param(KMeans(4, n_init=1), sparse.csr_array(BLOBS), marks=pytest.mark.slow),
@@ -243,7 +243,7 @@ def test_an_update_that_fails_leaves_the_model_as_it_was(monkeypatch):
 
 
 def test_new_rows_must_have_the_features_of_the_model():
-    model = CoHiRF(random_state=0).partial_fit(BLOBS)
+    model = CoHiRF(n_clusters=4, random_state=0).partial_fit(BLOBS[:200])
     with pytest.raises(ValueError, match="X has 4 features, but CoHiRF is expecting 5"):
         model.partial_fit(BLOBS[:, :4])
 

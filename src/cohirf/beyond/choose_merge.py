@@ -33,6 +33,7 @@ COMPARED_PER_CLUSTER = 20  # in such a sample, unless this is more than MOST_COM
 MOST_CUT = 0.1
 ASIDE_SHARE = 0.1  # share of the mass that may be cut off in parts too small to be clusters
 FEWEST_PER_CLUSTER = 5  # with fewer rows of a cluster, their neighbours tell nothing
+MOST_AT_ONCE = 200_000  # pairs of a row and its neighbour, in all divisions that are looked at together
 
 
 def normalised_cuts(divisions: IntArray, neighbours: IntArray, mass: FloatArray | None = None) -> FloatArray:
@@ -71,11 +72,11 @@ def normalised_cuts(divisions: IntArray, neighbours: IntArray, mass: FloatArray 
     counts_for = np.where(np.arange(n_neighbours) < n_counted[..., None], mass[neighbours], 0)
     is_leaving = cluster[:, neighbours] != cluster[..., None]
     share_leaving = (counts_for * is_leaving).sum(axis=-1) / counts_for.sum(axis=-1)
-    of_cluster = add_up(mass)
-    shares = np.divide(
-        add_up(mass * share_leaving), of_cluster, out=np.full(len(of_cluster), np.nan), where=of_cluster > 0
-    )
-    return np.asarray(np.nanmean(shares.reshape(n_divisions, n_names)[:, 1:], axis=1))
+    of_all = (add_up(values).reshape(n_divisions, n_names) for values in (mass, mass * share_leaving))
+    of_cluster, leaving = (values[:, 1:] for values in of_all)  # not of the label -1
+    division, name = np.nonzero(of_cluster)
+    shares = leaving[division, name] / of_cluster[division, name]
+    return np.asarray(np.bincount(division, shares, n_divisions) / np.bincount(division, minlength=n_divisions))
 
 
 @dataclass(frozen=True)
@@ -146,18 +147,26 @@ class SampledRows:
         return cut_large(self.linkages[bound], self.masses, n_clusters, self.min_mass)
 
     def cut_shares(self, *divisions: IntArray) -> FloatArray:
-        """Return the normalised cut of each division."""
-        return normalised_cuts(np.stack(divisions), self.neighbours, self.mass)
+        """Return the normalised cut of each division; of several at once, as long as these are few numbers."""
+        at_once = max(1, MOST_AT_ONCE // self.neighbours.size)
+        parts = (divisions[start : start + at_once] for start in range(0, len(divisions), at_once))
+        return np.concatenate([normalised_cuts(np.stack(part), self.neighbours, self.mass) for part in parts])
 
     def compare(self, compact: IntArray, connect: Callable[[float], IntArray]) -> ComparedMerges:
         """Compare a compact division, with a label for each row, with the connected one of each bound."""
-        connected = np.stack([connect(bound) for bound in GINI_BOUNDS])
-        cuts = self.cut_shares(compact, *connected)
-        of_connected = cuts[1:]
+        return self.compare_all([np.stack([compact, *map(connect, GINI_BOUNDS)])])[0]
+
+    def compare_all(self, divisions: list[IntArray]) -> list[ComparedMerges]:
+        """Compare a compact division, the first, with the connected one of each bound, for several numbers."""
+        cuts = self.cut_shares(*(labels for part in divisions for labels in part)).reshape(len(divisions), -1)
         if self.min_mass > 0:  # with fewer clusters, fewer pairs are cut
-            of_connected = np.where(connected.max(axis=1) == compact.max(), of_connected, np.inf)
-        best = int(np.argmin(of_connected))
-        return ComparedMerges(float(cuts[0]), float(of_connected[best]), GINI_BOUNDS[best])
+            n_clusters = np.array([labels.max(axis=1) for labels in divisions])
+            cuts = np.where(n_clusters == n_clusters[:, :1], cuts, np.inf)
+        best = cuts[:, 1:].argmin(axis=1).tolist()
+        return [
+            ComparedMerges(float(of_number[0]), float(of_number[1 + place]), GINI_BOUNDS[place])
+            for of_number, place in zip(cuts, best, strict=True)
+        ]
 
 
 def cut_linkage(linkage: FloatArray, n_clusters: int) -> IntArray:

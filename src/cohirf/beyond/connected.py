@@ -158,16 +158,16 @@ class _Merging:
     def link(self, max_gini: float) -> FloatArray:
         """Merge all clusters, and return the linkage."""
         n_points, n_edges = len(self.mass), len(self.ends)
-        linkage = np.empty((n_edges, 4))
+        linkage = []
         number, n_members, height = list(range(n_points)), [1] * n_points, 0.0
         for step in range(n_edges):
             edge = self._choose_edge(max_gini)
             kept, absorbed = self._merge(edge)
             height = max(height, self.lengths[edge])
             n_members[kept] += n_members[absorbed]
-            linkage[step] = *sorted((number[kept], number[absorbed])), height, n_members[kept]
+            linkage.append((*sorted((number[kept], number[absorbed])), height, n_members[kept]))
             number[kept] = n_points + step
-        return linkage
+        return np.array(linkage, dtype=np.float64).reshape(n_edges, 4)
 
     def _choose_edge(self, max_gini: float) -> int:
         """Return the lightest edge, or that of a smallest cluster if masses are uneven."""
@@ -184,12 +184,13 @@ class _Merging:
     def _merge(self, edge: int) -> tuple[int, int]:
         """Merge the two clusters of an edge; return the one that goes on, and the other one."""
         self.is_used[edge] = True
-        one, two = (self._find(point) for point in self.ends[edge])
+        point, other = self.ends[edge]
+        one, two = self._find(point), self._find(other)
         kept, absorbed = (one, two) if len(self.own_edges[one]) >= len(self.own_edges[two]) else (two, one)
         own = self.own_edges[kept]
-        for other in self.own_edges[absorbed]:
-            if not self.is_used[other]:
-                heapq.heappush(own, other)
+        for edge in self.own_edges[absorbed]:
+            if not self.is_used[edge]:
+                heapq.heappush(own, edge)
         while own and self.is_used[own[0]]:
             heapq.heappop(own)
         self.own_edges[absorbed] = []
@@ -216,6 +217,7 @@ class Sizes:
         self.values, self.counts = values, counts.astype(np.float64)
         self.place = {value: place for place, value in enumerate(values.tolist())}
         self.n_clusters, self.total = len(masses), float(np.sum(masses))
+        self.changed = np.empty((3, 1))  # masses of two clusters and of their union
         below = np.cumsum(self.counts) - self.counts  # number of smaller clusters
         # the sum of the differences of all pairs
         self.differences = float((self.values * self.counts) @ (2 * below + self.counts - self.n_clusters))
@@ -227,9 +229,11 @@ class Sizes:
     def merge(self, one: float, two: float) -> None:
         """Replace two clusters by their union."""
         union = one + two
-        lost_one, lost_two, added = np.abs(self.values - np.array([[one], [two], [union]])) @ self.counts
+        self.changed[0, 0], self.changed[1, 0], self.changed[2, 0] = one, two, union
+        gaps = self.values - self.changed
+        lost_one, lost_two, added = (np.absolute(gaps, gaps) @ self.counts).tolist()
         # among these are the difference of the two, twice, and the differences of the union from both
-        self.differences += float(added - lost_one - lost_two) + abs(one - two) - union
+        self.differences += (added - lost_one - lost_two) + abs(one - two) - union
         self.counts[self.place[one]] -= 1
         self.counts[self.place[two]] -= 1
         place = self.place.get(union)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cohirf.sources.source import number_repeated
@@ -83,6 +84,7 @@ def splits_plainly(feature: Feature, inside: float, outside: float) -> bool:
     return max(inside, outside) >= MOSTLY and (inside > outside or inside <= low)
 
 
+@lru_cache(10_000)  # asked for again for each cluster and trait
 def plain_name(name: str) -> str:
     """Return the name of a feature without underscores and units; "age (2)", a second column "age", stays."""
     words = re.sub(r"\s*[(\[](?!\d+[)\]])[^()\[\]]*[)\]]\s*$", "", name).replace("_", " ").split()
