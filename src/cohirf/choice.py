@@ -35,6 +35,7 @@ NEARLY, CLEAR = 0.15, 0.85
 # Without cuts, 8 % of fits to five separate blobs had six clusters, with twice the cuts 0.5 %.
 CUT_WEIGHT = 2.0
 FLAT = 0.9  # silhouettes above this share of the highest are nearly the same
+NEAR = 0.7  # up to this share of the highest, a clear number comes before one that is not
 # Up to so many rows, and one for so many, are not a cluster, however far from the others they are.
 MOST_CRUMBS, ROWS_PER_CRUMB = 3, 30
 WEAK_STRENGTH = 0.55  # a single cloud of points has less
@@ -57,6 +58,8 @@ class Choice:
         of smaller parts were set aside.
     n_aside : int
         Number of rows that are noise for that reason.
+    n_small : int
+        Number of clusters beside the chosen ones: parts that are smaller than ``min_share``, but too large for noise.
     compact_cut, connected_cut : float
         For both kinds of merges: mean over clusters of the share of the ten nearest neighbours of a row that are in
         another cluster, on a sample of rows. With ``merge="auto"``, the lower one was taken. NaN if they were not
@@ -79,6 +82,7 @@ class Choice:
     is_merge_given: bool = False
     min_share: float = 0.0
     n_aside: int = 0
+    n_small: int = 0
 
     @classmethod
     def of_number(cls, candidates: IntArray, strengths: FloatArray, silhouettes: FloatArray) -> Choice:
@@ -88,8 +92,10 @@ class Choice:
         if strengths.max() >= CLEAR:
             best = int(np.flatnonzero(strengths >= strengths.max() - NEARLY)[-1])
         else:
-            flat = np.flatnonzero(silhouettes >= silhouettes.max() - (1 - FLAT) * abs(silhouettes.max()))
-            best = int(flat[strengths[flat].argmax()])
+            high = silhouettes.max()
+            flat, near = (np.flatnonzero(silhouettes >= high - (1 - share) * abs(high)) for share in (FLAT, NEAR))
+            best, other = (int(some[strengths[some].argmax()]) for some in (flat, near))
+            best = other if strengths[best] < WEAK_STRENGTH <= strengths[other] else best
         return cls(int(candidates[best]), candidates=candidates, strengths=strengths, silhouettes=silhouettes)
 
     @property
@@ -141,7 +147,8 @@ class Choice:
     def _describe_weak(self) -> str:
         highest, silhouette = float(self.strengths.max()), float(self.silhouettes.max())
         own = float(self.silhouettes[self.candidates == self.n_clusters][0])
-        nearly = "" if own == silhouette else f"nearly as high as {self.candidates[self.silhouettes.argmax()]} "
+        how = "nearly as high as" if own >= FLAT * silhouette else "lower than"
+        nearly = "" if own == silhouette else f"{how} {self.candidates[self.silhouettes.argmax()]} "
         which = (
             f"a silhouette of {own:.2f}, {nearly}({silhouette:.2f})"
             if nearly
@@ -156,11 +163,15 @@ class Choice:
         )
 
     def describe_aside(self) -> str:
-        """Return how many rows are not in a cluster because they are few and far from the others, if there are any."""
-        if self.n_aside == 0:
-            return ""
-        rows = "1 row is" if self.n_aside == 1 else f"{self.n_aside:,} rows are"
-        return f"{rows} apart from all clusters, too few to be one, and noise."
+        """Return how many rows, and small clusters, are beside the chosen clusters, if there are any."""
+        said = []
+        if self.n_aside:
+            rows = "1 row is" if self.n_aside == 1 else f"{self.n_aside:,} rows are"
+            said.append(f"{rows} apart from all clusters, too few to be one, and noise.")
+        if self.n_small:
+            more = "1 more cluster is" if self.n_small == 1 else f"{self.n_small:,} more clusters are"
+            said.append(f"{more} small and apart, with less than {self.min_share:.1%} of the rows.")
+        return " ".join(said)
 
     def describe_merge(self) -> str:
         """Return why clusters are compact or connected; nothing if these were not compared and not asked for."""

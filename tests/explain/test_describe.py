@@ -268,6 +268,18 @@ def test_the_words_follow_the_share_of_rows_between_clusters(share, said):
     assert said in say_separation(share)
 
 
+def test_clusters_without_a_gap_are_no_kinds_of_rows():
+    rng = np.random.default_rng(0)
+    halves = CoHiRF(n_clusters=2, random_state=0).fit(rng.normal(size=(600, 1)))
+    apart = CoHiRF(n_clusters=2, random_state=0).fit(rng.normal(size=(600, 1)) + np.repeat([[0], [8]], 300, axis=0))
+    assert find_badly_fitting(halves).filled > 0.7
+    assert find_badly_fitting(apart).filled < 0.1
+    assert "with no gap between them" in say_separation(0.02, 0.9)
+    assert say_separation(0.02, 0.5).startswith("They touch")
+    choice = Choice.of_number(np.array([2, 3]), np.array([0.9, 0.6]), np.array([0.4, 0.3]))
+    assert "not kinds of rows" in say_strength(choice, has_gaps=False)[0]
+
+
 def test_groups_that_are_not_clear_are_never_called_clearly_apart():
     X = np.random.default_rng(0).normal(size=(300, 2))
     model = CoHiRF(random_state=0).fit(X)
@@ -284,10 +296,10 @@ def test_groups_that_are_not_clear_are_never_called_clearly_apart():
 @pytest.mark.parametrize(
     ("strengths", "said", "tone"),
     [
-        ((0.9, 0.6), "Half of the rows give the same clusters: use them as kinds of rows.", "good"),
-        ((0.9, 0.8), "Half of the rows give nearly the same clusters: use them as a first division.", "fair"),
+        ((0.9, 0.6), "each on its own, give the same clusters: use them as kinds of rows.", "good"),
+        ((0.9, 0.8), "each on its own, give nearly the same clusters: use them as a first division.", "fair"),
         ((0.7, 0.6), "nearly the same clusters, and other numbers of clusters may be as good", "fair"),
-        ((0.5, 0.6), "Half of the rows give other parts: use them to sort the rows", "fair"),
+        ((0.5, 0.6), "each on its own, give other parts: use them to sort the rows", "fair"),
     ],
 )
 def test_what_to_do_follows_the_strength_of_the_number_that_was_chosen(strengths, said, tone):

@@ -31,6 +31,7 @@ FEWEST_COMPARED, MOST_COMPARED = 1000, 2000  # of a sample whose neighbours are 
 COMPARED_PER_CLUSTER = 20  # in such a sample, unless this is more than MOST_COMPARED
 # Clusters that lose more of their neighbours overlap, and then the spanning tree runs through all of them.
 MOST_CUT = 0.1
+CUT_BY_CHANCE = 0.002  # a few rows of a sample make such a difference
 ASIDE_SHARE = 0.1  # share of the mass that may be cut off in parts too small to be clusters
 FEWEST_PER_CLUSTER = 5  # with fewer rows of a cluster, their neighbours tell nothing
 MOST_AT_ONCE = 200_000  # pairs of a row and its neighbour, in all divisions that are looked at together
@@ -90,7 +91,7 @@ class ComparedMerges:
     @property
     def is_connected(self) -> bool:
         """Whether connected clusters fit the rows better."""
-        return self.connected_cut < min(self.compact_cut, MOST_CUT)
+        return self.connected_cut < min(self.compact_cut - CUT_BY_CHANCE, MOST_CUT)
 
 
 def centre(points: Any) -> Any:

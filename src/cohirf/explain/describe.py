@@ -36,6 +36,8 @@ MOST_COMBINED, TRIED_CATEGORIES = 3, 10
 NAMED_CLUSTERS, NAMED_ROWS = 4, 3  # up to so many are named in the headline
 # Shares of rows between two clusters up to which clusters are clearly apart, touch, and overlap.
 APART, TOUCHING, OVERLAPPING = 0.05, 0.2, 0.4
+# Densities half-way between two clusters, compared with their centres: up to this there is a gap, from that on none.
+GAP, NO_GAP = 0.3, 0.7
 
 
 @dataclass(frozen=True)
@@ -442,7 +444,7 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
     >>> print(headline.separation)
     They are clearly apart: no rows are between two clusters.
     >>> print(headline.trust)
-    Half of the rows give the same clusters: use them as kinds of rows.
+    Random halves of the rows, each on its own, give the same clusters: use them as kinds of rows.
     """
     n_clusters, n_rows, choice = len(description.sizes), description.n_rows, description.model.choice_
     if n_clusters == 0:
@@ -454,14 +456,15 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
     exceptions = "" if data is None else say_exceptions(description, data)
     if description.n_noise and not description.name_noise(data):
         count += f"; {percent(description.n_noise / n_rows)} of the rows are noise, in no cluster"
-    trust, tone = ("", "unknown") if diagnosis is None else say_trust(diagnosis, choice)
+    has_gaps = n_clusters == 1 or not description.badly_fitting.filled > GAP
+    trust, tone = ("", "unknown") if diagnosis is None else say_trust(diagnosis, choice, has_gaps=has_gaps)
     sizes = separation = ""
     if n_clusters > 1:
         sizes = say_sizes(description)
     if n_clusters > 1 and tone != "poor":
-        share = description.badly_fitting.share_between
-        separation = say_separation(share, is_clear=is_clear)
-        tone = "fair" if tone == "good" and share > TOUCHING else tone
+        found = description.badly_fitting
+        separation = say_separation(found.share_between, found.filled, is_clear=is_clear)
+        tone = "fair" if tone == "good" and (found.share_between > TOUCHING or found.filled > GAP) else tone
     return Headline(f"{count}.", sizes, separation, exceptions, trust, tone)
 
 
@@ -494,13 +497,15 @@ def say_difference(one: ClusterDescription, other: ClusterDescription) -> list[s
     return []
 
 
-def say_separation(share: float, *, is_clear: bool = True) -> str:
-    """Return how far apart clusters are, from the share of rows between two."""
+def say_separation(share: float, filled: float = np.nan, *, is_clear: bool = True) -> str:
+    """Return how far apart clusters are, from the share of rows between two, and the density there."""
     between = f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two"
     if not is_clear:
         return f"{between[0].upper()}{between[1:]} of them."
     between = f"{between} clusters"
-    if share <= APART:
+    if filled > NO_GAP and share <= TOUCHING:
+        return f"They run into each other, with no gap between them: the border could as well be elsewhere ({between})."
+    if share <= APART and not filled > GAP:
         return f"They are clearly apart: {between}."
     if share <= TOUCHING:
         return f"They touch: {between}."
@@ -524,7 +529,7 @@ def say_exceptions(description: Description, data: Any) -> str:
     return " ".join(said)
 
 
-def say_trust(diagnosis: Diagnosis, choice: Choice | None) -> tuple[str, str]:
+def say_trust(diagnosis: Diagnosis, choice: Choice | None, *, has_gaps: bool = True) -> tuple[str, str]:
     """Return what to do with the clusters, and whether this is good news."""
     base = diagnosis.comparison.base
     problem = diagnosis.findings[0] if len(diagnosis.findings) > 2 else None
@@ -534,18 +539,21 @@ def say_trust(diagnosis: Diagnosis, choice: Choice | None) -> tuple[str, str]:
         lost = f"{base} alone finds other clusters, and finds them again in part of the rows"
         return f"Do not trust them: {lost}. Use {base} alone, if it can run on all rows.", "poor"
     if choice is not None and len(choice.candidates):
-        return say_strength(choice)
+        return say_strength(choice, has_gaps=has_gaps)
     if diagnosis.recommendation == EITHER:
         return f"Trust them as you would trust {base}: it finds the same clusters alone.", "good"
     found, tone = ("could not be compared", "unknown") if diagnosis.comparison.reason else ("finds other ones", "fair")
     return f"Look at some rows of each before you use them: {base} alone {found}.", tone
 
 
-def say_strength(choice: Choice) -> tuple[str, str]:
+def say_strength(choice: Choice, *, has_gaps: bool = True) -> tuple[str, str]:
     """Return what to do with clusters whose number was chosen, by how well one half of the rows predicts the other."""
+    halves = "Random halves of the rows, each on its own, give"
     if not choice.is_clear:
-        return "Half of the rows give other parts: use them to sort the rows, not as kinds of rows.", "fair"
+        return f"{halves} other parts: use them to sort the rows, not as kinds of rows.", "fair"
     others = "" if choice.is_strong else ", and other numbers of clusters may be as good"
+    if choice.strength >= CLEAR and has_gaps:
+        return f"{halves} the same clusters: use them as kinds of rows.", "good"
     if choice.strength >= CLEAR:
-        return "Half of the rows give the same clusters: use them as kinds of rows.", "good"
-    return f"Half of the rows give nearly the same clusters{others}: use them as a first division.", "fair"
+        return f"{halves} the same clusters: a reliable way to sort the rows, but not kinds of rows.", "fair"
+    return f"{halves} nearly the same clusters{others}: use them as a first division.", "fair"

@@ -25,11 +25,12 @@ Sets = Sequence[Sequence[int]]  # clusters, or unions of them
 COMPARED_CELLS = 2**21  # clusters times features that are compared at a time
 N_TRAITS = 8  # of each cluster
 LACK = 0.7  # the level that a cluster has says more about it than the levels that it lacks
-NEARLY_ALL = 0.95  # share of rows whose level is said instead of one that they lack
+OF_ALL = 0.95  # share of rows whose level is said instead of one that they lack
 # A cluster in the middle of a feature differs from others by its narrowness, not by its mean. It is in the middle if
 # its mean is this many standard deviations away from the lowest and the highest value.
 MIDDLE_EFFECT, MIDDLE_NARROWNESS, MIDDLE_DISTANCE = 0.8, 0.5, 0.8
 SHORTEST_SERIES = 3  # columns
+SAME_COLUMN, LIKENESS_ROWS = 0.98, 2000  # correlation of columns that say the same, and rows that it is taken from
 FROM_SERIES = 3  # traits of a cluster that are from one series
 ALIKE = 0.5  # a neighbour in a series belongs to a trait if it has this share of its strength
 TRIED = 20  # features that split most
@@ -263,12 +264,13 @@ def find_traits_of_sets(
     if table.values.shape[1] == 0 or len(table.rows) == 0:
         return [[] for _ in sets]
     spread = measure_spread(table.values, weights) if spread is None else spread
-    series, found = Series.of(table.features), []
+    series, likeness, found = Series.of(table.features), Likeness(table), []
     for block in row_blocks(len(sets), max(1, COMPARED_CELLS // table.values.shape[1])):
         parts = measure_parts(table.values, spread, labels, sets[block], weights)
         effects = compare_sums(spread, parts)
         is_middle = _find_middle(table.features, spread, effects)
-        found += [_traits_of(table.features, series, effects, is_middle, place) for place in range(len(parts.n_rows))]
+        places = range(len(parts.n_rows))
+        found += [_traits_of(table.features, series, likeness, effects, is_middle, place) for place in places]
     return found
 
 
@@ -308,6 +310,28 @@ class Series:
         return [int(one) for one in some[first:last]]
 
 
+class Likeness:
+    """Whether two columns of numbers say the same: nearly all of the one follows from the other."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.known: dict[tuple[int, int], bool] = {}
+
+    def __call__(self, one: int, other: int) -> bool:
+        """Return whether two columns say the same."""
+        pair = min(one, other), max(one, other)
+        if pair not in self.known:
+            kinds = {self.table.features[column].kind for column in pair}
+            self.known[pair] = kinds == {"number"} and self._correlate(*pair) >= SAME_COLUMN
+        return self.known[pair]
+
+    def _correlate(self, *pair: int) -> float:
+        values = as_dense(self.table.values[:LIKENESS_ROWS][:, list(pair)])
+        values = values - values.mean(axis=0)
+        lengths = float(np.sqrt((values**2).sum(axis=0)).prod())
+        return abs(float(values[:, 0] @ values[:, 1])) / lengths if lengths > 0 else 0.0
+
+
 def _say_run(features: list[Feature], run: list[int]) -> str:
     """Return columns of a series as "1969 to 1971"; nothing of a single one."""
     first, last = (features[run[end]].name for end in (0, -1))
@@ -315,7 +339,12 @@ def _say_run(features: list[Feature], run: list[int]) -> str:
 
 
 def _traits_of(
-    features: list[Feature], series: Series, effects: Effects, is_middle: NDArray[np.bool_], place: int
+    features: list[Feature],
+    series: Series,
+    likeness: Likeness,
+    effects: Effects,
+    is_middle: NDArray[np.bool_],
+    place: int,
 ) -> list[Trait]:
     """Return the traits of the cluster in row ``place`` of ``effects``."""
     effect, middle = effects.effect[place], is_middle[place]
@@ -324,13 +353,16 @@ def _traits_of(
     kind = np.where(middle, 0, np.sign(effect))
     traits: dict[str, Trait] = {}
     spans: dict[int, str] = {}
-    taken: Counter[int] = Counter()
+    taken, alone = Counter[int](), list[int]()
     for column in np.argsort(-strength, kind="stable").tolist():
         feature, (number, _) = features[column], series.place.get(column, (-1, 0))
         if len(traits) == N_TRAITS or strength[column] <= 0:
             break
         if feature.name in traits or (feature.kind == "term" and effect[column] < 0) or taken[number] == FROM_SERIES:
             continue  # one trait of each category; a word that a cluster lacks says little about it
+        if number < 0 and any(likeness(column, other) for other in alone):
+            continue
+        alone += [column] if number < 0 else []
         column = _level_of_all(features, column, effect, effects.mean[place])
         feature = features[column]
         taken[number] += number >= 0
@@ -348,7 +380,7 @@ def _level_of_all(features: list[Feature], column: int, effect: FloatArray, mean
     """Return the level that nearly all rows have, if there is one, in place of a level that they lack."""
     if features[column].kind != "level" or effect[column] > 0:
         return column
-    is_of_all = (mean >= NEARLY_ALL) & (effect > 0)
+    is_of_all = (mean >= OF_ALL) & (effect > 0)
     levels = (place for place in np.flatnonzero(is_of_all).tolist() if features[place].name == features[column].name)
     return next(levels, column)
 

@@ -21,6 +21,7 @@ NEIGHBOURS = 5
 COMPARED_AT_ONCE = 256  # rows whose distances to all others are in memory
 BETWEEN = 0.8  # a row is between two clusters if the other one is at most 1 / BETWEEN times as far away
 LISTED_ASIDE = 20  # rows that are listed although they are noise
+WINDOW = 0.1  # half the width of the stretch in which rows are counted, in distances of two centres
 NOT_TYPICAL = 2.0  # a row is not typical if it is this many times as far from its cluster as the median row
 
 
@@ -59,12 +60,17 @@ class BadlyFitting:
         Share of the rows that are between two clusters, of all rows that are not noise, as estimated from the sample.
     n_compared : int
         Number of rows that were compared: all rows that are not noise, or a sample.
+    filled : float
+        How dense rows are half-way between the centres of two neighbouring clusters, compared with the sparser of the
+        two centres: 0 if there is an empty gap, about 1 if there is none. The highest of all clusters; NaN if clusters
+        are connected shapes, whose centres mean little.
     """
 
     loose: list[LooseRow]
     border: list[BorderRow]
     share_between: float
     n_compared: int
+    filled: float = np.nan
 
 
 def find_badly_fitting(model: Model, n_loose: int = 3, n_border: int = 50) -> BadlyFitting:
@@ -112,7 +118,30 @@ def find_badly_fitting(model: Model, n_loose: int = 3, n_border: int = 50) -> Ba
         ],
         share_between=float(weights[between].sum() / weights.sum()),
         n_compared=len(rows),
+        filled=_fill_gaps(landmarks.points[clustered], place) if _is_compact(model) else np.nan,
     )
+
+
+def _is_compact(model: Model) -> bool:
+    return model.choice_ is not None and model.choice_.merge == "compact"
+
+
+def _fill_gaps(points: Any, labels: IntArray) -> float:
+    """Return the highest density half-way between two neighbouring clusters; see ``BadlyFitting.filled``."""
+    n_clusters = int(labels.max()) + 1
+    if n_clusters < 2:
+        return np.nan
+    centres = np.stack([np.asarray(points[labels == one].mean(axis=0)).ravel() for one in range(n_clusters)])
+    distances = euclidean_distances(centres)
+    np.fill_diagonal(distances, np.inf)
+    filled = []
+    for one, other in enumerate(distances.argmin(axis=1).tolist()):
+        way = centres[other] - centres[one]
+        along = np.asarray(points[(labels == one) | (labels == other)] @ way) - centres[one] @ way
+        place = along / max(float(way @ way), np.finfo(np.float64).tiny)  # 0 at the one centre, 1 at the other
+        start, middle, end = (int(np.sum(np.abs(place - at) < WINDOW)) for at in (0.0, 0.5, 1.0))
+        filled.append(middle / max(min(start, end), 1))
+    return max(filled)
 
 
 def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> FloatArray:

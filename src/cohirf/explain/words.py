@@ -36,7 +36,8 @@ KEPT = {
 OTHERS = ("high", "low")
 DATES = ("late", "early")
 UNITS = {"cm", "eur", "g", "kg", "km", "km2", "m", "mg", "mm", "ms", "pct", "s", "usd"}
-MOSTLY, HARDLY = 0.5, 0.1  # shares of rows with a level, from which it is said without "often" or "rarely"
+# Shares of rows with a level, from which it is said without "mostly", with "mostly", and up to which it is lacking.
+NEARLY_ALL, MOSTLY, HARDLY = 0.9, 0.5, 0.1
 LONGEST_PHRASE = 40  # characters of a feature's name
 FEWEST_TRAITS, MOST_TRAITS = 3, 5  # traits in a name; more than three only if two clusters would have the same name
 WEAKEST = 0.3  # standard deviations; a weaker trait says nothing
@@ -71,7 +72,8 @@ def say_level(feature: Feature, inside: float, outside: float) -> str:
     """Return a phrase for a level of a category, from its share of the rows inside and outside of the cluster."""
     name, level = plain_name(feature.name), shorten(feature.level, LONGEST_PHRASE)
     if inside > outside:
-        return f"{name}: {level}" if inside >= MOSTLY else f"{name}: often {level}"
+        often = "" if inside >= NEARLY_ALL else "mostly " if inside >= MOSTLY else "often "
+        return f"{name}: {often}{level}"
     opposite = {"yes": "no", "no": "yes"}.get(level)
     if opposite is not None and inside <= MOSTLY:
         return f"{name}: {opposite}"
@@ -183,6 +185,10 @@ def _with_values(traits: Sequence[Trait]) -> str:
 
 
 def _replace_repeated(names: list[str], longer: list[str]) -> list[str]:
-    """Return the names, with those that occur more than once replaced."""
-    counts = Counter(names)
-    return [other if counts[name] > 1 else name for name, other in zip(names, longer, strict=True)]
+    """Return the names, with those replaced that occur more than once, or all of which is in another one."""
+    counts, phrases = Counter(names), [set(name.split(", ")) for name in names]
+
+    def is_vague(place: int) -> bool:
+        return counts[names[place]] > 1 or any(phrases[place] < others for others in phrases)
+
+    return [longer[place] if is_vague(place) else name for place, name in enumerate(names)]
