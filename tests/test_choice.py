@@ -91,7 +91,7 @@ def test_the_smallest_size_of_a_cluster_counts_in_the_choice():
 
 def test_the_end_of_the_range_is_said(monkeypatch):
     monkeypatch.setattr("cohirf.choice.MAX_CHOICE", 3)
-    X, _ = make_blobs(150, centers=[[0, 0], [9, 0], [0, 9], [9, 9]], random_state=0)
+    X, _ = make_blobs(150, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
     with pytest.warns(ConvergenceWarning, match="3 is the largest number that is tried, so there may be more"):
         CoHiRF(random_state=0).fit(X)
 

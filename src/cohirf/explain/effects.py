@@ -30,7 +30,8 @@ OF_ALL = 0.95  # share of rows whose level is said instead of one that they lack
 # its mean is this many standard deviations away from the lowest and the highest value.
 MIDDLE_EFFECT, MIDDLE_NARROWNESS, MIDDLE_DISTANCE = 0.8, 0.5, 0.8
 SHORTEST_SERIES = 3  # columns
-SAME_COLUMN, LIKENESS_ROWS = 0.98, 2000  # correlation of columns that say the same, and rows that it is taken from
+SAME_COLUMN = 0.98  # correlation of columns that say the same
+FEWEST_CORRELATED, LIKENESS_ROWS = 50, 2000  # rows that it is taken from
 FROM_SERIES = 3  # traits of a cluster that are from one series
 ALIKE = 0.5  # a neighbour in a series belongs to a trait if it has this share of its strength
 TRIED = 20  # features that split most
@@ -264,7 +265,7 @@ def find_traits_of_sets(
     if table.values.shape[1] == 0 or len(table.rows) == 0:
         return [[] for _ in sets]
     spread = measure_spread(table.values, weights) if spread is None else spread
-    series, likeness, found = Series.of(table.features), Likeness(table), []
+    series, likeness, found = Series.of(table.features), Likeness(table, labels), []
     for block in row_blocks(len(sets), max(1, COMPARED_CELLS // table.values.shape[1])):
         parts = measure_parts(table.values, spread, labels, sets[block], weights)
         effects = compare_sums(spread, parts)
@@ -311,10 +312,11 @@ class Series:
 
 
 class Likeness:
-    """Whether two columns of numbers say the same: nearly all of the one follows from the other."""
+    """Whether two columns of numbers say the same: in each cluster, nearly all of the one follows from the other."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, labels: IntArray) -> None:
         self.table = table
+        self.group = np.unique(labels[:LIKENESS_ROWS], return_inverse=True)[1]
         self.known: dict[tuple[int, int], bool] = {}
 
     def __call__(self, one: int, other: int) -> bool:
@@ -322,12 +324,14 @@ class Likeness:
         pair = min(one, other), max(one, other)
         if pair not in self.known:
             kinds = {self.table.features[column].kind for column in pair}
-            self.known[pair] = kinds == {"number"} and self._correlate(*pair) >= SAME_COLUMN
+            is_known = kinds == {"number"} and len(self.table.rows) >= FEWEST_CORRELATED
+            self.known[pair] = is_known and self._correlate(*pair) >= SAME_COLUMN
         return self.known[pair]
 
     def _correlate(self, *pair: int) -> float:
         values = as_dense(self.table.values[:LIKENESS_ROWS][:, list(pair)])
-        values = values - values.mean(axis=0)
+        totals = np.stack([np.bincount(self.group, column) for column in values.T], axis=1)
+        values = values - (totals / np.bincount(self.group)[:, None])[self.group]
         lengths = float(np.sqrt((values**2).sum(axis=0)).prod())
         return abs(float(values[:, 0] @ values[:, 1])) / lengths if lengths > 0 else 0.0
 

@@ -120,7 +120,7 @@ def collect_results(
 
 
 def _count_aside(choice: Choice, clusters: Clusters) -> Choice:
-    """Return the choice with the number of rows that are in no cluster, and of small clusters beside the chosen ones."""
+    """Return the choice with the numbers of rows in no cluster, and of small clusters beside the chosen ones."""
     n_aside = int(clusters.first_level.leaves.sizes.sum() - clusters.sizes.sum())
     return replace(choice, n_aside=n_aside, n_small=max(len(clusters.sizes) - choice.n_clusters, 0))
 
