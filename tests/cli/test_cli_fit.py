@@ -503,7 +503,7 @@ def test_a_category_whose_levels_are_the_clusters_is_left_out(cohirf, folder):
     pd.DataFrame({**columns, "kind": np.where(size > 0, "large", "small")}).to_csv("kinds.csv", index=False)
     outcome = cohirf("fit", "kinds.csv", "--json")
     document = json.loads(outcome.out)
-    said = "clusters would only repeat its levels"
+    said = "with it, the clusters are nothing but its levels"
     assert f"kind is left out, and the fit repeated: {said}; give --as kind=category to keep it." in outcome.err
     assert f"kind was left out: {said}." in document["headline"]
     assert document["sizes"] == [60, 60]  # found again, by the numbers alone

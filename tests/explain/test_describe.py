@@ -285,12 +285,13 @@ def test_groups_that_are_not_clear_are_never_called_clearly_apart():
     model = CoHiRF(random_state=0).fit(X)
     assert not model.choice_.is_clear
     headline = headline_of(model, X)
-    assert headline.count == f"No clear groups in 300 rows: these {model.n_clusters_} are parts of one cloud."
+    assert headline.count == f"No clear groups in 300 rows: these {model.n_clusters_} are one way to sort them."
     assert "not as kinds of rows" in headline.trust
     assert "no clear groups" in model.choice_.describe()
     assert "apart" not in str(headline)
     for share in (0.0, 0.1, 0.3, 0.8):
-        assert say_separation(share, is_clear=False).endswith("rows are between two of them.")
+        said = say_separation(share, is_clear=False)
+        assert said.endswith("rows are between two of them.") if share > 0.05 else not said
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -452,7 +454,7 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
         return Headline(f"No clusters: all {n_rows:,} rows are noise.", "", "", "", remedy, "poor")
     is_clear = choice is None or choice.is_clear
     count = f"{count_of(n_clusters, 'cluster')} in {n_rows:,} rows"
-    count = count if is_clear else f"No clear groups in {n_rows:,} rows: these {n_clusters:,} are parts of one cloud"
+    count = count if is_clear else f"No clear groups in {n_rows:,} rows: these {n_clusters:,} are one way to sort them"
     exceptions = "" if data is None else say_exceptions(description, data)
     if description.n_noise and not description.name_noise(data):
         count += f"; {percent(description.n_noise / n_rows)} of the rows are noise, in no cluster"
@@ -477,12 +479,21 @@ def say_sizes(description: Description) -> str:
     names = (description.name(int(numbers[place])) for place in shown)
     said = [f"{share}: {name}." for share, name in zip(shares, names, strict=True)]
     if len(order) > len(shown):
-        said = [f"The largest has {said[0]}", f"The smallest has {said[1]}"]
+        said = [f"The largest has {said[0]}", f"The smallest has {said[1]}", *say_shared_column(description)]
     if len(order) == 2:
         said += say_difference(*description.clusters)
     if columns := join_words(description.repeated):
         said.append(f"They are nearly the {'combined ' if len(description.repeated) > 1 else ''}levels of {columns}.")
     return " ".join(said)
+
+
+def say_shared_column(description: Description) -> list[str]:
+    """Return the category, if there is one, whose levels most clusters are named after."""
+    strongest = (cluster.traits[0].feature for cluster in description.clusters if cluster.traits)
+    named = Counter(feature.name for feature in strongest if feature.level)
+    name, count = max(named.items(), key=itemgetter(1), default=("", 0))
+    is_most = 2 * count > len(description.clusters) and not description.repeated
+    return [f"Most of them, {count:,} of {len(description.clusters):,}, are one {name} each."] if is_most else []
 
 
 def say_difference(one: ClusterDescription, other: ClusterDescription) -> list[str]:
@@ -501,7 +512,7 @@ def say_separation(share: float, filled: float = np.nan, *, is_clear: bool = Tru
     """Return how far apart clusters are, from the share of rows between two, and the density there."""
     between = f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two"
     if not is_clear:
-        return f"{between[0].upper()}{between[1:]} of them."
+        return f"{between[0].upper()}{between[1:]} of them." if share > APART else ""
     between = f"{between} clusters"
     if filled > NO_GAP and share <= TOUCHING:
         return f"They run into each other, with no gap between them: the border could as well be elsewhere ({between})."
