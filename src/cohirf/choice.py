@@ -35,7 +35,7 @@ NEARLY, CLEAR = 0.15, 0.85
 # Without cuts, 8 % of fits to five separate blobs had six clusters, with twice the cuts 0.5 %.
 CUT_WEIGHT = 2.0
 FLAT = 0.9  # silhouettes above this share of the highest are nearly the same
-NEAR = 0.7  # up to this share of the highest, a clear number comes before one that is not
+CLOSE = 0.7  # up to this share of the highest, a clear number comes before one that is not
 # Up to so many rows, and one for so many, are not a cluster, however far from the others they are.
 MOST_CRUMBS, ROWS_PER_CRUMB = 3, 30
 WEAK_STRENGTH = 0.55  # a single cloud of points has less
@@ -93,7 +93,7 @@ class Choice:
             best = int(np.flatnonzero(strengths >= strengths.max() - NEARLY)[-1])
         else:
             high = silhouettes.max()
-            flat, near = (np.flatnonzero(silhouettes >= high - (1 - share) * abs(high)) for share in (FLAT, NEAR))
+            flat, near = (np.flatnonzero(silhouettes >= high - (1 - share) * abs(high)) for share in (FLAT, CLOSE))
             best, other = (int(some[strengths[some].argmax()]) for some in (flat, near))
             best = other if strengths[best] < WEAK_STRENGTH <= strengths[other] else best
         return cls(int(candidates[best]), candidates=candidates, strengths=strengths, silhouettes=silhouettes)

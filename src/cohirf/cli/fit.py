@@ -51,7 +51,7 @@ from cohirf.validation import set_columns
 ON_GLOBE = ("dbscan", "hdbscan", "optics")  # they know the metric haversine
 # To read a file takes at least so much memory, and for a large one up to so much more.
 LEAST_READING, MOST_READING = 2**25, 5 * 2**25
-COPIES = 3  # of all rows, for which a limit of memory must have room: otherwise they stay in their file
+COPIES_IN_MEMORY = 3  # of all rows, for which a limit of memory must have room: otherwise they stay in their file
 LEVELS = {"category", "boolean"}  # kinds of columns
 NOTHING = (
     "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, --report report.html "
@@ -118,7 +118,7 @@ def fit(
     console, targets = Console.on(screen), Targets(out, model, report, force)
     named = method.estimator or (None if places is None and eps is None else "dbscan")
     base = read_base_method(named, [*(method.param or []), *_read_globe(named, places, eps)])
-    given, levels = _read_levels(given)
+    given, levels = _read_topic_levels(given)
     parameters = read_parameters(given)
     if vectors is not None:
         parameters.setdefault("metric", "cosine")
@@ -158,7 +158,7 @@ def fit(
     pictured = None if pictures is None or topics is None else _read_images(at, pictures, topics)
     origin = find_origin(data, asked)
     written = _write_files(targets, fitted, prepared, classes, origin, console, levels, topics, pictured)
-    document |= _describe(fitted, prepared, document["numbers"], judged=console.as_json or not console.quiet)
+    document |= _describe_fit(fitted, prepared, document["numbers"], judged=console.as_json or not console.quiet)
     if topics is not None and len(topics.topics[-1]) == fitted.n_clusters_:
         document["names"] = [topics.topics[-1][number].name for number in document["numbers"]]
     document["written"] = written
@@ -177,7 +177,7 @@ def _find_repeated(model: CoHiRF, data: Prepared, asked: dict[str, Any]) -> str 
     return names[0] if len(repeated) == len(names) == 1 else None
 
 
-def _read_levels(given: dict[str, str]) -> tuple[dict[str, str], list[int]]:
+def _read_topic_levels(given: dict[str, str]) -> tuple[dict[str, str], list[int]]:
     """Return the options with the largest of several numbers of clusters, and these numbers, if there are several."""
     numbers = given.get("n_clusters", "").split(",")
     if len(numbers) == 1:
@@ -200,7 +200,7 @@ def _read_images(data: Data, column: Any, topics: Topics) -> list[Any]:
     return [cell.as_py() if row in shown_rows else None for row, cell in cells]
 
 
-def _describe(model: CoHiRF, data: Prepared, numbers: list[int], *, judged: bool) -> dict[str, Any]:
+def _describe_fit(model: CoHiRF, data: Prepared, numbers: list[int], *, judged: bool) -> dict[str, Any]:
     """Return the names of the clusters, the headline and, if they are ``judged``, the verdict."""
     description = describe_clusters(model, preparation=data.preparation)
     diagnosis = model.diagnose() if judged else None
@@ -291,7 +291,7 @@ def _fit_prepared(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
     """Fit the model; if the user stops it, say what was kept."""
     limit = read_memory_limit(model.batch_size)
     reset_peak()  # what reading took goes back
-    rows = data.rows() if limit is None or resident_bytes() + COPIES * data.n_bytes <= limit else data.source
+    rows = data.rows() if limit is None or resident_bytes() + COPIES_IN_MEMORY * data.n_bytes <= limit else data.source
     rows = rows if model.batch_size is not None else data.array()  # one batch needs all rows anyway
     try:
         with console.watching():

@@ -35,11 +35,11 @@ BRANCH_TRAITS = 2  # in the name of a branch
 STROKES = {True: ("├─ ", "│  ", "└─ ", "   "), False: ("|- ", "|  ", "`- ", "   ")}  # drawn, or of letters
 REPEATED = 0.9  # adjusted Rand index of clusters and categories, from which they say the same
 MOST_COMBINED, TRIED_CATEGORIES = 3, 10
-NAMED_CLUSTERS, NAMED_ROWS = 4, 3  # up to so many are named in the headline
+NAMED_CLUSTERS, ROWS_IN_HEADLINE = 4, 3  # up to so many are named in the headline
 # Shares of rows between two clusters up to which clusters are clearly apart, touch, and overlap.
 APART, TOUCHING, OVERLAPPING = 0.05, 0.2, 0.4
 # Densities half-way between two clusters, compared with their centres: up to this there is a gap, from that on none.
-GAP, NO_GAP = 0.3, 0.7
+HALF_FILLED, FILLED = 0.3, 0.7
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Description:
 
     def name_noise(self, data: Any) -> list[str]:
         """Return the names of the rows that are noise; an empty list if they are many, or have no names."""
-        if data is None or not 0 < self.n_noise <= NAMED_ROWS:
+        if data is None or not 0 < self.n_noise <= ROWS_IN_HEADLINE:
             return []
         names: list[str] = data.name_rows(np.flatnonzero(np.asarray(self.model.labels_) < 0).tolist())
         return names
@@ -458,7 +458,7 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
     exceptions = "" if data is None else say_exceptions(description, data)
     if description.n_noise and not description.name_noise(data):
         count += f"; {percent(description.n_noise / n_rows)} of the rows are noise, in no cluster"
-    has_gaps = n_clusters == 1 or not description.badly_fitting.filled > GAP
+    has_gaps = n_clusters == 1 or not description.badly_fitting.filled > HALF_FILLED
     trust, tone = ("", "unknown") if diagnosis is None else say_trust(diagnosis, choice, has_gaps=has_gaps)
     sizes = separation = ""
     if n_clusters > 1:
@@ -466,7 +466,7 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
     if n_clusters > 1 and tone != "poor":
         found = description.badly_fitting
         separation = say_separation(found.share_between, found.filled, is_clear=is_clear)
-        tone = "fair" if tone == "good" and (found.share_between > TOUCHING or found.filled > GAP) else tone
+        tone = "fair" if tone == "good" and (found.share_between > TOUCHING or found.filled > HALF_FILLED) else tone
     return Headline(f"{count}.", sizes, separation, exceptions, trust, tone)
 
 
@@ -514,9 +514,9 @@ def say_separation(share: float, filled: float = np.nan, *, is_clear: bool = Tru
     if not is_clear:
         return f"{between[0].upper()}{between[1:]} of them." if share > APART else ""
     between = f"{between} clusters"
-    if filled > NO_GAP and share <= TOUCHING:
+    if filled > FILLED and share <= TOUCHING:
         return f"They run into each other, with no gap between them: the border could as well be elsewhere ({between})."
-    if share <= APART and not filled > GAP:
+    if share <= APART and not filled > HALF_FILLED:
         return f"They are clearly apart: {between}."
     if share <= TOUCHING:
         return f"They touch: {between}."
@@ -532,7 +532,7 @@ def say_exceptions(description: Description, data: Any) -> str:
     if names := description.name_noise(data):
         said.append(f"{join_words(names)} {'is' if len(names) == 1 else 'are'} unlike all others, and in no cluster.")
     if n_filled := len(rows := data.mostly_filled()):
-        names = data.name_rows(rows[:NAMED_ROWS].tolist())
+        names = data.name_rows(rows[:ROWS_IN_HEADLINE].tolist())
         such_as = f" ({'such as ' if n_filled > len(names) else ''}{join_words(names)})" if names else ""
         have, their = ("has", "its") if n_filled == 1 else ("have", "their")
         filled = f"{have} few values: what fills the gaps decides {their} cluster"

@@ -28,7 +28,7 @@ SCALINGS = ("standard", "minmax", "none")
 IMPUTES = ("median", "mean", "none")
 IN_MEMORY_BYTES = 2**28  # the same on all machines, because in-memory batches differ from those of sources
 
-MOSTLY = 0.5  # share of the columns
+MOST_FILLED = 0.5  # share of the columns
 HEADER = ("column", "kind", "features", "what was done")
 
 FeatureValues = tuple[float, ...]
@@ -445,7 +445,7 @@ class Prepared:
             return np.empty(0, dtype=np.int64)
         first = np.cumsum([0, *(len(column.features) for column in kept[:-1])])
         blocks = [np.isnan(rows[:, first]).mean(axis=1) for rows in self.source.source.read_all()]
-        return np.flatnonzero(np.concatenate(blocks) > MOSTLY)
+        return np.flatnonzero(np.concatenate(blocks) > MOST_FILLED)
 
     def name_rows(self, rows: Sequence[int]) -> list[str]:
         """Return the names of some rows, with words if a column has some; an empty list if no column names the rows."""
