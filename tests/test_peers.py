@@ -3,7 +3,7 @@
 import csv
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -70,11 +70,11 @@ def test_a_method_that_gave_up_is_left_out_on_more_rows(tmp_path):
     assert figures_of(tmp_path, row, run=True) == [gave_up, peers.LEFT_OUT]
 
 
-def test_cohirf_has_a_row_for_all_cores_too(monkeypatch):
-    monkeypatch.setattr(peers, "cpu_count", lambda: 4)
-    titles = [row.title for row in peers.rows_of("spheres", LIMITS)]
-    assert titles[-2:] == ["CoHiRF.as_published(GridDBSCAN)", "CoHiRF.as_published(GridDBSCAN), 4 cores"]
-    assert sum(title.endswith("cores") for title in titles) == 1
+def test_all_methods_have_the_cores_that_were_asked_for():
+    alone, together = ([row.title for row in peers.rows_of("spheres", replace(LIMITS, cores=n))] for n in (1, 4))
+    assert together == [f"{title}, 4 cores" for title in alone]
+    assert "CoHiRF(DBSCAN)" in alone
+    assert "CoHiRF.as_published(KMeans), 1 view" not in alone
 
 
 def test_cells_show_figures_or_why_there_are_none():

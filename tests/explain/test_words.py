@@ -43,7 +43,7 @@ def test_halves_of_characters_can_be_written():
         (say_number(plain_name("age (2)"), "number", is_high=True), "high age (2)"),
         (plain_name("petal length (cm)"), "petal length"),
         (say_level(Feature("region", "level", "north"), 0.9, 0.2), "region: north"),
-        (say_level(Feature("region", "level", "north"), 0.4, 0.2), "region: often north"),
+        (say_level(Feature("region", "level", "north"), 0.4, 0.2), "region: 40% north"),
         (say_level(Feature("region", "level", "north"), 0.02, 0.5), "region: not north"),
         (say_level(Feature("region", "level", "north"), 0.2, 0.5), "region: rarely north"),
         (say_level(Feature("member", "level", "yes"), 0.2, 0.5), "member: no"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 from typing import Any
@@ -30,6 +30,8 @@ OF_ALL = 0.95  # share of rows whose level is said instead of one that they lack
 # its mean is this many standard deviations away from the lowest and the highest value.
 MIDDLE_EFFECT, MIDDLE_NARROWNESS, MIDDLE_DISTANCE = 0.8, 0.5, 0.8
 SHORTEST_SERIES = 3  # columns
+FAINT = 0.5  # standard deviations; a cluster that differs less is "high" only if no other one is higher
+RARE = 0.4  # share of rows of a cluster whose level is not worth a name
 SAME_COLUMN = 0.98  # correlation of columns that say the same
 FEWEST_CORRELATED, LIKENESS_ROWS = 50, 2000  # rows that it is taken from
 FROM_SERIES = 3  # traits of a cluster that are from one series
@@ -212,6 +214,11 @@ class Trait:
         """Whether the trait says which level the cluster lacks, and not which one it has."""
         return self.feature.kind == "level" and self.effect < 0 and self.feature.level not in ("yes", "no")
 
+    @property
+    def is_rare(self) -> bool:
+        """Whether the trait is a level that few rows of the cluster have, even if fewer others do."""
+        return self.feature.kind == "level" and self.effect > 0 and self.inside < RARE
+
     @cached_property
     def values(self) -> str:
         """The feature with its values inside and outside, such as "spend 120 (others 340)"."""
@@ -270,6 +277,8 @@ def find_traits_of_sets(
         parts = measure_parts(table.values, spread, labels, sets[block], weights)
         effects = compare_sums(spread, parts)
         is_middle = _find_middle(table.features, spread, effects)
+        is_between = _find_between(table.features, effects)
+        effects = replace(effects, effect=np.where(is_between, 0, effects.effect))
         places = range(len(parts.n_rows))
         found += [_traits_of(table.features, series, likeness, effects, is_middle, place) for place in places]
     return found
@@ -280,6 +289,13 @@ def _find_middle(features: list[Feature], spread: Spread, effects: Effects) -> N
     room = np.minimum(effects.mean - spread.low, spread.high - effects.mean)
     is_narrow = (np.abs(effects.effect) < MIDDLE_EFFECT) & (effects.narrowness > MIDDLE_NARROWNESS)
     return np.asarray(_is_kind(features, "number") & is_narrow & (room >= MIDDLE_DISTANCE * spread.deviation))
+
+
+def _find_between(features: list[Feature], effects: Effects) -> NDArray[np.bool_]:
+    """Return which numbers of clusters differ a little from all other rows, while some cluster differs more, so."""
+    is_low, mean = effects.effect < 0, effects.mean
+    is_outdone = np.where(is_low, mean > mean.min(axis=0), mean < mean.max(axis=0))
+    return np.asarray(_is_kind(features, "number") & (np.abs(effects.effect) < FAINT) & is_outdone)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ KEPT = {
 OTHERS = ("high", "low")
 DATES = ("late", "early")
 UNITS = {"cm", "eur", "g", "kg", "km", "km2", "m", "mg", "mm", "ms", "pct", "s", "usd"}
-# Shares of rows with a level, from which it is said without "mostly", with "mostly", and up to which it is lacking.
+# Shares of rows with a level, from which it is said without the share, from which most have it, and up to which few do.
 NEARLY_ALL, MOSTLY, HARDLY = 0.9, 0.5, 0.1
 LONGEST_PHRASE = 40  # characters of a feature's name
 FEWEST_TRAITS, MOST_TRAITS = 3, 5  # traits in a name; more than three only if two clusters would have the same name
@@ -72,8 +72,7 @@ def say_level(feature: Feature, inside: float, outside: float) -> str:
     """Return a phrase for a level of a category, from its share of the rows inside and outside of the cluster."""
     name, level = plain_name(feature.name), shorten(feature.level, LONGEST_PHRASE)
     if inside > outside:
-        often = "" if inside >= NEARLY_ALL else "mostly " if inside >= MOSTLY else "often "
-        return f"{name}: {often}{level}"
+        return f"{name}: {level}" if inside >= NEARLY_ALL else f"{name}: {inside:.0%} {level}"
     opposite = {"yes": "no", "no": "yes"}.get(level)
     if opposite is not None and inside <= MOSTLY:
         return f"{name}: {opposite}"
@@ -169,7 +168,7 @@ def _join_phrases(traits: Sequence[Trait], split: Trait | None, n_traits: int) -
     """Return the phrases of the strongest traits; of weak ones only if more than three are asked for."""
     weakest = max(WEAKEST, FAINT_SHARE * traits[0].strength) if traits and n_traits == FEWEST_TRAITS else 0.0
     strong = [trait for trait in traits if trait.strength >= weakest]
-    said = [trait for trait in strong if not trait.is_lack] or strong[:1]
+    said = [trait for trait in strong if not trait.is_lack and not trait.is_rare] or strong[:1]
     if split is not None:  # without traits of the same column, or of the same series
         column, series = split.feature.name, split_number(split.feature.name)[0] if split.span else None
         names = ((trait, trait.feature.name) for trait in said)
