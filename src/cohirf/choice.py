@@ -62,8 +62,8 @@ class Choice:
         Number of clusters beside the chosen ones: parts that are smaller than ``min_share``, but too large for noise.
     compact_cut, connected_cut : float
         For both kinds of merges: mean over clusters of the share of the ten nearest neighbours of a row that are in
-        another cluster, on a sample of rows. With ``merge="auto"``, the lower one was taken. NaN if they were not
-        compared.
+        another cluster, on a sample of rows. With ``merge="auto"``, connected clusters were taken if theirs is clearly
+        lower. NaN if they were not compared.
     candidates : array of int
         Numbers of clusters that were compared; empty if the number was given.
     strengths : array of float

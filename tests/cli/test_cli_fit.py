@@ -496,22 +496,45 @@ def test_the_document_has_the_names_and_the_headline(cohirf, folder, apart):
     assert document["headline"].startswith(f"3 clusters in 150 rows. {document['sizes'][0]} rows (")
 
 
-def test_a_category_whose_levels_are_the_clusters_is_left_out(cohirf, folder):
+@pytest.fixture
+def regions(folder):
+    rng = np.random.default_rng(0)
+    columns = {
+        "region": np.repeat(["north", "south", "west"], 200),
+        "a": rng.normal(size=600),
+        "b": rng.normal(size=600),
+    }
+    pd.DataFrame(columns).to_csv("regions.csv", index=False)
+
+
+def test_a_category_whose_levels_are_the_clusters_is_left_out(cohirf, regions):
+    outcome = cohirf("fit", "regions.csv", "--json")
+    document = json.loads(outcome.out)
+    said = "with it, the clusters are nothing but its levels"
+    assert f"region is left out, and the fit repeated: {said}; give --as region=category to keep it." in outcome.err
+    assert f"region was left out: {said}." in document["headline"]
+    assert document["sizes"] != [200, 200, 200]
+    assert document["columns"][0]["kind"] == "dropped"
+    assert said in str(document["columns"][0])
+    kept = cohirf("fit", "regions.csv", "--as", "region=category", "--json")
+    assert "They are nearly the levels of region." in json.loads(kept.out)["headline"]
+    assert "left out" not in kept.err
+
+
+def test_a_category_stays_if_numbers_alone_have_the_same_clusters(cohirf, folder):
     rng = np.random.default_rng(0)
     size = np.repeat([0.0, 9.0], 60)
     columns = {"length": size + rng.normal(size=120), "width": size + rng.normal(size=120)}
     pd.DataFrame({**columns, "kind": np.where(size > 0, "large", "small")}).to_csv("kinds.csv", index=False)
     outcome = cohirf("fit", "kinds.csv", "--json")
-    document = json.loads(outcome.out)
-    said = "with it, the clusters are nothing but its levels"
-    assert f"kind is left out, and the fit repeated: {said}; give --as kind=category to keep it." in outcome.err
-    assert f"kind was left out: {said}." in document["headline"]
-    assert document["sizes"] == [60, 60]  # found again, by the numbers alone
-    assert document["columns"][2]["kind"] == "dropped"
-    assert said in str(document["columns"][2])
-    kept = cohirf("fit", "kinds.csv", "--as", "kind=category", "--json")
-    assert "They are nearly the levels of kind." in json.loads(kept.out)["headline"]
-    assert "left out" not in kept.err
+    assert "They are nearly the levels of kind." in json.loads(outcome.out)["headline"]
+    assert "left out" not in outcome.err
+
+
+def test_a_fit_stays_if_it_cannot_be_repeated_without_a_category(cohirf, regions):
+    outcome = cohirf("fit", "regions.csv", "--max-features", 5, "--clusters", 3, "--json")
+    assert json.loads(outcome.out)["sizes"] == pytest.approx([200, 200, 200], abs=5)
+    assert "left out" not in outcome.err
 
 
 def test_many_clusters_are_counted_below_the_largest(cohirf, folder, apart):

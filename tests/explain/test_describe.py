@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.cluster import DBSCAN
-from sklearn.datasets import make_blobs
+from sklearn.cluster import DBSCAN, AgglomerativeClustering
+from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, open_source
@@ -266,6 +266,15 @@ def test_a_cloud_that_is_cut_is_not_good_news():
 )
 def test_the_words_follow_the_share_of_rows_between_clusters(share, said):
     assert said in say_separation(share)
+
+
+def test_shapes_of_the_base_method_and_clusters_of_other_widths_are_not_said_to_run_into_each_other():
+    moons, _ = make_moons(600, noise=0.04, random_state=0)
+    linked = CoHiRF(AgglomerativeClustering(2, linkage="single"), n_clusters=2, random_state=0).fit(moons)
+    assert np.isnan(find_badly_fitting(linked).filled)
+    rng = np.random.default_rng(0)
+    wide = np.concatenate([3 * rng.normal(size=(1000, 2)), 0.1 * rng.normal(size=(60, 2)) + [13, 0]])
+    assert not find_badly_fitting(CoHiRF(n_clusters=2, random_state=0).fit(wide)).filled > 0.1
 
 
 def test_clusters_without_a_gap_are_no_kinds_of_rows():

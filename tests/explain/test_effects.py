@@ -1,6 +1,7 @@
 """What sets clusters and unions of clusters apart, against direct computation; and explain."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.cluster import DBSCAN, KMeans
@@ -159,3 +160,28 @@ def test_a_model_of_noise_says_that_it_has_no_clusters_to_explain():
     model = CoHiRF(DBSCAN(eps=1e-6), random_state=0).fit(np.random.default_rng(0).normal(size=(50, 3)))
     with pytest.raises(ValueError, match="cluster=0 is not a cluster of this model: it has none, because every row"):
         model.explain(0)
+
+
+def test_columns_with_the_same_noise_but_other_means_are_both_said():
+    rng, labels = np.random.default_rng(0), np.arange(600) % 4
+    noise = rng.normal(size=600)
+    frame = pd.DataFrame(
+        {"income": noise + np.array([5, 5, -5, -5])[labels], "debt": noise + np.array([4, -4, 4, -4])[labels]}
+    )
+    traits = find_traits(read_table(frame, np.arange(600)), labels, np.arange(4))
+    assert [{trait.phrase for trait in some} for some in traits] == [
+        {"high income", "high debt"},
+        {"high income", "low debt"},
+        {"low income", "high debt"},
+        {"low income", "low debt"},
+    ]
+
+
+@pytest.mark.parametrize("n_rows", [600, 6000])
+def test_a_column_that_follows_from_another_is_not_said_again(n_rows):
+    rng, labels = np.random.default_rng(0), np.sort(np.arange(n_rows) % 2)  # more than are compared, by cluster
+    sleep = rng.normal(size=n_rows) + 3 * labels
+    awake = 24 - sleep + 0.1 * rng.normal(size=n_rows)
+    frame = pd.DataFrame({"sleep": sleep, "awake": awake, "weight": rng.normal(size=n_rows) - labels})
+    traits = find_traits(read_table(frame, np.arange(n_rows)), labels, np.arange(2))
+    assert [[trait.feature.name for trait in some] for some in traits] == [["sleep", "weight"]] * 2

@@ -77,7 +77,9 @@ def normalised_cuts(divisions: IntArray, neighbours: IntArray, mass: FloatArray 
     of_cluster, leaving = (values[:, 1:] for values in of_all)  # not of the label -1
     division, name = np.nonzero(of_cluster)
     shares = leaving[division, name] / of_cluster[division, name]
-    return np.asarray(np.bincount(division, shares, n_divisions) / np.bincount(division, minlength=n_divisions))
+    n_clusters = np.bincount(division, minlength=n_divisions)
+    total = np.bincount(division, shares, n_divisions)
+    return np.where(n_clusters > 0, total / np.maximum(n_clusters, 1), np.inf)
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,8 @@ class LargeParts:
 
     def count(self, n_clusters: int) -> int:
         """Return into how many parts to cut, so that ``n_clusters`` are large; or as many as possible."""
-        return int(np.argmax(self.n_large >= min(n_clusters, self.n_large.max(initial=0)))) + 1
+        n_most = self.n_large.max(initial=0)
+        return int(np.argmax(self.n_large >= min(n_clusters, n_most))) + 1 if n_most else 1
 
     def label(self, n_clusters: int) -> IntArray:
         """Return the cluster of each point, or -1 in parts that are too small."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import signature
 from math import ceil
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 
 from cohirf.cli import command_line
 from cohirf.cli.console import Console, count_bytes
@@ -39,6 +41,8 @@ from cohirf.cli.summary import agreement, cluster_grid, column_grid, describe_co
 from cohirf.clusterers.names import NAMES, make_base_method
 from cohirf.estimator import CoHiRF
 from cohirf.explain import Topics, describe_clusters, make_headline, name_topics
+from cohirf.explain.describe import REPEATED
+from cohirf.explain.words import shorten
 from cohirf.optional import import_optional
 from cohirf.planning.memory import format_bytes, peak_bytes, read_memory_limit, reset_peak, resident_bytes
 from cohirf.preparation import Classes, Data, Prepared, prepare
@@ -143,11 +147,15 @@ def fit(
     started = time.perf_counter()
     fitted = _fit_prepared(CoHiRF(base, **settled), prepared, console)
     if (repeated := _find_repeated(fitted, prepared, asked)) is not None:
-        asked["drop"] = (*asked["drop"], repeated)
-        keep = f"give --as {repeated}=category to keep it"
-        console.note(f"{repeated} is left out, and the fit repeated: {GIVEN_BACK}; {keep}.")
-        prepared = prepare(data, **asked).explained({repeated: GIVEN_BACK})
-        fitted = _fit_prepared(CoHiRF(base, **settled), prepared, console)
+        without = asked | {"drop": (*asked["drop"], repeated)}
+        other = prepare(data, **without).explained({repeated: GIVEN_BACK})
+        settled = settle_parameters(parameters, other.source.n_rows, other.n_bytes, base)
+        with suppress(ValueError):  # of parameters that need more columns: then the first fit stays
+            second = _fit_prepared(CoHiRF(base, **settled), other, console)
+            if adjusted_rand_score(fitted.labels_, second.labels_) < REPEATED:
+                fitted, prepared, asked = second, other, without
+                keep = f"give --as {repeated}=category to keep it"
+                console.note(f"{repeated} is left out, and the fit repeated: {GIVEN_BACK}; {keep}.")
     seconds = time.perf_counter() - started
     document = {"command": "fit", "data": str(data), **summarize_model(fitted)}
     document["columns"] = describe_columns(prepared.preparation)
@@ -168,7 +176,7 @@ def fit(
 
 def _find_repeated(model: CoHiRF, data: Prepared, asked: dict[str, Any]) -> str | None:
     """Return the category whose levels are the clusters, if there are numbers without it, and nobody asked for it."""
-    kept = {str(column.name): column for column in data.preparation.kept}
+    kept = {shorten(column.name): column for column in data.preparation.kept}
     kinds = {column.kind for column in kept.values()}
     if model.checkpoint is not None or not kinds & LEVELS or kinds <= LEVELS:
         return None

@@ -123,7 +123,7 @@ class Description:
 
     def name_noise(self, data: Any) -> list[str]:
         """Return the names of the rows that are noise; an empty list if they are many, or have no names."""
-        if data is None or not 0 < self.n_noise <= ROWS_IN_HEADLINE:
+        if data is None or data.source.n_rows != self.n_rows or not 0 < self.n_noise <= ROWS_IN_HEADLINE:
             return []
         names: list[str] = data.name_rows(np.flatnonzero(np.asarray(self.model.labels_) < 0).tolist())
         return names
@@ -539,7 +539,8 @@ def say_exceptions(description: Description, data: Any) -> str:
     said = [f"{name} was left out: {GIVEN_BACK}." for name in repeated]
     if names := description.name_noise(data):
         said.append(f"{join_words(names)} {'is' if len(names) == 1 else 'are'} unlike all others, and in no cluster.")
-    if n_filled := len(rows := data.mostly_filled()):
+    rows = data.mostly_filled() if data.source.n_rows == description.n_rows else np.empty(0, dtype=np.int64)
+    if n_filled := len(rows):
         names = data.name_rows(rows[:ROWS_IN_HEADLINE].tolist())
         such_as = f" ({'such as ' if n_filled > len(names) else ''}{join_words(names)})" if names else ""
         have, their = ("has", "its") if n_filled == 1 else ("have", "their")

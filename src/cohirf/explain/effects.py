@@ -328,11 +328,14 @@ class Series:
 
 
 class Likeness:
-    """Whether two columns of numbers say the same: in each cluster, nearly all of the one follows from the other."""
+    """Whether two columns of numbers say the same: nearly all of one follows from the other, in each cluster too."""
 
     def __init__(self, table: Table, labels: IntArray) -> None:
         self.table = table
-        self.group = np.unique(labels[:LIKENESS_ROWS], return_inverse=True)[1]
+        n_rows = len(table.rows)
+        self.some = np.arange(n_rows)[:: max(n_rows // LIKENESS_ROWS, 1)]
+        self.group = np.unique(labels[self.some], return_inverse=True)[1]
+        self.columns: dict[int, FloatArray] = {}
         self.known: dict[tuple[int, int], bool] = {}
 
     def __call__(self, one: int, other: int) -> bool:
@@ -340,16 +343,24 @@ class Likeness:
         pair = min(one, other), max(one, other)
         if pair not in self.known:
             kinds = {self.table.features[column].kind for column in pair}
-            is_known = kinds == {"number"} and len(self.table.rows) >= FEWEST_CORRELATED
+            is_known = kinds == {"number"} and len(self.some) >= FEWEST_CORRELATED
             self.known[pair] = is_known and self._correlate(*pair) >= SAME_COLUMN
         return self.known[pair]
 
-    def _correlate(self, *pair: int) -> float:
-        values = as_dense(self.table.values[:LIKENESS_ROWS][:, list(pair)])
-        totals = np.stack([np.bincount(self.group, column) for column in values.T], axis=1)
-        values = values - (totals / np.bincount(self.group)[:, None])[self.group]
-        lengths = float(np.sqrt((values**2).sum(axis=0)).prod())
-        return abs(float(values[:, 0] @ values[:, 1])) / lengths if lengths > 0 else 0.0
+    def _correlate(self, one: int, other: int) -> float:
+        """Return the lower of the correlations of all rows and within clusters; 0 if their signs differ."""
+        of_all, within = (self._scaled(one) * self._scaled(other)).sum(axis=0).tolist()
+        return min(abs(of_all), abs(within)) if of_all * within > 0 else 0.0
+
+    def _scaled(self, column: int) -> FloatArray:
+        """Return a column around its mean, and around the means of clusters, both of length 1."""
+        if column not in self.columns:
+            values = as_dense(self.table.values[self.some][:, [column]]).ravel()
+            means = np.bincount(self.group, values) / np.bincount(self.group)
+            both = np.stack([values - values.mean(), values - means[self.group]], axis=1)
+            lengths = np.sqrt((both**2).sum(axis=0))
+            self.columns[column] = np.divide(both, lengths, out=np.zeros_like(both), where=lengths > 0)
+        return self.columns[column]
 
 
 def _say_run(features: list[Feature], run: list[int]) -> str:

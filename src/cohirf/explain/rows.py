@@ -21,7 +21,9 @@ NEIGHBOURS = 5
 COMPARED_AT_ONCE = 256  # rows whose distances to all others are in memory
 BETWEEN = 0.8  # a row is between two clusters if the other one is at most 1 / BETWEEN times as far away
 LISTED_ASIDE = 20  # rows that are listed although they are noise
-WINDOW = 0.1  # half the width of the stretch in which rows are counted, in distances of two centres
+# Rows are counted at the two centres of neighbouring clusters and at stops between them, this far around each; if there
+# are too few at a centre, nothing is said.
+STOPS, WINDOW, FEWEST_AT_CENTRE = np.linspace(0, 1, 11), 0.1, 5
 NOT_TYPICAL = 2.0  # a row is not typical if it is this many times as far from its cluster as the median row
 
 
@@ -61,9 +63,9 @@ class BadlyFitting:
     n_compared : int
         Number of rows that were compared: all rows that are not noise, or a sample.
     filled : float
-        How dense rows are half-way between the centres of two neighbouring clusters, compared with the sparser of the
-        two centres: 0 if there is an empty gap, about 1 if there is none. The highest of all clusters; NaN if clusters
-        are connected shapes, whose centres mean little.
+        How dense rows are where they are sparsest between the centres of two neighbouring clusters, compared with the
+        sparser of the two centres: 0 if there is an empty gap, about 1 if there is none. The highest of all clusters;
+        NaN if clusters are connected shapes, whose centres mean little.
     """
 
     loose: list[LooseRow]
@@ -123,11 +125,12 @@ def find_badly_fitting(model: Model, n_loose: int = 3, n_border: int = 50) -> Ba
 
 
 def _is_compact(model: Model) -> bool:
-    return model.choice_ is not None and model.choice_.merge == "compact"
+    choice = model.choice_  # without cuts, the base method has made the clusters, of any shape
+    return choice is not None and choice.merge == "compact" and not np.isnan(choice.compact_cut)
 
 
 def _fill_gaps(points: Any, labels: IntArray) -> float:
-    """Return the highest density half-way between two neighbouring clusters; see ``BadlyFitting.filled``."""
+    """Return the highest of the lowest densities between two neighbouring clusters; see ``BadlyFitting.filled``."""
     n_clusters = int(labels.max()) + 1
     if n_clusters < 2:
         return np.nan
@@ -139,9 +142,10 @@ def _fill_gaps(points: Any, labels: IntArray) -> float:
         way = centres[other] - centres[one]
         along = np.asarray(points[(labels == one) | (labels == other)] @ way) - centres[one] @ way
         place = along / max(float(way @ way), np.finfo(np.float64).tiny)  # 0 at the one centre, 1 at the other
-        start, middle, end = (int(np.sum(np.abs(place - at) < WINDOW)) for at in (0.0, 0.5, 1.0))
-        filled.append(middle / max(min(start, end), 1))
-    return max(filled)
+        start, *middle, end = (int(np.sum(np.abs(place - at) < WINDOW)) for at in STOPS)
+        if min(start, end) >= FEWEST_AT_CENTRE:
+            filled.append(min(middle) / min(start, end))
+    return max(filled, default=np.nan)
 
 
 def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> FloatArray:

@@ -444,8 +444,11 @@ class Prepared:
         if 2 * n_gaps <= len(kept) or not isinstance(self.source, ScaledSource):
             return np.empty(0, dtype=np.int64)
         first = np.cumsum([0, *(len(column.features) for column in kept[:-1])])
-        blocks = [np.isnan(rows[:, first]).mean(axis=1) for rows in self.source.source.read_all()]
-        return np.flatnonzero(np.concatenate(blocks) > MOST_FILLED)
+        found, start = [], 0
+        for rows in self.source.source.read_all():
+            found.append(start + np.flatnonzero(np.isnan(rows[:, first]).mean(axis=1) > MOST_FILLED))
+            start += len(rows)
+        return np.concatenate(found)
 
     def name_rows(self, rows: Sequence[int]) -> list[str]:
         """Return the names of some rows, with words if a column has some; an empty list if no column names the rows."""

@@ -35,7 +35,7 @@ from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.rows import RowResults
 from cohirf.summary.summary import Summary
 
-MODEL_KIND, MODEL_VERSION = "cohirf-model", 9
+MODEL_KIND, MODEL_VERSION = "cohirf-model", 10
 
 
 @dataclass(frozen=True)
