@@ -207,3 +207,24 @@ def test_differences_whose_squares_vanish_are_said(n_clusters):
     ):
         CoHiRF(n_clusters=n_clusters, random_state=0).fit(X * 1e-200)
     assert adjusted_rand_score(y, CoHiRF(n_clusters=n_clusters, random_state=0).fit(X * 1e-155).labels_) == 1
+
+
+def test_a_number_that_is_clear_comes_before_one_that_is_not_unless_its_silhouette_is_much_lower():
+    numbers, strengths = np.array([2, 3]), np.array([0.6, 0.4])
+    assert Choice.of_number(numbers, strengths, np.array([0.32, 0.4])).n_clusters == 2
+    assert Choice.of_number(numbers, strengths, np.array([0.2, 0.4])).n_clusters == 3
+    assert Choice.of_number(numbers, np.array([0.5, 0.4]), np.array([0.32, 0.4])).n_clusters == 3
+
+
+def test_a_small_cluster_beside_the_chosen_ones_is_said():
+    X, _ = make_blobs([3000, 3000, 10], centers=[[0, 0], [9, 0], [0, 60]], random_state=0)
+    model = CoHiRF(random_state=0).fit(X)
+    assert (model.n_clusters_, model.choice_.n_clusters, model.choice_.n_small) == (3, 2, 1)
+    assert "1 more cluster is small and apart, with less than 0.4% of the rows." in model.choice_.describe()
+
+
+def test_one_row_that_weighs_more_than_all_others_is_no_error():
+    X, _ = make_blobs(400, centers=3, random_state=0)
+    weights = np.full(400, 1e-3)
+    weights[0] = 1e3
+    assert CoHiRF(random_state=0).fit(X, sample_weight=weights).n_clusters_ >= 1

@@ -46,6 +46,11 @@ def test_clusters_that_all_cut_much_are_compact():
     assert not ComparedMerges(compact_cut=0.5, connected_cut=0.3, gini_bound=0.1).is_connected
 
 
+def test_connected_clusters_win_by_more_than_a_few_rows():
+    assert not ComparedMerges(compact_cut=0.0013, connected_cut=0.0012, gini_bound=0.1).is_connected
+    assert ComparedMerges(compact_cut=0.02, connected_cut=0.0012, gini_bound=0.1).is_connected
+
+
 def test_the_choice_does_not_depend_on_an_offset():
     rng = np.random.default_rng(0)
     moons, y = make_moons(600, noise=0.04, random_state=0)

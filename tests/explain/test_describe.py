@@ -462,3 +462,13 @@ def test_a_level_that_nearly_all_rows_have_is_said_instead_of_one_that_they_lack
     table = read_table(pd.DataFrame({"cabin": cabin, "x": np.arange(540) % 7.0}), np.arange(540))
     splits = find_splits(table, labels, [[0], [1]], [[1], [0]], None, measure_spread(table.values))
     assert [split.phrase for split in splits] == ["cabin: second", "cabin: third"]  # the latter not "not second"
+
+
+def test_means_of_columns_that_were_filled_are_not_said():
+    rng = np.random.default_rng(0)
+    size = np.repeat([0.0, 9.0], 100)
+    frame = pd.DataFrame({"a": 2 * size + rng.normal(size=200), "b": size + rng.normal(size=200)})
+    whole, gaps = prepare(frame), prepare(frame.assign(a=frame["a"].mask(np.arange(200) % 10 == 0)))
+    for data, column in ((whole, "a"), (gaps, "b")):
+        description = describe_clusters(CoHiRF(n_clusters=2, random_state=0).fit(data), data)
+        assert f"They differ most in {column}: " in make_headline(description, None, data).sizes

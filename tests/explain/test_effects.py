@@ -186,3 +186,10 @@ def test_a_column_that_follows_from_another_is_not_said_again(n_rows):
     traits = find_traits(read_table(frame, np.arange(n_rows)), labels, np.arange(2))
     for some in traits:
         assert {trait.feature.name for trait in some} in ({"sleep", "weight"}, {"awake", "weight"})
+
+
+def test_a_cluster_is_a_little_lower_only_if_no_other_one_is_lower():
+    x = np.concatenate([np.full(100, 1.0), np.full(100, 0.0), np.full(20, 9.0)]) + np.linspace(0, 0.1, 220)
+    labels = np.repeat([0, 1, 2], [100, 100, 20])
+    traits = find_traits(read_table(pd.DataFrame({"x": x}), np.arange(220)), labels, np.arange(3))
+    assert [[trait.phrase for trait in some] for some in traits] == [[], ["low x"], ["high x"]]

@@ -172,3 +172,17 @@ def test_series_are_told_from_names():
         ("age (2)", ""),
         ("q", "1"),
     ]
+
+
+def test_a_name_that_another_one_contains_gets_more_words():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], 100)
+    frame = pd.DataFrame(
+        {
+            "year": rng.normal([9, 9, 1], 0.5, (100, 3)).T.ravel(),
+            "income": rng.normal([1, 9, 1], 0.5, (100, 3)).T.ravel(),
+            "height": rng.normal([1, 2, 1], 2, (100, 3)).T.ravel(),
+        }
+    )
+    first, second, _ = ({*name.split(", ")} for name in names_of(frame, labels))
+    assert not first <= second

@@ -43,6 +43,9 @@ MAX_LINKED_CODES = 1024  # largest number of codes to link: their agreement matr
 AGREEMENT_CELLS = 2**18
 DEVICE_AGREEMENT_CELLS = 2**26  # of a block of codes on a device
 AGREEMENT_ROUNDING = 1e-9
+# Above the first number of groups, so many of the largest stay, and the others are divided into so many cells.
+MOST_LEFT, N_KEPT, N_CELLS = 2**19, 2**11, 2**10
+N_ITERATIONS = 3  # of K-Means
 
 
 def majority_consensus(codes: Codes, majority: float) -> Consensus:
@@ -206,12 +209,6 @@ def count_agreement(distinct: IntArray) -> FloatArray:
             count += distinct[block, view, None] == never_noise[:, view]
         agreement[block] = count
     return agreement
-
-
-MOST_LEFT = 2**19
-N_KEPT = 2**11
-N_CELLS = 2**10
-N_ITERATIONS = 3
 
 
 def join_rare_groups(X: Any, found: Consensus, mass: Any = None) -> Consensus:
