@@ -36,8 +36,8 @@ def test_of_compact_clusters_the_largest_number_that_is_nearly_the_best_is_chose
     assert (choice.n_clusters, choice.is_by_strength) == (4, False)
     assert choice.figures.tolist() == pytest.approx([0.875, 0.825, 0.975, 0.825])
     assert choice.describe() == (
-        "4 clusters have a prediction strength of 0.95 and a silhouette of 0.40; the highest of all numbers are 1.00 and "
-        "0.40."
+        "4 clusters have a prediction strength of 0.95 and a silhouette of 0.40; the highest of all numbers are 1.00 "
+        "and 0.40."
     )
     flatter = Choice.of_number(NUMBERS, strengths, np.array([0.3, 0.3, 0.4, 0.4]))
     assert flatter.n_clusters == 5
@@ -119,8 +119,8 @@ def test_where_no_number_is_strong_the_best_is_chosen():
     choice = Choice.of_number(NUMBERS, np.array([0.55, 0.5, 0.4, 0.5]), np.array([0.39, 0.2, 0.4, 0.41]))
     assert (choice.n_clusters, choice.is_clear) == (2, False)  # five clusters are nearly as good, and not strong either
     assert choice.describe() == (
-        "There are no clear groups: these 2 have a prediction strength of 0.55 and a silhouette of 0.39; the highest of "
-        "all numbers are 0.55 and 0.41."
+        "There are no clear groups: these 2 have a prediction strength of 0.55 and a silhouette of 0.39; the highest "
+        "of all numbers are 0.55 and 0.41."
     )
 
 
