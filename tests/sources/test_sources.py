@@ -203,7 +203,7 @@ def dense(taken):
 @pytest.mark.parametrize("pieces", ["ordinary", "tiny"])
 def test_rows_are_those_of_the_array_in_any_order_and_from_any_thread(kind, pieces, X, tmp_path, monkeypatch):
     for constant in PIECES if pieces == "tiny" else ():
-        monkeypatch.setattr(constant, 1_000)
+        monkeypatch.setattr(constant, 4_000)
     source = open_source(kind.store(X, tmp_path))
     assert (source.n_rows, source.n_features, source.dtype) == (N_ROWS, N_FEATURES, np.float64)
     assert source.feature_names == kind.names

@@ -59,7 +59,11 @@ class SpanningTree:
 
 def _scale_points(points: Any) -> tuple[Any, float]:
     """Return points whose values are at most 1, so that squares are exact enough in float32, and the scale."""
-    points = points.astype(np.float64) if sparse.issparse(points) else points - points.mean(axis=0)
+    if sparse.issparse(points):
+        points = points.astype(np.float64)
+        points.sum_duplicates()
+    else:
+        points = points - points.mean(axis=0)
     scale = float(abs(points).max()) or 1.0
     return points / scale, scale
 
@@ -94,10 +98,13 @@ def _measure_from(points: Any, others: IntArray) -> Callable[[int], NDArray[np.f
     values = points[others]
     if sparse.issparse(points):
         norms = np.asarray(points.multiply(points).sum(axis=1)).ravel()
+        norms_of_others, row = norms[others], np.zeros(points.shape[1])
 
         def measure(point: int) -> NDArray[np.float32]:
-            products = values @ points[[point]].toarray()[0]
-            squares: NDArray[np.float32] = (norms[point] - 2 * products + norms[others]).astype(np.float32)
+            stored = slice(points.indptr[point], points.indptr[point + 1])
+            row[points.indices[stored]] = points.data[stored]
+            squares = (norms[point] - 2 * (values @ row) + norms_of_others).astype(np.float32)
+            row[points.indices[stored]] = 0
             return np.maximum(squares, np.float32(0))
 
         return measure
