@@ -86,7 +86,7 @@ def test_a_journal_cut_short_anywhere_goes_on_from_its_last_whole_record(journal
     content = journal.read_bytes()
     starts = record_starts(content)
     rng = np.random.default_rng(0)
-    edges = {start + offset for start in starts[:-1] for offset in (0, 1, 20, 21)}
+    edges = {start + offset for start in starts[:-1:2] for offset in (0, 1, 20, 21)}
     for length in sorted(edges | {int(length) for length in rng.integers(starts[0], len(content), size=8)}):
         journal.write_bytes(content[:length])
         found, calls, warned = resume(journal.parent)
