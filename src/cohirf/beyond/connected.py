@@ -60,12 +60,8 @@ class SpanningTree:
 
 def _scale_points(points: Any) -> tuple[Any, float]:
     """Return points whose values are at most 1, so that squares are exact enough in float32, and the scale."""
-    if sparse.issparse(points):
-        points = points.astype(np.float64)
-        points.sum_duplicates()
-    else:
-        points = points - points.mean(axis=0)
-    scale = float(abs(points).max()) or 1.0
+    points = points.astype(np.float64) if sparse.issparse(points) else points - points.mean(axis=0)
+    scale = float(abs(points).max()) or 1.0  # abs adds up cells of a sparse matrix that are stored in parts
     return points / scale, scale
 
 
