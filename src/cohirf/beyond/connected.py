@@ -100,14 +100,14 @@ def _measure_from(points: Any, others: IntArray) -> Callable[[int], NDArray[np.f
         def measure(point: int) -> NDArray[np.float32]:
             stored = slice(points.indptr[point], points.indptr[point + 1])
             row[points.indices[stored]] = points.data[stored]
-            squares = (norms[point] - 2 * (values @ row) + norms_of_others).astype(np.float32)
+            squares: NDArray[np.float32] = (norms[point] - 2 * (values @ row) + norms_of_others).astype(np.float32)
             row[points.indices[stored]] = 0
             return np.maximum(squares, np.float32(0))
 
         return measure
     if len(points) * len(values) <= MAX_CELLS:
-        squares = cdist(points, values, "sqeuclidean").astype(np.float32)
-        return squares.__getitem__
+        measured: NDArray[np.float32] = cdist(points, values, "sqeuclidean").astype(np.float32)
+        return lambda point: np.asarray(measured[point])
     return lambda point: cdist(points[point : point + 1], values, "sqeuclidean")[0].astype(np.float32)
 
 
