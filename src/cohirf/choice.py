@@ -6,9 +6,9 @@ clusters, both agree. The prediction strength of a number of clusters is how muc
 that few are chosen; Lange et al., Neural Computation 16, 2004, the share of rows.) Parts of one cluster can agree by
 chance, but they separate near neighbours: half the share of these is subtracted.
 
-The strongest number is chosen if its clusters are connected: the silhouette of a long or curved cluster is low. Compact
-ones are compared by the mean of strength and silhouette, and of all numbers that are nearly the best, the largest is
-chosen. If that is not strong, there are no clear groups, and the best number is chosen.
+If the clusters of the strongest number are connected, numbers are compared by their strength alone: the silhouette of a
+long or curved cluster is low. Otherwise they are compared by the mean of strength and silhouette. Of all numbers that
+are nearly the best, the largest is chosen. If that is not strong, there are no clear groups, and the best is chosen.
 
 A few rows that are far from all others are not a cluster. They are cut off before clusters are counted.
 """
@@ -34,8 +34,8 @@ N_SPLITS = 3
 CHOICE_ROWS = 1000  # both halves together
 # Chosen on the sets of benchmarks/quality/ablation.py, on blobs, and on mixtures like those of held_out.py.
 CUT_WEIGHT = 0.5
-NEARLY = 0.05  # how far the mean of strength and silhouette may be below the highest
-WEAK_STRENGTH, CLEAR = 0.6, 0.85  # a cloud of points has less than the first; halves agree from the second on
+NEARLY = 0.05  # how far below the best the chosen number may be
+WEAK_STRENGTH, CLEAR = 0.5, 0.85  # a cloud of points has less than the first; halves agree from the second on
 # Up to so many rows, and one for so many, are not a cluster, however far from the others they are.
 MOST_CRUMBS, ROWS_PER_CRUMB = 3, 30
 
@@ -97,10 +97,8 @@ class Choice:
         by_strength = bool(is_connected[strengths.argmax()] and strengths.max() >= WEAK_STRENGTH)
         chosen = cls(1, candidates=candidates, strengths=strengths, silhouettes=silhouettes, is_by_strength=by_strength)
         figures = chosen.figures
-        best = int(figures.argmax())
-        if not by_strength:
-            largest = int(np.flatnonzero(figures >= figures.max() - NEARLY)[-1])
-            best = largest if strengths[largest] >= WEAK_STRENGTH else best
+        largest = int(np.flatnonzero(figures >= figures.max() - NEARLY)[-1])
+        best = largest if strengths[largest] >= WEAK_STRENGTH else int(figures.argmax())
         return replace(chosen, n_clusters=int(candidates[best]))
 
     @property
@@ -160,7 +158,9 @@ class Choice:
         if not self.is_clear:
             return f"There are no clear groups: these {self.n_clusters} have {silhouette}; {highest}."
         if self.is_by_strength:
-            return f"{self.n_clusters} clusters have {strength}, the highest of all numbers."
+            best = int(self.candidates[self.strengths.argmax()])
+            nearly = "" if best == self.n_clusters else f", nearly as high as {best} ({self.strengths.max():.2f})"
+            return f"{self.n_clusters} clusters have {strength}{nearly}."
         return f"{self.n_clusters} clusters have {silhouette}; {highest}."
 
     def describe_aside(self) -> str:

@@ -171,9 +171,7 @@ def test_a_number_that_the_fit_chose_is_suggested_with_its_strength():
     choice = replace(choice, is_by_strength=True)
     found = suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], choice)
     assert found["cut"] == 1
-    assert found["text"] == (
-        "2 clusters are suggested. 2 clusters have a prediction strength of 0.90, the highest of all numbers."
-    )
+    assert found["text"] == "2 clusters are suggested. 2 clusters have a prediction strength of 0.90."
     assert found["curve"] == [None, 0.9, 0.4, None, None]
     assert found["measure"].startswith("the prediction strength")
     both = suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], replace(choice, is_by_strength=False))

@@ -34,7 +34,7 @@ Sets = Sequence[Sequence[int]]  # clusters, or unions of them
 COMPARED_CELLS = 2**21  # clusters times features that are compared at a time
 N_TRAITS = 8  # of each cluster
 LACK = 0.7  # the level that a cluster has says more about it than the levels that it lacks
-OF_ALL = 0.95  # share of rows whose level, or one of a few levels, is said instead of one that they lack
+OF_ALL = 0.95  # share of rows whose level is said instead of one that they lack, or have one of a few levels
 FEW_LEVELS, COMMON_LEVEL = 3, 0.1  # up to so many are few, if this share of the rows has each
 TAIL = 3.0  # interquartile ranges; numbers that are further away from the quartiles count as if they were so far
 # A cluster in the middle of a feature differs from others by its narrowness, not by its mean. It is in the middle if
@@ -427,11 +427,10 @@ def _traits_of(
         feature = features[column]
         taken[number] += number >= 0
         means = float(effects.mean[place, column]), float(effects.mean_elsewhere[place, column])
-        levels = _few_levels(features, column, effects.mean[place], effects.mean_elsewhere[place])
-        if levels:  # what they lack is the same as having one of these
+        if levels := _few_levels(features, column, effects.mean[place], effects.mean_elsewhere[place]):
             feature = replace(feature, level=join_levels([features[one].level for one in levels]))
             means = (float(mean[place, levels].sum()) for mean in (effects.mean, effects.mean_elsewhere))
-            traits[feature.name] = Trait(feature, -float(effect[column]), *means, -float(effect[column]))
+            traits[feature.name] = Trait(feature, abs(float(effect[column])), *means, abs(float(effect[column])))
             continue
         if column not in spans:
             run = series.run(column, strength, kind)
@@ -452,8 +451,8 @@ def _level_of_all(features: list[Feature], column: int, effect: FloatArray, mean
 
 
 def _few_levels(features: list[Feature], column: int, inside: FloatArray, outside: FloatArray) -> list[int]:
-    """Return the few levels of which nearly all rows have one, and hardly any other row, if they lack the given one."""
-    if features[column].kind != "level" or inside[column] > HARDLY:
+    """Return the few levels of a category of which nearly all rows have one, and hardly any other row, if there are."""
+    if features[column].kind != "level":
         return []
     same = [place for place, feature in enumerate(features) if feature.name == features[column].name]
     levels = [place for place in same if inside[place] >= COMMON_LEVEL]

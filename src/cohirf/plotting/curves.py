@@ -21,7 +21,7 @@ def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
 
     The curve has what the numbers of clusters were compared by. For connected clusters, this is their prediction
     strength: how well clusters of one half of the rows predict those of the other half, from 0 to 1. For compact ones,
-    it is the mean of the strength and of the silhouette, of which the highest counts as 1, and the chosen number is the
+    it is the mean of the strength and of the silhouette, of which the highest counts as 1. The chosen number is the
     largest above the dashed line. Without clear groups there is no line, and the highest point is chosen.
 
     Parameters
@@ -59,7 +59,7 @@ def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
     ax = make_axes(ax, float(np.clip(2.6 + 0.16 * len(choice.candidates), 4.5, 8)), 4.2)
     figures = choice.figures
     chosen = figures[choice.candidates == choice.n_clusters]
-    if choice.is_clear and not choice.is_by_strength:
+    if choice.is_clear:
         ax.axhline(float(figures.max()) - NEARLY, color=FAINT, linewidth=1, linestyle="--")
     ax.plot(choice.candidates, figures, color=SECOND_ACCENT, marker="o", markersize=3.5, linewidth=1.5)
     ax.plot([choice.n_clusters], chosen, color=ACCENT, marker="o", markersize=8, markeredgecolor=INK)
