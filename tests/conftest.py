@@ -41,6 +41,14 @@ os.fsync = os.fstat  # fails for a descriptor that is not open, as os.fsync does
 # Each copy of an estimator looks at the signature of its class, which stays the same: a twentieth of all the time.
 BaseEstimator._get_param_names = classmethod(cache(BaseEstimator._get_param_names.__func__))
 
+# scikit-learn asks narwhals of each array whether it is a table, which it is not: a fortieth of all the time.
+with suppress(ImportError):  # before version 1.9, it asks in other ways
+    from narwhals.stable.v2 import dependencies as tables
+
+    for name in ("is_into_dataframe", "is_into_series"):
+        ask = getattr(tables, name)
+        setattr(tables, name, lambda data, ask=ask: type(data) is not np.ndarray and ask(data))
+
 
 # Workers of pytest-xdist take one file after the other ("--dist loadfile"), so that what the tests of a file share is
 # made once. Files that take more than five seconds come first; short ones fill the workers evenly at the end. The first

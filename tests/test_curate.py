@@ -29,7 +29,7 @@ def brute_force(X, threshold):
 
 @pytest.mark.parametrize(("n_features", "threshold"), [(3, 0.99), (64, 0.9), (300, 0.95)])
 def test_all_pairs_of_brute_force_are_found_and_no_others(n_features, threshold):
-    X = plant(1500, n_features, np.repeat([0.88, 0.92, 0.96, 0.995], 20))
+    X = plant(700, n_features, np.repeat([0.88, 0.92, 0.96, 0.995], 20))
     for data in (X, X.astype(np.float32), open_source(X)):
         found = near_duplicates(data, threshold)
         np.testing.assert_array_equal(found.pairs, brute_force(X, threshold))

@@ -206,7 +206,7 @@ def test_what_needs_the_labels_here_is_refused(fitted, X, tmp_path):
             ask()
 
 
-@pytest.mark.parametrize("chunks", [(1500, 5), pytest.param((499, 5), marks=pytest.mark.slow), (85, 5)], ids=str)
+@pytest.mark.parametrize("chunks", [(1500, 5), pytest.param((499, 5), marks=pytest.mark.slow), (190, 5)], ids=str)
 def test_chunks_need_not_match_batches(chunks, client, X, fitted_here):
     array = client.persist(da.from_array(X, chunks=chunks))
     assert_same(model_of(MODELS["k-means"]).fit(array), fitted_here)

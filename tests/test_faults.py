@@ -177,7 +177,7 @@ def check_that_it_goes_on(path, whole, n_before):
 
 
 # every fourth call, or all of them
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("resumed", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("end", [None, crash])
 def test_a_fit_goes_on_after_any_fault(end, resumed, step, stopped, tmp_path, whole, monkeypatch):

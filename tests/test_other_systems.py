@@ -16,7 +16,7 @@ from cohirf.explain import write_report
 from cohirf.store.files import TemporaryFile, remove_strays
 from other_systems import OTHER_SYSTEMS, as_on
 
-X = np.random.default_rng(0).normal(size=(600, 3)) + np.repeat(np.eye(3) * 20, 200, axis=0)
+X = np.random.default_rng(0).normal(size=(300, 3)) + np.repeat(np.eye(3) * 20, 100, axis=0)
 
 
 @pytest.fixture(params=OTHER_SYSTEMS)

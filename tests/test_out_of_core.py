@@ -55,7 +55,7 @@ def save_as(kind, X, directory):
 @pytest.mark.parametrize("name", MODELS)
 def test_every_storage_gives_the_same_fit(name, blobs, tmp_path):
     # that any kind of storage gives these rows is in tests/sources
-    sources = [open_source(save_as(kind, blobs[0], tmp_path)) for kind in ("array", "npy", "parquet")]
+    sources = [open_source(save_as(kind, blobs[0], tmp_path)) for kind in ("npy", "parquet")]
     digests = {digest(fit(source, **MODELS[name])) for source in sources}
     assert len(digests) == 1
 

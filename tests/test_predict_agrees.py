@@ -10,9 +10,9 @@ from sklearn.mixture import GaussianMixture
 
 from cohirf import CoHiRF, load, open_source
 
-TOUCHING = make_blobs(3000, 6, centers=5, center_box=(-2, 2), random_state=0)[0]
+TOUCHING = make_blobs(1200, 6, centers=5, center_box=(-2, 2), random_state=0)[0]
 CLOUD = np.random.default_rng(0).normal(size=(10_500, 3))  # more rows than landmarks
-MOONS = make_moons(3000, noise=0.06, random_state=0)[0]
+MOONS = make_moons(1000, noise=0.06, random_state=0)[0]
 
 
 @pytest.mark.parametrize("X", [TOUCHING, CLOUD, MOONS], ids=["touching", "cloud", "moons"])
@@ -40,7 +40,7 @@ def test_in_memory_for_any_shape(X, merge, tmp_path):
 def test_in_batches_from_any_kind_of_data(base, opened):
     X = TOUCHING if opened is open_source else opened(TOUCHING)
     data = opened(X) if opened is open_source else X
-    model = CoHiRF(base, views=2, batch_size=500, random_state=0).fit(data)
+    model = CoHiRF(base, views=2, batch_size=200, random_state=0).fit(data)
     assert model.n_clusters_ == 4
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
@@ -48,9 +48,9 @@ def test_in_batches_from_any_kind_of_data(base, opened):
 @pytest.mark.parametrize("merge", ["compact", "connected"])
 def test_on_dask(merge):
     da, distributed = pytest.importorskip("dask.array"), pytest.importorskip("distributed")
-    X = da.from_array(TOUCHING, chunks=((700, 1100, 1200), (6,)))
+    X = da.from_array(TOUCHING, chunks=((300, 400, 500), (6,)))
     with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0"):
-        model = CoHiRF(n_clusters=4, merge=merge, views=2, batch_size=1000, random_state=0).fit(X)
+        model = CoHiRF(n_clusters=4, merge=merge, views=2, batch_size=400, random_state=0).fit(X)
         labels, found = np.asarray(model.labels_), model.predict(X).compute()
     assert model.choice_.merge == merge
     np.testing.assert_array_equal(found, labels)

@@ -85,7 +85,11 @@ def fitted(make):
     return make().fit(X)
 
 
-@pytest.mark.parametrize("medoid", ["cosine", "euclidean", "rbf", "laplacian"])
+@pytest.mark.parametrize(
+    ("make", "medoid"),
+    [*((name, "cosine") for name in MODELS), *(("strict", medoid) for medoid in ("euclidean", "rbf", "laplacian"))],
+    indirect=["make"],
+)
 def test_scaling_by_a_power_of_two_changes_nothing(make, medoid):
     model = make(medoid=medoid, max_features=0.5).fit(X)
     labels, parents = model.labels_, model.parents_

@@ -97,6 +97,9 @@ CONSENSUS = {
     "majority": {"consensus": "majority"},
 }
 IN_ORDER = pytest.mark.parametrize("in_order", [False, True], ids=["array", "source"])
+IN_ORDER_SLOWLY = pytest.mark.parametrize(
+    "in_order", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["array", "source"]
+)
 
 
 @pytest.mark.parametrize(("consensus", "in_order"), [("strict", False), ("relaxed", True)], ids=str)
@@ -108,9 +111,10 @@ def test_batches_of_several_levels_equal_the_literal_algorithm(base, consensus, 
     assert all(level.rows_held_aside > 0 for level in fit.levels[:3])
 
 
-@IN_ORDER
-@pytest.mark.parametrize("medoid_weights", [False, True])
-@pytest.mark.parametrize("base", ["kmeans", "dbscan"])
+@pytest.mark.parametrize(
+    ("base", "medoid_weights", "in_order"),
+    [("kmeans", False, True), ("kmeans", True, False), ("dbscan", False, False), ("dbscan", True, True)],
+)
 def test_majorities_in_batches_equal_the_literal_algorithm(base, medoid_weights, in_order):
     options = {"batch_size": 8, "views": 5, "medoid_weights": medoid_weights, **CONSENSUS["majority"]}
     for seed in range(20):
@@ -120,9 +124,10 @@ def test_majorities_in_batches_equal_the_literal_algorithm(base, medoid_weights,
     pytest.fail("Every fit has ties.")
 
 
-@IN_ORDER
-@pytest.mark.parametrize("medoid_weights", [False, True])
-@pytest.mark.parametrize("base", ["kmeans", "bins"])
+@pytest.mark.parametrize(
+    ("base", "medoid_weights", "in_order"),
+    [("kmeans", False, True), ("kmeans", True, False), ("bins", False, False), ("bins", True, True)],
+)
 def test_weighted_batches_equal_the_literal_algorithm(base, medoid_weights, in_order):
     weights = quarters(44, lightest=0)
     assert np.count_nonzero(weights == 0) > 2
@@ -133,13 +138,13 @@ def test_weighted_batches_equal_the_literal_algorithm(base, medoid_weights, in_o
     assert fit.levels[1].n_batches > 1
 
 
-@IN_ORDER
+@IN_ORDER_SLOWLY
 def test_batches_that_run_at_the_same_time_equal_the_literal_algorithm(in_order):
     fit, _ = assert_same_as_reference(points(60), BASES["bins"], in_order=in_order, batch_size=6, n_jobs=2)
     assert fit.levels[0].n_batches == 9
 
 
-@IN_ORDER
+@IN_ORDER_SLOWLY
 def test_batches_in_processes_equal_the_literal_algorithm(in_order, monkeypatch):
     monkeypatch.setattr(local, "_are_processes_running", lambda _: True)
     monkeypatch.setattr(local, "WARM_SECONDS", 0.0)
@@ -157,8 +162,7 @@ def test_medoids_of_batches_equal_the_literal_algorithm(medoid, in_order):
     assert {-1, 0} <= set(fit.labels.values())
 
 
-@IN_ORDER
-@pytest.mark.parametrize("max_candidates", [1, 3])
+@pytest.mark.parametrize(("max_candidates", "in_order"), [(1, False), (3, True)])
 def test_candidates_of_batches_equal_the_literal_algorithm(max_candidates, in_order, monkeypatch):
     monkeypatch.setattr(contraction, "MAX_CANDIDATES", max_candidates)
     options = {"medoid": "rbf", "views": 2}
@@ -167,8 +171,7 @@ def test_candidates_of_batches_equal_the_literal_algorithm(max_candidates, in_or
 
 
 @pytest.mark.exact
-@IN_ORDER
-@pytest.mark.parametrize("n_clusters", [6, 8])
+@pytest.mark.parametrize(("n_clusters", "in_order"), [(6, True), (8, False)])
 def test_companions_of_medoids_equal_the_literal_algorithm(n_clusters, in_order):
     # Most batches are smaller than batch_size, so that there is room for companions.
     options = {"batch_size": 20, "views": 2, "medoid_weights": True}
@@ -197,7 +200,7 @@ def test_levels_end_at_max_iter(max_iter, in_order):
     assert f"max_iter={max_iter} was reached" in messages[0]
 
 
-@IN_ORDER
+@IN_ORDER_SLOWLY
 def test_a_fit_of_thin_batches_goes_on_as_the_literal_algorithm_does(in_order):
     X = np.random.default_rng(0).random((200, 2))
     fit, messages = assert_same_as_reference(X, DBSCAN(eps=0.12, min_samples=3), in_order=in_order, batch_size=10)

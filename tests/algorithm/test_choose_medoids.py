@@ -192,7 +192,7 @@ def test_sparse_and_dense_rows_agree_on_signed_values_of_any_size(name, containe
 
 
 @pytest.mark.parametrize("name", ["cosine", "euclidean", "rbf", "laplacian"])
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(given_rows=signed_rows())
 def test_medoids_do_not_depend_on_the_unit_of_values_and_weights(name, given_rows):
     X, labels, mass = given_rows

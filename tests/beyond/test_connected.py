@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
-from scipy.sparse.csgraph import minimum_spanning_tree
-from scipy.spatial.distance import pdist, squareform
 
+from cohirf.beyond import connected
 from cohirf.beyond.choose_merge import cut_linkage
 from cohirf.beyond.connected import Sizes, SpanningTree, link_connected
 
@@ -18,11 +17,21 @@ def gini(masses):
     return differences / ((len(masses) - 1) * np.sum(masses))
 
 
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_the_spanning_tree_is_the_lightest(container):
-    tree = SpanningTree(container(POINTS))
-    total = minimum_spanning_tree(squareform(pdist(POINTS))).sum()
-    assert tree.lengths.sum() == pytest.approx(total, rel=1e-5)
+def in_halves(X):
+    """Return a CSR matrix whose cells are stored as two halves each, which add up."""
+    n_rows, n_columns = X.shape
+    columns, starts = np.tile(np.arange(n_columns), 2 * n_rows), np.arange(0, 2 * X.size + 1, 2 * n_columns)
+    return sparse.csr_array((np.hstack([X / 2, X / 2]).ravel(), columns, starts), shape=X.shape)
+
+
+@pytest.mark.parametrize("max_cells", [0, connected.MAX_CELLS])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, in_halves])
+def test_the_spanning_tree_is_the_lightest(container, max_cells, monkeypatch):
+    monkeypatch.setattr(connected, "MAX_CELLS", max_cells)
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(120, 6)) * (rng.random((120, 6)) < 0.5)
+    tree = SpanningTree(container(points))
+    assert tree.lengths.sum() == pytest.approx(linkage(points, "single")[:, 2].sum(), rel=1e-5)
     assert (np.diff(tree.lengths) >= 0).all()
     assert (tree.one < tree.two).all()
 

@@ -44,7 +44,7 @@ def random_views(rng, lowest=0):
 def test_groups_equal_those_of_the_literal_algorithm_where_no_two_pairs_agree_equally(majority, lowest):
     rng = np.random.default_rng(0)
     compared = 0
-    for _ in range(300):
+    for _ in range(150):
         views, mass = random_views(rng, lowest)
         try:
             expected = reference.majority_clusters(views, mass, majority)
@@ -53,7 +53,7 @@ def test_groups_equal_those_of_the_literal_algorithm_where_no_two_pairs_agree_eq
         compared += 1
         labels = majority_consensus(fold(views, mass), majority).labels
         assert same_partition(labels, reference.labels_of(expected))
-    assert compared > 80
+    assert compared > 40
 
 
 def test_mass_counts_as_repeated_rows_do_in_average_linkage():

@@ -40,8 +40,9 @@ def by_scikit_learn(table, impute):
     return make_column_transformer(*parts).fit_transform(table)
 
 
-@pytest.mark.parametrize("impute", ["median", "mean"])
-@pytest.mark.parametrize("name", ["mixed.csv", "mixed.parquet", "categories.parquet"])
+@pytest.mark.parametrize(
+    ("name", "impute"), [("mixed.csv", "median"), ("mixed.parquet", "mean"), ("categories.parquet", "median")]
+)
 def test_coding_and_filling_are_scikit_learns(cohirf, mixed, name, impute):
     options = ("--impute", impute, "--scale", "none", "--param", "n_clusters=4")
     assert cohirf("fit", name, *options, "--model", "model", "--out", "labels.csv", "--quiet").code == 0

@@ -307,7 +307,7 @@ def test_a_reader_that_leaves_early_is_no_fault(model):
 @pytest.fixture
 def small_demo(monkeypatch):
     """Two trials with few rows, in threads: processes would import all packages again, and a test stops one of them."""
-    monkeypatch.setattr("cohirf.cli.demo.ROWS", dict.fromkeys(demo.ROWS, 700))
+    monkeypatch.setattr("cohirf.cli.demo.ROWS", dict.fromkeys(demo.ROWS, 400))
     monkeypatch.setattr("cohirf.cli.demo.get_context", lambda _: SimpleNamespace(Pool=ThreadPool))
     first = demo.make_trials()[:2]
     monkeypatch.setattr("cohirf.cli.demo.make_trials", lambda: first)

@@ -120,8 +120,9 @@ def label_of_nearest(X, points, labels):
     return labels[cdist(X.astype(np.float64), points.astype(np.float64)).argmin(axis=1)]
 
 
-@pytest.mark.parametrize(("dtype", "rows_dtype"), [("f4", "f4"), ("f4", "f8"), ("f8", "f4"), ("f8", "f8")])
-@pytest.mark.parametrize("n_features", [4, 30])
+@pytest.mark.parametrize(
+    ("n_features", "dtype", "rows_dtype"), [(30, "f4", "f4"), (4, "f4", "f8"), (30, "f8", "f4"), (4, "f8", "f8")]
+)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_label_is_that_of_the_nearest_point(shape, n_features, dtype, rows_dtype, n_rows_are):
     X, labels = SHAPES[shape](1500, n_features)

@@ -72,7 +72,7 @@ def test_a_flipped_bit_of_the_journal_costs_its_batch_and_those_behind_it(journa
     content = journal.read_bytes()
     starts = record_starts(content)
     rng = np.random.default_rng(0)
-    lengths = [8 * (start + byte) + 3 for start in starts[:-1] for byte in (0, 5, 9, 14, 17)]
+    lengths = [8 * (start + byte) + 3 for start in starts[:-1:3] for byte in (0, 5, 9, 14, 17)]
     for bit in [*lengths, *rng.integers(8 * starts[0], 8 * len(content), size=10)]:
         journal.write_bytes(flipped(content, bit))
         number = np.searchsorted(starts, bit // 8, side="right") - 1
@@ -86,7 +86,7 @@ def test_a_journal_cut_short_anywhere_goes_on_from_its_last_whole_record(journal
     content = journal.read_bytes()
     starts = record_starts(content)
     rng = np.random.default_rng(0)
-    edges = {start + offset for start in starts[:-1] for offset in (0, 1, 20, 21)}
+    edges = {start + offset for start in starts[:-1:2] for offset in (0, 1, 20, 21)}
     for length in sorted(edges | {int(length) for length in rng.integers(starts[0], len(content), size=8)}):
         journal.write_bytes(content[:length])
         found, calls, warned = resume(journal.parent)

@@ -1,8 +1,10 @@
 """Tuning finds good parameters, survives bad ones, goes on where it was stopped."""
 
 import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import optuna
@@ -149,20 +151,33 @@ def test_the_score_is_the_mean_over_seeds():
     assert found.best_estimator.random_state == 3
 
 
-def test_without_seeds_every_trial_has_one_of_its_own(tmp_path):
+@pytest.fixture(scope="module")
+def empty_database(tmp_path_factory):
+    """A database without trials: to make one takes longer than a search."""
+    path = tmp_path_factory.mktemp("empty") / "trials.db"
+    optuna.storages.RDBStorage(f"sqlite:///{path}", engine_kwargs={"poolclass": NullPool})
+    return path
+
+
+@pytest.fixture
+def database(empty_database, tmp_path):
+    return Path(shutil.copy(empty_database, tmp_path / "trials.db"))
+
+
+def test_without_seeds_every_trial_has_one_of_its_own(database):
     noise = np.random.default_rng(0).normal(size=(60, 3))
     arguments = {"search_space": {"n_clusters": IntDistribution(7, 7)}, "seeds": None}
     found = tune(KMeans(n_init=1), noise, n_trials=8, **arguments)
     assert found.table.score.nunique() > 1  # of the same parameters
     assert found.best_score == found.table.score.max()
     assert found.best_score == pytest.approx(silhouette_score(noise, found.best_estimator.labels_))
-    tune(KMeans(n_init=1), noise, n_trials=3, storage=tmp_path / "db", **arguments)
-    resumed = tune(KMeans(n_init=1), noise, n_trials=8, storage=tmp_path / "db", **arguments)
+    tune(KMeans(n_init=1), noise, n_trials=3, storage=database, **arguments)
+    resumed = tune(KMeans(n_init=1), noise, n_trials=8, storage=database, **arguments)
     assert resumed.table.score.tolist() == found.table.score.tolist()
 
 
-def test_seeds_may_be_numbers_of_numpy_and_a_study_of_before_goes_on(tmp_path, monkeypatch):
-    arguments = {"search_space": FEW, "seeds": np.arange(2), "storage": tmp_path / "db"}
+def test_seeds_may_be_numbers_of_numpy_and_a_study_of_before_goes_on(database, monkeypatch):
+    arguments = {"search_space": FEW, "seeds": np.arange(2), "storage": database}
     with monkeypatch.context() as before:
         before.setattr(sys.modules["cohirf.tuning.tune"], "SEEDS", "unknown")
         tune(KMeans(), X, n_trials=3, **arguments)
@@ -191,17 +206,17 @@ def test_a_search_that_was_stopped_proposes_what_it_would_have_proposed(tmp_path
     pd.testing.assert_frame_equal(resumed.table[columns], whole.table[columns])
 
 
-def test_a_finished_search_is_read_from_its_storage(tmp_path):
+def test_a_finished_search_is_read_from_its_storage(database):
     Counting.calls = 0
-    first = tune(Counting(), X, n_trials=6, search_space=FEW, storage=tmp_path / "trials.db")
+    first = tune(Counting(), X, n_trials=6, search_space=FEW, storage=database)
     calls = Counting.calls
-    again = tune(Counting(), X, n_trials=6, search_space=FEW, storage=f"sqlite:///{tmp_path}/trials.db")
+    again = tune(Counting(), X, n_trials=6, search_space=FEW, storage=f"sqlite:///{database}")
     assert Counting.calls == calls
     assert again.best_params == first.best_params
 
 
-def test_no_file_of_trials_stays_open(tmp_path):
-    found = tune(KMeans(), X, n_trials=2, search_space=FEW, storage=tmp_path / "trials.db")
+def test_no_file_of_trials_stays_open(database):
+    found = tune(KMeans(), X, n_trials=2, search_space=FEW, storage=database)
     assert len(found.table) == len(found.study.trials) == 2
     assert not [file for file in psutil.Process().open_files() if file.path.endswith("trials.db")]
 
@@ -433,9 +448,9 @@ class TestRecommended:
         )
         assert found.study.trials[0].params == {"n_clusters": 7}
 
-    def test_a_resumed_search_does_not_start_again(self, tmp_path):
+    def test_a_resumed_search_does_not_start_again(self, database):
         space = {"n_clusters": IntDistribution(2, 9)}
-        options = {"search_space": space, "first": [{"n_clusters": 7}], "storage": tmp_path / "db"}
+        options = {"search_space": space, "first": [{"n_clusters": 7}], "storage": database}
         tune(KMeans(), X, n_trials=2, **options)
         found = tune(KMeans(), X, n_trials=4, **options)
         assert [trial.params["n_clusters"] for trial in found.study.trials].count(7) <= 2

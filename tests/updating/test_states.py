@@ -80,13 +80,18 @@ def spoiling_calls():
     }
 
 
-@pytest.mark.parametrize("updated", [False, True], ids=["after a fit", "after an update"])
+FIVE_FEATURES = np.hstack([BLOBS, np.random.default_rng(0).normal(size=(300, 3))])
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["after a fit", "after an update"])
+def fitted(request):
+    model = CoHiRF(Interrupted(4, n_init=1), random_state=0).fit(FIVE_FEATURES[:200])
+    return model.partial_fit(FIVE_FEATURES[200:]) if request.param else model.fit(FIVE_FEATURES)
+
+
 @pytest.mark.parametrize("name", spoiling_calls())
-def test_a_call_that_fails_leaves_the_model_as_it_was(name, updated):
-    rng = np.random.default_rng(0)
-    X = np.hstack([BLOBS, rng.normal(size=(300, 3))])
-    model = CoHiRF(Interrupted(4, n_init=1), random_state=0).fit(X[:200])
-    model = model.partial_fit(X[200:]) if updated else model.fit(X)
+def test_a_call_that_fails_leaves_the_model_as_it_was(name, fitted):
+    X, model = FIVE_FEATURES, deepcopy(fitted)
     before, labels = deepcopy(vars(model)), model.predict(X)
     error, call = spoiling_calls()[name]
     with pytest.raises(error):

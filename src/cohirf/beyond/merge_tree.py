@@ -548,12 +548,12 @@ def _interleave(
 
 def last_clusters(linkage: FloatArray, n_groups: int) -> IntArray:
     """Return, for each group, the number of the cluster that it is in after the merges of a linkage."""
-    cluster = np.arange(n_groups + len(linkage))
+    cluster = list(range(n_groups + len(linkage)))
     for merge, (left, right) in enumerate(linkage[:, :2].astype(np.int64).tolist()):
         cluster[left] = cluster[right] = n_groups + merge
     for node in range(len(cluster) - 1, -1, -1):  # a cluster comes after its parts
         cluster[node] = cluster[cluster[node]]
-    return cluster[:n_groups]
+    return np.array(cluster[:n_groups], dtype=np.int64)
 
 
 def count_members(linkage: FloatArray, n_groups: int) -> None:
