@@ -109,7 +109,7 @@ class Choice:
         highest = self.silhouettes.max(initial=0.0)
         if self.is_by_strength or highest <= 0:
             return self.strengths
-        return (self.strengths + self.silhouettes / highest) / 2
+        return np.asarray((self.strengths + self.silhouettes / highest) / 2)
 
     @property
     def is_given(self) -> bool:

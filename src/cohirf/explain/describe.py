@@ -21,7 +21,7 @@ from cohirf.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.explain.study import MAX_DESCRIBED, Sample, draw_sample, make_study
 from cohirf.explain.table import Table, as_dense
 from cohirf.explain.verdict import ALONE, EITHER, ways_to_less_noise
-from cohirf.explain.words import join_words, name_clusters, percent, uncapitalised
+from cohirf.explain.words import NEARLY_ALL, join_words, name_clusters, percent, uncapitalised
 from cohirf.hierarchy.export import to_frame
 from cohirf.hierarchy.outline import Node, Outline, draw_tree, find_siblings, make_outline
 from cohirf.preparation.decide import GIVEN_BACK
@@ -503,7 +503,8 @@ def say_difference(clusters: list[ClusterDescription]) -> list[str]:
     one, other = sorted(clusters, key=lambda cluster: -cluster.size)
     inside = {trait.feature: trait.inside for trait in other.traits}
     for trait in one.traits:
-        if trait.feature in inside and not trait.feature.has_gaps:
+        is_rare = trait.feature.kind == "level" and max(trait.inside, trait.outside) < NEARLY_ALL
+        if trait.feature in inside and not trait.feature.has_gaps and not is_rare:
             level = f" {trait.feature.level}" if trait.feature.level else ""
             means = (trait.feature.say(mean) for mean in (trait.inside, inside[trait.feature]))
             return [f"They differ most in {trait.feature.plain}{level}: {' and '.join(means)} on average."]

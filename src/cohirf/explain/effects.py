@@ -435,8 +435,9 @@ def _traits_of(
         means = float(effects.mean[place, column]), float(effects.mean_elsewhere[place, column])
         if levels := _few_levels(features, column, effects.mean[place], effects.mean_elsewhere[place]):
             feature = replace(feature, level=join_levels([features[one].level for one in levels]))
-            means = (float(mean[place, levels].sum()) for mean in (effects.mean, effects.mean_elsewhere))
-            traits[feature.name] = Trait(feature, abs(float(effect[column])), *means, abs(float(effect[column])))
+            inside, outside = (float(mean[place, levels].sum()) for mean in (effects.mean, effects.mean_elsewhere))
+            size = abs(float(effect[column]))  # at least: that of all these levels together is larger
+            traits[feature.name] = Trait(feature, size, inside, outside, size)
             continue
         if column not in spans:
             run = series.run(column, strength, kind)
