@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf.choice import Choice
 from cohirf.explain.diagnose import Diagnosis
-from cohirf.explain.effects import Trait, find_splits, find_traits, find_traits_of_sets
+from cohirf.explain.effects import ALIKE, Trait, find_splits, find_traits, find_traits_of_sets
 from cohirf.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.explain.study import MAX_DESCRIBED, Sample, draw_sample, make_study
 from cohirf.explain.table import Table, as_dense
@@ -499,10 +499,12 @@ def say_shared_column(description: Description) -> list[str]:
 
 
 def say_difference(clusters: list[ClusterDescription]) -> list[str]:
-    """Return the column in which two clusters differ most, with the mean of the larger one first."""
+    """Return the column in which two clusters differ most, if it is known, with the mean of the larger one first."""
     one, other = sorted(clusters, key=lambda cluster: -cluster.size)
     inside = {trait.feature: trait.inside for trait in other.traits}
     for trait in one.traits:
+        if trait.strength < ALIKE * one.traits[0].strength:
+            break
         is_rare = trait.feature.kind == "level" and max(trait.inside, trait.outside) < NEARLY_ALL
         if trait.feature in inside and not trait.feature.has_gaps and not is_rare:
             level = f" {trait.feature.level}" if trait.feature.level else ""
