@@ -18,26 +18,21 @@ CHOOSE = partial(choose_central_medoids, centrality=cosine_centrality)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("faint", [1.0, 1e-160], ids=["", "faint"])
-def test_medoids_means_and_exemplars_are_those_of_numpy(dtype, faint):
+def test_medoids_means_and_exemplars_are_those_of_numpy(dtype):
     rng = np.random.default_rng(0)
-    X = (rng.normal(size=(3000, 4)) * (faint if dtype == np.float64 else 1)).astype(dtype)
+    X = rng.normal(size=(3000, 4)).astype(dtype)
     X[7] = 0
     labels = rng.integers(0, 9, 3000).astype(np.int32)
     centres = central_rows.find_centres(X, labels, 9, None, by_cosine=True)
-    if faint == 1 or dtype == np.float32:
-        np.testing.assert_array_equal(centres.medoids, CHOOSE(X, labels, 9, None, rng))
-    else:
-        assert centres.medoids is None
+    np.testing.assert_array_equal(centres.medoids, CHOOSE(X, labels, 9, None, rng))
     np.testing.assert_array_equal(centres.sizes, count_by_label(labels, 9))
     np.testing.assert_array_equal(centres.first_rows, first_rows(labels, 9))
     means = central_rows.find_centres(X, labels, 9, None, by_cosine=False).means
     np.testing.assert_array_equal(means, centres.means)
-    np.testing.assert_allclose(means, cluster_means(X, labels, 9, None), rtol=1e-9, atol=1e-12 * faint)
+    np.testing.assert_allclose(means, cluster_means(X, labels, 9, None), rtol=1e-9, atol=1e-12)
     labels[::50] = -1
-    if faint == 1:
-        found = central_rows.nearest_rows(ArrayRows(X), labels, means)
-        np.testing.assert_array_equal(found, find_exemplars(ArrayRows(X), labels, means))
+    found = central_rows.nearest_rows(ArrayRows(X), labels, means)
+    np.testing.assert_array_equal(found, find_exemplars(ArrayRows(X), labels, means))
 
 
 def test_a_fit_with_compiled_central_rows_equals_one_without(monkeypatch):

@@ -24,14 +24,7 @@ from sklearn.utils.extmath import row_norms
 
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.rows.arrays import Floats, fetch_rows, is_here, look_up, take_rows
-from cohirf.rows.distances import (
-    DifferenceOffsets,
-    find_lift,
-    find_nearest,
-    find_offsets,
-    lift_values,
-    measure_distances,
-)
+from cohirf.rows.distances import DifferenceOffsets, find_nearest, find_offsets, measure_distances
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks, rows_by_label
 from cohirf.rows.metric_spaces import SPACES
 
@@ -236,22 +229,19 @@ def _join_terms(values: Any, *columns: Floats) -> Any:
 class NearestLabel:
     """Labelled points, prepared for a search."""
 
-    points: Expanded  # the points, lifted if they are faint, and without offsets
+    points: Expanded  # the points, without offsets
     labels: IntArray  # the label of each point
     tree: KDTree | None  # finds the nearest point if there are few features
-    lift: float | None  # factor for faint values (see distances.py); None if the points are not faint
     offsets: DifferenceOffsets  # what is subtracted from rows (see distances.py)
 
     @classmethod
     def build(cls, points: Any, labels: IntArray) -> NearestLabel:
         """Prepare a search for the nearest of ``points``, an array or a CSR matrix of finite values."""
-        lift = find_lift(points)
-        points = _lift(points, lift)
         offsets = find_offsets(points)
         points = offsets.subtract(points)
         uses_tree = points.shape[1] <= MAX_TREE_FEATURES and points.shape[0] > FEW_POINTS
         tree = KDTree(as_array(points)) if uses_tree else None
-        return cls(Expanded.of_points(points), labels, tree, lift, offsets)
+        return cls(Expanded.of_points(points), labels, tree, offsets)
 
     @cached_property
     def balls(self) -> Balls | None:
@@ -272,9 +262,9 @@ class NearestLabel:
         return found
 
     def prepare(self, X: Any) -> Any:
-        """Return rows as the points are: in the same container, lifted, and without offsets."""
+        """Return rows as the points are: in the same container, and without offsets."""
         X = sparse.csr_array(X) if sparse.issparse(self.points.values) else as_array(X)
-        return self.offsets.subtract(_lift(X, self.lift))
+        return self.offsets.subtract(X)
 
     def _look_and_search(self, X: Any) -> IntArray:
         """Return the label of the nearest point, by a look at balls before."""
@@ -323,10 +313,6 @@ def _measure_pairs(X: Any, rows: IntArray, points: Any, numbers: IntArray) -> Fl
         differences = X[rows[block]].astype(np.float64) - points[numbers[block]].astype(np.float64)
         squares[block] = row_norms(differences, squared=True)
     return squares
-
-
-def _lift(X: Any, lift: float | None) -> Any:
-    return X if lift is None else lift_values(X, lift)
 
 
 # ---- points with labels
