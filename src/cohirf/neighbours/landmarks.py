@@ -63,20 +63,10 @@ def sample_landmarks(
     The ``sizes`` of clusters, among candidates, are counted unless they are known.
     """
     if candidates is not None:
-        among_candidates = np.searchsorted(candidates, medoids)
-        return candidates[
-            sample_landmarks(
-                take_rows(labels, candidates),
-                among_candidates,
-                rng,
-                max_landmarks=max_landmarks,
-                compiled=compiled,
-                sizes=sizes,
-            )
-        ]
+        labels, medoids = take_rows(labels, candidates), np.searchsorted(candidates, medoids)
     n_rows, n_groups = labels.shape[0], len(medoids) + 1
     if n_rows <= max_landmarks:
-        return np.arange(n_rows)
+        return np.arange(n_rows) if candidates is None else candidates
     if sizes is None:
         sizes = count_with_noise(labels, len(medoids))[1:]
     sizes = np.append(sizes, n_rows - sizes.sum())  # noise is the last group
@@ -85,7 +75,8 @@ def sample_landmarks(
     cluster = np.repeat(np.arange(n_groups), share)
     ranks = (rng.random(len(cluster)) * sizes[cluster]).astype(np.int64)
     find = find_ranked if compiled is None or not is_here(labels) else compiled
-    return np.unique(np.concatenate([find(labels, cluster, ranks, n_groups), medoids]))
+    found = np.unique(np.concatenate([find(labels, cluster, ranks, n_groups), medoids]))
+    return found if candidates is None else candidates[found]
 
 
 def find_ranked(labels: Any, group: IntArray, ranks: IntArray, n_groups: int) -> IntArray:
