@@ -2,9 +2,10 @@
 How many clusters?
 ==================
 
-Without ``n_clusters``, a fit chooses the number of clusters by its prediction strength: how well the clusters of one
-half of the rows predict those of the other half. The curve says how much to trust the number: a strength near 1 that
-then falls steeply is a number that the data suggests, and a curve that falls slowly is a question of taste.
+Without ``n_clusters``, a fit chooses the number of clusters by its prediction strength, how well the clusters of one
+half of the rows predict those of the other half, and by the silhouette. The curve says how much to trust the number: a
+strength near 1 that then falls steeply is a number that the data suggests, and a curve that falls slowly is a question
+of taste.
 Four data sets of scikit-learn, and one made for the purpose.
 """
 
@@ -34,10 +35,7 @@ for name, model in models.items():
 # The curves
 # ----------
 #
-# The dot is the chosen number: the largest whose strength is nearly the highest. The six groups of blobs have
-# a strength of 1, and a seventh has not. Iris has two: two of its species overlap. The clusters of wine and of breast
-# cancer overlap, and the number is still that of their classes. For the digits no number is strong: choose the number
-# that you need.
+# The dot is the chosen number. If clusters are compact, their silhouette counts as much as the strength.
 
 figure, ax = plt.subplots(figsize=(9, 4.8), layout="constrained")
 for name, model in models.items():
@@ -54,7 +52,8 @@ plt.show()
 # One curve in detail
 # -------------------
 #
-# :func:`~cohirf.plotting.plot_choice` also draws the line above which strengths are nearly the highest.
+# :func:`~cohirf.plotting.plot_choice` draws what the numbers were compared by, and the line above which they are nearly
+# the best.
 
 plot_choice(models["wine, 3 cultivars"])
 plt.show()

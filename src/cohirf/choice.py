@@ -1,11 +1,14 @@
-"""Choose the number of clusters by prediction strength, and say what was chosen and why.
+"""Choose the number of clusters by prediction strength and silhouette, and say what was chosen and why.
 
 Cluster two halves of the rows, and carry the clusters of one half over to the other by the nearest row. If there are
-clusters, both agree. The prediction strength of a number of clusters (Tibshirani and Walther, JCGS 14, 2005) is the
-share of pairs of rows of a cluster that stay together, in the worst cluster; a cluster of a single row has 0. Parts of
-one cluster can agree by chance, but they separate near neighbours: twice the share of these is subtracted. Of all
-numbers whose strength is nearly the highest, the largest is chosen. If even the highest is low, the clusters overlap,
-and of all numbers whose silhouette is nearly the highest, the strongest is chosen, which mostly is a small one.
+clusters, both agree. The prediction strength of a number of clusters is how much they agree: the adjusted Rand index.
+(Tibshirani and Walther, JCGS 14, 2005, take the worst cluster, which is low as soon as two of many clusters overlap, so
+that few are chosen; Lange et al., Neural Computation 16, 2004, the share of rows.) Parts of one cluster can agree by
+chance, but they separate near neighbours: half the share of these is subtracted.
+
+If the clusters of the strongest number are connected, numbers are compared by their strength alone: the silhouette of a
+long or curved cluster is low. Otherwise they are compared by the mean of strength and silhouette. Of all numbers that
+are nearly the best, the largest is chosen. If that is not strong, there are no clear groups, and the best is chosen.
 
 A few rows that are far from all others are not a cluster. They are cut off before clusters are counted.
 """
@@ -29,16 +32,12 @@ COLUMNS = 64  # of the distance matrix that are summed at a time
 MAX_CHOICE = 20  # largest number of clusters to choose
 N_SPLITS = 3
 CHOICE_ROWS = 1000  # both halves together
-# How far below the highest strength the chosen one may be, and how low that may be before the silhouette is better:
-# chosen on the sets of benchmarks/quality/ablation.py.
-NEARLY, CLEAR = 0.15, 0.85
-# Without cuts, 8 % of fits to five separate blobs had six clusters, with twice the cuts 0.5 %.
-CUT_WEIGHT = 2.0
-FLAT = 0.9  # silhouettes above this share of the highest are nearly the same
-CLOSE = 0.7  # up to this share of the highest, a clear number comes before one that is not
+# Chosen on the sets of benchmarks/quality/ablation.py, on blobs, and on mixtures like those of held_out.py.
+CUT_WEIGHT = 0.5
+NEARLY = 0.05  # how far below the best the chosen number may be
+WEAK_STRENGTH, CLEAR = 0.5, 0.85  # a cloud of points has less than the first; halves agree from the second on
 # Up to so many rows, and one for so many, are not a cluster, however far from the others they are.
 MOST_CRUMBS, ROWS_PER_CRUMB = 3, 30
-WEAK_STRENGTH = 0.55  # a single cloud of points has less
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +66,11 @@ class Choice:
     candidates : array of int
         Numbers of clusters that were compared; empty if the number was given.
     strengths : array of float
-        Prediction strength of each candidate, less twice the share of near neighbours that are in another cluster.
+        Prediction strength of each candidate, less half the share of near neighbours that are in another cluster.
     silhouettes : array of float
         Mean silhouette of each candidate, at most 1.
+    is_by_strength : bool
+        Whether the candidates were compared by their strength alone.
     """
 
     n_clusters: int
@@ -79,24 +80,34 @@ class Choice:
     candidates: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     strengths: FloatArray = field(default_factory=lambda: np.empty(0))
     silhouettes: FloatArray = field(default_factory=lambda: np.empty(0))
+    is_by_strength: bool = False
     is_merge_given: bool = False
     min_share: float = 0.0
     n_aside: int = 0
     n_small: int = 0
 
     @classmethod
-    def of_number(cls, candidates: IntArray, strengths: FloatArray, silhouettes: FloatArray) -> Choice:
-        """Choose one of several numbers of clusters; 1 if there is none."""
+    def of_number(
+        cls, candidates: IntArray, strengths: FloatArray, silhouettes: FloatArray, is_connected: Any = False
+    ) -> Choice:
+        """Choose one of several numbers of clusters, which may be connected; 1 if there is none."""
         if len(candidates) == 0:
             return cls(1)
-        if strengths.max() >= CLEAR:
-            best = int(np.flatnonzero(strengths >= strengths.max() - NEARLY)[-1])
-        else:
-            high = silhouettes.max()
-            flat, near = (np.flatnonzero(silhouettes >= high - (1 - share) * abs(high)) for share in (FLAT, CLOSE))
-            best, other = (int(some[strengths[some].argmax()]) for some in (flat, near))
-            best = other if strengths[best] < WEAK_STRENGTH <= strengths[other] else best
-        return cls(int(candidates[best]), candidates=candidates, strengths=strengths, silhouettes=silhouettes)
+        is_connected = np.broadcast_to(is_connected, len(candidates))
+        by_strength = bool(is_connected[strengths.argmax()] and strengths.max() >= WEAK_STRENGTH)
+        chosen = cls(1, candidates=candidates, strengths=strengths, silhouettes=silhouettes, is_by_strength=by_strength)
+        figures = chosen.figures
+        largest = int(np.flatnonzero(figures >= figures.max() - NEARLY)[-1])
+        best = largest if strengths[largest] >= WEAK_STRENGTH else int(figures.argmax())
+        return replace(chosen, n_clusters=int(candidates[best]))
+
+    @property
+    def figures(self) -> FloatArray:
+        """What the candidates were compared by: strengths, or the mean of these and of relative silhouettes."""
+        highest = self.silhouettes.max(initial=0.0)
+        if self.is_by_strength or highest <= 0:
+            return self.strengths
+        return (self.strengths + self.silhouettes / highest) / 2
 
     @property
     def is_given(self) -> bool:
@@ -105,8 +116,8 @@ class Choice:
 
     @property
     def is_strong(self) -> bool:
-        """Whether the number was chosen by prediction strength alone; if all are low, by the silhouette as well."""
-        return len(self.candidates) > 0 and bool(self.strengths.max() >= CLEAR)
+        """Whether two halves of the rows have the same clusters, if their number was chosen."""
+        return len(self.candidates) > 0 and self.strength >= CLEAR
 
     @property
     def is_clear(self) -> bool:
@@ -135,32 +146,22 @@ class Choice:
         """Return why there are so many clusters; nothing if the number was given."""
         if len(self.candidates) == 0:
             return "" if self.is_given else "There is one cluster, and nothing to choose."
-        said = self._describe_strong() if self.is_strong else self._describe_weak()
+        said = self._describe_best()
         more = f" {MAX_CHOICE} is the largest number that is tried, so there may be more: give n_clusters."
         return said + more if self.is_largest else said
 
-    def _describe_strong(self) -> str:
-        highest, best = float(self.strengths.max()), int(self.candidates[self.strengths.argmax()])
-        text = f"{self.n_clusters} clusters have a prediction strength of {self.strength:.2f}"
-        return f"{text}." if best == self.n_clusters else f"{text}, nearly as high as {best} ({highest:.2f})."
-
-    def _describe_weak(self) -> str:
-        highest, silhouette = float(self.strengths.max()), float(self.silhouettes.max())
-        own = float(self.silhouettes[self.candidates == self.n_clusters][0])
-        how = "nearly as high as" if own >= FLAT * silhouette else "lower than"
-        nearly = "" if own == silhouette else f"{how} {self.candidates[self.silhouettes.argmax()]} "
-        which = (
-            f"a silhouette of {own:.2f}, {nearly}({silhouette:.2f})"
-            if nearly
-            else f"the highest silhouette ({own:.2f})"
-        )
-        strength = f"No number has a high prediction strength (at most {highest:.2f})"
-        if self.is_clear:
-            return f"{self.n_clusters} clusters have {which}. {strength}: others may be as good."
-        return (
-            f"There are no clear groups: these {self.n_clusters} have a prediction strength of {self.strength:.2f} "
-            f"and {which}. {strength}."
-        )
+    def _describe_best(self) -> str:
+        strength = f"a prediction strength of {self.strength:.2f}"
+        own = self.candidates == self.n_clusters
+        silhouette = f"{strength} and a silhouette of {float(self.silhouettes[own][0]):.2f}"
+        highest = f"the highest of all numbers are {self.strengths.max():.2f} and {self.silhouettes.max():.2f}"
+        if not self.is_clear:
+            return f"There are no clear groups: these {self.n_clusters} have {silhouette}; {highest}."
+        if self.is_by_strength:
+            best = int(self.candidates[self.strengths.argmax()])
+            nearly = "" if best == self.n_clusters else f", nearly as high as {best} ({self.strengths.max():.2f})"
+            return f"{self.n_clusters} clusters have {strength}{nearly}."
+        return f"{self.n_clusters} clusters have {silhouette}; {highest}."
 
     def describe_aside(self) -> str:
         """Return how many rows, and small clusters, are beside the chosen clusters, if there are any."""
@@ -238,9 +239,9 @@ def choose_number(
         for labels, is_used in zip(divisions, is_reached, strict=True)
         if is_used
     ]
-    cuts = whole.sample.cut_shares(*divisions)
-    strengths = np.maximum(strengths - CUT_WEIGHT * cuts, 0)
-    chosen = Choice.of_number(candidates[is_reached], strengths[is_reached], np.array(silhouettes))
+    strengths = np.maximum(strengths - CUT_WEIGHT * whole.sample.cut_shares(*divisions), 0)
+    figures = strengths[is_reached], np.array(silhouettes), whole.is_connected[is_reached]
+    chosen = Choice.of_number(candidates[is_reached], *figures)
     return replace(chosen, min_share=min_share)
 
 
@@ -259,6 +260,7 @@ class Half:
 
     sample: SampledRows
     divisions: list[IntArray]
+    is_connected: NDArray[np.bool_]  # whether each of them is by connected merges
 
     @classmethod
     def of(cls, points: Any, mass: FloatArray, min_mass: float, numbers: IntArray) -> Half:
@@ -269,7 +271,8 @@ class Half:
         labels = [np.stack([parts.label(number) for parts in merges]) for number in numbers.tolist()]
         found = sample.compare_all(labels)
         places = [list(linkages).index(each.gini_bound if each.is_connected else None) for each in found]
-        return cls(sample, [of_number[place] for of_number, place in zip(labels, places, strict=True)])
+        divisions = [of_number[place] for of_number, place in zip(labels, places, strict=True)]
+        return cls(sample, divisions, np.array([each.is_connected for each in found]))
 
     @property
     def points(self) -> Any:
@@ -283,19 +286,20 @@ class Half:
 
 
 def predict_strength(labels: IntArray, carried: IntArray, mass: FloatArray | None = None) -> float:
-    """Return the share of pairs of rows of a cluster that the other labels put together, too, in the worst cluster.
+    """Return the adjusted Rand index of the clusters of some rows, and of those that were carried over to them.
 
     A pair counts as much as the product of the masses of its rows. Rows with the label -1 are in no cluster.
     """
     mass, is_in = np.ones(len(labels)) if mass is None else mass, labels >= 0
     labels, carried, mass = labels[is_in], carried[is_in] + 1, mass[is_in]
-    n_labels, n_carried = int(labels.max(initial=0)) + 1, int(carried.max(initial=0)) + 1
-    masses = np.bincount(labels * n_carried + carried, weights=mass, minlength=n_labels * n_carried)
-    masses = masses.reshape(n_labels, n_carried)
-    of_itself = np.bincount(labels, weights=mass**2, minlength=n_labels)  # a row with itself is no pair
-    pairs, together = masses.sum(axis=1) ** 2 - of_itself, (masses**2).sum(axis=1) - of_itself
-    counts = np.bincount(labels, minlength=n_labels)
-    return float(np.divide(together, pairs, out=np.zeros(n_labels), where=counts > 1).min())
+    if len(labels) == 0:
+        return 0.0
+    masses = sparse.coo_array((mass, (labels, carried))).toarray()
+    of_itself = float(mass @ mass)  # a row with itself is no pair
+    groups = (masses, masses.sum(axis=1), masses.sum(axis=0), masses.sum())
+    both, of_labels, of_carried, of_all = (float((group**2).sum()) - of_itself for group in groups)
+    by_chance, most = of_labels * of_carried / (of_all or 1), (of_labels + of_carried) / 2
+    return (both - by_chance) / (most - by_chance) if most > by_chance else 0.0
 
 
 def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray, mass: FloatArray | None = None) -> float:

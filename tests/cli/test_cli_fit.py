@@ -521,6 +521,13 @@ def test_a_category_whose_levels_are_the_clusters_is_left_out(cohirf, regions):
     assert "left out" not in kept.err
 
 
+def test_with_a_checkpoint_a_category_whose_levels_are_the_clusters_stays_and_is_said(cohirf, regions):
+    outcome = cohirf("fit", "regions.csv", "--checkpoint", "ck", "--clusters", 3, "--json")
+    said = "nothing but the levels of region: give --drop region and another --checkpoint to fit without it."
+    assert said in outcome.err
+    assert json.loads(outcome.out)["sizes"] == pytest.approx([200, 200, 200], abs=5)
+
+
 def test_a_category_stays_if_numbers_alone_have_the_same_clusters(cohirf, folder):
     rng = np.random.default_rng(0)
     size = np.repeat([0.0, 9.0], 60)

@@ -1,5 +1,6 @@
 """The cuts a reader can choose from: colours, known classes, and the one that is suggested."""
 
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -166,12 +167,16 @@ def test_the_highest_silhouette_is_suggested():
 
 
 def test_a_number_that_the_fit_chose_is_suggested_with_its_strength():
-    choice = Choice(2, candidates=np.array([2, 3]), strengths=np.array([0.9, 0.4]))
+    choice = Choice(2, candidates=np.array([2, 3]), strengths=np.array([0.9, 0.4]), silhouettes=np.array([0.5, 0.6]))
+    choice = replace(choice, is_by_strength=True)
     found = suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], choice)
     assert found["cut"] == 1
     assert found["text"] == "2 clusters are suggested. 2 clusters have a prediction strength of 0.90."
     assert found["curve"] == [None, 0.9, 0.4, None, None]
-    assert "prediction strength" in found["measure"]
+    assert found["measure"].startswith("the prediction strength")
+    both = suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], replace(choice, is_by_strength=False))
+    assert both["curve"][1:3] == pytest.approx([(0.9 + 5 / 6) / 2, 0.7])
+    assert both["measure"].startswith("the mean of the prediction strength")
 
 
 def test_a_chosen_number_that_is_no_cut_leaves_the_choice_to_silhouettes():

@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris, make_blobs
 from cohirf import CoHiRF, open_source
 from cohirf.explain import find_traits, read_table
 from cohirf.explain.effects import find_traits_of_sets, measure_effects, measure_spread
+from cohirf.explain.words import join_levels
 
 
 @pytest.fixture
@@ -193,3 +194,27 @@ def test_a_cluster_is_a_little_lower_only_if_no_other_one_is_lower():
     labels = np.repeat([0, 1, 2], [100, 100, 20])
     traits = find_traits(read_table(pd.DataFrame({"x": x}), np.arange(220)), labels, np.arange(3))
     assert [[trait.phrase for trait in some] for some in traits] == [[], ["low x"], ["high x"]]
+
+
+def test_a_few_huge_numbers_do_not_say_what_a_cluster_is():
+    rng = np.random.default_rng(0)
+    labels, size, amount = np.repeat([0, 1], 500), rng.normal(size=1000), rng.lognormal(size=1000)
+    size[500:] += 5
+    amount[500:] *= 1.2
+    amount[:3] = 1e4  # the other rows of their cluster are smaller
+    table = read_table(pd.DataFrame({"size": size, "amount": amount}), np.arange(1000))
+    assert amount[:500].mean() > amount[500:].mean()
+    assert [[trait.phrase for trait in some] for some in find_traits(table, labels, np.array([0, 1]))] == [
+        ["small"],
+        ["large"],
+    ]
+
+
+def test_a_cluster_has_one_of_the_few_levels_that_no_other_one_has():
+    kinds = np.repeat(["fir (Abies)", "pine (Pinus)", "oak (Quercus)", "beech (Fagus)"], [30, 20, 40, 10])
+    table = read_table(pd.DataFrame({"tree": kinds}), np.arange(100))
+    conifers, others = find_traits(table, np.repeat([0, 1], 50), np.array([0, 1]))
+    assert (conifers[0].phrase, conifers[0].outside) == ("tree: fir or pine", 0)
+    assert conifers[0].inside == pytest.approx(1)
+    assert others[0].phrase == "tree: beech or oak"
+    assert join_levels(["north (1)", "north (2)"]) == "north (1) or north (2)"

@@ -200,11 +200,11 @@ class TestDendrogram:
 
 
 class TestChoice:
-    def test_it_has_a_curve_of_prediction_strengths_and_a_line_below_the_highest(self, chosen):
+    def test_it_has_a_curve_of_strengths_and_silhouettes_and_a_line_below_the_highest(self, chosen):
         limit, curve, _ = plot_choice(chosen).lines
         assert curve.get_xdata().tolist() == chosen.choice_.candidates.tolist()
-        assert curve.get_ydata().tolist() == chosen.choice_.strengths.tolist()
-        assert set(limit.get_ydata()) == {chosen.choice_.strengths.max() - NEARLY}
+        assert curve.get_ydata().tolist() == chosen.choice_.figures.tolist()
+        assert set(limit.get_ydata()) == {chosen.choice_.figures.max() - NEARLY}
 
     def test_the_chosen_number_is_marked(self, chosen):
         ax = plot_choice(chosen)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from inspect import signature
 from math import ceil
@@ -146,16 +145,7 @@ def fit(
     classes = prepared.classes()  # before the fit, so that an error does not waste it
     started = time.perf_counter()
     fitted = _fit_prepared(CoHiRF(base, **settled), prepared, console)
-    if (repeated := _find_repeated(fitted, prepared, asked)) is not None:
-        without = asked | {"drop": (*asked["drop"], repeated)}
-        other = prepare(data, **without).explained({repeated: GIVEN_BACK})
-        settled = settle_parameters(parameters, other.source.n_rows, other.n_bytes, base)
-        with suppress(ValueError):  # of parameters that need more columns: then the first fit stays
-            second = _fit_prepared(CoHiRF(base, **settled), other, console)
-            if adjusted_rand_score(fitted.labels_, second.labels_) < REPEATED:
-                fitted, prepared, asked = second, other, without
-                keep = f"give --as {repeated}=category to keep it"
-                console.note(f"{repeated} is left out, and the fit repeated: {GIVEN_BACK}; {keep}.")
+    fitted, prepared, asked = _fit_again(fitted, prepared, data, asked, parameters, console)
     seconds = time.perf_counter() - started
     document = {"command": "fit", "data": str(data), **summarize_model(fitted)}
     document["columns"] = describe_columns(prepared.preparation)
@@ -174,11 +164,38 @@ def fit(
     console.show(document, *table, fact_grid(document), document["headline"], say_written(written, NOTHING))
 
 
+def _fit_again(
+    model: CoHiRF, prepared: Prepared, data: Path, asked: dict[str, Any], parameters: dict[str, Any], console: Console
+) -> tuple[CoHiRF, Prepared, dict[str, Any]]:
+    """Fit without the category whose levels are the clusters, if there is one and the other columns have others.
+
+    Returns the model, its data and how that was prepared: those given, if they stay.
+    """
+    name = _find_repeated(model, prepared, asked)
+    if name is None:
+        return model, prepared, asked
+    if model.checkpoint is not None:
+        drop = f"give --drop {name} and another --checkpoint to fit without it"
+        console.note(f"The clusters are nothing but the levels of {name}: {drop}.")
+        return model, prepared, asked
+    without = asked | {"drop": (*asked["drop"], name)}
+    other = prepare(data, **without).explained({name: GIVEN_BACK})
+    settled = settle_parameters(parameters, other.source.n_rows, other.n_bytes, model.estimator)
+    try:
+        second = _fit_prepared(CoHiRF(model.estimator, **settled), other, console)
+    except ValueError:  # of parameters that need more columns
+        return model, prepared, asked
+    if adjusted_rand_score(model.labels_, second.labels_) >= REPEATED:
+        return model, prepared, asked
+    console.note(f"{name} is left out, and the fit repeated: {GIVEN_BACK}; give --as {name}=category to keep it.")
+    return second, other, without
+
+
 def _find_repeated(model: CoHiRF, data: Prepared, asked: dict[str, Any]) -> str | None:
     """Return the category whose levels are the clusters, if there are numbers without it, and nobody asked for it."""
     kept = {shorten(column.name): column for column in data.preparation.kept}
     kinds = {column.kind for column in kept.values()}
-    if model.checkpoint is not None or not kinds & LEVELS or kinds <= LEVELS:
+    if not kinds & LEVELS or kinds <= LEVELS:
         return None
     repeated = [kept.get(name) for name in describe_clusters(model, preparation=data.preparation).repeated]
     names = [str(column.name) for column in repeated if column is not None and column.name not in asked["kinds"]]

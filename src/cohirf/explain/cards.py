@@ -129,7 +129,7 @@ def _describe_clusters(
 def _describe_trait(trait: Trait, members: IntArray, columns: Columns) -> dict[str, Any]:
     place = columns.place(trait.feature.name)
     found = columns.find(trait.feature.name)
-    level = None if found.levels is None else found.levels.index(trait.feature.level)
+    level = None if found.levels is None else trait.feature.level
     inside, outside = (float(f"{value:.4g}") for value in (trait.inside, trait.outside))
     return {"column": place, "level": level, "inside": inside, "outside": outside, "counts": found.count(members)}
 

@@ -23,8 +23,9 @@ EVERY_NUMBER, LARGEST_NUMBER, RATIO = 60, 500, 1.2
 MAX_LEVELS = 30
 NEAR_BEST = 0.02  # silhouettes that differ by less are equally good
 N_OTHERS = 3
-STRENGTH = "the prediction strength, how well the clusters of one half of the rows predict those of the other half"
 SILHOUETTE = "the silhouette, how clearly clusters are apart"
+STRENGTH = "the prediction strength, how well the clusters of one half of the rows predict those of the other half"
+BOTH = f"the mean of {STRENGTH}, and of {SILHOUETTE}"
 
 
 @dataclass(frozen=True)
@@ -236,10 +237,9 @@ def suggest_cut(
         chosen = next((number for number in scored if cuts[number].n_clusters == choice.n_clusters), None)
         if chosen is not None:
             text = f"{choice.n_clusters} clusters are suggested. {choice.describe_number()}"
-            figures, measure = (choice.strengths, STRENGTH) if choice.is_strong else (choice.silhouettes, SILHOUETTE)
-            of_number = dict(zip(choice.candidates.tolist(), figures.tolist(), strict=True))
+            of_number = dict(zip(choice.candidates.tolist(), choice.figures.tolist(), strict=True))
             curve = [of_number.get(cut.n_clusters) for cut in cuts]
-            return {"cut": chosen, "text": text, "curve": curve, "measure": measure}
+            return {"cut": chosen, "text": text, "curve": curve, "measure": STRENGTH if choice.is_by_strength else BOTH}
     if choice is not None and choice.merge == "connected":
         return None  # the silhouette is low for clusters that are long or curved, however clear they are
     best = max(scored, key=lambda number: scored[number])

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from cohirf.choice import CLEAR, Choice
+from cohirf.choice import Choice
 from cohirf.explain.diagnose import Diagnosis
 from cohirf.explain.effects import Trait, find_splits, find_traits, find_traits_of_sets
 from cohirf.explain.rows import BadlyFitting, find_badly_fitting
@@ -198,6 +198,8 @@ def describe_sample(sample: Sample) -> Description:
     n_rows, sizes, stability = int(counts.sum()), counts[1:], mean_stability(model, labels, model.n_clusters_)
     chosen = np.sort(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED])
     traits = find_traits(sample.table, sample.labels, chosen, sample.weights, sample.spread)
+    repeated = find_repeated(sample.table, sample.labels)
+    traits = [sorted(some, key=lambda trait: trait.feature.name not in repeated) for some in traits]
     tree = model.hierarchy_.tree
     siblings = {} if tree is None else find_siblings(tree, labels[tree.medoids])
     names = name_clusters(traits, split_siblings(sample, sample.labels, chosen, siblings))
@@ -205,7 +207,6 @@ def describe_sample(sample: Sample) -> Description:
     values = sample.study.read_exemplars(chosen)
     parts = zip(numbers[chosen].tolist(), names, *figures, values, traits, strict=True)
     described = [ClusterDescription(*part) for part in parts]
-    repeated = find_repeated(sample.table, sample.labels)
     return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.rows), repeated)
 
 
@@ -571,9 +572,9 @@ def say_strength(choice: Choice, *, has_gaps: bool = True) -> tuple[str, str]:
     halves = "Random halves of the rows, each on its own, give"
     if not choice.is_clear:
         return f"{halves} other parts: use them to sort the rows, not as kinds of rows.", "fair"
-    others = "" if choice.is_strong else ", and other numbers of clusters may be as good"
-    if choice.strength >= CLEAR and has_gaps:
+    if choice.is_strong and has_gaps:
         return f"{halves} the same clusters: use them as kinds of rows.", "good"
-    if choice.strength >= CLEAR:
+    if choice.is_strong:
         return f"{halves} the same clusters: a reliable way to sort the rows, but not kinds of rows.", "fair"
-    return f"{halves} nearly the same clusters{others}: use them as a first division.", "fair"
+    others = "other numbers of clusters may be as good"
+    return f"{halves} nearly the same clusters, and {others}: use them as a first division.", "fair"

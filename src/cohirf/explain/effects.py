@@ -18,14 +18,25 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from cohirf.explain.table import Feature, Table, as_dense
-from cohirf.explain.words import plain_name, say_level, say_number, say_value, split_number, splits_plainly
+from cohirf.explain.words import (
+    HARDLY,
+    join_levels,
+    plain_name,
+    say_level,
+    say_number,
+    say_value,
+    split_number,
+    splits_plainly,
+)
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 
 Sets = Sequence[Sequence[int]]  # clusters, or unions of them
 COMPARED_CELLS = 2**21  # clusters times features that are compared at a time
 N_TRAITS = 8  # of each cluster
 LACK = 0.7  # the level that a cluster has says more about it than the levels that it lacks
-OF_ALL = 0.95  # share of rows whose level is said instead of one that they lack
+OF_ALL = 0.95  # share of rows whose level is said instead of one that they lack, or have one of a few levels
+FEW_LEVELS, COMMON_LEVEL = 3, 0.1  # up to so many are few, if this share of the rows has each
+TAIL = 3.0  # interquartile ranges; numbers that are further away from the quartiles count as if they were so far
 # A cluster in the middle of a feature differs from others by its narrowness, not by its mean. It is in the middle if
 # its mean is this many standard deviations away from the lowest and the highest value.
 MIDDLE_EFFECT, MIDDLE_NARROWNESS, MIDDLE_DISTANCE = 0.8, 0.5, 0.8
@@ -273,15 +284,33 @@ def find_traits_of_sets(
         return [[] for _ in sets]
     spread = measure_spread(table.values, weights) if spread is None else spread
     series, likeness, found = Series.of(table.features), Likeness(table, labels), []
+    without_tails = _cut_tails(table)
+    spread_without = measure_spread(without_tails, weights)
     for block in row_blocks(len(sets), max(1, COMPARED_CELLS // table.values.shape[1])):
         parts = measure_parts(table.values, spread, labels, sets[block], weights)
         effects = compare_sums(spread, parts)
+        parts_without = measure_parts(without_tails, spread_without, labels, sets[block], weights)
+        effect, without = effects.effect, compare_sums(spread_without, parts_without).effect
+        is_of_tails = (effect * without <= 0) | (np.abs(without) < 0.99 * np.minimum(np.abs(effect), FAINT))
+        effects = replace(effects, effect=np.where(is_of_tails, 0, effect))
         is_middle = _find_middle(table.features, spread, effects)
         is_between = _find_between(table.features, effects)
         effects = replace(effects, effect=np.where(is_between, 0, effects.effect))
         places = range(len(parts.n_rows))
         found += [_traits_of(table.features, series, likeness, effects, is_middle, place) for place in places]
     return found
+
+
+def _cut_tails(table: Table) -> Any:
+    """Return the values of a table without long tails: a few huge numbers do not say what a cluster is."""
+    columns = np.flatnonzero(_is_kind(table.features, "number"))
+    if sparse.issparse(table.values) or len(columns) == 0:
+        return table.values
+    values = table.values.copy()
+    low, high = np.quantile(values[:, columns], [0.25, 0.75], axis=0)
+    reach = np.where(high > low, TAIL * (high - low), np.inf)
+    values[:, columns] = np.clip(values[:, columns], low - reach, high + reach)
+    return values
 
 
 def _find_middle(features: list[Feature], spread: Spread, effects: Effects) -> NDArray[np.bool_]:
@@ -398,13 +427,18 @@ def _traits_of(
         feature = features[column]
         taken[number] += number >= 0
         means = float(effects.mean[place, column]), float(effects.mean_elsewhere[place, column])
+        if levels := _few_levels(features, column, effects.mean[place], effects.mean_elsewhere[place]):
+            feature = replace(feature, level=join_levels([features[one].level for one in levels]))
+            means = (float(mean[place, levels].sum()) for mean in (effects.mean, effects.mean_elsewhere))
+            traits[feature.name] = Trait(feature, abs(float(effect[column])), *means, abs(float(effect[column])))
+            continue
         if column not in spans:
             run = series.run(column, strength, kind)
             spans |= dict.fromkeys(run, _say_run(features, run))
         traits[feature.name] = Trait(
             feature, float(effect[column]), *means, float(strength[column]), bool(middle[column]), spans[column]
         )
-    return list(traits.values())
+    return sorted(traits.values(), key=lambda trait: -trait.strength)
 
 
 def _level_of_all(features: list[Feature], column: int, effect: FloatArray, mean: FloatArray) -> int:
@@ -414,6 +448,16 @@ def _level_of_all(features: list[Feature], column: int, effect: FloatArray, mean
     is_of_all = (mean >= OF_ALL) & (effect > 0)
     levels = (place for place in np.flatnonzero(is_of_all).tolist() if features[place].name == features[column].name)
     return next(levels, column)
+
+
+def _few_levels(features: list[Feature], column: int, inside: FloatArray, outside: FloatArray) -> list[int]:
+    """Return the few levels of a category of which nearly all rows have one, and hardly any other row, if there are."""
+    if features[column].kind != "level":
+        return []
+    same = [place for place, feature in enumerate(features) if feature.name == features[column].name]
+    levels = [place for place in same if inside[place] >= COMMON_LEVEL]
+    is_theirs = inside[levels].sum() >= OF_ALL and outside[levels].sum() <= HARDLY
+    return levels if 1 < len(levels) <= FEW_LEVELS and is_theirs else []
 
 
 def _is_kind(features: list[Feature], kind: str) -> NDArray[np.bool_]:

@@ -38,7 +38,7 @@ DATES = ("late", "early")
 UNITS = {"cm", "eur", "g", "kg", "km", "km2", "m", "mg", "mm", "ms", "pct", "s", "usd"}
 # Shares of rows with a level, from which it is said without the share, from which most have it, and up to which few do.
 NEARLY_ALL, MOSTLY, HARDLY = 0.9, 0.5, 0.1
-LONGEST_PHRASE = 40  # characters of a feature's name
+LONGEST_PHRASE, LONGEST_LEVELS = 40, 60  # characters of a feature's name, and of a level, or a few of them
 FEWEST_TRAITS, MOST_TRAITS = 3, 5  # traits in a name; more than three only if two clusters would have the same name
 WEAKEST = 0.3  # standard deviations; a weaker trait says nothing
 FAINT_SHARE = 0.35  # a trait is left out of the name if it is weaker than this share of the strongest
@@ -70,13 +70,20 @@ def say_number(name: str, kind: str, *, is_high: bool) -> str:
 
 def say_level(feature: Feature, inside: float, outside: float) -> str:
     """Return a phrase for a level of a category, from its share of the rows inside and outside of the cluster."""
-    name, level = plain_name(feature.name), shorten(feature.level, LONGEST_PHRASE)
+    name, level = plain_name(feature.name), shorten(feature.level, LONGEST_LEVELS)
     if inside > outside:
         return f"{name}: {level}" if inside >= NEARLY_ALL else f"{name}: {inside:.0%} {level}"
     opposite = {"yes": "no", "no": "yes"}.get(level)
     if opposite is not None and inside <= MOSTLY:
         return f"{name}: {opposite}"
     return f"{name}: not {level}" if inside <= HARDLY else f"{name}: rarely {level}"
+
+
+def join_levels(levels: Sequence[str]) -> str:
+    """Return a few levels as alternatives, such as "north or south"; without remarks in brackets, if they differ."""
+    plain = [plain_name(level) for level in levels]
+    some = plain if len(set(plain)) == len(plain) else levels
+    return " or ".join(shorten(level, LONGEST_LEVELS // len(levels) - 4) for level in some)
 
 
 def splits_plainly(feature: Feature, inside: float, outside: float) -> bool:

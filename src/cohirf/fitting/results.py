@@ -78,7 +78,7 @@ def collect_results(
 ) -> tuple[dict[str, Any], Clusters]:
     """Return the fitted attributes that follow from the last level, and the final clusters."""
     positive, first_level, cells = None if weights is None else weights.positive, ending.first_level, ending.cells
-    clusters, choice = Clusters.of(settings, data, first_level, ending), ending.choice
+    clusters = Clusters.of(settings, data, first_level, ending)
     kept = keep_rows(data, positive, clusters, ending, contraction)
     if positive is not None and cells is None:
         _label_left_out(data, positive, first_level, Landmarks(kept.points, kept.leaves, metric=contraction.space.name))
@@ -105,7 +105,6 @@ def collect_results(
         **attributes_by_cluster(data, positive, clusters, ending, kept, contraction),
         **({"_later": later} if later else {}),
         **({} if callable(ending.tree) else {"_tree": ending.tree}),
-        "choice_": choice if choice is None or choice.min_share == 0 else _count_aside(choice, clusters),
         "batch_size_": contraction.batch_size,
         "_landmarks": Landmarks(
             kept.points,
@@ -117,12 +116,6 @@ def collect_results(
         **rows,
     }
     return attributes, clusters
-
-
-def _count_aside(choice: Choice, clusters: Clusters) -> Choice:
-    """Return the choice with the numbers of rows in no cluster, and of small clusters beside the chosen ones."""
-    n_aside = int(clusters.first_level.leaves.sizes.sum() - clusters.sizes.sum())
-    return replace(choice, n_aside=n_aside, n_small=max(len(clusters.sizes) - choice.n_clusters, 0))
 
 
 def keep_rows(
@@ -205,7 +198,7 @@ def attributes_by_cluster(
     kept: KeptRows,
     contraction: Contraction | None = None,
 ) -> dict[str, Any]:
-    """Return the attributes that have an entry for each cluster, and the number of clusters."""
+    """Return the attributes that have an entry for each cluster, the number of clusters, and how it was chosen."""
     medoids = clusters.medoids
     means = ending.means[np.searchsorted(ending.medoids, medoids)]
     exemplars, exemplar_values = find_central_rows(data, positive, clusters, kept, means, contraction)
@@ -216,7 +209,16 @@ def attributes_by_cluster(
         "exemplars_": exemplar_values,
         "medoid_indices_": clusters.first_level.leaves.rows[medoids].astype(np.int64),
         "medoids_": to_host(take_in_order(clusters.values, medoids)),
+        "choice_": _count_aside(ending.choice, clusters),
     }
+
+
+def _count_aside(choice: Choice | None, clusters: Clusters) -> Choice | None:
+    """Return the choice with the numbers of rows in no cluster, and of small clusters beside the chosen ones."""
+    if choice is None or choice.min_share == 0:
+        return choice
+    n_aside = int(clusters.first_level.leaves.sizes.sum() - clusters.sizes.sum())
+    return replace(choice, n_aside=n_aside, n_small=max(len(clusters.sizes) - choice.n_clusters, 0))
 
 
 def _look_up_rows(data: Data, clusters: Clusters, ending: Ending) -> dict[str, Any]:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
     """Plot how a fit with ``n_clusters="auto"`` chose the number of clusters.
 
-    The curve has the prediction strength of each number of clusters: how well clusters of one half of the rows predict
-    those of the other half, from 0 to 1. The chosen number is the largest whose strength is nearly the highest: above
-    the dashed line. If all strengths are low, the curve has silhouettes, and the chosen number is the strongest of
-    those whose silhouette is nearly the highest.
+    The curve has what the numbers of clusters were compared by. For connected clusters, this is their prediction
+    strength: how well clusters of one half of the rows predict those of the other half, from 0 to 1. For compact ones,
+    it is the mean of the strength and of the silhouette, of which the highest counts as 1. The chosen number is the
+    largest above the dashed line. Without clear groups there is no line, and the highest point is chosen.
 
     Parameters
     ----------
@@ -57,16 +57,16 @@ def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
     if len(choice.candidates) == 0:
         raise ValueError("There is one cluster, and nothing to choose from: there is no curve to plot.")
     ax = make_axes(ax, float(np.clip(2.6 + 0.16 * len(choice.candidates), 4.5, 8)), 4.2)
-    figures = choice.strengths if choice.is_strong else choice.silhouettes
+    figures = choice.figures
     chosen = figures[choice.candidates == choice.n_clusters]
-    if choice.is_strong:
+    if choice.is_clear:
         ax.axhline(float(figures.max()) - NEARLY, color=FAINT, linewidth=1, linestyle="--")
     ax.plot(choice.candidates, figures, color=SECOND_ACCENT, marker="o", markersize=3.5, linewidth=1.5)
     ax.plot([choice.n_clusters], chosen, color=ACCENT, marker="o", markersize=8, markeredgecolor=INK)
     _write(ax, f"{choice.n_clusters} clusters", (choice.n_clusters, float(chosen[0])), (8, 6))
-    if choice.is_strong:
-        ax.set_ylim(0, 1.08)
-    ax.set_ylabel("prediction strength" if choice.is_strong else "silhouette", color=FAINT)
+    ax.set_ylim(min(0.0, float(figures.min()) - 0.05), 1.08)
+    strength, both = "prediction strength", "mean of prediction strength and relative silhouette"
+    ax.set_ylabel(strength if choice.is_by_strength else both, color=FAINT)
     ax.set_xlim(choice.candidates[0] - 0.8, choice.candidates[-1] + 0.8)
     ticker = import_optional("matplotlib.ticker", "plotting", "A plot")
     ax.xaxis.set_major_locator(ticker.MaxNLocator(15, integer=True, steps=[1, 2, 5, 10]))

@@ -133,7 +133,6 @@ def climb(model: Model, summary: Summary, size: int, former: IntArray | None) ->
         kept = keep_landmarks(model, summary, data, clusters)
         return {
             **attributes_by_cluster(data, None, clusters, ending, kept),
-            "choice_": ending.choice,
             "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves], metric=fit.contraction.space.name),
             "_landmark_rows": kept.rows,
             "diagnostics_": records,

@@ -5,7 +5,7 @@ const PER_PAGE = 12;
 function matches(cluster, words) {
   const features = cluster.traits.map((trait) => {
     const column = data.columns[trait.column];
-    return `${column.name} ${trait.level === null ? "" : column.levels[trait.level]}`;
+    return `${column.name} ${trait.level === null ? "" : trait.level}`;
   });
   const known = cluster.class ? cluster.class.name : "";
   const text = [numberOf(cluster.number), nameOf(cluster), cluster.given, cluster.called, known, ...features].join(" ").toLowerCase();

@@ -39,7 +39,7 @@ async function saveLabels() {
 function saveClusters() {
   const told = (trait) => {
     const column = data.columns[trait.column];
-    const feature = trait.level === null ? column.name : `${column.name} = ${column.levels[trait.level]}`;
+    const feature = trait.level === null ? column.name : `${column.name} = ${trait.level}`;
     const value = (x) => (trait.level === null ? valueText(x, column) : percent(x));
     return `${feature} ${value(trait.inside)} (others ${value(trait.outside)})`;
   };
