@@ -10,7 +10,6 @@ from cohirf.algorithm.choose_medoids import choose_central_medoids, cluster_mean
 from cohirf.clusterers import GridDBSCAN, central_rows
 from cohirf.datasets import make_spheres
 from cohirf.fitting.results import find_exemplars
-from cohirf.neighbours.landmarks import find_ranked
 from cohirf.rows.grouping import count_by_label, first_rows
 from cohirf.rows.storage import ArrayRows
 
@@ -42,13 +41,3 @@ def test_a_fit_with_compiled_central_rows_equals_one_without(monkeypatch):
     plain = CoHiRF(GridDBSCAN(0.4)).fit(X)
     for name in ("labels_", "medoid_indices_", "exemplar_indices_"):
         np.testing.assert_array_equal(getattr(compiled, name), getattr(plain, name))
-
-
-def test_ranked_rows_are_those_of_numpy():
-    rng = np.random.default_rng(0)
-    labels, n_groups = rng.integers(-1, 4, 3000).astype(np.int32), 6  # of which one has no rows
-    group = rng.choice([0, 1, 3, 5], 400)
-    ranks = (rng.random(400) * np.bincount(labels % n_groups)[group]).astype(np.int64)
-    ranks[:2], group[:2] = ranks[0], group[0]  # the same twice
-    found = central_rows.find_ranked(labels, group, ranks, n_groups)
-    np.testing.assert_array_equal(found, find_ranked(labels, group, ranks, n_groups))

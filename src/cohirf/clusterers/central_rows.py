@@ -1,4 +1,4 @@
-"""Compiled medoids, means, exemplars and ranks, for base methods that are compiled themselves.
+"""Compiled medoids, means and exemplars, for base methods that are compiled themselves.
 
 GridDBSCAN takes a tenth of a microsecond per row. To find the central rows of its clusters with NumPy, which passes
 over all rows many times, would take longer than to find the clusters.
@@ -107,28 +107,3 @@ def nearest_rows(rows: Any, labels: Any, means: NDArray[np.float64]) -> IntArray
     """Return the row of each label that is nearest to its mean; None if rows are not such that kernels take them."""
     X = getattr(rows, "X", None)
     return _nearest_to_means(X, labels, means) if takes(X) and isinstance(labels, np.ndarray) else None
-
-
-def find_ranked(labels: IntArray, group: IntArray, ranks: IntArray, n_groups: int) -> IntArray:
-    """Return the row with each rank among the rows of a group: a label or, for the last group, -1."""
-    order = np.lexsort((ranks, group))
-    found: IntArray = np.empty(len(ranks), dtype=np.int64)
-    found[order] = _find_in_order(
-        np.asarray(labels), ranks[order], np.searchsorted(group[order], np.arange(n_groups + 1))
-    )
-    return found
-
-
-@njit(cache=True, nogil=True)
-def _find_in_order(labels: Any, ranks: Any, starts: Any) -> Any:
-    """Return the row with each rank; group k has ``ranks[starts[k]:starts[k + 1]]``, sorted."""
-    n_groups = len(starts) - 1
-    n_before, place = np.zeros(n_groups, dtype=np.int64), starts[:-1].copy()
-    found = np.empty(len(ranks), dtype=np.int64)
-    for i in range(len(labels)):
-        group = labels[i] if labels[i] >= 0 else n_groups - 1
-        while place[group] < starts[group + 1] and ranks[place[group]] == n_before[group]:
-            found[place[group]] = i
-            place[group] += 1
-        n_before[group] += 1
-    return found

@@ -42,9 +42,6 @@ BLOCK_VALUES = 2**21  # of a temporary matrix
 CACHED_VALUES = 2**17  # of a matrix that is read several times: it stays in the cache of a processor
 
 
-FindRanked = Callable[[Any, IntArray, IntArray, int], IntArray]
-
-
 def sample_landmarks(
     labels: Any,
     medoids: IntArray,
@@ -52,14 +49,13 @@ def sample_landmarks(
     *,
     candidates: IntArray | None = None,
     max_landmarks: int = MAX_LANDMARKS,
-    compiled: FindRanked | None = None,
     sizes: IntArray | None = None,
 ) -> IntArray:
     """Return sorted row numbers: all ``candidates``, or a sample of them that contains rows of every cluster.
 
     One half of the sample is divided equally among clusters, the other half in proportion to their size; rows labelled
     -1 count as one cluster. Every medoid is in the sample, even if there are more clusters than ``max_landmarks``.
-    Without ``candidates``, all rows are candidates. A ``compiled`` function may do what ``find_ranked`` does.
+    Without ``candidates``, all rows are candidates.
     The ``sizes`` of clusters, among candidates, are counted unless they are known.
     """
     if candidates is not None:
@@ -74,8 +70,7 @@ def sample_landmarks(
     share = (budget * (0.5 / n_groups + 0.5 * sizes / n_rows)).astype(np.int64) * (sizes > 0)
     cluster = np.repeat(np.arange(n_groups), share)
     ranks = (rng.random(len(cluster)) * sizes[cluster]).astype(np.int64)
-    find = find_ranked if compiled is None or not is_here(labels) else compiled
-    found = np.unique(np.concatenate([find(labels, cluster, ranks, n_groups), medoids]))
+    found = np.unique(np.concatenate([find_ranked(labels, cluster, ranks, n_groups), medoids]))
     return found if candidates is None else candidates[found]
 
 

@@ -139,8 +139,8 @@ class _Reader:
             return self.arrays[content]
         key = repr(content)
         if key not in self._matrices:
-            parts = [self.arrays[number] for number in content["parts"]]
-            self._matrices[key] = _build_csr(CSR_KINDS[content["csr"]], *parts, content["shape"])
+            data, indices, indptr = (self.arrays[number] for number in content["parts"])
+            self._matrices[key] = _build_csr(CSR_KINDS[content["csr"]], data, indices, indptr, content["shape"])
         return self._matrices[key]
 
 
