@@ -8,7 +8,8 @@ chance, but they separate near neighbours: half the share of these is subtracted
 
 If the clusters of the strongest number are connected, numbers are compared by their strength alone: the silhouette of a
 long or curved cluster is low. Otherwise they are compared by the mean of strength and silhouette. Of all numbers that
-are nearly the best, the largest is chosen. If that is not strong, there are no clear groups, and the best is chosen.
+are nearly the best, the largest is chosen. If that is not strong, there are no clear groups, and the best is chosen, or
+a smaller number that is as good.
 
 A few rows that are far from all others are not a cluster. They are cut off before clusters are counted.
 """
@@ -34,7 +35,7 @@ N_SPLITS = 3
 CHOICE_ROWS = 1000  # both halves together
 # Chosen on the sets of benchmarks/quality/ablation.py, on blobs, and on mixtures like those of held_out.py.
 CUT_WEIGHT = 0.5
-NEARLY = 0.05  # how far below the best the chosen number may be
+NEARLY, EQUAL = 0.05, 0.01  # how far below the best a number may be, if clusters are clear, and if they are not
 WEAK_STRENGTH, CLEAR = 0.5, 0.85  # a cloud of points has less than the first; halves agree from the second on
 # Up to so many rows, and one for so many, are not a cluster, however far from the others they are.
 MOST_CRUMBS, ROWS_PER_CRUMB = 3, 30
@@ -98,7 +99,8 @@ class Choice:
         chosen = cls(1, candidates=candidates, strengths=strengths, silhouettes=silhouettes, is_by_strength=by_strength)
         figures = chosen.figures
         largest = int(np.flatnonzero(figures >= figures.max() - NEARLY)[-1])
-        best = largest if strengths[largest] >= WEAK_STRENGTH else int(figures.argmax())
+        smallest = int(np.flatnonzero(figures >= figures.max() - EQUAL)[0])
+        best = largest if strengths[largest] >= WEAK_STRENGTH else smallest
         return replace(chosen, n_clusters=int(candidates[best]))
 
     @property

@@ -94,7 +94,7 @@ def prepared():
 
 
 def read_all(made):
-    return read_prepared(made.preparation, made.source.take(np.arange(60)), np.arange(60))
+    return read_prepared(made, np.arange(60))
 
 
 def values_of(table, name, level=""):
@@ -106,9 +106,7 @@ def test_numbers_have_their_own_unit_again(prepared):
     frame, made = prepared
     rows = np.array([3, 11, 40])
     spend = frame["spend"].str.replace("[€,]", "", regex=True).astype(float)
-    assert values_of(read_prepared(made.preparation, made.source.take(rows), rows), "spend") == pytest.approx(
-        spend[rows]
-    )
+    assert values_of(read_prepared(made, rows), "spend") == pytest.approx(spend[rows])
     assert find_units(made) == {"spend": "€"}
 
 

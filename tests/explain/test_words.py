@@ -90,7 +90,7 @@ def test_names_say_what_sets_clusters_apart():
         }
     )
     assert names_of(frame, labels) == [
-        "older, long tenure, low spend",
+        "older, long tenure, low spend, region: south",
         "high spend, region: south, younger",
         "region: north, short tenure, younger",
     ]

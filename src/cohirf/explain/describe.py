@@ -21,7 +21,7 @@ from cohirf.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.explain.study import MAX_DESCRIBED, Sample, draw_sample, make_study
 from cohirf.explain.table import Table, as_dense
 from cohirf.explain.verdict import ALONE, EITHER, ways_to_less_noise
-from cohirf.explain.words import join_words, name_clusters, percent, say_value, uncapitalised
+from cohirf.explain.words import join_words, name_clusters, percent, uncapitalised
 from cohirf.hierarchy.export import to_frame
 from cohirf.hierarchy.outline import Node, Outline, draw_tree, find_siblings, make_outline
 from cohirf.preparation.decide import GIVEN_BACK
@@ -40,7 +40,6 @@ NAMED_CLUSTERS, ROWS_IN_HEADLINE = 4, 3  # up to so many are named in the headli
 APART, TOUCHING, OVERLAPPING = 0.05, 0.2, 0.4
 # Densities half-way between two clusters, compared with their centres: up to this there is a gap, from that on none.
 HALF_FILLED, FILLED = 0.3, 0.7
-FEW_FILLED = 0.02  # share of missing cells up to which a mean is one of the data
 
 
 @dataclass(frozen=True)
@@ -464,7 +463,7 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
     trust, tone = ("", "unknown") if diagnosis is None else say_trust(diagnosis, choice, has_gaps=has_gaps)
     sizes = separation = ""
     if n_clusters > 1:
-        sizes = say_sizes(description, data)
+        sizes = say_sizes(description)
     if n_clusters > 1 and tone != "poor":
         found = description.badly_fitting
         if not description.repeated:  # levels are apart by themselves
@@ -473,7 +472,7 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
     return Headline(f"{count}.", sizes, separation, exceptions, trust, tone)
 
 
-def say_sizes(description: Description, data: Any = None) -> str:
+def say_sizes(description: Description) -> str:
     """Return how large clusters are, with their names: of all, or of the largest and the smallest if there are many."""
     sizes, numbers = description.sizes, description.model.cluster_numbers_
     order = np.argsort(-sizes, kind="stable").tolist()
@@ -484,7 +483,7 @@ def say_sizes(description: Description, data: Any = None) -> str:
     if len(order) > len(shown):
         said = [f"The largest has {said[0]}", f"The smallest has {said[1]}", *say_shared_column(description)]
     if len(order) == 2:
-        said += say_difference(description.clusters, find_gaps(data))
+        said += say_difference(description.clusters)
     if columns := join_words(description.repeated):
         said.append(f"They are nearly the {'combined ' if len(description.repeated) > 1 else ''}levels of {columns}.")
     return " ".join(said)
@@ -499,20 +498,14 @@ def say_shared_column(description: Description) -> list[str]:
     return [f"Most of them, {count:,} of {len(description.clusters):,}, are one {name} each."] if is_most else []
 
 
-def find_gaps(data: Any) -> set[str]:
-    """Return the columns of which so many cells were filled that their means are not those of the data."""
-    kept = () if data is None else data.preparation.kept
-    return {str(column.name) for column in kept if column.n_missing + column.n_bad > FEW_FILLED * data.source.n_rows}
-
-
-def say_difference(clusters: list[ClusterDescription], left_out: set[str]) -> list[str]:
+def say_difference(clusters: list[ClusterDescription]) -> list[str]:
     """Return the column in which two clusters differ most, with the mean of the larger one first."""
     one, other = sorted(clusters, key=lambda cluster: -cluster.size)
     inside = {trait.feature: trait.inside for trait in other.traits}
     for trait in one.traits:
-        if trait.feature in inside and trait.feature.name not in left_out:
+        if trait.feature in inside and not trait.feature.has_gaps:
             level = f" {trait.feature.level}" if trait.feature.level else ""
-            means = (say_value(mean, trait.feature.kind) for mean in (trait.inside, inside[trait.feature]))
+            means = (trait.feature.say(mean) for mean in (trait.inside, inside[trait.feature]))
             return [f"They differ most in {trait.feature.plain}{level}: {' and '.join(means)} on average."]
     return []
 

@@ -24,7 +24,6 @@ from cohirf.explain.words import (
     plain_name,
     say_level,
     say_number,
-    say_value,
     split_number,
     splits_plainly,
 )
@@ -42,6 +41,7 @@ TAIL = 3.0  # interquartile ranges; numbers that are further away from the quart
 MIDDLE_EFFECT, MIDDLE_NARROWNESS, MIDDLE_DISTANCE = 0.8, 0.5, 0.8
 SHORTEST_SERIES = 3  # columns
 FAINT = 0.5  # standard deviations; a cluster that differs less is "high" only if no other one is higher
+ALL_HAVE = 0.995  # share of rows of a cluster that have a level, to the whole percent
 RARE = 0.4  # share of rows of a cluster whose level is not worth a name
 SAME_COLUMN = 0.98  # correlation of columns that say the same
 FEWEST_CORRELATED, LIKENESS_ROWS = 50, 2000  # rows that it is taken from
@@ -218,12 +218,17 @@ class Trait:
         if self.feature.kind == "term" and self.effect > 0:
             return name
         said = f"medium {name}" if self.is_middle else say_number(name, self.feature.kind, is_high=self.effect > 0)
-        return f"{said} ({say_value(self.inside, self.feature.kind)})" if self.is_value else said
+        return f"{said} ({self.feature.say(self.inside)})" if self.is_value else said
 
     @property
     def is_lack(self) -> bool:
         """Whether the trait says which level the cluster lacks, and not which one it has."""
         return self.feature.kind == "level" and self.effect < 0 and self.feature.level not in ("yes", "no")
+
+    @property
+    def is_of_all(self) -> bool:
+        """Whether the trait is a level that all rows of the cluster have."""
+        return self.feature.kind == "level" and self.inside >= ALL_HAVE
 
     @property
     def is_rare(self) -> bool:
@@ -233,9 +238,9 @@ class Trait:
     @cached_property
     def values(self) -> str:
         """The feature with its values inside and outside, such as "spend 120 (others 340)"."""
-        kind, level = self.feature.kind, self.feature.level
+        level, say = self.feature.level, self.feature.say
         name = f"{self.feature.name}={level}" if level else self.feature.name
-        return f"{name} {say_value(self.inside, kind)} (others {say_value(self.outside, kind)})"
+        return f"{name} {say(self.inside)} (others {say(self.outside)})"
 
 
 def find_traits(
@@ -317,7 +322,8 @@ def _find_middle(features: list[Feature], spread: Spread, effects: Effects) -> N
     """Return in which numbers each cluster is in the middle of all rows, and narrow: a matrix, as of the effects."""
     room = np.minimum(effects.mean - spread.low, spread.high - effects.mean)
     is_narrow = (np.abs(effects.effect) < MIDDLE_EFFECT) & (effects.narrowness > MIDDLE_NARROWNESS)
-    return np.asarray(_is_kind(features, "number") & is_narrow & (room >= MIDDLE_DISTANCE * spread.deviation))
+    is_known = np.array([feature.kind == "number" and not feature.has_gaps for feature in features], dtype=bool)
+    return np.asarray(is_known & is_narrow & (room >= MIDDLE_DISTANCE * spread.deviation))
 
 
 def _find_between(features: list[Feature], effects: Effects) -> NDArray[np.bool_]:

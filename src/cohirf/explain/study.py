@@ -115,7 +115,7 @@ class Study:
     def read_table(self, rows: IntArray) -> Table:
         """Return some rows in their original units."""
         if self.prepared is not None:
-            return read_prepared(self.prepared.preparation, self.prepared.source.take(rows), rows)
+            return read_prepared(self.prepared, rows)
         return read_table(self.original, rows, self.column_names)
 
     def read_exemplars(self, clusters: IntArray) -> list[dict[str, Any]]:

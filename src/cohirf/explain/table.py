@@ -20,7 +20,7 @@ from sklearn.utils.validation import _get_feature_names, _num_samples
 
 from cohirf import validation
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.explain.words import plain_name, shorten
+from cohirf.explain.words import plain_name, say_value, shorten
 from cohirf.preparation.kinds import LeftOut
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.sources.scaled import unit_rows
@@ -35,6 +35,7 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 TIMES = ("night", "morning", "afternoon", "evening")  # of six hours each, from midnight on
 CYCLE_PARTS = {"hour": TIMES, "weekday": DAYS}
 SHARE, DATE = "share", "date"  # units of prepared features
+FEW_FILLED = 0.02  # share of missing cells up to which a mean is one of the data
 
 
 def is_source(data: Any) -> bool:
@@ -172,11 +173,16 @@ class Feature:
     kind: str = "number"
     level: str = ""  # the level of a category
     noun: str = ""  # what the numbers of a column are whose name is a number itself, such as a year
+    has_gaps: bool = False  # whether so many cells were filled that a mean is not one of the data
 
     @property
     def plain(self) -> str:
         """The name without underscores and units."""
         return f"{self.noun} {plain_name(self.name)}".strip()
+
+    def say(self, value: float) -> str:
+        """Return a value of the feature, or a mean."""
+        return say_value(value, self.kind, self.plain)
 
 
 @dataclass(frozen=True)
@@ -325,13 +331,16 @@ def is_prepared(X: Any) -> bool:
     return hasattr(X, "preparation") and hasattr(X, "source")
 
 
-def read_prepared(preparation: Any, values: Any, rows: IntArray) -> Table:
-    """Return prepared values as a table, whose features are those of the original columns.
+def read_prepared(prepared: Any, rows: IntArray) -> Table:
+    """Return rows of prepared data as a table, whose features are those of the original columns.
 
     A level of a category is a feature, as it was for the fit; yes and no are two levels. The sine and cosine of an hour
     or weekday become times of the day or days of the week, of which each is a feature.
     """
     made: list[tuple[Feature, FloatArray]] = []
+    preparation, values = prepared.preparation, prepared.source.take(rows)
+    most_filled = FEW_FILLED * prepared.source.n_rows
+    gaps = {column.name for column in preparation.kept if column.n_missing + column.n_bad > most_filled}
     constants = (plain_name(column.text) for column in preparation.columns if isinstance(column, LeftOut))
     noun = next((text for text in constants if " " in text), "value")  # of columns whose names are numbers, as of years
     cycles: dict[tuple[Any, str], list[FloatArray]] = {}
@@ -343,7 +352,7 @@ def read_prepared(preparation: Any, values: Any, rows: IntArray) -> Table:
             made.append((Feature(name, "level", "yes" if feature.level is None else shorten(feature.level)), numbers))
         else:
             kind, of = "date" if feature.unit == DATE else "number", noun if name.isdecimal() else ""
-            made.append((Feature(name, kind, noun=of), numbers))
+            made.append((Feature(name, kind, noun=of, has_gaps=feature.column in gaps), numbers))
         if feature.kind == "boolean":
             made.append((Feature(shorten(feature.column), "level", "no"), 1 - numbers))
     for (column, cycle), (sine, cosine) in cycles.items():

@@ -108,12 +108,14 @@ def split_number(name: str) -> tuple[str, str]:
     return found[1].strip(), found[2]
 
 
-def say_value(value: float, kind: str = "number") -> str:
-    """Return a number with three digits, a share as a percentage, or a date."""
+def say_value(value: float, kind: str = "number", name: str = "") -> str:
+    """Return a number with three digits, a share as a percentage, a date, or a year, of a feature with this name."""
     if kind == "level":
         return f"{value:.0%}"
     if kind == "date":
         return datetime.fromtimestamp(value * 86400, UTC).date().isoformat()
+    if name.lower().endswith("year") and 1000 <= value < 10_000:
+        return f"{value:.0f}"
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
@@ -138,8 +140,8 @@ def name_clusters(traits: Sequence[Sequence[Trait]], splits: Sequence[Trait | No
     """Return a name for each cluster, from its traits; no two clusters have the same name.
 
     A name has up to three traits: what splits the cluster from its sibling in the tree, and what sets it apart from all
-    other rows, the strongest first. Clusters that would have the same name get further traits, then the values of their
-    strongest features, and at last a number.
+    other rows, the strongest first; and a fourth, if it is a level that all its rows have. Clusters that would have the
+    same name get further traits, then the values of their strongest features, and at last a number.
 
     Parameters
     ----------
@@ -181,11 +183,12 @@ def _join_phrases(traits: Sequence[Trait], split: Trait | None, n_traits: int) -
         names = ((trait, trait.feature.name) for trait in said)
         others = [trait for trait, name in names if name != column and split_number(name)[0] != series]
         said = [*others[: n_traits - 1], split] if split.is_lack else [split, *others]
-    return ", ".join(list(dict.fromkeys(trait.phrase for trait in said))[:n_traits]) or PLAIN
+    said = said[:n_traits] + [trait for trait in said[n_traits:] if trait.is_of_all][:1]
+    return ", ".join(dict.fromkeys(trait.phrase for trait in said)) or PLAIN
 
 
 def _with_values(traits: Sequence[Trait]) -> str:
-    features = [(trait.feature, say_value(trait.inside, trait.feature.kind)) for trait in traits[:VALUES_IN_NAME]]
+    features = [(trait.feature, trait.feature.say(trait.inside)) for trait in traits[:VALUES_IN_NAME]]
     parts = (f"{plain_name(feature.name)} {feature.level} {value}" for feature, value in features)
     return ", ".join(" ".join(part.split()) for part in parts) or PLAIN
 
