@@ -116,11 +116,14 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite="allow-nan")
         entropy, n_rows = root_entropy(self.random_state), X.shape[0]
         rows = generator_at(entropy, Draw.SCREEN).choice(n_rows, min(n_rows, SCREENED_ROWS), replace=False)
-        sample, columns = X[np.sort(rows)], np.arange(X.shape[1])
+        sample = X[np.sort(rows)]
+        columns: IntArray = np.arange(X.shape[1])
+        kept: IntArray = np.arange(0)
         if sparse.issparse(sample):  # of words in few rows, nothing can be said; the others are not too many
-            columns = np.flatnonzero(sample.count_nonzero(axis=0) >= ROWS_PER_CLUSTER * count_clusters(sample.shape[0]))
+            counts = np.bincount(sample.indices, minlength=X.shape[1])
+            columns = np.flatnonzero(counts >= ROWS_PER_CLUSTER * count_clusters(sample.shape[0]))
             sample = sample[:, columns].toarray()
-        self.statistics_, kept = np.zeros(X.shape[1]), np.arange(0)
+        self.statistics_ = np.zeros(X.shape[1])
         if len(columns):
             with one_thread():
                 kept, statistics = screen_features(fill_missing(sample, column_means(sample)), entropy)
