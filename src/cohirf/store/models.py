@@ -174,7 +174,7 @@ def save_model(
         restore_model(Path(), description, model.n_features_in_, absent)
         fitted = write(FittedRecord, FittedRecord.of(model))
     except CONTENT_ERRORS as error:
-        raise ValueError(f"The model cannot be saved: {one_line(error).rstrip('.')}. Fit it again.") from error
+        raise ValueError(f"The model cannot be saved: {one_line(error)}. Fit it again.") from error
     target = Path(os.path.realpath(path))  # save through a symbolic link
     with naming_file(target, "The model was not saved: {}"):
         refuse_target(target, overwrite=overwrite)
