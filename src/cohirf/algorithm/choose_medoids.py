@@ -177,8 +177,11 @@ def euclidean_centrality(members: Members) -> Any:
 
 def rbf_similarity(points: Any, mass: FloatArray) -> FloatArray:
     """Return exp(-gamma d^2) with 1 / gamma the mean squared distance between the candidates of a cluster."""
-    shifted = points if sparse.issparse(points) else points - points[:1]  # the expanded square loses no digits
-    return _decay(euclidean_distances(shifted, squared=True), mass)
+    if sparse.issparse(points):
+        return _decay(euclidean_distances(points, squared=True), mass)
+    shifted = points - points[:1]  # near the origin, the expanded square loses no digits
+    norms = _row_dots(shifted, shifted)  # not by scikit-learn, whose checks take longer than a small cluster
+    return _decay(np.maximum(norms[:, None] + norms - 2 * (shifted @ shifted.T), 0), mass)
 
 
 def laplacian_similarity(points: Any, mass: FloatArray) -> FloatArray:
