@@ -29,7 +29,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 	@touch $@
 
 demo: .venv/program  ## measure methods alone and with CoHiRF, and cluster a messy table: a table and a report
-	$(BIN)/cohirf demo
+	$(BIN)/python -m tools.demo
 
 # Workers take one file after the other, in the order of tests/conftest.py: long files first.
 PYTEST := python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder

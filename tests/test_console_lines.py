@@ -14,7 +14,7 @@ from cohirf.datasets.__main__ import main as make_data
 
 ROOT = Path(__file__).parents[1]
 COMMAND = re.compile(r"^ *(?:\$ )?((?:cohirf|python -m cohirf\.datasets) [^`│]+)$")
-SKIPPED = ("cohirf party ", "cohirf demo")  # tests/test_parties.py starts parties, tests/cli the demo
+SKIPPED = ("cohirf party ",)  # tests/test_parties.py starts parties
 SHORTER = {"--trials 30": "--trials 2", "spheres 1e6": "spheres 1e4"}
 
 

@@ -72,7 +72,9 @@ def test_a_sample_of_rows_decides_and_the_seed_says_which(monkeypatch):
     seen = []
     monkeypatch.setattr(screening, "SCREENED_ROWS", 150)
     monkeypatch.setattr(
-        screening, "screen_features", lambda rows, entropy: (seen.append(rows), (np.arange(2), None))[1]
+        screening,
+        "screen_features",
+        lambda rows, entropy: (seen.append(rows), (np.arange(2), np.full(rows.shape[1], 2.0)))[1],
     )
     screen = FeatureScreen(random_state=0)
     for model in (screen, clone(screen), clone(screen).set_params(random_state=1)):
@@ -86,6 +88,20 @@ def test_the_same_seed_gives_the_same_statistics():
     first, again, other = (FeatureScreen(random_state=seed).fit(X).statistics_ for seed in (0, 0, 1))
     assert (first == again).all()
     assert (first != other).any()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_csr_rows_are_screened_as_arrays_are_but_for_words_in_few_rows(dtype):
+    rng = np.random.default_rng(0)
+    topic = rng.integers(0, 3, 300)
+    words = rng.poisson(0.3 + 2.0 * (np.arange(30) % 3 == topic[:, None]))
+    rare = np.eye(300)[:, :50] + np.eye(300, k=-50)[:, :50]
+    counts = np.c_[words, rng.poisson(0.5, (300, 200)), rare].astype(dtype)
+    for given in (counts, sparse.csr_array(counts)):
+        assert FeatureScreen(random_state=0).fit(given).get_support(indices=True).tolist() == list(range(30))
+    unclear = FeatureScreen(random_state=0).fit(sparse.csr_array(rare))
+    assert unclear.get_support().all()
+    assert (unclear.statistics_ == 0).all()
 
 
 def test_sparse_cells_may_be_missing_and_of_any_scale():

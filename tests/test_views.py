@@ -171,9 +171,7 @@ class ByRanks:
 
     def __call__(self, X):
         label = np.zeros(len(X), dtype=int)
-        ranks = sum(
-            rank_rows(CENTRALITY["cosine"](Members(X[:, part], None, label, 1, None)), label) for part in self.parts
-        )
+        ranks = sum(rank_rows(CENTRALITY["cosine"](Members(X[:, part], label, 1, None)), label) for part in self.parts)
         return np.tile(-ranks[:, None] / len(X), (1, len(X)))
 
 

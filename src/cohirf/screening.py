@@ -31,7 +31,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.get_clusters import take_features
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
 from cohirf.engines.local import one_thread
-from cohirf.rows.grouping import FloatArray, IntArray, compress, row_blocks, sum_by_label
+from cohirf.rows.grouping import FloatArray, IntArray, compress, row_blocks
 from cohirf.validation import column_means
 
 SCREENED_ROWS = 2000
@@ -49,6 +49,7 @@ TWO_GROUPS = 0.87  # share of variance that two means rarely explain in a unimod
 SOFTNESS = 2.0
 MIN_VARIANCE = 1e-9  # of softened values: smaller variances are rounding errors
 SCREENED_CELLS = 2**17
+ROWS_PER_CLUSTER = 4  # rows in which a feature must vary, for each cluster
 
 
 class FeatureScreen(SelectorMixin, BaseEstimator):
@@ -116,10 +117,19 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
         entropy, n_rows = root_entropy(self.random_state), X.shape[0]
         rows = generator_at(entropy, Draw.SCREEN).choice(n_rows, min(n_rows, SCREENED_ROWS), replace=False)
         sample = X[np.sort(rows)]
-        with one_thread():
-            kept, self.statistics_ = screen_features(
-                fill_sparse(sample) if sparse.issparse(sample) else fill_missing(sample, column_means(sample)), entropy
-            )
+        columns: IntArray = np.arange(X.shape[1])
+        kept: IntArray = np.arange(0)
+        if sparse.issparse(sample):  # of words in few rows, nothing can be said; the others are not too many
+            counts = np.bincount(sample.indices, minlength=X.shape[1])
+            columns = np.flatnonzero(counts >= ROWS_PER_CLUSTER * count_clusters(sample.shape[0]))
+            sample = sample[:, columns].toarray()
+        self.statistics_ = np.zeros(X.shape[1])
+        if len(columns):
+            with one_thread():
+                kept, statistics = screen_features(fill_missing(sample, column_means(sample)), entropy)
+            self.statistics_[columns], kept = statistics, columns[kept]
+        if np.count_nonzero(self.statistics_ > 1) < 2:
+            kept = np.arange(X.shape[1])
         self._is_kept = np.isin(np.arange(X.shape[1]), kept)
         return self
 
@@ -158,14 +168,14 @@ class SoftenedSample:
     @classmethod
     def of(cls, X: Any) -> SoftenedSample:
         """Soften the features of ``X``."""
-        values = _soften_sparse(X) if sparse.issparse(X) else _soften_dense(X)
+        values = _soften(X)
         n_rows = values.shape[0]
         means, squares, cubes, fourths = (_power_sums(values, power) / n_rows for power in (1, 2, 3, 4))
         variances = np.maximum(squares - means**2, 0)
         central_fourths = fourths - 4 * means * cubes + 6 * means**2 * squares - 3 * means**4
         # divided by the fourth moment, this is the number of rows that vary: about 1 for a single outlier
-        rows_that_vary = n_rows * variances**2
-        is_testable = (variances > MIN_VARIANCE) & (rows_that_vary >= 4 * count_clusters(n_rows) * central_fourths)
+        rows_that_vary, n_needed = n_rows * variances**2, ROWS_PER_CLUSTER * count_clusters(n_rows)
+        is_testable = (variances > MIN_VARIANCE) & (rows_that_vary >= n_needed * central_fourths)
         return cls(values, means, n_rows * variances, is_testable)
 
     @property
@@ -248,8 +258,7 @@ def find_blocks(sample: SoftenedSample) -> tuple[IntArray, IntArray]:
     them that correlate with it by ``BLOCK_CORRELATION`` or more. Returns that feature for each block, its
     representative, and the block of each feature.
     """
-    values = sample.values.toarray() if sparse.issparse(sample.values) else sample.values
-    scaled = (values - sample.means) / np.sqrt(np.where(sample.squares > 0, sample.squares, 1))
+    scaled = (sample.values - sample.means) / np.sqrt(np.where(sample.squares > 0, sample.squares, 1))
     correlation = np.abs(scaled.T @ scaled)
     np.fill_diagonal(correlation, 1)
     correlation[correlation < BLOCK_CORRELATION] = 0
@@ -292,8 +301,7 @@ def _f_ratio(sample: SoftenedSample, labels: IntArray, level: float) -> FloatArr
         return np.zeros(sample.n_features)
     sizes = np.bincount(labels)
     one_hot = sparse.csc_array((np.ones(n_rows, np.float32), labels, np.arange(n_rows + 1)), (n_groups, n_rows)).tocsr()
-    sums = one_hot @ sample.values
-    sums = np.asarray(sums.toarray() if sparse.issparse(sums) else sums, dtype=np.float64)
+    sums = np.asarray(one_hot @ sample.values, dtype=np.float64)
     between = ((sums - np.outer(sizes, sample.means)) ** 2 / sizes[:, None]).sum(axis=0)
     within = np.maximum(sample.squares - between, np.finfo(np.float32).eps * sample.squares)
     critical = stats.f.isf(level, n_groups - 1, n_rows - n_groups)
@@ -303,7 +311,7 @@ def _f_ratio(sample: SoftenedSample, labels: IntArray, level: float) -> FloatArr
     return ratio
 
 
-def _soften_dense(X: Any) -> NDArray[np.float32]:
+def _soften(X: Any) -> NDArray[np.float32]:
     """Centre columns and soften their values into (-1, 1), so that outliers do not decide a test."""
     centre = X.mean(axis=0)
     blocks = list(row_blocks(len(X), SCREENED_CELLS // X.shape[1] + 1))
@@ -316,35 +324,8 @@ def _soften_dense(X: Any) -> NDArray[np.float32]:
     return values
 
 
-def fill_sparse(X: Any) -> Any:
-    """Return a CSR matrix in which missing cells are the mean of their column, zeros included."""
-    is_missing = np.isnan(X.data)
-    if not is_missing.any():
-        return X
-    columns, n_features = X.indices[is_missing], X.shape[1]
-    n_known = X.shape[0] - sum_by_label(columns, None, n_features)
-    means = sum_by_label(X.indices, np.where(is_missing, 0, X.data), n_features) / np.maximum(n_known, 1)
-    filled = X.copy()
-    filled.data[is_missing] = means[columns]
-    return filled
-
-
-def _soften_sparse(X: Any) -> Any:
-    """Soften the cells that are not zero, without centring."""
-    values = X.astype(np.float64)  # in float32, very small cells would be zero
-    absolute = np.abs(values.data)
-    totals = np.bincount(values.indices, weights=absolute, minlength=X.shape[1])
-    counts = np.bincount(values.indices, minlength=X.shape[1])
-    width = SOFTNESS * np.where(totals > 0, totals / np.maximum(counts, 1), 1)
-    values.data /= absolute + width[values.indices]
-    return values.astype(np.float32)
-
-
 def _power_sums(values: Any, power: int) -> FloatArray:
     """Return the sum of a power of each column."""
-    if sparse.issparse(values):
-        cells = values.data.astype(np.float64) ** power
-        return sum_by_label(values.indices, cells, values.shape[1])
     blocks = row_blocks(len(values), SCREENED_CELLS // values.shape[1] + 1)
     return np.asarray(np.sum([(values[block].astype(np.float64) ** power).sum(axis=0) for block in blocks], axis=0))
 
@@ -352,12 +333,6 @@ def _power_sums(values: Any, power: int) -> FloatArray:
 def _count_and_sum_above(values: Any, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return how many values of each column are above its threshold, and their sum."""
     n_rows, n_features = values.shape
-    if sparse.issparse(values):
-        above = values.data > threshold[values.indices]
-        columns = values.indices[above]
-        n_zeros = n_rows - sum_by_label(values.indices, None, n_features)
-        n_above = sum_by_label(columns, None, n_features) + n_zeros * (threshold < 0)
-        return n_above, sum_by_label(columns, values.data[above], n_features)
     count, total = np.zeros(n_features), np.zeros(n_features)
     for block in row_blocks(n_rows, SCREENED_CELLS // n_features + 1):
         is_above = values[block] > threshold

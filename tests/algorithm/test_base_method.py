@@ -211,7 +211,6 @@ class CopiesItself(BaseEstimator):
 
 def test_a_copy_has_the_attributes_of_the_prototype_and_no_others():
     method = BaseMethod.of(KMeans(3, tol=0.5))
-    assert method._has_plain_attributes
     fresh = method._fresh({"random_state": 7})
     assert vars(fresh) == vars(method.prototype) | {"random_state": 7}
     assert method.prototype.random_state is None

@@ -74,12 +74,6 @@ def test_the_size_of_a_cluster_is_its_weight():
     assert labels.tolist() == [0, -1, -1, 1, 1]
 
 
-def test_roots_are_written_where_asked():
-    out = np.empty(3, dtype=np.int64)
-    assert find_roots(np.array([1, 2, 2]), np.array([1, 2, 0]), 2, out=out) is out
-    assert out.tolist() == [2, 2, 2]
-
-
 def test_clusters_of_leaves_are_numbered_by_the_first_of_their_rows():
     labels = np.array([0, 1, 2, 1, 0], dtype=np.int32)
     found, medoids = number_by_first_row(labels, np.array([10, 11, 12]), np.array([8, 5, 7, 1, 9]))

@@ -17,11 +17,11 @@ from types import SimpleNamespace
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
-from tools import house
+from tools import demo, house
 
 import cohirf as package
 from cohirf import CoHiRF, __version__
-from cohirf.cli import demo, main
+from cohirf.cli import main
 from cohirf.cli.console import Console, LogDisplay, TextGrid, grid_lines, wrap
 from cohirf.cli.errors import IN_WORDS_OF_OPTIONS, explain, one_line
 from cohirf.cli.options import (
@@ -57,8 +57,8 @@ COMMANDS = [
     "cut",
     "tree",
     "report",
+    "info",
 ]
-COMMANDS += ["info", "demo"]
 
 
 class Terminal(io.StringIO):
@@ -307,27 +307,27 @@ def test_a_reader_that_leaves_early_is_no_fault(model):
 @pytest.fixture
 def small_demo(monkeypatch):
     """Two trials with few rows, in threads: processes would import all packages again, and a test stops one of them."""
-    monkeypatch.setattr("cohirf.cli.demo.ROWS", dict.fromkeys(demo.ROWS, 400))
-    monkeypatch.setattr("cohirf.cli.demo.get_context", lambda _: SimpleNamespace(Pool=ThreadPool))
+    monkeypatch.setattr("tools.demo.ROWS", dict.fromkeys(demo.ROWS, 400))
+    monkeypatch.setattr("tools.demo.get_context", lambda _: SimpleNamespace(Pool=ThreadPool))
     first = demo.make_trials()[:2]
-    monkeypatch.setattr("cohirf.cli.demo.make_trials", lambda: first)
+    monkeypatch.setattr("tools.demo.make_trials", lambda: first)
     return first
 
 
-def test_the_demo_measures_and_writes_a_report(cohirf, folder, small_demo):
-    outcome = cohirf("demo", "--out", "page.html")
-    assert outcome.code == 0
-    lines = outcome.out.splitlines()
+def test_the_demo_measures_and_writes_a_report(folder, small_demo, capsys):
+    demo.demo(Path("page.html"))
+    out = capsys.readouterr().out
+    lines = out.splitlines()
     assert lines[0].split("  ")[0] == "data"
     assert [line.split("  ")[0] for line in lines[1:3]] == [trial.data for trial in small_demo]
-    assert "CoHiRF finds better clusters" in outcome.out  # the worms and spirals
-    assert "5 groups with names" in outcome.out
+    assert "CoHiRF finds better clusters" in out  # the worms and spirals
+    assert "5 groups with names" in out
     assert lines[-1] == "Written: page.html (report)"
     assert "customers.csv" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_a_method_that_takes_too_long_is_stopped_and_said_so(monkeypatch):
-    monkeypatch.setattr("cohirf.cli.demo.LIMIT", 0.5)
+    monkeypatch.setattr("tools.demo.LIMIT", 0.5)
     X, y = make_blobs(3_000, random_state=0)
     trial = demo.Trial("blobs", "sleep", X, y, Sleeper(), CoHiRF(n_clusters=3, random_state=0))
     with get_context("spawn").Pool(1) as pool:
@@ -337,12 +337,11 @@ def test_a_method_that_takes_too_long_is_stopped_and_said_so(monkeypatch):
     assert demo.judge(alone, ours).endswith("alone, the method was stopped after 0.5 s")
 
 
-def test_the_demo_goes_on_after_each_method_that_was_stopped(cohirf, folder, small_demo, monkeypatch):
-    monkeypatch.setattr("cohirf.cli.demo.LIMIT", 0.001)
-    monkeypatch.setattr("cohirf.cli.demo.cluster_customers", lambda out: ([("1", "all")], "Some customers."))
-    outcome = cohirf("demo")
-    assert outcome.code == 0, outcome.err
-    assert outcome.out.count("alone, the method was stopped") == 2
+def test_the_demo_goes_on_after_each_method_that_was_stopped(small_demo, monkeypatch, capsys):
+    monkeypatch.setattr("tools.demo.LIMIT", 0.001)
+    monkeypatch.setattr("tools.demo.cluster_customers", lambda out: ([("1", "all")], "Some customers."))
+    demo.demo(Path("page.html"))
+    assert capsys.readouterr().out.count("alone, the method was stopped") == 2
 
 
 class Sleeper(KMeans):

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from cohirf import CoHiRF
-from cohirf.clusterers import KernelKMeans, canonical_rows
+from cohirf.clusterers import KernelKMeans
 from cohirf.clusterers.canonical_rows import find_distinct_rows
 
 
@@ -146,23 +146,3 @@ def test_sparse_rows_are_grouped_as_dense_ones_in_an_order_of_their_own(X, rando
     assert len(distinct.first) == len(np.unique(X, axis=0))
     np.testing.assert_array_equal(X[order][shuffled.first], X[distinct.first])
     np.testing.assert_array_equal(shuffled.group, distinct.group[order])
-
-
-@pytest.fixture
-def useless_key(monkeypatch):
-    """A fixed vector of zeros, with which all sparse rows have the same product."""
-
-    class Zeros:
-        def normal(self, size):
-            return np.zeros(size)
-
-    monkeypatch.setattr(canonical_rows.np.random, "default_rng", lambda seed: Zeros())
-
-
-def test_sparse_rows_with_equal_keys_are_told_apart(useless_key):
-    X = np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 0.0], [2.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    order = [3, 5, 0, 2, 4, 1]
-    distinct, shuffled = (find_distinct_rows(sparse.csr_array(part)) for part in (X, X[order]))
-    assert len(distinct.first) == 4
-    np.testing.assert_array_equal(X[distinct.first][distinct.group], X)
-    np.testing.assert_array_equal(X[order][shuffled.first], X[distinct.first])

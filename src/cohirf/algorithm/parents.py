@@ -20,13 +20,13 @@ from cohirf.rows.storage import Storage
 FEW_MEDOIDS = 256
 
 
-def find_roots(parents: IntArray, absorbed_at: IntArray, level: int, out: IntArray | None = None) -> IntArray:
-    """Return, for each row, the medoid that represents it after ``level`` levels; in ``out`` if given.
+def find_roots(parents: IntArray, absorbed_at: IntArray, level: int) -> IntArray:
+    """Return, for each row, the medoid that represents it after ``level`` levels.
 
     Pointer jumping: every round halves the distance to the root. It works in place, block by block; pointers that were
     already updated in the same round only speed it up.
     """
-    roots = np.empty(len(parents), dtype=parents.dtype) if out is None else out
+    roots = np.empty(len(parents), dtype=parents.dtype)
     for block in row_blocks(len(roots)):
         roots[block] = parents[block]
         still_active = (absorbed_at[block] == 0) | (absorbed_at[block] > level)

@@ -107,7 +107,7 @@ def explain_vanishing(points: Any) -> str | None:
     """Return why points that differ cannot be told apart, if squares of their differences vanish; None otherwise."""
     centred = centre(points)
     largest = float(abs(centred).max()) if centred.shape[0] else 0.0
-    if largest == 0 or largest**2 >= np.finfo(np.float64).tiny:
+    if largest == 0 or largest**2 >= np.finfo(points.dtype).tiny:
         return None
     return (
         f"The values of X differ by {largest:.2g} or less, and the squares of such differences vanish, so that all "

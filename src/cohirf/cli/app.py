@@ -30,7 +30,6 @@ COMMANDS = {  # and the files that they are in
     "tree": "hierarchy",
     "report": "hierarchy",
     "info": "info",
-    "demo": "demo",
 }
 PARTY_COMMANDS = {"join": "voting", "run": "voting"}  # below cohirf party
 NAMES = {**vars(options), "Path": Path}  # in the signatures of commands

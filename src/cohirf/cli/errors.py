@@ -105,7 +105,7 @@ def explain(error: BaseException) -> str:
     if isinstance(error, MemoryError) and not str(error):
         return "There is not enough memory: give a --batch-size, as a number of rows or as memory, such as 2GB."
     if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
-        from cohirf.sources.files import shown  # imports numpy, which help does not need
+        from cohirf.store.files import shown  # imports numpy, which help does not need
 
         said = str(error.strerror).rstrip(".")
         if ": " not in said:  # the message does not name a remedy yet

@@ -29,10 +29,9 @@ from cohirf.cli.summary import agreement, agreement_rows, describe_sizes, size_r
 from cohirf.degrees.drift import Drift
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Preparation, Prepared
-from cohirf.sources.files import one_line, shown
 from cohirf.sources.source import NoRowsError, listed
 from cohirf.store import is_model, load_model, load_origin, load_preparation, save_model
-from cohirf.store.files import CONTENT_ERRORS
+from cohirf.store.files import CONTENT_ERRORS, one_line, shown
 from cohirf.summary.numbers import Changes
 from cohirf.updating.merge import in_other_units
 from cohirf.updating.merge import merge as merge_models

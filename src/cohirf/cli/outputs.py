@@ -18,10 +18,9 @@ from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError
 from cohirf.optional import import_optional
 from cohirf.rows.grouping import row_blocks
-from cohirf.sources.files import shown
 from cohirf.sources.tables import write_tables
 from cohirf.store import refuse_target
-from cohirf.store.files import refuse_irregular, replacing
+from cohirf.store.files import refuse_irregular, replacing, shown
 
 CLUSTER = "cluster"
 LABEL_FILES = (".parquet", ".csv", ".npy")

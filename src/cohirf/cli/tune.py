@@ -37,7 +37,7 @@ from cohirf.estimator import CoHiRF
 from cohirf.planning.memory import format_bytes, peak_bytes, read_memory_limit, resident_bytes, resolve_memory_limit
 from cohirf.preparation import Prepared, prepare
 from cohirf.preparation.preparation import IN_MEMORY_BYTES
-from cohirf.sources.files import shown
+from cohirf.store.files import shown
 from cohirf.tuning.search_space import INNER, NUMBER_NAMES, RANGES, SILHOUETTE_ROWS, Metric
 
 BEST_TRIALS = 5

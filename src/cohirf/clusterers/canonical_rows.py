@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -69,25 +70,9 @@ def sort_rows(X: NDArray[Any]) -> tuple[IntArray, NDArray[np.bool_]]:
 
 
 def sort_sparse_rows(X: Any) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Return a canonical order of the rows of a CSR matrix, and which of them differ from the previous one.
-
-    The first columns of sparse data are mostly zero, so sorting column by column is slow. Rows are sorted by their
-    product with a fixed random vector instead, which differs for distinct rows except by coincidence; rows with equal
-    products are then compared in full.
-    """
-    vector = np.random.default_rng(0).normal(size=X.shape[1])
-    key = np.asarray(X @ vector)  # each row is summed in the order of columns, so equal rows have equal keys
-    order = np.argsort(key, kind="stable")
-    is_new = _differs_from_previous(key[order])
-    same = np.flatnonzero(~is_new)
-    if (X[order[same]] != X[order[same - 1]]).nnz > 0:
-        return _sort_sparse_rows_exactly(X, key)
-    return order, is_new
-
-
-def _sort_sparse_rows_exactly(X: Any, key: NDArray[Any]) -> tuple[IntArray, NDArray[np.bool_]]:
-    parts = [slice(start, end) for start, end in zip(X.indptr[:-1], X.indptr[1:], strict=True)]
-    rows = [(key[i], X.indices[part].tobytes(), X.data[part].tobytes()) for i, part in enumerate(parts)]
+    """Return a canonical order of the rows of a CSR matrix, and which of them differ from the previous one."""
+    parts = [slice(start, end) for start, end in pairwise(X.indptr.tolist())]
+    rows = [(X.indices[part].tobytes(), X.data[part].tobytes()) for part in parts]
     order = sorted(range(len(rows)), key=rows.__getitem__)
     is_new = [i == 0 or rows[order[i]] != rows[order[i - 1]] for i in range(len(rows))]
     return np.array(order, dtype=np.intp), np.array(is_new, dtype=np.bool_)

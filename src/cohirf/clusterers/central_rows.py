@@ -1,4 +1,4 @@
-"""Compiled medoids, means, exemplars and ranks, for base methods that are compiled themselves.
+"""Compiled medoids, means and exemplars, for base methods that are compiled themselves.
 
 GridDBSCAN takes a tenth of a microsecond per row. To find the central rows of its clusters with NumPy, which passes
 over all rows many times, would take longer than to find the clusters.
@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cohirf.algorithm.choose_medoids import FAINT_SQUARE, MEDOID_TIE
+from cohirf.algorithm.choose_medoids import MEDOID_TIE
 from cohirf.algorithm.contract_batch import Centres
 from cohirf.rows.grouping import IntArray, index_dtype
 
@@ -25,12 +25,12 @@ def takes(X: Any) -> bool:
 def find_centres(X: Any, labels: Any, n_clusters: int, mass: Any, *, by_cosine: bool) -> Centres | None:
     """Return the means, sizes and first rows of clusters; None if kernels do not take these rows.
 
-    If ``by_cosine``, their medoids are the rows with the highest mean cosine similarity, unless a row is faint.
+    If ``by_cosine``, their medoids are the rows with the highest mean cosine similarity.
     """
     if mass is not None or not takes(X):
         return None
-    sums, directions, counts, first, scales, is_faint = _sum_rows(X, labels, n_clusters, by_cosine)
-    medoids = _most_similar(X, labels, directions / counts[:, None], scales) if by_cosine and not is_faint else None
+    sums, directions, counts, first, scales = _sum_rows(X, labels, n_clusters, by_cosine)
+    medoids = _most_similar(X, labels, directions / counts[:, None], scales) if by_cosine else None
     return Centres(medoids, sums / counts[:, None], counts, first.astype(index_dtype(len(X))))
 
 
@@ -38,13 +38,12 @@ def find_centres(X: Any, labels: Any, n_clusters: int, mass: Any, *, by_cosine: 
 def _sum_rows(X: Any, labels: Any, n_labels: Any, of_directions: Any) -> Any:
     """Return, for each label, the sum of its rows and of its rows scaled to length 1, their number and the first one.
 
-    Then follow the scale of each row, and whether a row is faint: squares of faint values have lost digits. A row of
-    zeros stays as it is. Without ``of_directions``, rows are not scaled.
+    Then follows the scale of each row. A row of zeros stays as it is. Without ``of_directions``, rows are not scaled.
     """
     n, d = X.shape
     sums, directions = np.zeros((n_labels, d)), np.zeros((n_labels, d))
     counts, first = np.zeros(n_labels, dtype=np.int64), np.empty(n_labels, dtype=np.int64)
-    scales, is_faint = np.empty(n if of_directions else 0), False
+    scales = np.empty(n if of_directions else 0)
     for i in range(n):
         label = labels[i]
         if counts[label] == 0:
@@ -54,9 +53,7 @@ def _sum_rows(X: Any, labels: Any, n_labels: Any, of_directions: Any) -> Any:
             square = 0.0
             for j in range(d):
                 square += np.float64(X[i, j]) * X[i, j]
-            if square < FAINT_SQUARE:
-                if np.any(X[i] != 0):
-                    is_faint = True
+            if square == 0:
                 square = 1.0
             scales[i] = scale = 1 / np.sqrt(square)
             for j in range(d):
@@ -65,7 +62,7 @@ def _sum_rows(X: Any, labels: Any, n_labels: Any, of_directions: Any) -> Any:
         else:
             for j in range(d):
                 sums[label, j] += X[i, j]
-    return sums, directions, counts, first, scales, is_faint
+    return sums, directions, counts, first, scales
 
 
 @njit(cache=True, nogil=True)
@@ -110,28 +107,3 @@ def nearest_rows(rows: Any, labels: Any, means: NDArray[np.float64]) -> IntArray
     """Return the row of each label that is nearest to its mean; None if rows are not such that kernels take them."""
     X = getattr(rows, "X", None)
     return _nearest_to_means(X, labels, means) if takes(X) and isinstance(labels, np.ndarray) else None
-
-
-def find_ranked(labels: IntArray, group: IntArray, ranks: IntArray, n_groups: int) -> IntArray:
-    """Return the row with each rank among the rows of a group: a label or, for the last group, -1."""
-    order = np.lexsort((ranks, group))
-    found: IntArray = np.empty(len(ranks), dtype=np.int64)
-    found[order] = _find_in_order(
-        np.asarray(labels), ranks[order], np.searchsorted(group[order], np.arange(n_groups + 1))
-    )
-    return found
-
-
-@njit(cache=True, nogil=True)
-def _find_in_order(labels: Any, ranks: Any, starts: Any) -> Any:
-    """Return the row with each rank; group k has ``ranks[starts[k]:starts[k + 1]]``, sorted."""
-    n_groups = len(starts) - 1
-    n_before, place = np.zeros(n_groups, dtype=np.int64), starts[:-1].copy()
-    found = np.empty(len(ranks), dtype=np.int64)
-    for i in range(len(labels)):
-        group = labels[i] if labels[i] >= 0 else n_groups - 1
-        while place[group] < starts[group + 1] and ranks[place[group]] == n_before[group]:
-            found[place[group]] = i
-            place[group] += 1
-        n_before[group] += 1
-    return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cohirf.clusterers.torch_lloyd import DeviceRows
 
 
-class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class TorchKMeans(ClusterMixin, BaseEstimator):
     """K-Means on torch, for data on a GPU.
 
     The same algorithm as :class:`sklearn.cluster.KMeans`, Lloyd's, with the same parameters. It runs where the data is:
@@ -184,57 +184,10 @@ class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         labels : tensor or array of int32, shape (n_samples,)
             Cluster of each row, in the library and on the device of ``X``.
         """
-        return same_kind(self._label(self._read(X)), like=X)
-
-    def transform(self, X: Any) -> Any:
-        """Return the distance of each row to each centre.
-
-        Parameters
-        ----------
-        X : tensor or array, shape (n_samples, n_features)
-            Rows to measure.
-
-        Returns
-        -------
-        distances : tensor or array of float, shape (n_samples, n_clusters)
-            Distances in the order of the labels, in the library and on the device of ``X``.
-        """
         rows = self._read(X)
-        from cohirf.clusterers.torch_lloyd import distances_to_centers
+        from cohirf.clusterers.torch_lloyd import nearest_centers
 
-        return same_kind(distances_to_centers(rows, self._centers(rows)), like=X)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return minus the weighted sum of the squared distances between rows and the nearest centres.
-
-        Parameters
-        ----------
-        X : tensor or array, shape (n_samples, n_features)
-            Rows to measure.
-        y : ignored
-            Present by convention.
-        sample_weight : tensor or array, shape (n_samples,), default=None
-            Weight of each row; 1 by default.
-
-        Returns
-        -------
-        score : float
-            Minus the inertia of the rows.
-        """
-        rows = self._read(X, sample_weight)
-        from cohirf.clusterers.torch_lloyd import inertia_of
-
-        return -inertia_of(rows, self._centers(rows), self._label(rows))
-
-    def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: the float type is preserved."""
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.cluster_centers_)
+        return same_kind(nearest_centers(rows, to_torch(self.cluster_centers_, rows.device).double()), like=X)
 
     def _read(self, X: Any, sample_weight: Any = None, *, reset: bool = False) -> DeviceRows:
         """Return the rows as tensors; ``fit`` resets the number and names of the features."""
@@ -278,14 +231,6 @@ class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         if self.n_init == "auto":
             return self.init, 10 if self.init == "random" else 1
         return self.init, int(self.n_init)
-
-    def _centers(self, rows: DeviceRows) -> Any:
-        return to_torch(self.cluster_centers_, rows.device).double()
-
-    def _label(self, rows: DeviceRows) -> Any:
-        from cohirf.clusterers.torch_lloyd import nearest_centers
-
-        return nearest_centers(rows, self._centers(rows))
 
 
 def _warn_of_few_clusters(n_found: int, n_clusters: int) -> None:

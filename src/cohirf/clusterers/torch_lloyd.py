@@ -325,16 +325,6 @@ def squared_distances(rows: DeviceRows, centers: Tensor, labels: Tensor, part: s
     return (rows.values[part].to(rows.dtype) - centers.to(rows.dtype)[labels[part]]).square().sum(dim=1)
 
 
-def distances_to_centers(rows: DeviceRows, centers: Tensor) -> Tensor:
-    """Return the distance of each row to each centre."""
-    origin = centers.mean(dim=0)  # squares of numbers far from zero would round more
-    around = (centers - origin).to(rows.dtype)
-    distances = torch.empty(len(rows), len(centers), dtype=rows.dtype, device=rows.device)
-    for part in rows.blocks(len(centers) + 3 * centers.shape[1]):
-        distances[part] = torch.cdist(rows.values[part].to(rows.dtype) - origin.to(rows.dtype), around)
-    return distances
-
-
 START_ROWS = 2**16
 START_ROWS_PER_CLUSTER = 128
 ROWS_FOR_VARIANCE = 2**16

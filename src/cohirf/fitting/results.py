@@ -134,10 +134,8 @@ def keep_rows(
         if n_rows <= MAX_LANDMARKS:
             rows = np.arange(n_rows) if positive is None else positive
         else:
-            labels, find = clusters.labels_of_rows, contraction.find_ranked
-            rows = sample_landmarks(
-                labels, leaves.rows[medoids], rng, candidates=positive, compiled=find, sizes=clusters.sizes
-            )
+            labels, of_clusters = clusters.labels_of_rows, leaves.rows[medoids]
+            rows = sample_landmarks(labels, of_clusters, rng, candidates=positive, sizes=clusters.sizes)
         some, points = first_level.find_leaves(rows), to_host(first_level.readable.take(rows))
     return KeptRows(rows, some, points if data.column_means is None else fill_missing(points, data.column_means))
 

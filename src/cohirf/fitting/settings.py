@@ -309,7 +309,6 @@ def _central_rows(settings: Settings, views: Views, data: Data, device: Any) -> 
         "choose_medoids": choose,
         "find_centres": partial(central_rows.find_centres, by_cosine=by_cosine),
         "find_nearest": central_rows.nearest_rows,
-        "find_ranked": central_rows.find_ranked,
     }
 
 

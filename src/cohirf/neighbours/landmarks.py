@@ -24,14 +24,7 @@ from sklearn.utils.extmath import row_norms
 
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.rows.arrays import Floats, fetch_rows, is_here, look_up, take_rows
-from cohirf.rows.distances import (
-    DifferenceOffsets,
-    find_lift,
-    find_nearest,
-    find_offsets,
-    lift_values,
-    measure_distances,
-)
+from cohirf.rows.distances import DifferenceOffsets, find_nearest, find_offsets, measure_distances
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks, rows_by_label
 from cohirf.rows.metric_spaces import SPACES
 
@@ -49,9 +42,6 @@ BLOCK_VALUES = 2**21  # of a temporary matrix
 CACHED_VALUES = 2**17  # of a matrix that is read several times: it stays in the cache of a processor
 
 
-FindRanked = Callable[[Any, IntArray, IntArray, int], IntArray]
-
-
 def sample_landmarks(
     labels: Any,
     medoids: IntArray,
@@ -59,31 +49,20 @@ def sample_landmarks(
     *,
     candidates: IntArray | None = None,
     max_landmarks: int = MAX_LANDMARKS,
-    compiled: FindRanked | None = None,
     sizes: IntArray | None = None,
 ) -> IntArray:
     """Return sorted row numbers: all ``candidates``, or a sample of them that contains rows of every cluster.
 
     One half of the sample is divided equally among clusters, the other half in proportion to their size; rows labelled
     -1 count as one cluster. Every medoid is in the sample, even if there are more clusters than ``max_landmarks``.
-    Without ``candidates``, all rows are candidates. A ``compiled`` function may do what ``find_ranked`` does.
+    Without ``candidates``, all rows are candidates.
     The ``sizes`` of clusters, among candidates, are counted unless they are known.
     """
     if candidates is not None:
-        among_candidates = np.searchsorted(candidates, medoids)
-        return candidates[
-            sample_landmarks(
-                take_rows(labels, candidates),
-                among_candidates,
-                rng,
-                max_landmarks=max_landmarks,
-                compiled=compiled,
-                sizes=sizes,
-            )
-        ]
+        labels, medoids = take_rows(labels, candidates), np.searchsorted(candidates, medoids)
     n_rows, n_groups = labels.shape[0], len(medoids) + 1
     if n_rows <= max_landmarks:
-        return np.arange(n_rows)
+        return np.arange(n_rows) if candidates is None else candidates
     if sizes is None:
         sizes = count_with_noise(labels, len(medoids))[1:]
     sizes = np.append(sizes, n_rows - sizes.sum())  # noise is the last group
@@ -91,8 +70,8 @@ def sample_landmarks(
     share = (budget * (0.5 / n_groups + 0.5 * sizes / n_rows)).astype(np.int64) * (sizes > 0)
     cluster = np.repeat(np.arange(n_groups), share)
     ranks = (rng.random(len(cluster)) * sizes[cluster]).astype(np.int64)
-    find = find_ranked if compiled is None or not is_here(labels) else compiled
-    return np.unique(np.concatenate([find(labels, cluster, ranks, n_groups), medoids]))
+    found = np.unique(np.concatenate([find_ranked(labels, cluster, ranks, n_groups), medoids]))
+    return found if candidates is None else candidates[found]
 
 
 def find_ranked(labels: Any, group: IntArray, ranks: IntArray, n_groups: int) -> IntArray:
@@ -236,22 +215,19 @@ def _join_terms(values: Any, *columns: Floats) -> Any:
 class NearestLabel:
     """Labelled points, prepared for a search."""
 
-    points: Expanded  # the points, lifted if they are faint, and without offsets
+    points: Expanded  # the points, without offsets
     labels: IntArray  # the label of each point
     tree: KDTree | None  # finds the nearest point if there are few features
-    lift: float | None  # factor for faint values (see distances.py); None if the points are not faint
     offsets: DifferenceOffsets  # what is subtracted from rows (see distances.py)
 
     @classmethod
     def build(cls, points: Any, labels: IntArray) -> NearestLabel:
         """Prepare a search for the nearest of ``points``, an array or a CSR matrix of finite values."""
-        lift = find_lift(points)
-        points = _lift(points, lift)
         offsets = find_offsets(points)
         points = offsets.subtract(points)
         uses_tree = points.shape[1] <= MAX_TREE_FEATURES and points.shape[0] > FEW_POINTS
         tree = KDTree(as_array(points)) if uses_tree else None
-        return cls(Expanded.of_points(points), labels, tree, lift, offsets)
+        return cls(Expanded.of_points(points), labels, tree, offsets)
 
     @cached_property
     def balls(self) -> Balls | None:
@@ -272,9 +248,9 @@ class NearestLabel:
         return found
 
     def prepare(self, X: Any) -> Any:
-        """Return rows as the points are: in the same container, lifted, and without offsets."""
+        """Return rows as the points are: in the same container, and without offsets."""
         X = sparse.csr_array(X) if sparse.issparse(self.points.values) else as_array(X)
-        return self.offsets.subtract(_lift(X, self.lift))
+        return self.offsets.subtract(X)
 
     def _look_and_search(self, X: Any) -> IntArray:
         """Return the label of the nearest point, by a look at balls before."""
@@ -323,10 +299,6 @@ def _measure_pairs(X: Any, rows: IntArray, points: Any, numbers: IntArray) -> Fl
         differences = X[rows[block]].astype(np.float64) - points[numbers[block]].astype(np.float64)
         squares[block] = row_norms(differences, squared=True)
     return squares
-
-
-def _lift(X: Any, lift: float | None) -> Any:
-    return X if lift is None else lift_values(X, lift)
 
 
 # ---- points with labels

@@ -166,7 +166,7 @@ class _Folder:
         shape = (n_rows, self._views[name]) if request.kind == "label" else (n_rows,)
         if reply.of != _request_digest(request) or reply.party != name:
             raise _error(path, f"it answers another request than number {request.number} of this run. {WRITE_ANEW}")
-        if reply.answer.shape != shape:
+        if reply.answer.shape != shape or reply.answer.dtype.kind != "i":
             raise _error(path, f"it must have integers of shape {shape}, not {reply.answer.shape}.")
         return reply.answer
 

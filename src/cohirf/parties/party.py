@@ -168,7 +168,7 @@ class Party:
     def _rank(self, X: Any, mass: Any, clusters: IntArray) -> IntArray:
         numbers, label = np.unique(clusters, return_inverse=True)
         mass = None if mass is None else scale_mass(mass, label, len(numbers))
-        return rank_rows(self._centrality(Members(X, None, label, len(numbers), mass)), label)
+        return rank_rows(self._centrality(Members(X, label, len(numbers), mass)), label)
 
 
 def rank_rows(scores: NDArray[np.float64], labels: IntArray) -> IntArray:

@@ -80,31 +80,24 @@ class NpySource(Source):
         return self._file.content(64)
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
+        chosen = np.arange(self._width) if self._columns is None else np.array(self._columns)
         with naming(self._file.name, ".npy"), self._file.path.open("rb") as file:
             if self._by_column:
-                self._fill_by_column(file, start, out)
+                for place, column in enumerate(chosen.tolist()):
+                    out[:, place] = self._read(file, column * self.n_rows + start, len(out))
             elif self._stored == self.dtype and self._columns is None:
-                self._seek(file, start * self._width)
+                file.seek(self._offset + start * self._width * self._stored.itemsize)
                 if file.readinto(out.data) < out.nbytes:
                     raise EOFError(f"it ends before row {start + len(out):,}")
             else:
-                self._fill_and_convert(file, start, out)
+                for block in row_blocks(len(out), rows_within(PIECE_BYTES, self._width * self._stored.itemsize)):
+                    n_cells = (block.stop - block.start) * self._width
+                    rows = self._read(file, (start + block.start) * self._width, n_cells).reshape(-1, self._width)
+                    out[block] = rows.take(chosen, axis=1)
 
-    def _fill_and_convert(self, file: BinaryIO, start: int, out: NDArray[Any]) -> None:
-        self._seek(file, start * self._width)
-        for block in row_blocks(len(out), rows_within(PIECE_BYTES, self._width * self._stored.itemsize)):
-            rows = self._read(file, len(out[block]) * self._width).reshape(-1, self._width)
-            out[block] = rows if self._columns is None else rows.take(self._columns, axis=1)
-
-    def _fill_by_column(self, file: BinaryIO, start: int, out: NDArray[Any]) -> None:
-        for place, column in enumerate(range(self._width) if self._columns is None else self._columns):
-            self._seek(file, column * self.n_rows + start)
-            out[:, place] = self._read(file, len(out))
-
-    def _seek(self, file: BinaryIO, cell: int) -> None:
+    def _read(self, file: BinaryIO, cell: int, n_cells: int) -> NDArray[Any]:
+        """Return consecutive cells, from number ``cell`` on."""
         file.seek(self._offset + cell * self._stored.itemsize)
-
-    def _read(self, file: BinaryIO, n_cells: int) -> NDArray[Any]:
         values = np.fromfile(file, self._stored, n_cells)
         if len(values) < n_cells:
             raise EOFError("it ends before its last row")

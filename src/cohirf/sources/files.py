@@ -11,6 +11,8 @@ from typing import Self
 import numpy as np
 
 from cohirf.error_contexts import replacing_errors
+from cohirf.store.files import one_line
+from cohirf.store.files import shown as shown
 
 STAMP_BYTES = 2**16
 
@@ -62,13 +64,6 @@ class FileStamp:
                 yield file.read(STAMP_BYTES)
 
 
-def shown(path: Path) -> str:
-    """Return a path for messages: relative to the working directory if it is inside it, and always in one line."""
-    here = Path.cwd()
-    text = str(path.relative_to(here) if path.is_relative_to(here) else path)
-    return text if text.isprintable() else repr(text)
-
-
 @replacing_errors
 def naming(name: str, kind: str) -> Iterator[None]:
     """Make reading errors name the file, and say that its content is damaged unless the system caused them."""
@@ -85,8 +80,3 @@ def naming(name: str, kind: str) -> Iterator[None]:
             f"{name} cannot be read as {kind}: {one_line(error)}. "
             f"It is truncated, damaged or in another format: write it again, or give another file."
         ) from error
-
-
-def one_line(error: Exception) -> str:
-    """Return the message of an error without line breaks and without its last full stop."""
-    return " ".join(str(error).split())[:300].rstrip(".")

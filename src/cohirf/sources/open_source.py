@@ -15,7 +15,6 @@ from scipy import sparse
 
 from cohirf.sources.arrays import METADATA, ArraySource, DaskSource, NpySource, ZarrSource
 from cohirf.sources.csv import CsvTable, open_csv
-from cohirf.sources.files import one_line, shown
 from cohirf.sources.source import ColumnChoice, Source, choose_numbers
 from cohirf.sources.tables import (
     ArrowTable,
@@ -28,6 +27,7 @@ from cohirf.sources.tables import (
     parquet_files,
     read_frame,
 )
+from cohirf.store.files import one_line, shown
 
 FILES: dict[str, type[Source | Table]] = {
     ".npy": NpySource,

@@ -234,7 +234,7 @@ def refusing(path: Path, refusal: type[Exception], remedy: str) -> Iterator[None
     except MemoryError as error:
         raise refusal(f"{shown(path)} does not fit into memory: use a machine with more memory.") from error
     except CONTENT_ERRORS as error:
-        raise refusal(f"{shown(path)} cannot be used: {one_line(error).rstrip('.')}. {remedy}") from error
+        raise refusal(f"{shown(path)} cannot be used: {one_line(error)}. {remedy}") from error
 
 
 @replacing_errors
@@ -254,10 +254,12 @@ def naming_file(path: Path, message: str, *, keep_inner: bool = False) -> Iterat
 
 
 def shown(path: Path) -> str:
-    """Return a path in quotes, without line breaks."""
-    return repr(str(path))
+    """Return a path for messages: relative to the working directory if it is inside it, and always in one line."""
+    here = Path.cwd()
+    text = str(path.relative_to(here) if path.is_relative_to(here) else path)
+    return text if text.isprintable() else repr(text)
 
 
 def one_line(text: Any) -> str:
-    """Return text as one line of reasonable length."""
-    return " ".join(str(text).split())[:400]
+    """Return text without line breaks and without its last full stop, of reasonable length."""
+    return " ".join(str(text).split())[:400].rstrip(".")

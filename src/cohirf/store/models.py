@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import sklearn
@@ -29,7 +29,7 @@ from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.store.archive import Archive, Arrays
 from cohirf.store.files import CONTENT_ERRORS, REMEDY, ModelFileError, naming_file, one_line, refusing, replacing, shown
 from cohirf.store.parameters import NOT_STORED, describe_model, is_absent, is_known, restore_model
-from cohirf.store.schema import Layout, read, write
+from cohirf.store.schema import read, write
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.rows import RowResults
@@ -83,25 +83,25 @@ class About:
 class FittedRecord:
     """The second record of a saved model: the attributes that a fit sets, by their names."""
 
-    n_features_in_: Annotated[int, Layout("features")]
-    n_clusters_: Annotated[int, Layout("clusters")]
-    n_rows: Annotated[int, Layout("rows")]
+    n_features_in_: int
+    n_clusters_: int
+    n_rows: int
     n_iter_: int
     batch_size_: int | None
-    cluster_numbers_: Annotated[IntArray, Layout("clusters")]
-    medoid_indices_: Annotated[IntArray, Layout("clusters", below="rows")]
-    medoids_: Annotated[Any, Layout("clusters features")]
-    exemplar_indices_: Annotated[IntArray, Layout("clusters", below="rows")]
-    exemplars_: Annotated[Any, Layout("clusters features")]
-    feature_agreement_: Annotated[FloatArray, Layout("features")]
+    cluster_numbers_: IntArray
+    medoid_indices_: IntArray
+    medoids_: Any
+    exemplar_indices_: IntArray
+    exemplars_: Any
+    feature_agreement_: FloatArray
     feature_names_in_: list[str] | None
     choice_: Choice | None
     diagnostics_: list[LevelRecord]
     changes_: Changes | None
     history_: tuple[Step, ...]
-    _column_means: Annotated[FloatArray, Layout("features")] | None
+    _column_means: FloatArray | None
     _landmarks: Landmarks
-    _landmark_rows: Annotated[IntArray, Layout("landmarks", below="rows")]
+    _landmark_rows: IntArray
     _rows: RowResults  # labels_, parents_, stability_ and hierarchy_ are looked up in it
     _tree: MergeTree  # merges above the groups of these
     _summary: Summary | None
@@ -173,9 +173,8 @@ def save_model(
         absent = {name: getattr(model, name) for name in NOT_STORED if is_absent(description["parameters"][name])}
         restore_model(Path(), description, model.n_features_in_, absent)
         fitted = write(FittedRecord, FittedRecord.of(model))
-        read(FittedRecord, *fitted)
     except CONTENT_ERRORS as error:
-        raise ValueError(f"The model cannot be saved: {one_line(error).rstrip('.')}. Fit it again.") from error
+        raise ValueError(f"The model cannot be saved: {one_line(error)}. Fit it again.") from error
     target = Path(os.path.realpath(path))  # save through a symbolic link
     with naming_file(target, "The model was not saved: {}"):
         refuse_target(target, overwrite=overwrite)

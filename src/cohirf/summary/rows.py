@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from cohirf.rows import arrays
 from cohirf.rows.grouping import IntArray, count_by_label, index_dtype, leave_out, put_back, row_blocks
 from cohirf.rows.storage import Engine, MemoryStorage, SerialEngine, Storage
 from cohirf.scratch import ScratchStorage, is_scratch
-from cohirf.store.schema import Layout
 
 LOOKED_UP = 2**20  # rows that are looked up at a time
 
@@ -210,14 +209,14 @@ class RowResults:
     """What a fit or an update found out about groups of rows, and the group of each row."""
 
     row_map: RowMap  # the group of each row
-    rows: Annotated[IntArray, Layout("groups", below="rows")]  # number of the row that stands for each group
-    labels: Annotated[IntArray, Layout("groups")]  # number of the cluster of each group; -1 for noise
-    parents: Annotated[IntArray, Layout("groups", below="groups")]  # the group that absorbed each group, or itself
+    rows: IntArray  # number of the row that stands for each group
+    labels: IntArray  # number of the cluster of each group; -1 for noise
+    parents: IntArray  # the group that absorbed each group, or itself
     # the level at which that happened, or 0. A group has absorbed its other rows at level 1
-    absorbed_at: Annotated[IntArray, Layout("groups")]
+    absorbed_at: IntArray
     # stability of the row that stands for each group, at the last level that clustered it
-    stability: Annotated[NDArray[np.float32], Layout("groups")]
-    sizes: Annotated[IntArray, Layout("groups")]  # number of rows of each group, without those of weight 0
+    stability: NDArray[np.float32]
+    sizes: IntArray  # number of rows of each group, without those of weight 0
 
     @classmethod
     def of(cls, row_map: RowMap, rows: IntArray, labels: IntArray, sizes: IntArray, fusions: Fusions) -> RowResults:

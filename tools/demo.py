@@ -1,4 +1,7 @@
-"""cohirf demo: methods alone and with CoHiRF around them, measured here and now; and a messy table with its report."""
+"""Methods alone and with CoHiRF around them, measured here and now; and a messy table with its report.
+
+python -m tools.demo
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,6 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf.cli.console import Console, TextGrid
-from cohirf.cli.outputs import check_report
 from cohirf.datasets import make_shapes, write_data
 from cohirf.estimator import CoHiRF
 from cohirf.explain import describe_clusters, write_report
@@ -91,21 +93,9 @@ def measure(trial: Trial, method: Any) -> Fitted:
     return Fitted(seconds, float(adjusted_rand_score(trial.y, labels)))
 
 
-def demo(*, out: Path | None = None) -> None:
-    """Measure methods alone and with CoHiRF around them, and write a report on a table that nobody has cleaned.
-
-    Parameters
-    ----------
-    out : file, default=demo.html
-        Write the report to this file.
-
-    Examples
-    --------
-    cohirf demo
-    """
+def demo(out: Path) -> None:
+    """Measure methods alone and with CoHiRF around them, and write a report on a table that nobody has cleaned."""
     console = Console()
-    out = Path("demo.html") if out is None else out
-    check_report(out, "--out", force=True)
     rows, sentences = [], []
     trials = make_trials()
     with ExitStack() as stack, warnings.catch_warnings():
@@ -182,3 +172,7 @@ def cluster_customers(out: Path) -> tuple[list[tuple[str, str]], str]:
         f"A table that nobody has cleaned, with text, dates and gaps: {model.n_clusters_} groups with names and a page "
         f"about them in {seconds:.1f} s; ARI {index:.3f} with the {len(set(known))} segments that are in it."
     )
+
+
+if __name__ == "__main__":
+    demo(Path("demo.html"))
