@@ -33,9 +33,9 @@ from cohirf.summary.numbers import cluster_positions
 N_SHOWN = 3  # traits in the table
 BRANCH_TRAITS = 2  # in the name of a branch
 STROKES = {True: ("├─ ", "│  ", "└─ ", "   "), False: ("|- ", "|  ", "`- ", "   ")}  # drawn, or of letters
-REPEATED = 0.9  # adjusted Rand index of clusters and categories, from which they say the same
+REPEATED = 0.85  # adjusted Rand index of clusters and categories, from which they say the same
 MOST_COMBINED, TRIED_CATEGORIES = 3, 10
-NAMED_CLUSTERS, ROWS_IN_HEADLINE = 4, 3  # up to so many are named in the headline
+NAMED_CLUSTERS, ROWS_IN_HEADLINE = 6, 3  # up to so many are named in the headline
 # Shares of rows between two clusters up to which clusters are clearly apart, touch, and overlap.
 APART, TOUCHING, OVERLAPPING = 0.05, 0.2, 0.4
 # Densities half-way between two clusters, compared with their centres: up to this there is a gap, from that on none.
@@ -455,7 +455,9 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
         return Headline(f"No clusters: all {n_rows:,} rows are noise.", "", "", "", remedy, "poor")
     is_clear = choice is None or choice.is_clear
     count = f"{count_of(n_clusters, 'cluster')} in {n_rows:,} rows"
-    count = count if is_clear else f"No clear groups in {n_rows:,} rows: these {n_clusters:,} are one way to sort them"
+    if not is_clear:
+        most = ", the most that are tried," if choice is not None and choice.is_largest else ""
+        count = f"No clear groups in {n_rows:,} rows: these {n_clusters:,}{most} are one way to sort them"
     exceptions = "" if data is None else say_exceptions(description, data)
     if description.n_noise and not description.name_noise(data):
         count += f"; {percent(description.n_noise / n_rows)} of the rows are noise, in no cluster"
@@ -495,7 +497,8 @@ def say_shared_column(description: Description) -> list[str]:
     named = Counter(feature.name for feature in strongest if feature.level)
     name, count = max(named.items(), key=itemgetter(1), default=("", 0))
     is_most = 2 * count > len(description.clusters) and not description.repeated
-    return [f"Most of them, {count:,} of {len(description.clusters):,}, are one {name} each."] if is_most else []
+    said = f"Most of them, {count:,} of {len(description.clusters):,}, are one {name} each, or a part of it."
+    return [said] if is_most else []
 
 
 def say_difference(clusters: list[ClusterDescription]) -> list[str]:

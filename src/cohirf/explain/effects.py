@@ -20,6 +20,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from cohirf.explain.table import Feature, Table, as_dense
 from cohirf.explain.words import (
     HARDLY,
+    NEARLY_ALL,
     join_levels,
     plain_name,
     say_level,
@@ -33,7 +34,7 @@ Sets = Sequence[Sequence[int]]  # clusters, or unions of them
 COMPARED_CELLS = 2**21  # clusters times features that are compared at a time
 N_TRAITS = 8  # of each cluster
 LACK = 0.7  # the level that a cluster has says more about it than the levels that it lacks
-OF_ALL = 0.95  # share of rows whose level is said instead of one that they lack, or have one of a few levels
+OF_ALL = 0.95  # share of rows whose level is said instead of one that they lack
 FEW_LEVELS, COMMON_LEVEL = 3, 0.1  # up to so many are few, if this share of the rows has each
 TAIL = 3.0  # interquartile ranges; numbers that are further away from the quartiles count as if they were so far
 # A cluster in the middle of a feature differs from others by its narrowness, not by its mean. It is in the middle if
@@ -43,7 +44,7 @@ SHORTEST_SERIES = 3  # columns
 FAINT = 0.5  # standard deviations; a cluster that differs less is "high" only if no other one is higher
 ALL_HAVE = 0.995  # share of rows of a cluster that have a level, to the whole percent
 RARE = 0.4  # share of rows of a cluster whose level is not worth a name
-SAME_COLUMN = 0.98  # correlation of columns that say the same
+SAME_COLUMN = 0.95  # correlation of columns that say the same
 FEWEST_CORRELATED, LIKENESS_ROWS = 50, 2000  # rows that it is taken from
 FROM_SERIES = 3  # traits of a cluster that are from one series
 ALIKE = 0.5  # a neighbour in a series belongs to a trait if it has this share of its strength
@@ -463,7 +464,7 @@ def _few_levels(features: list[Feature], column: int, inside: FloatArray, outsid
         return []
     same = [place for place, feature in enumerate(features) if feature.name == features[column].name]
     levels = [place for place in same if inside[place] >= COMMON_LEVEL]
-    is_theirs = inside[levels].sum() >= OF_ALL and outside[levels].sum() <= HARDLY
+    is_theirs = inside[levels].sum() >= NEARLY_ALL and outside[levels].sum() <= HARDLY
     return levels if 1 < len(levels) <= FEW_LEVELS and is_theirs else []
 
 

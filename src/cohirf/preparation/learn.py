@@ -25,6 +25,7 @@ MEDIAN_CELLS = 2**21  # 17 MB; for larger data, the median is that of evenly spa
 # Variance of a category, where a number has 1: with the same, the gaps between its levels are all that clusters show.
 # Hennig and Liao (JRSS C 62, 2013) give it half of the weight, for that reason.
 LEVELS_VARIANCE = 0.5
+MOSTLY_KNOWN = 0.8  # share of cells; a column with fewer has less weight
 
 
 def prepare(
@@ -254,7 +255,8 @@ def learn(unscaled: Preparation, source: Source, *, impute: str, scaling: str) -
         return unscaled
     found = _measure(source, with_median=impute == "median")
     _refuse_unusable(source, found)
-    scale = {"standard": _share_weight(unscaled, found.std), "minmax": found.high - found.low}.get(scaling)
+    weight = np.where(found.known < MOSTLY_KNOWN, found.known, 1.0)  # filled cells are all alike, whatever they were
+    scale = {"standard": _share_weight(unscaled, found.std) / weight, "minmax": found.high - found.low}.get(scaling)
     offset = {"standard": found.mean, "minmax": found.low}.get(scaling)
     fill = {"median": found.median, "mean": found.mean}.get(impute)
     scale = None if scale is None else np.where(scale == 0, 1.0, scale)  # constant features become 0
@@ -285,6 +287,7 @@ class _Statistics(NamedTuple):
     low: FloatArray
     high: FloatArray
     median: FloatArray | None  # of evenly spaced rows, if there are very many
+    known: FloatArray  # share of cells that are not missing
 
 
 def _measure(source: Source, *, with_median: bool) -> _Statistics:
@@ -309,7 +312,7 @@ def _measure(source: Source, *, with_median: bool) -> _Statistics:
     median = np.array([np.median(column) if len(column) else np.nan for column in present]) if with_median else None
     variance = moments.squares / np.maximum(moments.known, 1)
     mean, std = np.where(moments.known > 0, [moments.mean, np.sqrt(variance)], np.nan)
-    return _Statistics(mean, std, low, high, median)
+    return _Statistics(mean, std, low, high, median, np.maximum(moments.known, 1) / source.n_rows)
 
 
 class Moments(NamedTuple):
