@@ -469,7 +469,8 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
     if n_clusters > 1 and tone != "poor":
         found = description.badly_fitting
         if not description.repeated:  # levels are apart by themselves
-            separation = say_separation(found.share_between, found.filled, is_clear=is_clear)
+            is_sure = choice is None or choice.is_given or choice.is_strong
+            separation = say_separation(found.share_between, found.filled, is_clear=is_clear, is_sure=is_sure)
         tone = "fair" if tone == "good" and (found.share_between > TOUCHING or found.filled > HALF_FILLED) else tone
     return Headline(f"{count}.", sizes, separation, exceptions, trust, tone)
 
@@ -516,15 +517,18 @@ def say_difference(clusters: list[ClusterDescription]) -> list[str]:
     return []
 
 
-def say_separation(share: float, filled: float = np.nan, *, is_clear: bool = True) -> str:
-    """Return how far apart clusters are, from the share of rows between two, and the density there."""
+def say_separation(share: float, filled: float = np.nan, *, is_clear: bool = True, is_sure: bool = True) -> str:
+    """Return how far apart clusters are, from the share of rows between two, and the density there.
+
+    They are clearly apart only if this ``is_sure``: if two halves of the rows have the same clusters.
+    """
     between = f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two"
     if not is_clear:
         return f"{between[0].upper()}{between[1:]} of them." if share > APART else ""
     between = f"{between} clusters"
     if filled > FILLED and share <= TOUCHING:
         return f"They run into each other, with no gap between them: the border could as well be elsewhere ({between})."
-    if share <= APART and not filled > HALF_FILLED:
+    if share <= APART and not filled > HALF_FILLED and is_sure:
         return f"They are clearly apart: {between}."
     if share <= TOUCHING:
         return f"They touch: {between}."

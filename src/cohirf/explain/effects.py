@@ -228,8 +228,9 @@ class Trait:
 
     @property
     def is_of_all(self) -> bool:
-        """Whether the trait is a level that all rows of the cluster have."""
-        return self.feature.kind == "level" and self.inside >= ALL_HAVE
+        """Whether the trait is a level that all rows of the cluster have, or nearly all, and hardly any other row."""
+        is_their_own = self.inside >= NEARLY_ALL and self.outside <= HARDLY
+        return self.feature.kind == "level" and (self.inside >= ALL_HAVE or is_their_own)
 
     @property
     def is_rare(self) -> bool:
@@ -300,8 +301,7 @@ def find_traits_of_sets(
         is_of_tails = (effect * without <= 0) | (np.abs(without) < 0.99 * np.minimum(np.abs(effect), FAINT))
         effects = replace(effects, effect=np.where(is_of_tails, 0, effect))
         is_middle = _find_middle(table.features, spread, effects)
-        is_between = _find_between(table.features, effects)
-        effects = replace(effects, effect=np.where(is_between, 0, effects.effect))
+        effects = replace(effects, effect=_without_between(table.features, effects))
         places = range(len(parts.n_rows))
         found += [_traits_of(table.features, series, likeness, effects, is_middle, place) for place in places]
     return found
@@ -327,11 +327,16 @@ def _find_middle(features: list[Feature], spread: Spread, effects: Effects) -> N
     return np.asarray(is_known & is_narrow & (room >= MIDDLE_DISTANCE * spread.deviation))
 
 
-def _find_between(features: list[Feature], effects: Effects) -> NDArray[np.bool_]:
-    """Return which numbers of clusters differ a little from all other rows, while some cluster differs more, so."""
-    is_low, mean = effects.effect < 0, effects.mean
+def _without_between(features: list[Feature], effects: Effects) -> FloatArray:
+    """Return the effects without those of numbers that differ a little while those of some cluster differ more, so.
+
+    A cluster of which less than two others are left keeps them.
+    """
+    is_low, mean, size = effects.effect < 0, effects.mean, np.abs(effects.effect)
     is_outdone = np.where(is_low, mean > mean.min(axis=0), mean < mean.max(axis=0))
-    return np.asarray(_is_kind(features, "number") & (np.abs(effects.effect) < FAINT) & is_outdone)
+    is_between = _is_kind(features, "number") & (size < FAINT) & is_outdone
+    is_plain = ((size >= FAINT) & ~is_between).sum(axis=1, keepdims=True) < 2
+    return np.asarray(np.where(is_between & ~is_plain, 0, effects.effect))
 
 
 @dataclass(frozen=True)

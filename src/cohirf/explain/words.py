@@ -140,8 +140,9 @@ def name_clusters(traits: Sequence[Sequence[Trait]], splits: Sequence[Trait | No
     """Return a name for each cluster, from its traits; no two clusters have the same name.
 
     A name has up to three traits: what splits the cluster from its sibling in the tree, and what sets it apart from all
-    other rows, the strongest first; and a fourth, if it is a level that all its rows have. Clusters that would have the
-    same name get further traits, then the values of their strongest features, and at last a number.
+    other rows, the strongest first; and a fourth, if it is a level that all its rows have, or that is all theirs.
+    Clusters that would have the same name get further traits, then the values of their strongest features, and at last
+    a number.
 
     Parameters
     ----------
@@ -177,6 +178,8 @@ def _join_phrases(traits: Sequence[Trait], split: Trait | None, n_traits: int) -
     """Return the phrases of the strongest traits; of weak ones only if more than three are asked for."""
     weakest = max(WEAKEST, FAINT_SHARE * traits[0].strength) if traits and n_traits == FEWEST_TRAITS else 0.0
     strong = [trait for trait in traits if trait.strength >= weakest]
+    if len(strong) == 1:  # a second one says more, even if it is weak
+        strong = [trait for trait in traits if trait.strength >= WEAKEST][:2] or strong
     said = [trait for trait in strong if not trait.is_lack and not trait.is_rare] or strong[:1]
     if split is not None:  # without traits of the same column, or of the same series
         column, series = split.feature.name, split_number(split.feature.name)[0] if split.span else None
