@@ -34,7 +34,7 @@ def test_of_compact_clusters_the_largest_number_that_is_nearly_the_best_is_chose
     strengths, silhouettes = np.array([1.0, 0.9, 0.95, 0.9]), np.array([0.3, 0.3, 0.4, 0.3])
     choice = Choice.of_number(NUMBERS, strengths, silhouettes)
     assert (choice.n_clusters, choice.is_by_strength) == (4, False)
-    assert choice.figures.tolist() == pytest.approx([0.875, 0.825, 0.975, 0.825])
+    assert choice.figures.tolist() == pytest.approx([2.5 / 3, 2.4 / 3, 2.95 / 3, 2.4 / 3])
     assert choice.describe() == (
         "4 clusters have a prediction strength of 0.95 and a silhouette of 0.40; the highest of all numbers are 1.00 "
         "and 0.40."
@@ -45,11 +45,11 @@ def test_of_compact_clusters_the_largest_number_that_is_nearly_the_best_is_chose
 
 
 def test_if_the_strongest_clusters_are_connected_strengths_alone_are_compared():
-    strengths, silhouettes = np.array([0.9, 0.88, 0.8, 0.7]), np.array([0.1, 0.2, 0.4, 0.4])
+    strengths, silhouettes = np.array([0.9, 0.89, 0.8, 0.7]), np.array([0.1, 0.2, 0.4, 0.4])
     choice = Choice.of_number(NUMBERS, strengths, silhouettes, np.array([True, False, False, False]))
     assert (choice.n_clusters, choice.is_by_strength) == (3, True)
-    assert choice.describe() == "3 clusters have a prediction strength of 0.88, nearly as high as 2 (0.90)."
-    assert Choice.of_number(NUMBERS, strengths, silhouettes, np.array([False, True, True, True])).n_clusters == 5
+    assert choice.describe() == "3 clusters have a prediction strength of 0.89, nearly as high as 2 (0.90)."
+    assert Choice.of_number(NUMBERS, strengths, silhouettes, np.array([False, True, True, True])).n_clusters == 4
     weak = Choice.of_number(NUMBERS, strengths / 2, silhouettes, np.array([True, False, False, False]))
     assert (weak.n_clusters, weak.is_by_strength) == (4, False)
 
@@ -118,10 +118,10 @@ def test_the_end_of_the_range_is_said(monkeypatch):
 
 
 def test_where_no_number_is_strong_the_best_is_chosen():
-    choice = Choice.of_number(NUMBERS, np.array([0.45, 0.4, 0.3, 0.4]), np.array([0.39, 0.2, 0.4, 0.41]))
+    choice = Choice.of_number(NUMBERS, np.array([0.45, 0.4, 0.3, 0.4]), np.array([0.4, 0.2, 0.4, 0.41]))
     assert (choice.n_clusters, choice.is_clear) == (2, False)  # five clusters are nearly as good, and not strong either
     assert choice.describe() == (
-        "There are no clear groups: these 2 have a prediction strength of 0.45 and a silhouette of 0.39; the highest "
+        "There are no clear groups: these 2 have a prediction strength of 0.45 and a silhouette of 0.40; the highest "
         "of all numbers are 0.45 and 0.41."
     )
 

@@ -7,7 +7,7 @@ that few are chosen; Lange et al., Neural Computation 16, 2004, the share of row
 chance, but they separate near neighbours: half the share of these is subtracted.
 
 If the clusters of the strongest number are connected, numbers are compared by their strength alone: the silhouette of a
-long or curved cluster is low. Otherwise they are compared by the mean of strength and silhouette. Of all numbers that
+long or curved cluster is low. Otherwise they are compared by strength and silhouette, which counts twice. Of all that
 are nearly the best, the largest is chosen. If that is not strong, there are no clear groups, and the best is chosen, or
 a smaller number that is as good.
 
@@ -35,7 +35,8 @@ N_SPLITS = 3
 CHOICE_ROWS = 1000  # both halves together
 # Chosen on the sets of benchmarks/quality/ablation.py, on blobs, and on mixtures like those of held_out.py.
 CUT_WEIGHT = 0.5
-NEARLY, EQUAL = 0.05, 0.01  # how far below the best a number may be, if clusters are clear, and if they are not
+SILHOUETTE_WEIGHT = 2.0
+NEARLY, EQUAL = 0.02, 0.01  # how far below the best a number may be, if clusters are clear, and if they are not
 WEAK_STRENGTH, CLEAR = 0.5, 0.85  # a cloud of points has less than the first; halves agree from the second on
 # Up to so many rows, and one for so many, are not a cluster, however far from the others they are.
 MOST_CRUMBS, ROWS_PER_CRUMB = 3, 30
@@ -105,11 +106,11 @@ class Choice:
 
     @property
     def figures(self) -> FloatArray:
-        """What the candidates were compared by: strengths, or the mean of these and of relative silhouettes."""
+        """What the candidates were compared by: strengths, or the mean of these and, twice, of relative silhouettes."""
         highest = self.silhouettes.max(initial=0.0)
         if self.is_by_strength or highest <= 0:
             return self.strengths
-        return np.asarray((self.strengths + self.silhouettes / highest) / 2)
+        return np.asarray((self.strengths + SILHOUETTE_WEIGHT * self.silhouettes / highest) / (1 + SILHOUETTE_WEIGHT))
 
     @property
     def is_given(self) -> bool:

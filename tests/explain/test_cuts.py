@@ -175,7 +175,7 @@ def test_a_number_that_the_fit_chose_is_suggested_with_its_strength():
     assert found["curve"] == [None, 0.9, 0.4, None, None]
     assert found["measure"].startswith("the prediction strength")
     both = suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], replace(choice, is_by_strength=False))
-    assert both["curve"][1:3] == pytest.approx([(0.9 + 5 / 6) / 2, 0.7])
+    assert both["curve"][1:3] == pytest.approx([(0.9 + 5 / 3) / 3, 0.8])
     assert both["measure"].startswith("the mean of the prediction strength")
 
 

@@ -21,8 +21,9 @@ def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
 
     The curve has what the numbers of clusters were compared by. For connected clusters, this is their prediction
     strength: how well clusters of one half of the rows predict those of the other half, from 0 to 1. For compact ones,
-    it is the mean of the strength and of the silhouette, of which the highest counts as 1. The chosen number is the
-    largest above the dashed line. Without clear groups there is no line, and the highest point is chosen.
+    it is the mean of the strength and, twice, of the silhouette, of which the highest counts as 1. The chosen number is
+    the largest above the dashed line. Without clear groups there is no line, and the highest point is chosen, or a
+    smaller number that is as good.
 
     Parameters
     ----------
