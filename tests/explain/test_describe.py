@@ -206,7 +206,7 @@ def test_names_of_siblings_begin_with_what_splits_them(passengers):
     assert [name.split(", ")[0] for name in of_group[:2]] == ["sex: male", "sex: female"]
     assert all("class: first" in name for name in of_group[:2])  # what they share comes later
     # both fares are high, so that the values tell them apart
-    assert [name.split(", ")[0] for name in of_group[2:]] == ["high fare (79.9)", "high fare (95)"]
+    assert [name.split(", ")[0] for name in of_group[2:]] == ["high fare (mean 79.9)", "high fare (mean 95)"]
     assert [name for name in names if "male" in name.split(", ")[0]] == of_group[:2]
 
 
@@ -324,7 +324,9 @@ def test_clusters_are_named_in_the_headline_the_largest_first():
     X = pd.DataFrame({"spend": 10.0 * group + rng.normal(size=210), "age": rng.normal(size=210)})
     few = make_headline(describe_clusters(CoHiRF(n_clusters=2, random_state=0).fit(X), X), None).sizes
     assert few.startswith("110 rows (52%): low spend. 100 rows (48%): high spend. They differ most in spend: ")
-    many = make_headline(describe_clusters(CoHiRF(n_clusters=6, random_state=0).fit(X), X), None).sizes
+    group = np.repeat(np.arange(7), [60, 50, 40, 20, 20, 10, 10])
+    X = pd.DataFrame({"spend": 10.0 * group + rng.normal(size=210), "age": rng.normal(size=210)})
+    many = make_headline(describe_clusters(CoHiRF(n_clusters=7, random_state=0).fit(X), X), None).sizes
     assert many.startswith("The largest has 60 rows (29%): low spend")
     assert "The smallest has 10 rows (5%): high spend" in many
 

@@ -37,7 +37,7 @@ REPEATED = 0.85  # adjusted Rand index of clusters and categories, from which th
 MOST_COMBINED, TRIED_CATEGORIES = 3, 10
 NAMED_CLUSTERS, ROWS_IN_HEADLINE = 6, 3  # up to so many are named in the headline
 # Shares of rows between two clusters up to which clusters are clearly apart, touch, and overlap.
-APART, TOUCHING, OVERLAPPING = 0.05, 0.2, 0.4
+APART, TOUCHING, OVERLAPPING = 0.02, 0.2, 0.4
 # Densities half-way between two clusters, compared with their centres: up to this there is a gap, from that on none.
 HALF_FILLED, FILLED = 0.3, 0.7
 
@@ -461,13 +461,13 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
     exceptions = "" if data is None else say_exceptions(description, data)
     if description.n_noise and not description.name_noise(data):
         count += f"; {percent(description.n_noise / n_rows)} of the rows are noise, in no cluster"
-    has_gaps = n_clusters == 1 or not description.badly_fitting.filled > HALF_FILLED
+    found = description.badly_fitting
+    has_gaps = n_clusters == 1 or (found.share_between <= APART and not found.filled > HALF_FILLED)
     trust, tone = ("", "unknown") if diagnosis is None else say_trust(diagnosis, choice, has_gaps=has_gaps)
     sizes = separation = ""
     if n_clusters > 1:
         sizes = say_sizes(description)
     if n_clusters > 1 and tone != "poor":
-        found = description.badly_fitting
         if not description.repeated:  # levels are apart by themselves
             is_sure = choice is None or choice.is_given or choice.is_strong
             separation = say_separation(found.share_between, found.filled, is_clear=is_clear, is_sure=is_sure)

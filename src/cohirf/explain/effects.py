@@ -219,7 +219,7 @@ class Trait:
         if self.feature.kind == "term" and self.effect > 0:
             return name
         said = f"medium {name}" if self.is_middle else say_number(name, self.feature.kind, is_high=self.effect > 0)
-        return f"{said} ({self.feature.say(self.inside)})" if self.is_value else said
+        return f"{said} (mean {self.feature.say(self.inside)})" if self.is_value else said
 
     @property
     def is_lack(self) -> bool:
