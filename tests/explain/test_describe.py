@@ -222,6 +222,25 @@ def test_a_page_a_tree_and_a_summary_have_the_same_names(passengers):
     assert all(name in lines for name in names)
 
 
+def test_names_on_a_page_begin_with_the_categories_that_clusters_repeat():
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(4), 60)
+    age = np.array([70.0, 30, 45, 45])[group] + 5 * rng.normal(size=240)
+    frame = pd.DataFrame(
+        {"sex": np.where(group % 2, "male", "female"), "paid": np.where(group < 2, "a", "b"), "age": age}
+    )
+    prepared = prepare(frame)
+    model = CoHiRF(n_clusters=4, random_state=0).fit(prepared.array())
+    description = describe_clusters(model, prepared)
+    assert set(description.repeated) == {"sex", "paid"}
+    summary = summarize(check_study(model, prepared, None, None), Options("Same"))
+    names = [cluster.name for cluster in description.clusters]
+    assert set(summary["cuts"][summary["final"]]["names"]) == set(names)
+    assert all(
+        {trait.feature.name for trait in cluster.traits[:2]} == {"sex", "paid"} for cluster in description.clusters
+    )
+
+
 def headline_of(model, X):
     return make_headline(describe_clusters(model, X), model.diagnose())
 
@@ -349,6 +368,14 @@ def test_a_few_rows_that_are_noise_or_have_few_values_are_named():
     summary = summarize(check_study(model, prepared, None, None), Options("Cities"))
     assert summary["odd"]["filled"] == ["city 7"]
     assert "<bdi>city 7</bdi>" in render(summary)
+
+
+def test_an_opening_says_which_columns_are_ids_by_name_alone():
+    rng = np.random.default_rng(0)
+    prepared = prepare(pd.DataFrame({"pid": np.arange(100) % 7, "a": rng.normal(size=100), "b": rng.normal(size=100)}))
+    model = CoHiRF(n_clusters=2, random_state=0).fit(prepared.array())
+    headline = make_headline(describe_clusters(model, prepared), None, prepared)
+    assert headline.exceptions == "pid was left out as an id, by name alone."
 
 
 def test_columns_whose_names_are_years_are_called_by_what_their_numbers_are():

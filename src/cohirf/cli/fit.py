@@ -40,7 +40,7 @@ from cohirf.cli.summary import agreement, cluster_grid, column_grid, describe_co
 from cohirf.clusterers.names import NAMES, make_base_method
 from cohirf.estimator import CoHiRF
 from cohirf.explain import Topics, describe_clusters, make_headline, name_topics
-from cohirf.explain.describe import REPEATED
+from cohirf.explain.effects import REPEATED
 from cohirf.explain.words import shorten
 from cohirf.optional import import_optional
 from cohirf.planning.memory import format_bytes, peak_bytes, read_memory_limit, reset_peak, resident_bytes

@@ -75,6 +75,7 @@ def list_clusters(
         ends = (np.searchsorted(labels[order], new, side=side).tolist() for side in ("left", "right"))
         some: list[IntArray] = [order[start:end] for start, end in zip(*ends, strict=True)]
         found = find_traits(sample.table, labels, new, sample.weights, sample.spread)
+        found = [sample.begin_with_repeated(some) for some in found] if cut.is_final else found
         siblings = find_siblings(tree, cut.labels_of(tree.medoids)) if len(new) and tree is not None else {}
         split = split_siblings(sample, labels, new, siblings)
         shown = [_begin_with(*of_cluster) for of_cluster in zip(found, split, strict=True)]

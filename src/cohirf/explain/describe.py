@@ -12,19 +12,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import adjusted_rand_score
 
 from cohirf.choice import Choice
 from cohirf.explain.diagnose import Diagnosis
 from cohirf.explain.effects import ALIKE, Trait, find_splits, find_traits, find_traits_of_sets
 from cohirf.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.explain.study import MAX_DESCRIBED, Sample, draw_sample, make_study
-from cohirf.explain.table import Table, as_dense
 from cohirf.explain.verdict import ALONE, EITHER, ways_to_less_noise
 from cohirf.explain.words import NEARLY_ALL, join_words, name_clusters, percent, uncapitalised
 from cohirf.hierarchy.export import to_frame
 from cohirf.hierarchy.outline import Node, Outline, draw_tree, find_siblings, make_outline
-from cohirf.preparation.decide import GIVEN_BACK
+from cohirf.preparation.decide import GIVEN_BACK, NAMED
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
 from cohirf.sources.source import count_of
 from cohirf.summary.model import Model
@@ -33,8 +31,6 @@ from cohirf.summary.numbers import cluster_positions
 N_SHOWN = 3  # traits in the table
 BRANCH_TRAITS = 2  # in the name of a branch
 STROKES = {True: ("├─ ", "│  ", "└─ ", "   "), False: ("|- ", "|  ", "`- ", "   ")}  # drawn, or of letters
-REPEATED = 0.85  # adjusted Rand index of clusters and categories, from which they say the same
-MOST_COMBINED, TRIED_CATEGORIES = 3, 10
 NAMED_CLUSTERS, ROWS_IN_HEADLINE = 6, 3  # up to so many are named in the headline
 # Shares of rows between two clusters up to which clusters are clearly apart, touch, and overlap.
 APART, TOUCHING, OVERLAPPING = 0.02, 0.2, 0.4
@@ -197,8 +193,7 @@ def describe_sample(sample: Sample) -> Description:
     n_rows, sizes, stability = int(counts.sum()), counts[1:], mean_stability(model, labels, model.n_clusters_)
     chosen = np.sort(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED])
     traits = find_traits(sample.table, sample.labels, chosen, sample.weights, sample.spread)
-    repeated = find_repeated(sample.table, sample.labels)
-    traits = [sorted(some, key=lambda trait: trait.feature.name not in repeated) for some in traits]
+    traits = [sample.begin_with_repeated(some) for some in traits]
     tree = model.hierarchy_.tree
     siblings = {} if tree is None else find_siblings(tree, labels[tree.medoids])
     names = name_clusters(traits, split_siblings(sample, sample.labels, chosen, siblings))
@@ -206,30 +201,7 @@ def describe_sample(sample: Sample) -> Description:
     values = sample.study.read_exemplars(chosen)
     parts = zip(numbers[chosen].tolist(), names, *figures, values, traits, strict=True)
     described = [ClusterDescription(*part) for part in parts]
-    return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.rows), repeated)
-
-
-def find_repeated(table: Table, labels: IntArray) -> tuple[str, ...]:
-    """Return the categories whose combined levels are nearly the same groups of rows: one, or up to three of them."""
-    columns: dict[str, list[int]] = {}
-    for column, feature in enumerate(table.features):
-        if feature.kind == "level":
-            columns.setdefault(feature.name, []).append(column)
-    levels = {}
-    for name, places in columns.items():
-        marks = as_dense(table.values[:, places])
-        levels[name] = np.where(marks.max(axis=1) > 0, marks.argmax(axis=1) + 1, 0)
-    found: tuple[str, ...] = ()
-    groups, best = np.zeros(len(labels), dtype=np.int64), 0.0
-    while levels and len(found) < MOST_COMBINED and best < REPEATED:
-        crossed = {name: groups * (int(codes.max()) + 1) + codes for name, codes in levels.items()}
-        alike = {name: float(adjusted_rand_score(labels, codes)) for name, codes in crossed.items()}
-        nearest = sorted(alike, key=alike.__getitem__, reverse=True)[:TRIED_CATEGORIES]
-        if alike[nearest[0]] <= best:
-            break
-        found, groups, best = (*found, nearest[0]), crossed[nearest[0]], alike[nearest[0]]
-        levels = {name: levels[name] for name in nearest[1:]}
-    return found if best >= REPEATED else ()
+    return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.rows), sample.repeated)
 
 
 def split_siblings(
@@ -541,6 +513,8 @@ def say_exceptions(description: Description, data: Any) -> str:
     """Return which column was left out, which rows are noise, if they are few, and which have few values."""
     repeated = [str(column.name) for column in data.preparation.columns if column.reason == GIVEN_BACK]
     said = [f"{name} was left out: {GIVEN_BACK}." for name in repeated]
+    if ids := [str(column.name) for column in data.preparation.columns if column.reason == NAMED]:
+        said.append(f"{join_words(ids)} {'was' if len(ids) == 1 else 'were'} left out as an id, by name alone.")
     if names := description.name_noise(data):
         said.append(f"{join_words(names)} {'is' if len(names) == 1 else 'are'} unlike all others, and in no cluster.")
     rows = data.mostly_filled() if data.source.n_rows == description.n_rows else np.empty(0, dtype=np.int64)

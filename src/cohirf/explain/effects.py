@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from cohirf.explain.table import Feature, Table, as_dense
@@ -51,6 +52,8 @@ ALIKE = 0.5  # a neighbour in a series belongs to a trait if it has this share o
 TRIED = 20  # features that split most
 VALUE = 0.5  # how much a split in values counts, compared with one in words
 SPLIT = 0.5  # standard deviations of a cluster and its sibling together, from which on a feature splits them
+REPEATED = 0.85  # adjusted Rand index of clusters and categories, from which they say the same
+MOST_COMBINED, TRIED_CATEGORIES = 3, 10
 ABOUT = 0.3  # standard deviations of all rows; a mean that is nearer to the others is neither high nor low
 
 
@@ -522,3 +525,26 @@ def _find_split(features: list[Feature], series: Series, spread: Spread, parts: 
             is_value = bool(is_same[column] and not is_level[column])
             return Trait(feature, *figures, bool(position[0, column] == 0), span, is_value)
     return None
+
+
+def find_repeated(table: Table, labels: IntArray) -> tuple[str, ...]:
+    """Return the categories whose combined levels are nearly the same groups of rows: one, or up to three of them."""
+    columns: dict[str, list[int]] = {}
+    for column, feature in enumerate(table.features):
+        if feature.kind == "level":
+            columns.setdefault(feature.name, []).append(column)
+    levels = {}
+    for name, places in columns.items():
+        marks = as_dense(table.values[:, places])
+        levels[name] = np.where(marks.max(axis=1) > 0, marks.argmax(axis=1) + 1, 0)
+    found: tuple[str, ...] = ()
+    groups, best = np.zeros(len(labels), dtype=np.int64), 0.0
+    while levels and len(found) < MOST_COMBINED and best < REPEATED:
+        crossed = {name: groups * (int(codes.max()) + 1) + codes for name, codes in levels.items()}
+        alike = {name: float(adjusted_rand_score(labels, codes)) for name, codes in crossed.items()}
+        nearest = sorted(alike, key=alike.__getitem__, reverse=True)[:TRIED_CATEGORIES]
+        if alike[nearest[0]] <= best:
+            break
+        found, groups, best = (*found, nearest[0]), crossed[nearest[0]], alike[nearest[0]]
+        levels = {name: levels[name] for name in nearest[1:]}
+    return found if best >= REPEATED else ()

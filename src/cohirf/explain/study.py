@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cohirf.choice import mean_silhouette
 from cohirf.data.dask_arrays import require_labels_here
-from cohirf.explain.effects import Spread, measure_spread
+from cohirf.explain.effects import Spread, Trait, find_repeated, measure_spread
 from cohirf.explain.table import (
     DATE,
     SHARE,
@@ -344,6 +344,15 @@ class Sample:
     def spread(self) -> Spread:
         """Mean, deviation and range of each feature of the table."""
         return measure_spread(self.table.values, self.weights)
+
+    @cached_property
+    def repeated(self) -> tuple[str, ...]:
+        """Up to three categories whose combined levels are nearly the final clusters."""
+        return find_repeated(self.table, self.labels)
+
+    def begin_with_repeated(self, traits: list[Trait]) -> list[Trait]:
+        """Return the traits of a final cluster, those of categories that clusters repeat first."""
+        return sorted(traits, key=lambda trait: trait.feature.name not in self.repeated)
 
     @cached_property
     def features(self) -> Any:
