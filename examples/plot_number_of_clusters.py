@@ -35,7 +35,7 @@ for name, model in models.items():
 # The curves
 # ----------
 #
-# The dot is the chosen number. If clusters are compact, their silhouette counts as much as the strength.
+# The dot is the chosen number. If clusters are compact, their silhouette counts, too, so it is not always the highest.
 
 figure, ax = plt.subplots(figsize=(9, 4.8), layout="constrained")
 for name, model in models.items():

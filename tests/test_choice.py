@@ -8,7 +8,16 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances, silhouette_
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF, open_source
-from cohirf.choice import CLEAR, COLUMNS, Choice, choose_number, mean_silhouette, measure_strengths, predict_strength
+from cohirf.choice import (
+    CLEAR,
+    COLUMNS,
+    Choice,
+    Half,
+    choose_number,
+    mean_silhouette,
+    measure_strengths,
+    predict_strength,
+)
 from cohirf.explain import find_badly_fitting
 
 
@@ -52,6 +61,23 @@ def test_if_the_strongest_clusters_are_connected_strengths_alone_are_compared():
     assert Choice.of_number(NUMBERS, strengths, silhouettes, np.array([False, True, True, True])).n_clusters == 4
     weak = Choice.of_number(NUMBERS, strengths / 2, silhouettes, np.array([True, False, False, False]))
     assert (weak.n_clusters, weak.is_by_strength) == (4, False)
+
+
+def test_numbers_that_are_not_strong_are_passed_over_and_equally_good_ones_are_small():
+    near = Choice.of_number(np.array([2, 3, 4]), np.array([0.5, 0.52, 0.49]), np.array([0.4, 0.4, 0.4]))
+    assert (near.n_clusters, near.is_clear) == (3, True)
+    weak = Choice.of_number(np.array([2, 3, 4]), np.array([0.4, 0.41, 0.3]), np.array([0.4, 0.4, 0.1]))
+    assert (weak.n_clusters, weak.is_clear) == (2, False)
+    assert Choice.of_number(np.array([2, 3]), np.array([0.4, 0.45]), np.array([0.4, 0.4])).n_clusters == 3
+
+
+def test_neighbours_in_different_clusters_count_against_a_number():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    points = X - X.mean(axis=0)
+    candidates, strengths = measure_strengths(points, np.ones(300), 4.0, np.random.default_rng(0))
+    whole = Half.of(points, np.ones(300), 4.0, candidates)
+    expected = np.maximum(strengths - 0.5 * whole.sample.cut_shares(*whole.divisions), 0)
+    np.testing.assert_allclose(choose_number(X, np.random.default_rng(0)).strengths, expected)
 
 
 def test_without_a_silhouette_above_zero_strengths_are_compared():

@@ -8,8 +8,8 @@ chance, but they separate near neighbours: half the share of these is subtracted
 
 If the clusters of the strongest number are connected, numbers are compared by their strength alone: the silhouette of a
 long or curved cluster is low. Otherwise they are compared by strength and silhouette, which counts twice. Of all that
-are nearly the best, the largest is chosen. If that is not strong, there are no clear groups, and the best is chosen, or
-a smaller number that is as good.
+are nearly the best, the largest strong one is chosen. If none is strong, there are no clear groups, and the best is
+chosen, or a smaller number that is as good.
 
 A few rows that are far from all others are not a cluster. They are cut off before clusters are counted.
 """
@@ -96,21 +96,22 @@ class Choice:
         if len(candidates) == 0:
             return cls(1)
         is_connected = np.broadcast_to(is_connected, len(candidates))
-        by_strength = bool(is_connected[strengths.argmax()] and strengths.max() >= WEAK_STRENGTH)
+        is_connected = bool(is_connected[strengths.argmax()] and strengths.max() >= WEAK_STRENGTH)
+        by_strength = is_connected or bool(silhouettes.max() <= 0)
         chosen = cls(1, candidates=candidates, strengths=strengths, silhouettes=silhouettes, is_by_strength=by_strength)
         figures = chosen.figures
-        largest = int(np.flatnonzero(figures >= figures.max() - NEARLY)[-1])
-        smallest = int(np.flatnonzero(figures >= figures.max() - EQUAL)[0])
-        best = largest if strengths[largest] >= WEAK_STRENGTH else smallest
+        near, equal = (np.flatnonzero(figures >= figures.max() - below) for below in (NEARLY, EQUAL))
+        strong = near[strengths[near] >= WEAK_STRENGTH]
+        best = int(strong[-1] if len(strong) else equal[0])
         return replace(chosen, n_clusters=int(candidates[best]))
 
     @property
     def figures(self) -> FloatArray:
         """What the candidates were compared by: strengths, or the mean of these and, twice, of relative silhouettes."""
-        highest = self.silhouettes.max(initial=0.0)
-        if self.is_by_strength or highest <= 0:
+        if self.is_by_strength or len(self.candidates) == 0:
             return self.strengths
-        return np.asarray((self.strengths + SILHOUETTE_WEIGHT * self.silhouettes / highest) / (1 + SILHOUETTE_WEIGHT))
+        relative = self.silhouettes / self.silhouettes.max()
+        return np.asarray((self.strengths + SILHOUETTE_WEIGHT * relative) / (1 + SILHOUETTE_WEIGHT))
 
     @property
     def is_given(self) -> bool:

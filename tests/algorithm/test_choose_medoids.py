@@ -347,3 +347,24 @@ def test_the_mean_of_a_cluster_is_that_of_its_rows_by_their_mass(container):
         assert sparse.issparse(means) is sparse.issparse(container(X))
         assert (means.toarray() if sparse.issparse(means) else means).tolist() == expected
         assert means.dtype == np.float64
+
+
+@pytest.mark.parametrize("similarity", [rbf_similarity, laplacian_similarity])
+def test_medoids_by_a_kernel_of_sparse_rows_with_an_offset_are_those_of_dense_ones(similarity):
+    rng = np.random.default_rng(0)
+    X, labels = 1e8 + rng.normal(size=(900, 3)), np.repeat(np.arange(100), 9)
+    found = [
+        choose_sampled_medoids(some, labels, 100, None, rng, similarity=similarity, max_candidates=20)
+        for some in (X, sparse.csr_array(X))
+    ]
+    assert (found[0] == found[1]).all()
+
+
+@pytest.mark.parametrize("similarity", [rbf_similarity, laplacian_similarity])
+def test_of_two_rows_the_heavier_one_is_the_medoid_by_a_kernel(similarity):
+    X, labels = np.random.default_rng(0).normal(size=(6, 2)), np.repeat([0, 1, 2], 2)
+    mass = np.array([1.0, 2, 2, 1, 1, 1])
+    given = {"similarity": similarity, "max_candidates": 20}
+    assert choose_sampled_medoids(X, labels, 3, mass, np.random.default_rng(0), **given).tolist() == [1, 2, 4]
+    expected = [(similarity(X[at : at + 2], mass[at : at + 2]) @ mass[at : at + 2]).argmax() for at in (0, 2, 4)]
+    assert expected == [1, 0, 0]

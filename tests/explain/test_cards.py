@@ -170,8 +170,8 @@ def test_means_of_clusters_follow_from_it(told, unpack):
     feature = heat["features"][0]
     assert feature["name"] == "length"
     for place, number in zip(final["clusters"], final["numbers"], strict=True):
-        mean = feature["mean"] + away[place, 0] / 100 * feature["deviation"]
-        assert mean == pytest.approx(X["length"][model.labels_ == number].mean(), abs=0.2)
+        mean = feature["mean"] + away[place, 0] / 10_000 * feature["deviation"]
+        assert mean == pytest.approx(X["length"][model.labels_ == number].mean(), abs=0.02)
 
 
 def test_features_that_do_not_differ_are_left_out(told):

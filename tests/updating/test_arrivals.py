@@ -116,3 +116,11 @@ def test_noise_stays_last_where_a_consensus_is_divided():
 def test_a_group_without_a_cluster_joins_that_of_the_nearest_group(former, label):
     groups = Groups(np.array([[0.0], [6.0], [9.0]]), np.ones(3))
     np.testing.assert_array_equal(extend_labels(groups, np.array(former)), label)
+
+
+def test_rows_that_are_set_aside_are_counted_after_an_update():
+    blobs, _ = make_blobs(300, centers=[[0, 0], [20, 0], [0, 20]], random_state=0)
+    model = CoHiRF(random_state=0).fit(np.r_[blobs, [[1e4, 1e4]]])
+    assert model.choice_.n_aside == 1
+    model.forget([300])
+    assert (model.choice_.n_aside, np.count_nonzero(model.labels_ == -1)) == (0, 0)

@@ -44,6 +44,7 @@ from cohirf.rows.grouping import (
 
 Similarity = Callable[[Any, FloatArray], FloatArray]
 
+FEW_CANDIDATES = 16  # sparse rows that are compared as an array, which keeps the digits of values with an offset
 MEDOID_TIE = 1e-9
 CACHED_CELLS = 2**17  # of a block of rows that fits the cache
 DEVICE_CELLS = 2**26  # of a block of rows on a device
@@ -147,8 +148,12 @@ def choose_sampled_medoids(
     """
     labels, mass = to_host(labels), to_host(mass)
     starts, candidates = _sample_candidates(labels, n_clusters, rng, max_candidates, share)
-    medoids = candidates[starts[:-1]]
-    for cluster in np.flatnonzero(np.diff(starts) > 1):
+    medoids, fewest = candidates[starts[:-1]], 2
+    if similarity in (rbf_similarity, laplacian_similarity):  # a row is nearest to itself: of two, the heavier one
+        fewest, pairs = 3, np.flatnonzero(np.diff(starts) == 2)
+        first, second = candidates[starts[pairs]], candidates[starts[pairs] + 1]
+        medoids[pairs] = first if mass is None else np.where(mass[second] > mass[first], second, first)
+    for cluster in np.flatnonzero(np.diff(starts) >= fewest):
         rows = candidates[starts[cluster] : starts[cluster + 1]]
         weights = np.ones(len(rows)) if mass is None else _relative(mass[rows], mass[rows].max())
         points = fetch_rows(X, rows).astype(np.float64, copy=False)
@@ -177,6 +182,7 @@ def euclidean_centrality(members: Members) -> Any:
 
 def rbf_similarity(points: Any, mass: FloatArray) -> FloatArray:
     """Return exp(-gamma d^2) with 1 / gamma the mean squared distance between the candidates of a cluster."""
+    points = _without_empty_columns(points)
     if sparse.issparse(points):
         return _decay(euclidean_distances(points, squared=True), mass)
     shifted = points - points[:1]  # near the origin, the expanded square loses no digits
@@ -186,8 +192,19 @@ def rbf_similarity(points: Any, mass: FloatArray) -> FloatArray:
 
 def laplacian_similarity(points: Any, mass: FloatArray) -> FloatArray:
     """Return exp(-gamma d) with d the Manhattan distance and 1 / gamma its mean in the cluster."""
+    points = _without_empty_columns(points)
     is_array = isinstance(points, np.ndarray)
     return _decay(cdist(points, points, "cityblock") if is_array else manhattan_distances(points), mass)
+
+
+def _without_empty_columns(points: Any) -> Any:
+    """Return a few sparse candidates as an array of the columns that they have cells in; others stay as they are."""
+    if not sparse.issparse(points) or points.shape[0] > FEW_CANDIDATES:
+        return points
+    columns, place = np.unique(points.indices, return_inverse=True)
+    dense = np.zeros((points.shape[0], len(columns)))
+    np.add.at(dense, (np.repeat(np.arange(points.shape[0]), np.diff(points.indptr)), place), points.data)
+    return dense
 
 
 @dataclass(frozen=True)

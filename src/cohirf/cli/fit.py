@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from inspect import signature
 from math import ceil
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -175,8 +176,8 @@ def _fit_again(
     if name is None:
         return model, prepared, asked
     if model.checkpoint is not None:
-        drop = f"give --drop {name} and another --checkpoint to fit without it"
-        console.note(f"The clusters are nothing but the levels of {name}: {drop}.")
+        drop = f"give --drop {quote(name)} and another --checkpoint to fit without it"
+        console.note(f"The clusters are nearly the levels of {name}: {drop}.")
         return model, prepared, asked
     without = asked | {"drop": (*asked["drop"], name)}
     other = prepare(data, **without).explained({name: GIVEN_BACK})
@@ -187,7 +188,8 @@ def _fit_again(
         return model, prepared, asked
     if adjusted_rand_score(model.labels_, second.labels_) >= REPEATED:
         return model, prepared, asked
-    console.note(f"{name} is left out, and the fit repeated: {GIVEN_BACK}; give --as {name}=category to keep it.")
+    keep = f"give --as {quote(name)}=category to keep it"
+    console.note(f"{name} is left out, and the fit repeated: {GIVEN_BACK}; {keep}.")
     return second, other, without
 
 

@@ -31,9 +31,9 @@ SHOWN_TRAITS = 5  # of each cluster
 MAX_VALUES = 12  # columns of an exemplar
 MAX_FEATURES = 14  # of the heat map
 MIN_EFFECT = 0.3  # standard deviations: in each feature shown, some cluster differs by this from the other rows
-PRECISION = 100  # differences are stored in hundredths of a standard deviation
-LARGEST_DIFFERENCE = 30_000  # hundredths
-NOT_SAMPLED = -32_768  # a cluster without sampled rows
+PRECISION = 10_000  # parts of a standard deviation that differences are stored in, so that means agree with cards
+LARGEST_DIFFERENCE = 2 * 10**9
+NOT_SAMPLED = -(2**31)  # a cluster without sampled rows
 MAX_EACH = 12  # least typical rows, and rows between two clusters
 LISTED_FILLED = 50  # rows most of whose cells were filled
 N_VALUES = 3  # columns shown of each row
@@ -194,7 +194,7 @@ def describe_cuts(
 
 
 def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[str, Any] | None:
-    """Return means of features, and how far those of clusters are from them, in hundredths of a deviation; or None."""
+    """Return means of features, and how far those of clusters are from them, in parts of a deviation; or None."""
     final = next(cut for cut in cuts if cut.is_final)
     compared = next((cut for cut in (final, *cuts) if cut.n_clusters > 1), None)
     if compared is None or not sample.table.features or not (chosen := choose_features(sample, compared)):

@@ -25,7 +25,7 @@ NEAR_BEST = 0.02  # silhouettes that differ by less are equally good
 N_OTHERS = 3
 SILHOUETTE = "the silhouette, how clearly clusters are apart"
 STRENGTH = "the prediction strength, how well the clusters of one half of the rows predict those of the other half"
-BOTH = f"the mean of {STRENGTH}, and of {SILHOUETTE}"
+BOTH = f"the mean of {STRENGTH}, and, twice, of {SILHOUETTE}"
 
 
 @dataclass(frozen=True)

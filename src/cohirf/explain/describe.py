@@ -441,7 +441,8 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
         sizes = say_sizes(description)
     if n_clusters > 1 and tone != "poor":
         if not description.repeated:  # levels are apart by themselves
-            is_sure = choice is None or choice.is_given or choice.is_strong
+            is_chosen = choice is not None and len(choice.candidates) > 0
+            is_sure = choice.is_strong if is_chosen else tone in ("good", "unknown")
             separation = say_separation(found.share_between, found.filled, is_clear=is_clear, is_sure=is_sure)
         tone = "fair" if tone == "good" and (found.share_between > TOUCHING or found.filled > HALF_FILLED) else tone
     return Headline(f"{count}.", sizes, separation, exceptions, trust, tone)
@@ -502,6 +503,8 @@ def say_separation(share: float, filled: float = np.nan, *, is_clear: bool = Tru
         return f"They run into each other, with no gap between them: the border could as well be elsewhere ({between})."
     if share <= APART and not filled > HALF_FILLED and is_sure:
         return f"They are clearly apart: {between}."
+    if share <= APART and not filled > HALF_FILLED:
+        return f"{between[0].upper()}{between[1:]}, but it is not sure that there are these clusters."
     if share <= TOUCHING:
         return f"They touch: {between}."
     if share <= OVERLAPPING:

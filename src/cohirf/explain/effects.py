@@ -355,7 +355,7 @@ class Series:
         found: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for column, feature in enumerate(features):
             series, number = split_number(feature.name)
-            if number and feature.kind == "number" and series != "feature":
+            if number and feature.kind == "number" and series != "feature" and len(series) != 1:  # not x1, x2, x3
                 found[series].append((int(number), column))
         members = [[column for _, column in sorted(some)] for some in found.values() if len(some) >= SHORTEST_SERIES]
         place = {column: (number, at) for number, some in enumerate(members) for at, column in enumerate(some)}
@@ -521,6 +521,10 @@ def _find_split(features: list[Feature], series: Series, spread: Spread, parts: 
             column = _level_of_all(features, column, effects.effect[0], effects.mean[0])
             feature, (inside, outside) = features[column], effects.mean[:, column].tolist()
             figures = float(effects.effect[0, column]), inside, outside, float(strength[column])
+            if levels := _few_levels(features, column, effects.mean[0], effects.mean_elsewhere[0]):
+                feature = replace(feature, level=join_levels([features[one].level for one in levels]))
+                inside, outside = effects.mean[:, levels].sum(axis=1).tolist()
+                return Trait(feature, abs(figures[0]), inside, outside, figures[-1])
             span = _say_run(features, series.run(column, strength, np.sign(difference)))
             is_value = bool(is_same[column] and not is_level[column])
             return Trait(feature, *figures, bool(position[0, column] == 0), span, is_value)

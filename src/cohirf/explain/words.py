@@ -35,6 +35,7 @@ KEPT = {
 }
 OTHERS = ("high", "low")
 DATES = ("late", "early")
+FIRST_YEAR, LAST_YEAR = 1500, 2200  # numbers of a column of years, which have no comma
 UNITS = {"cm", "eur", "g", "kg", "km", "km2", "m", "mg", "mm", "ms", "pct", "s", "usd"}
 # Shares of rows with a level, from which it is said without the share, from which most have it, and up to which few do.
 NEARLY_ALL, MOSTLY, HARDLY = 0.9, 0.5, 0.1
@@ -114,7 +115,7 @@ def say_value(value: float, kind: str = "number", name: str = "") -> str:
         return f"{value:.0%}"
     if kind == "date":
         return datetime.fromtimestamp(value * 86400, UTC).date().isoformat()
-    if name.lower().endswith("year") and 1000 <= value < 10_000:
+    if name.lower().split()[-1:] == ["year"] and FIRST_YEAR <= value <= LAST_YEAR:
         return f"{value:.0f}"
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
 

@@ -66,7 +66,7 @@ def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
     ax.plot([choice.n_clusters], chosen, color=ACCENT, marker="o", markersize=8, markeredgecolor=INK)
     _write(ax, f"{choice.n_clusters} clusters", (choice.n_clusters, float(chosen[0])), (8, 6))
     ax.set_ylim(min(0.0, float(figures.min()) - 0.05), 1.08)
-    strength, both = "prediction strength", "mean of prediction strength and relative silhouette"
+    strength, both = "prediction strength", "prediction strength and, twice, relative silhouette"
     ax.set_ylabel(strength if choice.is_by_strength else both, color=FAINT)
     ax.set_xlim(choice.candidates[0] - 0.8, choice.candidates[-1] + 0.8)
     ticker = import_optional("matplotlib.ticker", "plotting", "A plot")

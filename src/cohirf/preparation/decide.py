@@ -58,7 +58,7 @@ PAIRS = (
     *(("si", "no"), ("sí", "no")),
 )
 AS_ASKED, NAMED = "as you asked", "its name says so"
-GIVEN_BACK = "with it, the clusters are nothing but its levels"
+GIVEN_BACK = "with it, the clusters are nearly its levels"
 
 
 def decide(found: Evidence, *, comma: bool = False, wish: str | None = None) -> Column | BadColumn:

@@ -84,8 +84,9 @@ def prepare(
     scaling : {"standard", "minmax", "none"}, default="standard"
         "standard" subtracts the mean of each feature and divides by the standard deviation, so that each number has the
         same weight, and each category or boolean half of it: features of one category share one divisor, with which
-        their variances add up to 1/2, and those of one cycle of dates to 1. "minmax" maps each feature to the range
-        from 0 to 1.
+        their variances add up to 1/2, and those of one cycle of dates to 1. A column of which more than a fifth is
+        missing has less weight, because filled cells are all alike. "minmax" maps each feature to the range from 0
+        to 1.
     vectors : str, optional
         A column of vectors, such as embeddings of texts: they are the features, as they are, and all other columns are
         left out.
@@ -255,7 +256,7 @@ def learn(unscaled: Preparation, source: Source, *, impute: str, scaling: str) -
         return unscaled
     found = _measure(source, with_median=impute == "median")
     _refuse_unusable(source, found)
-    weight = np.where(found.known < MOSTLY_KNOWN, found.known, 1.0)  # filled cells are all alike, whatever they were
+    weight = np.minimum(found.known / MOSTLY_KNOWN, 1.0)  # filled cells are all alike, whatever they were
     scale = {"standard": _share_weight(unscaled, found.std) / weight, "minmax": found.high - found.low}.get(scaling)
     offset = {"standard": found.mean, "minmax": found.low}.get(scaling)
     fill = {"median": found.median, "mean": found.mean}.get(impute)

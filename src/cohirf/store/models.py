@@ -173,6 +173,7 @@ def save_model(
         absent = {name: getattr(model, name) for name in NOT_STORED if is_absent(description["parameters"][name])}
         restore_model(Path(), description, model.n_features_in_, absent)
         fitted = write(FittedRecord, FittedRecord.of(model))
+        read(FittedRecord, *fitted)  # as load would
     except CONTENT_ERRORS as error:
         raise ValueError(f"The model cannot be saved: {one_line(error)}. Fit it again.") from error
     target = Path(os.path.realpath(path))  # save through a symbolic link

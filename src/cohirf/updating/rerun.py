@@ -18,6 +18,7 @@ from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.get_clusters import mean_of_tally
 from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.choice import Choice
 from cohirf.data import InMemory
 from cohirf.data.first_level import FirstLevel
 from cohirf.engines.local import one_thread
@@ -81,7 +82,7 @@ def rerun(model: Model, transition: Transition) -> dict[str, Any]:
         attributes = climb(model, after, Kind.of(model, after.batch_size).block_size, former)
         labels = attributes["_rows"].labels
     if former is not None:
-        attributes["choice_"] = model.choice_
+        attributes["choice_"] = _keep_choice(model.choice_, int(after.sizes[labels < 0].sum()))
     numbers, changes = match_numbers(transition, labels, attributes["n_clusters_"])
     if model.verbose:
         progress.say(str(changes))
@@ -94,6 +95,13 @@ def rerun(model: Model, transition: Transition) -> dict[str, Any]:
     history = continue_history(history, Step.of(changes, summary.labels, summary.sizes))
     found = rename(attributes, numbers, named)
     return {**found, "changes_": changes, "history_": history, "_summary": summary}
+
+
+def _keep_choice(choice: Choice | None, n_noise: int) -> Choice | None:
+    """Return the choice of clusters that go on, with the number of rows that are in none of them now."""
+    if choice is None or choice.min_share == 0 or choice.n_aside == n_noise:
+        return choice
+    return replace(choice, n_aside=n_noise)
 
 
 def fit_kept(model: Model, summary: Summary, former: IntArray | None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 /* Clusters by features: means in the units of the data, coloured by how far they are from the mean of all rows. */
 
-const UNKNOWN = -32768;
+const UNKNOWN = -2147483648;
 const MAX_LINES = 60;
 const FULL = 2; // standard deviations from the mean that have the strongest colour
 const heat = data.heatmap && { ...data.heatmap, values: await unpack(data.heatmap.values) };
@@ -11,7 +11,7 @@ function showHeatmap() {
   const nFeatures = heat.features.length;
   const away = (cluster, feature) => {
     const value = heat.values[cluster.place * nFeatures + feature];
-    return value === UNKNOWN ? null : value / 100;
+    return value === UNKNOWN ? null : value / 10000;
   };
   const order = treeOrder();
   const lines = chosenClusters().sort((a, b) => order.get(a.number) - order.get(b.number)).slice(0, MAX_LINES);
