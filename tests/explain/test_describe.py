@@ -375,7 +375,7 @@ def test_an_opening_says_which_columns_are_ids_by_name_alone():
     prepared = prepare(pd.DataFrame({"pid": np.arange(100) % 7, "a": rng.normal(size=100), "b": rng.normal(size=100)}))
     model = CoHiRF(n_clusters=2, random_state=0).fit(prepared.array())
     headline = make_headline(describe_clusters(model, prepared), None, prepared)
-    assert headline.exceptions == "pid was left out as an id, by name alone."
+    assert headline.exceptions == "pid was left out: its name is that of an id."
 
 
 def test_columns_whose_names_are_years_are_called_by_what_their_numbers_are():

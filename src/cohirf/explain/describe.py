@@ -516,8 +516,11 @@ def say_exceptions(description: Description, data: Any) -> str:
     """Return which column was left out, which rows are noise, if they are few, and which have few values."""
     repeated = [str(column.name) for column in data.preparation.columns if column.reason == GIVEN_BACK]
     said = [f"{name} was left out: {GIVEN_BACK}." for name in repeated]
-    if ids := [str(column.name) for column in data.preparation.columns if column.reason == NAMED]:
-        said.append(f"{join_words(ids)} {'was' if len(ids) == 1 else 'were'} left out as an id, by name alone.")
+    ids = [str(column.name) for column in data.preparation.columns if column.reason == NAMED]
+    if len(ids) == 1:
+        said.append(f"{ids[0]} was left out: its name is that of an id.")
+    elif ids:
+        said.append(f"{join_words(ids)} were left out: their names are those of ids.")
     if names := description.name_noise(data):
         said.append(f"{join_words(names)} {'is' if len(names) == 1 else 'are'} unlike all others, and in no cluster.")
     rows = data.mostly_filled() if data.source.n_rows == description.n_rows else np.empty(0, dtype=np.int64)

@@ -256,7 +256,7 @@ def learn(unscaled: Preparation, source: Source, *, impute: str, scaling: str) -
         return unscaled
     found = _measure(source, with_median=impute == "median")
     _refuse_unusable(source, found)
-    weight = np.minimum(found.known / MOSTLY_KNOWN, 1.0)  # filled cells are all alike, whatever they were
+    weight = np.minimum(found.known / MOSTLY_KNOWN, 1.0) ** 2  # filled cells are all alike, whatever they were
     scale = {"standard": _share_weight(unscaled, found.std) / weight, "minmax": found.high - found.low}.get(scaling)
     offset = {"standard": found.mean, "minmax": found.low}.get(scaling)
     fill = {"median": found.median, "mean": found.mean}.get(impute)
