@@ -567,3 +567,31 @@ def test_a_large_file_is_announced_before_it_is_read(cohirf, folder, monkeypatch
     said = cohirf("fit", "iris.parquet", "--clusters", 3).err
     assert "reading: 150 of 150 rows, looking at the cells, " in said
     assert "reading: 150 of 150 rows, computing means, " in said
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+def test_the_columns_of_the_data_are_kept_beside_the_clusters(cohirf, regions, name):
+    cohirf("fit", "regions.csv", "--clusters", 3, "--out", name, "--keep")
+    kept = pd.read_csv(name) if name.endswith("csv") else pd.read_parquet(name)
+    given = pd.read_csv("regions.csv")
+    assert kept.columns.tolist() == [*given.columns, "cluster"]
+    assert kept["region"].tolist() == given["region"].tolist()
+    np.testing.assert_array_equal(kept["a"].astype(float), given["a"])
+    cohirf("fit", "regions.csv", "--clusters", 3, "--out", "plain.csv")
+    assert kept["cluster"].tolist() == pd.read_csv("plain.csv")["cluster"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("data", "out", "said"),
+    [
+        ("regions.csv", "out.npy", "give --out with a .parquet or .csv file"),
+        ("rows.npy", "out.csv", "is an array without column names: leave --keep out"),
+        ("done.csv", "out.csv", "has a column 'cluster' already: rename it in the data"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(cohirf, regions, data, out, said):
+    np.save("rows.npy", np.random.default_rng(0).normal(size=(50, 2)))
+    pd.read_csv("regions.csv").assign(cluster=1.5).to_csv("done.csv", index=False)
+    outcome = cohirf("fit", data, "--clusters", 3, "--out", out, "--keep")
+    assert outcome.code != 0
+    assert said in " ".join(outcome.err.split())

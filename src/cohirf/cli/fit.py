@@ -32,9 +32,11 @@ from cohirf.cli.outputs import (
     LABEL_FILES,
     check_file,
     check_ids,
+    check_kept,
     check_model,
     check_report,
     save_labels,
+    save_table,
     say_written,
 )
 from cohirf.cli.summary import agreement, cluster_grid, column_grid, describe_columns, fact_grid, summarize_model
@@ -71,6 +73,7 @@ class Targets:
     model: Path | None
     report: Path | None
     force: bool
+    keep: bool = False  # whether the columns of the data are written, too
 
 
 def fit(
@@ -86,6 +89,7 @@ def fit(
     places: tuple[str, str] | None = None,
     eps: str | None = None,
     out: Path | None = None,
+    keep: bool = False,
     model: Path | None = None,
     report: Path | None = None,
     force: bool = False,
@@ -104,6 +108,8 @@ def fit(
         Two columns with degrees, which are the only features: cluster by distance along the globe.
     eps : float or str
         The radius of DBSCAN, which is then the base method; with --places a length, such as 2km, 500m or 1mi.
+    keep : bool
+        Write the columns of the data to --out, too.
     model : file
         Save the model to this new file.
     report : file
@@ -119,7 +125,7 @@ def fit(
     cohirf fit docs.parquet --vectors embedding --text body --clusters 200,40,8 --report topics.html
     cohirf fit places.parquet --places lat lon --eps 2km --report map.html
     """
-    console, targets = Console.on(screen), Targets(out, model, report, force)
+    console, targets = Console.on(screen), Targets(out, model, report, force, keep=keep)
     named = method.estimator or (None if places is None and eps is None else "dbscan")
     base = read_base_method(named, [*(method.param or []), *_read_globe(named, places, eps)])
     given, levels = _read_topic_levels(given)
@@ -132,6 +138,8 @@ def fit(
     _refuse_low_limit(data, read_memory_limit(parameters.get("batch_size")))
     with console.reading(data):
         prepared = prepare(data, **asked)
+    if keep:
+        check_kept(out, prepared.data)
     texts = None if text is None else _read_texts(prepared.data, text)
     if images is not None and texts is None:
         raise BadInputError("--images needs --text: give a column of texts, such as captions or names of files.")
@@ -353,7 +361,10 @@ def _write_files(
         ids = None if column is None else data.ids()
         nested = [np.asarray(model.labels_), *(model.hierarchy_.levels(levels[1:]).T if len(levels) > 1 else ())]
         labels = np.stack(nested, axis=1) if len(levels) > 1 else model.labels_
-        save_labels(targets.out, labels, ids, column, console, coarser=levels[1:])
+        if targets.keep:
+            save_table(targets.out, labels, data.data, coarser=levels[1:])
+        else:
+            save_labels(targets.out, labels, ids, column, console, coarser=levels[1:])
     if targets.model is not None:
         preparation = data.preparation.to_json()
         save_model(model, targets.model, overwrite=targets.force, preparation=preparation, origin=origin)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError
 from cohirf.optional import import_optional
+from cohirf.preparation.data import Data
 from cohirf.rows.grouping import row_blocks
 from cohirf.sources.tables import write_tables
 from cohirf.store import refuse_target
@@ -117,6 +118,35 @@ def save_labels(
             f"{path}: {cells} with =, +, -, @, a tab or a line break, which a spreadsheet would run as a formula: "
             f"import the column as text, or write a .parquet file."
         )
+
+
+def check_kept(path: Path | None, data: Data) -> None:
+    """Refuse to keep the columns of data that has none, or in a file that cannot store them."""
+    if path is None or path.suffix.lower() == ".npy":
+        raise BadInputError("--keep writes the columns of the data, too: give --out with a .parquet or .csv file.")
+    if data.table is None:
+        raise BadInputError(f"--keep: {data.name} is an array without column names: leave --keep out.")
+    if CLUSTER in map(str, data.columns):
+        raise BadInputError(f"--keep: {data.name} has a column {CLUSTER!r} already: rename it in the data.")
+
+
+def save_table(path: Path, labels: NDArray[Any], data: Data, *, coarser: Sequence[int] = ()) -> None:
+    """Write all columns of the data, as they are, and the cluster of each row."""
+    columns = [CLUSTER, *(f"{CLUSTER}_{number}" for number in coarser)]
+    with replacing(path) as file:
+        write_tables(file, path.suffix.lower(), _extend_table(data, labels, columns))
+
+
+def _extend_table(data: Data, labels: NDArray[Any], columns: Sequence[str]) -> Iterator[Any]:
+    arrow, start = import_optional("pyarrow", "arrow", "--keep"), 0
+    assert data.table is not None  # check_kept
+    for batch in data.table.read([str(name) for name in data.columns]):
+        table = arrow.Table.from_batches([batch])
+        some = np.asarray(labels[start : start + len(table)]).reshape(len(table), -1).astype(np.int64)
+        start += len(table)
+        for name, clusters in zip(columns, some.T, strict=True):
+            table = table.append_column(name, arrow.array(clusters))
+        yield table
 
 
 def say_written(written: dict[str, str], nothing: str = "") -> str:
