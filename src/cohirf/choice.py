@@ -95,9 +95,9 @@ class Choice:
         """Choose one of several numbers of clusters, which may be connected; 1 if there is none."""
         if len(candidates) == 0:
             return cls(1)
-        is_connected = np.broadcast_to(is_connected, len(candidates))
-        is_connected = bool(is_connected[strengths.argmax()] and strengths.max() >= WEAK_STRENGTH)
-        by_strength = is_connected or bool(silhouettes.max() <= 0)
+        strongest = int(strengths.argmax())
+        by_shape = np.broadcast_to(is_connected, len(candidates))[strongest] and strengths[strongest] >= WEAK_STRENGTH
+        by_strength = bool(by_shape or silhouettes.max() <= 0)
         chosen = cls(1, candidates=candidates, strengths=strengths, silhouettes=silhouettes, is_by_strength=by_strength)
         figures = chosen.figures
         near, equal = (np.flatnonzero(figures >= figures.max() - below) for below in (NEARLY, EQUAL))

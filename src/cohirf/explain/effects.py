@@ -37,6 +37,7 @@ N_TRAITS = 8  # of each cluster
 LACK = 0.7  # the level that a cluster has says more about it than the levels that it lacks
 OF_ALL = 0.95  # share of rows whose level is said instead of one that they lack
 FEW_LEVELS, COMMON_LEVEL = 3, 0.1  # up to so many are few, if this share of the rows has each
+ROUNDING = 0.01  # relative difference of effects that are the same
 TAIL = 3.0  # interquartile ranges; numbers that are further away from the quartiles count as if they were so far
 # A cluster in the middle of a feature differs from others by its narrowness, not by its mean. It is in the middle if
 # its mean is this many standard deviations away from the lowest and the highest value.
@@ -301,7 +302,8 @@ def find_traits_of_sets(
         effects = compare_sums(spread, parts)
         parts_without = measure_parts(without_tails, spread_without, labels, sets[block], weights)
         effect, without = effects.effect, compare_sums(spread_without, parts_without).effect
-        is_of_tails = (effect * without <= 0) | (np.abs(without) < 0.99 * np.minimum(np.abs(effect), FAINT))
+        kept = np.minimum(np.abs(effect), FAINT) * (1 - ROUNDING)
+        is_of_tails = (effect * without <= 0) | (np.abs(without) < kept)
         effects = replace(effects, effect=np.where(is_of_tails, 0, effect))
         is_middle = _find_middle(table.features, spread, effects)
         effects = replace(effects, effect=_without_between(table.features, effects))
@@ -331,9 +333,9 @@ def _find_middle(features: list[Feature], spread: Spread, effects: Effects) -> N
 
 
 def _without_between(features: list[Feature], effects: Effects) -> FloatArray:
-    """Return the effects without those of numbers that differ a little while those of some cluster differ more, so.
+    """Return the effects, with 0 for a number that is a little high or low while some cluster is higher or lower.
 
-    A cluster of which less than two others are left keeps them.
+    A cluster keeps them if fewer than two larger effects are left of it.
     """
     is_low, mean, size = effects.effect < 0, effects.mean, np.abs(effects.effect)
     is_outdone = np.where(is_low, mean > mean.min(axis=0), mean < mean.max(axis=0))
@@ -443,7 +445,7 @@ def _traits_of(
         taken[number] += number >= 0
         means = float(effects.mean[place, column]), float(effects.mean_elsewhere[place, column])
         if levels := _few_levels(features, column, effects.mean[place], effects.mean_elsewhere[place]):
-            feature = replace(feature, level=join_levels([features[one].level for one in levels]))
+            feature = _join_features(features, levels)
             inside, outside = (float(mean[place, levels].sum()) for mean in (effects.mean, effects.mean_elsewhere))
             size = abs(float(effect[column]))  # at least: that of all these levels together is larger
             traits[feature.name] = Trait(feature, size, inside, outside, size)
@@ -474,6 +476,11 @@ def _few_levels(features: list[Feature], column: int, inside: FloatArray, outsid
     levels = [place for place in same if inside[place] >= COMMON_LEVEL]
     is_theirs = inside[levels].sum() >= NEARLY_ALL and outside[levels].sum() <= HARDLY
     return levels if 1 < len(levels) <= FEW_LEVELS and is_theirs else []
+
+
+def _join_features(features: list[Feature], levels: list[int]) -> Feature:
+    """Return a few levels of a category as one."""
+    return replace(features[levels[0]], level=join_levels([features[one].level for one in levels]))
 
 
 def _is_kind(features: list[Feature], kind: str) -> NDArray[np.bool_]:
@@ -522,7 +529,7 @@ def _find_split(features: list[Feature], series: Series, spread: Spread, parts: 
             feature, (inside, outside) = features[column], effects.mean[:, column].tolist()
             figures = float(effects.effect[0, column]), inside, outside, float(strength[column])
             if levels := _few_levels(features, column, effects.mean[0], effects.mean_elsewhere[0]):
-                feature = replace(feature, level=join_levels([features[one].level for one in levels]))
+                feature = _join_features(features, levels)
                 inside, outside = effects.mean[:, levels].sum(axis=1).tolist()
                 return Trait(feature, abs(figures[0]), inside, outside, figures[-1])
             span = _say_run(features, series.run(column, strength, np.sign(difference)))
