@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from examples.synthetic import make_customers, write_customers
 from sklearn.metrics import adjusted_rand_score
-
-from cohirf.datasets import make_customers, write_data
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -193,7 +192,7 @@ def test_missing_cells_are_filled_and_told(cohirf):
 @pytest.mark.parametrize("in_memory", [0, 2**28])
 def test_customers_from_the_raw_file_to_predictions(cohirf, monkeypatch, in_memory):
     monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", in_memory)
-    write_data("customers", "customers.csv", 600, random_state=0)
+    write_customers("customers.csv", 600, random_state=0)
     options = ("--clusters", 5, "--model", "model", "--out", "labels.csv", "--quiet")
     assert cohirf("fit", "customers.csv", *options).code == 0
     labels = pd.read_csv("labels.csv")
@@ -209,7 +208,7 @@ def test_customers_from_the_raw_file_to_predictions(cohirf, monkeypatch, in_memo
 
 
 def test_ids_that_were_found_do_not_keep_labels_from_an_array(cohirf):
-    write_data("customers", "customers.csv", 100, random_state=0)
+    write_customers("customers.csv", 100, random_state=0)
     assert cohirf("fit", "customers.csv", "--out", "labels.npy", "--quiet", "--model", "model").code == 0
     assert np.load("labels.npy").shape == (100,)
     assert cohirf("predict", "model", "customers.csv", "--out", "new.npy", "--quiet").code == 0

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from examples.synthetic import write_customers
 from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF, load
 from cohirf.cli import main
-from cohirf.datasets import write_data
 from cohirf.store import load_origin, load_preparation, save_model
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
@@ -226,7 +226,7 @@ def test_drift_says_what_has_changed(cohirf, first, iris):
 def test_files_with_other_missing_cells_can_be_merged(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, seed in (("a", 3), ("b", 4)):
-        write_data("customers", f"{name}.csv", 400, random_state=seed)
+        write_customers(f"{name}.csv", 400, random_state=seed)
         assert cohirf("fit", f"{name}.csv", "--scale", "none", "--clusters", 5, "--model", name).code == 0
     merged = cohirf("merge", "a", "b", "--model", "both")
     assert (merged.code, load("both").n_clusters_) == (0, 5)

@@ -8,9 +8,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from examples.synthetic import make_customers, write_customers
 
 from cohirf import CoHiRF
-from cohirf.datasets import make_customers, write_data
 from cohirf.preparation import Preparation, prepare
 from cohirf.store import load_preparation, save_model
 
@@ -25,7 +25,7 @@ def in_memory():
 @pytest.mark.parametrize("kind", ["csv", "blocks", "tsv", "utf-16", "parquet", "polars", "arrow"])
 def test_a_file_is_prepared_as_the_frame(kind, in_memory, tmp_path, monkeypatch):
     path = tmp_path / ("c.parquet" if kind == "parquet" else "c.tsv" if kind == "tsv" else "c.csv")
-    write_data("customers", tmp_path / path.name.replace("tsv", "csv"), 600, random_state=0)
+    write_customers(tmp_path / path.name.replace("tsv", "csv"), 600, random_state=0)
     if kind == "blocks":
         monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 8000)
     elif kind == "tsv":
@@ -39,7 +39,7 @@ def test_a_file_is_prepared_as_the_frame(kind, in_memory, tmp_path, monkeypatch)
 
 
 def test_out_of_core_rows_are_those_in_memory(in_memory, tmp_path, monkeypatch):
-    write_data("customers", tmp_path / "c.csv", 600, random_state=0)
+    write_customers(tmp_path / "c.csv", 600, random_state=0)
     monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 8000)
     monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 100)
     prepared = prepare(tmp_path / "c.csv")
@@ -48,7 +48,7 @@ def test_out_of_core_rows_are_those_in_memory(in_memory, tmp_path, monkeypatch):
 
 
 def test_a_saved_model_prepares_new_files_as_its_own(in_memory, tmp_path):
-    write_data("customers", tmp_path / "c.csv", 600, random_state=0)
+    write_customers(tmp_path / "c.csv", 600, random_state=0)
     model = CoHiRF(random_state=0).fit(in_memory.rows())
     save_model(model, tmp_path / "model", preparation=in_memory.preparation.to_json())
     kept = Preparation.from_json(load_preparation(tmp_path / "model"), model.n_features_in_)
@@ -107,7 +107,7 @@ def test_each_number_has_the_same_weight_and_what_has_levels_half_of_it(in_memor
 
 
 def test_original_cells_are_those_of_the_data(in_memory, tmp_path):
-    write_data("customers", tmp_path / "c.csv", 600, random_state=0)
+    write_customers(tmp_path / "c.csv", 600, random_state=0)
     rows = [5, 1, 5]
     expected = CUSTOMERS.iloc[rows]
     for prepared in (in_memory, prepare(tmp_path / "c.csv")):
