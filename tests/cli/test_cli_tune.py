@@ -129,10 +129,10 @@ def test_a_terminal_gets_a_bar(folder, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setattr("cohirf.progress.BAR_SECONDS", 0.0)
     assert main(["tune", "iris.csv", *QUICK, "--trials", "3"]) == 0
     shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capsys.readouterr().err)
-    assert re.search(r"tuning ━+ 3/3 trials best score 0\.\d+ \d:\d\d:\d\d left", shown)
+    assert re.search(r"tuning: 100%\|█+\| 3/3 \[.+best score 0\.\d+\]", shown)
 
 
 def fail_above(monkeypatch, most):
