@@ -73,8 +73,8 @@ def test_predict_needs_neither_names_of_rows_nor_classes(cohirf, model, iris, fi
         (
             lambda iris: iris.assign(petal_width="wide"),
             "new.parquet: column 'petal_width' has 150 cells that are not a number: row 0: 'wide', row 1: 'wide', "
-            "row 2: 'wide', row 3: 'wide', row 4: 'wide' and 145 more; give --as 'petal_width'=number to take these "
-            "as missing, or give data with columns of the same kind as in the training data.",
+            "row 2: 'wide', row 3: 'wide', row 4: 'wide' and 145 more; give data with columns of the same kind as "
+            "in the training data.",
         ),
     ],
 )

@@ -162,11 +162,8 @@ def report(model: Path, data: Path, *, out: Path, force: bool = False) -> None:
     from cohirf.explain import write_report  # slow to import
 
     console, origin = Console(), load_origin(model)
-    kept = {str(column.name) for column in preparation.kept}
-    wishes = {} if origin is None else origin.options.get("kinds", {})  # because of which the fit took cells as missing
-    kinds = {name: kind for name, kind in wishes.items() if name in kept}
     with console.reading(data):
-        prepared = preparation.apply(data, kinds=kinds, **csv_format(data, model))
+        prepared = preparation.apply(data, **csv_format(data, model))
         classes = prepared.classes()
         y = None if classes is None else classes.by_name()
         write_report(fitted, prepared, out, y=y, data_name=data.name, origin=origin)

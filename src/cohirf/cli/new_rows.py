@@ -14,7 +14,7 @@ import numpy as np
 
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, Interrupted
-from cohirf.cli.options import ScreenOptions, read_kinds
+from cohirf.cli.options import ScreenOptions
 from cohirf.cli.outputs import (
     LABEL_FILES,
     check_file,
@@ -41,9 +41,7 @@ DRIFT_SHOWN = 8  # clusters and features in a table
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
-def predict(
-    model: Path, data: Path, screen: ScreenOptions, *, kinds: list[str] | None = None, out: Path, force: bool = False
-) -> None:
+def predict(model: Path, data: Path, screen: ScreenOptions, *, out: Path, force: bool = False) -> None:
     """Assign new rows to the clusters of a model.
 
     Examples
@@ -53,7 +51,7 @@ def predict(
     console = Console.on(screen)
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
     fitted, preparation = open_model(model)
-    prepared = read_new_rows(data, model, preparation, console, kinds)
+    prepared = read_new_rows(data, model, preparation, console)
     labels = fitted.predict(prepared.source)
     document = {"command": "predict", **describe_sizes(labels), **agreement(labels, prepared.classes())}
     document["written"] = {"labels": str(out)}
@@ -68,7 +66,6 @@ def update(
     screen: ScreenOptions,
     data: Path | None = None,
     *,
-    kinds: list[str] | None = None,
     recluster: bool = False,
     report: Path | None = None,
     out: Path | None = None,
@@ -108,7 +105,7 @@ def update(
     refuse_data(model, "MODEL", data)
     fitted, preparation = open_model(model)
     try:
-        prepared = read_new_rows(data, model, preparation, console, kinds)
+        prepared = read_new_rows(data, model, preparation, console)
     except NoRowsError:
         same: dict[str, Any] = {"command": "update", "model": str(model), "data": str(data), "changes": None}
         same |= _sizes(fitted) | {"written": {}}
@@ -138,7 +135,7 @@ def update(
     console.show(document, *drifted, *say_changes(*changes), TextGrid(facts), say_written(names))
 
 
-def drift(model: Path, data: Path, *, kinds: list[str] | None = None, json: bool = False) -> int:
+def drift(model: Path, data: Path, *, json: bool = False) -> int:
     """Say whether new rows look like those of a model (exit status 0), or whether it should be updated (3).
 
     Examples
@@ -148,7 +145,7 @@ def drift(model: Path, data: Path, *, kinds: list[str] | None = None, json: bool
     """
     console = Console(as_json=json)
     fitted, preparation = open_model(model)
-    rows = read_new_rows(data, model, preparation, console, kinds)
+    rows = read_new_rows(data, model, preparation, console)
     with console.watching():
         found = fitted.drift(rows.source)
     document = {"command": "drift", "model": str(model), "data": str(data), **_describe_drift(found)}
@@ -238,12 +235,10 @@ def csv_format(data: Path, model: Path) -> dict[str, Any]:
     return {name: origin.options.get(name) for name in ("delimiter", "header")}
 
 
-def read_new_rows(
-    data: Path, model: Path, preparation: Preparation, console: Console, kinds: list[str] | None = None
-) -> Prepared:
+def read_new_rows(data: Path, model: Path, preparation: Preparation, console: Console) -> Prepared:
     """Prepare the rows of a file, and say which of its columns the model does not know."""
     with console.reading(data):
-        prepared = preparation.apply(data, kinds=read_kinds(kinds), **csv_format(data, model))
+        prepared = preparation.apply(data, **csv_format(data, model))
     if prepared.ignored:
         console.note(f"ignored, because the model was fitted without them: {listed(prepared.ignored)}")
     return prepared

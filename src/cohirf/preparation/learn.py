@@ -161,7 +161,7 @@ def prepare(
     preparation = Preparation(columns, label, row_id, impute=impute)
     if not preparation.kept:
         raise ValueError(f"{opened.name} has no columns left to cluster: {_say_left_out(columns)}.")
-    prepared = preparation.prepare(opened, lenient=[column.name for column in preparation.kept])
+    prepared = preparation.prepare(opened)
     learned = learn(preparation, prepared.source, impute=impute, scaling=scaling)
     return Prepared(opened, learned, learned.scaled(prepared.source))
 
