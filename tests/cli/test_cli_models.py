@@ -201,7 +201,7 @@ def test_cut_keeps_the_names_of_rows_where_the_data_is_given(cohirf, deep, iris)
         ("--clusters 149", "--clusters 149 is not in this hierarchy: give a number from 1 to N."),
         (
             "--clusters 5 --out labels.csv --data short.csv",
-            "There are 10 names of rows for 150 rows: give the data of the fit.",
+            "The data has not the 150 rows of the fit: give the data of the fit.",
         ),
         (
             "--clusters 5 --out labels.csv --data unnamed.csv",

@@ -54,7 +54,7 @@ def cut(
     fitted, preparation = open_model(model)
     labels = _merge_to(fitted, read_count("--clusters", clusters))
     if out is not None:
-        ids = name = None
+        opened = name = None
         if data is not None:  # it has the names of the rows
             opened, column = Data.open(data, **csv_format(data, model)), preparation.id_column
             if column is None:
@@ -62,9 +62,8 @@ def cut(
                     f"--data {opened.name}: the model was fitted without names of rows: leave --data out."
                 )
             name = find_column(opened.name, opened.columns, column, f"id_column={str(column)!r}")
-            ids = opened.read(name)
         check_ids(out, name)
-        save_labels(out, labels, ids, name, console)
+        save_labels(out, labels, console, opened, [] if name is None else [name])
     document = {"command": "cut", **describe_sizes(labels), "written": {} if out is None else {"labels": str(out)}}
     nothing = "give --out labels.csv to keep the clusters."
     console.show(document, TextGrid(size_rows(document)), say_written(document["written"], nothing))

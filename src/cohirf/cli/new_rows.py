@@ -248,7 +248,7 @@ def _save_labels(out: Path, labels: Any, rows: Prepared, console: Console) -> No
     """Write labels with the names of the rows, if there are any and the file can store them."""
     ids = None if out.suffix.lower() == ".npy" else rows.preparation.id_column
     check_ids(out, ids)
-    save_labels(out, labels, None if ids is None else rows.ids(), ids, console)
+    save_labels(out, labels, console, rows.data, [] if ids is None else [ids])
 
 
 def _update(model: CoHiRF, data: Prepared | None, console: Console, *, recluster: bool) -> list[Changes]:

@@ -275,32 +275,18 @@ def find_coordinates(data: Data, roles: Mapping[Name, str], places: Sequence[Nam
 
 def refuse_bad_coordinates(data: Data, names: Iterable[Name]) -> None:
     """Raise DataError for cells of latitude and longitude that are not on the globe."""
-    pairs = zip(names, COORDINATES, strict=True)
-    problems = [problem for name, coordinate in pairs for problem in _find_problems(data, name, coordinate)]
+    problems = []
+    for name, (coordinate, largest) in zip(names, COORDINATES.items(), strict=True):
+        found, start = Strays(), 0
+        for values in data.read(name):
+            is_bad = ~(np.abs(read_numbers(values, NumberReading()).values) <= largest)
+            if is_bad.any():
+                found.note(is_bad, as_text(values).fill_null(""), start)
+            start += len(values)
+        if found.n_bad:
+            what = say_strays(found.n_bad, f"a {coordinate}, a number up to {largest:g}", are_taken=False)
+            remedy = "; give latitude, then longitude, in degrees, and leave out rows that lack one"
+            problems.append(BadColumn(name, what, remedy, found.n_bad, found.first))
     if problems:
         name_rows = {row: f"row {row}" for problem in problems for row, _ in problem.cells}
         raise DataError(data.name, problems, (lambda _: name_rows) if data.table is None else data.table.find_places)
-
-
-def _find_problems(data: Data, name: Name, coordinate: str) -> Iterator[BadColumn]:
-    """Yield what is wrong with the cells of a column of coordinates."""
-    largest, start = COORDINATES[coordinate], 0
-    missing, strange, beyond = Strays(), Strays(), Strays()
-    for values in data.read(name):
-        cells = read_numbers(values, NumberReading())
-        is_right = np.abs(cells.values) <= largest
-        if not is_right.all():
-            text = as_text(values).fill_null("")
-            missing.note(np.isnan(cells.values) & ~cells.is_bad, text, start)
-            strange.note(cells.is_bad, text, start)
-            beyond.note(~is_right & ~np.isnan(cells.values), text, start)
-        start += len(values)
-    wrong = {
-        "missing": (missing, "leave these rows out"),
-        "not a number": (strange, "write degrees as in 48.137"),
-        f"no {coordinate}, because beyond {largest:g} degrees": (beyond, "give latitude, then longitude, in degrees"),
-    }
-    for what, (found, remedy) in wrong.items():
-        if found.n_bad:
-            cells_are = "1 cell that is" if found.n_bad == 1 else f"{found.n_bad:,} cells that are"
-            yield BadColumn(name, f"has {cells_are} {what}", f"; {remedy}", found.n_bad, found.first)
