@@ -64,7 +64,6 @@ def _describe_model(path: Path, console: Console) -> None:
             "recommendation": diagnosis.recommendation,
             "line": in_words_of_options(diagnosis.line),
             "findings": [asdict(finding) for finding in diagnosis.findings],
-            "advice": diagnosis.advice,
         },
     }
     rows = [("base method", document["base_method"]), *document["parameters"].items(), *_preparation_rows(preparation)]
@@ -74,8 +73,7 @@ def _describe_model(path: Path, console: Console) -> None:
     facts = TextGrid([(str(name), str(value)) for name, value in rows])
     said = [] if document["choice"] is None else [document["choice"]]
     findings = [f"{finding.question} {finding.answer} {finding.reason}" for finding in diagnosis.findings]
-    parts = [diagnosis.line, *findings, *(f"To try: {tip}." for tip in diagnosis.advice)]
-    said += map(in_words_of_options, parts)
+    said += map(in_words_of_options, [diagnosis.line, *findings])
     clusters = [cluster_grid(document)] if document["clusters"] else []
     console.show(document, facts, model_grid(document), *clusters, level_grid(document), *said)
 

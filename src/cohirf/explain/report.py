@@ -171,7 +171,6 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         ],
         "line": diagnosis.line,
         "verdict": [asdict(finding) for finding in diagnosis.findings],
-        "advice": diagnosis.advice,
         "scores": {
             "silhouette": sample.distances.silhouette(scored),
             "calinski_harabasz": calinski_harabasz(sample.features[sample.drawn], positions[sample.rows[sample.drawn]]),
