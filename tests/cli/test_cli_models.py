@@ -338,7 +338,7 @@ def test_info_of_a_model(cohirf, model):
     lines = [line.split(maxsplit=1) for line in outcome.out.splitlines()]
     assert lines[:2] == [["base", "method            KMeans(n_clusters=3)"], ["random_state", "0"]]
     assert "column 'species'       label: left out: has the known classes\n" in outcome.out
-    assert "rows out" in outcome.out
+    assert "\nlevel 1: 150 -> " in outcome.out
     assert "Would KMeans alone do better? " in outcome.out
     document = json.loads(cohirf("info", model, "--json").out)
     assert document["diagnosis"]["line"][:50] in outcome.out

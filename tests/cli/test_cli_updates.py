@@ -207,15 +207,14 @@ def test_merge_does_not_replace_a_model_unasked(cohirf, first):
 def test_drift_says_that_rows_look_alike(cohirf, first):
     outcome = cohirf("drift", first, "half1.csv")
     assert outcome.code == 0
-    assert outcome.out.splitlines()[0] == "new rows      75"
-    assert outcome.out.splitlines()[-1] == "The new rows look like those of the model."
+    assert outcome.out.splitlines()[0] == "Drift of 75 new rows: the new rows look like those of the model"
 
 
 def test_drift_says_what_has_changed(cohirf, first, iris):
     iris[iris["species"] == "setosa"].to_csv("setosa.csv", index=False)
     outcome = cohirf("drift", first, "setosa.csv")
     assert outcome.code == 3
-    assert outcome.out.splitlines()[-1].endswith(": update the model.")
+    assert outcome.out.splitlines()[0].endswith(": update the model")
     assert "grew from 33% to 100%" in outcome.out
     document = json.loads(cohirf("drift", first, "setosa.csv", "--json").out)
     assert document["has_drifted"]

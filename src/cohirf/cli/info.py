@@ -13,15 +13,17 @@ from sklearn.cluster import KMeans
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import in_words_of_options
 from cohirf.cli.new_rows import open_model
-from cohirf.cli.summary import cluster_grid, level_grid, model_grid, summarize_model
+from cohirf.cli.summary import cluster_grid, model_grid, summarize_model
 from cohirf.estimator import CoHiRF
 from cohirf.explain import describe_clusters
 from cohirf.preparation import Boolean, Category, Column, Data, LeftOut, Number, Preparation
 from cohirf.preparation.decide import best_tally, decide, uses_comma
 from cohirf.preparation.evidence import BadColumn, Evidence, Tally, gather, gather_numbers, say_strays
 from cohirf.preparation.readings import DateReading
+from cohirf.progress import describe_level
 from cohirf.sources.tables import Table
 from cohirf.store import is_model
+from cohirf.validation import count_views
 
 MOST_COLUMNS = 20  # shown in the table
 
@@ -75,7 +77,9 @@ def _describe_model(path: Path, console: Console) -> None:
     findings = [f"{finding.question} {finding.answer} {finding.reason}" for finding in diagnosis.findings]
     said += map(in_words_of_options, [diagnosis.line, *findings])
     clusters = [cluster_grid(document)] if document["clusters"] else []
-    console.show(document, facts, model_grid(document), *clusters, level_grid(document), *said)
+    n_views = count_views(model.views)
+    levels = [describe_level(record, n_views) for record in model.diagnostics_]
+    console.show(document, facts, model_grid(document), *clusters, *levels, *said)
 
 
 def _changed_parameters(model: CoHiRF) -> dict[str, Any]:

@@ -37,7 +37,6 @@ from cohirf.updating.merge import in_other_units
 from cohirf.updating.merge import merge as merge_models
 
 DRIFTED = 3  # exit status
-DRIFT_SHOWN = 8  # clusters and features in a table
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
@@ -130,9 +129,9 @@ def update(
     written = {"model": model, "labels": out, "report": report}
     document["written"] = {name: str(path) for name, path in written.items() if path is not None}
     facts = [("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}"), *agreement_rows(document)]
-    drifted: list[TextGrid | str] = [] if found is None else [_drift_grid(found), _say_drift(found)]
     names = {"labels of the new rows" if name == "labels" else name: path for name, path in document["written"].items()}
-    console.show(document, *drifted, *say_changes(*changes), TextGrid(facts), say_written(names))
+    said = say_lines(*changes) if found is None else say_lines(found, *changes)
+    console.show(document, *said, TextGrid(facts), say_written(names))
 
 
 def drift(model: Path, data: Path, *, json: bool = False) -> int:
@@ -149,7 +148,7 @@ def drift(model: Path, data: Path, *, json: bool = False) -> int:
     with console.watching():
         found = fitted.drift(rows.source)
     document = {"command": "drift", "model": str(model), "data": str(data), **_describe_drift(found)}
-    console.show(document, _drift_grid(found), _say_drift(found))
+    console.show(document, *say_lines(found))
     return DRIFTED if found.has_drifted else 0
 
 
@@ -278,12 +277,12 @@ def save_changed(command: str, path: Path, fitted: CoHiRF, console: Console, *, 
     document |= _sizes(fitted) | {"changes": asdict(fitted.changes_)}
     document |= {"warnings": console.warned, "written": {"model": str(path)}}
     facts = TextGrid([("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}")])
-    console.show(document, *say_changes(fitted.changes_), facts, say_written(document["written"]))
+    console.show(document, *say_lines(fitted.changes_), facts, say_written(document["written"]))
 
 
-def say_changes(*changes: Changes) -> list[str]:
-    """Return what updates have changed in words, one line for each kind of change."""
-    return [line.strip() for change in changes for line in str(change).splitlines()]
+def say_lines(*found: Drift | Changes) -> list[str]:
+    """Return drift and changes in words, in lines."""
+    return [line.strip() for one in found for line in str(one).splitlines()]
 
 
 def _describe_drift(drift: Drift) -> dict[str, Any]:
@@ -300,18 +299,6 @@ def _describe_drift(drift: Drift) -> dict[str, Any]:
         "shares": [asdict(cluster) for cluster in drift.clusters],
         "features": features,
     }
-
-
-def _drift_grid(drift: Drift) -> TextGrid:
-    """Return a table of the new rows: those outside, the clusters and the features that differ most."""
-    rows = [("new rows", f"{drift.n_rows:,}"), ("outside", f"{drift.share_outside:.1%} (usual is 1.0%)")]
-    largest = sorted(drift.clusters, key=lambda part: -abs(part.now - part.before))[:DRIFT_SHOWN]
-    rows += [(part.name, f"{part.before:.1%} before, {part.now:.1%} now") for part in largest]
-    rows += [
-        (feature.name, f"shift {feature.shift:+.2f} standard deviations, KS {feature.statistic:.2f}")
-        for feature in drift.features[:DRIFT_SHOWN]
-    ]
-    return TextGrid(rows)
 
 
 def _say_drift(drift: Drift) -> str:
