@@ -367,8 +367,7 @@ def _write_files(
     if targets.report is not None:
         from cohirf.explain import write_report  # slow to import
 
-        y = None if classes is None else classes.by_name()
-        name = Path(data.data.origin).name
-        write_report(model, data, targets.report, y=y, texts=topics, images=images, data_name=name, origin=origin)
+        about = {"data_name": Path(data.data.origin).name, "origin": origin}
+        write_report(model, data, targets.report, y=classes, texts=topics, images=images, **about)
     written = {"labels": targets.out, "model": targets.model, "report": targets.report}
     return {name: str(path) for name, path in written.items() if path is not None}

@@ -163,7 +163,5 @@ def report(model: Path, data: Path, *, out: Path, force: bool = False) -> None:
     console, origin = Console(), load_origin(model)
     with console.reading(data):
         prepared = preparation.apply(data, **csv_format(data, model))
-        classes = prepared.classes()
-        y = None if classes is None else classes.by_name()
-        write_report(fitted, prepared, out, y=y, data_name=data.name, origin=origin)
+        write_report(fitted, prepared, out, y=prepared.classes(), data_name=data.name, origin=origin)
     console.show({}, f"Written: {out} (report)")

@@ -130,7 +130,7 @@ def _find_main_class(sample: Sample, members: IntArray) -> dict[str, Any] | None
     classes = sample.study.classes
     if classes is None or len(members) == 0:
         return None
-    counts = np.bincount(classes.code[sample.rows[members]])
+    counts = np.bincount(classes.codes[sample.rows[members]])
     return {"name": classes.names[counts.argmax()], "share": float(counts.max() / len(members))}
 
 
@@ -180,7 +180,7 @@ def describe_cuts(
     """Return the figures of each cut, its clusters, and how it follows from a finer cut."""
     finer, scored = [find_finer(cuts, number) for number in range(len(cuts))], sample.rows[sample.scored]
     drawn, known = sample.rows[sample.drawn], sample.study.classes
-    classes = None if known is None else known.code[drawn]
+    classes = None if known is None else known.codes[drawn]
     return [
         {
             "n_clusters": cut.n_clusters,

@@ -118,11 +118,7 @@ class Classes:
     """Known classes of the rows: the names of the classes, and each row's class number (-1 if it is missing)."""
 
     names: list[str]
-    codes: NDArray[np.int32]
-
-    def by_name(self) -> NDArray[np.str_]:
-        """Return the name of each row's class."""
-        return np.array([*self.names, "missing"])[self.codes]
+    codes: NDArray[Any]
 
 
 def assign_roles(
