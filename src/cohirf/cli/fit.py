@@ -367,7 +367,7 @@ def _write_files(
     if targets.report is not None:
         from cohirf.explain import write_report  # slow to import
 
-        about = {"data_name": Path(data.data.origin).name, "origin": origin}
+        about: dict[str, Any] = {"data_name": Path(data.data.origin).name, "origin": origin}
         write_report(model, data, targets.report, y=classes, texts=topics, images=images, **about)
     written = {"labels": targets.out, "model": targets.model, "report": targets.report}
     return {name: str(path) for name, path in written.items() if path is not None}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.utils._pprint import _changed_params
 
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import in_words_of_options
@@ -58,7 +59,7 @@ def _describe_model(path: Path, console: Console) -> None:
         "command": "info",
         "model": str(path),
         "base_method": repr(base),
-        "parameters": _changed_parameters(model),
+        "parameters": _describe_parameters(model),
         "preparation": preparation.to_json(),
         **summary,
         "names": [description.name(number) for number in summary["numbers"]],
@@ -82,11 +83,9 @@ def _describe_model(path: Path, console: Console) -> None:
     console.show(document, facts, model_grid(document), *clusters, *levels, *said)
 
 
-def _changed_parameters(model: CoHiRF) -> dict[str, Any]:
+def _describe_parameters(model: CoHiRF) -> dict[str, Any]:
     """Return the parameters that differ from the defaults; values that JSON cannot hold become text."""
-    defaults = CoHiRF().get_params(deep=False)
-    given = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}
-    changed = {name: value for name, value in given.items() if value is not defaults[name] and value != defaults[name]}
+    changed = {name: value for name, value in _changed_params(model).items() if name != "estimator"}
     return {name: value if isinstance(value, bool | int | float) else str(value) for name, value in changed.items()}
 
 

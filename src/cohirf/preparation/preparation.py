@@ -29,7 +29,6 @@ IN_MEMORY_BYTES = 2**28  # the same on all machines, because in-memory batches d
 
 MOST_BAD = 0.5  # share of the cells of a column of other data that cannot be read
 MOST_FILLED = 0.5  # share of the columns
-HEADER = ("column", "kind", "features", "what was done")
 
 FeatureValues = tuple[float, ...]
 
@@ -220,19 +219,16 @@ class Preparation:
         return "; ".join(said)
 
     def __str__(self) -> str:
-        rows = [HEADER, *(tuple(map(str, astuple(note))) for note in self.describe())]
+        rows = [
+            ("column", "kind", "features", "what was done"),
+            *(tuple(map(str, astuple(note))) for note in self.describe()),
+        ]
         name, kind, number, _ = (max(map(len, cells)) for cells in zip(*rows, strict=True))
         return "\n".join(f"{a:{name}}  {b:{kind}}  {c:>{number}}  {d}".rstrip() for a, b, c, d in rows)
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks."""
-        head = "".join(f"<th style='text-align: left'>{escape(name)}</th>" for name in HEADER)
-        body = ""
-        for note in self.describe():
-            sides = [(cell, "right" if isinstance(cell, int) else "left") for cell in astuple(note)]
-            cells = (f"<td style='text-align: {side}'>{escape(str(cell))}</td>" for cell, side in sides)
-            body += f"<tr>{''.join(cells)}</tr>"
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<pre>{escape(str(self))}</pre>"
 
     def apply(self, data: Any, *, delimiter: str | None = None, header: bool | None = None) -> Prepared:
         """Prepare other data in the same way as the training data.
