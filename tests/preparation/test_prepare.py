@@ -215,7 +215,7 @@ def test_a_notebook_shows_what_was_done_as_a_table():
     prepared = prepare(pd.DataFrame({"<b>": ["x", "y"] * 10, "size": np.arange(20.0) ** 2}))
     shown = prepared._repr_html_()
     assert "20 rows, 3 features" in shown
-    assert "&lt;b&gt;</td><td style='text-align: left'>category</td><td style='text-align: right'>2</td>" in shown
+    assert "&lt;b&gt;     category         2  2 levels\n" in shown
     assert prepared.preparation._repr_html_() in shown
 
 

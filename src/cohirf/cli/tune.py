@@ -65,9 +65,8 @@ def tune(
         raise BadInputError("--metric ari compares with known classes: name their column with --label-column.")
     base, parameters = read_base_method(method.estimator, method.param), read_parameters(given)
     names = _choose_searched(method, base, parameters)
-    check_file(
-        None if storage is None else Path(storage), "--storage", (), force=True, data=data
-    )  # a file that exists is continued
+    if storage is not None:
+        check_file(Path(storage), "--storage", (), force=True, data=data)  # a file that exists is continued
     scaling = about.scaling(method.estimator)
     with console.reading(data):
         prepared = prepare(data, **about.arguments(scaling))

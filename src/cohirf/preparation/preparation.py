@@ -219,10 +219,8 @@ class Preparation:
         return "; ".join(said)
 
     def __str__(self) -> str:
-        rows = [
-            ("column", "kind", "features", "what was done"),
-            *(tuple(map(str, astuple(note))) for note in self.describe()),
-        ]
+        header = ("column", "kind", "features", "what was done")
+        rows = [header, *(tuple(map(str, astuple(note))) for note in self.describe())]
         name, kind, number, _ = (max(map(len, cells)) for cells in zip(*rows, strict=True))
         return "\n".join(f"{a:{name}}  {b:{kind}}  {c:>{number}}  {d}".rstrip() for a, b, c, d in rows)
 
