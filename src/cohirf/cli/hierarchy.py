@@ -9,18 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from cohirf.cli.console import NARROWEST_SCREEN, WIDEST, Console, TextGrid
-from cohirf.cli.errors import BadInputError, in_words_of_options, read_count
+from cohirf.cli.errors import BadInputError, read_count
 from cohirf.cli.new_rows import csv_format, open_model
 from cohirf.cli.outputs import LABEL_FILES, check_file, check_ids, check_report, save_labels, say_written
 from cohirf.cli.summary import describe_sizes, size_rows
 from cohirf.estimator import CoHiRF
 from cohirf.explain import name_tree, write_tree
-from cohirf.explain.verdict import ways_to_less_noise
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.optional import import_optional
 from cohirf.preparation import Data, Preparation
 from cohirf.preparation.data import find_column
-from cohirf.rows.grouping import IntArray
 from cohirf.store import load_origin
 from cohirf.store.files import replacing
 
@@ -52,7 +50,7 @@ def cut(
     console = Console(as_json=json)
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
     fitted, preparation = open_model(model)
-    labels = _merge_to(fitted, read_count("--clusters", clusters))
+    labels = fitted.hierarchy_.cut(n_clusters=read_count("--clusters", clusters))
     if out is not None:
         opened = name = None
         if data is not None:  # it has the names of the rows
@@ -67,23 +65,6 @@ def cut(
     document = {"command": "cut", **describe_sizes(labels), "written": {} if out is None else {"labels": str(out)}}
     nothing = "give --out labels.csv to keep the clusters."
     console.show(document, TextGrid(size_rows(document)), say_written(document["written"], nothing))
-
-
-def _merge_to(fitted: CoHiRF, n_clusters: int) -> IntArray:
-    """Return the labels of this number of clusters; raise if there are none to merge."""
-    hierarchy = fitted.hierarchy_
-    if fitted.n_clusters_ == 0:
-        raise BadInputError(
-            f"There are no clusters to merge: all {hierarchy.n_rows:,} rows are noise. Fit the model again: to find "
-            f"clusters, {in_words_of_options(ways_to_less_noise(fitted))}."
-        )
-    try:
-        labels: IntArray = hierarchy.cut(n_clusters=n_clusters)
-    except ValueError:
-        most = 0 if hierarchy.tree is None else hierarchy.tree.n_leaves
-        said = f"--clusters {n_clusters} is not in this hierarchy: give a number from 1 to {most:,}."
-        raise BadInputError(said) from None
-    return labels
 
 
 def tree(model: Path, *, top: str | None = None, out: Path | None = None, force: bool = False) -> None:
