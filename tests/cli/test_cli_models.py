@@ -405,8 +405,8 @@ def test_cut_and_info_of_a_model_of_noise(cohirf, folder, apart):
     outcome = cohirf("cut", "noise", "--clusters", 2)
     assert (outcome.code, outcome.err) == (
         2,
-        "cohirf: There are no clusters to merge: all 150 rows are noise. Fit the model again: to find clusters, raise "
-        "eps of DBSCAN, or lower min_samples of DBSCAN.\n",
+        "cohirf: --clusters 2 is not available: every row is noise, so there are no clusters to merge. Change the "
+        "parameters of the fit so that it finds clusters.\n",
     )
     assert "in no cluster  150 rows\n" in cohirf("info", "noise").out
 
