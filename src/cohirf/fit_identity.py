@@ -61,7 +61,7 @@ def describe(value: Any) -> str:
         return name
 
 
-class _Hasher(NumpyHasher):  # type: ignore[misc]  # joblib has no types
+class _Hasher(NumpyHasher):
     """joblib's digest of a value; functions count by their code, because many are called <lambda>."""
 
     def reducer_override(self, value: Any) -> Any:

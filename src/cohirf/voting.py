@@ -23,7 +23,7 @@ from cohirf.data.first_level import check_array_weights
 from cohirf.engines.dask import compute_unoptimised, is_dask
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.rows.grouping import FloatArray, IntArray, first_rows, index_dtype, row_blocks, sum_by_label
-from cohirf.rows.storage import MemoryStorage, Storage
+from cohirf.rows.storage import Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import Source, open_source
 from cohirf.sources.tables import frame_names, is_frame
@@ -280,7 +280,7 @@ class _Votes:
     def __init__(self, n_rows: int, read: Callable[[], Iterator[NDArray[Any]]]) -> None:
         self.n_rows = n_rows
         self._read = read
-        self._storage: Storage = ScratchStorage() if n_rows > LARGE_VOTE else MemoryStorage()
+        self._storage: Storage = ScratchStorage() if n_rows > LARGE_VOTE else Storage()
 
     def fold(self, weights: FloatArray | None) -> tuple[_Folded, IntArray, IntArray]:
         """Return the distinct codes, the number that each has in the rows, and the number of the code of each row."""

@@ -16,7 +16,7 @@ from joblib import parallel_config
 
 from cohirf.engines import LocalEngine, local
 from cohirf.engines.local import seconds_saved
-from cohirf.rows.storage import ArrayRows, MemoryStorage
+from cohirf.rows.storage import ArrayRows, Storage
 from cohirf.scratch import ScratchStorage
 
 
@@ -201,7 +201,7 @@ def test_processes_read_shared_rows_and_write_to_shared_vectors(n_features, mapp
 def test_one_job_shares_nothing():
     rows = ArrayRows(np.zeros((3, 2)))
     assert LocalEngine(1).share(rows) is rows
-    assert not MemoryStorage().is_shared
+    assert not Storage().is_shared
 
 
 def die(number):

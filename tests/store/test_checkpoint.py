@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy
 import sklearn
+from benchmarks.faults import count_records
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
@@ -28,7 +29,6 @@ from cohirf.store import CheckpointError, checkpoint, open_checkpoint
 from cohirf.store.archive import Archive
 from cohirf.store.checkpoint import CHECKPOINT_KIND as KIND
 from cohirf.store.checkpoint import CHECKPOINT_VERSION as VERSION
-from cohirf.store.checkpoint import count_records
 from resumable import Cells, StoppedKMeans, X, fit, make_model, result
 from systems import posix_only
 

@@ -26,7 +26,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from cohirf import CoHiRF
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.neighbours.landmarks import Landmarks
-from cohirf.store import ModelFileError, Origin, archive, load_model, load_origin, load_preparation, save_model
+from cohirf.store import ModelFileError, Origin, archive, load_about, load_model, save_model
 from cohirf.store.archive import Archive
 from cohirf.store.models import MODEL_KIND as KIND
 from cohirf.store.models import MODEL_VERSION as VERSION
@@ -182,10 +182,10 @@ def test_paths_that_a_fit_writes_to_are_neither_stored_nor_restored(model, tmp_p
 
 
 def test_preparation_and_origin_come_back(path, model, tmp_path):
-    assert load_preparation(path) == PREPARATION
-    assert load_origin(path) == ORIGIN
+    assert load_about(path).preparation == PREPARATION
+    assert load_about(path).origin == ORIGIN
     save_model(model, tmp_path / "without")
-    assert load_preparation(tmp_path / "without") is load_origin(tmp_path / "without") is None
+    assert load_about(tmp_path / "without").preparation is load_about(tmp_path / "without").origin is None
 
 
 # ---- base methods and medoid rules that cannot be stored

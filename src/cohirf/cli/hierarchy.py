@@ -21,7 +21,7 @@ from cohirf.optional import import_optional
 from cohirf.preparation import Data, Preparation
 from cohirf.preparation.data import find_column
 from cohirf.rows.grouping import IntArray
-from cohirf.store import load_origin
+from cohirf.store import load_about
 from cohirf.store.files import replacing
 
 TREE_FILES = (".txt", ".nwk", ".json", ".graphml", ".csv", ".npy")
@@ -161,7 +161,7 @@ def report(model: Path, data: Path, *, out: Path, force: bool = False) -> None:
     fitted, preparation = open_model(model)
     from cohirf.explain import write_report  # slow to import
 
-    console, origin = Console(), load_origin(model)
+    console, origin = Console(), load_about(model).origin
     kept = {str(column.name) for column in preparation.kept}
     wishes = {} if origin is None else origin.options.get("kinds", {})  # because of which the fit took cells as missing
     kinds = {name: kind for name, kind in wishes.items() if name in kept}

@@ -40,7 +40,6 @@ from cohirf.rows.storage import (
     ArrayRows,
     ArrayWeights,
     Engine,
-    MemoryStorage,
     Rows,
     SerialEngine,
     StackedRows,
@@ -106,7 +105,7 @@ class ReadRows:
     column_means: Any = None  # what missing cells are replaced by
     can_read_again: bool = True  # whether any of the rows can be read again at little cost
     engine: Engine = field(default_factory=SerialEngine)  # runs tasks that write into vectors of this process
-    storage: Storage = field(default_factory=MemoryStorage)  # keeps these vectors
+    storage: Storage = field(default_factory=Storage)  # keeps these vectors
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to blocks of rows, and return a vector of the results."""

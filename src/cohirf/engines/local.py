@@ -20,7 +20,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
@@ -217,7 +217,7 @@ def _call_on_one_thread(function: Function, task: Task, config: dict[str, Any], 
     """Run a task of the process ``pid``, in that process or another one, whose warnings are part of the outcome."""
     # OpenMP limits its threads per calling thread and BLAS per process, so a worker needs the limit, too. The BLAS
     # limits of several workers do not conflict, because the caller has set the same limit before.
-    collecting = nullcontext([]) if os.getpid() == pid else collecting_warnings()
+    collecting: AbstractContextManager[Any] = nullcontext([]) if os.getpid() == pid else collecting_warnings()
     with config_context(**config), one_thread(), collecting as collected:
         return function(*task), collected
 

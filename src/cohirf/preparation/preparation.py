@@ -95,7 +95,7 @@ class Preparation:
     array([[0.75, 0.  , 1.  ]])
 
     To store it with a model, call ``cohirf.store.save_model(model, path, preparation=content)``;
-    ``cohirf.store.load_preparation(path)`` returns it.
+    ``cohirf.store.load_about(path).preparation`` returns it.
     """
 
     columns: tuple[Column, ...]

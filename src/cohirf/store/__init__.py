@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from cohirf.store.models import (
         Origin,
         is_model,
+        load_about,
         load_model,
-        load_origin,
-        load_preparation,
         refuse_target,
         save_model,
     )
@@ -34,9 +33,8 @@ __all__ = [
     "Origin",
     "ResumableEngine",
     "is_model",
+    "load_about",
     "load_model",
-    "load_origin",
-    "load_preparation",
     "open_checkpoint",
     "refuse_target",
     "save_model",
@@ -45,7 +43,7 @@ __all__ = [
 MODULES = {
     "files": ("CheckpointError", "CheckpointWarning", "ModelFileError"),
     "checkpoint": ("ResumableEngine", "open_checkpoint"),
-    "models": ("Origin", "is_model", "load_model", "load_origin", "load_preparation", "refuse_target", "save_model"),
+    "models": ("Origin", "is_model", "load_about", "load_model", "refuse_target", "save_model"),
 }
 __getattr__, __dir__ = lazy_names(
     __name__, {name: f"cohirf.store.{module}:{name}" for module, names in MODULES.items() for name in names}

@@ -150,9 +150,9 @@ def save_model(
         Replace an existing model at ``path``. A file that is not a saved model is never replaced.
     preparation : dict, optional
         A description, serialisable as JSON, of how the data was prepared before the fit, such as
-        :meth:`cohirf.preparation.Preparation.to_json` returns. :func:`load_preparation` returns it.
+        :meth:`cohirf.preparation.Preparation.to_json` returns. :func:`load_about` returns it.
     origin : Origin, optional
-        The file that the model was fitted to, and the command; :func:`load_origin` returns it. Reports show it.
+        The file that the model was fitted to, and the command; :func:`load_about` returns it. Reports show it.
 
     Raises
     ------
@@ -252,8 +252,8 @@ def load_model(
     return model
 
 
-def load_preparation(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Load the description of how the data of a saved model was prepared; None if it was saved without it.
+def load_about(path: str | os.PathLike[str]) -> About:
+    """Load what was saved with a model beside its fitted attributes.
 
     Parameters
     ----------
@@ -262,26 +262,11 @@ def load_preparation(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 
     Returns
     -------
-    preparation : dict or None
-        What was passed to :func:`save_model` as ``preparation``.
+    about : About
+        ``preparation`` and ``origin`` are what was passed to :func:`save_model`, or None.
     """
-    return _load_about(Path(path)).preparation
-
-
-def load_origin(path: str | os.PathLike[str]) -> Origin | None:
-    """Load where a saved model comes from; None if it was saved without it.
-
-    Parameters
-    ----------
-    path : str or path
-        The file of the model.
-
-    Returns
-    -------
-    origin : Origin or None
-        What was passed to :func:`save_model` as ``origin``.
-    """
-    return _load_about(Path(path)).origin
+    with _opened(Path(path)) as archive:
+        return read(About, *_next(archive))  # type: ignore[no-any-return]  # what it reads has the type it is given
 
 
 def is_model(path: Path) -> bool:
@@ -307,11 +292,6 @@ def refuse_target(target: Path, *, overwrite: bool) -> None:
 
 
 # ---- reading
-
-
-def _load_about(path: Path) -> About:
-    with _opened(path) as archive:
-        return read(About, *_next(archive))  # type: ignore[no-any-return]  # what it reads has the type it is given
 
 
 @contextmanager
