@@ -145,7 +145,7 @@ class Table(ABC):
 
 
 class StoredTable(Table):
-    """A table in files, which is decoded in order, beginning at some of its rows."""
+    """A table whose rows are numbered, which is decoded in order, beginning at some of its rows."""
 
     @property
     @abstractmethod
@@ -257,7 +257,7 @@ class ArrowTable(StoredTable):
         return map(reader.get_batch, range(start, reader.num_record_batches)) if self._can_seek else iter(reader)
 
 
-class FrameTable(Table):
+class FrameTable(StoredTable):
     """A data frame of pandas, polars or Arrow, as an Arrow table."""
 
     def __init__(self, frame: Any) -> None:
@@ -267,6 +267,11 @@ class FrameTable(Table):
         else:
             self._table = frame.to_arrow() if hasattr(frame, "to_arrow") else arrow.table(frame)
         super().__init__(FRAME, *_read_schema(FRAME, self._table.schema))
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of rows."""
+        return [len(self._table)]
 
     def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
         """Yield slices of the frame."""
@@ -279,7 +284,7 @@ class FrameTable(Table):
 
 
 class TableSource(StreamedSource):
-    """Numeric columns of a table in files; ``origin`` is the data that it was made from, which messages name."""
+    """Numeric columns of a table; ``origin`` is the data that it was made from, which messages name."""
 
     def __init__(self, table: StoredTable, columns: ColumnChoice = None, *, origin: Table | None = None) -> None:
         self._chosen = table.choose_numbers(columns)
@@ -409,48 +414,17 @@ def frame_names(frame: Any) -> list[Any]:
 
 
 def read_frame(frame: Any, columns: ColumnChoice) -> tuple[NDArray[Any], list[str] | None]:
-    """Return chosen columns of a data frame as an array, and their names if these are text; Arrow is not needed."""
+    """Return chosen columns of a data frame as an array, in which missing cells are NaN, and their names, if any."""
     names = frame_names(frame)
     if not names:
         raise ValueError(f"{FRAME} has no columns: give at least one.")
-    if not all(isinstance(name, str) for name in names):
-        if any(isinstance(name, str) for name in names):
-            raise TypeError(
-                f"{FRAME} has column names of several types, {names[:8]}: convert all column names to strings."
-            )
-        numbers = choose_numbers(FRAME, len(names), columns) or range(len(names))
-        return np.column_stack([_column_values(frame, number, names) for number in numbers]), None
-    chosen = choose_names(FRAME, names, columns)
-    place = {name: number for number, name in enumerate(names)}
-    parts = [_column_values(frame, place[name], names) for name in chosen]
-    widths = [None if part.ndim == 1 else part.shape[1] for part in parts]
-    features = [name_places(name, width) for name, width in zip(chosen, widths, strict=True)]
-    named = None if len(chosen) == 1 and widths != [None] else [feature for one in features for feature in one]
-    return np.column_stack(parts), named
-
-
-def _column_values(frame: Any, number: int, names: list[Any]) -> NDArray[Any]:
-    """Return a column of numbers, in which missing cells are NaN, or of vectors, which is an array."""
-    column = frame.iloc[:, number] if hasattr(frame, "iloc") else frame[names[number]]
-    is_extension = hasattr(column, "iloc") and not isinstance(column.dtype, np.dtype)
-    if is_extension and column.dtype.kind in "biuf":  # pandas' nullable numeric types
-        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    values = np.asarray(column.to_numpy())
-    if values.dtype.kind == "O" and len(values) and isinstance(values[0], np.ndarray | list | tuple):
-        values = _stack_vectors(values, names[number])
-    if values.dtype.kind not in "biuf":
-        raise refuse_type(FRAME, names[number], column.type if hasattr(column, "type") else column.dtype)
-    return values
-
-
-def _stack_vectors(vectors: NDArray[Any], name: Any) -> NDArray[Any]:
-    """Return a column of objects as an array with a row for each vector."""
-    shape = np.shape(vectors[0])
-    for row, vector in enumerate(vectors):
-        if vector is None or np.shape(vector) != shape:
-            fault = "is missing" if np.ndim(vector) != 1 else f"has {len(vector)} numbers, and that of row 0 {shape[0]}"
-            raise refuse_vector(FRAME, name, row, fault)
-    return np.stack(list(vectors))
+    if all(isinstance(name, str) for name in names):
+        source = TableSource(FrameTable(frame), columns)
+        return np.concatenate(list(source.read_all())), source.feature_names
+    if any(isinstance(name, str) for name in names):
+        raise TypeError(f"{FRAME} has column names of several types, {names[:8]}: convert all column names to strings.")
+    chosen = choose_numbers(FRAME, len(names), columns) or range(len(names))
+    return np.asarray(frame)[:, list(chosen)], None
 
 
 def _unmix(frame: Any) -> Any:
