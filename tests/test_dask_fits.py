@@ -33,7 +33,7 @@ from cohirf.data.dask_arrays import LazyDaskSource
 from cohirf.engines.dask import DaskEngine, Worker, find_fullest_worker, naming_faults, refuse_other_packages
 from cohirf.explain import write_report
 from cohirf.fitting import locality
-from cohirf.store import CheckpointError
+from cohirf.store.files import CheckpointError
 from fit_hashes import LastBit
 
 dd = pytest.importorskip("dask.dataframe")

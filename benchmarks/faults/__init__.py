@@ -4,6 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from cohirf.store.archive import Archive
+from cohirf.store.checkpoint import CHECKPOINT_KIND, CHECKPOINT_VERSION
 from cohirf.store.files import CONTENT_ERRORS
 
 
@@ -13,7 +14,7 @@ def count_records(path: Path) -> int:
         return 0
     with path.open("rb", buffering=0) as file:
         archive, n_records = Archive(file), -1  # the first one identifies the fit
-        archive.open()
+        archive.open(CHECKPOINT_KIND, CHECKPOINT_VERSION)
         with suppress(*CONTENT_ERRORS):  # damaged records are not resumed from
             while archive.read() is not None:
                 n_records += 1

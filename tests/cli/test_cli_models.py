@@ -23,7 +23,7 @@ import cohirf as package
 from cohirf import CoHiRF, FusionHierarchy
 from cohirf.cli import main
 from cohirf.preparation import Number
-from cohirf.store import load_about, save_model
+from cohirf.store.models import load_about, save_model
 
 NUMBER = Number("a").to_json()
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]

@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from cohirf import CoHiRF, load
 from cohirf.preparation import Preparation
-from cohirf.store import load_about
+from cohirf.store.models import load_about
 
 
 @pytest.fixture

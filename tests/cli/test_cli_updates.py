@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from cohirf import CoHiRF, load
 from cohirf.cli import main
 from cohirf.datasets import write_data
-from cohirf.store import load_about, save_model
+from cohirf.store.models import load_about, save_model
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from cohirf import CoHiRF, open_source
 from cohirf.preparation import DataError, Preparation, learn, prepare
-from cohirf.store import load_about, save_model
+from cohirf.store.models import load_about, save_model
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(

@@ -12,7 +12,7 @@ import pytest
 from cohirf import CoHiRF
 from cohirf.datasets import make_customers, write_data
 from cohirf.preparation import Preparation, prepare
-from cohirf.store import load_about, save_model
+from cohirf.store.models import load_about, save_model
 
 CUSTOMERS, SEGMENTS = make_customers(600, random_state=0)
 

@@ -21,8 +21,8 @@ from cohirf.optional import import_optional
 from cohirf.preparation import Data, Preparation
 from cohirf.preparation.data import find_column
 from cohirf.rows.grouping import IntArray
-from cohirf.store import load_about
 from cohirf.store.files import replacing
+from cohirf.store.models import load_about
 
 TREE_FILES = (".txt", ".nwk", ".json", ".graphml", ".csv", ".npy")
 

@@ -21,7 +21,7 @@ from cohirf.preparation.decide import best_tally, decide, uses_comma
 from cohirf.preparation.evidence import BadColumn, Evidence, Tally, gather, gather_numbers, say_strays
 from cohirf.preparation.readings import DateReading
 from cohirf.sources.tables import Table
-from cohirf.store import is_model
+from cohirf.store.models import is_model
 
 MOST_COLUMNS = 20  # shown in the table
 

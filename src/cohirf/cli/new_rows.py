@@ -30,8 +30,8 @@ from cohirf.degrees.drift import Drift
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Preparation, Prepared
 from cohirf.sources.source import NoRowsError, listed
-from cohirf.store import is_model, load_about, load_model, save_model
 from cohirf.store.files import CONTENT_ERRORS, one_line, shown
+from cohirf.store.models import is_model, load_about, load_model, save_model
 from cohirf.summary.numbers import Changes
 from cohirf.updating.merge import in_other_units
 from cohirf.updating.merge import merge as merge_models

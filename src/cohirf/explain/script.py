@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from cohirf.estimator import CoHiRF
 from cohirf.explain.study import Study
 from cohirf.explain.words import clean, shorten
-from cohirf.store import Origin
+from cohirf.store.models import Origin
 from cohirf.summary.model import base_method_of
 
 SHOWN_PACKAGES = ("cohirf", "numpy", "scipy", "scikit-learn")

@@ -53,7 +53,7 @@ from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import Engine, Population, SerialEngine, Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.spanning.settings import settings_of
-from cohirf.store import ResumableEngine
+from cohirf.store.checkpoint import ResumableEngine
 from cohirf.summary.rows import storage_like
 
 

@@ -32,13 +32,14 @@ from cohirf.store.files import (
     CheckpointError,
     CheckpointWarning,
     naming_file,
+    refusing,
     replacing,
     sync_directory,
     sync_file,
 )
 from cohirf.store.schema import read, write
 
-CHECKPOINT_KIND, CHECKPOINT_VERSION = "cohirf-checkpoint", 7
+CHECKPOINT_KIND, CHECKPOINT_VERSION = "cohirf-checkpoint", 8
 JOURNAL, LOCK = "journal", "lock"
 SYNC_SECONDS = 1.0  # a power failure loses at most the batches of the last second, a kill none
 REMEDIES = {
@@ -145,21 +146,10 @@ class Journal:
                 self._synced = time.monotonic()
 
     def _read_beginning(self) -> Beginning:
-        damaged = f"{self.path} is damaged: delete {self.path.parent} to start again."
-        try:
-            kind, version = self._archive.open()
-            record = self._archive.read() if (kind, version) == (CHECKPOINT_KIND, CHECKPOINT_VERSION) else None
-            beginning = None if record is None else read(Beginning, *record)
-        except CONTENT_ERRORS as error:
-            raise CheckpointError(damaged) from error
-        if kind == CHECKPOINT_KIND and version != CHECKPOINT_VERSION:
-            raise CheckpointError(
-                f"{self.path} has format version {version}, but this version of cohirf reads version "
-                f"{CHECKPOINT_VERSION}: use the version of cohirf that wrote it, or give another directory."
-            )
-        if not isinstance(beginning, Beginning):
-            raise CheckpointError(damaged)
-        return beginning
+        remedy = f"Use the version of cohirf that wrote it, or delete {self.path.parent} to start again."
+        with refusing(self.path, CheckpointError, remedy):
+            self._archive.open(CHECKPOINT_KIND, CHECKPOINT_VERSION)
+            return read(Beginning, *self._archive.next())  # type: ignore[no-any-return]  # it has the type it is given
 
 
 @dataclass(frozen=True)

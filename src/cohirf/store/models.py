@@ -26,7 +26,7 @@ from cohirf.choice import Choice
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.rows.arrays import is_on_device
 from cohirf.rows.grouping import FloatArray, IntArray
-from cohirf.store.archive import Archive, Arrays
+from cohirf.store.archive import Archive
 from cohirf.store.files import CONTENT_ERRORS, REMEDY, ModelFileError, naming_file, one_line, refusing, replacing, shown
 from cohirf.store.parameters import NOT_STORED, describe_model, is_absent, is_known, restore_model
 from cohirf.store.schema import read, write
@@ -35,7 +35,7 @@ from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.rows import RowResults
 from cohirf.summary.summary import Summary
 
-MODEL_KIND, MODEL_VERSION = "cohirf-model", 10
+MODEL_KIND, MODEL_VERSION = "cohirf-model", 11
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Origin:
 
     Examples
     --------
-    >>> from cohirf.store import Origin
+    >>> from cohirf.store.models import Origin
     >>> Origin("plants.csv", {"scaling": "standard"}, "cohirf fit plants.csv").options
     {'scaling': 'standard'}
     """
@@ -242,8 +242,8 @@ def load_model(
     given = {"estimator": estimator, "views": views, "medoid": medoid}
     passed = {name: value for name, value in given.items() if value is not None}
     with _opened(Path(path)) as archive:
-        about = read(About, *_next(archive))
-        fitted = read(FittedRecord, *_next(archive))
+        about = read(About, *archive.next())
+        fitted = read(FittedRecord, *archive.next())
         if archive.file.read(1):
             raise ValueError("it has more bytes than a model")
         attributes = fitted.attributes()
@@ -266,7 +266,7 @@ def load_about(path: str | os.PathLike[str]) -> About:
         ``preparation`` and ``origin`` are what was passed to :func:`save_model`, or None.
     """
     with _opened(Path(path)) as archive:
-        return read(About, *_next(archive))  # type: ignore[no-any-return]  # what it reads has the type it is given
+        return read(About, *archive.next())  # type: ignore[no-any-return]  # what it reads has the type it is given
 
 
 def is_model(path: Path) -> bool:
@@ -310,23 +310,8 @@ def _opened(path: Path) -> Iterator[Archive]:
         path.open("rb", buffering=0) as file,
     ):
         archive = Archive(file)
-        kind, version = archive.open()
-        if kind != MODEL_KIND:
-            raise ValueError(f"it is a {kind}, not a {MODEL_KIND}")
-        if version != MODEL_VERSION:
-            remedy = "upgrade cohirf" if version > MODEL_VERSION else "fit the model again"
-            raise ModelFileError(
-                f"{shown(path)} has format version {version}, but this version of cohirf reads version "
-                f"{MODEL_VERSION}: {remedy}."
-            )
+        archive.open(MODEL_KIND, MODEL_VERSION)
         yield archive
-
-
-def _next(archive: Archive) -> tuple[Any, Arrays]:
-    record = archive.read()
-    if record is None:
-        raise ValueError("it is cut short")
-    return record
 
 
 # ---- writing
