@@ -471,7 +471,7 @@ def test_places_that_are_not_on_the_globe_are_named(batch_size, as_data):
 
 def test_rows_without_a_direction_are_named_in_batches_and_noise_in_one():
     X = BLOBS.copy()
-    X[3] = 0
+    X[3], X[4, 1:] = 0, 0  # a row along an axis has a direction
     base = DBSCAN(0.001, metric="cosine")
     with pytest.raises(ValueError, match=r"no direction.*: 3\."):
         CoHiRF(base, batch_size=100).fit(X)

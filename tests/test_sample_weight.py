@@ -100,3 +100,9 @@ def test_min_cluster_size_counts_weights():
     model = CoHiRF.as_published(DBSCAN(eps=0.5, min_samples=1), max_features=1.0, min_cluster_size=3, random_state=0)
     assert model.fit(X).labels_.tolist() == [-1, -1, -1, -1]
     assert model.fit(X, sample_weight=[1, 1, 4, 3]).labels_.tolist() == [-1, -1, 0, 1]
+
+
+def test_weights_of_fitted_rows_count_in_updates():
+    model = CoHiRF(DBSCAN(0.5, min_samples=3), random_state=0).fit([[0.0], [10.0], [20.0]], sample_weight=[5, 5, 1])
+    assert model.labels_.tolist() == [0, 1, -1]
+    assert model.partial_fit([[30.0]], sample_weight=[4]).labels_.tolist() == [0, 1, -1, 2]

@@ -129,6 +129,12 @@ def test_refined_rows_are_where_they_agree_most():
     assert found.agreement.mean() > linked.agreement.mean()
 
 
+def test_codes_that_agree_with_none_join_the_lightest_first():
+    labels = np.array([[0, 0, 0], [0, 0, 1], [2, 2, 2], [3, 3, 3]])  # the first two agree, and weigh the most together
+    linkage = votes.link_votes(labels, np.array([3.0, 3.0, 4.0, 5.0]))
+    assert linkage[:, :2].tolist() == [[0, 1], [2, 3], [4, 5]]
+
+
 def test_values_decide_which_groups_merge_where_votes_do_not():
     X = np.array([[0.0], [1.0], [10.0], [11.0]])
     labels = [[0, 1, 2, 3]]

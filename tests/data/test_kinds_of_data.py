@@ -100,3 +100,8 @@ def test_memory_of_batches_counts_a_process_for_each_job(opened):
         pytest.skip("batches run on the workers of a cluster")
     assert (opened(X).room(10**9, 3).n_jobs, opened(X).room(10**9, 3).in_processes) == (3, True)
     assert opened(X).room(10**9, 1).in_processes is False
+
+
+def test_rows_and_leaves_of_a_source_take_their_values(tmp_path):
+    room = KINDS["source"](X, tmp_path).room(10**9, 1)
+    assert (room.row_bytes, room.leaf_bytes) == (X[0].nbytes, X[0].nbytes)

@@ -74,6 +74,7 @@ def test_a_feature_that_moved_is_named(model):
     assert drift.features[0].has_changed
     assert drift.features[0].shift == pytest.approx(2 / X["b"].std(), abs=0.1)
     assert "b moved up by 0.5 standard deviations" in drift.verdict
+    assert "b moved down by 0.5 standard deviations" in named.drift(new - [0, 4, 0]).verdict
     assert not any(feature.has_changed for feature in drift.features[1:])
 
 

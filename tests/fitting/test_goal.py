@@ -48,6 +48,19 @@ def test_the_goal_is_what_the_user_wrote(model, goal):
     assert goal_of(model) == goal
 
 
+@pytest.mark.parametrize(
+    ("model", "chooses"),
+    [
+        (CoHiRF(KMeans(5)), True),
+        (CoHiRF(DBSCAN(), n_clusters=3), False),
+        (CoHiRF.as_published(KMeans(5)), False),
+        (CoHiRF.as_published(DBSCAN()), False),
+    ],
+)
+def test_only_methods_that_are_told_k_may_find_connected_clusters(model, chooses):
+    assert goal_of(model).chooses_merge is chooses
+
+
 def test_k_means_is_told_more_and_other_methods_only_in_batches():
     assert told(CoHiRF(KMeans(5))) == (20, 5)
     assert told(CoHiRF(n_clusters=5)) == (20, 5)

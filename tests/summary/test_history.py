@@ -36,6 +36,7 @@ def test_a_fit_begins_another_history():
 def test_rows_that_are_forgotten_are_a_step():
     model = CoHiRF(DBSCAN(0.4), random_state=0).partial_fit(LEFT).partial_fit(RIGHT).forget(updates=1)
     assert (model.history_[-1].n_added, model.history_[-1].n_rows, model.history_[-1].gone) == (-100, 100, [1])
+    assert model.history_[-1].events == ["gone: 1"]
 
 
 def test_a_step_lists_the_largest_clusters():
