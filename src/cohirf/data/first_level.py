@@ -40,7 +40,6 @@ from cohirf.rows.storage import (
     ArrayRows,
     ArrayWeights,
     Engine,
-    MemoryStorage,
     Rows,
     SerialEngine,
     StackedRows,
@@ -53,13 +52,6 @@ from cohirf.summary.rows import Part, fetch, put
 
 NUMBERED_ROWS = 2**22  # number of rows of one task
 MAPPED_ROWS = 2**18  # the same for rows whose values are read
-
-
-class LabelsRows(Protocol):
-    """Labels rows by their values, such as the cells of a division."""
-
-    def label(self, X: Any) -> Any:
-        """Return the label of each row of ``X``, where the rows are."""
 
 
 class MapsRows(Protocol):
@@ -106,7 +98,7 @@ class ReadRows:
     column_means: Any = None  # what missing cells are replaced by
     can_read_again: bool = True  # whether any of the rows can be read again at little cost
     engine: Engine = field(default_factory=SerialEngine)  # runs tasks that write into vectors of this process
-    storage: Storage = field(default_factory=MemoryStorage)  # keeps these vectors
+    storage: Storage = field(default_factory=Storage)  # keeps these vectors
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to blocks of rows, and return a vector of the results."""
@@ -192,16 +184,20 @@ class FirstLevel:
         return self.part.look_up(labels, engine)
 
     def share_out(
-        self, cells: LabelsRows, weights: Any, rows: IntArray, make_leaves: Callable[[Counts, Survivors], Survivors]
+        self,
+        label: Callable[[Any], Any],
+        weights: Any,
+        rows: IntArray,
+        make_leaves: Callable[[Counts, Survivors], Survivors],
     ) -> FirstLevel:
-        """Return a first level with other leaves, to which each row is assigned by its values.
+        """Return a first level with other leaves, to which ``label`` assigns rows by their values, where they are.
 
         ``rows`` are the rows that stand for the new leaves, each of which belongs to its own leaf: on a device, cells
         may be less exact than where these rows were chosen.
         """
         assert self.rows is not None
         n_leaves = len(rows)
-        found = self.rows.map_rows(cells.label, None, index_dtype(n_leaves))
+        found = self.rows.map_rows(label, None, index_dtype(n_leaves))
         part = Part(put(found, rows, np.arange(n_leaves)), self.part.stability, np.arange(n_leaves))
         leaves = make_leaves(self.rows.count(part.leaf_of, n_leaves, weights), self.leaves)
         leaves = replace(leaves, stability=fetch(part.stability, rows))

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from itertools import pairwise
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -55,8 +54,9 @@ from cohirf.engines.dask import (
 )
 from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.grouping import IntArray
-from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine
+from cohirf.rows.storage import ArrayWeights, Engine, SerialEngine
 from cohirf.scratch import ScratchStorage
+from cohirf.sources.arrays import DaskSource
 from cohirf.summary.rows import Part
 
 
@@ -201,13 +201,12 @@ class OnDask(Data):
     def _contract_local_batches(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
         """Contract local batches: workers deal rows to cells, and gather the rows of each batch from the chunks.
 
-        Without a cluster, the rows are written to a file of this process, chunk by chunk.
+        Without a cluster, the chunks are read in this process.
         """
         client, weights_here = find_client(), _load(weights, self.rows.n_rows)
         if client is None:
-            here = self._copy_to_disk()
-            engine = local_engine(setup.n_jobs)
-            return contract_local_batches(ArrayRows(here), weights_here, setup, engine, engine)
+            rows, engine = DaskSource(self.rows.array), local_engine(setup.n_jobs)
+            return contract_local_batches(rows, weights_here, setup, SerialEngine(), engine)
         refuse_other_packages(client)
         kept = keep_on_workers(client, self.rows.array)
         shuffling, storage = DaskEngine(client, kept), ScratchStorage()
@@ -215,15 +214,6 @@ class OnDask(Data):
         active = setup.make_local(active_rows(LazyDaskSource(kept), weights_here), None, storage, shuffling)
         active = setup.label(active, resources.run_engine, ScratchStorage())
         return contract_rows(active, setup.contraction, resources)
-
-    def _copy_to_disk(self) -> NDArray[Any]:
-        """Return the rows in a temporary file; each chunk is computed once."""
-        storage = ScratchStorage()
-        here = storage.matrix(self.rows.n_rows, self.n_features, self.dtype)
-        for start, stop in pairwise(np.cumsum((0, *self.rows.array.chunks[0])).tolist()):
-            here[start:stop] = self.rows.take(np.arange(start, stop))
-            storage.release()
-        return here
 
 
 def _load(weights: DaskWeights | None, n_rows: int) -> ArrayWeights | None:

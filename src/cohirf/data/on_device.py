@@ -39,7 +39,7 @@ from cohirf.rows.grouping import (
     index_dtype,
     sum_by_label,
 )
-from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, MemoryStorage, SerialEngine
+from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, SerialEngine, Storage
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class OnDevice(Data):
             here = None if weights is None else ArrayWeights(weights.describe())
             return InMemory(to_host(self.X)).contract_first_level(here, replace(setup, n_jobs=1))
         active = self._find_active(weights)
-        resources = setup.make_resources(SerialEngine(), MemoryStorage())
+        resources = setup.make_resources(SerialEngine(), Storage())
         return contract_together(active, setup.contraction, resources, self)
 
     def _find_active(self, weights: DeviceWeights | None) -> ActiveRows:

@@ -17,7 +17,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from cohirf.rows.arrays import put_beside, to_host
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
-from cohirf.rows.storage import MemoryStorage
+from cohirf.rows.storage import Storage
 from cohirf.spanning.batch_edges import Edges, span_rows
 from cohirf.spanning.join_batches import CondensedTree, sort_by_weight
 from cohirf.spanning.joining_kernels import Condensed
@@ -54,7 +54,7 @@ class DensityModel:
         array([ 0,  1, -1], dtype=int32)
         """
         core, edges = span_rows(X, settings.min_samples, as_sklearn=settings.as_sklearn)
-        return cls.of_tree(X, sort_by_weight(edges, core, MemoryStorage(), settings.as_sklearn), settings)
+        return cls.of_tree(X, sort_by_weight(edges, core, Storage(), settings.as_sklearn), settings)
 
     @classmethod
     def of_tree(cls, X: Any, parts: Iterable[Edges], settings: SpanningSettings) -> DensityModel:

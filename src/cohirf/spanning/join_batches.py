@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf.error_contexts import warn_caller
 from cohirf.rows.grouping import FloatArray, count_by_label, row_blocks, take_places
-from cohirf.rows.storage import MemoryStorage, Storage
+from cohirf.rows.storage import Storage
 from cohirf.spanning import joining_kernels as kernels
 from cohirf.spanning.batch_edges import Edges, span_parts
 from cohirf.spanning.box_tree import flatten, root
@@ -113,7 +113,7 @@ def find_bridges(parts: NDArray[np.int32], core: FloatArray, read: Read) -> Edge
     clusters merge is overestimated.
     """
     if not parts.any():  # all rows are connected with row 0
-        return Edges.room_for(0, MemoryStorage())
+        return Edges.room_for(0, Storage())
     some = choose_candidates(parts)
     bridges = span_parts(np.asarray(read(some)), core[some], parts[some])
     return Edges(some[bridges.one].astype(np.int32), some[bridges.two].astype(np.int32), bridges.lengths)

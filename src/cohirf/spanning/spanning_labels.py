@@ -22,7 +22,7 @@ from cohirf.beyond.cells import MAX_AXES
 from cohirf.beyond.local_batches import Locality, make_local_batches
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
-from cohirf.rows.storage import Engine, MemoryStorage, Rows, RunRows, Storage
+from cohirf.rows.storage import Engine, Rows, RunRows, Storage
 from cohirf.spanning.settings import SpanningSettings
 
 # Neighbours in a list, where batches miss some: at least so many find 93 % of the others, and 16 find 88 %; not more,
@@ -121,7 +121,7 @@ class SpanningLabels:
         labels = np.full(active.n_rows, -1, dtype=np.int32)
         if complete.any():
             rows = replace(active, index=active.at(np.flatnonzero(complete)))
-            own = make_local_batches(rows, self.locality, None, MemoryStorage())
+            own = make_local_batches(rows, self.locality, None, Storage())
             labels[complete] = self._label(rows, own, engine, storage)
         return labels
 

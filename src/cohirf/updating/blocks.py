@@ -28,7 +28,7 @@ from cohirf.engines import local_engine
 from cohirf.fitting import Fit
 from cohirf.fitting.settings import FEW_BATCHES, MAX_GROUPS, Settings, Settled, make_contraction
 from cohirf.rows.grouping import IntArray, Mass
-from cohirf.rows.storage import ArrayRows, MemoryStorage, StackedRows
+from cohirf.rows.storage import ArrayRows, StackedRows, Storage
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.summary import ContractedBatches, RowGroups, Summary, stack
 from cohirf.updating.rerun import upper_mass
@@ -104,7 +104,7 @@ def _contract_groups(
     settled = Settled(summary.entropy, size)
     contraction = make_contraction(settings, data, settled, weighted=weighted, n_batches=FEW_BATCHES + 1)
     mass = upper_mass(own, sum_mass=settings.sum_mass) if weighted else None
-    engine, storage = local_engine(settings.n_jobs), MemoryStorage()
+    engine, storage = local_engine(settings.n_jobs), Storage()
     fusions = Recorded.unwritten(len(some), storage)
     active = ActiveRows(data.rows, None, mass, batches=blocks, apart=apart)
     survivors = contract_level(active, height + 1, contraction, Resources(engine, engine, storage), fusions)
