@@ -321,15 +321,14 @@ def _merge(increase: FloatArray, mass: FloatArray, kept: int, absorbed: int) -> 
 
 def as_linkage(merges: IntArray, heights: FloatArray, n_groups: int) -> FloatArray:
     """Sort merges by height, and number clusters as scipy does: groups first, then clusters in the order of merges."""
-    linkage = np.empty((n_groups - 1, 4))
-    number, n_members = list(range(n_groups)), [1] * n_groups
+    number, n_members, steps = list(range(n_groups)), [1] * n_groups, []
     order = order_by_height(heights)
-    linkage[:, 2] = np.maximum.accumulate(heights[order])
     for step, (kept, absorbed) in enumerate(merges[order].tolist()):
         n_members[kept] += n_members[absorbed]
-        linkage[step, :2] = sorted((number[kept], number[absorbed]))
-        linkage[step, 3] = n_members[kept]
+        steps.append((*sorted((number[kept], number[absorbed])), 0.0, n_members[kept]))
         number[kept] = n_groups + step
+    linkage = np.array(steps, dtype=np.float64).reshape(-1, 4)
+    linkage[:, 2] = np.maximum.accumulate(heights[order])
     return linkage
 
 
