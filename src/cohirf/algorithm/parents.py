@@ -52,7 +52,7 @@ def find_roots_of(rows: IntArray, parents: IntArray, absorbed_at: IntArray, leve
 def get_final_labels(roots: IntArray) -> tuple[IntArray, IntArray]:
     """Label rows by cluster, with clusters numbered in order of first appearance; also return the medoid of each."""
     medoids, labels = compress(roots, len(roots))
-    return _in_order(labels, medoids, first_rows(labels, len(medoids)))
+    return _renumber(labels, medoids, first_rows(labels, len(medoids)))
 
 
 def number_by_first_row(labels: IntArray, medoids: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
@@ -62,10 +62,10 @@ def number_by_first_row(labels: IntArray, medoids: IntArray, rows: IntArray) -> 
     """
     first = np.full(len(medoids), np.iinfo(np.int64).max)
     np.minimum.at(first, labels, rows)
-    return _in_order(labels, medoids, first)
+    return _renumber(labels, medoids, first)
 
 
-def _in_order(labels: IntArray, medoids: IntArray, first: IntArray) -> tuple[IntArray, IntArray]:
+def _renumber(labels: IntArray, medoids: IntArray, first: IntArray) -> tuple[IntArray, IntArray]:
     order = np.argsort(first)
     new_label = np.empty(len(medoids), dtype=labels.dtype)
     new_label[order] = np.arange(len(medoids), dtype=labels.dtype)
