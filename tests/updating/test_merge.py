@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF, FusionHierarchy, load, merge
 from cohirf.store.archive import Archive
+from cohirf.store.models import MODEL_KIND, MODEL_VERSION
 
 BLOBS, CLASSES = make_blobs(600, n_features=4, centers=3, random_state=0)
 MOONS, CRESCENTS = make_moons(900, noise=0.05, random_state=0)
@@ -92,7 +93,7 @@ def test_what_an_exemplar_model_keeps_is_one_row_for_each_cluster(tmp_path):
     reduced.save(tmp_path / "model")
     with (tmp_path / "model").open("rb", buffering=0) as file:
         stored = Archive(file)
-        stored.open()
+        stored.open(MODEL_KIND, MODEL_VERSION)
         matrices = [array for _, arrays in iter(stored.read, None) for array in arrays]
     shown = np.vstack([matrix for matrix in matrices if matrix.ndim == 2 and matrix.shape[1] == 4 and len(matrix) == 3])
     is_row = (shown[:, None] == BLOBS[None]).all(axis=2).any(axis=0)
