@@ -61,7 +61,7 @@ DATA = {
     "text in pandas": (
         pd.DataFrame({"size": ["1", "2"], "a": pd.Categorical(["x", "y"])}, dtype=object),
         ValueError,
-        "Column 'a' of X holds the text 'x': turn text",
+        "Column 'size' of X holds text, such as '1': turn it into numbers",
     ),
     "complex": (np.array([[1j]]), ValueError, "Complex data not supported"),
     "strings": (np.array([["a"]]), ValueError, "X holds values of type <U1: turn them into numbers first"),
@@ -70,7 +70,7 @@ DATA = {
     "dates": (
         np.array([["2026-01-01"]], dtype="M8[D]"),
         ValueError,
-        r"X holds values of type datetime64\[D\]: .* days since",
+        r"X holds values of type datetime64\[D\]: turn them into numbers",
     ),
     "ragged": ([[1, 2], [3]], ValueError, "The rows of X differ in length: give the same number of values in each row"),
     "dict": ({"a": [1]}, TypeError, r"X is a dict: give an array or table.*such as pandas.DataFrame\(X\)"),
@@ -101,12 +101,12 @@ DATA = {
     "pandas strings": (
         pd.DataFrame({"who": ["a"]}),
         ValueError,
-        "Column 'who' of X (has type str: turn it|holds the text 'a': turn text) into numbers",  # pandas 3, 2
+        "Column 'who' of X (has type str|holds text, such as 'a'): turn it into numbers",  # pandas 3, 2
     ),
     "pandas dates as objects": (
         pd.DataFrame({"size": [1.0], "when": [day.date()]}),
         ValueError,
-        "Column 'when' of X holds dates or times: turn it into numbers first, .* days since a fixed date, or leave it",
+        "Column 'when' of X holds dates or times, such as .*: turn it into numbers first, .* days since a fixed date",
     ),
     "datetime in a list": ([[1.0, day], [2.0, day]], ValueError, "Column 1 of X holds dates or times"),
     "polars dates": (pl.DataFrame({"when": [day]}), ValueError, "Column 'when' of X has type Datetime.* days since"),

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import psutil
 import pytest
+from benchmarks.faults import count_records
 from distributed import Client, LocalCluster, wait
 from scipy import sparse
 from sklearn.base import clone
@@ -32,8 +33,7 @@ from cohirf.data.dask_arrays import LazyDaskSource
 from cohirf.engines.dask import DaskEngine, Worker, find_fullest_worker, naming_faults, refuse_other_packages
 from cohirf.explain import write_report
 from cohirf.fitting import locality
-from cohirf.store import CheckpointError
-from cohirf.store.checkpoint import count_records
+from cohirf.store.files import CheckpointError
 from fit_hashes import LastBit
 
 dd = pytest.importorskip("dask.dataframe")

@@ -21,10 +21,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.faults import count_records
 
 from cohirf import open_source
 from cohirf.store import checkpoint
-from cohirf.store.checkpoint import count_records
 from descriptors import open_files
 from resumable import Cells, X, fit, make_model, result
 from systems import linux_only

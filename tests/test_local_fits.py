@@ -31,7 +31,7 @@ from cohirf.fitting import locality
 from cohirf.fitting.locality import choose_locality
 from cohirf.fitting.settings import Settings
 from cohirf.rows.metric_spaces import EUCLIDEAN
-from cohirf.rows.storage import ArrayRows, MemoryStorage
+from cohirf.rows.storage import ArrayRows, Storage
 from cohirf.sources import Source
 from resumable import result
 
@@ -55,7 +55,7 @@ def halos_follow_the_radius(base, X, batch_size, sample_weight=None):
     index = None if sample_weight is None or sample_weight.all() else np.flatnonzero(sample_weight)
     active = ActiveRows(ArrayRows(X), index)
     locality = Locality(batch_size, 0.5, find_reach(base, X.shape[1]), root_entropy(0))
-    return make_local_batches(active, locality, None, MemoryStorage()).is_exact
+    return make_local_batches(active, locality, None, Storage()).is_exact
 
 
 def number_by_first(labels):
@@ -591,7 +591,7 @@ def test_a_pipeline_cannot_have_local_batches():
 def test_many_rows_on_one_spot_are_dealt_in_time_that_grows_with_the_rows():
     X = np.ones((4000, 2))
     active, place = ActiveRows(ArrayRows(X)), Locality(100, 1.0, None, root_entropy(0))
-    batches = make_local_batches(active, place, None, MemoryStorage())
+    batches = make_local_batches(active, place, None, Storage())
     assert len(batches.home) == 4000
     assert len(batches.halo) < 3 * 4000  # not one for each of the 80 cells
 

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF, load, open_source
 from cohirf.explain import write_report
-from cohirf.store.files import TemporaryFile, remove_strays
+from cohirf.store.files import TemporaryFile
 from other_systems import OTHER_SYSTEMS, as_on
 
 X = np.random.default_rng(0).normal(size=(300, 3)) + np.repeat(np.eye(3) * 20, 100, axis=0)
@@ -126,5 +126,5 @@ def test_processes_that_a_fit_starts_need_nothing_of_linux_either(system_name, d
     assert (in_processes == labels).all()
     assert len(set(auto)) == 3
     with as_on(system_name):
-        remove_strays(tmp_path / "temporary")  # Windows keeps files that were in use until the process ended
-    assert list((tmp_path / "temporary").glob(".cohirf*")) == []
+        TemporaryFile(tmp_path / "temporary")  # Windows keeps files that were in use until the process ended
+    assert list((tmp_path / "temporary").glob(".temporary*")) == []

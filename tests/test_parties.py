@@ -207,7 +207,7 @@ def test_files_that_do_not_fit_are_refused_and_nothing_is_lost(blobs, tmp_path):
         (first.read_bytes(), "answers another request than number 3"),
         (whole[:-40], "cut short"),
         (whole[:-40] + bytes(40), "cannot be used"),
-        (b"cohirf-model 1\n" + whole, "another kind"),
+        (b"cohirf-model 1\n" + whole, "not a cohirf-parties"),
     ]:
         second.write_bytes(content)
         with pytest.raises(PartyError, match=message):

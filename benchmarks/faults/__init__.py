@@ -1,1 +1,21 @@
 """What is lost when processes are killed or files are damaged."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from cohirf.store.archive import Archive
+from cohirf.store.checkpoint import CHECKPOINT_KIND, CHECKPOINT_VERSION
+from cohirf.store.files import CONTENT_ERRORS
+
+
+def count_records(path: Path) -> int:
+    """Return how many runs a journal holds that a fit can resume from. The journal is not changed."""
+    if not path.exists():
+        return 0
+    with path.open("rb", buffering=0) as file:
+        archive, n_records = Archive(file), -1  # the first one identifies the fit
+        archive.open(CHECKPOINT_KIND, CHECKPOINT_VERSION)
+        with suppress(*CONTENT_ERRORS):  # damaged records are not resumed from
+            while archive.read() is not None:
+                n_records += 1
+        return n_records

@@ -38,10 +38,11 @@ from joblib.externals.loky import get_reusable_executor
 from sklearn.cluster import DBSCAN
 
 from benchmarks._common import Table, flip_bit, make_parser, parse
+from benchmarks.faults import count_records
 from cohirf import CoHiRF, open_source
 from cohirf.datasets import make_spheres
-from cohirf.store import CheckpointError, CheckpointWarning
-from cohirf.store.checkpoint import JOURNAL, LOCK, count_records
+from cohirf.store.checkpoint import JOURNAL, LOCK
+from cohirf.store.files import CheckpointError, CheckpointWarning
 
 LOG = "COHIRF_KILLS_LOG"
 SHARED = Path("/dev/shm")

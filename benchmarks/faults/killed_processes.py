@@ -34,10 +34,11 @@ import psutil
 from sklearn.cluster import DBSCAN
 
 from benchmarks._common import Table, make_parser, parse
+from benchmarks.faults import count_records
 from benchmarks.faults.checkpoints import strays, wait
 from cohirf import CoHiRF, open_source
 from cohirf.datasets import make_spheres
-from cohirf.store.checkpoint import JOURNAL, count_records
+from cohirf.store.checkpoint import JOURNAL
 
 SHARED = Path("/dev/shm")
 KINDS = ("parent", "worker", "interrupt")

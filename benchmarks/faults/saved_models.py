@@ -27,7 +27,8 @@ from benchmarks._common import flip_bit, in_fresh_process, make_parser, parse, p
 from cohirf import CoHiRF, FusionHierarchy
 from cohirf.beyond.merge_tree import MergeTree, link_groups
 from cohirf.neighbours.landmarks import Landmarks
-from cohirf.store import ModelFileError, load_model, save_model
+from cohirf.store.files import ModelFileError
+from cohirf.store.models import load_model, save_model
 
 N_LEVELS, N_CLUSTERS, N_FEATURES, N_LANDMARKS = 6, 10, 10, 10_000
 

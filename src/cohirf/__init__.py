@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from cohirf.hierarchy import FusionHierarchy
     from cohirf.screening import FeatureScreen
     from cohirf.sources import open_source
-    from cohirf.store import CheckpointError, CheckpointWarning, ModelFileError
-    from cohirf.store import load_model as load
+    from cohirf.store.files import CheckpointError, CheckpointWarning, ModelFileError
+    from cohirf.store.models import load_model as load
     from cohirf.summary.numbers import Changes
     from cohirf.updating.merge import merge
     from cohirf.voting import ConsensusResult, consensus
@@ -47,19 +47,19 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "Changes": "cohirf.summary.numbers:Changes",
-        "CheckpointError": "cohirf.store:CheckpointError",
-        "CheckpointWarning": "cohirf.store:CheckpointWarning",
+        "CheckpointError": "cohirf.store.files:CheckpointError",
+        "CheckpointWarning": "cohirf.store.files:CheckpointWarning",
         "CoHiRF": "cohirf.estimator:CoHiRF",
         "ConsensusResult": "cohirf.voting:ConsensusResult",
         "EpsSuggestion": "cohirf.eps:EpsSuggestion",
         "FeatureScreen": "cohirf.screening:FeatureScreen",
         "FusionHierarchy": "cohirf.hierarchy:FusionHierarchy",
         "LevelRecord": "cohirf.algorithm.levels:LevelRecord",
-        "ModelFileError": "cohirf.store:ModelFileError",
+        "ModelFileError": "cohirf.store.files:ModelFileError",
         "SampledMedoid": "cohirf.algorithm.choose_medoids:SampledMedoid",
         "ThinBatchesWarning": "cohirf.beyond.reach:ThinBatchesWarning",
         "consensus": "cohirf.voting:consensus",
-        "load": "cohirf.store:load_model",
+        "load": "cohirf.store.models:load_model",
         "merge": "cohirf.updating.merge:merge",
         "open_source": "cohirf.sources:open_source",
         "suggest_eps": "cohirf.eps:suggest_eps",

@@ -25,7 +25,7 @@ from cohirf.fitting import fit_data
 from cohirf.fitting.settings import CENTRALITY, SIMILARITY, Settings
 from cohirf.neighbours.landmarks import label_new_rows, measure_new_rows
 from cohirf.rows.arrays import to_host
-from cohirf.store import save_model
+from cohirf.store.models import save_model
 from cohirf.summary.model import base_method_of
 from cohirf.summary.rows import replace_results
 from cohirf.updating import UpdatingMixin, summarize_fit

@@ -19,7 +19,7 @@ from typing import Any
 
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.optional import import_optional, is_installed
-from cohirf.rows.storage import Engine
+from cohirf.rows.storage import EngineAround
 
 LOG_SECONDS = 10.0
 BAR_SECONDS = 0.5  # shorter work has no bar
@@ -118,25 +118,8 @@ def describe_level(record: LevelRecord, n_views: int) -> str:
     )
 
 
-@dataclass(frozen=True)
-class WatchedEngine:
+class WatchedEngine(EngineAround):
     """Contracts the runs of a level on another engine, and shows the progress."""
-
-    engine: Engine
-
-    @property
-    def is_serial(self) -> bool:
-        """Whether only one task runs at a time."""
-        return self.engine.is_serial
-
-    @property
-    def writes_here(self) -> bool:
-        """Whether tasks can write into arrays of this process."""
-        return self.engine.writes_here
-
-    def share(self, rows: Any) -> Any:
-        """Return rows that the tasks of the engine can read."""
-        return self.engine.share(rows)
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments, and yield the results in order."""

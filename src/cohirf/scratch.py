@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.error_contexts import replacing_errors
-from cohirf.rows.storage import ArrayRows, MemoryGatherer, Rows, SomeRows
+from cohirf.rows.storage import ArrayRows, Gatherer, Rows, SomeRows, Storage
 from cohirf.sources import ArraySource
 from cohirf.store.files import TemporaryFile, write_all
 
@@ -33,7 +33,7 @@ NOT_SUPPORTED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # not supported 
 
 
 @dataclass(frozen=True)
-class ScratchStorage:
+class ScratchStorage(Storage):
     """Stores vectors and collected rows in temporary files in ``directory``.
 
     The default is the system's directory for temporary files, which the environment variable TMPDIR sets.
@@ -76,20 +76,19 @@ class ScratchStorage:
         return array
 
 
-class ScratchGatherer:
+class ScratchGatherer(Gatherer):
     """Appends blocks of rows to a temporary file in ``directory``. CSR blocks stay in memory."""
 
     def __init__(self, directory: Path) -> None:
+        super().__init__()
         self._directory = directory
-        self._sparse_blocks = MemoryGatherer()
         self._file: TemporaryFile | None = None
-        self._empty: NDArray[Any] = np.empty((0, 0))  # has the type and the number of columns of the blocks
         self._n_rows = 0
 
     def add(self, values: Any) -> None:
         """Append a block of rows."""
         if sparse.issparse(values):
-            self._sparse_blocks.add(values)
+            super().add(values)
             return
         with _naming_directory(self._directory):
             if self._file is None:
@@ -100,7 +99,7 @@ class ScratchGatherer:
     def rows(self) -> ArrayRows | None:
         """Return the rows of all blocks; None if there are none."""
         if self._file is None:
-            return self._sparse_blocks.rows()
+            return super().rows()
         with _naming_directory(self._directory):
             return ArrayRows(_map(self._file, self._empty.dtype, (self._n_rows, *self._empty.shape[1:])))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 from datetime import time as clock_time
 from numbers import Integral
@@ -29,18 +29,19 @@ ENCODE_TEXT = "for instance with cohirf.preparation.prepare(X) or sklearn.prepro
 
 
 def raise_for_cell(X: Any, error: Exception) -> None:
-    """Raise an error that says what to do if an ``error`` is about a cell of ``X`` that is text or a time."""
-    if "could not convert string to float" in str(error):
-        value, column = str(error).partition(": ")[2], _find_column(X, _is_word)
-        place = "X" if column is None else f"Column {column!r} of X"
-        raise ValueError(
-            f"{place} holds the text {value}: turn text into numbers first, {ENCODE_TEXT}, or leave its column out."
-        ) from error
-    column = _find_column(X, _is_time) if "float() argument" in str(error) else None
-    if column is not None:
-        raise ValueError(
-            f"Column {column!r} of X holds dates or times: turn it into numbers first, {ENCODE_TIMES}, or leave it out."
-        ) from error
+    """Raise an error that says what to do if a cell of ``X``, which caused an ``error``, is text or a time."""
+    if not str(error).startswith(("could not convert string to float", "float() argument")):
+        return
+    cells = np.asarray(X, dtype=object)
+    names = [name for name, _ in _column_types(X)] or range(cells.shape[1])
+    for name, column in zip(names, cells.T, strict=True):
+        found = next((cell for cell in column if isinstance(cell, str | bytes | date | clock_time | timedelta)), None)
+        if found is not None:
+            is_text = isinstance(found, str | bytes)
+            raise ValueError(
+                f"Column {name!r} of X holds {'text' if is_text else 'dates or times'}, such as {str(found)!r}: turn "
+                f"it into numbers first, {ENCODE_TEXT if is_text else ENCODE_TIMES}, or leave it out."
+            ) from error
 
 
 def refuse_what_is_no_table(X: Any) -> None:
@@ -314,35 +315,8 @@ def _as_array(X: Any) -> Any:
 
 def _refuse_array_type(X: NDArray[Any]) -> None:
     is_text = X.dtype.kind == "O" and any(isinstance(cell, str | bytes) for cell in X.flat)
-    if X.dtype.kind in "mM":
-        raise ValueError(f"X holds values of type {X.dtype}: turn them into numbers first, {ENCODE_TIMES}.")
-    if is_text or X.dtype.kind in "SUV":
+    if is_text or X.dtype.kind in "mMSUV":
         raise ValueError(f"X holds values of type {X.dtype}: turn them into numbers first.")
-
-
-def _find_column(X: Any, is_bad: Callable[[Any], bool]) -> Any:
-    """Return the name or number of the first column with a bad cell; None if there is none."""
-    cells = np.asarray(X, dtype=object)
-    names = [name for name, _ in _column_types(X)] or range(cells.shape[1])
-    for name, column in zip(names, cells.T, strict=True):
-        if any(is_bad(cell) for cell in column):
-            return name
-    return None
-
-
-def _is_time(cell: Any) -> bool:
-    return isinstance(cell, date | clock_time | timedelta)
-
-
-def _is_word(cell: Any) -> bool:
-    """Return whether a cell is text that is not a number."""
-    if not isinstance(cell, str | bytes):
-        return False
-    try:
-        float(cell)
-    except ValueError:
-        return True
-    return False
 
 
 def _column_types(X: Any) -> list[tuple[Any, str]]:

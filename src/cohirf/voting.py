@@ -18,12 +18,12 @@ from sklearn.exceptions import ConvergenceWarning
 from cohirf.algorithm.consensus import RELAXED, fold_views
 from cohirf.beyond.merge_tree import Groups, MergeTree, link_groups
 from cohirf.beyond.votes import NO_OPINION, VotedCodes, VotedGroups, group_by_votes, measure_votes, move_codes
-from cohirf.data.dask_arrays import DaskTable
+from cohirf.data.dask_arrays import DaskTable, LazyDaskSource
 from cohirf.data.first_level import check_array_weights
-from cohirf.engines.dask import dask, dask_array, is_dask, naming_faults
+from cohirf.engines.dask import compute_unoptimised, is_dask
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.rows.grouping import FloatArray, IntArray, first_rows, index_dtype, row_blocks, sum_by_label
-from cohirf.rows.storage import MemoryStorage, Storage
+from cohirf.rows.storage import Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import Source, open_source
 from cohirf.sources.tables import frame_names, is_frame
@@ -42,8 +42,8 @@ class ConsensusResult:
     Attributes
     ----------
     labels : array of int, shape (n_rows,)
-        Cluster of each row, numbered by first appearance; -1 for rows on which no vector has an opinion. A Dask array
-        if the given labels are one, as is ``stability``; a memory map for very many rows.
+        Cluster of each row, numbered by first appearance; -1 for rows on which no vector has an opinion. A memory map
+        for very many rows, as is ``stability``.
     n_clusters : int
         Number of clusters.
     stability : array of float32, shape (n_rows,)
@@ -55,7 +55,7 @@ class ConsensusResult:
         The vectors that took part: all of them, unless the consensus is relaxed.
     hierarchy : FusionHierarchy
         Rows fuse into groups, and groups into clusters. Its tree merges groups further, so that ``cut`` returns any
-        number of clusters. For labels on Dask, its leaves are groups.
+        number of clusters.
     """
 
     labels: Any
@@ -129,7 +129,7 @@ def consensus(
     if n_clusters is not None and not (is_number and n_clusters >= 1):
         raise ValueError(f"n_clusters={n_clusters!r} is not valid: give a number of at least 1, or None.")
     votes = _open_votes(labels)
-    weights: Any = None if sample_weight is None else votes.check_weights(sample_weight)
+    weights = None if sample_weight is None else _positive_weights(sample_weight, votes.n_rows)
     folded, number, codes_of_rows = votes.fold(weights)
     is_heard = (folded.distinct != NO_OPINION).any(axis=1)
     if not is_heard.any():
@@ -184,7 +184,6 @@ class _Clusters:
     of_group: IntArray  # cluster of each group
     group_rows: IntArray  # the row that stands for each group: the first one with its heaviest code
     cluster_rows: IntArray  # likewise of each cluster
-    group_sizes: IntArray  # number of rows of each group
     linkage: FloatArray  # merges of groups
 
     @classmethod
@@ -200,16 +199,15 @@ class _Clusters:
         group_rows, cluster_rows = np.empty(groups.n_groups, np.int64), np.empty(n_clusters, np.int64)
         group_rows[groups.of_code[heaviest_last]] = first[heaviest_last]
         cluster_rows[of_code[heaviest_last]] = first[heaviest_last]
-        sizes = sum_by_label(groups.of_code, codes.counts, groups.n_groups).astype(np.int64)
-        return cls(of_code, of_group, group_rows, cluster_rows, sizes, groups.linkage)
+        return cls(of_code, of_group, group_rows, cluster_rows, groups.linkage)
 
-    def tree(self) -> tuple[IntArray, MergeTree]:
-        """Return the order of groups by their rows, and the merges of groups in this order."""
+    def tree(self) -> MergeTree:
+        """Return the merges of groups, which are in the order of their rows."""
         order = np.argsort(self.group_rows)
         number = np.concatenate([np.argsort(order), np.arange(len(order), 2 * len(order) - 1)])
         linkage = self.linkage.copy()
         linkage[:, :2] = np.sort(number[linkage[:, :2].astype(np.int64)], axis=1)
-        return order, MergeTree(self.group_rows[order], linkage, 1)
+        return MergeTree(self.group_rows[order], linkage, 1)
 
 
 def _merge_by_mass(of_code: IntArray, codes: VotedCodes, sums: Any) -> VotedGroups:
@@ -260,13 +258,6 @@ class _Folded:
         names = np.split(codes.of_row, np.cumsum([len(block.distinct) for block in blocks])[:-1])
         return cls(codes.distinct, counts, mass, first, np.empty(0, np.int32)), names
 
-    def without_rows(self) -> _Folded:
-        return replace(self, of_row=self.of_row[:0].copy())
-
-    def renamed(self, names: IntArray) -> IntArray:
-        """Return the code of each row among those of all blocks."""
-        return names[self.of_row]
-
 
 def _as_labels(column: NDArray[Any]) -> IntArray:
     """Return a column of numbers as labels; NaN means no opinion."""
@@ -283,17 +274,13 @@ def _as_labels(column: NDArray[Any]) -> IntArray:
     return labels
 
 
-class _VotesHere:
-    """Labels in memory or in a file; ``read`` returns blocks of consecutive rows, with a column for each vector."""
+class _Votes:
+    """Labels, wherever they are; ``read`` returns blocks of consecutive rows, with a column for each vector."""
 
     def __init__(self, n_rows: int, read: Callable[[], Iterator[NDArray[Any]]]) -> None:
         self.n_rows = n_rows
         self._read = read
-        self._storage: Storage = ScratchStorage() if n_rows > LARGE_VOTE else MemoryStorage()
-
-    def check_weights(self, sample_weight: Any) -> FloatArray:
-        """Return valid weights."""
-        return _positive_weights(sample_weight, self.n_rows)
+        self._storage: Storage = ScratchStorage() if n_rows > LARGE_VOTE else Storage()
 
     def fold(self, weights: FloatArray | None) -> tuple[_Folded, IntArray, IntArray]:
         """Return the distinct codes, the number that each has in the rows, and the number of the code of each row."""
@@ -304,7 +291,7 @@ class _VotesHere:
             spans.append(slice(start, start + len(labels)))
             block = _Folded.of(labels, start, None if weights is None else weights[spans[-1]])
             of_row[spans[-1]] = block.of_row
-            blocks.append(block.without_rows())
+            blocks.append(replace(block, of_row=block.of_row[:0].copy()))
             start += len(labels)
             if sum(len(block.distinct) for block in blocks[1:]) > max(WAITING_CODES, len(number)):
                 blocks, spans, number = self._join(blocks, spans, number, of_row)
@@ -326,7 +313,7 @@ class _VotesHere:
 
     def sum_rows(self, X: Any, groups: IntArray, n_sums: int, weights: Any) -> Any:
         """Return the weighted sum of the rows of ``X`` of each group, given the group of each row."""
-        source = open_source(X)
+        source = LazyDaskSource(DaskTable.of(X, known_rows=True).array) if is_dask(X) else open_source(X)
         _refuse_other_rows("X", source.n_rows, self.n_rows)
         total: Any = 0
         for block in row_blocks(self.n_rows, max(1, 2**22 // source.n_features)):
@@ -347,61 +334,7 @@ class _VotesHere:
         above = clusters.cluster_rows[clusters.of_group]
         parents[clusters.group_rows] = above
         absorbed_at[clusters.group_rows] = 2 * (above != clusters.group_rows)
-        return FusionHierarchy.of_fit(parents, absorbed_at, 2, tree=clusters.tree()[1])
-
-
-class _VotesOnDask:
-    """Labels in a Dask array: codes are folded where its chunks are, and results have the same chunks."""
-
-    def __init__(self, array: Any) -> None:
-        self._array = array.rechunk({1: -1})
-        self.n_rows = int(array.shape[0])
-        self._lengths = self._array.chunks[0]
-
-    def check_weights(self, sample_weight: Any) -> list[Any]:
-        """Return valid weights, chunk by chunk."""
-        return np.split(_positive_weights(np.asarray(sample_weight), self.n_rows), np.cumsum(self._lengths)[:-1])
-
-    def fold(self, weights: list[Any] | None) -> tuple[_Folded, IntArray, Any]:
-        """Return the distinct codes, their numbers, and the number of the code of each row as a Dask array."""
-        da, delayed, starts = dask_array(), dask().delayed, np.cumsum([0, *self._lengths[:-1]]).tolist()
-        chunks = zip(_chunks(self._array), starts, weights or [None] * len(starts), strict=True)
-        with naming_faults():
-            folded = dask().persist(*(delayed(_Folded.of)(*chunk) for chunk in chunks))
-            joined, of_chunks = _Folded.joined(
-                dask().compute(*(delayed(_Folded.without_rows)(chunk) for chunk in folded))
-            )
-        of_rows = [
-            da.from_delayed(delayed(_Folded.renamed)(chunk, names), (length,), names.dtype)
-            for chunk, names, length in zip(folded, of_chunks, self._lengths, strict=True)
-        ]
-        return joined, np.arange(len(joined.distinct)), da.concatenate(of_rows)
-
-    def sum_rows(self, X: Any, groups: Any, n_sums: int, weights: list[Any] | None) -> Any:
-        """Return the weighted sum of the rows of ``X`` of each group, given the group of each row."""
-        _refuse_other_rows("X", len(X), self.n_rows)
-        values = X if is_dask(X) else dask_array().from_array(np.asarray(X))
-        values = DaskTable.of(values, known_rows=True).array
-        values = values.rechunk((self._lengths, *(-1,) * (values.ndim - 1)))
-        parts = zip(_chunks(values), _chunks(groups), weights or [None] * len(self._lengths), strict=True)
-        with naming_faults():
-            return sum(
-                dask().compute(*(dask().delayed(_sum_block)(rows, of, n_sums, some) for rows, of, some in parts))
-            )
-
-    def hierarchy(self, clusters: _Clusters, group_of_code: IntArray, codes_of_rows: Any) -> FusionHierarchy:
-        """Return the hierarchy of groups."""
-        order, tree = clusters.tree()
-        rows = clusters.group_rows[order]
-        above = np.searchsorted(rows, clusters.cluster_rows[clusters.of_group[order]])
-        absorbed_at = (above != np.arange(len(rows))).astype(np.uint8)
-        return FusionHierarchy(
-            above, absorbed_at, rows=rows, row_sizes=clusters.group_sizes[order], tree=replace(tree, level=0)
-        )
-
-
-def _chunks(array: Any) -> list[Any]:
-    return list(array.to_delayed().ravel())
+        return FusionHierarchy.of_fit(parents, absorbed_at, 2, tree=clusters.tree())
 
 
 def _positive_weights(sample_weight: Any, n_rows: int) -> FloatArray:
@@ -417,13 +350,15 @@ def _sum_block(values: Any, group: IntArray, n_sums: int, weights: Any) -> Any:
     return sparse.csr_array((mass, (group, np.arange(len(group)))), shape=(n_sums, len(group))) @ values
 
 
-def _open_votes(labels: Any) -> _VotesHere | _VotesOnDask:
+def _open_votes(labels: Any) -> _Votes:
     """Return labels of any kind as votes that can be folded."""
     if is_dask(labels):
-        return _VotesOnDask(DaskTable.of(labels, known_rows=True).array)
+        array = DaskTable.of(labels, known_rows=True).array.rechunk({1: -1})
+        chunks = range(array.numblocks[0])
+        return _Votes(int(array.shape[0]), lambda: (compute_unoptimised(array.blocks[chunk])[0] for chunk in chunks))
     if isinstance(labels, Source | str | os.PathLike):
         source = open_source(labels)
-        return _VotesHere(source.n_rows, source.read_all)
+        return _Votes(source.n_rows, source.read_all)
     if is_frame(labels):
         by_number = hasattr(labels, "iloc")  # names of pandas can be repeated
         columns = [
@@ -448,7 +383,7 @@ def _open_votes(labels: Any) -> _VotesHere | _VotesOnDask:
     if n_rows == 0:
         raise ValueError("labels has 0 rows: give at least one.")
     blocks = list(row_blocks(n_rows, VOTED_ROWS))
-    return _VotesHere(n_rows, lambda: (np.stack([vector[block] for vector in vectors], axis=1) for block in blocks))
+    return _Votes(n_rows, lambda: (np.stack([vector[block] for vector in vectors], axis=1) for block in blocks))
 
 
 def _as_vector(column: Any, name: str) -> NDArray[Any]:

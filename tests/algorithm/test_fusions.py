@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from cohirf.algorithm.parents import Fusions, Recorded
-from cohirf.rows.storage import MemoryStorage
+from cohirf.rows.storage import Storage
 
 
 def no_fusions(n_rows, max_level=100):
-    return Fusions.none(np.full(n_rows, 0.5, np.float32), max_level, MemoryStorage())
+    return Fusions.none(np.full(n_rows, 0.5, np.float32), max_level, Storage())
 
 
 def test_at_first_every_row_is_its_own_parent():
@@ -28,7 +28,7 @@ def test_only_absorbed_rows_get_the_level(rows):
 
 
 def test_rows_that_no_level_has_clustered_are_their_own_parents_without_a_stability():
-    fusions = Recorded.unwritten(4, MemoryStorage())
+    fusions = Recorded.unwritten(4, Storage())
     fusions.keep(np.array([1, 3]))
     assert fusions.parents[[1, 3]].tolist() == [1, 3]
     assert np.isnan(fusions.stability[[1, 3]]).all()

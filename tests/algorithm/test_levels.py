@@ -24,7 +24,7 @@ from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import Survivors
 from cohirf.beyond.companions import Companions
 from cohirf.data.first_level import contract_rows
-from cohirf.rows.storage import ArrayRows, MemoryStorage, SerialEngine
+from cohirf.rows.storage import ArrayRows, SerialEngine, Storage
 
 
 class Pairs(BaseEstimator):
@@ -60,7 +60,7 @@ def first_level(active, what, resources=None):
 def state_after(active, what, max_level=100, resources=None):
     """Return the state after the first level."""
     leaves = first_level(active, what, resources).leaves
-    return FitState.of_leaves(leaves, active.values, active.n_rows, max_level, MemoryStorage())
+    return FitState.of_leaves(leaves, active.values, active.n_rows, max_level, Storage())
 
 
 def run(base, n, max_level=100, weights=None, *, in_order=False, resources=None, **options):
@@ -270,14 +270,14 @@ def test_csr_rows_read_in_order_carry_their_values_along(batch_size):
 
 
 def test_storage_is_released_whenever_enough_rows_were_contracted(monkeypatch):
-    class Released(MemoryStorage):
+    class Released(Storage):
         times = 0
 
         def release(self):
             Released.times += 1
 
     monkeypatch.setattr(module, "RELEASE_ROWS", 20)
-    fusions = Recorded.unwritten(200, MemoryStorage())
+    fusions = Recorded.unwritten(200, Storage())
     contract_level(line(200), 1, contraction(Pairs(), batch_size=10), Resources(storage=Released()), fusions)
     assert Released.times == 6  # nineteen batches of ten rows: after every third
 

@@ -17,7 +17,7 @@ from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.parents import Fusions
 from cohirf.algorithm.runs import Links, RunTask, Survivors, contract_run, gather_survivors, held_aside
-from cohirf.rows.storage import ArrayRows, MemoryStorage, SerialEngine
+from cohirf.rows.storage import ArrayRows, SerialEngine, Storage
 
 N_ROWS = 1000
 X = np.random.default_rng(0).normal(size=(N_ROWS, 3))
@@ -54,7 +54,7 @@ def contract(batches_a_run, contraction=PLAIN, weights=None, *, in_order=True, *
 
 
 def together(outcomes):
-    return gather_survivors((outcome.survivors for outcome in outcomes), MemoryStorage())
+    return gather_survivors((outcome.survivors for outcome in outcomes), Storage())
 
 
 @pytest.mark.parametrize(("contraction", "weights"), [(PLAIN, None), (WEIGHTED, None), (WEIGHTED, WEIGHTS)])
@@ -93,7 +93,7 @@ def test_survivors_are_sorted_and_tell_of_the_rows_that_they_represent(in_order)
 
 @pytest.mark.parametrize("in_order", [True, False])
 def test_a_run_records_its_fusions_or_returns_them(in_order):
-    there, here = (Fusions.none(np.zeros(N_ROWS, np.float32), 1, MemoryStorage()) for _ in range(2))
+    there, here = (Fusions.none(np.zeros(N_ROWS, np.float32), 1, Storage()) for _ in range(2))
     _, recorded = contract(4, in_order=in_order, fusions=there)
     assert all(outcome.survivor_of is None and outcome.stability is None for outcome in recorded)
     for task, outcome in zip(*contract(4, in_order=in_order), strict=True):

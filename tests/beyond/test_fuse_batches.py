@@ -6,7 +6,7 @@ from scipy import sparse
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.runs import Links, Survivors
 from cohirf.beyond.local_batches import MIN_SHARED, find_parts, fuse_leaves, number_parts
-from cohirf.rows.storage import ArrayRows, MemoryStorage
+from cohirf.rows.storage import ArrayRows, Storage
 
 # Leaves 10 and 20 are clusters of batch 0, 30 and 40 of batch 1, and 50 of batch 2; 60 is a noise row of batch 2.
 ROWS = np.array([10, 20, 30, 40, 50, 60])
@@ -84,7 +84,7 @@ def test_labels_number_the_parts_and_noise_is_alone():
 
 def fused(part, **options):
     found = leaves(**options)
-    state = FitState.of_leaves(found, ArrayRows(np.zeros((100, 1))), 100, 3, MemoryStorage())
+    state = FitState.of_leaves(found, ArrayRows(np.zeros((100, 1))), 100, 3, Storage())
     return fuse_leaves(state, np.array(part))
 
 

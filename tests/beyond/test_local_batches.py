@@ -10,7 +10,7 @@ from scipy import sparse
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.beyond import local_batches
 from cohirf.beyond.local_batches import LARGEST_BATCH, Locality, make_local_batches, sort_by_batch
-from cohirf.rows.storage import ArrayRows, MemoryStorage
+from cohirf.rows.storage import ArrayRows, Storage
 from cohirf.scratch import ScratchStorage
 
 UNIFORM = np.random.default_rng(0).random((3000, 2))
@@ -18,7 +18,7 @@ UNIFORM = np.random.default_rng(0).random((3000, 2))
 
 def batches_of(X, batch_size=300, *, index=None, overlap=0.5, reach=None, seed=0, means=None):
     active = ActiveRows(ArrayRows(X), index)
-    return make_local_batches(active, Locality(batch_size, overlap, reach, (seed, 1)), means, MemoryStorage())
+    return make_local_batches(active, Locality(batch_size, overlap, reach, (seed, 1)), means, Storage())
 
 
 def parts(batches):
@@ -135,7 +135,7 @@ def test_the_batch_of_each_row_is_found():
         assert (batches.find_batches(np.array(rows)) == number).all()
 
 
-@pytest.mark.parametrize("storage", [MemoryStorage, ScratchStorage])
+@pytest.mark.parametrize("storage", [Storage, ScratchStorage])
 @pytest.mark.parametrize("index", [None, np.flatnonzero(np.arange(3000) % 3)])
 def test_rows_sorted_by_batch_are_the_same_rows(index, storage):
     active = ActiveRows(ArrayRows(UNIFORM), index)

@@ -23,7 +23,7 @@ import cohirf as package
 from cohirf import CoHiRF, FusionHierarchy
 from cohirf.cli import main
 from cohirf.preparation import Number
-from cohirf.store import load_preparation, save_model
+from cohirf.store.models import load_about, save_model
 
 NUMBER = Number("a").to_json()
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
@@ -109,7 +109,7 @@ def test_a_model_that_python_saved_takes_its_columns_as_they_are(cohirf, folder,
 
 
 def test_a_saved_model_says_how_its_data_was_prepared(cohirf, model, iris):
-    content = load_preparation(model)
+    content = load_about(model).preparation
     assert [column["name"] for column in content["columns"] if column["kind"] == "number"] == FEATURES
     assert content["scaling"] == "standard"
     assert np.allclose(content["offset"], iris[FEATURES].mean())
@@ -130,7 +130,7 @@ def test_a_saved_model_says_how_its_data_was_prepared(cohirf, model, iris):
     ],
 )
 def test_a_preparation_that_is_none_is_refused(cohirf, model, change, reason):
-    save_model(package.load(model), "other", preparation=load_preparation(model) | change)
+    save_model(package.load(model), "other", preparation=load_about(model).preparation | change)
     outcome = cohirf("predict", "other", "iris.csv", "--out", "labels.csv")
     assert outcome.code == 2
     assert outcome.err.startswith(f"cohirf: other: its preparation cannot be used: {reason}")

@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from cohirf import CoHiRF, load
 from cohirf.preparation import Preparation
-from cohirf.store import load_preparation
+from cohirf.store.models import load_about
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_predict_codes_and_fills_as_the_fit_did(cohirf, mixed):
     part = mixed[40:60].assign(colour="red")  # categories that are missing do not shift the others
     part.to_parquet("part.parquet")
     assert cohirf("predict", "model", "part.parquet", "--out", "part.csv", "--quiet").code == 0
-    content = Preparation.from_json(load_preparation("model"))
+    content = Preparation.from_json(load_about("model").preparation)
     X = by_scikit_learn(pd.concat([mixed, part]), "median")[120:]
     X[:, 4] = np.where(part["weight"].isna(), mixed["weight"].median(), part["weight"])
     model = load("model")
@@ -73,7 +73,7 @@ def test_predict_codes_and_fills_as_the_fit_did(cohirf, mixed):
 
 def test_scaling_counts_the_cells_that_are_there(cohirf, mixed):
     cohirf("fit", "mixed.csv", "--drop", "colour", "--drop", "shape", "--impute", "mean", "--model", "model", "--quiet")
-    content = load_preparation("model")
+    content = load_about("model").preparation
     assert np.allclose(content["offset"], [mixed["size"].mean(), mixed["weight"].mean()])
     assert np.allclose(content["scale"], [mixed["size"].std(ddof=0), mixed["weight"].std(ddof=0)])
     assert np.allclose(content["fill"][1], mixed["weight"].mean())
@@ -135,7 +135,7 @@ def test_constant_features_stay_zero(cohirf, tmp_path, monkeypatch):
     np.save("x.npy", np.column_stack([np.ones(50), np.arange(50.0)]))
     for scale in ("standard", "minmax"):
         assert cohirf("fit", "x.npy", "--scale", scale, "--model", scale, "--quiet").code == 0
-        assert load_preparation(scale)["scale"][0] == 1
+        assert load_about(scale).preparation["scale"][0] == 1
         assert (load(scale).medoids_[:, 0] == 0).all()
 
 

@@ -39,7 +39,6 @@ from cohirf.cli.options import (
     search_options,
     to_arguments,
 )
-from cohirf.clusterers.names import text_parameters
 from cohirf.preparation.preparation import IMPUTES, SCALINGS
 from cohirf.tuning import search_space, tune
 
@@ -104,9 +103,10 @@ def test_the_help_is_one_sentence_about_options(made):
 
 
 def test_shells_complete_what_the_library_takes():
-    for name, parameter in text_parameters(CoHiRF).items():
-        if name in FLAGS and parameter.options:
-            assert sorted(parameter_options()[name].autocompletion("")) == list(parameter.options), name
+    for name, limits in CoHiRF._parameter_constraints.items():
+        options = {option for limit in limits for option in getattr(limit, "options", ())}
+        if name in FLAGS and options:
+            assert set(parameter_options()[name].autocompletion("")) == options, name
     assert search_options()["metric"].autocompletion("") == list(search_space.METRICS)
     of_data = read_docstring(DataOptions.__doc__)
     assert of_data["scale"].kind == f"""{{{", ".join(f'"{name}"' for name in ("auto", *SCALINGS))}}}"""

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF, load
 from cohirf.cli import main
-from cohirf.store import load_origin, load_preparation, save_model
+from cohirf.store.models import load_about, save_model
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 
@@ -43,12 +43,12 @@ def first(halves, first_model):
 
 
 def test_update_adds_rows_and_prints_what_has_changed(cohirf, first, iris):
-    before = load_preparation(first), load_origin(first)
+    before = load_about(first).preparation, load_about(first).origin
     outcome = cohirf("update", first, "half1.csv", "--out", "labels.csv")
     assert outcome.code == 0, outcome.err
     model = load(first)
     assert len(model.labels_) == 150
-    assert (load_preparation(first), load_origin(first)) == before
+    assert (load_about(first).preparation, load_about(first).origin) == before
     labels = pd.read_csv("labels.csv")
     assert labels["id"].tolist() == iris["id"].iloc[1::2].tolist()
     assert labels["cluster"].tolist() == model.labels_[75:].tolist()
@@ -92,7 +92,7 @@ def test_a_report_of_an_update_does_not_replace_a_file(cohirf, first):
 def test_update_of_a_model_that_python_saved_keeps_it_without_preparation(cohirf, halves, iris):
     save_model(CoHiRF(KMeans(3, n_init=1), random_state=0).fit(iris[FEATURES]), "plain")
     assert cohirf("update", "plain", "iris.csv").code == 0
-    assert load_preparation("plain") is None
+    assert load_about("plain").preparation is None
     assert len(load("plain").labels_) == 300
 
 
@@ -132,7 +132,7 @@ def test_merge_converts_values_to_the_units_of_the_first_model(cohirf, first, ap
     assert cohirf("fit", "half1.csv", *apart, "--clusters", 3, "--model", "other", "--quiet").code == 0
     outcome = cohirf("merge", first, "other", "--model", "all")
     assert outcome.code == 0, outcome.err
-    assert load_preparation("all") == load_preparation(first)
+    assert load_about("all").preparation == load_about(first).preparation
     merged, rows = load("all"), iris[FEATURES].to_numpy().copy()
     rows[1::2, 2] *= 10
     scaled = (rows - rows[::2].mean(axis=0)) / rows[::2].std(axis=0)

@@ -20,7 +20,7 @@ from cohirf.beyond.merge_tree import MergeTree
 from cohirf.data import first_level as module
 from cohirf.data.first_level import ReadRows, contract_rows
 from cohirf.fitting.results import label_leaves
-from cohirf.rows.storage import ArrayRows, ArrayWeights, MemoryStorage
+from cohirf.rows.storage import ArrayRows, ArrayWeights, Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.summary import rows as row_map
 from cohirf.summary.rows import Part, RowMap, RowResults
@@ -40,7 +40,7 @@ WHAT = Contraction(VIEWS, strict_consensus, medoids, batch_size=100)
 def fit(*, in_order, batch_size=100):
     active, what = ActiveRows(ArrayRows(X), in_order=in_order), replace(WHAT, batch_size=batch_size)
     first = contract_rows(active, what, Resources())
-    state = FitState.of_leaves(first.leaves, active.values, N_ROWS, 10, MemoryStorage())
+    state = FitState.of_leaves(first.leaves, active.values, N_ROWS, 10, Storage())
     *_, last = contract_levels(state, what, 10, Resources())
     return first, last
 

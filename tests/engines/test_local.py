@@ -15,8 +15,8 @@ import pytest
 from joblib import parallel_config
 
 from cohirf.engines import LocalEngine, local
-from cohirf.engines.local import choose_chunk, seconds_saved
-from cohirf.rows.storage import ArrayRows, MemoryStorage
+from cohirf.engines.local import seconds_saved
+from cohirf.rows.storage import ArrayRows, Storage
 from cohirf.scratch import ScratchStorage
 
 
@@ -63,29 +63,6 @@ def test_other_tasks_run_in_processes(at_once):
     first, *others = LocalEngine(2).run(where_it_runs, tasks(20), 20)
     assert first[0] == os.getpid()
     assert os.getpid() not in {process for process, _ in others}
-
-
-def test_tasks_run_here_while_processes_start(monkeypatch):
-    looks = iter([True] * 5)
-    monkeypatch.setattr(local, "_last_used", {})
-    monkeypatch.setattr(local, "START_SECONDS", 0.0)
-    monkeypatch.setattr(local, "WARM_SECONDS", 0.0)
-    monkeypatch.setattr(local, "_start_processes", lambda n_jobs: SimpleNamespace(is_alive=lambda: next(looks, False)))
-    here = [process == os.getpid() for process, _ in LocalEngine(2).run(where_it_runs, tasks(20), 20)]
-    assert here == [True] * 7 + [False] * 13  # one task decides, and a look follows each of the next six
-
-
-def test_what_is_left_when_processes_have_started_may_be_too_little_for_them(monkeypatch):
-    monkeypatch.setattr(local, "_last_used", {})
-    monkeypatch.setattr(local, "START_SECONDS", 0.0)
-    monkeypatch.setattr(local, "_start_processes", lambda n_jobs: SimpleNamespace(is_alive=lambda: False))
-    assert {process for process, _ in LocalEngine(2).run(where_it_runs, tasks(20), 20)} == {os.getpid()}
-
-
-def test_processes_that_have_started_are_known(monkeypatch):
-    monkeypatch.setattr(local, "_last_used", {})
-    local._start_processes(2).join()
-    assert 2 in local._last_used
 
 
 def test_tasks_that_cannot_be_sent_run_in_threads(at_once):
@@ -145,20 +122,6 @@ def test_processes_save_the_time_of_the_tasks_that_run_at_the_same_time(seconds_
     assert seconds_saved(seconds_a_task, n_tasks, n_jobs=2) == expected
 
 
-@pytest.mark.parametrize(
-    ("seconds_a_task", "n_tasks", "expected"),
-    [
-        pytest.param(0.001, 1000, 20, id="20 tasks keep a process busy for 0.02 s"),
-        pytest.param(0.001, 80, 10, id="each of two processes gets four chunks of what is left"),
-        pytest.param(1.0, 1000, 1, id="long tasks"),
-        pytest.param(0.001, 0, 1, id="nothing left"),
-        pytest.param(0.0, 10**9, 20_000_000, id="tasks that take no time"),
-    ],
-)
-def test_chunks_are_long_enough_for_a_process_and_leave_some_for_the_others(seconds_a_task, n_tasks, expected):
-    assert choose_chunk(seconds_a_task, n_tasks, n_jobs=2) == expected
-
-
 def divide(number):
     return 1 // number
 
@@ -167,37 +130,6 @@ def divide(number):
 def test_an_error_of_a_task_comes_through(start, at_once):
     with pytest.raises(ZeroDivisionError):
         list(LocalEngine(2).run(divide, ((number,) for number in range(start, 100)), 100))
-
-
-class OddError(Exception):
-    """An error that cannot be unpickled."""
-
-    def __init__(self, left, right):
-        super().__init__(f"{left} and {right}")
-
-
-def raise_odd_error(number):
-    if number > 20:
-        raise OddError("this", "that")
-
-
-def test_an_error_that_cannot_be_sent_is_replaced_by_one_with_its_text():
-    class LocalError(Exception):
-        """An error whose class no other process finds."""
-
-    of_another_process = os.getpid() + 1
-    with pytest.raises(RuntimeError, match="LocalError: here"), local._sending_errors(of_another_process):
-        raise LocalError("here")
-    with pytest.raises(LocalError), local._sending_errors(os.getpid()):
-        raise LocalError("here")
-    with pytest.raises(ZeroDivisionError), local._sending_errors(of_another_process):
-        divide(0)
-
-
-@pytest.mark.slow
-def test_an_error_that_cannot_be_sent_keeps_its_text(at_once):
-    with pytest.raises(RuntimeError, match="OddError: this and that"):
-        list(LocalEngine(2).run(raise_odd_error, tasks(50), 50))
 
 
 def fit_in_fork(connection):
@@ -269,7 +201,7 @@ def test_processes_read_shared_rows_and_write_to_shared_vectors(n_features, mapp
 def test_one_job_shares_nothing():
     rows = ArrayRows(np.zeros((3, 2)))
     assert LocalEngine(1).share(rows) is rows
-    assert not MemoryStorage().is_shared
+    assert not Storage().is_shared
 
 
 def die(number):

@@ -34,7 +34,7 @@ from cohirf.explain.page import (
 )
 from cohirf.explain.report import Options, summarize
 from cohirf.explain.study import RowNames, check_study
-from cohirf.store import Origin
+from cohirf.store.models import Origin
 
 
 @given(arrays(np.int64, st.integers(0, 50), elements=st.integers(-(2**31), 2**31 - 1)))

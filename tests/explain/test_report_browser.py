@@ -18,7 +18,7 @@ from cohirf import CoHiRF
 from cohirf.explain import page as rendering
 from cohirf.explain import write_report
 from cohirf.explain.cuts import find_cuts
-from cohirf.store import Origin
+from cohirf.store.models import Origin
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 

@@ -17,7 +17,7 @@ from cohirf.clusterers import KernelKMeans
 from cohirf.explain.script import describe_run, write_script
 from cohirf.explain.study import check_study
 from cohirf.preparation import prepare
-from cohirf.store import Origin
+from cohirf.store.models import Origin
 
 
 class Odd:

@@ -14,7 +14,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from cohirf import CoHiRF, open_source
 from cohirf.preparation import DataError, Preparation, learn, prepare
-from cohirf.store import load_preparation, save_model
+from cohirf.store.models import load_about, save_model
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -71,7 +71,7 @@ def test_a_model_keeps_its_preparation(tmp_path):
     prepared = prepare(FRAME, **OPTIONS, scaling="standard")
     model = CoHiRF.as_published(KMeans(3), random_state=0).fit(prepared.rows())
     save_model(model, tmp_path / "model", preparation=prepared.preparation.to_json())
-    kept = Preparation.from_json(load_preparation(tmp_path / "model"), model.n_features_in_)
+    kept = Preparation.from_json(load_about(tmp_path / "model").preparation, model.n_features_in_)
     assert kept == Preparation.from_json(json.loads(json.dumps(prepared.preparation.to_json())))
     assert (model.predict(kept.apply(FRAME[::-1]).source) == model.predict(prepared.source)[::-1]).all()
 

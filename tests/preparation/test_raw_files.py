@@ -12,7 +12,7 @@ from examples.synthetic import make_customers, write_customers
 
 from cohirf import CoHiRF
 from cohirf.preparation import Preparation, prepare
-from cohirf.store import load_preparation, save_model
+from cohirf.store.models import load_about, save_model
 
 CUSTOMERS, SEGMENTS = make_customers(600, random_state=0)
 
@@ -51,7 +51,7 @@ def test_a_saved_model_prepares_new_files_as_its_own(in_memory, tmp_path):
     write_customers(tmp_path / "c.csv", 600, random_state=0)
     model = CoHiRF(random_state=0).fit(in_memory.rows())
     save_model(model, tmp_path / "model", preparation=in_memory.preparation.to_json())
-    kept = Preparation.from_json(load_preparation(tmp_path / "model"), model.n_features_in_)
+    kept = Preparation.from_json(load_about(tmp_path / "model").preparation, model.n_features_in_)
     assert kept == in_memory.preparation
     assert (model.predict(kept.apply(tmp_path / "c.csv").source) == model.predict(in_memory.source)).all()
 

@@ -6,10 +6,10 @@ from scipy import sparse
 
 from cohirf.rows.storage import (
     ArrayRows,
-    MemoryStorage,
     NumberedRows,
     SomeRows,
     StackedRows,
+    Storage,
     is_in_memory,
     take_in_order,
 )
@@ -31,7 +31,7 @@ def test_rows_are_taken_by_number(container):
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_blocks_of_rows_are_put_together_in_order(container):
-    gatherer = MemoryStorage().gather()
+    gatherer = Storage().gather()
     gatherer.add(container(X[:1]))
     gatherer.add(container(X[1:]))
     assert dense(gatherer.rows().X).tolist() == X.tolist()
@@ -39,7 +39,7 @@ def test_blocks_of_rows_are_put_together_in_order(container):
 
 
 def test_a_vector_has_an_entry_of_the_asked_type_for_each_row():
-    vector = MemoryStorage().vector(5, np.uint8)
+    vector = Storage().vector(5, np.uint8)
     assert vector.shape == (5,)
     assert vector.dtype == np.uint8
 
@@ -69,12 +69,12 @@ def test_rows_of_rows_in_memory_are_in_memory():
 
 
 def test_a_matrix_in_memory_has_the_shape_and_type_that_were_asked_for():
-    matrix = MemoryStorage().matrix(3, 2, np.float32)
+    matrix = Storage().matrix(3, 2, np.float32)
     assert (matrix.shape, matrix.dtype) == ((3, 2), np.float32)
 
 
 def test_without_blocks_there_are_no_rows():
-    assert MemoryStorage().gather().rows() is None
+    assert Storage().gather().rows() is None
 
 
 @pytest.mark.parametrize("rows", [[0, 1], [3, 5], [1, 2, 4]], ids=["first", "second", "both"])

@@ -13,7 +13,6 @@ from test_sources import make_data
 
 from cohirf import open_source
 from cohirf.sources import ArraySource, SourceChangedError
-from cohirf.sources.arrays import ChunkSource
 
 
 def test_the_array_itself_is_kept():
@@ -155,14 +154,6 @@ def test_an_empty_group_is_refused(tmp_path):
         open_source(tmp_path / "data.zarr")
 
 
-def test_a_chunk_that_was_removed_is_noticed(tmp_path):
-    zarr.create_array(tmp_path / "data.zarr", data=make_data() + 1, chunks=(300, 4))
-    source = open_source(tmp_path / "data.zarr")
-    (tmp_path / "data.zarr" / "c" / "1" / "0").unlink()
-    with pytest.raises(SourceChangedError, match="c/1/0 was deleted since the array was opened: open it again"):
-        source.take(np.arange(1_100))
-
-
 def test_chunks_that_were_never_written_hold_the_fill_value(tmp_path):
     array = zarr.create_array(tmp_path / "data.zarr", shape=(100, 2), chunks=(10, 2), dtype="f8", fill_value=7)
     array[:10] = 1
@@ -263,17 +254,3 @@ def test_tables_of_dask_are_refused():
 def test_dask_arrays_of_other_than_two_dimensions_are_refused(shape):
     with pytest.raises(ValueError, match=r"The Dask array has shape .* give two dimensions"):
         open_source(da.zeros(shape))
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_a_chunk_in_memory_has_the_row_numbers_of_the_array(dtype):
-    X = make_data(dtype)
-    source = ChunkSource(X[300:500], 300, len(X))
-    assert (source.n_rows, source.n_features) == X.shape
-    for rows in (np.arange(310, 330), np.array([300, 305, 499])):
-        taken = source.take(rows)
-        assert taken.dtype == dtype
-        np.testing.assert_array_equal(taken, X[rows])
-    X[301, 2] = np.nan
-    with pytest.raises(ValueError, match="The Dask array, rows 300 to 302: contains NaN"):
-        source.take(np.arange(300, 303))

@@ -120,7 +120,7 @@ def test_quoted_cells_may_have_line_breaks(block, tmp_path, monkeypatch):
     source = open_source(tmp_path / "data.csv", columns=["x", "y"])
     np.testing.assert_array_equal(source.take([0, 50, 99]), [[0, 0], [50, -50], [99, -99]])
     csv = CsvTable(tmp_path / "data.csv")
-    assert csv.lines_of([0, 50, 99]) == {0: 2, 50: 102, 99: 200}
+    assert csv.find_places([0, 50, 99]) == {0: "line 2", 50: "line 102", 99: "line 200"}
 
 
 def test_lines_before_the_names_and_names_that_are_empty(tmp_path):
@@ -128,7 +128,7 @@ def test_lines_before_the_names_and_names_that_are_empty(tmp_path):
     source = open_source(tmp_path / "data.csv")
     assert source.feature_names == ["a", "column 2", "column 3"]
     np.testing.assert_array_equal(source.take([0, 1]), [[1, 2, 3], [4, 5, 6]])
-    assert CsvTable(tmp_path / "data.csv").lines_of([0, 1]) == {0: 4, 1: 6}
+    assert CsvTable(tmp_path / "data.csv").find_places([0, 1]) == {0: "line 4", 1: "line 6"}
 
 
 @pytest.mark.parametrize("delimiter", [",", ";"])
@@ -140,7 +140,8 @@ def test_titles_above_the_names_are_skipped_and_said(titles, delimiter, tmp_path
     assert list(table.types) == ["region", "spend", "orders"]
     assert sum(len(batch) for batch in table.read(["spend"])) == 41
     assert f"{len(titles.split(chr(10))) - titles.split(chr(10)).count('')} title line" in table.format
-    assert table.lines_of([0, 40]) == {0: titles.count("\n") + 2, 40: titles.count("\n") + 42}
+    first = titles.count("\n") + 2
+    assert table.find_places([0, 40]) == {0: f"line {first}", 40: f"line {first + 40}"}
 
 
 def test_names_that_repeat_get_numbers(tmp_path):

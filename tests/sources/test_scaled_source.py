@@ -136,12 +136,6 @@ def test_decoding_begins_at_the_nearest_start():
     assert source.decoded[0] == PART_ROWS
 
 
-def test_neighbouring_blocks_out_of_order_decode_little_twice():
-    source = Counted()
-    starts = np.arange(0, N_ROWS, 20).reshape(-1, 2)[:, ::-1].ravel()  # 20, 0, 60, 40 ...
-    assert read(source, *starts) <= 2 * N_ROWS // PIECE_ROWS
-
-
 def test_scattered_rows_decode_every_piece_once():
     source = Counted()
     rows = np.arange(3, N_ROWS, 7)

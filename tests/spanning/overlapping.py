@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.spatial import cKDTree
 
-from cohirf.rows.storage import MemoryStorage
+from cohirf.rows.storage import Storage
 from cohirf.spanning.batch_edges import span_rows
+from cohirf.spanning.found_in_runs import SpannedRun
 from cohirf.spanning.join_batches import JoinedTrees
-from cohirf.spanning.spanning_labels import SpannedRun
 
 
 def leaves(X, rows, size) -> Iterator[np.ndarray]:
@@ -44,7 +44,7 @@ def with_all_neighbours(X, size, min_samples) -> Iterator[np.ndarray]:
 def label_rows(X, batches, settings, as_sklearn=False):
     """Return the labels of rows from the spanning trees of the given batches."""
     batches = list(batches)
-    trees = JoinedTrees(len(X), sum(map(len, batches)), X.__getitem__, settings, MemoryStorage())
+    trees = JoinedTrees(len(X), sum(map(len, batches)), X.__getitem__, settings, Storage())
     for batch in batches:
         core, edges = span_rows(X[batch], settings.min_samples, as_sklearn=as_sklearn)
         one, two = batch[edges.one].astype(np.int32), batch[edges.two].astype(np.int32)

@@ -14,7 +14,7 @@ from sklearn.cluster._hdbscan._linkage import MST_edge_dtype, make_single_linkag
 from sklearn.cluster._hdbscan._tree import tree_to_labels
 from sklearn.metrics.cluster import contingency_matrix
 
-from cohirf.rows.storage import MemoryStorage
+from cohirf.rows.storage import Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.spanning import join_batches
 from cohirf.spanning.batch_edges import Edges, span_rows
@@ -55,7 +55,7 @@ EPSILON = {
 
 def tree_of(X, settings):
     core, edges = span_rows(X, settings.min_samples)
-    (tree,) = sort_by_weight(edges, core, MemoryStorage())
+    (tree,) = sort_by_weight(edges, core, Storage())
     return tree
 
 
@@ -200,7 +200,7 @@ def joined(parts):
     return [np.concatenate(columns) for columns in zip(*((p.one, p.two, p.lengths) for p in parts), strict=True)]
 
 
-@pytest.mark.parametrize("storage", [MemoryStorage, ScratchStorage])
+@pytest.mark.parametrize("storage", [Storage, ScratchStorage])
 @pytest.mark.parametrize("n_edges", [1, 7, 5_000])
 def test_parts_are_in_order(monkeypatch, n_edges, storage):
     monkeypatch.setattr(join_batches, "SORTED_EDGES", 600)
@@ -216,7 +216,7 @@ def test_parts_are_in_order(monkeypatch, n_edges, storage):
 def test_equal_weights_are_one_part(monkeypatch):
     monkeypatch.setattr(join_batches, "SORTED_EDGES", 10)
     edges = Edges(np.arange(99, dtype=np.int32), np.arange(1, 100, dtype=np.int32), np.ones(99))
-    parts = list(sort_by_weight(edges, np.zeros(100), MemoryStorage()))
+    parts = list(sort_by_weight(edges, np.zeros(100), Storage()))
     assert [part.count for part in parts if part.count] == [99]
     np.testing.assert_array_equal(joined(parts)[0], np.arange(99))
 

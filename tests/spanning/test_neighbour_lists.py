@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from overlapping import leaves, with_nearest_to_box
 
-from cohirf.rows.storage import MemoryStorage
+from cohirf.rows.storage import Storage
 from cohirf.spanning import neighbour_lists
 from cohirf.spanning.batch_edges import list_rows, span_rows
 from cohirf.spanning.neighbour_lists import NeighbourLists, measure_share
@@ -16,7 +16,7 @@ TRUE = span_rows(X, RANK)[0]
 
 
 def lists_of(batches, homes, n_jobs=1):
-    lists = NeighbourLists.room_for(len(X), 16, MemoryStorage(), X.__getitem__, n_jobs)
+    lists = NeighbourLists.room_for(len(X), 16, Storage(), X.__getitem__, n_jobs)
     for batch, home in zip(batches, homes, strict=True):
         lists.put(list_rows(X[batch], RANK, 16)[1].among(batch, len(home)))
     return lists
@@ -36,7 +36,7 @@ def share_right(lists):
 
 def improved(n_jobs=1):
     lists = lists_of_batches(n_jobs)
-    lists.improve(MemoryStorage())
+    lists.improve(Storage())
     return lists
 
 
@@ -58,7 +58,7 @@ def test_threads_and_blocks_change_nothing(monkeypatch):
 
 def test_edges_are_those_of_the_spanning_tree_though_some_are_in_no_list():
     lists, (core, tree) = lists_of(*2 * [[np.arange(len(X))]]), span_rows(X, RANK)
-    lists.improve(MemoryStorage())
+    lists.improve(Storage())
     is_listed = (lists.neighbours[tree.one] == tree.two[:, None]) | (lists.neighbours[tree.two] == tree.one[:, None])
     assert not is_listed.any(axis=1).all()
     found = lists.span(core)

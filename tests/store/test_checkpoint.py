@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy
 import sklearn
+from benchmarks.faults import count_records
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
@@ -24,11 +25,12 @@ import cohirf.fit_identity
 import cohirf.fitting.settings
 from cohirf import CoHiRF, open_source
 from cohirf.fit_identity import FREE_PARAMETERS
-from cohirf.store import CheckpointError, checkpoint, open_checkpoint
+from cohirf.store import checkpoint
 from cohirf.store.archive import Archive
 from cohirf.store.checkpoint import CHECKPOINT_KIND as KIND
 from cohirf.store.checkpoint import CHECKPOINT_VERSION as VERSION
-from cohirf.store.checkpoint import count_records
+from cohirf.store.checkpoint import open_checkpoint
+from cohirf.store.files import CheckpointError
 from resumable import Cells, StoppedKMeans, X, fit, make_model, result
 from systems import posix_only
 
@@ -247,7 +249,9 @@ def test_a_random_state_instance_resumes_from_the_state_it_had(path):
     assert result(resumed) == result(fit(make_model(random_state=np.random.RandomState(7)))[0])
     moved_on = np.random.RandomState(7)
     moved_on.randint(2)
-    with pytest.raises(CheckpointError, match=r"belongs to another fit: random_state was tuple\(.*\) and is tuple\("):
+    with pytest.raises(
+        CheckpointError, match=r"belongs to another fit: random_state was builtins.tuple .* and is builtins.tuple "
+    ):
         fit(make_model(path, random_state=moved_on))
 
 
@@ -343,7 +347,7 @@ def test_data_of_another_type_is_refused(half_done):
 
 
 def test_other_weights_are_named(half_done):
-    with pytest.raises(CheckpointError, match=r"sample_weight was None and is array float64 \(240,\) [0-9a-f]{32}\."):
+    with pytest.raises(CheckpointError, match=r"sample_weight was None and is numpy.ndarray [0-9a-f]{32}\."):
         fit(make_model(half_done), sample_weight=WEIGHTS)
 
 
@@ -514,7 +518,7 @@ def beginning_of(path):
     """Return what the checkpoint was made for, and what may not be settled anew."""
     with (path / "journal").open("rb", buffering=0) as file:
         archive = Archive(file)
-        assert archive.open() == (KIND, VERSION)
+        archive.open(KIND, VERSION)
         return archive.read()[0]["fit"], lambda: pytest.fail("settled already")
 
 

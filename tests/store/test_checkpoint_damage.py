@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from cohirf import open_source
-from cohirf.store import CheckpointError, CheckpointWarning
 from cohirf.store.checkpoint import CHECKPOINT_KIND as KIND
 from cohirf.store.checkpoint import CHECKPOINT_VERSION as VERSION
+from cohirf.store.files import CheckpointError, CheckpointWarning
 from resumable import Cells, X, fit, make_model, result
 
 # batches are tiny here, so that there are many
@@ -161,7 +161,7 @@ def test_a_flipped_bit_of_the_beginning_is_refused(journal):
     content = journal.read_bytes()
     for bit in np.random.default_rng(0).integers(8 * record_starts(content)[0], size=60):
         journal.write_bytes(flipped(content, bit))
-        with pytest.raises(CheckpointError, match=r"journal (is damaged: delete|has format version \d+)"):
+        with pytest.raises(CheckpointError, match=r"journal cannot be used: .* to start again"):
             fit(model(journal.parent), open_source(DATA))
 
 
@@ -171,10 +171,10 @@ def test_what_is_no_beginning_is_refused(journal):
     line = content.index(b"\n") + 1
     for damaged in (b"", b"x", content[: line - 1], content[:line], content[: start - 1], b"{}" * 100, b"[" * 10**5):
         journal.write_bytes(damaged)
-        with refused(f"{journal} is damaged: delete {path} to start again."):
+        with pytest.raises(CheckpointError, match=r"journal cannot be used: .* to start again"):
             fit(model(path), open_source(DATA))
     journal.write_bytes(b"cohirf-model 6\n" + content[line:])
-    with refused(f"{journal} is damaged: delete {path} to start again."):
+    with pytest.raises(CheckpointError, match="cannot be used: it is a cohirf-model, not a cohirf-checkpoint"):
         fit(model(path), open_source(DATA))
 
 
@@ -183,8 +183,8 @@ def test_another_format_is_refused(version, journal):
     lines = [f"{KIND} {number}\n".encode() for number in (VERSION, version)]
     journal.write_bytes(journal.read_bytes().replace(*lines, 1))
     with refused(
-        f"{journal} has format version {version}, but this version of cohirf reads version {VERSION}: "
-        f"use the version of cohirf that wrote it, or give another directory."
+        f"{journal} cannot be used: it has format version {version}, and this version of cohirf reads version "
+        f"{VERSION}. Use the version of cohirf that wrote it, or delete {journal.parent} to start again."
     ):
         fit(model(journal.parent), open_source(DATA))
 

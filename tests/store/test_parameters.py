@@ -8,7 +8,7 @@ from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, AgglomerativeClustering, KM
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from cohirf import CoHiRF
@@ -63,12 +63,6 @@ def test_generators_and_paths_that_a_fit_writes_to_come_back_as_none():
     assert found.memory is found[1].checkpoint is found[1].estimator.random_state is None
 
 
-def test_the_output_format_of_each_estimator_comes_back():
-    found = there_and_back(make_pipeline(StandardScaler().set_output(transform="pandas"), PCA()))
-    assert found[0]._sklearn_output_config == {"transform": "pandas"}
-    assert not hasattr(found[1], "_sklearn_output_config")
-
-
 class OwnClusterer(KMeans):
     """Not KMeans, whatever isinstance says."""
 
@@ -112,7 +106,7 @@ def test_what_is_more_than_a_class_and_its_parameters_is_not_described(name):
 
 
 def named(name, **parameters):
-    return {"estimator": {"name": name, "parameters": parameters, "output": None}}
+    return {"estimator": {"name": name, "parameters": parameters}}
 
 
 def deep(levels):
@@ -145,10 +139,6 @@ HOSTILE = {
     "self": (named("sklearn.cluster.KMeans", self=1), "has no parameter 'self'"),
     "value": (named("sklearn.cluster.KMeans", n_clusters="8"), "'n_clusters' parameter"),
     "views": (named("cohirf.estimator.CoHiRF", views=10**18), "'views' parameter of CoHiRF must be an int in"),
-    "output": (
-        {"estimator": {"name": "sklearn.decomposition.PCA", "parameters": {}, "output": "code"}},
-        "output 'code' is not one of",
-    ),
 }
 
 

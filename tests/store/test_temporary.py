@@ -16,13 +16,9 @@ import numpy as np
 import pytest
 
 from cohirf import CoHiRF, open_source
-from cohirf.store import files
 from cohirf.store.files import (
-    NAME,
     TemporaryFile,
-    is_stray,
     refuse_irregular,
-    remove_strays,
     replacing,
     sync_directory,
     write_all,
@@ -38,9 +34,9 @@ def system(request):
         yield
 
 
-def of_process(process=None, machine=None):
+def of_process(process=None, stem="temporary"):
     """Return a name that a process gives its files: this process, unless another one is given."""
-    return f".cohirf-{machine or files._machine()}-{os.getpid() if process is None else process}-0123abcd"
+    return f".{stem}.cohirf-{os.getpid() if process is None else process}-0123abcd"
 
 
 @pytest.fixture
@@ -302,85 +298,29 @@ def test_a_file_without_a_buffer_has_its_content_at_once(tmp_path):
 # -- strays --------------------------------------------------------------------------------------------------------
 
 
-def test_names_tell_the_process(tmp_path):
-    with as_on("macos"):
-        made = TemporaryFile(tmp_path)
-    (path,) = tmp_path.iterdir()
-    assert path == Path(made)
-    assert int(NAME.fullmatch(path.name)["process"]) == os.getpid()
-    assert not is_stray(path.name, files._machine())
-
-
-def test_a_file_of_a_process_that_ended_is_a_stray(ended):
-    assert is_stray(of_process(ended), files._machine())
-    assert not is_stray(of_process(), files._machine())
-    assert not is_stray(of_process(10**30), files._machine())  # no process can have had this number
-
-
 def test_what_is_not_clearly_ours_and_dead_stays(ended, tmp_path):
-    stray = of_process(ended)
-    ours = [
-        of_process(),
-        of_process(ended, machine="00000000"),
-        f"{stray}-more",
+    stray = of_process(ended, "a.txt")
+    others = [
+        of_process(stem="a.txt"),
+        of_process(ended, "b.txt"),
+        of_process(10**30, "a.txt"),  # no process can have had this number
         stray.removeprefix("."),
-        ".cohirf-0123456789abcdef",
+        ".a.txt.cohirf-0123456789abcdef",
     ]
-    for name in ours:
+    for name in others:
         (tmp_path / name).write_bytes(b"precious")
-    (tmp_path / "precious").write_bytes(b"precious")
-    link = tmp_path / of_process(ended).replace("0123abcd", "00000001")
-    link.symlink_to(tmp_path / "precious")
-    folder = tmp_path / of_process(ended).replace("0123abcd", "00000002")
+    folder = tmp_path / stray.replace("0123abcd", "00000002")
     folder.mkdir()
     (tmp_path / stray).write_bytes(b"")
-    remove_strays(tmp_path)
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {*ours, "precious", link.name, folder.name}
-    remove_strays(tmp_path / "missing")
-
-
-def test_a_stray_that_cannot_be_removed_does_not_keep_others(ended, tmp_path, monkeypatch):
-    strays = [tmp_path / of_process(ended).replace("0123abcd", f"0000000{number}") for number in range(2)]
-    for path in strays:
-        path.write_bytes(b"")
-    asked = []
-
-    def remove_all_but_the_first(path, unlink=Path.unlink, **options):
-        asked.append(path)
-        if len(asked) == 1:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        unlink(path, **options)
-
-    monkeypatch.setattr(Path, "unlink", remove_all_but_the_first)
-    remove_strays(tmp_path)
-    assert sorted(asked) == strays
-    assert list(tmp_path.iterdir()) == asked[:1]
-
-
-def test_containers_of_one_machine_leave_the_files_of_each_other(monkeypatch):
-    found = []
-    for number in (1, 2):
-        names = {Path("/proc/self/ns/pid"): Path(f"pid:[{number}]")}
-        monkeypatch.setattr(Path, "readlink", lambda path, names=names: names[path])
-        found.append(files._machine())
-    assert found[0] != found[1]
-
-
-def test_hosts_of_the_same_name_leave_the_files_of_each_other(ended, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MACHINE_ID", tmp_path / "machine-id")
-    found = [files._machine()]
-    for identifier in ("0a", "0b"):
-        (tmp_path / "machine-id").write_text(identifier)
-        found.append(files._machine())
-    assert len(set(found)) == 3
-    assert not is_stray(of_process(ended, machine=found[1]), files._machine())
-    assert is_stray(of_process(ended, machine=found[2]), files._machine())
+    with replacing(tmp_path / "a.txt"):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {*others, "a.txt", folder.name}
 
 
 @pytest.mark.parametrize("make", ["a temporary file", "a file that takes the place of another"])
 def test_the_next_file_clears_its_directory_of_strays(make, ended, system, tmp_path, monkeypatch):
-    (tmp_path / of_process(ended)).write_bytes(b"half")
+    stem = "temporary" if make == "a temporary file" else "a.txt"
+    (tmp_path / of_process(ended, stem)).write_bytes(b"half")
     (tmp_path / "a.txt").write_bytes(b"old")
     if make == "a temporary file":
         monkeypatch.delattr(os, "O_TMPFILE", raising=False)  # as where the file system does not have it
@@ -409,6 +349,14 @@ with replacing(Path("a.txt")) as file:
 """
 
 
+def remove_strays(folder):
+    """Do what comes next: write the same file again, and make another temporary one."""
+    with replacing(folder / "a.txt"):
+        pass
+    with as_on("macos"):
+        TemporaryFile(folder)
+
+
 @linux_only
 @pytest.mark.parametrize("system_name", ["linux", "macos"])
 @pytest.mark.parametrize("kill", ["SIGKILL", "SIGTERM"])
@@ -423,13 +371,12 @@ def test_a_kill_leaves_what_the_next_call_removes(kill, system_name, tmp_path):
     found = list(tmp_path.iterdir())
     assert len(found) == (1 if system_name == "linux" else 2)  # on Linux, a temporary file has no name
     remove_strays(tmp_path)
-    assert set(tmp_path.iterdir()) == set(found)  # the process is alive
+    assert set(tmp_path.iterdir()) == {*found, tmp_path / "a.txt"}  # the process is alive
     process.send_signal(signal.Signals[kill])
     process.communicate()
     assert process.returncode == -signal.Signals[kill]
-    assert set(tmp_path.iterdir()) == set(found)
     remove_strays(tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "a.txt"]
 
 
 WRITING_EVERYTHING = """
@@ -494,8 +441,7 @@ def killed(tmp_path):
 @pytest.mark.slow
 def test_killed_conversions_reports_and_commands_leave_hidden_files(killed):
     here, for_a_while = killed("SIGKILL", "linux")
-    remove_strays(here)
-    assert [path.name for path in here.iterdir()] == ["data.csv"]
+    assert [path.name for path in here.iterdir() if not path.name.startswith(".")] == ["data.csv"]
     assert list(for_a_while.iterdir()) == []
 
 
@@ -508,7 +454,7 @@ def test_elsewhere_the_next_calls_remove_what_kills_leave(killed, monkeypatch):
     assert len(list(for_a_while.iterdir())) == 2  # the command has converted the file, too
     with as_on("macos"):
         CoHiRF(n_clusters=2).fit([[0.0], [1.0], [9.0], [8.0]]).save(here / "kept.cohirf")
-        assert sorted(path.name for path in here.iterdir()) == ["data.csv", "kept.cohirf"]
+        assert not list(here.glob(".kept.cohirf*"))
         assert len(list(for_a_while.iterdir())) == 2
         source = open_source(here / "data.csv")
         assert len(list(for_a_while.iterdir())) == 1

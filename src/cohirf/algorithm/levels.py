@@ -35,7 +35,7 @@ from cohirf.algorithm.runs import (
     held_aside,
 )
 from cohirf.rows.grouping import IntArray, Mass
-from cohirf.rows.storage import Engine, MemoryStorage, Rows, SerialEngine, SomeRows, Storage
+from cohirf.rows.storage import Engine, Rows, SerialEngine, SomeRows, Storage
 
 RELEASE_ROWS = 2**22  # number of vector entries that may stay in memory if the vectors are stored on disk
 
@@ -49,7 +49,7 @@ class Resources:
 
     run_engine: Engine = field(default_factory=SerialEngine)
     view_engine: Engine = field(default_factory=SerialEngine)
-    storage: Storage = field(default_factory=MemoryStorage)
+    storage: Storage = field(default_factory=Storage)
     draw_companions: DrawCompanions | None = None  # rows shown with the medoids to base methods without sample weights
 
 

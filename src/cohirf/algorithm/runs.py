@@ -40,7 +40,6 @@ from cohirf.rows.storage import (
     ArrayRows,
     Engine,
     Gatherer,
-    MemoryGatherer,
     NumberedRows,
     Rows,
     RunRows,
@@ -280,7 +279,7 @@ def gather_survivors(parts: Iterable[Survivors], storage: Storage) -> Survivors:
         for name in (field.name for field in fields(Survivors)):
             column = getattr(part, name)
             if name not in columns:
-                columns[name] = MemoryGatherer() if name in BY_BATCH else storage.gather()
+                columns[name] = Gatherer() if name in BY_BATCH else storage.gather()
             if column is not None:
                 columns[name].add(column)
     gathered = {name: column.rows() for name, column in columns.items()}

@@ -50,7 +50,7 @@ from cohirf.preparation import Classes, Data, Prepared, prepare
 from cohirf.preparation.data import find_column, read_length
 from cohirf.preparation.decide import GIVEN_BACK
 from cohirf.sources.files import shown
-from cohirf.store import Origin, save_model
+from cohirf.store.models import Origin, save_model
 from cohirf.validation import set_columns
 
 ON_GLOBE = ("dbscan", "hdbscan", "optics")  # they know the metric haversine

@@ -19,8 +19,8 @@ from cohirf.hierarchy import FusionHierarchy
 from cohirf.optional import import_optional
 from cohirf.preparation import Data, Preparation
 from cohirf.preparation.data import find_column
-from cohirf.store import load_origin
 from cohirf.store.files import replacing
+from cohirf.store.models import load_about
 
 TREE_FILES = (".txt", ".nwk", ".json", ".graphml", ".csv", ".npy")
 
@@ -141,7 +141,7 @@ def report(model: Path, data: Path, *, out: Path, force: bool = False) -> None:
     fitted, preparation = open_model(model)
     from cohirf.explain import write_report  # slow to import
 
-    console, origin = Console(), load_origin(model)
+    console, origin = Console(), load_about(model).origin
     with console.reading(data):
         prepared = preparation.apply(data, **csv_format(data, model))
         write_report(fitted, prepared, out, y=prepared.classes(), data_name=data.name, origin=origin)

@@ -23,7 +23,7 @@ from cohirf.preparation.evidence import BadColumn, Evidence, Tally, gather, gath
 from cohirf.preparation.readings import DateReading
 from cohirf.progress import describe_level
 from cohirf.sources.tables import Table
-from cohirf.store import is_model
+from cohirf.store.models import is_model
 from cohirf.validation import count_views
 
 MOST_COLUMNS = 20  # shown in the table

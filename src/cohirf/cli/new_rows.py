@@ -30,8 +30,8 @@ from cohirf.degrees.drift import Drift
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Preparation, Prepared
 from cohirf.sources.source import NoRowsError, listed
-from cohirf.store import is_model, load_model, load_origin, load_preparation, save_model
 from cohirf.store.files import CONTENT_ERRORS, one_line, shown
+from cohirf.store.models import is_model, load_about, load_model, save_model
 from cohirf.summary.numbers import Changes
 from cohirf.updating.merge import in_other_units
 from cohirf.updating.merge import merge as merge_models
@@ -113,7 +113,8 @@ def update(
     classes = prepared.classes()
     found = None if report is None else fitted.drift(prepared.source)  # before the model knows the new rows
     changes = _update(fitted, prepared, console, recluster=recluster)
-    save_model(fitted, model, overwrite=True, preparation=load_preparation(model), origin=load_origin(model))
+    about = load_about(model)
+    save_model(fitted, model, overwrite=True, preparation=about.preparation, origin=about.origin)
     labels = fitted.labels_[len(fitted.labels_) - prepared.source.n_rows :]
     if out is not None:
         _save_labels(out, labels, prepared, console)
@@ -214,7 +215,7 @@ def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
         problem = "is not a saved model" if path.exists() else "does not exist"
         raise BadInputError(f"{shown(path.absolute())} {problem}: give the file that cohirf fit --model wrote.")
     model = load_model(path)
-    content = load_preparation(path)
+    content = load_about(path).preparation
     if content is None:
         return model, Preparation.of_numbers(list(getattr(model, "feature_names_in_", range(model.n_features_in_))))
     try:
@@ -228,7 +229,7 @@ def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
 
 def csv_format(data: Path, model: Path) -> dict[str, Any]:
     """Return the delimiter and the header of a CSV file, as they were given for that of the fit."""
-    origin = load_origin(model)
+    origin = load_about(model).origin
     if origin is None or not data.name.lower().endswith(CSV):
         return {}
     return {name: origin.options.get(name) for name in ("delimiter", "header")}
@@ -270,8 +271,8 @@ def _sizes(fitted: CoHiRF) -> dict[str, Any]:
 
 def save_changed(command: str, path: Path, fitted: CoHiRF, console: Console, *, merged: Sequence[Path] = ()) -> None:
     """Save a model without new rows, and say what has changed; ``merged`` are the models that it was made of."""
-    content = load_preparation(merged[0] if merged else path)
-    save_model(fitted, path, overwrite=True, preparation=content, origin=None if merged else load_origin(path))
+    content = load_about(merged[0] if merged else path).preparation
+    save_model(fitted, path, overwrite=True, preparation=content, origin=None if merged else load_about(path).origin)
     document: dict[str, Any] = {"command": command, "model": str(path)}
     document |= {"models": [str(one) for one in merged]} if merged else {}
     document |= _sizes(fitted) | {"changes": asdict(fitted.changes_)}

@@ -21,8 +21,8 @@ from cohirf.preparation.kinds import Name, is_text
 from cohirf.preparation.readings import as_text
 from cohirf.rows.grouping import row_blocks
 from cohirf.sources.tables import write_tables
-from cohirf.store import refuse_target
 from cohirf.store.files import refuse_irregular, replacing, shown
+from cohirf.store.models import refuse_target
 
 CLUSTER = "cluster"
 LABEL_FILES = (".parquet", ".csv", ".npy")

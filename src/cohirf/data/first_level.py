@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
-from cohirf.algorithm.batches import EqualBlocks, LocalBatches, Run
+from cohirf.algorithm.batches import Batches, LocalBatches, Run
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.levels import ActiveRows, Resources, contract_level, split_level
@@ -40,7 +40,6 @@ from cohirf.rows.storage import (
     ArrayRows,
     ArrayWeights,
     Engine,
-    MemoryStorage,
     Rows,
     SerialEngine,
     StackedRows,
@@ -53,13 +52,6 @@ from cohirf.summary.rows import Part, fetch, put
 
 NUMBERED_ROWS = 2**22  # number of rows of one task
 MAPPED_ROWS = 2**18  # the same for rows whose values are read
-
-
-class LabelsRows(Protocol):
-    """Labels rows by their values, such as the cells of a division."""
-
-    def label(self, X: Any) -> Any:
-        """Return the label of each row of ``X``, where the rows are."""
 
 
 class MapsRows(Protocol):
@@ -106,7 +98,7 @@ class ReadRows:
     column_means: Any = None  # what missing cells are replaced by
     can_read_again: bool = True  # whether any of the rows can be read again at little cost
     engine: Engine = field(default_factory=SerialEngine)  # runs tasks that write into vectors of this process
-    storage: Storage = field(default_factory=MemoryStorage)  # keeps these vectors
+    storage: Storage = field(default_factory=Storage)  # keeps these vectors
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to blocks of rows, and return a vector of the results."""
@@ -192,16 +184,20 @@ class FirstLevel:
         return self.part.look_up(labels, engine)
 
     def share_out(
-        self, cells: LabelsRows, weights: Any, rows: IntArray, make_leaves: Callable[[Counts, Survivors], Survivors]
+        self,
+        label: Callable[[Any], Any],
+        weights: Any,
+        rows: IntArray,
+        make_leaves: Callable[[Counts, Survivors], Survivors],
     ) -> FirstLevel:
-        """Return a first level with other leaves, to which each row is assigned by its values.
+        """Return a first level with other leaves, to which ``label`` assigns rows by their values, where they are.
 
         ``rows`` are the rows that stand for the new leaves, each of which belongs to its own leaf: on a device, cells
         may be less exact than where these rows were chosen.
         """
         assert self.rows is not None
         n_leaves = len(rows)
-        found = self.rows.map_rows(cells.label, None, index_dtype(n_leaves))
+        found = self.rows.map_rows(label, None, index_dtype(n_leaves))
         part = Part(put(found, rows, np.arange(n_leaves)), self.part.stability, np.arange(n_leaves))
         leaves = make_leaves(self.rows.count(part.leaf_of, n_leaves, weights), self.leaves)
         leaves = replace(leaves, stability=fetch(part.stability, rows))
@@ -375,12 +371,12 @@ class Data:
         """Contract the rows where they are; ``weights`` come from ``check_weights``."""
         raise NotImplementedError
 
-    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevel:
+    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: Batches, setup: Setup) -> FirstLevel:
         """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on.
 
         ``mass`` is the weight of all rows of these blocks, or None.
         """
-        n_rows = blocks.n_batches * blocks.size if mass is None else len(mass)
+        n_rows = int(blocks.bounds[-1]) if mass is None else len(mass)
         stacked = StackedRows(ArrayRows(before), self.rows, n_rows, start)
         active = active_rows(stacked, None if mass is None else ArrayWeights(mass), in_order=True)
         active = replace(active, batches=blocks, apart=setup.apart)

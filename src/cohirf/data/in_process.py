@@ -16,7 +16,7 @@ from cohirf.beyond.local_batches import sort_by_batch
 from cohirf.data.first_level import Data, FirstLevel, ReadRows, Setup, active_rows, contract_rows, contract_together
 from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.grouping import IntArray, row_blocks
-from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, MemoryStorage, Rows, Storage
+from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, Rows, Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import ArraySource, Source
 from cohirf.summary.summary import stack
@@ -67,20 +67,20 @@ class InMemory(Data):
         """Contract the rows in this process or in others, which read them from a file that is written once."""
         engine = setup.engine()
         several = count_batches(self.rows.n_rows, setup.contraction.batch_size) > 1
-        storage: Storage = ScratchStorage() if several and not engine.is_serial else MemoryStorage()
+        storage: Storage = ScratchStorage() if several and not engine.is_serial else Storage()
         values = engine.share(self.rows) if several else self.rows
         resources = setup.make_resources(engine, storage)
         active = replace(active_rows(values, weights), apart=setup.apart)
         if setup.locality is not None:
             active = setup.make_local(active, self.column_means, storage, engine)
-            active = setup.label(active, resources.run_engine, MemoryStorage())
+            active = setup.label(active, resources.run_engine, Storage())
         if not several:
             return contract_together(active, setup.contraction, resources, ReadRows(values, self.column_means))
         return contract_rows(active, setup.contraction, resources)
 
     def storage(self) -> Storage:
         """Return where what grows with the data is kept."""
-        return MemoryStorage()
+        return Storage()
 
     def put_vector(self, vector: Any) -> Any:
         """Return a vector in memory, also if it is in a file that processes write to."""

@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from itertools import pairwise
 from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.batches import EqualBlocks, count_batches
+from cohirf.algorithm.batches import Batches, count_batches
 from cohirf.algorithm.levels import ActiveRows, contract_level, make_tasks, split_level
 from cohirf.algorithm.runs import ContractedRun
 from cohirf.data.dask_arrays import DaskTable, LazyDaskSource
@@ -55,8 +54,9 @@ from cohirf.engines.dask import (
 )
 from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.grouping import IntArray
-from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine
+from cohirf.rows.storage import ArrayWeights, Engine, SerialEngine
 from cohirf.scratch import ScratchStorage
+from cohirf.sources.arrays import DaskSource
 from cohirf.summary.rows import Part
 
 
@@ -175,12 +175,12 @@ class OnDask(Data):
         """Return a vector as a Dask array with the chunks of the data."""
         return vector if is_dask(vector) else dask_array().from_array(vector, chunks=(self.rows.array.chunks[0],))
 
-    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevel:
+    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: Batches, setup: Setup) -> FirstLevel:
         """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on.
 
         Workers gather the rows of each task from the chunks. What belongs to the rows is on the disk of this process.
         """
-        client, n_rows = find_client(), blocks.n_batches * blocks.size if mass is None else len(mass)
+        client, n_rows = find_client(), int(blocks.bounds[-1]) if mass is None else len(mass)
         if client is None:
             return super().contract_blocks(before, start, mass, blocks, setup)
         refuse_other_packages(client)
@@ -201,13 +201,12 @@ class OnDask(Data):
     def _contract_local_batches(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
         """Contract local batches: workers deal rows to cells, and gather the rows of each batch from the chunks.
 
-        Without a cluster, the rows are written to a file of this process, chunk by chunk.
+        Without a cluster, the chunks are read in this process.
         """
         client, weights_here = find_client(), _load(weights, self.rows.n_rows)
         if client is None:
-            here = self._copy_to_disk()
-            engine = local_engine(setup.n_jobs)
-            return contract_local_batches(ArrayRows(here), weights_here, setup, engine, engine)
+            rows, engine = DaskSource(self.rows.array), local_engine(setup.n_jobs)
+            return contract_local_batches(rows, weights_here, setup, SerialEngine(), engine)
         refuse_other_packages(client)
         kept = keep_on_workers(client, self.rows.array)
         shuffling, storage = DaskEngine(client, kept), ScratchStorage()
@@ -215,15 +214,6 @@ class OnDask(Data):
         active = setup.make_local(active_rows(LazyDaskSource(kept), weights_here), None, storage, shuffling)
         active = setup.label(active, resources.run_engine, ScratchStorage())
         return contract_rows(active, setup.contraction, resources)
-
-    def _copy_to_disk(self) -> NDArray[Any]:
-        """Return the rows in a temporary file; each chunk is computed once."""
-        storage = ScratchStorage()
-        here = storage.matrix(self.rows.n_rows, self.n_features, self.dtype)
-        for start, stop in pairwise(np.cumsum((0, *self.rows.array.chunks[0])).tolist()):
-            here[start:stop] = self.rows.take(np.arange(start, stop))
-            storage.release()
-        return here
 
 
 def _load(weights: DaskWeights | None, n_rows: int) -> ArrayWeights | None:

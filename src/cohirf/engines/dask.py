@@ -27,7 +27,7 @@ from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 from cohirf.rows.arrays import is_dask as is_dask
 from cohirf.rows.storage import Engine, NumberedRows, SerialEngine, Storage
-from cohirf.sources.arrays import ChunkSource
+from cohirf.sources.arrays import DASK_ARRAY, ArraySource
 
 RETRIES = 2  # of a task that fails on a live worker, for example because it could not read its file
 CALLS_A_THREAD = 8  # bundles of batches per thread at a later level: enough that no worker waits long for another
@@ -146,7 +146,9 @@ def _call_with_chunk(function: Function, task: Task, columns: list[Any], weights
     """Call a function with the rows of a chunk. Dask passes the single chunk along the columns in a list."""
     run_task, *others = task
     start = run_task.run.start
-    values = ChunkSource(columns[0], start, start + run_task.run.length)
+    source, numbers = ArraySource(columns[0], name=DASK_ARRAY), np.arange(start, start + len(columns[0]))
+    values = NumberedRows(np.ascontiguousarray(columns[0], source.dtype), numbers)
+    source.refuse_faults(values.X, numbers)
     mass = None if weights is None else np.asarray(weights[0])[:, 0]
     return function(replace(run_task, values=values, mass=mass), *others)
 

@@ -5,29 +5,26 @@ over-subscribed, and sums are always computed in the same order: the labels do n
 
 Threads of one process wait for each other: for the interpreter, and for the memory that they share. So processes are
 the rule. Starting them takes time, so the first tasks run in this process, until it is clear that the others take long
-enough, and then until the processes have started; tasks with much data are clear from the beginning. Tasks that cannot
-be sent to another process, for instance because of a base method with an open file, run in threads. In a
-``joblib.parallel_config`` context, its backend runs all tasks.
+enough; tasks with much data are clear from the beginning. Tasks that cannot be sent to another process, for instance
+because of a base method with an open file, run in threads. In a ``joblib.parallel_config`` context, its backend runs
+all tasks.
 """
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
-import pickle
 import threading
 import time
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import chain, islice
+from itertools import chain
 from multiprocessing.util import Finalize
-from pickle import PicklingError
-from traceback import format_exception
 from typing import Any
 
 import psutil
@@ -40,7 +37,7 @@ from joblib.parallel import get_active_backend
 from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
-from cohirf.error_contexts import CollectedWarning, collecting_warnings, issue_again, replacing_errors
+from cohirf.error_contexts import collecting_warnings, issue_again
 from cohirf.rows.storage import Engine, SerialEngine
 from cohirf.scratch import share_rows
 
@@ -52,7 +49,6 @@ START_SECONDS = 1.0  # time that must be saved before processes are started
 WARM_SECONDS = 0.3  # the same if they run already
 START_BYTES, WARM_BYTES = 2**26, 2**25  # a task with more data takes so long that it need not be measured
 IDLE_SECONDS = 240.0  # joblib ends processes that had nothing to do for 300 seconds
-CHUNK_SECONDS = 0.02  # how long a process should work before it fetches more tasks
 WATCH_SECONDS = 1.0
 # exactly these classes: backends of clusters, such as Ray's, may be subclasses
 LOCAL_BACKENDS = {SequentialBackend, ThreadingBackend, LokyBackend, MultiprocessingBackend}
@@ -83,7 +79,7 @@ class LocalEngine(Engine):
         if self.is_serial or n_tasks == 1:
             return SerialEngine().run(function, tasks, n_tasks)
         if _user_chose_backend():
-            return _results_of(_start(None, self.n_jobs, _calls(function, tasks, get_config())))
+            return _results_of(_start(None, self.n_jobs, _calls(function, tasks)))
         return self._in_processes_if_worth_it(function, iter(tasks), n_tasks)
 
     def _in_processes_if_worth_it(self, function: Function, tasks: Iterator[Task], n_tasks: int) -> Iterator[Any]:
@@ -91,25 +87,16 @@ class LocalEngine(Engine):
         n_jobs = effective_n_jobs(self.n_jobs)
         are_running = _are_processes_running(n_jobs)
         seconds_to_save, long_bytes = (WARM_SECONDS, WARM_BYTES) if are_running else (START_SECONDS, START_BYTES)
-        first = next(tasks)
-        tasks, n_left, per_call = chain([first], tasks), n_tasks, 1
-        if getattr(first[0], "n_bytes", 0) < long_bytes:
-            start: threading.Thread | None = None
-            for n_left in range(n_tasks - 1, -1, -1):
-                started = time.perf_counter()
-                result = function(*next(tasks))
-                seconds = time.perf_counter() - started
-                yield result
-                per_call = choose_chunk(seconds, n_left, n_jobs)
-                if start is not None:
-                    if not start.is_alive() and seconds_saved(seconds, n_left, n_jobs) > WARM_SECONDS:
-                        break
-                elif seconds_saved(seconds, n_left, n_jobs) > seconds_to_save:
-                    if are_running or not _runs_elsewhere(function, first):
-                        break
-                    start = _start_processes(n_jobs)
+        first, n_left = next(tasks), n_tasks
+        tasks = chain([first], tasks)
+        seconds = math.inf if getattr(first[0], "n_bytes", 0) >= long_bytes else 0.0
+        while n_left and seconds_saved(seconds, n_left, n_jobs) <= seconds_to_save:
+            started = time.perf_counter()
+            result = function(*next(tasks))
+            seconds, n_left = time.perf_counter() - started, n_left - 1
+            yield result
         if n_left:
-            yield from _in_processes(function, tasks, n_jobs, per_call)
+            yield from _in_processes(function, tasks, n_jobs)
 
 
 def local_engine(n_jobs: int | None) -> Engine:
@@ -123,36 +110,25 @@ def seconds_saved(seconds_a_task: float, n_tasks: int, n_jobs: int) -> float:
     return seconds_a_task * (n_tasks - n_rounds)
 
 
-def choose_chunk(seconds_a_task: float, n_tasks: int, n_jobs: int) -> int:
-    """Return the number of tasks per call: enough to keep a process busy, and few enough to keep all of them busy."""
-    wanted = int(CHUNK_SECONDS / max(seconds_a_task, 1e-9))
-    return max(1, min(wanted, n_tasks // (4 * n_jobs)))
-
-
-def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int, per_call: int) -> Iterator[Any]:
-    """Run tasks in processes, ``per_call`` of them in each call; in threads, if they cannot be sent to processes."""
-    config, under_way, any_result = get_config(), deque[Task](), False
+def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int) -> Iterator[Any]:
+    """Run tasks in processes; in threads, if they cannot be sent to processes."""
     first = next(tasks)
     backend = ProcessBackend() if _runs_elsewhere(function, first) else "threading"
-    noted = _noting(chain([first], tasks), under_way)
     try:
-        for result in _results_of(_start(backend, n_jobs, _calls(function, noted, config, per_call))):
-            under_way.popleft()
-            any_result = True
-            yield result
-        if backend != "threading":
-            _note_running(n_jobs)
+        yield from _results_of(_start(backend, n_jobs, _calls(function, chain([first], tasks))))
     except TerminatedWorkerError as error:
         raise RuntimeError(
             f"A worker process was killed, perhaps because of too little memory: lower n_jobs or batch_size. With "
             f"checkpoint=, the fit continues where it stopped. ({str(error).partition(os.linesep)[0]})"
         ) from error
-    except (BrokenProcessPool, PicklingError):
-        if any_result:
-            raise
-        # the processes cannot import what the tasks consist of, for instance a class of an interactive session
-        left = chain(list(under_way), tasks)
-        yield from _results_of(_start("threading", n_jobs, _calls(function, left, config)))
+    except BrokenProcessPool as error:
+        raise RuntimeError(
+            "A worker process cannot import what the fit consists of, such as the class of the base method: put it "
+            'into a module that can be imported, or fit in a context joblib.parallel_config(backend="threading").'
+        ) from error
+    if backend != "threading":
+        _last_used.clear()  # joblib has one set of processes at a time
+        _last_used[n_jobs] = time.monotonic()
 
 
 class ProcessBackend(LokyBackend):
@@ -168,13 +144,8 @@ class ProcessBackend(LokyBackend):
 @cache
 def _end_processes_at_exit() -> None:
     """Let a process of multiprocessing end at once: it waits for its children, and joblib's stay for five minutes."""
-    _at_exit(lambda: get_reusable_executor(reuse=True).shutdown(kill_workers=True), priority=0)
-
-
-def _at_exit(function: Callable[[], Any], *, priority: int) -> None:
-    """Call a function when this process ends, if it is one of multiprocessing's; high priorities come first."""
     if multiprocessing.parent_process() is not None:
-        Finalize(None, function, exitpriority=priority)
+        Finalize(None, lambda: get_reusable_executor(reuse=True).shutdown(kill_workers=True), exitpriority=0)
 
 
 def _start(backend: LokyBackend | str | None, n_jobs: int | None, calls: Iterable[Any]) -> Any:
@@ -185,30 +156,10 @@ def _start(backend: LokyBackend | str | None, n_jobs: int | None, calls: Iterabl
     return run(return_as="generator")(calls)
 
 
-def _calls(function: Function, tasks: Tasks, config: dict[str, Any], per_call: int = 1) -> Iterator[Any]:
-    here, tasks = os.getpid(), iter(tasks)
-    while some := list(islice(tasks, per_call)):
-        yield delayed(_call_on_one_thread)(function, some, config, here)
-
-
-def _noting(tasks: Tasks, under_way: deque[Task]) -> Iterator[Task]:
+def _calls(function: Function, tasks: Tasks) -> Iterator[Any]:
+    here, config = os.getpid(), get_config()
     for task in tasks:
-        under_way.append(task)
-        yield task
-
-
-def _start_processes(n_jobs: int) -> threading.Thread:
-    """Start processes, and return a thread that ends when each of them has imported this module."""
-
-    def wait() -> None:
-        with suppress(Exception):  # whatever it is, tasks will raise it again
-            list(_start(ProcessBackend(), n_jobs, (delayed(os.getpid)() for _ in range(n_jobs))))
-            _note_running(n_jobs)
-
-    thread = threading.Thread(target=wait, daemon=True)
-    thread.start()
-    _at_exit(thread.join, priority=1)  # processes that are starting cannot be ended
-    return thread
+        yield delayed(_call_on_one_thread)(function, task, config, here)
 
 
 def _runs_elsewhere(function: Function, task: Task) -> bool:
@@ -225,9 +176,9 @@ def _runs_elsewhere(function: Function, task: Task) -> bool:
 def _results_of(outcomes: Any) -> Iterator[Any]:
     """Yield the results, and issue the warnings of other processes in this one."""
     try:
-        for results, collected in outcomes:
+        for result, collected in outcomes:
             issue_again(collected)
-            yield from results
+            yield result
     finally:
         if hasattr(outcomes, "close"):  # stop what is still running, without joblib's warning about cancelled tasks
             with warnings.catch_warnings():
@@ -246,11 +197,6 @@ def _are_processes_running(n_jobs: int) -> bool:
     return time.monotonic() - _last_used.get(n_jobs, -IDLE_SECONDS) < IDLE_SECONDS
 
 
-def _note_running(n_jobs: int) -> None:
-    _last_used.clear()  # joblib has one set of processes at a time
-    _last_used[n_jobs] = time.monotonic()
-
-
 def one_thread() -> Any:
     """Return a context in which BLAS and OpenMP use one thread."""
     return _controller().limit(limits=1)
@@ -267,59 +213,23 @@ def _user_chose_backend() -> bool:
     return len(set(hinted)) == 1
 
 
-def _call_on_one_thread(
-    function: Function, tasks: list[Task], config: dict[str, Any], pid: int
-) -> tuple[list[Any], Any]:
-    """Run tasks of the process ``pid``, in that process or another one, whose warnings are part of the outcome."""
+def _call_on_one_thread(function: Function, task: Task, config: dict[str, Any], pid: int) -> tuple[Any, Any]:
+    """Run a task of the process ``pid``, in that process or another one, whose warnings are part of the outcome."""
     # OpenMP limits its threads per calling thread and BLAS per process, so a worker needs the limit, too. The BLAS
     # limits of several workers do not conflict, because the caller has set the same limit before.
-    with config_context(**config), one_thread(), _collecting_unless_in(pid) as collected, _sending_errors(pid):
-        return [function(*task) for task in tasks], collected
-
-
-@replacing_errors
-def _sending_errors(pid: int) -> Iterator[None]:
-    """Replace an error that cannot be sent to the process ``pid`` by one with the same text."""
-    try:
-        yield
-    except Exception as error:
-        if os.getpid() == pid or _survives_pickling(error):
-            raise
-        raise RuntimeError("".join(format_exception(error))) from None
-
-
-def _survives_pickling(error: Exception) -> bool:
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:  # such as a TypeError, if its arguments are not those of its constructor
-        return False
-    return True
-
-
-def _collecting_unless_in(pid: int) -> AbstractContextManager[list[CollectedWarning]]:
-    if os.getpid() == pid:
-        return nullcontext([])
-    if os.getppid() == pid:  # not on another machine
-        end_with(pid)
-    return collecting_warnings()
-
-
-@cache
-def end_with(pid: int) -> None:
-    """End this process soon after the process ``pid`` has ended, even if that was killed."""
-    threading.Thread(target=_wait_for_end_of, args=(psutil.Process(pid),), daemon=True).start()
+    collecting: AbstractContextManager[Any] = nullcontext([]) if os.getpid() == pid else collecting_warnings()
+    with config_context(**config), one_thread(), collecting as collected:
+        return function(*task), collected
 
 
 def _end_with_parent(pid: int) -> None:
-    """Begin a worker of the process ``pid``, which may have been killed meanwhile."""
-    try:
-        end_with(pid)
-    except psutil.NoSuchProcess:
-        os._exit(1)
+    """End this process soon after the process ``pid`` has ended, even if that was killed."""
+    threading.Thread(target=_wait_for_end_of, args=(pid,), daemon=True).start()
 
 
-def _wait_for_end_of(process: psutil.Process) -> None:
-    with suppress(psutil.NoSuchProcess):  # it has ended between two looks
+def _wait_for_end_of(pid: int) -> None:
+    with suppress(psutil.NoSuchProcess):  # it has ended before, or between two looks
+        process = psutil.Process(pid)
         while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
             time.sleep(WATCH_SECONDS)
     os._exit(1)

@@ -25,8 +25,8 @@ from cohirf.explain.study import Study, check_study, draw_sample, tell_columns
 from cohirf.explain.topics import Topics, draw_topics, name_topics
 from cohirf.explain.words import shorten
 from cohirf.preparation import Preparation, Prepared
-from cohirf.store import Origin
 from cohirf.store.files import replacing
+from cohirf.store.models import Origin
 from cohirf.summary.model import Model
 from cohirf.summary.numbers import Step, cluster_positions
 

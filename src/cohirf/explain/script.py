@@ -15,7 +15,7 @@ from sklearn.utils._pprint import _changed_params
 from cohirf.estimator import CoHiRF
 from cohirf.explain.study import Study
 from cohirf.explain.words import clean, shorten
-from cohirf.store import Origin
+from cohirf.store.models import Origin
 from cohirf.summary.model import base_method_of
 
 SHOWN_PACKAGES = ("cohirf", "numpy", "scipy", "scikit-learn")

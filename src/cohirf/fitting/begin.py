@@ -32,7 +32,7 @@ from cohirf.fitting.settings import Settings, Settled, make_contraction
 from cohirf.optional import is_installed
 from cohirf.planning import Neighbourhood, draw_rows, plan_batches, plan_for_device, read_memory_limit
 from cohirf.rows.metric_spaces import find_space
-from cohirf.store import open_checkpoint
+from cohirf.store.checkpoint import open_checkpoint
 
 # From so many rows and neighbours on, a fit is looked at; measured: scikit-learn takes about so long for each neighbour
 # that DBSCAN lists, and longer with OPTICS.

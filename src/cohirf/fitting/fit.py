@@ -50,10 +50,10 @@ from cohirf.fitting.results import collect_results
 from cohirf.fitting.settings import Settings, Settled, make_contraction
 from cohirf.neighbours.landmarks import Cells
 from cohirf.rows.grouping import IntArray
-from cohirf.rows.storage import Engine, MemoryStorage, Population, SerialEngine, Storage
+from cohirf.rows.storage import Engine, Population, SerialEngine, Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.spanning.settings import settings_of
-from cohirf.store import ResumableEngine
+from cohirf.store.checkpoint import ResumableEngine
 from cohirf.summary.rows import storage_like
 
 
@@ -295,7 +295,7 @@ class Fit:
         means = self.data.column_means
         shared = division.share_out(first_level, self.weights)
         values = self.data.rows if shared.readable is None else shared.readable
-        fresh = FitState.of_leaves(shared.leaves, values, self.n_rows, self.settings.max_iter, MemoryStorage())
+        fresh = FitState.of_leaves(shared.leaves, values, self.n_rows, self.settings.max_iter, Storage())
         cells = LastLevel.of(shared.leaves, replace(fresh, record=last.state.record), labels_noise=False)
         ending = end_fit(self.settings, shared, cells, self._count_cells(choice.n_clusters), merges)
         known = leaves_as_candidates(first_level, last.state, means) if shared.readable is None else None

@@ -113,7 +113,7 @@ class Division:
 
     def share_out(self, first_level: FirstLevel, weights: Any) -> FirstLevel:
         """Return a first level whose leaves are the groups, after each row has joined the nearest one."""
-        return first_level.share_out(self.cells, weights, self.rows, self.leaves)
+        return first_level.share_out(self.cells.label, weights, self.rows, self.leaves)
 
 
 @dataclass(frozen=True)

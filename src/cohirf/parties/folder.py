@@ -201,12 +201,8 @@ def _read_message(path: Path, kind: type[Message]) -> Message:
     """Return the message of a file."""
     with refusing(path, PartyError, WRITE_ANEW), path.open("rb", buffering=0) as file:
         archive = Archive(file)
-        if archive.open() != (PARTY_KIND, PARTY_VERSION):
-            raise ValueError("another kind or version of cohirf has written it")
-        record = archive.read()
-        if record is None:
-            raise ValueError("it is cut short")
-        message: Message = schema.read(kind, *record)
+        archive.open(PARTY_KIND, PARTY_VERSION)
+        message: Message = schema.read(kind, *archive.next())
         return message
 
 

@@ -30,36 +30,6 @@ class Rows(Protocol):
         """Return the given rows (sorted, distinct) as an array or CSR matrix."""
 
 
-class Gatherer(Protocol):
-    """Collects blocks of rows one after the other, and returns all of them as one set of rows."""
-
-    def add(self, values: Any) -> None:
-        """Append a block of rows."""
-
-    def rows(self) -> ArrayRows | None:
-        """Return the rows of all blocks; None if there are none."""
-
-
-class Storage(Protocol):
-    """Stores arrays that grow with the data."""
-
-    def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
-        """Return an uninitialised vector with one entry for each row."""
-
-    def matrix(self, n_rows: int, n_columns: int, dtype: Any) -> NDArray[Any]:
-        """Return an uninitialised matrix."""
-
-    def gather(self) -> Gatherer:
-        """Return an object that collects the rows that later levels read."""
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether other processes of this machine can write to the vectors."""
-
-    def release(self) -> None:
-        """Release memory that caches parts of the vectors, if they are stored on disk."""
-
-
 def take_in_order(rows: Rows, numbers: IntArray) -> Any:
     """Return the given rows (distinct, in any order) in their order."""
     order = np.argsort(numbers)
@@ -193,9 +163,9 @@ class StackedRows:
         return join_rows(blocks)
 
 
-@dataclass(frozen=True)
-class MemoryGatherer:
-    """Collects blocks of rows in memory."""
+@dataclass
+class Gatherer:
+    """Collects blocks of rows one after the other, here in memory, and returns all of them as one set of rows."""
 
     blocks: list[Any] = field(default_factory=list)
 
@@ -211,10 +181,10 @@ class MemoryGatherer:
 
 
 @dataclass(frozen=True)
-class MemoryStorage:
-    """Keeps everything in memory."""
+class Storage:
+    """Stores arrays that grow with the data: here in memory, in a subclass elsewhere."""
 
-    is_shared: ClassVar[bool] = False
+    is_shared: ClassVar[bool] = False  # whether other processes of this machine can write to the vectors
 
     def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
         """Return an uninitialised vector with one entry for each row."""
@@ -224,12 +194,12 @@ class MemoryStorage:
         """Return an uninitialised matrix."""
         return np.empty((n_rows, n_columns), dtype=dtype)
 
-    def gather(self) -> MemoryGatherer:
+    def gather(self) -> Gatherer:
         """Return an object that collects the rows that later levels read."""
-        return MemoryGatherer()
+        return Gatherer()
 
     def release(self) -> None:
-        """Do nothing: the vectors are stored in memory only."""
+        """Release memory that caches parts of the vectors, if they are stored on disk."""
 
 
 class Engine(Protocol):
@@ -268,6 +238,27 @@ class SerialEngine(Engine):
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments, and yield the results in order."""
         return starmap(function, tasks)
+
+
+@dataclass(frozen=True)
+class EngineAround(Engine):
+    """Runs tasks on another engine; subclasses do something with the tasks and the results."""
+
+    engine: Engine
+
+    @property
+    def is_serial(self) -> bool:
+        """Whether only one task runs at a time."""
+        return self.engine.is_serial
+
+    @property
+    def writes_here(self) -> bool:
+        """Whether tasks can write into arrays of this process."""
+        return self.engine.writes_here
+
+    def share(self, rows: Any) -> Any:
+        """Return rows that the tasks of the engine can read."""
+        return self.engine.share(rows)
 
 
 WEIGHED_ROWS = 2**20  # rows whose weights are compared when rows are drawn by weight; of more rows, a random sample

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -15,7 +14,7 @@ from scipy import sparse
 
 from cohirf.optional import import_optional
 from cohirf.rows.grouping import IntArray, row_blocks
-from cohirf.sources.files import FileStamp, SourceChangedError, naming, shown
+from cohirf.sources.files import FileStamp, naming, shown
 from cohirf.sources.source import PIECE_BYTES, ColumnChoice, Source, StreamedSource, rows_within
 
 SEEK_BYTES = 2**16  # reading this much takes about as long as starting another read
@@ -28,8 +27,8 @@ class ArraySource(Source):
 
     in_memory: ClassVar[bool] = True  # pickling it would pickle all values
 
-    def __init__(self, X: Any, feature_names: Sequence[str] | None = None) -> None:
-        name = "The CSR matrix" if sparse.issparse(X) else "The array"
+    def __init__(self, X: Any, feature_names: Sequence[str] | None = None, name: str = "") -> None:
+        name = name or ("The CSR matrix" if sparse.issparse(X) else "The array")
         super().__init__(name, X.shape, X.dtype, feature_names=feature_names)
         self.X = X
 
@@ -121,7 +120,6 @@ class ZarrSource(StreamedSource):
         self._piece_rows = chunk_rows * rows_within(PIECE_BYTES, chunk_rows * n_columns * array.dtype.itemsize)
         starts = range(0, n_rows, self._piece_rows)
         super().__init__(name, array.shape, array.dtype, columns=columns, starts=starts)
-        self._newest_ns, self._is_complete = self._stamp_chunks(array)
 
     def _refuse_changes(self) -> None:
         if self._file is not None:
@@ -130,51 +128,15 @@ class ZarrSource(StreamedSource):
     def _content(self) -> Iterator[Any]:
         if self._file is not None:
             yield from self._file.content(64)
-        if self._newest_ns is not None:
-            yield str(self._newest_ns).encode()
         yield from super()._content()
 
     def _pieces(self, number: int) -> Iterator[Any]:
         array = self._open()
         for start in range(int(self._starts[number]), self.n_rows, self._piece_rows):
             stop = min(start + self._piece_rows, self.n_rows)
-            try:
-                with naming(self.name, "a Zarr array"):
-                    piece = np.asarray(array[start:stop])
-            finally:
-                self._refuse_changed_chunks(array, start, stop)
+            with naming(self.name, "a Zarr array"):
+                piece = np.asarray(array[start:stop])
             yield piece if self._columns is None else piece.take(self._columns, axis=1)
-
-    def _stamp_chunks(self, array: Any) -> tuple[int | None, bool]:
-        """Return the newest modification time of the chunk files of a folder, and whether there is one for each chunk.
-
-        There may be very many of them, so their times are not stored one by one: a chunk that is newer than the newest
-        one at opening has changed. A chunk that is replaced by an older file is not detected.
-        """
-        if self._path is None or self._path.is_file():
-            return None, False
-        times = [_modified_ns(file) for file in self._chunk_files(array, 0, self.n_rows)]
-        there = [time for time in times if time is not None]
-        return max(there, default=0), len(there) == len(times)  # a chunk of the fill value need not be stored
-
-    def _refuse_changed_chunks(self, array: Any, start: int, stop: int) -> None:
-        """Raise SourceChangedError if a chunk file of the given rows has changed or was deleted."""
-        if self._newest_ns is None:
-            return
-        for file in self._chunk_files(array, start, stop):
-            modified_ns = _modified_ns(file)
-            is_gone = modified_ns is None and self._is_complete
-            if is_gone or (modified_ns or 0) > self._newest_ns:
-                raise SourceChangedError(
-                    f"{shown(file)} {'was deleted' if is_gone else 'has changed'} since the array was opened: open it "
-                    f"again with open_source, and leave it as it is until the fit is done."
-                )
-
-    def _chunk_files(self, array: Any, start: int, stop: int) -> Iterator[Path]:
-        height, width = array.shards or array.chunks
-        rows, columns = range(start // height, -(-stop // height)), range(-(-array.shape[1] // width))
-        for chunk in product(rows, columns):
-            yield Path(self._path or "", array.metadata.encode_chunk_key(chunk))
 
     def _open(self) -> Any:
         if self._path is None:
@@ -200,13 +162,6 @@ def _metadata_file(path: Path) -> Path:
     return next(path / name for name in METADATA if (path / name).is_file())
 
 
-def _modified_ns(file: Path) -> int | None:
-    try:
-        return file.stat().st_mtime_ns
-    except FileNotFoundError:
-        return None
-
-
 class DaskSource(StreamedSource):
     """A two-dimensional Dask array. The chunk that was computed last is kept in memory."""
 
@@ -220,21 +175,6 @@ class DaskSource(StreamedSource):
         for block in range(number, self.array.numblocks[0]):
             # the fit decides what runs in parallel
             yield np.asarray(self.array.blocks[block].compute(scheduler="synchronous"))
-
-
-class ChunkSource(Source):
-    """One chunk of a Dask array in memory. Rows keep the numbers that they have in the whole array."""
-
-    def __init__(self, chunk: Any, start: int, n_rows: int) -> None:
-        super().__init__(DASK_ARRAY, (n_rows, chunk.shape[1]), chunk.dtype)
-        self._chunk, self._start = chunk, start
-
-    def _fill(self, start: int, out: NDArray[Any]) -> None:
-        offset = start - self._start
-        out[...] = self._chunk[offset : offset + len(out)]
-
-    def _pick(self, rows: IntArray, out: NDArray[Any]) -> None:
-        out[...] = self._chunk[rows - self._start]
 
 
 def refuse_unknown_chunks(array: Any) -> None:

@@ -12,12 +12,12 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 from cohirf.sources.files import FileStamp
-from cohirf.sources.source import ColumnChoice, choose_names, number_repeated, refuse_type
+from cohirf.sources.source import ColumnChoice, choose_names, count_of, number_repeated, refuse_type
 from cohirf.sources.tables import ArrowTable, Table, TableSource, open_file
 from cohirf.store.files import TemporaryFile, one_line
 
@@ -49,18 +49,24 @@ class CsvTable(Table):
         if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\n\r"'):
             raise ValueError(f"delimiter={delimiter!r} is not valid: give one character, such as ; or a tab.")
         self._file, self._header = FileStamp.of(path), header
-        with _naming_archive(self._file):
-            self.encoding = find_encoding(self._file)
-            self.delimiter = delimiter or find_delimiter(self._file, self.encoding)
-            self._first = find_header(self._file, self.encoding, self.delimiter, skip_titles=header is not False)
-        self._names = _name_columns(self._file.name, self._first.cells, header)
-        types = dict.fromkeys(choose_names(self._file.name, self._names, None), "string")
-        super().__init__(self._file.name, types, files=[self._file])
+        self.name = self._file.name
+        with self.naming():
+            self.encoding = self._find_encoding()
+            with self._open_text() as opened:
+                self.delimiter = delimiter or self._find_delimiter(opened.read(BEGINNING))
+            with self._open_text() as opened:
+                top = _first_records(opened, self.delimiter)
+        self._n_titles = 0 if header is False else _count_titles([record for _, record in top])
+        line, cells = top[self._n_titles] if top else (1, [])
+        self._n_lines_above = line - 1  # above the names
+        self._names = _name_columns(self.name, cells, header)
+        super().__init__(
+            self.name, dict.fromkeys(choose_names(self.name, self._names, None), "string"), (), [self._file]
+        )
         usual = "\t" if ".tsv" in self.name.lower() else ","
         said = [] if self.encoding == UTF_8 else [f"read as {ENCODINGS.get(self.encoding, self.encoding)}"]
         said += [] if self.delimiter == usual else [f"cells separated by {self.delimiter!r}"]
-        n_titles = self._first.n_titles
-        said += [f"{n_titles} title line{'' if n_titles == 1 else 's'} skipped"] if n_titles else []
+        said += [f"{count_of(self._n_titles, 'title line')} skipped"] if self._n_titles else []
         self.format = ", ".join(said)
 
     def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
@@ -69,16 +75,17 @@ class CsvTable(Table):
             yield from reader
 
     def find_places(self, rows: Iterable[int]) -> dict[int, str]:
-        """Return the line on which each of the given rows begins, as text."""
-        rows = list(rows)
-        lines = self.lines_of(rows) if rows else {}
-        return {row: f"line {lines[row]}" if row in lines else f"row {row}" for row in rows}
+        """Return the line on which each of the given rows begins, as text; the first line is 1, the first row is 0.
 
-    def lines_of(self, rows: Iterable[int]) -> dict[int, int]:
-        """Return the line of the file on which each row begins; the first line is 1, the first row is 0."""
-        shift = int(self._header is not False) + self._first.n_titles
-        found = find_lines(self._file, self.encoding, self.delimiter, [row + shift for row in rows])
-        return {record - shift: line for record, line in found.items()}
+        Rows are not lines where a quoted cell has a line break.
+        """
+        places = {row: f"row {row}" for row in rows}
+        first = int(self._header is not False) + self._n_titles
+        if places:
+            with self._open_text() as opened, suppress(csv.Error):
+                records = islice(_numbered(opened, self.delimiter), first, first + max(places) + 1)
+                places |= {row: f"line {line}" for row, (line, _) in enumerate(records) if row in places}
+        return places
 
     def infer_types(self, columns: ColumnChoice) -> dict[str, str]:
         """Return the chosen columns and their types after conversion, inferred from the beginning of the file."""
@@ -106,7 +113,7 @@ class CsvTable(Table):
                 block_size=CSV_BLOCK_BYTES,
                 column_names=self._names,
                 # Arrow counts empty lines when it skips lines
-                skip_rows_after_names=0 if self._header is False else self._first.n_lines + 1,
+                skip_rows_after_names=0 if self._header is False else self._n_lines_above + 1,
                 encoding="utf8" if self.encoding == UTF_8 else self.encoding,
             ),
             arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
@@ -120,8 +127,9 @@ class CsvTable(Table):
         """Make reading errors name the file and, if possible, the column and the value."""
         try:
             yield
-        except (OSError, ValueError) as error:
-            if isinstance(error, OSError) and error.errno is not None:  # caused by the system, not by the content
+        except (OSError, ValueError, EOFError, zlib.error) as error:  # the last two are of a damaged archive
+            is_of_system = isinstance(error, OSError) and error.errno is not None
+            if is_of_system or str(error).startswith(self.name):
                 raise
             raise ValueError(self._explain(one_line(error))) from error
 
@@ -139,18 +147,72 @@ class CsvTable(Table):
         return f"{self.name} cannot be read as CSV: {message}. Repair the file, or give its delimiter=."
 
     def _explain_ragged(self) -> str:
-        n_columns = len(self._names)
-        ragged = find_ragged(self._file, self.encoding, self.delimiter, n_columns, MOST_RAGGED, self._first.n_titles)
-        if ragged.endless is not None or not ragged.n_records:
-            where = "" if ragged.endless is None else f" that begins on line {ragged.endless}"
+        """Name the first lines that do not have as many cells as there are columns."""
+        n_columns, n_ragged, listed, line, is_endless = len(self._names), 0, list[str](), 0, False
+        with self._open_text() as opened:
+            try:
+                for line, record in islice(_numbered(opened, self.delimiter), self._n_titles, None):
+                    if len(record) != n_columns:
+                        n_ragged += 1
+                        listed += [f"line {line} has {len(record)}"] if n_ragged <= MOST_RAGGED else []
+            except csv.Error:  # a cell that is longer than csv allows
+                is_endless = True
+        if is_endless or not n_ragged:
+            where = f" that begins on line {line + 1}" if is_endless else ""
             return f"{self.name} has a very long cell{where}: is a quotation mark not closed? Repair the file."
-        listed = ", ".join(f"line {line} has {n_cells}" for line, n_cells in ragged.first)
-        n_more = ragged.n_records - len(ragged.first)
-        more = f" and {n_more:,} more do not have them" if n_more else ""
+        more = f" and {n_ragged - len(listed):,} more do not have them" if n_ragged > len(listed) else ""
         return (
-            f"{self.name} has {n_columns} columns, but {listed}{more}: repair the file, or give the delimiter "
-            f"of the file with delimiter= if it is not {self.delimiter!r}."
+            f"{self.name} has {n_columns} columns, but {', '.join(listed)}{more}: repair the file, or give the "
+            f"delimiter of the file with delimiter= if it is not {self.delimiter!r}."
         )
+
+    def _find_encoding(self) -> str:
+        """Return the encoding: UTF-16 by its bytes, UTF-8 if all of the file is, otherwise Windows or Latin-1.
+
+        All bytes are read, so that a letter in the last line does not break a conversion that began as UTF-8.
+        """
+        decoder = codecs.getincrementaldecoder(UTF_8)()
+        encoding, n_lines = UTF_8, 0
+        with self._open_bytes() as opened:
+            block = opened.read(READ_BYTES)
+            if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                return UTF_16
+            if unmarked := _find_utf_16(block[:BEGINNING]):
+                return unmarked
+            while block:
+                if b"\0" in block:
+                    line = n_lines + block.count(b"\n", 0, block.index(b"\0")) + 1
+                    raise ValueError(f"{self.name} has NUL bytes, the first on line {line:,}: remove them.")
+                n_lines += block.count(b"\n")
+                if encoding == UTF_8:
+                    try:
+                        decoder.decode(block)
+                    except UnicodeDecodeError:
+                        encoding = WINDOWS
+                if encoding == WINDOWS and any(byte in block for byte in _NOT_WINDOWS):
+                    return LATIN_1
+                block = opened.read(READ_BYTES)
+        return encoding
+
+    def _find_delimiter(self, beginning: str) -> str:
+        """Return the delimiter that divides the beginning of the file into rows of equally many cells."""
+        is_tsv = any(suffix.lower() == ".tsv" for suffix in self._file.path.suffixes)
+        preferred = sorted(DELIMITERS, key=lambda one: one != "\t") if is_tsv else DELIMITERS
+        judged = [(_judge_delimiter(beginning, one), one) for one in preferred]
+        several = [entry for entry in judged if entry[0][-1] > 1 and entry[0][0] >= 0.5]
+        return max(several or judged, key=lambda entry: entry[0] if several else entry[0][:1])[1]
+
+    @contextmanager
+    def _open_text(self) -> Iterator[IO[str]]:
+        """Open the file as text, without its byte order mark and with the line breaks that it has."""
+        encoding = "utf-8-sig" if self.encoding == UTF_8 else self.encoding
+        with self._open_bytes() as opened, io.TextIOWrapper(opened, encoding, newline="") as text:
+            yield text
+
+    def _open_bytes(self) -> IO[bytes]:
+        if self._file.path.suffix.lower() == ".gz":
+            return gzip.open(self._file.path, "rb")  # type: ignore[return-value]  # it reads bytes as a file does
+        return self._file.path.open("rb")
 
 
 def _name_columns(name: str, cells: Sequence[str], header: bool | None) -> list[str]:
@@ -179,50 +241,6 @@ def open_csv(table: CsvTable, columns: ColumnChoice = None) -> TableSource:
     return TableSource(ArrowTable(target), origin=table)
 
 
-@replacing_errors
-def _naming_archive(file: FileStamp) -> Iterator[None]:
-    """Make errors of a damaged archive name the file."""
-    try:
-        yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(
-            f"{file.name} cannot be read as CSV: {one_line(error)}. Repair the file, or give its delimiter=."
-        ) from error
-
-
-# -- how a file is written --------------------------------------------------------------------------------------------
-
-
-def find_encoding(file: FileStamp) -> str:
-    """Return the encoding of a text file: UTF-16 by its bytes, UTF-8 if all of it is, otherwise Windows or Latin-1.
-
-    All bytes are read, so that a letter in the last line does not break a conversion that began as UTF-8.
-    """
-    decoder = codecs.getincrementaldecoder(UTF_8)()
-    encoding = UTF_8
-    with _open_bytes(file) as opened:
-        first = opened.read(READ_BYTES)
-        if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            return UTF_16
-        if unmarked := _find_utf_16(first[:BEGINNING]):
-            return unmarked
-        block, n_lines = first, 0
-        while block:
-            if b"\0" in block:
-                line = n_lines + block.count(b"\n", 0, block.index(b"\0")) + 1
-                raise ValueError(f"{file.name} has NUL bytes, the first on line {line:,}: remove them.")
-            n_lines += block.count(b"\n")
-            if encoding == UTF_8:
-                try:
-                    decoder.decode(block)
-                except UnicodeDecodeError:
-                    encoding = WINDOWS
-            if encoding == WINDOWS and any(byte in block for byte in _NOT_WINDOWS):
-                return LATIN_1
-            block = opened.read(READ_BYTES)
-    return encoding
-
-
 def _find_utf_16(beginning: bytes) -> str | None:
     """Return which UTF-16 text without a mark is; None for other text.
 
@@ -232,17 +250,6 @@ def _find_utf_16(beginning: bytes) -> str | None:
     if max(before, after) < len(beginning) / 20 or min(before, after) > max(before, after) / 10:
         return None
     return "utf-16-be" if before > after else "utf-16-le"
-
-
-def find_delimiter(file: FileStamp, encoding: str) -> str:
-    """Return the delimiter that divides the beginning of a file into rows of equally many cells."""
-    with open_text(file, encoding) as opened:
-        beginning = opened.read(BEGINNING)
-    is_tsv = any(suffix.lower() == ".tsv" for suffix in file.path.suffixes)
-    preferred = sorted(DELIMITERS, key=lambda one: one != "\t") if is_tsv else DELIMITERS
-    judged = [(_judge_delimiter(beginning, one), one) for one in preferred]
-    several = [entry for entry in judged if entry[0][-1] > 1 and entry[0][0] >= 0.5]
-    return max(several or judged, key=lambda entry: entry[0] if several else entry[0][:1])[1]
 
 
 def _judge_delimiter(beginning: str, delimiter: str) -> tuple[float, float, int]:
@@ -263,7 +270,7 @@ def _count_titles(records: Sequence[Sequence[str]]) -> int:
     """Return the number of records at the top that are titles: one cell each, above names of several columns."""
     filled = [sum(map(bool, record)) for record in records]
     first = next((place for place, cells in enumerate(filled) if cells > 1), 0)
-    return 0 if any(is_plain_number(cell) for cell in records[first]) else first
+    return 0 if not records or any(is_plain_number(cell) for cell in records[first]) else first
 
 
 def is_plain_number(text: str) -> bool:
@@ -273,65 +280,6 @@ def is_plain_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-class Header(NamedTuple):
-    """The first record that is no title: how many lines and titles stand above it, and its cells."""
-
-    n_lines: int
-    n_titles: int
-    cells: list[str]
-
-
-def find_header(file: FileStamp, encoding: str, delimiter: str, *, skip_titles: bool = True) -> Header:
-    """Return the first record that is no title, such as the name of a report; it has no cells in an empty file."""
-    with open_text(file, encoding) as opened:
-        first = _first_records(opened, delimiter)
-    if not first:
-        return Header(0, 0, [])
-    n_titles = _count_titles([record for _, record in first]) if skip_titles else 0
-    line, cells = first[n_titles]
-    return Header(line - 1, n_titles, cells)
-
-
-def find_lines(file: FileStamp, encoding: str, delimiter: str, records: Iterable[int]) -> dict[int, int]:
-    """Return the line on which each of the given records begins; lines count from 1, records from 0, with the names.
-
-    Records are not lines where a quoted cell has a line break.
-    """
-    wanted = set(records)
-    found: dict[int, int] = {}
-    with open_text(file, encoding) as opened, suppress(csv.Error):
-        for number, (line, _) in enumerate(_numbered(opened, delimiter)):
-            if number in wanted:
-                found[number] = line
-                if len(found) == len(wanted):
-                    break
-    return found
-
-
-class Ragged(NamedTuple):
-    """Records of another length than the first: how many, line and length of some, and the line of an endless one."""
-
-    n_records: int
-    first: list[tuple[int, int]]
-    endless: int | None
-
-
-def find_ragged(file: FileStamp, encoding: str, delimiter: str, n_columns: int, most: int, n_titles: int = 0) -> Ragged:
-    """Return the records below the titles that do not have ``n_columns`` cells."""
-    n_ragged, line = 0, 0
-    first: list[tuple[int, int]] = []
-    with open_text(file, encoding) as opened:
-        try:
-            for line, record in islice(_numbered(opened, delimiter), n_titles, None):
-                if len(record) != n_columns:
-                    n_ragged += 1
-                    if len(first) < most:
-                        first.append((line, len(record)))
-        except csv.Error:  # a cell that is longer than csv allows
-            return Ragged(n_ragged, first, line + 1)
-    return Ragged(n_ragged, first, None)
 
 
 def _numbered(opened: IO[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -349,19 +297,3 @@ def _first_records(opened: IO[str], delimiter: str) -> list[tuple[int, list[str]
     with suppress(csv.Error):  # a cell that is too long is named later: what was read until then is enough
         first += islice(_numbered(opened, delimiter), MOST_RECORDS)
     return first
-
-
-@contextmanager
-def open_text(file: FileStamp, encoding: str) -> Iterator[IO[str]]:
-    """Open a file as text, without its byte order mark and with the line breaks that it has."""
-    with (
-        _open_bytes(file) as opened,
-        io.TextIOWrapper(opened, "utf-8-sig" if encoding == UTF_8 else encoding, newline="") as text,
-    ):
-        yield text
-
-
-def _open_bytes(file: FileStamp) -> IO[bytes]:
-    if file.path.suffix.lower() == ".gz":
-        return gzip.open(file.path, "rb")  # type: ignore[return-value]  # it reads bytes as a file does
-    return file.path.open("rb")

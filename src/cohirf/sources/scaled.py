@@ -88,8 +88,9 @@ class ScaledSource(Source):
         if self._unit:
             yield b"unit"
 
-    def _refuse_faults(self, X: Any, rows: IntArray | range) -> None:
-        self.source._refuse_faults(X, rows)
+    def refuse_faults(self, X: Any, rows: IntArray | range) -> None:
+        """Raise ValueError as the source below does."""
+        self.source.refuse_faults(X, rows)
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
         for block in row_blocks(len(out), rows_within(CHANGED_BYTES, out.strides[0])):

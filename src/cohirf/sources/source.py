@@ -24,7 +24,6 @@ from cohirf.validation import find_fault
 
 PIECE_BYTES = 2**23  # memory for decoding, in addition to the requested rows
 FINGERPRINT_SAMPLES = 16
-N_CURSORS = 2  # threads that read neighbouring blocks may arrive in either order
 
 ColumnChoice = Sequence[Any] | Callable[[Any], bool] | None  # a list of columns, a function that selects them, or all
 
@@ -148,7 +147,7 @@ class Source(ABC):
         rows = self._check_rows(rows)
         with self._unchanged():
             X = self._gather(rows)
-        self._refuse_faults(X, rows)
+        self.refuse_faults(X, rows)
         return X
 
     def fill(self, start: int, out: NDArray[Any]) -> None:
@@ -158,7 +157,7 @@ class Source(ABC):
         """
         with self._unchanged():
             self._fill(start, out)
-        self._refuse_faults(out, range(start, start + len(out)))
+        self.refuse_faults(out, range(start, start + len(out)))
 
     @property
     def is_streamed(self) -> bool:
@@ -250,7 +249,8 @@ class Source(ABC):
             raise IndexError(f"{self.name} has rows 0 to {self.n_rows - 1:,}, not {rows[0]:,} to {rows[-1]:,}.")
         return rows
 
-    def _refuse_faults(self, X: Any, rows: IntArray | range) -> None:
+    def refuse_faults(self, X: Any, rows: IntArray | range) -> None:
+        """Raise ValueError if rows with these numbers have values that a fit cannot compute with."""
         fault = find_fault(X, allow_nan=False)
         if fault is not None:
             where = f"rows {rows[0]:,} to {rows[-1]:,}"
@@ -272,12 +272,12 @@ class StreamedSource(Source):
     """
 
     _starts: NDArray[np.int64]
-    _cursors: list[_Cursor]
+    _cursor: _Cursor | None
 
     def __init__(self, *args: Any, starts: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._starts = np.asarray(starts, dtype=np.int64)
-        self._reset_cursors()
+        self._reset_cursor()
 
     @property
     def is_streamed(self) -> bool:
@@ -288,7 +288,7 @@ class StreamedSource(Source):
         """Yield all rows in order, in blocks; in the end, the memory for decoding is freed."""
         yield from super().read_all()
         with self._lock:
-            self._cursors = []
+            self._cursor = None
 
     @abstractmethod
     def _pieces(self, number: int) -> Iterator[Any]:
@@ -299,13 +299,13 @@ class StreamedSource(Source):
         out[...] = piece[start : start + len(out)]
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
+        number = int(np.searchsorted(self._starts, start, side="right")) - 1
         with self._lock:
-            cursor = self._cursor_before(start)
-            try:
-                self._fill_from(cursor, start, out)
-            except BaseException:
-                self._cursors.remove(cursor)  # its position is unknown after an error
-                raise
+            cursor, self._cursor = self._cursor, None  # its position is unknown after an error
+            if cursor is None or not cursor.first <= start or cursor.end < self._starts[number]:
+                cursor = _Cursor(int(self._starts[number]), self._pieces(number))
+            self._fill_from(cursor, start, out)
+            self._cursor = cursor
 
     def _fill_from(self, cursor: _Cursor, start: int, out: NDArray[Any]) -> None:
         n_filled = 0
@@ -317,36 +317,15 @@ class StreamedSource(Source):
             self._copy(cursor.piece, offset, out[n_filled : n_filled + n], start + n_filled)
             n_filled += n
 
-    def _cursor_before(self, start: int) -> _Cursor:
-        """Return the cursor that is nearest before a row: a kept one, or a new one.
-
-        Others are dropped, unless they decode a part nearby: to begin again there costs little. One that has come to
-        the end of the data is of no more use.
-        """
-        number = int(np.searchsorted(self._starts, start, side="right")) - 1
-        fresh = int(self._starts[number])
-        past = self._starts[number + 3] if number + 3 < len(self._starts) else self.n_rows
-        before = self._starts[max(0, number - 1)]
-        self._cursors = [
-            cursor
-            for cursor in self._cursors
-            if cursor.end >= before and cursor.first < past and (cursor.end < self.n_rows or cursor.first <= start)
-        ]
-        kept = [cursor for cursor in self._cursors if cursor.first <= start and cursor.end >= fresh]
-        cursor = max(kept, key=lambda cursor: cursor.first) if kept else _Cursor(fresh, self._pieces(number))
-        self._cursors = [cursor, *(other for other in self._cursors if other is not cursor)][:N_CURSORS]
-        return cursor
-
-    def _reset_cursors(self) -> None:
-        self._lock = threading.Lock()
-        self._cursors = []
+    def _reset_cursor(self) -> None:
+        self._lock, self._cursor = threading.Lock(), None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_cursors")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_cursor")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._reset_cursors()
+        self._reset_cursor()
 
 
 class _Cursor:

@@ -17,7 +17,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from cohirf.rows.arrays import put_beside, to_host
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
-from cohirf.rows.storage import MemoryStorage
+from cohirf.rows.storage import Storage
 from cohirf.spanning.batch_edges import Edges, span_rows
 from cohirf.spanning.join_batches import CondensedTree, sort_by_weight
 from cohirf.spanning.joining_kernels import Condensed
@@ -54,7 +54,7 @@ class DensityModel:
         array([ 0,  1, -1], dtype=int32)
         """
         core, edges = span_rows(X, settings.min_samples, as_sklearn=settings.as_sklearn)
-        return cls.of_tree(X, sort_by_weight(edges, core, MemoryStorage(), settings.as_sklearn), settings)
+        return cls.of_tree(X, sort_by_weight(edges, core, Storage(), settings.as_sklearn), settings)
 
     @classmethod
     def of_tree(cls, X: Any, parts: Iterable[Edges], settings: SpanningSettings) -> DensityModel:
@@ -147,7 +147,7 @@ class DensityModel:
         reach = np.maximum(np.maximum(self._core[neighbours], own_core), distances)
         place = reach.argmin(axis=1)
         nearest, reach = (np.take_along_axis(each, place[:, None], 1)[:, 0] for each in (neighbours, reach))
-        density = 1 / np.maximum(reach, 1 / np.finfo(np.float64).max)
+        density = 1 / np.maximum(reach, np.finfo(np.float64).tiny)
         cluster, parents, births = self._cluster[nearest], self._tree.parents, self._tree.births
         rises = self._left_at[nearest] > density
         while (rises := rises & (cluster > 0) & (births[cluster] >= density)).any():

@@ -12,13 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf.error_contexts import warn_caller
 from cohirf.rows.grouping import FloatArray, count_by_label, row_blocks, take_places
-from cohirf.rows.storage import MemoryStorage, Storage
+from cohirf.rows.storage import Storage
 from cohirf.spanning import joining_kernels as kernels
 from cohirf.spanning.batch_edges import Edges, span_parts
 from cohirf.spanning.box_tree import flatten, root
+from cohirf.spanning.found_in_runs import SpannedRun
 from cohirf.spanning.neighbour_lists import NeighbourLists, Read, measure_share
 from cohirf.spanning.settings import SpanningSettings
-from cohirf.spanning.spanning_labels import SpannedRun
 
 CANDIDATES = 1_000_000  # rows of all parts together, for edges between parts
 SORTED_EDGES = 2**22  # edges that are sorted at a time, about
@@ -113,7 +113,7 @@ def find_bridges(parts: NDArray[np.int32], core: FloatArray, read: Read) -> Edge
     clusters merge is overestimated.
     """
     if not parts.any():  # all rows are connected with row 0
-        return Edges.room_for(0, MemoryStorage())
+        return Edges.room_for(0, Storage())
     some = choose_candidates(parts)
     bridges = span_parts(np.asarray(read(some)), core[some], parts[some])
     return Edges(some[bridges.one].astype(np.int32), some[bridges.two].astype(np.int32), bridges.lengths)

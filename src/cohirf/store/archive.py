@@ -44,15 +44,18 @@ class Archive:
         write_all(self.file, line)
         self._digest = hashlib.sha256(line).digest()
 
-    def open(self) -> tuple[str, int]:
-        """Read the first line, and return the kind and the version of the archive."""
+    def open(self, kind: str, version: int) -> None:
+        """Read the first line, which must have this kind and version."""
         line, newline, _ = os.read(self.file.fileno(), LINE_BYTES).partition(b"\n")
-        kind, _, version = line.decode("ascii", "replace").rpartition(" ")
-        if not newline or not kind.startswith("cohirf-") or not version.isdecimal() or str(int(version)) != version:
+        found_kind, _, found = line.decode("ascii", "replace").rpartition(" ")
+        if not newline or not found_kind.startswith("cohirf-") or not found.isdecimal() or str(int(found)) != found:
             raise ValueError("it does not begin as a file that cohirf has written")
+        if found_kind != kind:
+            raise ValueError(f"it is a {found_kind}, not a {kind}")
+        if int(found) != version:
+            raise ValueError(f"it has format version {found}, and this version of cohirf reads version {version}")
         self.file.seek(len(line + newline))
         self._digest = hashlib.sha256(line + newline).digest()
-        return kind, int(version)
 
     def append(self, content: Any, arrays: Sequence[NDArray[Any]] = ()) -> None:
         """Write a record: content that can be stored as JSON, and arrays of numbers."""
@@ -95,6 +98,13 @@ class Archive:
             raise ValueError("its SHA-256 differs")
         self._digest = digest.digest()
         return record["content"], arrays
+
+    def next(self) -> tuple[Any, Arrays]:
+        """Return content and arrays of the next record, which must be there."""
+        record = self.read()
+        if record is None:
+            raise ValueError("it is cut short")
+        return record
 
 
 def _record_frame(json_bytes: int, array_bytes: int) -> bytes:

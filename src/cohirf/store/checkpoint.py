@@ -24,21 +24,22 @@ from typing import IO, Any
 
 from cohirf.algorithm.runs import ContractedRun
 from cohirf.clusterers.density_labels import PartsOfRun
-from cohirf.rows.storage import Engine
-from cohirf.spanning.spanning_labels import SpannedRun
+from cohirf.rows.storage import EngineAround
+from cohirf.spanning.found_in_runs import SpannedRun
 from cohirf.store.archive import Archive
 from cohirf.store.files import (
     CONTENT_ERRORS,
     CheckpointError,
     CheckpointWarning,
     naming_file,
+    refusing,
     replacing,
     sync_directory,
     sync_file,
 )
 from cohirf.store.schema import read, write
 
-CHECKPOINT_KIND, CHECKPOINT_VERSION = "cohirf-checkpoint", 7
+CHECKPOINT_KIND, CHECKPOINT_VERSION = "cohirf-checkpoint", 8
 JOURNAL, LOCK = "journal", "lock"
 SYNC_SECONDS = 1.0  # a power failure loses at most the batches of the last second, a kill none
 REMEDIES = {
@@ -145,43 +146,22 @@ class Journal:
                 self._synced = time.monotonic()
 
     def _read_beginning(self) -> Beginning:
-        damaged = f"{self.path} is damaged: delete {self.path.parent} to start again."
-        try:
-            kind, version = self._archive.open()
-            record = self._archive.read() if (kind, version) == (CHECKPOINT_KIND, CHECKPOINT_VERSION) else None
-            beginning = None if record is None else read(Beginning, *record)
-        except CONTENT_ERRORS as error:
-            raise CheckpointError(damaged) from error
-        if kind == CHECKPOINT_KIND and version != CHECKPOINT_VERSION:
-            raise CheckpointError(
-                f"{self.path} has format version {version}, but this version of cohirf reads version "
-                f"{CHECKPOINT_VERSION}: use the version of cohirf that wrote it, or give another directory."
-            )
-        if not isinstance(beginning, Beginning):
-            raise CheckpointError(damaged)
-        return beginning
+        remedy = f"Use the version of cohirf that wrote it, or delete {self.path.parent} to start again."
+        with refusing(self.path, CheckpointError, remedy):
+            self._archive.open(CHECKPOINT_KIND, CHECKPOINT_VERSION)
+            return read(Beginning, *self._archive.next())  # type: ignore[no-any-return]  # it has the type it is given
 
 
 @dataclass(frozen=True)
-class ResumableEngine:
+class ResumableEngine(EngineAround):
     """Takes results of runs from a journal while it has any; computes and records the others."""
 
-    engine: Engine  # computes the runs that are not in the journal
-    journal: Journal  # holds the results of the runs
-
-    @property
-    def is_serial(self) -> bool:
-        """Whether tasks run one at a time."""
-        return self.engine.is_serial
+    journal: Journal
 
     @property
     def writes_here(self) -> bool:
         """False: the journal needs all that a task finds."""
         return False
-
-    def share(self, rows: Any) -> Any:
-        """Return rows that the tasks of the engine can read."""
-        return self.engine.share(rows)
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         """Yield the result of each run, in order."""
@@ -201,19 +181,6 @@ class ResumableEngine:
             for outcome in self.engine.run(function, _noting_places(tasks, places), n_tasks):
                 self.journal.append(Entry(places.popleft(), outcome))
                 yield outcome
-
-
-def count_records(path: Path) -> int:
-    """Return how many runs a journal holds that a fit can resume from. The journal is not changed."""
-    if not path.exists():
-        return 0
-    with path.open("rb", buffering=0) as file:
-        archive, n_records = Archive(file), -1  # the first one identifies the fit
-        archive.open()
-        with suppress(*CONTENT_ERRORS):  # damaged records are not resumed from
-            while archive.read() is not None:
-                n_records += 1
-        return n_records
 
 
 def _noting_places(tasks: Iterable[tuple[Any, ...]], places: deque[tuple[int, int]]) -> Iterator[tuple[Any, ...]]:

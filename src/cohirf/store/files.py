@@ -1,25 +1,23 @@
 """Files that are replaced as a whole, temporary files that do not stay behind, and errors that name a file.
 
 On Linux a temporary file has no name, so the operating system removes it when the process ends, even if it is killed.
-The name of every other unfinished file tells which process created it: before another one is created in the same
-directory, the files of processes that have ended are removed.
+The name of every other unfinished file tells what it is for and which process created it: before another one is
+created for the same, the files of processes that have ended are removed.
 """
 
 from __future__ import annotations
 
 import atexit
 import errno
-import hashlib
 import io
 import os
-import platform
-import re
 import secrets
 import stat
 import tempfile
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,11 +25,9 @@ import psutil
 
 from cohirf.error_contexts import replacing_errors
 
-NAME = re.compile(r"\.cohirf-(?P<machine>[0-9a-f]{8})-(?P<process>\d{1,10})-[0-9a-f]{8}")
 PRIVATE, SHARED = 0o600, 0o666  # permissions, before the user's mask
 NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 DESCRIPTORS = Path("/proc/self/fd")  # Linux lists open files here
-MACHINE_ID = Path("/etc/machine-id")
 
 _KEPT: set[TemporaryFile] = set()  # files whose path was sent to another process
 _LEFT: set[Path] = set()  # files of this process that are no longer needed but could not be removed yet
@@ -96,7 +92,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(path))
     with naming_file(path, "{}"):
         permissions = _replaced_permissions(target)
-        unfinished = _new_path(target.parent)
+        unfinished = _new_path(target.parent, target.name)
         descriptor = os.open(unfinished, NEW_FILE, SHARED if permissions is None else permissions)
     try:
         with io.BufferedRandom(_NamedFile(descriptor, path)) as file:
@@ -130,24 +126,6 @@ def refuse_irregular(path: Path) -> None:
     _replaced_permissions(Path(os.path.realpath(path)))
 
 
-def remove_strays(directory: Path) -> None:
-    """Remove the files that killed processes of this machine have left in a directory."""
-    with suppress(OSError):
-        with os.scandir(directory) as entries:
-            ours = [entry for entry in entries if NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)]
-        machine = _machine() if ours else ""
-        strays = [entry for entry in ours if is_stray(entry.name, machine)]
-        for entry in strays:
-            with suppress(OSError):  # owned by another user, or removed by another process meanwhile
-                Path(entry.path).unlink()
-
-
-def is_stray(name: str, machine: str) -> bool:
-    """Return whether a file name belongs to a temporary file of a machine, this one, whose process has ended."""
-    found = NAME.fullmatch(name)
-    return found is not None and found["machine"] == machine and not psutil.pid_exists(int(found["process"]))
-
-
 def _replaced_permissions(path: Path) -> int | None:
     """Return the permissions of a file that will be replaced; None if it does not exist."""
     try:
@@ -166,7 +144,7 @@ def _open_temporary(directory: Path) -> tuple[int, Path | None]:
     if hasattr(os, "O_TMPFILE") and DESCRIPTORS.exists():
         with suppress(OSError):  # not supported by this file system; any other problem shows up again below
             return os.open(directory, os.O_TMPFILE | os.O_RDWR, PRIVATE), None
-    path = _new_path(directory)
+    path = _new_path(directory, "temporary")
     descriptor = os.open(path, NEW_FILE, PRIVATE)
     if not DESCRIPTORS.exists():
         return descriptor, path
@@ -174,21 +152,15 @@ def _open_temporary(directory: Path) -> tuple[int, Path | None]:
     return descriptor, None
 
 
-def _new_path(directory: Path) -> Path:
-    """Remove strays from a directory, and return a new temporary name in it."""
+def _new_path(directory: Path, stem: str) -> Path:
+    """Return a new hidden name; files of the same stem whose process has ended, such as a killed one, are removed."""
     _remove_left()
-    remove_strays(directory)
-    return directory / f".cohirf-{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
-
-
-def _machine() -> str:
-    """Return an identifier of this machine; containers count as machines, because they number their own processes."""
-    parts = [platform.node().encode()]
-    with suppress(OSError):
-        parts.append(os.fsencode(Path("/proc/self/ns/pid").readlink()))
-    with suppress(OSError):  # only Linux has it; hosts that were cloned may have the same name
-        parts.append(MACHINE_ID.read_bytes())
-    return hashlib.sha256(b"\n".join(parts)).hexdigest()[:8]
+    for stray in directory.glob(f".{escape(stem)}.cohirf-*-*"):
+        process = stray.name.split("-")[-2]
+        with suppress(OSError, OverflowError):  # of another user, or removed meanwhile; or of no process
+            if process.isdecimal() and not psutil.pid_exists(int(process)):
+                stray.unlink()
+    return directory / f".{stem}.cohirf-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def _discard(file: IO[bytes], path: Path | None, process: int) -> None:

@@ -26,7 +26,7 @@ from cohirf.choice import Choice
 from cohirf.neighbours.landmarks import Landmarks
 from cohirf.rows.arrays import is_on_device
 from cohirf.rows.grouping import FloatArray, IntArray
-from cohirf.store.archive import Archive, Arrays
+from cohirf.store.archive import Archive
 from cohirf.store.files import CONTENT_ERRORS, REMEDY, ModelFileError, naming_file, one_line, refusing, replacing, shown
 from cohirf.store.parameters import NOT_STORED, describe_model, is_absent, is_known, restore_model
 from cohirf.store.schema import read, write
@@ -35,7 +35,7 @@ from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.rows import RowResults
 from cohirf.summary.summary import Summary
 
-MODEL_KIND, MODEL_VERSION = "cohirf-model", 10
+MODEL_KIND, MODEL_VERSION = "cohirf-model", 11
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Origin:
 
     Examples
     --------
-    >>> from cohirf.store import Origin
+    >>> from cohirf.store.models import Origin
     >>> Origin("plants.csv", {"scaling": "standard"}, "cohirf fit plants.csv").options
     {'scaling': 'standard'}
     """
@@ -150,9 +150,9 @@ def save_model(
         Replace an existing model at ``path``. A file that is not a saved model is never replaced.
     preparation : dict, optional
         A description, serialisable as JSON, of how the data was prepared before the fit, such as
-        :meth:`cohirf.preparation.Preparation.to_json` returns. :func:`load_preparation` returns it.
+        :meth:`cohirf.preparation.Preparation.to_json` returns. :func:`load_about` returns it.
     origin : Origin, optional
-        The file that the model was fitted to, and the command; :func:`load_origin` returns it. Reports show it.
+        The file that the model was fitted to, and the command; :func:`load_about` returns it. Reports show it.
 
     Raises
     ------
@@ -242,8 +242,8 @@ def load_model(
     given = {"estimator": estimator, "views": views, "medoid": medoid}
     passed = {name: value for name, value in given.items() if value is not None}
     with _opened(Path(path)) as archive:
-        about = read(About, *_next(archive))
-        fitted = read(FittedRecord, *_next(archive))
+        about = read(About, *archive.next())
+        fitted = read(FittedRecord, *archive.next())
         if archive.file.read(1):
             raise ValueError("it has more bytes than a model")
         attributes = fitted.attributes()
@@ -252,8 +252,8 @@ def load_model(
     return model
 
 
-def load_preparation(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Load the description of how the data of a saved model was prepared; None if it was saved without it.
+def load_about(path: str | os.PathLike[str]) -> About:
+    """Load what was saved with a model beside its fitted attributes.
 
     Parameters
     ----------
@@ -262,26 +262,11 @@ def load_preparation(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 
     Returns
     -------
-    preparation : dict or None
-        What was passed to :func:`save_model` as ``preparation``.
+    about : About
+        ``preparation`` and ``origin`` are what was passed to :func:`save_model`, or None.
     """
-    return _load_about(Path(path)).preparation
-
-
-def load_origin(path: str | os.PathLike[str]) -> Origin | None:
-    """Load where a saved model comes from; None if it was saved without it.
-
-    Parameters
-    ----------
-    path : str or path
-        The file of the model.
-
-    Returns
-    -------
-    origin : Origin or None
-        What was passed to :func:`save_model` as ``origin``.
-    """
-    return _load_about(Path(path)).origin
+    with _opened(Path(path)) as archive:
+        return read(About, *archive.next())  # type: ignore[no-any-return]  # what it reads has the type it is given
 
 
 def is_model(path: Path) -> bool:
@@ -309,11 +294,6 @@ def refuse_target(target: Path, *, overwrite: bool) -> None:
 # ---- reading
 
 
-def _load_about(path: Path) -> About:
-    with _opened(path) as archive:
-        return read(About, *_next(archive))  # type: ignore[no-any-return]  # what it reads has the type it is given
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[Archive]:
     """Yield the archive of a saved model after its first line; errors of its content become ModelFileError."""
@@ -330,23 +310,8 @@ def _opened(path: Path) -> Iterator[Archive]:
         path.open("rb", buffering=0) as file,
     ):
         archive = Archive(file)
-        kind, version = archive.open()
-        if kind != MODEL_KIND:
-            raise ValueError(f"it is a {kind}, not a {MODEL_KIND}")
-        if version != MODEL_VERSION:
-            remedy = "upgrade cohirf" if version > MODEL_VERSION else "fit the model again"
-            raise ModelFileError(
-                f"{shown(path)} has format version {version}, but this version of cohirf reads version "
-                f"{MODEL_VERSION}: {remedy}."
-            )
+        archive.open(MODEL_KIND, MODEL_VERSION)
         yield archive
-
-
-def _next(archive: Archive) -> tuple[Any, Arrays]:
-    record = archive.read()
-    if record is None:
-        raise ValueError("it is cut short")
-    return record
 
 
 # ---- writing

@@ -41,8 +41,8 @@ STORED_PACKAGES = {
 # A fit writes to these paths, and loads pickles from a cache directory, so they are neither stored nor restored.
 PATHS = ("checkpoint", "memory")
 NOT_STORED = ("estimator", "views", "medoid")  # the parameters that may be absent from a file and passed at load
-OUTPUT = "_sklearn_output_config"  # attribute in which scikit-learn stores the choice of set_output; clones copy it
-OUTPUTS = (None, "default", "pandas", "polars")
+# attributes with choices of set_output and set_fit_request, which are not stored
+CHOICES = {"_sklearn_output_config", "_metadata_request"}
 CONSTANTS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 NUMBER_TYPES = {
     kind.__name__: kind
@@ -61,7 +61,7 @@ def describe_model(model: Model) -> dict[str, Any]:
             if name not in NOT_STORED:
                 raise ValueError(f"{name}={value!r} cannot be saved: {one_line(error)}.") from error
             parameters[name] = {"absent": one_line(repr(value))}
-    return {"name": "cohirf.estimator.CoHiRF", "parameters": parameters, "output": _output_of(model)}
+    return {"name": "cohirf.estimator.CoHiRF", "parameters": parameters}
 
 
 def restore_model(path: Path, description: dict[str, Any], n_features: int, passed: dict[str, Any]) -> Any:
@@ -115,10 +115,10 @@ def describe_value(value: Any) -> Any:
         return {"type": value.__name__}
     if isinstance(value, np.random.RandomState):
         return None  # the state of a generator is not stored
-    if not is_known(value) or "_metadata_request" in vars(value):
+    if not is_known(value) or CHOICES & vars(value).keys():
         raise ValueError(f"a parameter of type {type(value).__name__} cannot be stored")
     parameters = {name: describe_value(part) for name, part in _parameters_of(value).items()}
-    return {"estimator": {"name": _name_class(type(value)), "parameters": parameters, "output": _output_of(value)}}
+    return {"estimator": {"name": _name_class(type(value)), "parameters": parameters}}
 
 
 def restore(value: Any) -> Any:
@@ -144,7 +144,7 @@ def restore(value: Any) -> Any:
 
 def _restore_estimator(description: dict[str, Any], passed: dict[str, Any] | None = None) -> Any:
     """Return a new estimator; its class must be one of a known package, and its parameters valid."""
-    name, parameters, output = (description[key] for key in ("name", "parameters", "output"))
+    name, parameters = description["name"], description["parameters"]
     kind = _find_class(name)
     unknown = sorted(parameters.keys() - set(kind._get_param_names()))
     if unknown:
@@ -156,10 +156,6 @@ def _restore_estimator(description: dict[str, Any], passed: dict[str, Any] | Non
     estimator = kind(**stored, **(passed or {}))
     if hasattr(estimator, "_parameter_constraints"):
         estimator._validate_params()
-    if output not in OUTPUTS:
-        raise ValueError(f"output {reprlib.repr(output)} is not one of {OUTPUTS}")
-    if output is not None:  # set_output would change nested estimators, too
-        vars(estimator)[OUTPUT] = {"transform": output}
     return estimator
 
 
@@ -178,9 +174,3 @@ def _name_class(kind: type) -> str:
 
 def _parameters_of(estimator: Any) -> dict[str, Any]:
     return {name: value for name, value in estimator.get_params(deep=False).items() if name not in PATHS}
-
-
-def _output_of(estimator: Any) -> str | None:
-    """Return the format that ``set_output`` chose, or None if it was never called."""
-    output = vars(estimator).get(OUTPUT, {}).get("transform")
-    return None if output is None else str(output)

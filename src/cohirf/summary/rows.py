@@ -21,7 +21,7 @@ from cohirf.engines.dask import compute_unoptimised, dask, dask_array, gather_ve
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.rows import arrays
 from cohirf.rows.grouping import IntArray, count_by_label, index_dtype, leave_out, put_back, row_blocks
-from cohirf.rows.storage import Engine, MemoryStorage, SerialEngine, Storage
+from cohirf.rows.storage import Engine, SerialEngine, Storage
 from cohirf.scratch import ScratchStorage, is_scratch
 
 LOOKED_UP = 2**20  # rows that are looked up at a time
@@ -154,7 +154,7 @@ def look_up_block(found: NDArray[Any], table: NDArray[Any], numbers: IntArray, b
 def storage_like(vector: Any) -> Storage:
     """Return where vectors of the same length are kept: in files, if this one is; both are released then."""
     if not isinstance(vector, np.memmap):
-        return MemoryStorage()
+        return Storage()
     return ScratchStorage(mappings=[vector._mmap] if is_scratch(vector) else [])  # type: ignore[attr-defined]
 
 
@@ -291,7 +291,7 @@ class RowResults:
 
     def _look_up_here(self) -> list[NDArray[Any]]:
         on_disk = any(isinstance(part.leaf_of, np.memmap) for part in self.row_map.parts)
-        storage: Storage = ScratchStorage() if on_disk else MemoryStorage()
+        storage: Storage = ScratchStorage() if on_disk else Storage()
         kinds = (self.rows.dtype, self.stability.dtype, self.absorbed_at.dtype)
         found = [storage.vector(self.n_rows, kind) for kind in kinds]
         for part, start in zip(self.row_map.parts, self.row_map.starts.tolist(), strict=True):
@@ -341,7 +341,7 @@ def _join_parts(vectors: list[Any]) -> Any:
     if any(is_dask(vector) for vector in vectors):
         da = dask_array()
         return da.concatenate([da.asarray(vector) for vector in vectors])
-    storage: Storage = ScratchStorage() if any(isinstance(each, np.memmap) for each in vectors) else MemoryStorage()
+    storage: Storage = ScratchStorage() if any(isinstance(each, np.memmap) for each in vectors) else Storage()
     joined = storage.vector(sum(map(len, vectors)), vectors[0].dtype)
     np.concatenate(vectors, out=joined)
     return joined
