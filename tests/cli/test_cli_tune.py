@@ -233,7 +233,7 @@ def test_storage_of_another_search_is_refused(cohirf, folder):
     command = ("tune", "iris.csv", *SPECIES, "--trials", 2, "--storage", "trials.db", "--quiet")
     assert cohirf(*command).code == 0
     assert cohirf(*command, "--seed", 1).err == (
-        "cohirf: trials.db has another search: its --seed is 0, and here it is 1. Give another --storage.\n"
+        "cohirf: trials.db has a search with other seeds. Give another --storage.\n"
     )
 
 

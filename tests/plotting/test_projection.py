@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
-from cohirf.plotting.map import draw_plotted, project_rows
+from cohirf.plotting.map import project_rows
 
 ROWS = np.arange(30)
 
@@ -65,13 +65,3 @@ def test_rows_that_are_all_the_same_are_one_point():
     projection = project(np.ones((30, 6)), ROWS, None)
     assert np.allclose(projection.points, 0)
     assert "0% of variance" in projection.names[0]
-
-
-def test_all_rows_are_drawn_if_they_are_few():
-    assert draw_plotted(5, 5, None).tolist() == [0, 1, 2, 3, 4]
-
-
-def test_the_draw_is_without_repetition_and_seeded():
-    drawn = draw_plotted(1000, 100, 0)
-    assert len(np.unique(drawn)) == 100
-    assert (drawn == draw_plotted(1000, 100, np.random.RandomState(0))).all()

@@ -298,12 +298,12 @@ class TestMap:
         assert scatter_labels(plot_map(model, X.tolist())) == scatter_labels(plot_map(model, X))
 
     def test_large_data_is_sampled_and_all_medoids_are_drawn(self, model, blobs):
-        ax = plot_map(model, blobs[0], max_points=50, random_state=0)
+        ax = plot_map(model, blobs[0], max_points=50)
         assert scatter_labels(ax) == [50, 4]
         assert ax.get_title(loc="right") == "50 of 300 rows"
 
     def test_the_sample_is_seeded(self, model, blobs):
-        first, second = (plot_map(model, blobs[0], max_points=50, random_state=0) for _ in range(2))
+        first, second = (plot_map(model, blobs[0], max_points=50) for _ in range(2))
         assert (first.collections[0].get_offsets() == second.collections[0].get_offsets()).all()
 
     @pytest.mark.filterwarnings("ignore:All of the rows are noise")

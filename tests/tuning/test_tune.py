@@ -242,7 +242,7 @@ def stored(tmp_path_factory):
     ],
 )
 def test_a_study_of_another_search_is_refused_and_what_differs_is_named(stored, name, change):
-    with pytest.raises(ValueError, match=rf"has another search: its {name} is .* Give another storage"):
+    with pytest.raises(ValueError, match=rf"has a search with other {name}\. Give another storage"):
         tune(**stored | change)
 
 

@@ -51,7 +51,6 @@ IN_WORDS_OF_OPTIONS = (
     (r", or choose others with columns=\[\.\.\.\]", ", or leave some out with --drop"),
     (r"overwrite=True", "--force"),
     (r"Give another storage\.", "Give another --storage."),
-    (r": its seeds is tuple\((\d+)\), and here it is tuple\((\d+)\)\.", r": its --seed is \1, and here it is \2."),
     (r"cannot be used as storage: ", "cannot be used as --storage: "),
     (r" Widen search_space\.", ""),
     (r": widen search_space, or choose another base method\.", ": give fewer parameters, or another --estimator."),

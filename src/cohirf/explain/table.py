@@ -53,10 +53,11 @@ def count_rows(data: Any) -> int:
 def read_rows(data: Any, rows: IntArray) -> Any:
     """Return rows in the given order as float64, without missing values: these are the mean of their column here."""
     distinct, place = np.unique(rows, return_inverse=True)
-    return _to_numbers(take_rows(data, distinct), place)
+    return to_numbers(take_rows(data, distinct), place)
 
 
-def _to_numbers(some: Any, order: Any = slice(None)) -> Any:
+def to_numbers(some: Any, order: Any = slice(None)) -> Any:
+    """Return rows as float64, in the given order; missing values are replaced by the mean of their column."""
     checked = check_array(some, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
     ordered = checked[order]
     return ordered if sparse.issparse(ordered) else fill_missing(ordered, validation.column_means(ordered))
@@ -85,7 +86,7 @@ def as_data(X: Any, metric: str) -> Any:
     if metric == "cosine":
         data = as_data(X, "euclidean")
         n_features = data.n_features if is_source(data) else data.shape[1]
-        return TransformedRows(lambda some: unit_rows(_to_numbers(some)), data, n_features)
+        return TransformedRows(lambda some: unit_rows(to_numbers(some)), data, n_features)
     if is_source(X):
         return X
     validation.refuse_what_is_no_table(X)
@@ -322,8 +323,7 @@ def _read_levels(name: str, cells: Any) -> list[tuple[Feature, FloatArray]]:
 
 def _fill_numbers(numbers: FloatArray) -> FloatArray:
     """Return numbers whose missing values are replaced by the mean."""
-    column = numbers.reshape(-1, 1)
-    return np.asarray(fill_missing(column, validation.column_means(column))).ravel()
+    return np.asarray(to_numbers(numbers.reshape(-1, 1))).ravel()
 
 
 def is_prepared(X: Any) -> bool:

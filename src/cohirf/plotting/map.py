@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 from sklearn.decomposition import PCA
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _get_feature_names, _num_samples
 
-from cohirf import validation
-from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.estimator import CoHiRF
-from cohirf.explain.table import as_dense, is_prepared
+from cohirf.explain.study import draw
+from cohirf.explain.table import as_dense, is_prepared, to_numbers
 from cohirf.optional import import_optional
 from cohirf.plotting.canvas import (
     FAINT,
@@ -65,7 +64,6 @@ def plot_map(
     level: int | None = None,
     names: Sequence[str] | None = None,
     max_points: int = 10_000,
-    random_state: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot a map of the rows: points coloured by cluster, with the central row of each cluster marked.
@@ -89,10 +87,8 @@ def plot_map(
     names : sequence of str, default=None
         Names of the clusters, for a legend of the largest ten: for instance ``model.summary(X)["name"]``.
     max_points : int, default=10000
-        Largest number of rows that are plotted; more rows are sampled at random. The discs of the 300 largest
+        Largest number of rows that are plotted; of more, the same random ones each time. The discs of the 300 largest
         clusters are always plotted.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the sampling.
     ax : matplotlib.axes.Axes, default=None
         The axes to draw into. By default, a new figure is created.
 
@@ -123,7 +119,7 @@ def plot_map(
         ax = make_axes(None, 6, 5)
         if X.shape[1] > 2:  # principal components share a unit, features need not
             ax.set_aspect("equal", adjustable="datalim")
-    rows = draw_plotted(len(clusters.labels), max_points, random_state)
+    rows = draw(len(clusters.labels), max_points)
     shown = np.concatenate([rows, clusters.central])
     projection = project_rows(_safe_indexing(X, shown), shown, _get_feature_names(X), method)
     _draw_points(ax, projection.points[: len(rows)], clusters.labels[rows])
@@ -214,14 +210,6 @@ class Projection:
     names: list[str]  # label of each axis
 
 
-def draw_plotted(n_rows: int, max_points: int, random_state: Any) -> IntArray:
-    """Return all row numbers, or ``max_points`` of them drawn at random."""
-    if n_rows <= max_points:
-        return np.arange(n_rows)
-    drawn: IntArray = check_random_state(random_state).choice(n_rows, max_points, replace=False)
-    return drawn
-
-
 def project_rows(chosen: Any, rows: IntArray, feature_names: Sequence[str] | None, method: str = "pca") -> Projection:
     """Return the values ``chosen`` of the given rows as points in the plane.
 
@@ -234,7 +222,7 @@ def project_rows(chosen: Any, rows: IntArray, feature_names: Sequence[str] | Non
     if n_features > 2:
         return _by_umap(chosen) if method == "umap" else _principal_components(chosen)
     names = [f"feature {i}" for i in range(n_features)] if feature_names is None else [*map(str, feature_names)]
-    points = _fill(chosen)
+    points = as_dense(to_numbers(chosen))
     if n_features == 1:
         return Projection(np.column_stack([points, rows]), [*names, "row"])
     return Projection(points, names)
@@ -242,7 +230,7 @@ def project_rows(chosen: Any, rows: IntArray, feature_names: Sequence[str] | Non
 
 def _principal_components(chosen: Any) -> Projection:
     stays_sparse = sparse.issparse(chosen) and min(chosen.shape) > 2
-    data = chosen if stays_sparse else _fill(chosen)
+    data = chosen if stays_sparse else as_dense(to_numbers(chosen))
     model = PCA(2, svd_solver="arpack" if stays_sparse else "auto", random_state=0)
     with np.errstate(invalid="ignore"):  # identical rows have no variance: its shares are 0 / 0
         points = model.fit_transform(data)
@@ -253,16 +241,11 @@ def _principal_components(chosen: Any) -> Projection:
 
 def _by_umap(chosen: Any) -> Projection:
     """Return a map in which neighbours stay neighbours; distances between far points mean little."""
-    data = sparse.csr_matrix(chosen) if sparse.issparse(chosen) else _fill(chosen)  # UMAP knows no sparse arrays
+    # UMAP knows no sparse arrays
+    data = sparse.csr_matrix(chosen) if sparse.issparse(chosen) else to_numbers(chosen)
     n_neighbours = max(2, min(UMAP_NEIGHBOURS, data.shape[0] - 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # UMAP warns of packages that it misses, and of its own use of others
         umap = import_optional("umap", "umap", 'A map with method="umap"')
         points = umap.UMAP(n_neighbors=n_neighbours, random_state=0, n_jobs=1).fit_transform(data)
     return Projection(np.asarray(points, dtype=np.float64), ["UMAP 1", "UMAP 2"])
-
-
-def _fill(chosen: Any) -> FloatArray:
-    """Return rows as a dense array in which missing values are replaced by the mean of their column."""
-    dense = as_dense(chosen)
-    return np.asarray(fill_missing(dense, validation.column_means(dense)))

@@ -359,11 +359,7 @@ def _open_study(optuna: Any, storage: Any, about: dict[str, str]) -> Any:
     before = study.user_attrs.get(NAME, about)
     study.set_user_attr(NAME, before)
     if changed := sorted(name for name in before.keys() | about.keys() if before.get(name) != about.get(name)):
-        name = changed[0]
-        raise ValueError(
-            f"{storage} has another search: its {name} is {before.get(name)}, and here it is {about.get(name)}. Give "
-            f"another storage."
-        )
+        raise ValueError(f"{storage} has a search with other {changed[0]}. Give another storage.")
     return study
 
 
