@@ -7,13 +7,13 @@ from pathlib import Path
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from examples.synthetic import make_shapes
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from sklearn.cluster import DBSCAN
 
 from cohirf import CoHiRF
 from cohirf.beyond.cells import Cells
-from cohirf.datasets import make_shapes
 
 FOLDER = Path(__file__).parent / "scale" / "images"
 N_ROWS, BATCH_SIZE, SHOWN = 16_000, 2_000, 6  # the last is the batch whose halo is marked

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from examples.synthetic import make_customers
 from matplotlib.axes import Axes
 from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 from PIL import Image
@@ -20,7 +21,6 @@ from sklearn.manifold import TSNE
 from sklearn.model_selection import train_test_split
 
 from cohirf import CoHiRF
-from cohirf.datasets import make_customers
 from cohirf.plotting import plot_heatmap, plot_map
 from cohirf.plotting.canvas import cluster_colours
 from cohirf.preparation import prepare

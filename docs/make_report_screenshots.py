@@ -12,11 +12,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from examples.synthetic import write_customers
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from cohirf.cli import main
-from cohirf.datasets import write_data
 
 FOLDER = Path(__file__).parent / "understand" / "images"
 DESKTOP = {"viewport": {"width": 1200, "height": 1000}, "device_scale_factor": 1}
@@ -33,7 +33,7 @@ SHOTS: list[tuple[str, dict[str, Any], str, str | None]] = [
 
 def write_customers_report(folder: Path) -> Path:
     """Write the report that is photographed, as the program does."""
-    write_data("customers", folder / "customers.csv", 20_000, random_state=0)
+    write_customers(folder / "customers.csv", 20_000, random_state=0)
     report = folder / "report.html"
     main(["fit", str(folder / "customers.csv"), "--report", str(report), "--quiet"])
     return report

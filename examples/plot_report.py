@@ -10,9 +10,9 @@ import tempfile
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from synthetic import make_customers
 
 from cohirf import CoHiRF
-from cohirf.datasets import make_customers
 from cohirf.explain import describe_clusters, write_report
 from cohirf.plotting import plot_heatmap, plot_map
 from cohirf.preparation import prepare

@@ -11,9 +11,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
+from synthetic import make_shapes
 
 from cohirf import CoHiRF
-from cohirf.datasets import make_shapes
 from cohirf.plotting.canvas import cluster_colours
 
 # %%

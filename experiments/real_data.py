@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml, load_iris
 
-from cohirf.datasets.synthetic import LABEL_COLUMN
 from cohirf.optional import import_optional
 
 FOLDER_VARIABLE = "COHIRF_DATA"
+LABEL_COLUMN = "label"
 TOO_MANY_LEVELS = 10  # categorical features with this many levels or more are dropped
 
 

@@ -7,15 +7,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from examples.synthetic import main as make_data
+from sklearn.datasets import make_blobs
 
 from cohirf.cli import main
 from cohirf.datasets import write_data
-from cohirf.datasets.__main__ import main as make_data
 
 ROOT = Path(__file__).parents[1]
-COMMAND = re.compile(r"^ *(?:\$ )?((?:cohirf|python -m cohirf\.datasets) [^`│]+)$")
+COMMAND = re.compile(r"^ *(?:\$ )?((?:cohirf|python -m examples\.synthetic) [^`│]+)$")
 SKIPPED = ("cohirf party ",)  # tests/test_parties.py starts parties
-SHORTER = {"--trials 30": "--trials 2", "spheres 1e6": "spheres 1e4"}
+SHORTER = {"--trials 30": "--trials 2"}
 
 
 def find_commands(path):
@@ -42,11 +43,11 @@ PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.
 def write_files(folder):
     """Write the files that pages speak of and do not make."""
     names = ("data.csv", "points.parquet", "data.parquet", "new.parquet")
+    X, _ = make_blobs(600, n_features=3, centers=4, cluster_std=0.05, random_state=0)
+    table = pd.DataFrame(X, columns=["x0", "x1", "x2"])
     for name in names:
-        write_data("blobs", folder / name, 600, n_clusters=4, n_features=3, spread=0.05, random_state=0)
-        table = pd.read_csv(name) if name.endswith("csv") else pd.read_parquet(name)
-        table = table.drop(columns="label")
         table.to_csv(name, index=False) if name.endswith("csv") else table.to_parquet(name, index=False)
+    write_data("spheres", folder / "points.npy", 10_000, random_state=0)
     vectors = list(np.random.default_rng(0).normal(size=(500, 8)))
     pd.DataFrame({"embedding": vectors, "body": "some words"}).to_parquet("docs.parquet", index=False)
     pd.read_parquet("new.parquet").to_csv("new.csv", index=False)

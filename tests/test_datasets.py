@@ -4,25 +4,16 @@ import os
 
 import numpy as np
 import pandas as pd
-import pyarrow.csv
-import pyarrow.parquet
 import pytest
+from examples.synthetic import SHAPES, main, make_customers, make_shapes, write_customers
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import scale
 
+from cohirf import datasets
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import (
-    labels_file,
-    make_customers,
-    make_hypercube,
-    make_shapes,
-    make_spheres,
-    synthetic,
-    write_data,
-)
-from cohirf.datasets.synthetic import SHAPES
+from cohirf.datasets import labels_file, make_hypercube, make_spheres, write_data
 
 
 def test_spheres_have_their_radii():
@@ -38,7 +29,7 @@ def test_spheres_are_drawn_in_random_order_and_reproducibly():
 
 
 def test_spheres_are_written_block_by_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 300)
+    monkeypatch.setattr(datasets, "FILE_BLOCK_CELLS", 300)
     labels_path = write_data("spheres", tmp_path / "spheres.npy", 1001, noise=0, random_state=0)
     X, y = np.load(tmp_path / "spheres.npy"), np.load(labels_path)
     assert labels_path == labels_file(tmp_path / "spheres.npy") == tmp_path / "spheres_labels.npy"
@@ -82,16 +73,6 @@ def test_noise_that_is_not_a_share_is_refused(noise):
         make_shapes(10, noise=noise)
 
 
-def test_shapes_are_written_block_by_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 4000)
-    labels = write_data("shapes", tmp_path / "shapes.npy", 6000, random_state=0)
-    X, y = np.load(tmp_path / "shapes.npy"), np.load(labels)
-    assert (X.dtype, y.dtype) == (np.float32, np.int16)
-    assert (X[:2000] == make_shapes(2000, random_state=0)[0].astype(np.float32)).all()
-    assert len(np.unique(X, axis=0)) == len(X)
-    assert [(block == -1).sum() for block in np.split(y, 3)] == [200] * 3
-
-
 def test_hypercube_has_its_corners_and_noise():
     X, y = make_hypercube(20_000, n_clusters=5, n_informative=3, n_noise=4, random_state=0)
     means = np.stack([X[y == k].mean(axis=0) for k in range(5)])
@@ -113,9 +94,9 @@ def test_hypercube_of_many_dimensions_has_distinct_corners():
 
 
 def test_corners_that_are_drawn_twice_are_drawn_anew(monkeypatch):
-    monkeypatch.setattr(synthetic, "FEW_CORNERS", 1)
+    monkeypatch.setattr(datasets, "FEW_CORNERS", 1)
     _, y = make_hypercube(80, n_clusters=8, n_informative=3, n_noise=0, random_state=0)
-    assert len(np.unique(synthetic._draw_corners(8, 3, np.random.RandomState(0)), axis=0)) == 8
+    assert len(np.unique(datasets._draw_corners(8, 3, np.random.RandomState(0)), axis=0)) == 8
     assert len(np.unique(y)) == 8
 
 
@@ -131,7 +112,7 @@ def test_hypercube_is_written_block_by_block_around_the_same_corners(tmp_path, m
     )
     assert (np.load(tmp_path / "whole.npy") == whole).all()
     assert (np.load(tmp_path / "whole_labels.npy") == y_whole).all()
-    monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 500)
+    monkeypatch.setattr(datasets, "FILE_BLOCK_CELLS", 500)
     labels = write_data("hypercube", tmp_path / "parts.npy", 600, n_noise=2, random_state=0)
     X, y = np.load(tmp_path / "parts.npy"), np.load(labels)
     assert len(np.unique(X, axis=0)) == 600
@@ -140,7 +121,7 @@ def test_hypercube_is_written_block_by_block_around_the_same_corners(tmp_path, m
 
 
 def test_blobs_are_written_around_the_same_centres_in_every_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 100)
+    monkeypatch.setattr(datasets, "FILE_BLOCK_CELLS", 100)
     labels = write_data("blobs", tmp_path / "blobs.npy", 900, n_clusters=300, n_features=4, spread=0, random_state=0)
     X, y = np.load(tmp_path / "blobs.npy"), np.load(labels)
     assert (X.dtype, y.dtype) == (np.float32, np.int16)
@@ -162,19 +143,6 @@ def test_labels_are_replaced_when_the_rows_are_on_disk(tmp_path, monkeypatch):
     assert rows.stat().st_ino in before_labels
 
 
-def test_tables_hold_the_labels_in_a_column(tmp_path, monkeypatch):
-    monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 120)
-    assert write_data("spheres", tmp_path / "s.parquet", 100, noise=0, random_state=0) == tmp_path / "s.parquet"
-    write_data("spheres", tmp_path / "s.csv", 100, noise=0, random_state=0)
-    write_data("spheres", tmp_path / "s.npy", 100, noise=0, random_state=0)
-    table = pyarrow.parquet.read_table(tmp_path / "s.parquet")
-    assert table.column_names == ["x0", "x1", "x2", "label"]
-    assert (np.stack(table.columns[:3], axis=1) == np.load(tmp_path / "s.npy")).all()
-    assert table["label"].to_pylist() == np.load(tmp_path / "s_labels.npy").tolist()
-    text = pyarrow.csv.read_csv(tmp_path / "s.csv")
-    assert np.allclose(np.stack(text.columns, axis=1), np.stack(table.columns, axis=1))
-
-
 def test_customers_are_reproducible_and_in_random_order():
     customers, segments = make_customers(500, random_state=3)
     again, same = make_customers(500, random_state=3)
@@ -184,7 +152,7 @@ def test_customers_are_reproducible_and_in_random_order():
 
 
 def test_a_file_of_customers_reads_as_the_frame(tmp_path):
-    known = write_data("customers", tmp_path / "c.csv", 500, random_state=3)
+    known = write_customers(tmp_path / "c.csv", 500, random_state=3)
     customers, segments = make_customers(500, random_state=3)
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "c.csv"), customers)
     assert known == tmp_path / "c_segments.csv"
@@ -192,17 +160,25 @@ def test_a_file_of_customers_reads_as_the_frame(tmp_path):
     assert (pd.read_csv(known)["segment"] == segments).all()
 
 
+def test_the_program_writes_tables(tmp_path, capsys):
+    main(["customers", "500", str(tmp_path / "c.csv"), "--seed", "3"])
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "c.csv"), make_customers(500, random_state=3)[0])
+    main(["blobs", "20", str(tmp_path / "b.csv")])
+    assert pd.read_csv(tmp_path / "b.csv").columns.tolist() == ["x0", "x1", "x2", "x3", "x4", "label"]
+    assert capsys.readouterr().out.endswith("b.csv\n")
+
+
+def test_a_kind_that_nobody_draws_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="kind='cubes' is not valid: give one of spheres, hypercube, blobs"):
+        write_data("cubes", tmp_path / "c.npy", 10)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_parquet_stores_the_same_text(tmp_path):
-    write_data("customers", tmp_path / "c.parquet", 200, random_state=3)
+    write_customers(tmp_path / "c.parquet", 200, random_state=3)
     stored, customers = pd.read_parquet(tmp_path / "c.parquet"), make_customers(200, random_state=3)[0]
     assert stored.shape == customers.shape
     assert (stored["spend"].fillna("") == customers["spend"].fillna("")).all()
-
-
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"c\.npy' has an unknown format: give a name that ends in"):
-        write_data("customers", tmp_path / "c.npy", 10)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_customers_have_what_a_raw_table_has():

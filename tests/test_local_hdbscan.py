@@ -17,7 +17,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from cohirf import CoHiRF, open_source
 from cohirf.fitting import locality
 from cohirf.spanning import join_batches, spanning_labels
-from cohirf.spanning.spanning_labels import SpannedRun
+from cohirf.spanning.found_in_runs import SpannedRun
 from resumable import result
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -3,7 +3,6 @@
 import io
 import sys
 from dataclasses import replace
-from functools import partial
 from math import nan
 from types import SimpleNamespace
 
@@ -11,7 +10,7 @@ import pytest
 import tqdm.auto
 
 from cohirf import LevelRecord, open_source, progress
-from cohirf.progress import LiveBar, LogBar, Streams, Work, describe_level, showing, shown_by
+from cohirf.progress import Display, Log, Work, describe_level, showing, shown_by
 from resumable import X, fit, make_model
 
 # batches are tiny here, so that there are many
@@ -32,7 +31,7 @@ RECORD = LevelRecord(
 )
 
 
-LEVEL = Work("level 1", 10, "batches")
+LEVEL, PREFIX = Work("level 1", 10, "batches"), "[CoHiRF] "
 
 
 class Terminal(io.StringIO):
@@ -50,7 +49,8 @@ def clock(monkeypatch):
 
 def watch(monkeypatch):
     """Let errors go to a terminal; in a fixture this would come too early."""
-    monkeypatch.setattr(tqdm.auto, "tqdm", partial(tqdm.auto.tqdm, ncols=200))  # a fast machine has a long rate
+    monkeypatch.setenv("COLUMNS", "200")  # a fast machine has a long rate
+    monkeypatch.setattr(progress, "BAR_SECONDS", 0.0)
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     return terminal
@@ -66,7 +66,7 @@ def notebook(monkeypatch):
 
 
 def test_a_log_gets_a_line_every_ten_seconds(clock, capsys):
-    bar = LogBar(Work("level 2", 5_000, "batches"))
+    bar = Log(Work("level 2", 5_000, "batches"), PREFIX)
     for number in range(1_000):
         clock.now += 0.025
         bar.advance(1, f"note {number}")
@@ -77,7 +77,7 @@ def test_a_log_gets_a_line_every_ten_seconds(clock, capsys):
 
 
 def test_a_level_of_a_few_seconds_gets_no_line(clock, capsys):
-    bar = LogBar(Work("level 1", 9, "batches"))
+    bar = Log(Work("level 1", 9, "batches"), PREFIX)
     for _ in range(9):
         clock.now += 1
         bar.advance(1, "")
@@ -85,7 +85,7 @@ def test_a_level_of_a_few_seconds_gets_no_line(clock, capsys):
 
 
 def test_work_that_stays_gets_a_line_after_its_last_step(clock, capsys):
-    bar = LogBar(Work("tuning", 3, "trials", stays=True))
+    bar = Log(Work("tuning", 3, "trials", stays=True), PREFIX)
     for step in (0, 2, 1):
         clock.now += 1
         bar.advance(step, "best score 0.5")
@@ -93,14 +93,14 @@ def test_work_that_stays_gets_a_line_after_its_last_step(clock, capsys):
 
 
 def test_a_line_without_a_step_has_no_pace(clock, capsys):
-    bar = LogBar(Work("tuning", 3, "trials", stays=True))
+    bar = Log(Work("tuning", 3, "trials", stays=True), PREFIX)
     clock.now += 10
     bar.advance(0, "no score")
     assert capsys.readouterr().err == "[CoHiRF] tuning: 0 of 3 trials, no score\n"
 
 
 def test_the_time_left_forgets_batches_that_came_from_a_checkpoint(clock, capsys):
-    bar = LogBar(Work("level 1", 1_000, "batches"))
+    bar = Log(Work("level 1", 1_000, "batches"), PREFIX)
     for _ in range(900):
         bar.advance(1, "note")
     for _ in range(40):
@@ -121,7 +121,7 @@ def test_a_terminal_gets_a_bar_that_goes_away(monkeypatch):
     terminal = watch(monkeypatch)
     with showing(Work("level 2", 4, "batches")) as advance:
         advance(3, "3,000 -> 30 rows")
-        advance.__self__._bar.refresh()
+        tqdm.auto.tqdm._instances.pop().refresh()
     shown = terminal.getvalue()
     assert "[CoHiRF] level 2:  75%" in shown
     assert "3/4" in shown
@@ -137,12 +137,14 @@ def test_the_bar_of_work_that_stays_is_left_on_the_terminal(monkeypatch):
     assert terminal.getvalue().endswith("\n")
 
 
+def is_log(work):
+    with showing(work) as advance:
+        return isinstance(getattr(advance, "__self__", None), Log)
+
+
 def test_a_notebook_gets_a_bar(notebook, monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    made = []
-    monkeypatch.setattr(progress, "LiveBar", made.append)
-    Streams().open(LEVEL)
-    assert made == [LEVEL]
+    assert not is_log(LEVEL)
 
 
 @pytest.mark.parametrize(
@@ -156,28 +158,25 @@ def test_a_notebook_gets_a_bar(notebook, monkeypatch):
 def test_ipython_alone_is_no_notebook(module, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", module)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    assert isinstance(Streams().open(LEVEL), LogBar)
+    assert is_log(LEVEL)
 
 
 @pytest.mark.parametrize("stream", [None, SimpleNamespace(write=lambda text: None)], ids=["none", "no isatty"])
 def test_a_stream_that_cannot_tell_is_a_log(stream, monkeypatch):
     monkeypatch.setattr(sys, "stderr", stream)
-    assert isinstance(Streams().open(LEVEL), LogBar)
+    assert is_log(LEVEL)
 
 
 def test_without_tqdm_a_terminal_gets_lines(monkeypatch):
     watch(monkeypatch)
     monkeypatch.setattr(progress, "is_installed", lambda name: False)
-    assert isinstance(Streams().open(LEVEL), LogBar)
+    assert is_log(LEVEL)
 
 
 def test_a_bar_is_closed_when_a_fit_fails(monkeypatch):
-    watch(monkeypatch)
-    closed = []
-    close = LiveBar.close
-    monkeypatch.setattr(LiveBar, "close", lambda self: closed.append(close(self)))
+    terminal = watch(monkeypatch)
     assert fit(make_model(verbose=1), stop_at=3)[0] is None
-    assert len(closed) == 1
+    assert terminal.getvalue().endswith("\r")
 
 
 # -- fits ----------------------------------------------------------------------------------------------------------
@@ -222,26 +221,19 @@ def test_a_single_view_has_no_agreement():
     )
 
 
-class Recorder:
-    """A display that keeps what it is asked to show."""
-
-    def __init__(self):
-        self.opened, self.lines = [], []
-
-    def open(self, work):
-        self.opened.append((work.name, work.n_steps))
-        return LogBar(work)
-
-    def say(self, line):
-        self.lines.append(line)
-
-
-def test_another_display_shows_every_level_and_line(capsys):
-    display = Recorder()
-    with shown_by(display):
+def test_another_display_shows_every_level_and_line(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    lines = []
+    with shown_by(Display("", lines.append)):
         model, _ = fit(make_model(verbose=1))
-    assert display.opened == [("level 1", 5), *((f"level {record.level}", 1) for record in model.diagnostics_[1:])]
-    assert display.lines == [describe_level(record, 1) for record in model.diagnostics_]
+    assert lines == [describe_level(record, 1) for record in model.diagnostics_]
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert [line.partition(" batches")[0] for line in shown.err.splitlines()] == [
+        f"level 1: {done} of 5" for done in range(1, 6)
+    ]
+    with shown_by(Display("", lines.append, quiet=True)):
+        fit(make_model(verbose=1))
     assert capsys.readouterr() == ("", "")
     fit(make_model(verbose=1))
     assert capsys.readouterr().out.count("[CoHiRF]") == len(model.diagnostics_)

@@ -286,7 +286,7 @@ def test_program_writes_labels_with_names_of_rows(tmp_path, capsys):
     main(["consensus", str(tmp_path / "labels.csv"), "--id-column", "id", "--out", str(out), "--json"])
     document = json.loads(capsys.readouterr().out)
     assert (document["clusters"], document["agreement"]["a"]) == (2, 1.0)
-    assert out.read_text() == "id,cluster\nx,0\ny,0\nz,1\n"
+    assert out.read_text() == '"id","cluster"\n"x",0\n"y",0\n"z",1\n'
 
 
 def test_the_program_names_the_remedy_for_a_column_of_names(tmp_path, capsys):

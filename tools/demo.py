@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from examples.synthetic import make_shapes, write_customers
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf.cli.console import Console, TextGrid
-from cohirf.datasets import make_shapes, write_data
 from cohirf.estimator import CoHiRF
 from cohirf.explain import describe_clusters, write_report
 from cohirf.optional import is_installed
@@ -158,7 +158,7 @@ def cluster_customers(out: Path) -> tuple[list[tuple[str, str]], str]:
     """Write and cluster a table of customers, and write the report; return the size and the name of each cluster."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "customers.csv"
-        segments = write_data("customers", path, ROWS["customers"], random_state=0)
+        segments = write_customers(path, ROWS["customers"], random_state=0)
         started = time.perf_counter()
         prepared = prepare(path)
         model = CoHiRF(random_state=0).fit(prepared.rows())

@@ -23,6 +23,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parents[1]
 CONSOLE = ".. code-block:: console"
 INSTALL = "pip "  # commands that are not run
 MEASURED = re.compile(r"\d[\d.,]* (?:s|MB|GB)\b")  # seconds and sizes of memory differ from run to run
@@ -115,7 +116,9 @@ def run_command(command: str) -> str:
     words = shlex.split(command, comments=True)
     if words[0] != "cohirf":
         command = re.sub(r"^python ", f"{shlex.quote(sys.executable)} ", command)
-        run = subprocess.run(command, shell=True, check=True, capture_output=True, text=True, encoding="utf-8")
+        env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}  # for scripts there
+        options: Any = {"shell": True, "check": True, "capture_output": True, "env": env}
+        run = subprocess.run(command, text=True, encoding="utf-8", **options)
         return run.stdout + run.stderr
     from cohirf.cli import main
 

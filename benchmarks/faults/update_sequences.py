@@ -199,7 +199,7 @@ def partial_fit(case: Case, state: State, rng: np.random.Generator) -> State:
 
 
 def forget(case: Case, state: State, rng: np.random.Generator) -> State:
-    """Forget random rows, rows that stand for others, or updates; values and weights may be given."""
+    """Forget random rows, rows that stand for others, or updates."""
     n_rows, summary = len(state.rows), state.model._summary
     if summary is None:
         state.model.forget([0])
@@ -214,14 +214,9 @@ def forget(case: Case, state: State, rng: np.random.Generator) -> State:
         gone = summary.groups.rows if which == "medoids" else np.arange(n_rows)
         gone = rng.permutation(gone)[: max(1, int(len(gone) * (0.9 if which == "most" else 0.3)))]
         arguments["rows"] = gone
-    if len(gone) and rng.random() < 0.5:
-        arguments["X"] = case.X[state.rows[gone]]
-    gives_weights = case.is_weighted and rng.random() < 0.5 and state.knows_weights
-    if gives_weights:
-        arguments |= case.weigh(state.rows[gone])
     stay = np.setdiff1d(np.arange(n_rows), gone)
     model = copy(state.model).forget(**arguments)
-    knows_weights = state.knows_weights and (gives_weights or not case.is_weighted or summary.keeps_all)
+    knows_weights = state.knows_weights and (not case.is_weighted or summary.keeps_all)
     moved = count_moved(state.model.labels_[stay], model.labels_) if len(gone) else None  # without rows, no update
     return State(model, state.rows[stay], knows_weights, moved)
 
@@ -253,7 +248,7 @@ def fail(case: Case, state: State, rng: np.random.Generator) -> State:
         lambda: model.partial_fit(X[:, :0]),
         lambda: model.partial_fit(X, sample_weight=np.full(X.shape[0], np.nan)),
         lambda: model.forget(np.arange(X.shape[0])),
-        lambda: model.forget([0], X=case.X[:2]),
+        lambda: model.forget([-1]),
     ]
     try:
         calls[rng.integers(len(calls))]()

@@ -34,6 +34,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from examples.synthetic import make_shapes
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
@@ -51,7 +52,6 @@ from benchmarks.quality.answers import base_method
 from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.beyond.local_batches import LARGEST_BATCH
-from cohirf.datasets import make_shapes
 from cohirf.explain.diagnose import (
     calinski_harabasz,
     diagnose_model,

@@ -26,6 +26,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from examples.synthetic import make_shapes
 from sklearn.cluster import DBSCAN, HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
@@ -33,7 +34,6 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._common import Results, Table, add_results_option, make_parser, parse, print_markdown, read_file, timed
 from cohirf import CoHiRF, suggest_eps
-from cohirf.datasets import make_shapes
 
 SETS = ("pendigits", "satimage", "shuttle", "usps", "chameleon-t4-8k", "shapes")
 MAX_ROWS = 10_000

@@ -41,6 +41,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from examples.synthetic import make_shapes
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, HDBSCAN, Birch, KMeans, MiniBatchKMeans
 from sklearn.metrics import adjusted_rand_score
@@ -50,7 +51,6 @@ from threadpoolctl import threadpool_limits
 from benchmarks._common import Results, Table, add_results_option, make_parser, parse, read_file, seeded, timed
 from benchmarks._streams import ApproximatePredict, Dbstream
 from cohirf import CoHiRF, merge
-from cohirf.datasets import make_shapes
 
 SETS = ("pendigits", "satimage", "shuttle", "usps", "chameleon-t4-8k", "shapes")
 MAX_ROWS = 10_000

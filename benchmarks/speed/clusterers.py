@@ -23,6 +23,7 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+from examples.synthetic import make_shapes
 from experiments.real_data import load_real
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
@@ -36,7 +37,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks._common import DATA_FOLDER, best_of, in_fresh_process, make_parser, parse, peak_rise, timed
 from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
-from cohirf.datasets import make_shapes, make_spheres
+from cohirf.datasets import make_spheres
 
 N_FEATURES, N_CENTERS, N_AFFINITIES, N_ITER, N_NEIGHBORS = 100, 5, 20, 20, 5
 

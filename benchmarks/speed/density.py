@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from examples.synthetic import make_shapes
 from joblib import cpu_count
 from sklearn.cluster import DBSCAN, HDBSCAN
 from sklearn.metrics import adjusted_rand_score
@@ -41,7 +42,7 @@ from benchmarks._common import Results, Table, add_results_option, make_parser, 
 from benchmarks._watched import Limits, run_watched
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import labels_file, write_data
+from cohirf.datasets import labels_file
 
 Figures = dict[str, Any]
 SIZES = (20_000, 200_000, 2_000_000, 20_000_000)
@@ -207,7 +208,9 @@ def fit(method: Method, n: int, folder: Path, limits: Limits) -> Figures:
     """Fit a number of rows in a fresh process, and return the figures."""
     path = folder / f"shapes-{n}.npy"
     if not path.exists():
-        write_data("shapes", path, n, random_state=0)
+        X, y = make_shapes(n, random_state=0)
+        np.save(labels_file(path), y)
+        np.save(path, X.astype(np.float32))
     table = next(table for table, methods in TABLES.items() if method in methods)
     arguments = (method.name, n, path, folder / f"{table}-{n}.npy", limits.cores)
     if method.is_compiled:  # in another process: a compiler does not give all its memory back

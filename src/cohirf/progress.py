@@ -1,8 +1,8 @@
 """Output of ``verbose``: progress of work in steps, and a line after each level.
 
-Work in steps (the batches of a level, the trials of a search) is a :class:`Work`. A display shows it: with a progress
-bar of tqdm on a terminal or in a notebook; elsewhere with a line every few seconds, because a bar would fill a log with
-thousands of lines. A program with its own display can redirect the output with ``shown_by``.
+Work in steps (the batches of a level, the trials of a search) is a :class:`Work`. It is shown with a progress bar of
+tqdm on a terminal or in a notebook; elsewhere with a line every few seconds, because a bar would fill a log with
+thousands of lines. A program can change what lines begin with and where they go with ``shown_by``.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import chain
 from math import isnan
-from typing import Any, Protocol
+from typing import Any
 
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.optional import import_optional, is_installed
 from cohirf.rows.storage import EngineAround
 
 LOG_SECONDS = 10.0
+BAR_SECONDS = 0.5  # shorter work has no bar
 PREFIX = "[CoHiRF] "
 
 Advance = Callable[[int, str], None]  # takes the number of steps that were just done, and a note on the progress
@@ -38,24 +39,17 @@ class Work:
     stays: bool = False
 
 
-class Bar(Protocol):
-    """Shows the progress of some work."""
+@dataclass(frozen=True)
+class Display:
+    """How lines begin, where permanent ones go, and whether progress is shown at all."""
 
-    def advance(self, n_steps: int, note: str) -> None:
-        """Show that ``n_steps`` more steps are done, with a note on the progress."""
-
-    def close(self) -> None:
-        """End the display of the work."""
+    prefix: str = PREFIX
+    say: Callable[[str], None] = lambda line: write_above(f"{PREFIX}{line}", sys.stdout)
+    quiet: bool = False
 
 
-class Display(Protocol):
-    """Where progress is shown."""
-
-    def open(self, work: Work) -> Bar | None:
-        """Return a bar for some work, or None if there is nothing to show."""
-
-    def say(self, line: str) -> None:
-        """Print a permanent line."""
+OWN = Display()
+_display: ContextVar[Display] = ContextVar("display", default=OWN)
 
 
 @contextmanager
@@ -68,25 +62,43 @@ def shown_by(display: Display) -> Iterator[None]:
         _display.reset(token)
 
 
-@contextmanager
-def showing(work: Work, *, shown: bool = True) -> Iterator[Advance]:
-    """Yield a function that takes the number of steps that were just done, and a note on the progress."""
-    bar = _display.get().open(work) if shown else None
-    try:
-        yield (lambda n_steps, note: None) if bar is None else bar.advance
-    finally:
-        if bar is not None:
-            bar.close()
-
-
 def is_redirected() -> bool:
     """Return whether a program shows the progress, also of work that has no ``verbose``, such as reading a file."""
-    return not isinstance(_display.get(), Streams)
+    return _display.get() is not OWN
 
 
 def say(line: str) -> None:
     """Print a permanent line."""
     _display.get().say(line)
+
+
+@contextmanager
+def showing(work: Work, *, shown: bool = True) -> Iterator[Advance]:
+    """Yield a function that takes the number of steps that were just done, and a note on the progress."""
+    display = _display.get()
+    if not shown or display.quiet or (work.n_steps == 1 and not work.stays):
+        yield lambda n_steps, note: None
+    elif somebody_watches():
+        made = import_optional("tqdm.auto", "progress", "A progress bar").tqdm
+        name, unit = f"{display.prefix}{work.name}", f" {work.steps}"
+        options: dict[str, Any] = {"leave": work.stays, "dynamic_ncols": True, "delay": BAR_SECONDS}
+        with made(total=work.n_steps, desc=name, unit=unit, **options) as bar:
+
+            def advance(n_steps: int, note: str) -> None:
+                bar.set_postfix_str(note, refresh=False)
+                bar.update(n_steps)
+
+            yield advance
+    else:
+        yield Log(work, display.prefix).advance
+
+
+def write_above(line: str, stream: Any) -> None:
+    """Print a line, above a bar if there is one."""
+    if somebody_watches():
+        import_optional("tqdm.auto", "progress", "A progress bar").tqdm.write(line, file=stream)
+    else:
+        print(line, file=stream, flush=True)
 
 
 def describe_level(record: LevelRecord, n_views: int) -> str:
@@ -128,50 +140,13 @@ def _show(outcomes: Iterator[Any], work: Work) -> Iterator[Any]:
             yield outcome
 
 
-class Streams:
-    """Prints lines to standard output, and bars to standard error unless the work has a single step."""
-
-    def open(self, work: Work) -> Bar | None:
-        """Return a bar of tqdm on a terminal or in a notebook, and lines for a log elsewhere."""
-        if is_single(work):
-            return None
-        return LiveBar(work) if somebody_watches() else LogBar(work)
-
-    def say(self, line: str) -> None:
-        """Print a line."""
-        print(f"{PREFIX}{line}", flush=True)  # noqa: T201 - output that verbose requests
-
-
-_display: ContextVar[Display] = ContextVar("display", default=Streams())  # noqa: B039 - it has no state
-
-
-class LiveBar:
-    """A progress bar of tqdm, for terminals and notebooks."""
-
-    def __init__(self, work: Work) -> None:
-        tqdm = import_optional("tqdm.auto", "progress", "A progress bar").tqdm
-        self._bar = tqdm(total=work.n_steps, desc=f"{PREFIX}{work.name}", unit=f" {work.steps}", leave=work.stays)
-
-    def close(self) -> None:
-        """Remove the bar, unless its final state stays visible."""
-        self._bar.close()
-
-    def advance(self, n_steps: int, note: str) -> None:
-        """Show that ``n_steps`` more steps are done."""
-        self._bar.set_postfix_str(note, refresh=False)
-        self._bar.update(n_steps)
-
-
-class LogBar:
+class Log:
     """Writes a line every few seconds, and one after the last step of work that stays."""
 
-    def __init__(self, work: Work, prefix: str = PREFIX) -> None:
+    def __init__(self, work: Work, prefix: str) -> None:
         self._work, self._prefix = work, prefix
         self._done = self._done_before = 0
         self._written = time.monotonic()
-
-    def close(self) -> None:
-        """Do nothing: lines stay."""
 
     def advance(self, n_steps: int, note: str) -> None:
         """Write a line if the last one was written long enough ago, or if the work is done."""
@@ -192,11 +167,6 @@ class LogBar:
             file=sys.stderr,
             flush=True,
         )
-
-
-def is_single(work: Work) -> bool:
-    """Return whether the work has a single step and does not stay visible, so that a bar would show nothing."""
-    return work.n_steps == 1 and not work.stays
 
 
 def somebody_watches() -> bool:

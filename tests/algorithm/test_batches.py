@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from cohirf.algorithm.batches import (
-    EqualBlocks,
     LocalBatches,
     Run,
     count_batches,
     cut_at_chunks,
     cut_into_runs,
+    equal_blocks,
     split_into_batches,
 )
 
@@ -148,7 +148,7 @@ def test_rows_of_a_run_may_be_some_of_the_active_ones():
 
 @pytest.mark.parametrize("cuts", [[0], [0, 2], [0, 1, 2]])
 def test_equal_blocks_are_numbered_on_from_those_before(cuts):
-    blocks = EqualBlocks(3, 4, first_number=7)
+    blocks = equal_blocks(3, 4, first_number=7)
     runs = list(blocks.runs(np.array(cuts)))
     assert [run.first_batch for run in runs] == [7 + cut for cut in cuts]
     rows = [run.index(offsets) for run in runs for offsets, held in run.batches() if len(held) == 0]
@@ -162,7 +162,7 @@ def test_equal_blocks_are_numbered_on_from_those_before(cuts):
 def local():
     """Three batches of seven rows, each with a halo."""
     home, halo = np.array([1, 4, 0, 2, 6, 3, 5]), np.array([0, 1, 4, 6, 2])
-    return LocalBatches(home, np.array([0, 2, 5, 7]), halo, np.array([0, 1, 4, 5]))
+    return LocalBatches(np.array([0, 2, 5, 7]), home, halo=halo, halo_bounds=np.array([0, 1, 4, 5]))
 
 
 def test_a_run_of_local_batches_has_their_rows_and_halos(local):

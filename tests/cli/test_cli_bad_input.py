@@ -220,6 +220,9 @@ FILES_REFUSED = {
     ),
 }
 
+NUMBER_OF_VIEWS = "an int in the range [1, 100000] or an instance of 'list'"
+NAMES_OF_CONSENSUS = CoHiRF._parameter_constraints["consensus"][0]
+
 OPTIONS_REFUSED = {
     "output exists": ("--out old.csv", "--out old.csv exists: give another name, or --force to replace it."),
     "output of unknown kind": (
@@ -249,29 +252,34 @@ OPTIONS_REFUSED = {
         "--drop 0 --drop 1 --drop 2",
         "x.npy has no columns left to cluster: drop fewer columns.",
     ),
-    "no views": ("--views 0", "--views '0' is not valid: give an int in [1, 100000]."),
-    "views in words": ("--views many", "--views 'many' is not valid: give an int in [1, 100000]."),
+    "no views": (
+        "--views 0",
+        "--views '0' is not valid: give an int in the range [1, 100000] or an instance of 'list'.",
+    ),
+    "views in words": (
+        "--views many",
+        "--views 'many' is not valid: give an int in the range [1, 100000] or an instance of 'list'.",
+    ),
     "too many features": (
         "--max-features 7",
         "--max-features 7 is above the 3 features of the data: give an int from 1 to 3 or a fraction in (0, 1].",
     ),
     "a fraction above 1": (
         "--max-features 1.5",
-        "--max-features '1.5' is not valid: give an int >= 1 or a number in (0, 1].",
+        "--max-features '1.5' is not valid: give an int in the range [1, inf) or a float in the range (0.0, 1.0].",
     ),
     "unknown consensus": (
         "--consensus strikt",
-        "--consensus 'strikt' is not valid: give a number in [0, 1] or 'auto' or 'majority' or 'relaxed' or 'strict'.",
+        f"--consensus 'strikt' is not valid: give {NAMES_OF_CONSENSUS} or a float in the range [0.0, 1.0].",
     ),
     "threshold": (
         "--consensus 2",
-        "--consensus '2' is not valid: give a number in [0, 1] or 'auto' or 'majority' or 'relaxed' or 'strict'.",
+        f"--consensus '2' is not valid: give {NAMES_OF_CONSENSUS} or a float in the range [0.0, 1.0].",
     ),
-    "batch size": ("--batch-size 1", "--batch-size '1' is not valid: give an int >= 2 or a text or none."),
     "jobs": ("--n-jobs 0", "--n-jobs 0 is not valid: give 1 or more, or -1 for all cores."),
     "memory in words": (
-        "--batch-size lots",
-        "--batch-size 'lots' is not valid: give a number of rows, \"auto\", or the memory that the fit may use, such "
+        "--batch-size 1",
+        "--batch-size '1' is not valid: give a number of rows, \"auto\", or the memory that the fit may use, such "
         'as "500MB", "2GB" or "1.5GiB" (units: B, KB, KiB, MB, MiB, GB, GiB, TB, TiB).',
     ),
     "checkpoint nowhere": (
@@ -301,7 +309,7 @@ OPTIONS_REFUSED = {
     ),
     "value out of range": (
         "--estimator dbscan --param eps=-1",
-        "--param: eps='-1' is not valid: give a number > 0.",
+        "--param: eps='-1' is not valid: give a float in the range (0.0, inf).",
     ),
     "unknown scaling": ("--scale big", "--scale 'big' is not valid: give auto, standard, minmax or none."),
     "unknown imputation": ("--impute 0", "--impute '0' is not valid: give median, mean or none."),

@@ -32,12 +32,6 @@ def test_formulas_are_counted_once_with_a_remedy(cohirf, named):
     assert pd.read_csv("labels.csv", dtype=str)["name"].str.strip().tolist() == [name.strip() for name in NAMES]
 
 
-def test_the_name_of_the_column_is_a_cell_too(cohirf, named):
-    named.rename(columns={"name": "=id"})[8:].to_parquet("data.parquet")
-    options = ("--id-column", "=id", "--param", "n_clusters=1", "--scale", "none")
-    assert "1 cell begins with" in cohirf("fit", "data.parquet", *options, "--out", "a.csv").err
-
-
 def test_a_parquet_file_keeps_names_as_they_are(cohirf, named):
     assert "warning" not in fit(cohirf, "labels.parquet").err
     assert pd.read_parquet("labels.parquet")["name"].tolist() == NAMES

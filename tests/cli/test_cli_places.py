@@ -56,12 +56,14 @@ def test_bad_coordinates_are_named_with_their_lines(cohirf, places):
     bad.to_csv("bad.csv", index=False)
     outcome = fit(cohirf, "--eps", "2km", data="bad.csv")
     assert outcome.code == 2
-    assert "column 'lat' has 2 cells that are missing: line 13: '', line 14: ''; leave these rows out." in outcome.err
-    assert "column 'lat' has 1 cell that is no latitude, because beyond 90 degrees: line 5: '95.2'" in outcome.err
-    assert "column 'lon' has 1 cell that is not a number: line 9: 'west'" in outcome.err
+    said = (
+        "column 'lat' has 3 cells that are not a latitude, a number up to 90: line 5: '95.2', line 13: '', line 14: ''"
+    )
+    assert f"{said}; give latitude, then longitude, in degrees, and leave out rows that lack one" in outcome.err
+    assert "column 'lon' has 1 cell that is not a longitude, a number up to 360: line 9: 'west'" in outcome.err
     array = np.radians(places[["lat", "lon"]].to_numpy())
     array[5] = [91, 0]
-    with pytest.raises(ValueError, match=r"column 0 has 1 cell that is no latitude.*row 5: '91'"):
+    with pytest.raises(ValueError, match=r"column 0 has 1 cell that is not a latitude.*row 5: '91'"):
         prepare(array, places=(0, 1))
 
 
@@ -98,5 +100,4 @@ def test_new_places_that_are_wrong_are_named_in_degrees_and_by_their_lines(cohir
     assert fit(cohirf, "--eps", "5km", "--model", "m.cohirf").code == 0
     pd.DataFrame({"lat": [48.0, 148.0, None], "lon": [11.0, 11.0, 11.0]}).to_csv("new.csv", index=False)
     said = cohirf("predict", "m.cohirf", "new.csv", "--out", "labels.csv").err
-    assert "column 'lat' has 1 cell that is no latitude, because beyond 90 degrees: line 3: '148.0'" in said
-    assert "column 'lat' has 1 cell that is missing: line 4: ''; leave these rows out" in said
+    assert "column 'lat' has 2 cells that are not a latitude, a number up to 90: line 3: '148.0', line 4: ''" in said

@@ -22,7 +22,7 @@ from tools import demo, house
 import cohirf as package
 from cohirf import CoHiRF, __version__
 from cohirf.cli import main
-from cohirf.cli.console import Console, LogDisplay, TextGrid, grid_lines, wrap
+from cohirf.cli.console import Console, TextGrid, grid_lines, wrap
 from cohirf.cli.errors import IN_WORDS_OF_OPTIONS, explain, one_line
 from cohirf.cli.options import (
     DOCUMENTED,
@@ -39,9 +39,7 @@ from cohirf.cli.options import (
     search_options,
     to_arguments,
 )
-from cohirf.clusterers.names import text_parameters
 from cohirf.preparation.preparation import IMPUTES, SCALINGS
-from cohirf.progress import LogBar, Work
 from cohirf.tuning import search_space, tune
 
 COMMANDS = [
@@ -105,9 +103,10 @@ def test_the_help_is_one_sentence_about_options(made):
 
 
 def test_shells_complete_what_the_library_takes():
-    for name, parameter in text_parameters(CoHiRF).items():
-        if name in FLAGS and parameter.options:
-            assert sorted(parameter_options()[name].autocompletion("")) == list(parameter.options), name
+    for name, limits in CoHiRF._parameter_constraints.items():
+        options = {option for limit in limits for option in getattr(limit, "options", ())}
+        if name in FLAGS and options:
+            assert set(parameter_options()[name].autocompletion("")) == options, name
     assert search_options()["metric"].autocompletion("") == list(search_space.METRICS)
     of_data = read_docstring(DataOptions.__doc__)
     assert of_data["scale"].kind == f"""{{{", ".join(f'"{name}"' for name in ("auto", *SCALINGS))}}}"""
@@ -189,10 +188,11 @@ def test_a_terminal_gets_bars_and_tables(folder, monkeypatch):
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("cohirf.progress.BAR_SECONDS", 0.0)
     options = ("--drop", "id", "--drop", "species", "--views", "2", "--batch-size", "30")
     assert main(["fit", "iris.csv", *options]) == 0
     shown = plain(err.getvalue())
-    assert "level 1 " in shown
+    assert "level 1:   0%|" in shown
     assert "batches" in shown
     assert re.search(r"level 1: 150 -> \d+ rows in \d+ batches", shown)
     table = plain(out.getvalue())
@@ -209,17 +209,6 @@ def test_names_on_a_terminal_are_not_markup(monkeypatch):
     assert "[red]h" in shown
     assert "x\\x1b[2Jy" in shown
     assert "[/]" in shown
-
-
-def test_a_log_has_lines_for_levels_of_several_batches(capsys, monkeypatch):
-    monkeypatch.setattr("cohirf.progress.LOG_SECONDS", 0.0)
-    level = Work("level 1", 5, "batches")
-    bar = LogDisplay(quiet=False).open(level)
-    assert isinstance(bar, LogBar)
-    bar.advance(1, "10 -> 2 rows")
-    assert capsys.readouterr().err.startswith("level 1: 1 of 5 batches, 10 -> 2 rows, ")
-    assert LogDisplay(quiet=False).open(Work("level 1", 1, "batches")) is None
-    assert LogDisplay(quiet=True).open(level) is None
 
 
 def test_a_warning_is_said_once(capsys):

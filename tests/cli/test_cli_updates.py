@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from examples.synthetic import write_customers
 from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF, load
 from cohirf.cli import main
-from cohirf.datasets import write_data
 from cohirf.store.models import load_about, save_model
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
@@ -207,15 +207,14 @@ def test_merge_does_not_replace_a_model_unasked(cohirf, first):
 def test_drift_says_that_rows_look_alike(cohirf, first):
     outcome = cohirf("drift", first, "half1.csv")
     assert outcome.code == 0
-    assert outcome.out.splitlines()[0] == "new rows      75"
-    assert outcome.out.splitlines()[-1] == "The new rows look like those of the model."
+    assert outcome.out.splitlines()[0] == "Drift of 75 new rows: the new rows look like those of the model"
 
 
 def test_drift_says_what_has_changed(cohirf, first, iris):
     iris[iris["species"] == "setosa"].to_csv("setosa.csv", index=False)
     outcome = cohirf("drift", first, "setosa.csv")
     assert outcome.code == 3
-    assert outcome.out.splitlines()[-1].endswith(": update the model.")
+    assert outcome.out.splitlines()[0].endswith(": update the model")
     assert "grew from 33% to 100%" in outcome.out
     document = json.loads(cohirf("drift", first, "setosa.csv", "--json").out)
     assert document["has_drifted"]
@@ -226,7 +225,7 @@ def test_drift_says_what_has_changed(cohirf, first, iris):
 def test_files_with_other_missing_cells_can_be_merged(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, seed in (("a", 3), ("b", 4)):
-        write_data("customers", f"{name}.csv", 400, random_state=seed)
+        write_customers(f"{name}.csv", 400, random_state=seed)
         assert cohirf("fit", f"{name}.csv", "--scale", "none", "--clusters", 5, "--model", name).code == 0
     merged = cohirf("merge", "a", "b", "--model", "both")
     assert (merged.code, load("both").n_clusters_) == (0, 5)

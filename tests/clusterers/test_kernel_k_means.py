@@ -13,8 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from cohirf import CoHiRF
+from cohirf.algorithm.base_method import find_distinct_rows
 from cohirf.clusterers import KernelKMeans
-from cohirf.clusterers.canonical_rows import find_distinct_rows
 
 
 @pytest.fixture(scope="module")
@@ -129,20 +129,14 @@ FEW_VALUES = arrays(
 )
 
 
-@given(FEW_VALUES)
-def test_dense_rows_are_sorted_and_grouped_as_numpy_does(X):
-    rows, group = np.unique(X, axis=0, return_inverse=True)
-    distinct = find_distinct_rows(X)
-    np.testing.assert_array_equal(X[distinct.first], rows)
-    np.testing.assert_array_equal(distinct.group, group.ravel())
-
-
 @given(FEW_VALUES, st.randoms(use_true_random=False))
 def test_sparse_rows_are_grouped_as_dense_ones_in_an_order_of_their_own(X, random):
     order = list(range(len(X)))
     random.shuffle(order)
-    distinct, shuffled = (find_distinct_rows(sparse.csr_array(part)) for part in (X, X[order]))
-    np.testing.assert_array_equal(X[distinct.first][distinct.group], X)
-    assert len(distinct.first) == len(np.unique(X, axis=0))
-    np.testing.assert_array_equal(X[order][shuffled.first], X[distinct.first])
-    np.testing.assert_array_equal(shuffled.group, distinct.group[order])
+    (first, group), (shuffled_first, shuffled_group) = (
+        find_distinct_rows(sparse.csr_array(part)) for part in (X, X[order])
+    )
+    np.testing.assert_array_equal(X[first][group], X)
+    assert len(first) == len(np.unique(X, axis=0))
+    np.testing.assert_array_equal(X[order][shuffled_first], X[first])
+    np.testing.assert_array_equal(shuffled_group, group[order])

@@ -12,8 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
 from cohirf.choice import Choice
-from cohirf.explain.cuts import EVERY_NUMBER, LARGEST_NUMBER, ClassCounts, colour_clusters, find_cuts, suggest_cut
-from cohirf.explain.study import check_study
+from cohirf.explain.cuts import EVERY_NUMBER, LARGEST_NUMBER, colour_clusters, find_cuts, suggest_cut
 
 
 @pytest.fixture(scope="module")
@@ -131,28 +130,6 @@ def test_of_final_clusters_that_merge_the_largest_keeps_its_medoid(digits):
     (final,) = (cut for cut in find_cuts(digits) if cut.is_final)
     assert find_cuts(digits)[0].medoid.tolist() == [final.medoid[final.size.argmax()]]
     assert adjusted_rand_score(final.labels, digits.labels_) == 1
-
-
-@pytest.mark.parametrize("data", ["iris", "noisy"])
-def test_agreement_is_that_of_scikit_learn(data, request):
-    given = request.getfixturevalue(data)
-    X, model = given[0], given[-1]
-    y = np.arange(len(X)) % 7 if data == "noisy" else given[1]
-    study, cuts = check_study(model, X, y, None), find_cuts(model)
-    counts = ClassCounts.of(study.classes, cuts[0])
-    for cut in cuts:
-        assert counts.agreement(cut) == pytest.approx(adjusted_rand_score(y, cut.labels))
-
-
-def test_the_main_class_is_the_most_frequent_one(iris):
-    X, species, model = iris
-    cuts = find_cuts(model)
-    counts = ClassCounts.of(check_study(model, X, species, None).classes, cuts[0])
-    for cut in cuts:
-        for label, found in enumerate(counts.find_main(cut, np.arange(cut.n_clusters))):
-            names, sizes = np.unique(species[cut.labels == label], return_counts=True)
-            assert found["share"] == sizes.max() / sizes.sum()
-            assert found["name"] in names[sizes == sizes.max()]
 
 
 CUTS = [SimpleNamespace(n_clusters=n) for n in (1, 2, 3, 4, 5)]

@@ -190,7 +190,6 @@ def test_the_verdict_is_that_of_diagnose_whatever_the_classes_are(iris, summary)
     for found in (summary, without):
         assert found["line"] == diagnosis.line
         assert found["verdict"] == [asdict(finding) for finding in diagnosis.findings]
-        assert found["advice"] == diagnosis.advice
     assert without["scores"]["comparison"]["ari"] == [None, None]
 
 

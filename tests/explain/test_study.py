@@ -73,7 +73,7 @@ def test_classes_have_names_whatever_their_type(blobs, model):
     mixed = [("a", None, 2.5, True)[k] for k in y]
     classes = check_study(model, X, mixed, None).classes
     assert sorted(classes.names) == ["2.5", "None", "True", "a"]
-    assert [classes.names[code] for code in classes.code] == [str(value) for value in mixed]
+    assert [classes.names[code] for code in classes.codes] == [str(value) for value in mixed]
 
 
 def test_other_data_is_refused(blobs, model):

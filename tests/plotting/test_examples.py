@@ -31,6 +31,7 @@ def test_a_script_of_the_gallery_runs_and_draws(script, monkeypatch):
     if missing:
         pytest.skip(f"{DATA} does not have {', '.join(missing)}: set COHIRF_DATA to the folder of the data sets")
     monkeypatch.setenv("COHIRF_DATA", str(DATA))
+    monkeypatch.syspath_prepend(script.parent)
     shown = []
     monkeypatch.setattr(plt, "show", lambda: shown.append(plt.get_fignums()[-1]))
     runpy.run_path(str(script))

@@ -8,9 +8,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from examples.synthetic import make_customers, write_customers
 
 from cohirf import CoHiRF
-from cohirf.datasets import make_customers, write_data
 from cohirf.preparation import Preparation, prepare
 from cohirf.store.models import load_about, save_model
 
@@ -25,7 +25,7 @@ def in_memory():
 @pytest.mark.parametrize("kind", ["csv", "blocks", "tsv", "utf-16", "parquet", "polars", "arrow"])
 def test_a_file_is_prepared_as_the_frame(kind, in_memory, tmp_path, monkeypatch):
     path = tmp_path / ("c.parquet" if kind == "parquet" else "c.tsv" if kind == "tsv" else "c.csv")
-    write_data("customers", tmp_path / path.name.replace("tsv", "csv"), 600, random_state=0)
+    write_customers(tmp_path / path.name.replace("tsv", "csv"), 600, random_state=0)
     if kind == "blocks":
         monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 8000)
     elif kind == "tsv":
@@ -39,7 +39,7 @@ def test_a_file_is_prepared_as_the_frame(kind, in_memory, tmp_path, monkeypatch)
 
 
 def test_out_of_core_rows_are_those_in_memory(in_memory, tmp_path, monkeypatch):
-    write_data("customers", tmp_path / "c.csv", 600, random_state=0)
+    write_customers(tmp_path / "c.csv", 600, random_state=0)
     monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 8000)
     monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 100)
     prepared = prepare(tmp_path / "c.csv")
@@ -48,7 +48,7 @@ def test_out_of_core_rows_are_those_in_memory(in_memory, tmp_path, monkeypatch):
 
 
 def test_a_saved_model_prepares_new_files_as_its_own(in_memory, tmp_path):
-    write_data("customers", tmp_path / "c.csv", 600, random_state=0)
+    write_customers(tmp_path / "c.csv", 600, random_state=0)
     model = CoHiRF(random_state=0).fit(in_memory.rows())
     save_model(model, tmp_path / "model", preparation=in_memory.preparation.to_json())
     kept = Preparation.from_json(load_about(tmp_path / "model").preparation, model.n_features_in_)
@@ -107,7 +107,7 @@ def test_each_number_has_the_same_weight_and_what_has_levels_half_of_it(in_memor
 
 
 def test_original_cells_are_those_of_the_data(in_memory, tmp_path):
-    write_data("customers", tmp_path / "c.csv", 600, random_state=0)
+    write_customers(tmp_path / "c.csv", 600, random_state=0)
     rows = [5, 1, 5]
     expected = CUSTOMERS.iloc[rows]
     for prepared in (in_memory, prepare(tmp_path / "c.csv")):
@@ -148,50 +148,22 @@ def test_a_preparation_does_not_learn_from_new_data(in_memory):
     np.testing.assert_array_equal(part.array(), in_memory.array()[:50])
 
 
-def test_all_new_cells_of_a_column_that_the_user_names_may_be_unreadable(in_memory):
-    new = CUSTOMERS.assign(spend="much")
+def test_new_cells_that_cannot_be_read_are_filled_and_told(in_memory):
+    new = CUSTOMERS.assign(spend=CUSTOMERS["spend"].where(CUSTOMERS.index % 2 > 0, "much"))
     with pytest.warns(
-        UserWarning, match="'spend' has 600 cells that are not a number in €, which are taken as missing"
+        UserWarning, match="'spend' has 300 cells that are not a number in €, which are taken as missing"
     ):
-        prepared = in_memory.preparation.apply(new, kinds={"spend": "number"})
+        prepared = in_memory.preparation.apply(new)
     spend = prepared.feature_names.index("spend")
     median = in_memory.preparation.fill[spend]
-    assert np.allclose(in_memory.preparation.to_original_units(prepared.array())[:, spend], median)
+    assert np.allclose(in_memory.preparation.to_original_units(prepared.array())[::2, spend], median)
     others = [number for number in range(len(prepared.feature_names)) if number != spend]
     np.testing.assert_array_equal(prepared.array()[:, others], in_memory.array()[:, others])
 
 
-def test_too_many_unreadable_cells_are_refused_with_the_option_that_takes_them(in_memory):
-    with pytest.raises(ValueError, match=r"; give kinds=\{'spend': 'number'\} to take these as missing, or give data"):
+def test_a_column_of_which_most_cells_cannot_be_read_is_refused(in_memory):
+    with pytest.raises(ValueError, match="'spend' has 600 cells that are not a number in €"):
         in_memory.preparation.apply(CUSTOMERS.assign(spend="much"))
-    with pytest.raises(ValueError, match="column 'age' has 600 cells that are not a number"):
-        in_memory.preparation.apply(CUSTOMERS.assign(spend="much", age="old"), kinds={"spend": "number"})
-
-
-def test_new_dates_may_have_another_format(in_memory):
-    days = pd.to_datetime(CUSTOMERS["signed_up"])
-    new = CUSTOMERS.assign(signed_up=days.dt.strftime("%m/%d/%y"))
-    with pytest.raises(
-        ValueError, match=r"missing, or kinds=\{'signed_up': 'date:FORMAT'\} if dates have another format"
-    ):
-        in_memory.preparation.apply(new)
-    prepared = in_memory.preparation.apply(new, kinds={"signed_up": "date:%m/%d/%y"})
-    np.testing.assert_array_equal(prepared.array(), in_memory.array())
-
-
-@pytest.mark.parametrize(
-    ("kinds", "message"),
-    [
-        ({"spend": "category"}, r"column 'spend' was a number in the training data: give kinds=\{'spend': 'number'\}"),
-        ({"country": "category"}, "the model was fitted without column 'country': leave it out here, too"),
-        ({"spent": "number"}, "kinds=.*: the training data has no such column: it has 'customer_id'"),
-        ({"spend": "money"}, "is not valid: give number, category"),
-        ({"signed_up": "date:%H:%M"}, "the training data had days: give a format with a day"),
-        ({"signed_up": "date:%d/%m"}, "the training data had days: give a format with a day .* and a year"),
-        ({"signed_up": "date:"}, "is not valid: give number, category"),
-        ({"signed_up": 5}, "is not valid: give number, category"),
-    ],
-)
-def test_kinds_of_new_data_must_be_those_of_the_fit(in_memory, kinds, message):
-    with pytest.raises(ValueError, match=message):
-        in_memory.preparation.apply(CUSTOMERS, kinds=kinds)
+    days = pd.to_datetime(CUSTOMERS["signed_up"]).dt.strftime("%m/%d/%y")
+    with pytest.raises(ValueError, match="'signed_up' has 600 cells that are not a date in the format %Y-%m-%d"):
+        in_memory.preparation.apply(CUSTOMERS.assign(signed_up=days))

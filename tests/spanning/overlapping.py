@@ -7,8 +7,8 @@ from scipy.spatial import cKDTree
 
 from cohirf.rows.storage import Storage
 from cohirf.spanning.batch_edges import span_rows
+from cohirf.spanning.found_in_runs import SpannedRun
 from cohirf.spanning.join_batches import JoinedTrees
-from cohirf.spanning.spanning_labels import SpannedRun
 
 
 def leaves(X, rows, size) -> Iterator[np.ndarray]:

@@ -14,8 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from cohirf import CoHiRF
 from cohirf.engines import LocalEngine
 from cohirf.fitting import locality
+from cohirf.spanning.found_in_runs import SpanTask
 from cohirf.spanning.settings import SpanningSettings, settings_of
-from cohirf.spanning.spanning_labels import TREE_COST, SpanTask
+from cohirf.spanning.spanning_labels import TREE_COST
 
 
 def make_shapes(n_rows, seed=0):

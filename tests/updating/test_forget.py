@@ -49,12 +49,12 @@ def check(model, stay, classes):
     assert sum(model._summary.update_rows) == len(stay)
 
 
-@pytest.mark.parametrize(("X", "given"), [(BLOBS, False), (BLOBS, True), (sparse.csr_array(BLOBS), True)])
-def test_rows_leave_their_groups(X, given, tmp_path):
+@pytest.mark.parametrize("X", [BLOBS, sparse.csr_array(BLOBS)])
+def test_rows_leave_their_groups(X, tmp_path):
     model = blocks(X)
     gone = np.random.default_rng(0).permutation(500)[:200]
     stay = np.setdiff1d(np.arange(500), gone)
-    model.forget(gone, X=X[gone] if given else None)
+    model.forget(gone)
     check(model, stay, CLASSES)
     assert_gone(model, BLOBS[gone])
     assert model._summary.sizes.sum() == 300
@@ -65,22 +65,11 @@ def test_rows_leave_their_groups(X, given, tmp_path):
     assert adjusted_rand_score(later.labels_, np.append(CLASSES[stay], CLASSES[:50])) == 1.0
 
 
-def test_means_are_those_of_the_rows_that_stay_if_values_are_given():
-    model = blocks()
-    gone = np.arange(0, 200, 3)
-    model.forget(gone, X=BLOBS[gone])
-    summary, stay = model._summary, np.setdiff1d(np.arange(500), gone)
-    leaf = summary.row_map.find_leaves(np.arange(summary.row_map.n_rows))
-    rows = BLOBS[stay][: len(leaf)]
-    for number in range(len(summary.groups)):
-        np.testing.assert_allclose(summary.groups.means[number], rows[leaf == number].mean(axis=0))
-        assert summary.groups.sizes[number] == (leaf == number).sum()
-
-
-def test_values_go_with_rows_in_any_order():
+def test_rows_leave_in_any_order():
     gone = np.array([200, 3, 77])
-    one, other = (blocks().forget(rows, X=BLOBS[rows]) for rows in (gone, np.sort(gone)))
-    np.testing.assert_array_equal(one._summary.groups.means, other._summary.groups.means)
+    one, other = (blocks().forget(rows) for rows in (gone, np.sort(gone)))
+    np.testing.assert_array_equal(one._summary.groups.first_rows, other._summary.groups.first_rows)
+    np.testing.assert_array_equal(one.labels_, other.labels_)
 
 
 def test_a_window_of_updates():
@@ -150,38 +139,19 @@ def test_rows_put_together_have_the_narrow_indices_that_base_methods_require():
     assert joined.indices.dtype == joined.indptr.dtype == np.int32
 
 
-def test_given_weights_leave_exactly():
-    weights = np.random.default_rng(0).integers(4, size=500).astype(float)
+def test_the_average_weight_of_its_group_leaves_with_a_row():
+    weights = np.random.default_rng(0).integers(1, 4, size=500).astype(float)
     model = CoHiRF(KMeans(3, n_init=1), batch_size=60, views=2, random_state=0).fit(BLOBS, sample_weight=weights)
     gone = np.random.default_rng(1).permutation(500)[:300]
+    before, leaf = model._summary.groups, model._summary.row_map.find_leaves(np.arange(500))
     stay = np.setdiff1d(np.arange(500), gone)
-    model.forget(gone, X=BLOBS[gone], sample_weight=weights[gone])
+    expected = (before.weights / before.sizes)[leaf[stay]].sum()
+    model.forget(gone)
     check(model, stay, CLASSES)
-    summary = model._summary
-    leaf = summary.row_map.find_leaves(np.arange(200))
-    np.testing.assert_allclose(summary.groups.weights, np.bincount(leaf, weights=weights[stay]))
-    np.testing.assert_array_equal(summary.groups.sizes, np.bincount(leaf, weights=weights[stay] > 0))
-    np.testing.assert_array_equal(summary.groups.first_rows, np.unique(leaf, return_index=True)[1])
-    for number in range(len(summary.groups)):
-        own = leaf == number
-        mean = np.average(BLOBS[stay][own], axis=0, weights=weights[stay][own])
-        np.testing.assert_allclose(summary.groups.means[number], mean, rtol=1e-6)
-
-
-def test_rows_of_weight_0_take_no_mass_with_them_if_their_weights_are_given():
-    weights = np.ones(500)
-    weights[::2] = 0
-    model = CoHiRF(n_clusters=3, batch_size=100, random_state=0).fit(BLOBS, sample_weight=weights)
-    model.forget(np.arange(0, 500, 2), sample_weight=np.zeros(250))
-    assert model._summary.groups.weights.sum() == 250
-    assert model._summary.sizes.sum() == 250
-
-
-def test_weights_that_the_rows_did_not_have_are_refused():
-    model = CoHiRF(n_clusters=3, batch_size=100, random_state=0).fit(BLOBS, sample_weight=np.full(500, 2.0))
-    with pytest.raises(ValueError, match="sample_weight is larger than the weights of these rows"):
-        model.forget(np.arange(50), sample_weight=np.full(50, 1e6))
-    assert len(model.labels_) == 500
+    groups, leaf = model._summary.groups, model._summary.row_map.find_leaves(np.arange(200))
+    np.testing.assert_allclose(groups.weights.sum(), expected)
+    np.testing.assert_array_equal(groups.sizes, np.bincount(leaf))
+    np.testing.assert_array_equal(groups.first_rows, np.unique(leaf, return_index=True)[1])
 
 
 @pytest.mark.parametrize("nothing", [{"rows": []}, {"rows": np.zeros(375, dtype=bool)}, {"updates": 3}])
@@ -203,8 +173,6 @@ def test_without_rows_to_forget_a_model_stays_as_it_is(nothing):
         ({"rows": [0.5]}, TypeError, "must be a list of row numbers"),
         ({"updates": 4}, ValueError, "no update 4: it has updates 0, its fit, to 3"),
         ({"rows": np.ones(500, dtype=bool)}, ValueError, "All 500 rows would be forgotten"),
-        ({"rows": [1, 2], "X": BLOBS[:1]}, ValueError, "X has 1 rows, but 2 are forgotten"),
-        ({"rows": [1, 2], "sample_weight": [1, 2]}, ValueError, "have no sample weights: leave sample_weight out"),
     ],
     ids=str,
 )

@@ -8,6 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from inspect import Parameter, signature
+from itertools import pairwise
 from numbers import Real
 from typing import Any
 
@@ -153,7 +154,7 @@ class BaseMethod:
         if n_rows == 1 and not self._has_radius:  # many methods refuse a single row
             return put_beside(np.zeros(1, dtype=np.int32), view), None
         if self.finds_no_fewer_than(n_rows):
-            return put_beside(_label_distinct_rows(to_host(view)), view), None
+            return put_beside(find_distinct_rows(to_host(view))[1], view), None
         settings: dict[str, Any] = {name: int(rng.integers(2**31 - 1)) for name in self.seeds}
         # A call that may have to be repeated with lower sizes must not overwrite the view.
         may_overwrite = may_overwrite and all(size < n_rows for size in self.sizes.values())
@@ -236,17 +237,28 @@ def _count_complete_rows(view: Any) -> int:
     return int((~np.isnan(view).any(axis=1)).sum())
 
 
-def _label_distinct_rows(view: Any) -> IntArray:
-    """Give identical rows the same label: the result for a method that must find at least one cluster per row."""
-    if not sparse.issparse(view):
-        return np.unique(view, axis=0, return_inverse=True)[1].ravel()
-    rows = [view[[i]] for i in range(view.shape[0])]
-    for row in rows:
-        row.sum_duplicates()
-        row.eliminate_zeros()
-    label_of_row: dict[tuple[bytes, bytes], int] = {}
-    keys = [(row.indices.tobytes(), row.data.tobytes()) for row in rows]
-    return np.array([label_of_row.setdefault(key, len(label_of_row)) for key in keys])
+def find_distinct_rows(X: Any) -> tuple[IntArray, IntArray]:
+    """Return the first of each of the distinct rows, which are sorted, and the number of the distinct row of each row.
+
+    Which number a row has does not depend on the order of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.algorithm.base_method import find_distinct_rows
+    >>> find_distinct_rows(np.array([[2.0, 1.0], [0.0, 5.0], [2.0, 0.0], [2.0, 1.0]]))
+    (array([1, 2, 0]), array([2, 0, 1, 2]))
+    """
+    if not sparse.issparse(X):
+        _, first, number = np.unique(X, axis=0, return_index=True, return_inverse=True)
+        return first, number.ravel()
+    X = X.copy()
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    parts = [slice(start, end) for start, end in pairwise(X.indptr.tolist())]
+    keys = [(X.indices[part].tobytes(), X.data[part].tobytes()) for part in parts]
+    number_of = {key: number for number, key in enumerate(sorted(set(keys)))}
+    return find_distinct_rows(np.array([[number_of[key]] for key in keys]))
 
 
 def _fit_labels(method: Any, view: Any, weights: dict[Any, Any]) -> tuple[Any, IntArray | None]:

@@ -10,7 +10,7 @@ cluster, gets all of its batches at once. How batches are divided into runs does
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -132,24 +132,57 @@ class Run:
             yield slice(start, stop) if len(held) == 0 else AllBut(start, stop, held), held
 
 
+@dataclass(frozen=True)
 class Batches:
-    """The batches of a level, by position among the active rows."""
+    """The batches of a level, by position among the active rows.
 
-    n_batches: Any  # number of batches that are contracted
+    A batch is seeded by its number. So rows that arrive in several calls are contracted as in a single one.
+    """
 
-    @property
-    def held_aside(self) -> IntArray:
-        """Sorted positions of the held-aside rows that are in no run."""
-        return np.empty(0, dtype=np.int32)
+    bounds: IntArray  # where each batch begins, and where the last one ends: positions, or places in ``order``
+    order: IntArray | None = None  # positions, batch after batch; None if batches are consecutive rows
+    held_aside: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))  # sorted positions in no run
+    n_held: IntArray | None = None  # number of rows that each batch holds aside itself
+    rng: np.random.Generator | None = None  # draws these rows, so that runs can be drawn only once
+    first_number: int = 0  # number of the first batch
+
+    @cached_property
+    def n_batches(self) -> int:
+        """Number of batches that are contracted."""
+        return len(self.bounds) - 1
 
     @property
     def starts(self) -> IntArray:
         """Position of the first row of each batch, if batches are consecutive rows; otherwise their numbers."""
-        return np.arange(self.n_batches)
+        return self.bounds[:-1] if self.order is None else np.arange(self.n_batches)
 
     def runs(self, cuts: IntArray) -> Iterator[Run]:
         """Yield the runs; ``cuts`` are the sorted numbers of the batches at which a run begins."""
-        raise NotImplementedError
+        for first, stop in pairwise([*cuts.tolist(), self.n_batches]):
+            of_run = self.bounds[first : stop + 1]
+            bounds, number = of_run - of_run[0], self.first_number + first
+            if self.order is None:
+                yield Run(bounds, self._hold_aside(bounds, first), number, int(of_run[0]))
+            else:
+                yield Run(bounds, np.arange(0), number, indices=self._sort(of_run), halos=self._halos(first, stop))
+
+    def _hold_aside(self, bounds: IntArray, first: int) -> IntArray:
+        """Draw the rows that the batches of a run hold aside."""
+        if self.rng is None or self.n_held is None:
+            return np.arange(0)
+        held = [
+            start + np.sort(self.rng.choice(end - start, size=size, replace=False, shuffle=False))
+            for (start, end), size in zip(pairwise(bounds.tolist()), self.n_held[first:], strict=False)
+        ]
+        return np.concatenate(held)
+
+    def _sort(self, of_run: IntArray) -> IntArray:
+        """Return the positions of the batches of a run, each of which is sorted."""
+        assert self.order is not None
+        return np.concatenate([np.sort(self.order[start:end]) for start, end in pairwise(of_run)])
+
+    def _halos(self, first: int, stop: int) -> tuple[IntArray, ...] | None:
+        return None
 
 
 def count_batches(n_rows: int, batch_size: int | None) -> int:
@@ -171,12 +204,14 @@ def split_into_batches(
     """
     n_batches = count_batches(n_active, batch_size)
     if n_batches == 1:
-        return EqualBlocks(1, n_active)
+        return equal_blocks(1, n_active)
     if in_order:
-        return BlocksInOrder(n_active, n_batches, rng)
+        n_held = np.diff(_part_bounds(n_active // n_batches, n_batches - 1))
+        return Batches(block_bounds(n_active, n_batches), n_held=n_held, rng=rng)
     shuffled = np.arange(n_active, dtype=index_dtype(n_active))
     rng.shuffle(shuffled)
-    return RandomBatches(shuffled, _part_bounds(n_active, n_batches))
+    bounds = _part_bounds(n_active, n_batches)
+    return Batches(bounds[1:], shuffled, np.sort(shuffled[: bounds[1]]))
 
 
 def cut_into_runs(n_batches: int, n_rows: int) -> IntArray:
@@ -192,45 +227,18 @@ def cut_at_chunks(starts: IntArray, chunk_starts: IntArray) -> IntArray:
 
 
 @dataclass(frozen=True)
-class RandomBatches(Batches):
-    """A random permutation cut into parts; the first part is held aside."""
-
-    shuffled: IntArray
-    bounds: IntArray
-
-    @cached_property
-    def n_batches(self) -> int:
-        """Number of batches that are contracted."""
-        return len(self.bounds) - 2
-
-    @property
-    def held_aside(self) -> IntArray:
-        """Positions of rows that are held aside."""
-        return np.sort(self.shuffled[: self.bounds[1]])
-
-    def runs(self, cuts: IntArray) -> Iterator[Run]:
-        """Yield the runs."""
-        bounds = self.bounds[1:]
-        for first, stop in pairwise([*cuts.tolist(), self.n_batches]):
-            of_run = bounds[first : stop + 1]
-            positions = [np.sort(self.shuffled[start:end]) for start, end in pairwise(of_run)]
-            yield Run(of_run - of_run[0], np.arange(0), first, indices=np.concatenate(positions))
-
-
-@dataclass(frozen=True)
 class LocalBatches(Batches):
-    """Batches of neighbours: the rows of one cell, cell after cell, and the halo of each cell; see ``cells.py``."""
+    """Batches of neighbours: the rows of one cell, sorted, cell after cell, and the halo of each; see ``cells.py``."""
 
-    home: IntArray
-    bounds: IntArray
-    halo: IntArray
-    halo_bounds: IntArray
+    halo: IntArray = field(default_factory=lambda: np.arange(0))
+    halo_bounds: IntArray = field(default_factory=lambda: np.arange(0))
     is_exact: bool = False  # whether the halos have all rows that the labels of a batch depend on
 
-    @cached_property
-    def n_batches(self) -> int:
-        """Number of batches."""
-        return len(self.bounds) - 1
+    @property
+    def home(self) -> IntArray:
+        """Positions, cell after cell."""
+        assert self.order is not None
+        return self.order
 
     def without_halos(self) -> LocalBatches:
         """Return the batches with empty halos."""
@@ -243,67 +251,16 @@ class LocalBatches(Batches):
             batch[self.home[start:stop]] = number
         return batch[positions]
 
-    def runs(self, cuts: IntArray) -> Iterator[Run]:
-        """Yield the runs."""
-        for first, stop in pairwise([*cuts.tolist(), self.n_batches]):
-            of_run = self.bounds[first : stop + 1]
-            halos = tuple(self.halo[start:end] for start, end in pairwise(self.halo_bounds[first : stop + 1]))
-            indices = self.home[of_run[0] : of_run[-1]]
-            yield Run(of_run - of_run[0], np.arange(0), first, indices=indices, halos=halos)
+    def _sort(self, of_run: IntArray) -> IntArray:
+        return self.home[of_run[0] : of_run[-1]]
+
+    def _halos(self, first: int, stop: int) -> tuple[IntArray, ...]:
+        return tuple(self.halo[start:end] for start, end in pairwise(self.halo_bounds[first : stop + 1]))
 
 
-@dataclass(frozen=True)
-class BlocksInOrder(Batches):
-    """Blocks of consecutive rows. Each holds some random rows aside; together these are one batch's worth of rows."""
-
-    n_active: int
-    n_with_held_aside: int
-    rng: np.random.Generator
-
-    @cached_property
-    def n_batches(self) -> int:
-        """Number of batches that are contracted."""
-        return self.n_with_held_aside - 1
-
-    @property
-    def starts(self) -> IntArray:
-        """Position of the first row of each block."""
-        return block_bounds(self.n_active, self.n_with_held_aside)[:-1]
-
-    def runs(self, cuts: IntArray) -> Iterator[Run]:
-        """Yield the runs; ``cuts`` are the numbers of the blocks at which a run begins. Runs can be drawn only once."""
-        bounds = block_bounds(self.n_active, self.n_with_held_aside)
-        n_held = np.diff(_part_bounds(self.n_active // self.n_with_held_aside, self.n_batches))
-        for first, stop in pairwise([*cuts.tolist(), self.n_batches]):
-            of_run = bounds[first : stop + 1] - bounds[first]
-            held = [
-                start + np.sort(self.rng.choice(end - start, size=size, replace=False, shuffle=False))
-                for (start, end), size in zip(pairwise(of_run.tolist()), n_held[first:stop], strict=True)
-            ]
-            yield Run(of_run, np.concatenate(held), first, int(bounds[first]))
-
-
-@dataclass(frozen=True)
-class EqualBlocks(Batches):
-    """Blocks of ``size`` consecutive rows each, without rows held aside; the first has the number ``first_number``.
-
-    A batch is seeded by its number. So rows that arrive in several calls are contracted as in a single one.
-    """
-
-    n_batches: int
-    size: int
-    first_number: int = 0
-
-    @property
-    def starts(self) -> IntArray:
-        """Position of the first row of each block."""
-        return np.arange(self.n_batches) * self.size
-
-    def runs(self, cuts: IntArray) -> Iterator[Run]:
-        """Yield the runs."""
-        for first, stop in pairwise([*cuts.tolist(), self.n_batches]):
-            bounds = np.arange(stop - first + 1) * self.size
-            yield Run(bounds, np.arange(0), self.first_number + first, first * self.size)
+def equal_blocks(n_batches: int, size: int, first_number: int = 0) -> Batches:
+    """Return blocks of ``size`` consecutive rows each, without rows held aside."""
+    return Batches(np.arange(n_batches + 1) * size, first_number=first_number)
 
 
 def block_bounds(n_active: int, n_with_held_aside: int) -> IntArray:

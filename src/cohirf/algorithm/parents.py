@@ -6,7 +6,6 @@ or 0 if it never did.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.rows.arrays import to_host
-from cohirf.rows.grouping import IntArray, count_by_label, index_dtype, row_blocks, sum_by_label
+from cohirf.rows.grouping import IntArray, compress, count_by_label, first_rows, index_dtype, row_blocks, sum_by_label
 from cohirf.rows.storage import Storage
-
-FEW_MEDOIDS = 256
 
 
 def find_roots(parents: IntArray, absorbed_at: IntArray, level: int) -> IntArray:
@@ -53,37 +50,22 @@ def find_roots_of(rows: IntArray, parents: IntArray, absorbed_at: IntArray, leve
 
 
 def get_final_labels(roots: IntArray) -> tuple[IntArray, IntArray]:
-    """Label rows by cluster, with clusters numbered in order of first appearance.
-
-    Returns the label of each row, which overwrites ``roots``, and the medoid of each label.
-    """
-    blocks = list(row_blocks(len(roots)))
-    medoids = np.concatenate(
-        [
-            block.start + np.flatnonzero(roots[block] == np.arange(block.start, block.stop, dtype=roots.dtype))
-            for block in blocks
-        ]
-    )
-    number_of = _numbering(medoids, roots)
-    first = np.empty(len(medoids), dtype=roots.dtype)
-    for block in reversed(blocks):  # if an index repeats, the last assignment stays: the first row of the label
-        roots[block] = labels = number_of(roots[block])
-        first[labels[::-1]] = np.arange(block.stop - 1, block.start - 1, -1, dtype=first.dtype)
-    order = np.argsort(first)
-    new_label = np.empty(len(medoids), dtype=roots.dtype)
-    new_label[order] = np.arange(len(medoids), dtype=roots.dtype)
-    for block in blocks:
-        roots[block] = new_label[roots[block]]
-    return roots, medoids[order]
+    """Label rows by cluster, with clusters numbered in order of first appearance; also return the medoid of each."""
+    medoids, labels = compress(roots, len(roots))
+    return _renumber(labels, medoids, first_rows(labels, len(medoids)))
 
 
-def number_by_first_row(labels: IntArray, medoids: IntArray, first_rows: IntArray) -> tuple[IntArray, IntArray]:
+def number_by_first_row(labels: IntArray, medoids: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
     """Renumber clusters of leaves in the order in which their rows first appear in the data.
 
-    ``first_rows`` has the smallest row number of each leaf. Returns the new labels, and the medoid of each label.
+    ``rows`` has the smallest row number of each leaf. Returns the new labels, and the medoid of each label.
     """
     first = np.full(len(medoids), np.iinfo(np.int64).max)
-    np.minimum.at(first, labels, first_rows)
+    np.minimum.at(first, labels, rows)
+    return _renumber(labels, medoids, first)
+
+
+def _renumber(labels: IntArray, medoids: IntArray, first: IntArray) -> tuple[IntArray, IntArray]:
     order = np.argsort(first)
     new_label = np.empty(len(medoids), dtype=labels.dtype)
     new_label[order] = np.arange(len(medoids), dtype=labels.dtype)
@@ -105,15 +87,6 @@ def hide_small_clusters(
         for block in row_blocks(len(labels)):
             labels[block] = new_label[labels[block]]
     return labels, medoids[keep]
-
-
-def _numbering(medoids: IntArray, roots: IntArray) -> Callable[[IntArray], IntArray]:
-    """Return a function from medoids to their numbers: bisection for few medoids, a table over all rows for many."""
-    if len(medoids) <= FEW_MEDOIDS:
-        return lambda keys: np.asarray(np.searchsorted(medoids, keys))
-    table = np.empty(len(roots), dtype=roots.dtype)
-    table[medoids] = np.arange(len(medoids), dtype=roots.dtype)
-    return table.__getitem__
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from cohirf.beyond.merge_tree import as_linkage
 from cohirf.rows.grouping import FloatArray, IntArray
 
 MAX_POINTS = 10_000  # largest number of points to link: in two dimensions, it takes a second
@@ -164,17 +165,12 @@ class _Merging:
 
     def link(self, max_gini: float) -> FloatArray:
         """Merge all clusters, and return the linkage."""
-        n_points, n_edges = len(self.mass), len(self.ends)
-        linkage = []
-        number, n_members, height = list(range(n_points)), [1] * n_points, 0.0
-        for step in range(n_edges):
-            edge = self._choose_edge(max_gini)
-            kept, absorbed = self._merge(edge)
-            height = max(height, self.lengths[edge])
-            n_members[kept] += n_members[absorbed]
-            linkage.append((*sorted((number[kept], number[absorbed])), height, n_members[kept]))
-            number[kept] = n_points + step
-        return np.array(linkage, dtype=np.float64).reshape(n_edges, 4)
+        edges, merges = [], []
+        for _ in self.ends:
+            edges.append(self._choose_edge(max_gini))
+            merges.append(self._merge(edges[-1]))
+        lengths = np.array([self.lengths[edge] for edge in edges])
+        return as_linkage(np.array(merges).reshape(-1, 2), np.maximum.accumulate(lengths), len(self.mass))
 
     def _choose_edge(self, max_gini: float) -> int:
         """Return the lightest edge, or that of a smallest cluster if masses are uneven."""

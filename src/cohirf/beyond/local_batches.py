@@ -200,7 +200,7 @@ class _Dealer:
             home[take_places(dealt.home, next_home)] = np.arange(dealt.start, dealt.start + len(dealt.home))
             halo[take_places(dealt.cells, next_halo)] = dealt.rows
         has_rows = np.append(True, n_home > 0)
-        return LocalBatches(home, bounds[has_rows], halo, halo_bounds[has_rows])
+        return LocalBatches(bounds[has_rows], home, halo=halo, halo_bounds=halo_bounds[has_rows])
 
     @property
     def _leaves_rows_out(self) -> bool:

@@ -205,22 +205,13 @@ def merge_last(linkage: FloatArray, late: IntArray) -> FloatArray:
     [[0, 2], [1, 3]]
     """
     n_points = len(linkage) + 1
-    number = np.append(np.arange(n_points), np.full(len(linkage), -1))  # in the new linkage; -1 for late points alone
-    number[late] = -1
-    merges: list[list[float]] = []
-    for merge, (left, right, height, _) in enumerate(linkage.tolist()):
-        of_left, of_right = int(number[int(left)]), int(number[int(right)])
-        number[n_points + merge] = max(of_left, of_right)
-        if min(of_left, of_right) >= 0:
-            number[n_points + merge] = n_points + len(merges)
-            merges.append([min(of_left, of_right), max(of_left, of_right), height, 0.0])
-    top, highest = int(number[-1]), float(linkage[-1, 2])
-    for point in late.tolist():
-        merges.append([min(point, top), max(point, top), highest, 0.0])
-        top = n_points + len(merges) - 1
-    merged = np.array(merges).reshape(-1, 4)
-    count_members(merged, n_points)
-    return merged
+    rank: IntArray = np.arange(n_points)
+    rank[late] += n_points
+    merges = as_merges(linkage, rank)
+    among_others = rank[merges[:, 1]] < n_points
+    last = np.column_stack([np.full(len(late), rank.argmin()), late])
+    heights = np.append(linkage[among_others, 2], np.full(len(late), linkage[-1, 2]))
+    return as_linkage(np.concatenate([merges[among_others], last]), heights, n_points)
 
 
 def move_groups(means: Any, mass: FloatArray, label: IntArray) -> IntArray:
@@ -321,16 +312,34 @@ def _merge(increase: FloatArray, mass: FloatArray, kept: int, absorbed: int) -> 
 
 def as_linkage(merges: IntArray, heights: FloatArray, n_groups: int) -> FloatArray:
     """Sort merges by height, and number clusters as scipy does: groups first, then clusters in the order of merges."""
-    linkage = np.empty((n_groups - 1, 4))
-    number, n_members = list(range(n_groups)), [1] * n_groups
+    number, n_members, steps = list(range(n_groups)), [1] * n_groups, []
     order = order_by_height(heights)
-    linkage[:, 2] = np.maximum.accumulate(heights[order])
     for step, (kept, absorbed) in enumerate(merges[order].tolist()):
         n_members[kept] += n_members[absorbed]
-        linkage[step, :2] = sorted((number[kept], number[absorbed]))
-        linkage[step, 3] = n_members[kept]
+        steps.append((*sorted((number[kept], number[absorbed])), 0.0, n_members[kept]))
         number[kept] = n_groups + step
+    linkage = np.array(steps, dtype=np.float64).reshape(-1, 4)
+    linkage[:, 2] = np.maximum.accumulate(heights[order])
     return linkage
+
+
+def as_merges(linkage: FloatArray, rank: IntArray | None = None) -> IntArray:
+    """Return the merges of a linkage as groups that stand for clusters, the kept and the absorbed one, in order.
+
+    A cluster is named by the first of its groups or, if groups have a ``rank``, by the one with the lowest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_merges(np.array([[1, 2, 1.0, 2], [0, 3, 2.0, 3]])).tolist()
+    [[1, 2], [0, 1]]
+    """
+    names = list(range(len(linkage) + 1))
+    ranks, merges = names if rank is None else rank.tolist(), []
+    for left, right in linkage[:, :2].astype(np.int64).tolist():
+        merges.append(sorted((names[left], names[right]), key=ranks.__getitem__))
+        names.append(merges[-1][0])
+    return np.array(merges, dtype=np.int64).reshape(-1, 2)
 
 
 def order_by_height(heights: FloatArray) -> IntArray:
@@ -387,17 +396,9 @@ class MergeTree:
     def prune(self, medoid_of_leaf: IntArray) -> MergeTree:
         """Return the tree whose leaves are unions of leaves, with the medoid of each given; it has the level 0."""
         medoids, union = np.unique(medoid_of_leaf, return_inverse=True)
-        number = np.concatenate([union, np.full(len(self.linkage), -1)])  # of each cluster in the new linkage
-        merges: list[list[float]] = []
-        for merge, (left, right, height, _) in enumerate(self.linkage.tolist()):
-            of_left, of_right = number[int(left)], number[int(right)]
-            number[self.n_leaves + merge] = of_left
-            if of_left != of_right:
-                number[self.n_leaves + merge] = len(medoids) + len(merges)
-                merges.append([min(of_left, of_right), max(of_left, of_right), height, 0.0])
-        linkage = np.array(merges).reshape(-1, 4)
-        count_members(linkage, len(medoids))
-        return MergeTree(medoids, linkage, 0)
+        merges = union[as_merges(self.linkage)]
+        differ = merges[:, 0] != merges[:, 1]
+        return MergeTree(medoids, as_linkage(merges[differ], self.linkage[differ, 2], len(medoids)), 0)
 
 
 @dataclass(frozen=True, eq=False)

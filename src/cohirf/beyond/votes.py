@@ -13,7 +13,7 @@ import numpy as np
 
 from cohirf.algorithm.consensus import NOISE, Codes, adjusted_rand_of, count_pairs, keep_views
 from cohirf.beyond.majority import AGREEMENT_CELLS, AGREEMENT_ROUNDING, GroupLabels, count_agreement, merge_by_agreement
-from cohirf.beyond.merge_tree import MAX_LINKED, MAX_MOVES, MergeTree, as_linkage
+from cohirf.beyond.merge_tree import MAX_LINKED, MAX_MOVES, MergeTree, as_linkage, as_merges
 from cohirf.rows.grouping import FloatArray, IntArray, compress, pair_keys, row_blocks, sum_by_label
 
 NO_OPINION = NOISE
@@ -210,11 +210,5 @@ def _set_apart(
     heights = np.concatenate([1 - agreement[order], np.maximum(linkage[:, 2], 1 - agreement.min())])
     group = group.copy()
     group[apart] = n_joined + np.arange(len(apart))
-    first_of = list(range(n_joined))  # the first group of each cluster of the linkage
-    merges = []
-    for left, right in linkage[:, :2].astype(np.int64).tolist():
-        kept, absorbed = sorted((first_of[left], first_of[right]))
-        merges.append([kept, absorbed])
-        first_of.append(kept)
-    all_merges = np.concatenate([joins, np.array(merges, dtype=np.int64).reshape(-1, 2)])
+    all_merges = np.concatenate([joins, as_merges(linkage)])
     return VotedGroups(group, as_linkage(all_merges, heights, n_joined + len(apart)), n_agreed + len(apart))

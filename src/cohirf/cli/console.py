@@ -1,4 +1,4 @@
-"""Output of commands: tables and progress bars on a terminal, plain lines in a log, JSON for programs."""
+"""Output of commands: tables on a terminal, plain lines in a log, JSON for programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cohirf import progress
 from cohirf.cli.errors import in_words_of_options, one_line
 from cohirf.cli.options import ScreenOptions
 
-NARROW, NARROWEST_SCREEN = 80, 40  # columns of a terminal; in a narrow one, progress has no bar
+NARROWEST_SCREEN = 40  # columns of a terminal
 WIDEST = 10_000  # characters of a line of a file
 LARGE_FILE = 10**8  # bytes; smaller files are read within seconds
 
@@ -53,7 +53,7 @@ class Console:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Show progress and warnings of the library, with parameter names replaced by options."""
-        display = RichDisplay() if sys.stderr.isatty() and not self.quiet else LogDisplay(self.quiet)
+        display = progress.Display("", lambda line: self.note(in_words_of_options(line)), self.quiet)
         with progress.shown_by(display), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecations are for programmers
             warnings.simplefilter("default", UserWarning)
@@ -83,73 +83,6 @@ def count_bytes(path: Path) -> int:
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
-@dataclass(frozen=True)
-class LogDisplay:
-    """Prints progress as lines on standard error; standard output is for results."""
-
-    quiet: bool
-
-    def open(self, work: progress.Work) -> progress.Bar | None:
-        """Return a bar that prints a line at intervals; None for work of a single step."""
-        return None if self.quiet or progress.is_single(work) else progress.LogBar(work, prefix="")
-
-    def say(self, line: str) -> None:
-        """Print a line."""
-        if not self.quiet:
-            _print(in_words_of_options(line), sys.stderr)
-
-
-class RichDisplay:
-    """Shows a live progress bar on a terminal."""
-
-    def open(self, work: progress.Work) -> progress.Bar:
-        """Return a bar that disappears when the work is done; for a single step it only shows the elapsed time."""
-        return RichBar(work)
-
-    def say(self, line: str) -> None:
-        """Print a line above the progress bar."""
-        for part in wrap(in_words_of_options(line), _width(sys.stderr), "  "):
-            _rich_console().print(part, style="dim", markup=False, highlight=False)
-
-
-class RichBar:
-    """A progress bar of rich."""
-
-    def __init__(self, work: progress.Work) -> None:
-        from rich import progress as rich
-
-        is_single, is_narrow = progress.is_single(work), (_width(sys.stderr) or NARROW) < NARROW
-        columns = {  # and whether they are shown
-            rich.SpinnerColumn(): True,
-            rich.TextColumn("{task.description}"): True,
-            rich.BarColumn(): not is_narrow,
-            rich.MofNCompleteColumn(): not is_single,
-            rich.TextColumn(work.steps): not is_single,
-            rich.TextColumn("{task.fields[note]}"): not is_narrow,
-            rich.TimeElapsedColumn(): True,
-            rich.TextColumn("left"): not (is_single or is_narrow),
-            rich.TimeRemainingColumn(): not (is_single or is_narrow),
-        }
-        shown = (column for column, is_shown in columns.items() if is_shown)
-        self._bar = rich.Progress(*shown, console=_rich_console(), transient=True)
-        self._task = self._bar.add_task(work.name, total=None if is_single else work.n_steps, note="")
-        self._bar.start()
-
-    def close(self) -> None:
-        """Remove the bar."""
-        self._bar.stop()
-
-    def advance(self, n_steps: int, note: str) -> None:
-        """Advance the bar by ``n_steps`` steps."""
-        self._bar.update(self._task, advance=n_steps, note=note)
-
-
-def _rich_console() -> Any:
-    from rich import console
-
-    return console.Console(stderr=True)
-
-
 def _width(stream: Any) -> int | None:
     """Return the number of columns of a terminal; None for files and pipes, whose lines are not broken."""
     return max(NARROWEST_SCREEN, shutil.get_terminal_size().columns) if stream.isatty() else None
@@ -164,7 +97,7 @@ def _print_part(part: TextGrid | str, stream: Any) -> None:
 def _print(text: str, stream: Any) -> None:
     # characters that the terminal cannot show are replaced by their code
     safe = text.encode(stream.encoding or "utf-8", "backslashreplace").decode(stream.encoding or "utf-8")
-    print(safe, file=stream, flush=True)
+    progress.write_above(safe, stream)
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
@@ -179,12 +112,11 @@ class TextGrid:
     text: bool = False  # whether the last column is text, which is aligned left
 
 
-def wrap(text: str, width: int | None, indent: str = "") -> list[str]:
+def wrap(text: str, width: int | None) -> list[str]:
     """Return text in lines of at most ``width`` characters, broken between words; one line if ``width`` is None."""
     if width is None:
         return [text]
-    options = {"subsequent_indent": indent, "break_long_words": False, "break_on_hyphens": False}
-    return textwrap.wrap(text, width, **options) or [""]  # type: ignore[arg-type]  # one dict, two types
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def grid_lines(grid: TextGrid, width: int | None = None) -> list[str]:

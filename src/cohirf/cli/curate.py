@@ -12,11 +12,12 @@ from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, read_count, read_number
 from cohirf.cli.options import settle_parameters
 from cohirf.cli.outputs import check_file, say_written
-from cohirf.curate import NearDuplicates, near_duplicates
+from cohirf.curate import NearDuplicates, Vectors, near_duplicates
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.preparation import Data, Prepared, prepare
 from cohirf.rows.grouping import IntArray
+from cohirf.sources import Source
 from cohirf.sources.tables import NumberColumn, write_tables
 from cohirf.store.files import replacing
 
@@ -80,7 +81,7 @@ def curate(
         kept = model.hierarchy_.sample(n_wanted, among=kept)
     document: dict[str, Any] = {"command": "curate", "data": str(data), "rows": n_rows, "kept": len(kept)}
     document |= {"near_duplicates": n_rows - n_distinct, "not_sampled": n_distinct - len(kept)}
-    document |= {"removed": [] if found is None else _tell_removed(found), "warnings": console.warned}
+    document |= {"removed": [] if found is None else _tell_removed(found, prepared.source), "warnings": console.warned}
     if out is not None:
         with replacing(out) as file:
             if out.suffix.lower() == ".npy":
@@ -112,20 +113,13 @@ def _open_vectors(data: Path, vectors: str | None) -> Prepared:
     return prepare(data, vectors=found[0])
 
 
-def _tell_removed(found: NearDuplicates) -> list[dict[str, Any]]:
+def _tell_removed(found: NearDuplicates, data: Source) -> list[dict[str, Any]]:
     """Return the first removed rows, the rows that are kept in their place, and their cosines."""
-    removed = np.flatnonzero(found.kept_for != np.arange(len(found.kept_for)))[:N_TOLD].tolist()
-    pairs = ((row, int(found.kept_for[row])) for row in removed)
-    return [{"row": row, "kept": other, "similarity": _cosine_of(found, other, row)} for row, other in pairs]
-
-
-def _cosine_of(found: NearDuplicates, kept: int, row: int) -> float:
-    """Return the cosine of a row and the kept one; a row that is equal to another is paired with that one only."""
-    pairs = np.flatnonzero(found.pairs[:, 1] == row)
-    with_kept = pairs[found.pairs[pairs, 0] == kept]
-    if len(with_kept) == 0:
-        return _cosine_of(found, kept, int(found.pairs[pairs[0], 0]))
-    return float(found.similarity[with_kept[0]])
+    removed = np.flatnonzero(found.kept_for != np.arange(len(found.kept_for)))[:N_TOLD]
+    pairs = np.column_stack([found.kept_for[removed], removed])
+    cosines = np.minimum(Vectors.of(data).measure(pairs), 1.0).tolist()
+    told = zip(removed.tolist(), pairs[:, 0].tolist(), cosines, strict=True)
+    return [{"row": row, "kept": kept, "similarity": cosine} for row, kept, cosine in told]
 
 
 def _kept_tables(table: Any, kept: IntArray) -> Iterator[Any]:

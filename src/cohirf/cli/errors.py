@@ -50,7 +50,7 @@ IN_WORDS_OF_OPTIONS = (
     (r", or fit from a file with cohirf\.open_source", ""),
     (r", or choose others with columns=\[\.\.\.\]", ", or leave some out with --drop"),
     (r"overwrite=True", "--force"),
-    (r"Give another study_name or another storage\.", "Give another --storage."),
+    (r"Give another storage\.", "Give another --storage."),
     (r": its seeds is tuple\((\d+)\), and here it is tuple\((\d+)\)\.", r": its --seed is \1, and here it is \2."),
     (r"cannot be used as storage: ", "cannot be used as --storage: "),
     (r" Widen search_space\.", ""),

@@ -36,7 +36,6 @@ from cohirf.cli.outputs import (
     check_model,
     check_report,
     save_labels,
-    save_table,
     say_written,
 )
 from cohirf.cli.summary import agreement, cluster_grid, column_grid, describe_columns, fact_grid, summarize_model
@@ -358,21 +357,17 @@ def _write_files(
         column = data.preparation.id_column
         if targets.out.suffix.lower() == ".npy" or column == CLUSTER:
             column = None  # it was found, not given: the user would have been told that it cannot be written
-        ids = None if column is None else data.ids()
         nested = [np.asarray(model.labels_), *(model.hierarchy_.levels(levels[1:]).T if len(levels) > 1 else ())]
         labels = np.stack(nested, axis=1) if len(levels) > 1 else model.labels_
-        if targets.keep:
-            save_table(targets.out, labels, data.data, coarser=levels[1:])
-        else:
-            save_labels(targets.out, labels, ids, column, console, coarser=levels[1:])
+        kept = data.data.columns if targets.keep else [] if column is None else [column]
+        save_labels(targets.out, labels, console, data.data, kept, coarser=levels[1:])
     if targets.model is not None:
         preparation = data.preparation.to_json()
         save_model(model, targets.model, overwrite=targets.force, preparation=preparation, origin=origin)
     if targets.report is not None:
         from cohirf.explain import write_report  # slow to import
 
-        y = None if classes is None else classes.by_name()
-        name = Path(data.data.origin).name
-        write_report(model, data, targets.report, y=y, texts=topics, images=images, data_name=name, origin=origin)
+        about: dict[str, Any] = {"data_name": Path(data.data.origin).name, "origin": origin}
+        write_report(model, data, targets.report, y=classes, texts=topics, images=images, **about)
     written = {"labels": targets.out, "model": targets.model, "report": targets.report}
     return {name: str(path) for name, path in written.items() if path is not None}

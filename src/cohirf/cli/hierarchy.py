@@ -9,18 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from cohirf.cli.console import NARROWEST_SCREEN, WIDEST, Console, TextGrid
-from cohirf.cli.errors import BadInputError, in_words_of_options, read_count
+from cohirf.cli.errors import BadInputError, read_count
 from cohirf.cli.new_rows import csv_format, open_model
 from cohirf.cli.outputs import LABEL_FILES, check_file, check_ids, check_report, save_labels, say_written
 from cohirf.cli.summary import describe_sizes, size_rows
 from cohirf.estimator import CoHiRF
 from cohirf.explain import name_tree, write_tree
-from cohirf.explain.verdict import ways_to_less_noise
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.optional import import_optional
 from cohirf.preparation import Data, Preparation
 from cohirf.preparation.data import find_column
-from cohirf.rows.grouping import IntArray
 from cohirf.store.files import replacing
 from cohirf.store.models import load_about
 
@@ -52,9 +50,9 @@ def cut(
     console = Console(as_json=json)
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
     fitted, preparation = open_model(model)
-    labels = _merge_to(fitted, read_count("--clusters", clusters))
+    labels = fitted.hierarchy_.cut(n_clusters=read_count("--clusters", clusters))
     if out is not None:
-        ids = name = None
+        opened = name = None
         if data is not None:  # it has the names of the rows
             opened, column = Data.open(data, **csv_format(data, model)), preparation.id_column
             if column is None:
@@ -62,29 +60,11 @@ def cut(
                     f"--data {opened.name}: the model was fitted without names of rows: leave --data out."
                 )
             name = find_column(opened.name, opened.columns, column, f"id_column={str(column)!r}")
-            ids = opened.read(name)
         check_ids(out, name)
-        save_labels(out, labels, ids, name, console)
+        save_labels(out, labels, console, opened, [] if name is None else [name])
     document = {"command": "cut", **describe_sizes(labels), "written": {} if out is None else {"labels": str(out)}}
     nothing = "give --out labels.csv to keep the clusters."
     console.show(document, TextGrid(size_rows(document)), say_written(document["written"], nothing))
-
-
-def _merge_to(fitted: CoHiRF, n_clusters: int) -> IntArray:
-    """Return the labels of this number of clusters; raise if there are none to merge."""
-    hierarchy = fitted.hierarchy_
-    if fitted.n_clusters_ == 0:
-        raise BadInputError(
-            f"There are no clusters to merge: all {hierarchy.n_rows:,} rows are noise. Fit the model again: to find "
-            f"clusters, {in_words_of_options(ways_to_less_noise(fitted))}."
-        )
-    try:
-        labels: IntArray = hierarchy.cut(n_clusters=n_clusters)
-    except ValueError:
-        most = 0 if hierarchy.tree is None else hierarchy.tree.n_leaves
-        said = f"--clusters {n_clusters} is not in this hierarchy: give a number from 1 to {most:,}."
-        raise BadInputError(said) from None
-    return labels
 
 
 def tree(model: Path, *, top: str | None = None, out: Path | None = None, force: bool = False) -> None:
@@ -162,12 +142,7 @@ def report(model: Path, data: Path, *, out: Path, force: bool = False) -> None:
     from cohirf.explain import write_report  # slow to import
 
     console, origin = Console(), load_about(model).origin
-    kept = {str(column.name) for column in preparation.kept}
-    wishes = {} if origin is None else origin.options.get("kinds", {})  # because of which the fit took cells as missing
-    kinds = {name: kind for name, kind in wishes.items() if name in kept}
     with console.reading(data):
-        prepared = preparation.apply(data, kinds=kinds, **csv_format(data, model))
-        classes = prepared.classes()
-        y = None if classes is None else classes.by_name()
-        write_report(fitted, prepared, out, y=y, data_name=data.name, origin=origin)
+        prepared = preparation.apply(data, **csv_format(data, model))
+        write_report(fitted, prepared, out, y=prepared.classes(), data_name=data.name, origin=origin)
     console.show({}, f"Written: {out} (report)")

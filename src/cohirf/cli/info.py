@@ -9,19 +9,22 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.utils._pprint import _changed_params
 
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import in_words_of_options
 from cohirf.cli.new_rows import open_model
-from cohirf.cli.summary import cluster_grid, level_grid, model_grid, summarize_model
+from cohirf.cli.summary import cluster_grid, model_grid, summarize_model
 from cohirf.estimator import CoHiRF
 from cohirf.explain import describe_clusters
 from cohirf.preparation import Boolean, Category, Column, Data, LeftOut, Number, Preparation
 from cohirf.preparation.decide import best_tally, decide, uses_comma
 from cohirf.preparation.evidence import BadColumn, Evidence, Tally, gather, gather_numbers, say_strays
 from cohirf.preparation.readings import DateReading
+from cohirf.progress import describe_level
 from cohirf.sources.tables import Table
 from cohirf.store.models import is_model
+from cohirf.validation import count_views
 
 MOST_COLUMNS = 20  # shown in the table
 
@@ -56,7 +59,7 @@ def _describe_model(path: Path, console: Console) -> None:
         "command": "info",
         "model": str(path),
         "base_method": repr(base),
-        "parameters": _changed_parameters(model),
+        "parameters": _describe_parameters(model),
         "preparation": preparation.to_json(),
         **summary,
         "names": [description.name(number) for number in summary["numbers"]],
@@ -64,7 +67,6 @@ def _describe_model(path: Path, console: Console) -> None:
             "recommendation": diagnosis.recommendation,
             "line": in_words_of_options(diagnosis.line),
             "findings": [asdict(finding) for finding in diagnosis.findings],
-            "advice": diagnosis.advice,
         },
     }
     rows = [("base method", document["base_method"]), *document["parameters"].items(), *_preparation_rows(preparation)]
@@ -74,17 +76,16 @@ def _describe_model(path: Path, console: Console) -> None:
     facts = TextGrid([(str(name), str(value)) for name, value in rows])
     said = [] if document["choice"] is None else [document["choice"]]
     findings = [f"{finding.question} {finding.answer} {finding.reason}" for finding in diagnosis.findings]
-    parts = [diagnosis.line, *findings, *(f"To try: {tip}." for tip in diagnosis.advice)]
-    said += map(in_words_of_options, parts)
+    said += map(in_words_of_options, [diagnosis.line, *findings])
     clusters = [cluster_grid(document)] if document["clusters"] else []
-    console.show(document, facts, model_grid(document), *clusters, level_grid(document), *said)
+    n_views = count_views(model.views)
+    levels = [describe_level(record, n_views) for record in model.diagnostics_]
+    console.show(document, facts, model_grid(document), *clusters, *levels, *said)
 
 
-def _changed_parameters(model: CoHiRF) -> dict[str, Any]:
+def _describe_parameters(model: CoHiRF) -> dict[str, Any]:
     """Return the parameters that differ from the defaults; values that JSON cannot hold become text."""
-    defaults = CoHiRF().get_params(deep=False)
-    given = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}
-    changed = {name: value for name, value in given.items() if value is not defaults[name] and value != defaults[name]}
+    changed = {name: value for name, value in _changed_params(model).items() if name != "estimator"}
     return {name: value if isinstance(value, bool | int | float) else str(value) for name, value in changed.items()}
 
 

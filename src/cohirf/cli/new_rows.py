@@ -14,7 +14,7 @@ import numpy as np
 
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, Interrupted
-from cohirf.cli.options import ScreenOptions, read_kinds
+from cohirf.cli.options import ScreenOptions
 from cohirf.cli.outputs import (
     LABEL_FILES,
     check_file,
@@ -37,13 +37,10 @@ from cohirf.updating.merge import in_other_units
 from cohirf.updating.merge import merge as merge_models
 
 DRIFTED = 3  # exit status
-DRIFT_SHOWN = 8  # clusters and features in a table
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
-def predict(
-    model: Path, data: Path, screen: ScreenOptions, *, kinds: list[str] | None = None, out: Path, force: bool = False
-) -> None:
+def predict(model: Path, data: Path, screen: ScreenOptions, *, out: Path, force: bool = False) -> None:
     """Assign new rows to the clusters of a model.
 
     Examples
@@ -53,7 +50,7 @@ def predict(
     console = Console.on(screen)
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
     fitted, preparation = open_model(model)
-    prepared = read_new_rows(data, model, preparation, console, kinds)
+    prepared = read_new_rows(data, model, preparation, console)
     labels = fitted.predict(prepared.source)
     document = {"command": "predict", **describe_sizes(labels), **agreement(labels, prepared.classes())}
     document["written"] = {"labels": str(out)}
@@ -68,7 +65,6 @@ def update(
     screen: ScreenOptions,
     data: Path | None = None,
     *,
-    kinds: list[str] | None = None,
     recluster: bool = False,
     report: Path | None = None,
     out: Path | None = None,
@@ -108,7 +104,7 @@ def update(
     refuse_data(model, "MODEL", data)
     fitted, preparation = open_model(model)
     try:
-        prepared = read_new_rows(data, model, preparation, console, kinds)
+        prepared = read_new_rows(data, model, preparation, console)
     except NoRowsError:
         same: dict[str, Any] = {"command": "update", "model": str(model), "data": str(data), "changes": None}
         same |= _sizes(fitted) | {"written": {}}
@@ -134,12 +130,12 @@ def update(
     written = {"model": model, "labels": out, "report": report}
     document["written"] = {name: str(path) for name, path in written.items() if path is not None}
     facts = [("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}"), *agreement_rows(document)]
-    drifted: list[TextGrid | str] = [] if found is None else [_drift_grid(found), _say_drift(found)]
     names = {"labels of the new rows" if name == "labels" else name: path for name, path in document["written"].items()}
-    console.show(document, *drifted, *say_changes(*changes), TextGrid(facts), say_written(names))
+    said = say_lines(*changes) if found is None else say_lines(found, *changes)
+    console.show(document, *said, TextGrid(facts), say_written(names))
 
 
-def drift(model: Path, data: Path, *, kinds: list[str] | None = None, json: bool = False) -> int:
+def drift(model: Path, data: Path, *, json: bool = False) -> int:
     """Say whether new rows look like those of a model (exit status 0), or whether it should be updated (3).
 
     Examples
@@ -149,11 +145,11 @@ def drift(model: Path, data: Path, *, kinds: list[str] | None = None, json: bool
     """
     console = Console(as_json=json)
     fitted, preparation = open_model(model)
-    rows = read_new_rows(data, model, preparation, console, kinds)
+    rows = read_new_rows(data, model, preparation, console)
     with console.watching():
         found = fitted.drift(rows.source)
     document = {"command": "drift", "model": str(model), "data": str(data), **_describe_drift(found)}
-    console.show(document, _drift_grid(found), _say_drift(found))
+    console.show(document, *say_lines(found))
     return DRIFTED if found.has_drifted else 0
 
 
@@ -239,12 +235,10 @@ def csv_format(data: Path, model: Path) -> dict[str, Any]:
     return {name: origin.options.get(name) for name in ("delimiter", "header")}
 
 
-def read_new_rows(
-    data: Path, model: Path, preparation: Preparation, console: Console, kinds: list[str] | None = None
-) -> Prepared:
+def read_new_rows(data: Path, model: Path, preparation: Preparation, console: Console) -> Prepared:
     """Prepare the rows of a file, and say which of its columns the model does not know."""
     with console.reading(data):
-        prepared = preparation.apply(data, kinds=read_kinds(kinds), **csv_format(data, model))
+        prepared = preparation.apply(data, **csv_format(data, model))
     if prepared.ignored:
         console.note(f"ignored, because the model was fitted without them: {listed(prepared.ignored)}")
     return prepared
@@ -254,7 +248,7 @@ def _save_labels(out: Path, labels: Any, rows: Prepared, console: Console) -> No
     """Write labels with the names of the rows, if there are any and the file can store them."""
     ids = None if out.suffix.lower() == ".npy" else rows.preparation.id_column
     check_ids(out, ids)
-    save_labels(out, labels, None if ids is None else rows.ids(), ids, console)
+    save_labels(out, labels, console, rows.data, [] if ids is None else [ids])
 
 
 def _update(model: CoHiRF, data: Prepared | None, console: Console, *, recluster: bool) -> list[Changes]:
@@ -284,12 +278,12 @@ def save_changed(command: str, path: Path, fitted: CoHiRF, console: Console, *, 
     document |= _sizes(fitted) | {"changes": asdict(fitted.changes_)}
     document |= {"warnings": console.warned, "written": {"model": str(path)}}
     facts = TextGrid([("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}")])
-    console.show(document, *say_changes(fitted.changes_), facts, say_written(document["written"]))
+    console.show(document, *say_lines(fitted.changes_), facts, say_written(document["written"]))
 
 
-def say_changes(*changes: Changes) -> list[str]:
-    """Return what updates have changed in words, one line for each kind of change."""
-    return [line.strip() for change in changes for line in str(change).splitlines()]
+def say_lines(*found: Drift | Changes) -> list[str]:
+    """Return drift and changes in words, in lines."""
+    return [line.strip() for one in found for line in str(one).splitlines()]
 
 
 def _describe_drift(drift: Drift) -> dict[str, Any]:
@@ -306,18 +300,6 @@ def _describe_drift(drift: Drift) -> dict[str, Any]:
         "shares": [asdict(cluster) for cluster in drift.clusters],
         "features": features,
     }
-
-
-def _drift_grid(drift: Drift) -> TextGrid:
-    """Return a table of the new rows: those outside, the clusters and the features that differ most."""
-    rows = [("new rows", f"{drift.n_rows:,}"), ("outside", f"{drift.share_outside:.1%} (usual is 1.0%)")]
-    largest = sorted(drift.clusters, key=lambda part: -abs(part.now - part.before))[:DRIFT_SHOWN]
-    rows += [(part.name, f"{part.before:.1%} before, {part.now:.1%} now") for part in largest]
-    rows += [
-        (feature.name, f"shift {feature.shift:+.2f} standard deviations, KS {feature.statistic:.2f}")
-        for feature in drift.features[:DRIFT_SHOWN]
-    ]
-    return TextGrid(rows)
 
 
 def _say_drift(drift: Drift) -> str:

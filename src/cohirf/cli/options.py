@@ -366,11 +366,10 @@ SearchParameters = Annotated[dict[str, str], search_options()]
 
 def read_parameters(given: Mapping[str, str]) -> dict[str, Any]:
     """Return the parameters of CoHiRF that options give as text."""
-    from cohirf.clusterers.names import text_parameters  # imports scikit-learn, which help does not need
+    from cohirf.clusterers.names import read_parameter  # imports scikit-learn, which help does not need
     from cohirf.estimator import CoHiRF
 
-    known = text_parameters(CoHiRF)
-    return {name: known[name].parse(text) for name, text in given.items()}
+    return {name: read_parameter(CoHiRF, name, text) for name, text in given.items()}
 
 
 def settle_parameters(parameters: Mapping[str, Any], n_rows: int, n_bytes: int = 0, base: Any = None) -> dict[str, Any]:

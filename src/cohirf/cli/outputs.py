@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -18,6 +17,8 @@ from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError
 from cohirf.optional import import_optional
 from cohirf.preparation.data import Data
+from cohirf.preparation.kinds import Name, is_text
+from cohirf.preparation.readings import as_text
 from cohirf.rows.grouping import row_blocks
 from cohirf.sources.tables import write_tables
 from cohirf.store.files import refuse_irregular, replacing, shown
@@ -26,8 +27,7 @@ from cohirf.store.models import refuse_target
 CLUSTER = "cluster"
 LABEL_FILES = (".parquet", ".csv", ".npy")
 LABEL_BLOCK = 2**17
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+FORMULA, NUMBER = r"\A[=+\-@\t\r\n]", r"\A[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\z"
 
 
 def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: bool, data: Path | None = None) -> None:
@@ -98,26 +98,76 @@ def check_ids(path: Path | None, column: Any) -> None:
 
 
 def save_labels(
-    path: Path, labels: NDArray[Any], ids: Any, id_name: Any, console: Console, *, coarser: Sequence[int] = ()
+    path: Path,
+    labels: NDArray[Any],
+    console: Console,
+    data: Data | None = None,
+    kept: Sequence[Name] = (),
+    coarser: Sequence[int] = (),
 ) -> None:
-    """Write the cluster of each row, and its name if there are ``ids``; ``coarser`` are numbers of further columns."""
-    parts, id_name, n_formulas = _label_parts(labels, ids), str(id_name), 0
-    columns = [CLUSTER, *(f"{CLUSTER}_{number}" for number in coarser)]
+    """Write the cluster of each row, behind some columns of the data; ``coarser`` are numbers of further columns."""
+    ending, n_formulas = path.suffix.lower(), Counter[str]()
     with replacing(path) as file:
-        if path.suffix.lower() == ".csv":
-            n_formulas = _write_csv(file, parts, id_name, columns)
-        elif path.suffix.lower() == ".npy":
+        if ending == ".npy":
             header = {"descr": "<i8", "fortran_order": False, "shape": labels.shape}
             npy_format.write_array_header_1_0(file, header)
-            file.writelines(some.astype("<i8").tobytes() for _, some in parts)
+            blocks = row_blocks(len(labels), LABEL_BLOCK)
+            file.writelines(np.asarray(labels[block]).astype("<i8").tobytes() for block in blocks)
         else:
-            write_tables(file, ".parquet", _label_tables(parts, id_name, columns))
-    if n_formulas:
-        cells = "1 cell begins" if n_formulas == 1 else f"{n_formulas:,} cells begin"
+            names = [CLUSTER, *(f"{CLUSTER}_{number}" for number in coarser)]
+            write_tables(file, ending, _label_tables(labels, names, _read_kept(data, kept), n_formulas))
+    if ending == ".csv" and (total := n_formulas.total()):
+        cells = "1 cell begins" if total == 1 else f"{total:,} cells begin"
         console.warn(
             f"{path}: {cells} with =, +, -, @, a tab or a line break, which a spreadsheet would run as a formula: "
             f"import the column as text, or write a .parquet file."
         )
+
+
+def _read_kept(data: Data | None, kept: Sequence[Name]) -> Iterator[Any]:
+    """Yield some columns of the data as Arrow tables; nothing without columns."""
+    arrow = import_optional("pyarrow", "arrow", "Writing a table")
+    if data is not None and len(kept) == 1:  # names of rows, which may be those of an array
+        yield from (arrow.table({str(kept[0]): part}) for part in data.read(kept[0]))
+    elif data is not None and data.table is not None and kept:
+        yield from (arrow.Table.from_batches([batch]) for batch in data.table.read([str(name) for name in kept]))
+
+
+def _label_tables(
+    labels: NDArray[Any], names: Sequence[str], beside: Iterator[Any], n_formulas: Counter[str]
+) -> Iterator[Any]:
+    """Yield tables with columns of clusters behind those of ``beside``, and count text that is a formula."""
+    arrow, start = import_optional("pyarrow", "arrow", "Writing a table"), 0
+    first = next(beside, None)
+    alone = (arrow.table({}) for _ in row_blocks(len(labels), LABEL_BLOCK))
+    for table in alone if first is None else chain([first], beside):
+        n_rows = LABEL_BLOCK if first is None else len(table)
+        some = np.asarray(labels[start : start + n_rows]).astype(np.int64)
+        start += n_rows
+        if first is not None and len(some) < n_rows:
+            break
+        columns = dict(zip(table.column_names, table.columns, strict=True))
+        n_formulas.update({name: count_formulas(column) for name, column in columns.items()})
+        yield arrow.table(columns | dict(zip(names, some.reshape(len(some), -1).T, strict=True)))
+    if first is not None and start != len(labels):
+        raise BadInputError(f"The data has not the {len(labels):,} rows of the fit: give the data of the fit.")
+
+
+def count_formulas(column: Any) -> int:
+    """Return how many cells are text that a spreadsheet would run as a formula; numbers such as -5 are not.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from cohirf.cli.outputs import count_formulas
+    >>> count_formulas(pyarrow.array(["=1+1", "@SUM(A1)", "-5", "plant-1", None]))
+    2
+    """
+    pc = import_optional("pyarrow.compute", "arrow", "Writing a table")
+    if not is_text(str(column.type)):
+        return 0
+    starts, is_number = (pc.match_substring_regex(as_text(column), pattern) for pattern in (FORMULA, NUMBER))
+    return int(pc.sum(pc.and_(starts, pc.invert(is_number))).as_py() or 0)
 
 
 def check_kept(path: Path | None, data: Data) -> None:
@@ -130,78 +180,8 @@ def check_kept(path: Path | None, data: Data) -> None:
         raise BadInputError(f"--keep: {data.name} has a column {CLUSTER!r} already: rename it in the data.")
 
 
-def save_table(path: Path, labels: NDArray[Any], data: Data, *, coarser: Sequence[int] = ()) -> None:
-    """Write all columns of the data, as they are, and the cluster of each row."""
-    columns = [CLUSTER, *(f"{CLUSTER}_{number}" for number in coarser)]
-    with replacing(path) as file:
-        write_tables(file, path.suffix.lower(), _extend_table(data, labels, columns))
-
-
-def _extend_table(data: Data, labels: NDArray[Any], columns: Sequence[str]) -> Iterator[Any]:
-    arrow, start = import_optional("pyarrow", "arrow", "--keep"), 0
-    assert data.table is not None  # check_kept
-    for batch in data.table.read([str(name) for name in data.columns]):
-        table = arrow.Table.from_batches([batch])
-        some = np.asarray(labels[start : start + len(table)]).reshape(len(table), -1).astype(np.int64)
-        start += len(table)
-        for name, clusters in zip(columns, some.T, strict=True):
-            table = table.append_column(name, arrow.array(clusters))
-        yield table
-
-
 def say_written(written: dict[str, str], nothing: str = "") -> str:
     """Return the line that lists the written files; without files, ``nothing`` says which options write some."""
     if not written:
         return f"Nothing was written: {nothing}"
     return "Written: " + ", ".join(f"{path} ({name})" for name, path in written.items())
-
-
-LabelParts = Iterator[tuple[Any, NDArray[Any]]]
-
-
-def _label_parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> LabelParts:
-    """Yield the names (an Arrow array or None) and the labels of some rows at a time."""
-    if ids is None:
-        yield from ((None, np.asarray(labels[block])) for block in row_blocks(len(labels), LABEL_BLOCK))
-        return
-    start = 0
-    for names in ids:
-        yield names, np.asarray(labels[start : start + len(names)])
-        start += len(names)
-    if start != len(labels):
-        raise BadInputError(f"There are {start:,} names of rows for {len(labels):,} rows: give the data of the fit.")
-
-
-def _write_csv(file: IO[bytes], parts: LabelParts, id_name: str, columns: Sequence[str]) -> int:
-    """Write a CSV file, and return the number of cells that are formulas."""
-    n_formulas = 0
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    for number, (names, labels) in enumerate(parts):
-        cells = [] if names is None else [names.to_pylist()]
-        header, cells = [id_name] * len(cells) + [*columns], cells + labels.reshape(len(labels), -1).T.tolist()
-        cells = [[name, *some] for name, some in zip(header, cells, strict=True)] if number == 0 else cells
-        n_formulas += 0 if names is None else sum(map(is_formula, cells[0]))
-        writer.writerows(zip(*cells, strict=True))
-    text.detach()  # leaves the file open
-    return n_formulas
-
-
-def _label_tables(parts: LabelParts, id_name: str, columns: Sequence[str]) -> Iterator[Any]:
-    arrow = import_optional("pyarrow", "arrow", "Writing a Parquet file")
-    for names, labels in parts:
-        clusters = labels.reshape(len(labels), -1).astype(np.int64).T
-        table = dict(zip(columns, clusters, strict=True))
-        yield arrow.table(table if names is None else {id_name: names, **table})
-
-
-def is_formula(cell: Any) -> bool:
-    """Return whether a cell is text that a spreadsheet would run as a formula; numbers such as -5 are not.
-
-    Examples
-    --------
-    >>> from cohirf.cli.outputs import is_formula
-    >>> [is_formula(cell) for cell in ("=1+1", "@SUM(A1)", "-5", -5, "plant-1", None)]
-    [True, True, False, False, False, False]
-    """
-    return isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and NUMBER.fullmatch(cell) is None

@@ -22,7 +22,6 @@ from cohirf.summary.numbers import cluster_positions
 MOST_SIZES = 100  # in a JSON document
 FEW_SIZES = 8  # in a table
 FEW_CLUSTERS = 12
-LEVELS_SHOWN = 12
 COLUMN_LINES = 20  # more columns than this are told in groups
 MOST_NAMES = 3  # named in a group
 WIDEST_NAME = 40
@@ -105,27 +104,6 @@ def cluster_grid(document: dict[str, Any]) -> TextGrid:
     more = document["clusters"] - len(rows)
     rows += [("...", "", "", "", f"{more:,} more")] if more > 0 else []
     return TextGrid(rows, ("cluster", "rows", "share", "central row", "name"), text=True)
-
-
-def level_grid(document: dict[str, Any]) -> TextGrid:
-    """Return a table of the levels."""
-    headings = ("level", "rows in", "rows out", "batches", "views kept", "agreement", "time")
-    levels = document["levels"]
-    rows = [
-        (
-            str(level["level"]),
-            f"{level['rows_in']:,}",
-            f"{level['rows_out']:,}",
-            "fused" if level["kind"] == "fused" else f"{level['batches']:,}",
-            "-" if level["kind"] == "fused" else f"{level['views_kept']:.3g}",
-            "-" if level["agreement"] is None else f"{level['agreement']:.2f}",
-            f"{level['seconds']:.2f} s",
-        )
-        for level in levels
-    ]
-    if len(rows) > LEVELS_SHOWN:
-        rows = [*rows[: LEVELS_SHOWN - 2], ("...",) + ("",) * 6, rows[-1]]
-    return TextGrid(rows, headings)
 
 
 def describe_sizes(labels: NDArray[Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +33,12 @@ from cohirf.cli.outputs import check_file
 from cohirf.cli.summary import agreement, agreement_rows, describe_sizes, size_rows
 from cohirf.clusterers.names import NAMES
 from cohirf.estimator import CoHiRF
-from cohirf.planning.memory import format_bytes, peak_bytes, read_memory_limit, resident_bytes, resolve_memory_limit
-from cohirf.preparation import Prepared, prepare
-from cohirf.preparation.preparation import IN_MEMORY_BYTES
+from cohirf.planning.memory import format_bytes, peak_bytes
+from cohirf.preparation import prepare
 from cohirf.store.files import shown
-from cohirf.tuning.search_space import INNER, NUMBER_NAMES, RANGES, SILHOUETTE_ROWS, Metric
+from cohirf.tuning.search_space import INNER, NUMBER_NAMES, RANGES, Metric
 
 BEST_TRIALS = 5
-DISTANCE_BYTES = 12  # per pair of rows: computed as float64, kept as float32
 
 
 def tune(
@@ -60,10 +57,16 @@ def tune(
     cohirf tune iris.csv --label-column species --metric ari --storage trials.db
     cohirf tune data.parquet --estimator dbscan --param min_samples=5 --views 1 --trials 100
     """
-    console, (metric, limits) = Console.on(screen), _read_limits(search, about)
+    console, metric = Console.on(screen), search.get("metric", "silhouette")
+    timeout, storage = search.get("timeout", SEARCH_DEFAULTS["timeout"]), search.get("storage")
+    n_trials = read_count("--trials", search.get("n_trials", "60"))
+    seconds = None if timeout == "none" else read_number("--timeout", timeout)
+    if metric == "ari" and about.label_column is None:
+        raise BadInputError("--metric ari compares with known classes: name their column with --label-column.")
     base, parameters = read_base_method(method.estimator, method.param), read_parameters(given)
-    names, unsought = _choose_searched(method, base, parameters)
-    check_file(limits["storage"], "--storage", (), force=True, data=data)  # a file that exists is continued
+    names = _choose_searched(method, base, parameters)
+    if storage is not None:
+        check_file(Path(storage), "--storage", (), force=True, data=data)  # a file that exists is continued
     scaling = about.scaling(method.estimator)
     with console.reading(data):
         prepared = prepare(data, **about.arguments(scaling))
@@ -71,52 +74,49 @@ def tune(
     chosen = {} if method.estimator is not None or base is None else {"--estimator": BASE_METHOD}
     chosen |= {} if about.scale != "auto" else {"--scale": scaling}
     chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in parameters}
-    _refuse_too_large(prepared, metric, parameters.get("batch_size"))
     classes = prepared.classes()
     started = time.perf_counter()
-    X = prepared.array()
+    X, seed = prepared.array(), settled["random_state"]
     ranges = tuning.recommended_space(CoHiRF(base), X)  # those of a radius depend on the data
     space = {name: ranges[name] for name in names}
-    limits["first"] = tuning.first_trials(CoHiRF(base), X, space, settled["random_state"])
     note_data(console, prepared, chosen)
     console.note(f"searched: {', '.join(f'{_called(name)} {_range_in_words(ranges[name])}' for name in names)}")
-    if unsought:
-        console.note(f"not searched, because it is given: {' '.join(unsought)}")
-    found = _tune(CoHiRF(base, **settled), space, X, classes, metric, limits, console)
+    y, score = (classes.codes, ARI_OF_KNOWN) if metric == "ari" and classes is not None else (None, metric)
+    if y is not None and not (y >= 0).any():
+        raise BadInputError("--metric ari compares with known classes, and no row has one: give another --metric.")
+    options: dict[str, Any] = {"n_trials": n_trials, "timeout": seconds, "storage": storage, "seeds": (seed,)}
+    options |= {"first": tuning.first_trials(CoHiRF(base), X, space, seed), "verbose": 0 if console.quiet else 1}
+    try:
+        with console.watching():
+            model = CoHiRF(base, **settled)
+            found = tuning.tune(model, X, y, metric=score, search_space=space, random_state=seed, **options)
+    except KeyboardInterrupt:
+        said = "The trials so far are lost: with --storage trials.db they are kept, and the same command goes on."
+        if storage is not None:
+            kept = f"{shown(Path(storage).absolute())} keeps the trials that are done."
+            said = f"{kept} To go on, run the same command: {command_line()}"
+        raise Interrupted(f"Stopped. {said}") from None
     document = {"command": "tune", "data": str(data), "metric": metric, **_describe_tuned(found)}
     labels = np.asarray(found.best_estimator.labels_)
     document |= {"features": prepared.source.n_features, **describe_sizes(labels), **agreement(labels, classes)}
     document |= {"seconds": time.perf_counter() - started, "peak_bytes": peak_bytes()}
+    if isinstance(settled.get("batch_size"), str):
+        settled["batch_size"] = found.best_estimator.batch_size_  # another measurement could give other clusters
     words = [*about.to_arguments(scaling), *_method_arguments(method, settled, found.best_params)]
     path = str(data)
-    document["fit"] = shlex.join(
-        ["cohirf", "fit", *words, "--", path] if path.startswith("-") else ["cohirf", "fit", path, *words]
-    )
-    document["warnings"] = console.warned
-    said = ["To fit with these parameters:", document["fit"]]
-    if not prepared.is_small:
-        where = f"data above {IN_MEMORY_BYTES // 2**20} MiB batch by batch, in order"
-        said.append(f"It reads {where}: its clusters can be others than those of the search.")
-    elif isinstance(settled.get("batch_size"), str):
-        said.append("It measures the batch size anew, on which clusters depend: give --batch-size a number to fix it.")
-    console.show(document, _facts_grid(document), *said, "", _trials_grid(document))
+    command = ["cohirf", "fit", *words, "--", path] if path.startswith("-") else ["cohirf", "fit", path, *words]
+    document |= {"fit": shlex.join(command), "warnings": console.warned}
+    said = "To fit with these parameters:"
+    console.show(document, _facts_grid(document), said, document["fit"], "", _trials_grid(document))
 
 
-def _read_limits(search: Mapping[str, str], about: DataOptions) -> tuple[str, dict[str, Any]]:
-    """Return the metric, and how many trials run, for how long and where they are stored."""
-    metric, timeout = search.get("metric", "silhouette"), search.get("timeout", SEARCH_DEFAULTS["timeout"])
-    limits = {
-        "n_trials": read_count("--trials", search.get("n_trials", "60")),
-        "timeout": None if timeout == "none" else read_number("--timeout", timeout),
-        "storage": Path(search["storage"]) if "storage" in search else None,
-    }
-    if metric == "ari" and about.label_column is None:
-        raise BadInputError("--metric ari compares with known classes: name their column with --label-column.")
-    return metric, limits
+ARI_OF_KNOWN = Metric(  # over the rows that have a class
+    lambda _, labels, y: adjusted_rand_score(y[y >= 0], labels[y >= 0]), worst=-1.0, needs_classes=True
+)
 
 
-def _choose_searched(method: MethodOptions, base: Any, parameters: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the parameters that are searched, and the options that would be otherwise."""
+def _choose_searched(method: MethodOptions, base: Any, parameters: dict[str, Any]) -> list[str]:
+    """Return the parameters that are searched: those that are not given."""
     if "random_state" in parameters and parameters["random_state"] is None:
         raise BadInputError("--seed 'none' is not valid: give a number; all trials have the same seed.")
     known = [name for name, (_, cls) in NAMES.items() if cls in RANGES]
@@ -125,59 +125,16 @@ def _choose_searched(method: MethodOptions, base: Any, parameters: dict[str, Any
             f"--estimator {method.estimator} has no search space: give one of {', '.join(known)}; or tune it in "
             f"Python, where cohirf.tuning.tune takes a search_space."
         )
-    flags = {name: " ".join(to_arguments({name: value})) for name, value in parameters.items()}
+    given = {*parameters, *(f"{INNER}{name}" for name in read_assignments(method.param))}
     if parameters.get("n_clusters", "levels") != "levels":  # it overrules the number of the base method
-        flags |= {f"{INNER}{name}": flags["n_clusters"] for name in NUMBER_NAMES}
-    flags |= {f"{INNER}{name}": f"--param {name}={text}" for name, text in read_assignments(method.param).items()}
-    whole = tuning.recommended_space(CoHiRF(base))
-    unsought = list(dict.fromkeys(flags[name] for name in whole if name in flags))
-    names = [name for name in whole if name not in flags]
+        given |= {f"{INNER}{name}" for name in NUMBER_NAMES}
+    names = [name for name in tuning.recommended_space(CoHiRF(base)) if name not in given]
     if not names:
-        raise BadInputError(f"Nothing is left to search, with {' '.join(unsought)}: leave one of them out.")
-    return names, unsought
+        raise BadInputError("Nothing is left to search: give fewer parameters.")
+    return names
 
 
-def _tune(
-    model: CoHiRF, space: dict[str, Any], X: Any, classes: Any, metric: str, limits: dict[str, Any], console: Console
-) -> tuning.Tuned:
-    """Run the trials; if the user stops them, say what was kept."""
-    y = classes.codes if metric == "ari" and classes is not None else None
-    score: str | Metric = metric
-    if y is not None and not (y >= 0).all():
-        if not (y >= 0).any():
-            raise BadInputError("--metric ari compares with known classes, and no row has one: give another --metric.")
-        score = Metric(_ari_of_known, worst=-1.0, needs_classes=True)
-    given = {"metric": score, "search_space": space, "random_state": model.random_state, **limits}
-    try:
-        with console.watching():
-            return tuning.tune(model, X, y, seeds=(model.random_state,), verbose=0 if console.quiet else 1, **given)
-    except KeyboardInterrupt:
-        said = "The trials so far are lost: with --storage trials.db they are kept, and the same command goes on."
-        if limits["storage"] is not None:
-            kept = f"{shown(limits['storage'].absolute())} keeps the trials that are done."
-            said = f"{kept} To go on, run the same command: {command_line()}"
-        raise Interrupted(f"Stopped. {said}") from None
-
-
-def _ari_of_known(_: Any, labels: Any, y: Any) -> float:
-    """Return the adjusted Rand index over the rows that have a class."""
-    return float(adjusted_rand_score(y[y >= 0], np.asarray(labels)[y >= 0]))
-
-
-def _refuse_too_large(data: Prepared, metric: str, batch_size: Any) -> None:
-    """Refuse data that does not fit into memory: scores need all rows in memory."""
-    n_scored = min(data.source.n_rows, SILHOUETTE_ROWS) if metric == "silhouette" else 0
-    needed = data.n_bytes + DISTANCE_BYTES * n_scored**2
-    room = resolve_memory_limit(read_memory_limit(batch_size)) - resident_bytes()
-    if needed > room:
-        raise BadInputError(
-            f"{data.data.name}: a search holds all rows in memory, which takes {format_bytes(needed)}, and this "
-            f"process may take another {format_bytes(max(0, room))}: tune on a file with a sample of the rows, and "
-            f"fit this one with what it finds."
-        )
-
-
-def _method_arguments(method: MethodOptions, settled: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+def _method_arguments(method: MethodOptions, settled: dict[str, Any], found: dict[str, Any]) -> list[str]:
     """Return the arguments of a fit command for the parameters that were given and found."""
     inner = read_assignments(method.param)
     inner |= {name.removeprefix(INNER): to_text(value) for name, value in found.items() if name.startswith(INNER)}
@@ -190,36 +147,30 @@ def _method_arguments(method: MethodOptions, settled: Mapping[str, Any], found: 
 
 def _describe_tuned(found: tuning.Tuned) -> dict[str, Any]:
     """Return a summary of the trials that can be written as JSON."""
-    table = found.table
-    names = list(found.best_params)
-    different = table.drop_duplicates(names)  # the first of each: the table has the best ones first
-    errors = table["error"][table["error"] != ""]
-    start = table.loc[table["trial"] == 0, "score"]
+    table, names = found.table, list(found.best_params)
+    errors, start = table["error"][table["error"] != ""], table.loc[table["trial"] == 0, "score"]
+    best = table.drop_duplicates(names)[["trial", "score", *names, "seconds"]].head(BEST_TRIALS)
     return {
         "best_score": found.best_score,
         "first_score": None if start.empty else float(start.iloc[0]),
         "best_params": found.best_params,
         "trials": len(table),
-        "different_trials": len(different),
         "failed_trials": len(errors),
         "most_frequent_error": None if errors.empty else errors.mode()[0],
-        "best_trials": different[["trial", "score", *names, "seconds"]].head(BEST_TRIALS).to_dict("records"),
+        "best_trials": best.to_dict("records"),
     }
 
 
 def _facts_grid(document: dict[str, Any]) -> TextGrid:
     """Return a table with the result of the search."""
     best = ", ".join(f"{_called(name)} {_shown_value(value)}" for name, value in document["best_params"].items())
-    trials = f"{document['trials']:,}"
-    if document["different_trials"] < document["trials"]:
-        trials += f", {document['different_trials']:,} of them different"
-    rows = [(document["metric"], f"{document['best_score']:.4g}"), ("best", best), ("trials", trials)]
+    rows = [(document["metric"], f"{document['best_score']:.4g}")]
     if document["first_score"] is not None:
-        rows.insert(1, ("without a search", f"{document['first_score']:.4g}"))
+        rows.append(("without a search", f"{document['first_score']:.4g}"))
+    rows += [("best", best), ("trials", f"{document['trials']:,}")]
     if n_failed := document["failed_trials"]:
         rows.append(("failed", f"{n_failed:,}, most often with {document['most_frequent_error']}"))
-    rows += size_rows(document)[1:]
-    rows += [] if document["metric"] == "ari" else agreement_rows(document)
+    rows += [*size_rows(document)[1:], *([] if document["metric"] == "ari" else agreement_rows(document))]
     rows += [("time", f"{document['seconds']:.1f} s"), ("peak memory", format_bytes(document["peak_bytes"]))]
     return TextGrid(rows)
 
@@ -227,8 +178,15 @@ def _facts_grid(document: dict[str, Any]) -> TextGrid:
 def _trials_grid(document: dict[str, Any]) -> TextGrid:
     """Return a table of the best trials."""
     names = list(document["best_params"])
-    trials = ((trial, (_shown_value(trial[name]) for name in names)) for trial in document["best_trials"])
-    rows = [(f"{one['trial']}", f"{one['score']:.4g}", *found, f"{one['seconds']:.2f} s") for one, found in trials]
+    rows = [
+        (
+            str(one["trial"]),
+            f"{one['score']:.4g}",
+            *(_shown_value(one[name]) for name in names),
+            f"{one['seconds']:.2f} s",
+        )
+        for one in document["best_trials"]
+    ]
     return TextGrid(rows, ("trial", document["metric"], *map(_called, names), "time"))
 
 

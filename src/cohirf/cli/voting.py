@@ -60,8 +60,7 @@ def consensus(
         ) from error
     with console.watching():
         found = agree(votes, n_clusters=n_clusters)
-    names = None if ids is None else data.read(ids)
-    save_labels(out, found.labels, names, ids, console)
+    save_labels(out, found.labels, console, data, [] if ids is None else [ids])
     document = {"command": "consensus", **describe_sizes(found.labels)}
     document["stability"] = float(np.nanmean(found.stability))
     document["agreement"] = dict(zip(map(str, partitions), found.agreement.tolist(), strict=True))
@@ -134,7 +133,7 @@ def run(
     n_clusters = None if clusters is None else read_count("--clusters", clusters)
     with console.watching():
         found = run_folder(folder, n_parties, n_clusters=n_clusters)
-    save_labels(out, found.labels, None, None, console)
+    save_labels(out, found.labels, console)
     document = {"command": "party run", **describe_sizes(found.labels)}
     document |= {"levels": found.n_iter, "medoids": found.medoid_indices.tolist()}
     document |= {"warnings": console.warned, "written": {"labels": str(out)}}

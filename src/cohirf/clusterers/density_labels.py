@@ -24,7 +24,7 @@ from cohirf.clusterers.grid_dbscan import DensityClusters, call_dbscan, find_den
 from cohirf.rows.grouping import IntArray, index_dtype, row_blocks
 from cohirf.rows.metric_spaces import MetricSpace
 from cohirf.rows.storage import Engine, RunRows, Storage
-from cohirf.spanning.spanning_labels import FoundInRun, read_points
+from cohirf.spanning.found_in_runs import FoundInRun, read_points
 
 UNLABELLED = -2
 MOST_PARTS = 4  # for each row: it is in a cluster of its own in each batch that it is in the halo of, at most

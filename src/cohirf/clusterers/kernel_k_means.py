@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
 from sklearn.cluster import KMeans
 from sklearn.kernel_approximation import RBFSampler
@@ -15,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from cohirf.clusterers.canonical_rows import canonical_csr, find_distinct_rows
+from cohirf.algorithm.base_method import find_distinct_rows
 
 
 class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -143,17 +142,17 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         weights = _check_weights(sample_weight, X)
         taken = np.flatnonzero(weights)
         rows = X if len(taken) == X.shape[0] else X[taken]
-        distinct = find_distinct_rows(rows)
-        mass = np.bincount(distinct.group, weights=weights[taken]).astype(np.float64, copy=False)
+        first, group = find_distinct_rows(rows)
+        mass = np.bincount(group, weights=weights[taken]).astype(np.float64, copy=False)
         rng = check_random_state(self.random_state)
         self.feature_map_ = RBFSampler(gamma=self.gamma, n_components=self.n_components, random_state=rng).fit(rows)
-        features = self.feature_map_.transform(rows[distinct.first])
+        features = self.feature_map_.transform(rows[first])
         self._k_means = self._fit_k_means(*repeat_rows(features, mass, self.n_clusters), rng)
         self.cluster_centers_ = self._k_means.cluster_centers_
         self.inertia_ = self._k_means.inertia_
         self.n_iter_ = self._k_means.n_iter_
         self.labels_ = np.empty(X.shape[0], dtype=np.int32)
-        self.labels_[taken] = self._k_means.labels_[distinct.group]
+        self.labels_[taken] = self._k_means.labels_[group]
         if len(taken) < X.shape[0]:
             left_out = np.flatnonzero(weights == 0)
             self.labels_[left_out] = self._k_means.predict(self.feature_map_.transform(X[left_out]))
@@ -205,8 +204,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return len(self.cluster_centers_)
 
     def _check_data(self, X: Any, *, reset: bool) -> Any:
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), order="C")
-        return canonical_csr(X) if sparse.issparse(X) else X
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), order="C")
 
     def _map_features(self, X: Any) -> NDArray[np.floating[Any]]:
         check_is_fitted(self, "cluster_centers_")

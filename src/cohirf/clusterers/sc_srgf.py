@@ -17,6 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
+from cohirf.algorithm.base_method import find_distinct_rows
 from cohirf.clusterers.affinity import (
     Affinity,
     FloatMatrix,
@@ -25,7 +26,6 @@ from cohirf.clusterers.affinity import (
     fuse_affinities,
     symmetrise,
 )
-from cohirf.clusterers.canonical_rows import canonical_csr, find_distinct_rows
 
 PUBLISHED = "published"
 GRAPHS = {"local": build_local_affinity, "nearest": build_nearest_affinity, PUBLISHED: build_nearest_affinity}
@@ -166,7 +166,9 @@ class SCSRGF(ClusterMixin, BaseEstimator):
             The fitted estimator.
         """
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
-        X = canonical_csr(X) if sparse.issparse(X) else X
+        if sparse.issparse(X):
+            X = X.copy()
+            X.sum_duplicates()
         rng = check_random_state(self.random_state)
         with threadpool_limits(1):  # with several threads, the order of summation would change the result
             self.affinity_matrix_ = self._fuse(X, rng)
@@ -193,9 +195,9 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         return fused
 
     def _partition(self, X: Any, rng: np.random.RandomState) -> NDArray[np.int32]:
-        distinct = find_distinct_rows(X)
-        if len(distinct.first) <= self.n_clusters:
-            return distinct.group.astype(np.int32)
+        first, group = find_distinct_rows(X)
+        if len(first) <= self.n_clusters:
+            return group.astype(np.int32)
         return partition_graph(self.affinity_matrix_, self.n_clusters, rng, unit=self.graph != PUBLISHED)
 
 
@@ -223,7 +225,7 @@ def partition_graph(
     There are fewer than ``n_clusters`` clusters if fewer rows have distinct embeddings.
     """
     embedding = embed_graph(affinity, n_clusters, unit=unit)
-    n_distinct = len(find_distinct_rows(embedding).first)
+    n_distinct = len(find_distinct_rows(embedding)[0])
     method = KMeans(min(n_clusters, n_distinct), n_init=10, random_state=rng)
     labels: NDArray[np.int32] = method.fit(embedding).labels_
     return labels

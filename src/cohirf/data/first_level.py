@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
-from cohirf.algorithm.batches import EqualBlocks, LocalBatches, Run
+from cohirf.algorithm.batches import Batches, LocalBatches, Run
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.levels import ActiveRows, Resources, contract_level, split_level
@@ -371,12 +371,12 @@ class Data:
         """Contract the rows where they are; ``weights`` come from ``check_weights``."""
         raise NotImplementedError
 
-    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevel:
+    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: Batches, setup: Setup) -> FirstLevel:
         """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on.
 
         ``mass`` is the weight of all rows of these blocks, or None.
         """
-        n_rows = blocks.n_batches * blocks.size if mass is None else len(mass)
+        n_rows = int(blocks.bounds[-1]) if mass is None else len(mass)
         stacked = StackedRows(ArrayRows(before), self.rows, n_rows, start)
         active = active_rows(stacked, None if mass is None else ArrayWeights(mass), in_order=True)
         active = replace(active, batches=blocks, apart=setup.apart)

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.batches import EqualBlocks, count_batches
+from cohirf.algorithm.batches import Batches, count_batches
 from cohirf.algorithm.levels import ActiveRows, contract_level, make_tasks, split_level
 from cohirf.algorithm.runs import ContractedRun
 from cohirf.data.dask_arrays import DaskTable, LazyDaskSource
@@ -175,12 +175,12 @@ class OnDask(Data):
         """Return a vector as a Dask array with the chunks of the data."""
         return vector if is_dask(vector) else dask_array().from_array(vector, chunks=(self.rows.array.chunks[0],))
 
-    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevel:
+    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: Batches, setup: Setup) -> FirstLevel:
         """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on.
 
         Workers gather the rows of each task from the chunks. What belongs to the rows is on the disk of this process.
         """
-        client, n_rows = find_client(), blocks.n_batches * blocks.size if mass is None else len(mass)
+        client, n_rows = find_client(), int(blocks.bounds[-1]) if mass is None else len(mass)
         if client is None:
             return super().contract_blocks(before, start, mass, blocks, setup)
         refuse_other_packages(client)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.algorithm.batches import EqualBlocks, count_batches
+from cohirf.algorithm.batches import Batches, count_batches
 from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.data.first_level import Counts, Data, FirstLevel, Setup, check_range, contract_together
@@ -113,7 +113,7 @@ class OnDevice(Data):
         mass = weights.values if positive is None else take_rows(weights.values, positive)
         return ActiveRows(self.rows, positive, mass)
 
-    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevel:
+    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: Batches, setup: Setup) -> FirstLevel:
         """Contract blocks of rows in order, which are copied into this process first."""
         return InMemory(to_host(self.X)).contract_blocks(before, start, mass, blocks, setup)
 

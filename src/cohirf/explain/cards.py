@@ -15,8 +15,9 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
 from cohirf.explain.columns import MAX_IMAGES, Columns, Pictures, group_features, round_number
-from cohirf.explain.cuts import ClassCounts, Cut, find_finer
+from cohirf.explain.cuts import Cut, find_finer
 from cohirf.explain.describe import split_siblings
+from cohirf.explain.diagnose import agreement_with_classes
 from cohirf.explain.effects import Trait, find_traits, measure_effects, measure_spread
 from cohirf.explain.page import pack
 from cohirf.explain.rows import BadlyFitting
@@ -58,8 +59,7 @@ def list_clusters(
     Cuts are nested, so that a cluster is known by its medoid and its size: it has the same traits in all of them, and
     the same sibling in the tree.
     """
-    classes, tree = sample.study.classes, sample.study.model.hierarchy_.tree
-    class_counts = None if classes is None else ClassCounts.of(classes, cuts[0])
+    tree = sample.study.model.hierarchy_.tree
     place_of: dict[tuple[int, int], int] = {}
     clusters, traits = list[dict[str, Any]](), list[list[Trait]]()
     splits, members = list[Trait | None](), list[IntArray]()
@@ -79,7 +79,7 @@ def list_clusters(
         siblings = find_siblings(tree, cut.labels_of(tree.medoids)) if len(new) and tree is not None else {}
         split = split_siblings(sample, labels, new, siblings)
         shown = [_begin_with(*of_cluster) for of_cluster in zip(found, split, strict=True)]
-        clusters += _describe_clusters(sample, cut, colours[number], new, some, shown, columns, class_counts)
+        clusters += _describe_clusters(sample, cut, colours[number], new, some, shown, columns)
         traits += found if pictures is None else pictures.find_traits(some)
         splits += split if pictures is None else [None] * len(new)
         members += some
@@ -104,12 +104,10 @@ def _describe_clusters(
     members: list[IntArray],
     traits: Sequence[Sequence[Trait]],
     columns: Columns,
-    class_counts: ClassCounts | None,
 ) -> list[dict[str, Any]]:
     if len(chosen) == 0:
         return []
     exemplars = _find_exemplars(sample, cut, chosen, members)
-    classes = [None] * len(chosen) if class_counts is None else class_counts.find_main(cut, chosen)
     return [
         {
             "size": int(cut.size[cluster]),
@@ -121,10 +119,19 @@ def _describe_clusters(
             "values": _exemplar_values(sample, exemplar, traits[i], columns),
             "image": None,
             "average": None,
-            "class": classes[i],
+            "class": _find_main_class(sample, members[i]),
         }
         for i, (cluster, exemplar) in enumerate(zip(chosen.tolist(), exemplars.tolist(), strict=True))
     ]
+
+
+def _find_main_class(sample: Sample, members: IntArray) -> dict[str, Any] | None:
+    """Return the most frequent known class of the sampled rows of a cluster, and its share; None if none is known."""
+    classes = sample.study.classes
+    if classes is None or len(members) == 0:
+        return None
+    counts = np.bincount(classes.codes[sample.rows[members]])
+    return {"name": classes.names[counts.argmax()], "share": float(counts.max() / len(members))}
 
 
 def _describe_trait(trait: Trait, members: IntArray, columns: Columns) -> dict[str, Any]:
@@ -172,8 +179,8 @@ def describe_cuts(
 ) -> list[dict[str, Any]]:
     """Return the figures of each cut, its clusters, and how it follows from a finer cut."""
     finer, scored = [find_finer(cuts, number) for number in range(len(cuts))], sample.rows[sample.scored]
-    classes = sample.study.classes
-    class_counts = None if classes is None else ClassCounts.of(classes, cuts[0])
+    drawn, known = sample.rows[sample.drawn], sample.study.classes
+    classes = None if known is None else known.codes[drawn]
     return [
         {
             "n_clusters": cut.n_clusters,
@@ -181,7 +188,7 @@ def describe_cuts(
             "is_final": cut.is_final,
             "levels": list(cut.levels),
             "silhouette": sample.distances.silhouette(cut.labels_of(scored)),
-            "ari": None if class_counts is None else class_counts.agreement(cut),
+            "ari": agreement_with_classes(cut.labels_of(drawn), classes),  # of random rows, if there are very many
             "clusters": listing.places[number],  # places of the largest clusters in the listing, and their labels
             "names": listing.names[number],
             "numbers": cut.largest(LISTED_CLUSTERS).tolist(),

@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from cohirf.algorithm.parents import find_roots_of
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.choice import Choice
-from cohirf.explain.study import Classes
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.rows.grouping import IntArray
 from cohirf.summary.model import Model
@@ -165,54 +163,6 @@ class TreeLeaves:
         hierarchy = model.hierarchy_
         n_merged = self._count_survivors(hierarchy, hierarchy.n_levels)
         return Cut(self.of_row, label, model.medoid_indices_, size, n_merged, (), is_final=True)
-
-
-@dataclass(frozen=True)
-class ClassCounts:
-    """Numbers of rows by leaf of the tree and class, from which those of all cuts follow."""
-
-    names: list[str]  # names of the classes
-    counts: Any  # number of rows of each leaf in each class; the last line counts noise
-
-    @classmethod
-    def of(cls, classes: Classes, cut: Cut) -> ClassCounts:
-        """Count the rows of each leaf, which all cuts share."""
-        n_leaves = len(cut.label_of_leaf)
-        leaf = np.where(cut.leaf_of_row < 0, n_leaves, cut.leaf_of_row)
-        ones = np.ones(len(leaf), dtype=np.int64)
-        counts = sparse.csr_array((ones, (leaf, classes.code)), shape=(n_leaves + 1, len(classes.names)))
-        return cls(classes.names, counts)
-
-    def at(self, cut: Cut) -> Any:
-        """Return a CSR matrix with the number of rows of each cluster, and of noise, in each class."""
-        label = np.append(cut.label_of_leaf, -1)
-        line, n_lines = np.where(label < 0, cut.n_clusters, label), cut.n_clusters + 1
-        indicator = sparse.csr_array((np.ones(len(line)), (line, np.arange(len(line)))), shape=(n_lines, len(line)))
-        return indicator @ self.counts
-
-    def find_main(self, cut: Cut, chosen: IntArray) -> list[dict[str, Any]]:
-        """Return the most frequent class of each of some clusters, and its share."""
-        counts = self.at(cut)[chosen]
-        main = np.asarray(counts.argmax(axis=1)).ravel()
-        largest = np.asarray(counts.max(axis=1).todense()).ravel()
-        total = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1)
-        return [
-            {"name": self.names[number], "share": float(share)}
-            for number, share in zip(main.tolist(), (largest / total).tolist(), strict=True)
-        ]
-
-    def agreement(self, cut: Cut) -> float:
-        """Return the adjusted Rand index of a cut; noise counts as one cluster."""
-        counts = self.at(cut)
-        pairs = _count_pairs(counts.data)
-        by_cluster, by_class = (_count_pairs(np.asarray(counts.sum(axis=axis)).ravel()) for axis in (1, 0))
-        expected = by_cluster * by_class / max(_count_pairs(np.array([counts.sum()])), 1.0)
-        highest = (by_cluster + by_class) / 2
-        return 1.0 if highest == expected else float((pairs - expected) / (highest - expected))
-
-
-def _count_pairs(counts: Any) -> float:
-    return float((counts * (counts - 1) / 2).sum())
 
 
 def find_finer(cuts: Sequence[Cut], number: int) -> int | None:

@@ -26,12 +26,9 @@ from cohirf.explain.verdict import (
     Comparison,
     Facts,
     Finding,
-    advise,
     find_problem,
-    in_one_line,
-    recommend,
+    judge,
     say_too_few,
-    verdict,
     why_not_comparable,
 )
 from cohirf.explain.words import shorten
@@ -152,8 +149,6 @@ class Diagnosis:
         Whether to trust the clusters, in one line.
     findings : list of Finding
         Questions about the fit, each with a short answer and the reason for it.
-    advice : list of str
-        Options to try, the most promising first; empty if the fit gives no reason to change anything.
     comparison : Comparison
         The model compared with the base method alone.
     n_rows : int
@@ -180,7 +175,6 @@ class Diagnosis:
     recommendation: str
     line: str
     findings: list[Finding]
-    advice: list[str]
     comparison: Comparison
     n_rows: int
 
@@ -188,7 +182,6 @@ class Diagnosis:
         """Return the diagnosis in words."""
         parts = [_indent(self.line, "")]
         parts += [f"{finding.question} {finding.answer}\n{_indent(finding.reason)}" for finding in self.findings]
-        parts += ["What to try:\n" + "\n".join(_indent(tip, "  - ") for tip in self.advice)] if self.advice else []
         return "\n".join(parts)
 
     def _repr_html_(self) -> str:
@@ -224,8 +217,7 @@ def diagnose_model(model: Model, classes: IntArray | None = None) -> Diagnosis:
         is_part=sample.is_part,
         is_given=model.n_clusters is not None,
     )
-    judged = recommend(facts), in_one_line(facts), verdict(facts), advise(facts)
-    return Diagnosis(*judged, comparison=found, n_rows=len(sample.compared))
+    return Diagnosis(*judge(facts), comparison=found, n_rows=len(sample.compared))
 
 
 def is_one_run(model: Model, n_noise: int) -> bool:
@@ -245,5 +237,5 @@ def find_kind(model: Model, n_noise: int) -> str:
     return "local" if first.kind in WHOLE and (misses_edges or not is_kept) else str(first.kind)
 
 
-def _indent(text: str, first: str = "  ") -> str:
-    return textwrap.fill(text, LINE_WIDTH, initial_indent=first, subsequent_indent=" " * len(first))
+def _indent(text: str, indent: str = "  ") -> str:
+    return textwrap.fill(text, LINE_WIDTH, initial_indent=indent, subsequent_indent=indent)

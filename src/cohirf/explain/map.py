@@ -50,7 +50,7 @@ def place_points(sample: Sample, finest: Cut, exemplars: IntArray) -> dict[str, 
         maps.append(_describe_map(UMAP, placed, same_unit=True))
     classes = None
     if study.classes is not None:
-        used, number = np.unique(study.classes.code[rows], return_inverse=True)
+        used, number = np.unique(study.classes.codes[rows], return_inverse=True)
         classes = {"names": [study.classes.names[code] for code in used.tolist()], "number": pack(number)}
     return {
         "n": len(rows),

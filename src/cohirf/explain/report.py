@@ -127,7 +127,7 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
     listing = list_clusters(sample, columns, cuts, colours, pictures)
     final = next(number for number, cut in enumerate(cuts) if cut.is_final)
     exemplars = np.unique([cluster["exemplar"] for cluster in listing.clusters]).astype(np.int64)
-    classes = None if study.classes is None else study.classes.code
+    classes = None if study.classes is None else study.classes.codes
     diagnosis = diagnose_model(model, classes)
     with_figures = describe_cuts(sample, cuts, colours, listing)
     numbers = model.cluster_numbers_.tolist()
@@ -171,7 +171,6 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         ],
         "line": diagnosis.line,
         "verdict": [asdict(finding) for finding in diagnosis.findings],
-        "advice": diagnosis.advice,
         "scores": {
             "silhouette": sample.distances.silhouette(scored),
             "calinski_harabasz": calinski_harabasz(sample.features[sample.drawn], positions[sample.rows[sample.drawn]]),

@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 import platform
 from importlib import metadata
-from inspect import Parameter, signature
 from itertools import takewhile
 from numbers import Integral
 from typing import Any, cast
 
-import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils._pprint import _changed_params
 
 from cohirf.estimator import CoHiRF
 from cohirf.explain.study import Study
@@ -49,29 +48,12 @@ def _list_parameters(estimator: Any, skip: str | None = None) -> list[dict[str, 
     """Return name and value of each parameter, and whether it differs from the default."""
     if not hasattr(estimator, "get_params"):
         return []
-    defaults = {
-        name: parameter.default
-        for name, parameter in signature(type(estimator).__init__).parameters.items()
-        if parameter.default is not Parameter.empty
-    }
-    values = estimator.get_params(deep=False)
+    changed = _changed_params(estimator)
     return [
-        {
-            "name": shorten(name),
-            "value": shorten(repr(value), MAX_VALUE),
-            "changed": name not in defaults or not _is_same(value, defaults[name]),
-        }
-        for name, value in sorted(values.items())
+        {"name": shorten(name), "value": shorten(repr(value), MAX_VALUE), "changed": name in changed}
+        for name, value in sorted(estimator.get_params(deep=False).items())
         if name != skip
     ]
-
-
-def _is_same(value: Any, default: Any) -> bool:
-    if value is default:
-        return True
-    if isinstance(value, np.ndarray) or isinstance(default, np.ndarray):
-        return False
-    return bool(type(value) is type(default) and repr(value) == repr(default))
 
 
 def write_script(model: CoHiRF, origin: Origin | None = None, pipeline: Any = None) -> str:

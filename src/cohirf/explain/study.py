@@ -41,6 +41,7 @@ from cohirf.explain.table import (
     read_table,
 )
 from cohirf.explain.words import shorten
+from cohirf.preparation import Classes
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, rows_by_label
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import cluster_positions, positions_of
@@ -76,14 +77,6 @@ class RowNames:
 
     column: str
     names: list[str]
-
-
-@dataclass(frozen=True)
-class Classes:
-    """Known classes of the rows: names of the classes, and the class number of each row."""
-
-    names: list[str]
-    code: IntArray
 
 
 class StoredRows:
@@ -184,21 +177,26 @@ def check_study(
             f"ids has {len(row_names.names):,} names, but the data has {n_rows:,} rows: pass one for each row."
         )
     column_names = list(feature_names) if feature_names is not None else prepared.feature_names if prepared else None
-    classes = None
-    if y is not None:
-        values = np.asarray(y)
-        if values.shape != (n_rows,):
-            said = f"y has shape {values.shape}, but the data has {n_rows:,} rows"
-            raise ValueError(f"{said}: pass one class for each row.")
-        if values.dtype.kind == "O":  # values of mixed types cannot be sorted
-            values = np.array([str(value) for value in values.tolist()])
-        distinct, code = np.unique(values, return_inverse=True)
-        classes = Classes([shorten(name) for name in distinct.tolist()], code)
+    classes = None if y is None else find_classes(y, n_rows)
     if is_same:
         return Study(model, data, names, data, names, classes, row_names, prepared)
     if prepared is not None:
         original = original_numbers(prepared)
     return Study(model, data, names, original, column_names, classes, row_names, prepared)
+
+
+def find_classes(y: Any, n_rows: int) -> Classes:
+    """Return known classes, of which rows without a class are one."""
+    if isinstance(y, Classes):
+        y = np.array([*y.names, "missing"])[y.codes]
+    values = np.asarray(y)
+    if values.shape != (n_rows,):
+        said = f"y has shape {values.shape}, but the data has {n_rows:,} rows"
+        raise ValueError(f"{said}: pass one class for each row.")
+    if values.dtype.kind == "O":  # values of mixed types cannot be sorted
+        values = np.array([str(value) for value in values.tolist()])
+    distinct, codes = np.unique(values, return_inverse=True)
+    return Classes([shorten(name) for name in distinct.tolist()], codes)
 
 
 def find_data(X: Any, pipeline: Any) -> tuple[Any, Any]:

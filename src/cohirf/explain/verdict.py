@@ -172,28 +172,6 @@ class Finding:
     tone: str
 
 
-def recommend(facts: Facts) -> str:
-    """Return which of the two to use, if the base method can run on all rows."""
-    found = facts.comparison
-    if facts.is_whole:
-        return EITHER
-    if found.same is None or found.agreement is None or found.reproducibility is None:
-        return UNKNOWN
-    if found.same >= SAME:
-        return EITHER
-    if facts.is_k_means and not facts.as_published:
-        # The fit merges finer clusters of K-Means by the criterion of K-Means. If the two differ, no figure tells which
-        # one is better: the rule below was right in 10 of 15 statements.
-        return UNKNOWN
-    if facts.finds_number and found.noise[0] > found.noise[1] + MORE_NOISE:
-        return ALONE
-    if facts.may_cut:
-        # The rule below said of three fits in local batches that they had lost clusters of DBSCAN. On all rows, DBSCAN
-        # was not better in any of the three.
-        return UNKNOWN
-    return ALONE if is_lost(found.agreement - found.reproducibility, found.silhouette) else UNKNOWN
-
-
 def is_lost(
     gap: float, silhouette: tuple[float | None, float | None], lost: float = LOST, worse: float = WORSE_SILHOUETTE
 ) -> bool:
@@ -204,37 +182,54 @@ def is_lost(
     return gap < -lost and is_worse
 
 
-def verdict(facts: Facts) -> list[Finding]:
-    """Answer the questions about a fit."""
-    findings, problem = [judge_base_alone(facts)[0], judge_neighbours(facts)], facts.problem
-    if problem is None:
-        return findings
-    tone = "poor" if problem.spoils_all else "fair"
-    return [Finding("Are the clusters usable?", problem.what, problem.message, tone), *findings]
-
-
-def judge_base_alone(facts: Facts) -> tuple[Finding, str]:
-    """Answer whether the base method alone finds better clusters in the same rows; also in one line."""
+def judge_base_alone(facts: Facts) -> tuple[str, Finding, str]:
+    """Return which of the two to use, if the base method can run on all rows; why; and both in one line."""
     found, base = facts.comparison, facts.comparison.base
     question, unknown = f"Would {base} alone do better?", f"Whether {base} alone would do better is not known: "
     trust = f"Trust these clusters as you would trust {base}: "
     if facts.is_whole:
         why = _say_why_whole(facts)
-        return Finding(question, "It is the same.", f"{why}.", "good"), f"{trust}{uncapitalised(why)}."
-    if found.reason:
-        return Finding(question, "Not known.", found.reason, "unknown"), f"{unknown}{found.reason}"
-    measured, said = _measured(found), recommend(facts)
-    if said == EITHER:
-        line = f"{trust}it finds the same ones in {found.n_rows:,} rows (adjusted Rand index {found.same:.2f})."
-        return Finding(question, "It finds the same clusters.", measured, "good"), line
-    if said == ALONE:
+        return EITHER, Finding(question, "It is the same.", f"{why}.", "good"), f"{trust}{uncapitalised(why)}."
+    if found.same is None or found.agreement is None or found.reproducibility is None:
+        return UNKNOWN, Finding(question, "Not known.", found.reason, "unknown"), f"{unknown}{found.reason}"
+    measured, index = _measured(found), f"adjusted Rand index {found.same:.2f}"
+    if found.same >= SAME:
+        line = f"{trust}it finds the same ones in {found.n_rows:,} rows ({index})."
+        return EITHER, Finding(question, "It finds the same clusters.", measured, "good"), line
+    has_more_noise = facts.finds_number and found.noise[0] > found.noise[1] + MORE_NOISE
+    # If the defaults around K-Means differ from it, no figure tells which is better: the rule was right in 10 of 15
+    # statements. Of three fits in local batches it said that they had lost clusters of DBSCAN, and was right in none.
+    is_judged = (facts.as_published or not facts.is_k_means) and not facts.may_cut
+    if has_more_noise or (is_judged and is_lost(found.agreement - found.reproducibility, found.silhouette)):
         reason = f"{measured} The fit has lost clusters that {base} finds."
-        return Finding(question, "Probably.", reason, "poor"), _say_lost(facts)
+        line = f"Do not trust these clusters: the fit has lost clusters that {base} finds in {found.n_rows:,} rows"
+        return ALONE, Finding(question, "Probably.", reason, "poor"), f"{line} ({index}). {_say_remedy(facts)}"
     why = "nothing in the data tells which of the two is better"
     why = "the fit has fragments, because its views differ: give n_clusters" if facts.has_fragments else why
     why = f"{base} may have cut clusters at the border of these rows" if facts.may_cut else why
-    line = f"in {found.n_rows:,} rows it finds other clusters (adjusted Rand index {found.same:.2f}), and {why}."
-    return Finding(question, "Not known.", f"{measured} The two differ, and {why}.", "unknown"), f"{unknown}{line}"
+    line = f"{unknown}in {found.n_rows:,} rows it finds other clusters ({index}), and {why}."
+    return UNKNOWN, Finding(question, "Not known.", f"{measured} The two differ, and {why}.", "unknown"), line
+
+
+def _say_remedy(facts: Facts) -> str:
+    """Return what to use instead of a fit that has lost clusters."""
+    tips = ["a number of clusters (n_clusters)"] if facts.has_fragments else []
+    tips += ["the defaults of CoHiRF"] if facts.as_published else []
+    if facts.n_batches > 1:
+        is_thin = facts.finds_number and facts.kind == "random"
+        tips.append('batches="local", because random ones are thinner than the data' if is_thin else "larger batches")
+    return f"Use {', or '.join([*tips, f'{facts.comparison.base} alone, if it can run on all rows'])}."
+
+
+def judge(facts: Facts) -> tuple[str, str, list[Finding]]:
+    """Return which of the two to use, whether to trust the clusters in one line, and answers to questions."""
+    (said, base_alone, line), problem = judge_base_alone(facts), facts.problem
+    findings = [base_alone, judge_neighbours(facts)]
+    if problem is None:
+        return said, line, findings
+    line = f"Do not trust these clusters: {uncapitalised(problem.message)}" if problem.spoils_all else line
+    tone = "poor" if problem.spoils_all else "fair"
+    return said, line, [Finding("Are the clusters usable?", problem.what, problem.message, tone), *findings]
 
 
 def judge_neighbours(facts: Facts) -> Finding:
@@ -248,44 +243,6 @@ def judge_neighbours(facts: Facts) -> Finding:
     is_torn = together < NEIGHBOURS_TORN
     reason = f"{measured} {'Borders' if is_torn else 'Some borders'} between clusters run through dense regions."
     return Finding(question, "Hardly." if is_torn else "Mostly.", reason, "poor" if is_torn else "fair")
-
-
-def in_one_line(facts: Facts) -> str:
-    """Return whether to trust the clusters, in one line."""
-    if facts.problem is not None and facts.problem.spoils_all:
-        return f"Do not trust these clusters: {uncapitalised(facts.problem.message)}"
-    return judge_base_alone(facts)[1]
-
-
-def _say_lost(facts: Facts) -> str:
-    """Return what the fit has lost, in one line."""
-    found = facts.comparison
-    what = (
-        f"runs of {found.base} agree with each other (adjusted Rand index {found.reproducibility:.2f}), and much less "
-        f"with the fit ({found.agreement:.2f})"
-    )
-    if facts.finds_number:
-        n_found = count_of(found.n_clusters[1], "cluster")
-        what = (
-            f"{found.base} alone finds {n_found} and {found.noise[1]:.0%} noise, and the fit {found.n_clusters[0]:,} "
-            f"and {found.noise[0]:.0%}"
-        )
-    remedy = f"Use {found.base} alone, if it can run on all rows."
-    return f"Do not trust these clusters: in {found.n_rows:,} rows, {what}. {remedy}"
-
-
-def advise(facts: Facts) -> list[str]:
-    """Return options to try, the most promising first; an empty list if the fit gives no reason to change anything."""
-    if recommend(facts) != ALONE:
-        return []
-    tips = ["a number of clusters (n_clusters): fragments are then merged"] if facts.has_fragments else []
-    if facts.as_published:
-        tips.append("the defaults of CoHiRF instead of the algorithm as published")
-    if facts.n_batches > 1 and facts.finds_number and facts.kind == "random":
-        tips.append('batches="local": random batches are thinner than the data')
-    elif facts.n_batches > 1:
-        tips.append("a larger batch_size, or none: each batch sees only some of the rows")
-    return [*tips, f"{facts.comparison.base} alone, if it can run on all rows"]
 
 
 def _say_why_whole(facts: Facts) -> str:

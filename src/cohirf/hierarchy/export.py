@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.beyond.merge_tree import MergeTree
+from cohirf.beyond.merge_tree import MergeTree, as_linkage
 from cohirf.optional import import_optional
 from cohirf.rows.grouping import IntArray, rows_by_label
 
@@ -26,17 +26,6 @@ def _absorbed_in_order(parents: IntArray, absorbed_at: IntArray) -> IntArray:
     return by_level[np.count_nonzero(absorbed_at == 0) :]
 
 
-def _running_sum(values: NDArray[np.int64], groups: IntArray) -> NDArray[np.int64]:
-    """Return, for each entry, the sum of the values of its group up to and including this entry."""
-    order = np.argsort(groups, kind="stable")
-    sums = np.cumsum(values[order])
-    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
-    before = np.repeat(sums[starts] - values[order][starts], np.diff(starts, append=len(groups)))
-    result = np.empty_like(sums)
-    result[order] = sums - before
-    return result
-
-
 # -- scipy ---------------------------------------------------------------------------------------------------------
 
 
@@ -49,24 +38,10 @@ def to_linkage(parents: IntArray, absorbed_at: IntArray, tree: MergeTree | None)
     heights = np.arange(int(absorbed_at.max()) + 2.0)
     if tree is not None:
         parents, absorbed_at, heights = _merges_as_levels(parents, absorbed_at, tree)
-    n = len(parents)
     absorbed, roots = _absorbed_in_order(parents, absorbed_at), np.flatnonzero(absorbed_at == 0)
     into = np.concatenate([parents[absorbed], np.full(len(roots) - 1, roots[0])])
     height = np.concatenate([heights[absorbed_at[absorbed]], np.full(len(roots) - 1, heights[-1])])
-    absorbed = np.concatenate([absorbed, roots[1:]])
-    last_step = np.full(n, -1)  # the last step that extended each row's cluster: later ones overwrite earlier ones
-    last_step[into] = np.arange(len(absorbed))
-    order, previous = np.argsort(into, kind="stable"), np.full(len(into), -1)  # the step before in the same cluster
-    same = into[order][1:] == into[order][:-1]
-    previous[order[1:][same]] = order[:-1][same]
-    counts, by_level = np.ones(n, dtype=np.int64), np.argsort(absorbed_at, kind="stable")  # rows when it is absorbed
-    for start, end in pairwise(np.cumsum(np.bincount(absorbed_at)).tolist()):
-        np.add.at(counts, parents[by_level[start:end]], counts[by_level[start:end]])
-    right_step = last_step[absorbed]
-    left = np.where(previous >= 0, n + previous, into)
-    right = np.where(right_step >= 0, n + right_step, absorbed)
-    sizes = 1 + _running_sum(counts[absorbed], into)
-    return np.stack([np.minimum(left, right), np.maximum(left, right), height, sizes], axis=1)
+    return as_linkage(np.column_stack([into, np.concatenate([absorbed, roots[1:]])]), height, len(parents))
 
 
 def _merges_as_levels(

@@ -6,8 +6,8 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 
 from cohirf.error_contexts import warn_caller
 from cohirf.optional import import_optional
-from cohirf.preparation.decide import STRAY_SHARE
 from cohirf.preparation.evidence import BadColumn, DataError, Strays, reading, say_strays
 from cohirf.preparation.kinds import (
     WISHES,
     Boolean,
     Category,
     Column,
-    Date,
     LeftOut,
     Name,
     Number,
@@ -31,7 +29,7 @@ from cohirf.preparation.kinds import (
     is_text,
     read_numbers,
 )
-from cohirf.preparation.readings import DateReading, NumberReading, as_text
+from cohirf.preparation.readings import NumberReading, as_text
 from cohirf.rows.metric_spaces import EARTH_KM
 from cohirf.sources import Source, open_source
 from cohirf.sources.csv import is_plain_number
@@ -120,11 +118,7 @@ class Classes:
     """Known classes of the rows: the names of the classes, and each row's class number (-1 if it is missing)."""
 
     names: list[str]
-    codes: NDArray[np.int32]
-
-    def by_name(self) -> NDArray[np.str_]:
-        """Return the name of each row's class."""
-        return np.array([*self.names, "missing"])[self.codes]
+    codes: NDArray[Any]
 
 
 def assign_roles(
@@ -154,38 +148,6 @@ def assign_roles(
 def find_role(roles: Mapping[Name, str], role: str) -> Name | None:
     """Return the first column with a role; None if there is none."""
     return next((column for column, one in roles.items() if one == role), None)
-
-
-def confirm_kinds(columns: Sequence[Column], kinds: Mapping[Any, str]) -> dict[Name, Column]:
-    """Return the columns that the user names, as other data is read; their kinds must be those of the training data."""
-    known = {column.name: column for column in columns}
-    confirmed = {}
-    for wanted, wish in kinds.items():
-        given = f"kinds={{{wanted!r}: {wish!r}}}"
-        name = find_column("the training data", list(known), wanted, given)
-        confirmed[name] = _confirm(known[name], _check_wish(wanted, wish), given)
-    return confirmed
-
-
-def _confirm(column: Column, wish: str, given: str) -> Column:
-    """Return the column with the format of dates, or the number that means missing, that a wish may have."""
-    kind, _, form = wish.partition(":")
-    if not column.features:
-        raise ValueError(f"{given}: the model was fitted without column {column.name!r}: leave it out here, too.")
-    if kind != column.kind:
-        raise ValueError(
-            f"{given} is not valid: column {column.name!r} was a {column.kind} in the training data: give "
-            f"kinds={{{column.name!r}: {column.kind!r}}}, or fit the model again."
-        )
-    if isinstance(column, Number) and form:
-        return replace(column, missing=float(form))
-    if not isinstance(column, Date) or not form:
-        return column
-    if column.elapsed and not (DateReading(form).has_day and DateReading(form).has_year):
-        raise ValueError(
-            f"{given} is not valid: the training data had days: give a format with a day (%d) and a year (%Y)."
-        )
-    return replace(column, format=form)
 
 
 def _check_wish(column: Any, wish: str) -> str:
@@ -223,12 +185,11 @@ def are_stored_numbers(table: Table, columns: Sequence[Column]) -> bool:
     )
 
 
-def encode_table(table: Table, columns: Sequence[Column], *, lenient: Collection[Name] = ()) -> Source:
+def encode_table(table: Table, columns: Sequence[Column], most_bad: float) -> Source:
     """Write the features of columns to a temporary Arrow file, and open it.
 
-    Cells that cannot be read become missing, with a warning; if several cells of a column are such, and more than 1 %,
-    the data is refused, except for the columns ``lenient``. Levels that the training data did not have are zeros, with
-    a warning.
+    Cells that cannot be read become missing, and levels that the training data did not have zeros, with a warning. If
+    more than the share ``most_bad`` of the cells of a column cannot be read, the data is refused.
     """
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
     target, n_rows = TemporaryFile(), 0
@@ -251,31 +212,23 @@ def encode_table(table: Table, columns: Sequence[Column], *, lenient: Collection
     if n_rows == 0:
         raise NoRowsError(f"{table.name} has 0 rows: give at least one.")
     target.file.flush()
-    _judge_strays(table, columns, strays, n_rows, lenient)
+    _judge_strays(table, columns, strays, most_bad * n_rows)
     return TableSource(ArrowTable(target), origin=table)
 
 
-def _judge_strays(
-    table: Table, columns: Sequence[Column], strays: Sequence[Strays], n_rows: int, lenient: Collection[Name]
-) -> None:
-    """Refuse data with too many cells that cannot be read, and warn of the others."""
+def _judge_strays(table: Table, columns: Sequence[Column], strays: Sequence[Strays], most_bad: float) -> None:
+    """Refuse data with columns of which too many cells cannot be read, and warn of the others."""
     refused, warned = list[BadColumn](), list[BadColumn]()
     for column, found in zip(columns, strays, strict=True):
         if not found.n_bad:
             continue
-        # a single cell says little about a column, unless it is all there is
-        is_rare = found.n_bad <= STRAY_SHARE * n_rows or 1 == found.n_bad < n_rows
-        is_tolerated = column.name in lenient or is_rare
-        what, remedy = say_strays(found.n_bad, column.expects, are_taken=is_tolerated), ""
+        is_taken = isinstance(column, Category) or found.n_bad <= most_bad
+        what = say_strays(found.n_bad, column.expects, are_taken=is_taken)
         if isinstance(column, Category):
             cells, are = ("1 cell", "is") if found.n_bad == 1 else (f"{found.n_bad:,} cells", "are")
             what = f"has {cells} with a level that the training data did not contain, which {are} taken as no level"
-        elif not is_tolerated:
-            remedy = f"; give kinds={{{column.name!r}: {column.kind!r}}} to take these as missing, or "
-            if column.kind == "date":
-                remedy += f"kinds={{{column.name!r}: 'date:FORMAT'}} if dates have another format, or "
-            remedy += "give data with columns of the same kind as in the training data"
-        (refused if remedy else warned).append(BadColumn(column.name, what, remedy, found.n_bad, found.first))
+        remedy = "" if is_taken else "; give data with columns of the same kind as in the training data"
+        (warned if is_taken else refused).append(BadColumn(column.name, what, remedy, found.n_bad, found.first))
     if refused:
         raise DataError(table.name, refused, table.find_places)
     for problem in warned:
@@ -318,32 +271,18 @@ def find_coordinates(data: Data, roles: Mapping[Name, str], places: Sequence[Nam
 
 def refuse_bad_coordinates(data: Data, names: Iterable[Name]) -> None:
     """Raise DataError for cells of latitude and longitude that are not on the globe."""
-    pairs = zip(names, COORDINATES, strict=True)
-    problems = [problem for name, coordinate in pairs for problem in _find_problems(data, name, coordinate)]
+    problems = []
+    for name, (coordinate, largest) in zip(names, COORDINATES.items(), strict=True):
+        found, start = Strays(), 0
+        for values in data.read(name):
+            is_bad = ~(np.abs(read_numbers(values, NumberReading()).values) <= largest)
+            if is_bad.any():
+                found.note(is_bad, as_text(values).fill_null(""), start)
+            start += len(values)
+        if found.n_bad:
+            what = say_strays(found.n_bad, f"a {coordinate}, a number up to {largest:g}", are_taken=False)
+            remedy = "; give latitude, then longitude, in degrees, and leave out rows that lack one"
+            problems.append(BadColumn(name, what, remedy, found.n_bad, found.first))
     if problems:
         name_rows = {row: f"row {row}" for problem in problems for row, _ in problem.cells}
         raise DataError(data.name, problems, (lambda _: name_rows) if data.table is None else data.table.find_places)
-
-
-def _find_problems(data: Data, name: Name, coordinate: str) -> Iterator[BadColumn]:
-    """Yield what is wrong with the cells of a column of coordinates."""
-    largest, start = COORDINATES[coordinate], 0
-    missing, strange, beyond = Strays(), Strays(), Strays()
-    for values in data.read(name):
-        cells = read_numbers(values, NumberReading())
-        is_right = np.abs(cells.values) <= largest
-        if not is_right.all():
-            text = as_text(values).fill_null("")
-            missing.note(np.isnan(cells.values) & ~cells.is_bad, text, start)
-            strange.note(cells.is_bad, text, start)
-            beyond.note(~is_right & ~np.isnan(cells.values), text, start)
-        start += len(values)
-    wrong = {
-        "missing": (missing, "leave these rows out"),
-        "not a number": (strange, "write degrees as in 48.137"),
-        f"no {coordinate}, because beyond {largest:g} degrees": (beyond, "give latitude, then longitude, in degrees"),
-    }
-    for what, (found, remedy) in wrong.items():
-        if found.n_bad:
-            cells_are = "1 cell that is" if found.n_bad == 1 else f"{found.n_bad:,} cells that are"
-            yield BadColumn(name, f"has {cells_are} {what}", f"; {remedy}", found.n_bad, found.first)

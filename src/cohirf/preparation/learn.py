@@ -115,32 +115,30 @@ def prepare(
 
     Examples
     --------
-    >>> from cohirf.datasets import make_customers
+    >>> import pandas as pd
     >>> from cohirf.preparation import prepare
-    >>> customers, segments = make_customers(1000, random_state=0)
+    >>> customers = pd.DataFrame({
+    ...     "name": ["Ann", "Bo", "Cy", "Di", "Ed", "Flo"],
+    ...     "age": [31, None, 52, 27, 44, 61],
+    ...     "spend": ["€1,204.50", "€73.45", "€80.00", "€912.10", "€64.99", "€45.00"],
+    ...     "channel": ["app", "web", "web", "app", "web", "web"],
+    ...     "country": ["France"] * 6,
+    ... })
     >>> prepared = prepare(customers)
     >>> print(prepared.preparation)
-    column       kind      features  what was done
-    customer_id  id               0  left out: 1,000 different values in 1,000 rows; names the rows
-    signed_up    date             1  elapsed days
-    age          number           1  35 cells missing, filled with the median, 39
-    tenure       number           1
-    spend        number           1  in €; 7 cells missing, filled with the median, €73.45
-    orders       number           1
-    discounted   number           1  in %
-    last_order   date             3  elapsed days, hour as sine and cosine
-    region       category         6  5 levels; 16 cells missing, which are a level
-    channel      category         3  3 levels
-    newsletter   boolean          1  yes or no
-    country      constant         0  left out: always 'France'
-    comment      text             0  left out: 298 different texts in 298 rows, of 10 words on average
+    column   kind      features  what was done
+    name     id               0  left out: 6 different values in 6 rows; names the rows
+    age      number           1  1 cell missing, filled with the median, 44
+    spend    number           1  in €
+    channel  category         2  2 levels
+    country  constant         0  left out: always 'France'
     >>> prepared.array().shape
-    (1000, 19)
+    (6, 4)
 
     New rows are prepared with what was learned from the training data:
 
-    >>> prepared.preparation.apply(customers[:10]).array().shape
-    (10, 19)
+    >>> prepared.preparation.apply(customers[:2]).array().shape
+    (2, 4)
     """
     _refuse_unknown("impute", impute, IMPUTES)
     _refuse_unknown("scaling", scaling, SCALINGS)
@@ -163,7 +161,7 @@ def prepare(
     preparation = Preparation(columns, label, row_id, impute=impute)
     if not preparation.kept:
         raise ValueError(f"{opened.name} has no columns left to cluster: {_say_left_out(columns)}.")
-    prepared = preparation.prepare(opened, lenient=[column.name for column in preparation.kept])
+    prepared = preparation.prepare(opened)
     learned = learn(preparation, prepared.source, impute=impute, scaling=scaling)
     return Prepared(opened, learned, learned.scaled(prepared.source))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from html import escape
@@ -15,7 +15,6 @@ from cohirf.preparation.data import (
     Classes,
     Data,
     are_stored_numbers,
-    confirm_kinds,
     encode_table,
     refuse_bad_coordinates,
 )
@@ -28,8 +27,8 @@ SCALINGS = ("standard", "minmax", "none")
 IMPUTES = ("median", "mean", "none")
 IN_MEMORY_BYTES = 2**28  # the same on all machines, because in-memory batches differ from those of sources
 
+MOST_BAD = 0.5  # share of the cells of a column of other data that cannot be read
 MOST_FILLED = 0.5  # share of the columns
-HEADER = ("column", "kind", "features", "what was done")
 
 FeatureValues = tuple[float, ...]
 
@@ -220,28 +219,16 @@ class Preparation:
         return "; ".join(said)
 
     def __str__(self) -> str:
-        rows = [HEADER, *(tuple(map(str, astuple(note))) for note in self.describe())]
+        header = ("column", "kind", "features", "what was done")
+        rows = [header, *(tuple(map(str, astuple(note))) for note in self.describe())]
         name, kind, number, _ = (max(map(len, cells)) for cells in zip(*rows, strict=True))
         return "\n".join(f"{a:{name}}  {b:{kind}}  {c:>{number}}  {d}".rstrip() for a, b, c, d in rows)
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks."""
-        head = "".join(f"<th style='text-align: left'>{escape(name)}</th>" for name in HEADER)
-        body = ""
-        for note in self.describe():
-            sides = [(cell, "right" if isinstance(cell, int) else "left") for cell in astuple(note)]
-            cells = (f"<td style='text-align: {side}'>{escape(str(cell))}</td>" for cell, side in sides)
-            body += f"<tr>{''.join(cells)}</tr>"
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<pre>{escape(str(self))}</pre>"
 
-    def apply(
-        self,
-        data: Any,
-        *,
-        kinds: Mapping[Any, str] | None = None,
-        delimiter: str | None = None,
-        header: bool | None = None,
-    ) -> Prepared:
+    def apply(self, data: Any, *, delimiter: str | None = None, header: bool | None = None) -> Prepared:
         """Prepare other data in the same way as the training data.
 
         Parameters
@@ -250,10 +237,6 @@ class Preparation:
             Data with all columns that became features. Columns are found by name, so their order does not matter,
             and other columns are ignored; ``prepared.ignored`` lists those that the training data did not have. The
             columns with known classes and with the names of the rows may be missing.
-        kinds : dict of str, optional
-            What columns are, as in :func:`prepare`: ``{"age": "number"}``. A kind must be that of the training data. Of
-            these columns, all cells that are not of this kind are taken as missing, with a warning, however many there
-            are. "date:%d/%m/%Y" also gives the format, which may be another one than in the training data.
         delimiter, header : optional
             The delimiter of a CSV file, and whether it has column names, as in :func:`cohirf.open_source`.
 
@@ -265,9 +248,9 @@ class Preparation:
         Raises
         ------
         DataError
-            If more than 1 % of the cells of a column cannot be read as what the column was in the training data, and
-            ``kinds`` does not name the column. Fewer such cells are taken as missing, with a warning. Levels of a
-            category that the training data did not have become rows that have none of its levels, with a warning.
+            If more than half of the cells of a column cannot be read as what the column was in the training data.
+            Fewer such cells are taken as missing, with a warning. Levels of a category that the training data did not
+            have become rows that have none of its levels, with a warning.
 
         Examples
         --------
@@ -280,24 +263,18 @@ class Preparation:
         opened = Data.open(data, delimiter=delimiter, header=header)
         self._refuse_lack(opened)
         label, row_id = (one if one in opened.columns else None for one in (self.label_column, self.id_column))
-        confirmed = confirm_kinds(self.columns, kinds or {})
-        columns = tuple(confirmed.get(column.name, column) for column in self.columns)
-        return replace(self, columns=columns, label_column=label, id_column=row_id).prepare(opened, lenient=confirmed)
+        return replace(self, label_column=label, id_column=row_id).prepare(opened, MOST_BAD)
 
-    def prepare(self, data: Data, *, lenient: Collection[Name] = ()) -> Prepared:
-        """Return the prepared rows of data that has all columns; ``lenient`` are those that may have any cells."""
+    def prepare(self, data: Data, most_bad: float = 1.0) -> Prepared:
+        """Return the prepared rows of data that has all columns, of which a share of the cells may be unreadable."""
         if self.scaling == "radians":
             refuse_bad_coordinates(data, [column.name for column in self.kept])
         for column in (self.label_column, self.id_column):
             if data.table is not None and column is not None:
                 data.table.refuse_difference(str(column))
-        return Prepared(data, self, self.scaled(self.coded(data, lenient)))
-
-    def coded(self, data: Data, lenient: Collection[Name]) -> Source:
-        """Open the features of some data, before they are filled and scaled."""
         if data.table is None or are_stored_numbers(data.table, self.kept):
-            return data.open_numbers([column.name for column in self.kept])
-        return encode_table(data.table, self.kept, lenient=lenient)
+            return Prepared(data, self, self.scaled(data.open_numbers([column.name for column in self.kept])))
+        return Prepared(data, self, self.scaled(encode_table(data.table, self.kept, most_bad)))
 
     def scaled(self, source: Source) -> Source:
         """Return a source whose rows are filled and scaled while they are read."""

@@ -12,7 +12,7 @@ from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.rows.storage import Storage
 from cohirf.spanning.batch_kernels import find_neighbours, run_prim, spanning_edges
 from cohirf.spanning.box_tree import build_tree
-from cohirf.spanning.spanning_labels import Lists
+from cohirf.spanning.found_in_runs import Lists
 
 LIST_LENGTH = 16  # longer lists cost more than the walks through the tree that they save
 

@@ -147,7 +147,7 @@ class DensityModel:
         reach = np.maximum(np.maximum(self._core[neighbours], own_core), distances)
         place = reach.argmin(axis=1)
         nearest, reach = (np.take_along_axis(each, place[:, None], 1)[:, 0] for each in (neighbours, reach))
-        density = 1 / np.maximum(reach, 1 / np.finfo(np.float64).max)
+        density = 1 / np.maximum(reach, np.finfo(np.float64).tiny)
         cluster, parents, births = self._cluster[nearest], self._tree.parents, self._tree.births
         rises = self._left_at[nearest] > density
         while (rises := rises & (cluster > 0) & (births[cluster] >= density)).any():

@@ -16,9 +16,9 @@ from cohirf.rows.storage import Storage
 from cohirf.spanning import joining_kernels as kernels
 from cohirf.spanning.batch_edges import Edges, span_parts
 from cohirf.spanning.box_tree import flatten, root
+from cohirf.spanning.found_in_runs import SpannedRun
 from cohirf.spanning.neighbour_lists import NeighbourLists, Read, measure_share
 from cohirf.spanning.settings import SpanningSettings
-from cohirf.spanning.spanning_labels import SpannedRun
 
 CANDIDATES = 1_000_000  # rows of all parts together, for edges between parts
 SORTED_EDGES = 2**22  # edges that are sorted at a time, about

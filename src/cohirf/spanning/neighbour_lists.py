@@ -26,7 +26,7 @@ from cohirf.rows.storage import Storage
 from cohirf.spanning.batch_edges import Edges
 from cohirf.spanning.batch_kernels import Lightest, insert_neighbour, join_in_rounds, offer, search_lists
 from cohirf.spanning.box_tree import squared_distance
-from cohirf.spanning.spanning_labels import Lists
+from cohirf.spanning.found_in_runs import Lists
 
 Numbers = NDArray[np.int32]
 Read = Callable[[NDArray[np.intp]], Any]  # from the numbers of rows to their values

@@ -5,9 +5,8 @@ HDBSCAN on a batch alone would be another method: a batch inside a large cluster
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,8 @@ from cohirf.beyond.cells import MAX_AXES
 from cohirf.beyond.local_batches import Locality, make_local_batches
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
-from cohirf.rows.storage import Engine, Rows, RunRows, Storage
+from cohirf.rows.storage import Engine, RunRows, Storage
+from cohirf.spanning.found_in_runs import Lists, SpannedRun, SpanTask, read_points
 from cohirf.spanning.settings import SpanningSettings
 
 # Neighbours in a list, where batches miss some: at least so many find 93 % of the others, and 16 find 88 %; not more,
@@ -30,73 +30,6 @@ from cohirf.spanning.settings import SpanningSettings
 LISTED, LONGEST_LIST = 24, 64
 TREE_COST = 64  # a spanning tree takes as long as other methods do with so many times the rows, or longer
 MAX_NEIGHBOURS = 2**22  # of all rows together: those of more would take more memory than the spanning tree
-
-
-@dataclass(frozen=True)
-class SpanTask(RunTask):
-    """A run whose spanning trees are computed."""
-
-    n_bytes: int = 0  # so many bytes of rows take other methods as long; engines decide by it where tasks run
-
-
-class FoundInRun:
-    """What was found in the batches of a run; ``batch_sizes`` has the number of rows of each, without its halo."""
-
-    batch_sizes: NDArray[np.int64]
-
-    def __sizeof__(self) -> int:
-        """Return its bytes, by which Dask decides what stays in memory."""
-        return object.__sizeof__(self) + sum(sys.getsizeof(value) for value in vars(self).values())
-
-    @property
-    def rows_in(self) -> int:
-        """Number of rows of the batches, without halos."""
-        return int(self.batch_sizes.sum())
-
-    @property
-    def rows_out(self) -> int:
-        """The same number: no row is contracted yet."""
-        return self.rows_in
-
-    @property
-    def n_batches(self) -> int:
-        """Number of batches."""
-        return len(self.batch_sizes)
-
-
-@dataclass(frozen=True)
-class Lists:
-    """The nearest rows of some rows, nearest first."""
-
-    rows: NDArray[Any]
-    neighbours: NDArray[Any]  # a line for each row; shorter lists end with the row itself
-    distances2: NDArray[np.float64]  # squared distances; infinite at the end of shorter lists
-
-    def __sizeof__(self) -> int:
-        """Return its bytes."""
-        return object.__sizeof__(self) + sum(sys.getsizeof(getattr(self, field.name)) for field in fields(self))
-
-    @classmethod
-    def join(cls, parts: Sequence[Lists]) -> Lists:
-        """Return the lists of all parts."""
-        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
-
-    def among(self, numbers: NDArray[Any], n_first: int) -> Lists:
-        """Return the lists of the first rows, with other numbers of rows."""
-        return Lists(numbers[:n_first], numbers[self.neighbours[:n_first]].astype(np.int32), self.distances2[:n_first])
-
-
-@dataclass(frozen=True)
-class SpannedRun(FoundInRun):
-    """The spanning trees of the batches of a run; a row that is in several batches is there several times."""
-
-    rows: NDArray[Any]  # number of each row of the batches, halos included
-    core: NDArray[np.float64]  # core distance of each of these rows in its batch
-    one: NDArray[Any]  # the two rows of each edge
-    two: NDArray[Any]
-    lengths: NDArray[np.float64]  # distance of these two rows
-    batch_sizes: NDArray[np.int64]
-    lists: Lists | None = None  # the nearest rows of its rows, without halos, if batches may miss neighbours
 
 
 @dataclass(frozen=True)
@@ -206,12 +139,6 @@ def _read_batches(task: RunTask, run: Run, space: MetricSpace) -> Iterator[tuple
     for own, named in zip(task.run.with_halos(), run.with_halos(), strict=True):
         X = np.concatenate([read_points(task.values, rows, space) for rows in own])
         yield X, np.concatenate(named), len(named[0])
-
-
-def read_points(values: Rows, rows: IntArray, space: MetricSpace) -> NDArray[Any]:
-    """Return rows as points of a space, in a dense array."""
-    X = space.points(values.take(rows), rows)
-    return X.toarray() if sparse.issparse(X) else np.asarray(X)
 
 
 def _find_complete(active: ActiveRows) -> NDArray[np.bool_]:

@@ -25,7 +25,7 @@ from typing import IO, Any
 from cohirf.algorithm.runs import ContractedRun
 from cohirf.clusterers.density_labels import PartsOfRun
 from cohirf.rows.storage import EngineAround
-from cohirf.spanning.spanning_labels import SpannedRun
+from cohirf.spanning.found_in_runs import SpannedRun
 from cohirf.store.archive import Archive
 from cohirf.store.files import (
     CONTENT_ERRORS,

@@ -115,10 +115,6 @@ def paper_space(estimator: Any) -> SearchSpace:
     ImportError
         If optuna is not installed.
 
-    See Also
-    --------
-    wide_space : Also searches options that are not part of the paper.
-
     Examples
     --------
     >>> from sklearn.cluster import KMeans
@@ -140,23 +136,6 @@ def paper_space(estimator: Any) -> SearchSpace:
     is_given = estimator.n_clusters not in (None, "levels")
     inner = {name: found for name, found in _base_ranges(base).items() if not (is_given and name in NUMBER_NAMES)}
     return space | _to_space({f"{INNER}{name}": found for name, found in inner.items()})
-
-
-def wide_space(estimator: CoHiRF) -> SearchSpace:
-    """Return the search space of the paper, and the consensus, which is an option beyond it.
-
-    Parameters
-    ----------
-    estimator : CoHiRF
-        The model whose parameters are searched.
-
-    Returns
-    -------
-    space : dict of str to optuna distribution
-        The space of :func:`paper_space`, and ``consensus``.
-    """
-    choose = _distributions().CategoricalDistribution
-    return paper_space(estimator) | {"consensus": choose(("auto", "strict", "majority"))}
 
 
 def first_trials(estimator: Any, X: Any, space: SearchSpace, random_state: int = 0) -> list[dict[str, Any]]:

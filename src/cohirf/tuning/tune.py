@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -31,7 +30,7 @@ from cohirf.tuning.search_space import (
     recommended_space,
 )
 
-DESCRIPTION = "cohirf"  # attribute of a study: description of the search
+NAME = "cohirf"  # of the study in a file, and of its attribute that describes the search
 ERROR = "error"  # attribute of a trial: why it failed
 SEEDS = "seeds"  # attribute of a trial: the seeds of its fits
 OF_VIEWS = ("max_features", "views")  # their ranges end where nothing is gained beyond
@@ -101,7 +100,6 @@ def tune(
     first: Sequence[dict[str, Any]] | None = None,
     seeds: Seeds | None = (0,),
     storage: str | os.PathLike[str] | None = None,
-    study_name: str = "cohirf",
     n_jobs: int | None = None,
     timeout: float | None = None,
     random_state: int = 0,
@@ -139,10 +137,8 @@ def tune(
         Values of ``random_state`` for the fits of each trial, whose score is the mean over them. If None, each trial
         has one seed of its own; the best score then also benefits from the luckiest seed.
     storage : str or path, default=None
-        File of SQLite in which trials are stored, so that the same call can resume a search. The URL of another
-        database in Optuna's format is taken as well. By default, trials are kept in memory.
-    study_name : str, default="cohirf"
-        Name of the study in ``storage``.
+        File of SQLite in which trials are stored, so that the same call can resume a search. By default, trials are
+        kept in memory.
     n_jobs : int, default=None
         Number of trials that run in parallel, as in joblib. Trials that run in parallel are proposed independently of
         each other, so results depend on this number.
@@ -162,8 +158,8 @@ def tune(
     Raises
     ------
     ValueError
-        If a parameter is not valid, all trials fail, or ``storage`` has a study of this name with other data,
-        parameters, search space, metric or seeds.
+        If a parameter is not valid, all trials fail, or ``storage`` has a search with other data, parameters,
+        search space, metric or seeds.
     ImportError
         If optuna is not installed.
 
@@ -171,7 +167,6 @@ def tune(
     --------
     recommended_space : The default search space.
     paper_space : That of the paper.
-    wide_space : A larger one.
 
     Examples
     --------
@@ -192,7 +187,7 @@ def tune(
         first = first_trials(estimator, values, space, random_state) if search_space is None else ()
     measure = find_metric(metric, values, y)
     about = _describe_search(estimator, values, y, metric, space, seeds)
-    study = _open_study(optuna, storage, study_name, about)
+    study = _open_study(optuna, storage, about)
     if not _finished(study):
         for parameters in first:
             study.enqueue_trial(parameters, skip_if_exists=True)
@@ -318,19 +313,15 @@ def _check_search(estimator: Any, X: Any, space: SearchSpace, n_trials: int, see
         raise TypeError(
             f"X is a {type(X).__name__}: pass an array, a CSR matrix or a data frame; scores need all rows in memory."
         )
-    parameters = estimator.get_params()
-    unknown = [name for name in space if name not in parameters]
-    if unknown:
-        raise ValueError(
-            f"search_space has {unknown[0]!r}, which is not a parameter of {type(estimator).__name__}: choose among "
-            f"{', '.join(parameters)}."
-        )
-    if not space:
-        raise ValueError("search_space is empty: name at least one parameter.")
-    if n_trials < 1:
-        raise ValueError(f"n_trials={n_trials} is not valid: pass an int >= 1.")
-    if seeds is not None and len(seeds) == 0:
-        raise ValueError("seeds is empty: pass at least one seed, or None.")
+    if unknown := [name for name in space if name not in estimator.get_params()]:
+        raise ValueError(f"search_space has {unknown[0]!r}, which is not a parameter of {type(estimator).__name__}.")
+    for name, n_given in (
+        ("search_space", len(space)),
+        ("n_trials", n_trials),
+        ("seeds", 1 if seeds is None else len(seeds)),
+    ):
+        if n_given < 1:
+            raise ValueError(f"{name} is empty, or 0: give at least one.")
 
 
 def _describe_search(
@@ -350,41 +341,30 @@ def _describe_search(
     return {name: describe(value) for name, value in (facts | {"method": estimator} | parameters).items()}
 
 
-def _open_study(optuna: Any, storage: Any, study_name: str, about: dict[str, str]) -> Any:
+def _open_study(optuna: Any, storage: Any, about: dict[str, str]) -> Any:
     """Return a new study, or the one in ``storage``; raise if that belongs to a different search."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = _create_study(optuna, storage, study_name)
+    if storage is None:
+        return optuna.create_study(direction="maximize")
+    sqlalchemy = import_optional("sqlalchemy", "tune", "The storage of trials")
+    try:  # without a pool of connections: it would keep the file open for as long as the study lives
+        pool = {"poolclass": sqlalchemy.pool.NullPool}
+        opened = optuna.storages.RDBStorage(f"sqlite:///{os.fspath(storage)}", engine_kwargs=pool)
+        study = optuna.create_study(direction="maximize", storage=opened, study_name=NAME, load_if_exists=True)
+    except (optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError) as error:
+        said = str(error.__cause__ or error).splitlines()[0]
+        raise ValueError(f"{storage} cannot be used as storage: {said}. Give the path of a new SQLite file.") from error
     for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
         study.tell(trial.number, state=optuna.trial.TrialState.FAIL)  # interrupted before it had a score
-    before = study.user_attrs.get(DESCRIPTION)
-    if before is None:
-        study.set_user_attr(DESCRIPTION, about)
-    elif changed := sorted(name for name in before.keys() | about.keys() if before.get(name) != about.get(name)):
+    before = study.user_attrs.get(NAME, about)
+    study.set_user_attr(NAME, before)
+    if changed := sorted(name for name in before.keys() | about.keys() if before.get(name) != about.get(name)):
         name = changed[0]
         raise ValueError(
-            f"{storage} has a study {study_name!r} of another search: its {name} is {before.get(name)}, and here it is "
-            f"{about.get(name)}. Give another study_name or another storage."
+            f"{storage} has another search: its {name} is {before.get(name)}, and here it is {about.get(name)}. Give "
+            f"another storage."
         )
     return study
-
-
-def _create_study(optuna: Any, storage: Any, study_name: str) -> Any:
-    if storage is None:
-        return optuna.create_study(direction="maximize", study_name=study_name)
-    address = storage if "://" in str(storage) else f"sqlite:///{os.fspath(storage)}"
-    sqlalchemy = import_optional("sqlalchemy", "tune", "The storage of trials")
-    # a pool of connections would keep a file open for as long as the study lives, and Windows deletes no open file
-    is_file = address.startswith("sqlite:///") and ":memory:" not in address
-    pool = {"poolclass": sqlalchemy.pool.NullPool} if is_file else {}
-    unusable = (optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError)
-    try:
-        opened = optuna.storages.RDBStorage(address, engine_kwargs=pool)
-        return optuna.create_study(direction="maximize", storage=opened, study_name=study_name, load_if_exists=True)
-    except unusable as error:
-        said = str(error.__cause__ or error).splitlines()[0]
-        remedy = "Check the address" if "://" in str(storage) else "Give the path of a new SQLite file"
-        without_password = re.sub(r"//[^@/]*@", "//...@", str(storage))
-        raise ValueError(f"{without_password} cannot be used as storage: {said}. {remedy}.") from error
 
 
 def _finished(study: Any) -> list[Any]:

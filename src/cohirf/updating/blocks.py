@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from cohirf.algorithm.batches import EqualBlocks
+from cohirf.algorithm.batches import Batches, equal_blocks
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.get_clusters import tally_features
 from cohirf.algorithm.levels import ActiveRows, Resources, contract_level
@@ -58,7 +58,7 @@ def add_rows(
         stop = int(counted[n_contracted - 1]) + 1
         mass = None if joined is None else joined[start:stop]
         apart = None if of_rows is None else of_rows[start:stop]
-        summary = _contract(model, summary, data, pending.values, start, mass, EqualBlocks(n_section, size), apart)
+        summary = _contract(model, summary, data, pending.values, start, mass, equal_blocks(n_section, size), apart)
         start = stop
     summary, now = contract_again(model, summary, size, goes_on=of_rows is not None)
     values = stack([pending.values[min(start, n_before) :], data.take(np.arange(max(start - n_before, 0), n_new))])
@@ -97,7 +97,7 @@ def _contract_groups(
     groups, batches = summary.groups, summary.batches
     own = groups.take(some)
     n_again = (*batches.n_again, *(0,) * (height - len(batches.n_again)))
-    blocks = EqualBlocks(len(some) // size, size, n_again[height - 1])
+    blocks = equal_blocks(len(some) // size, size, n_again[height - 1])
     data = InMemory(own.values, state_of(model).column_means)
     settings = Settings.of(model)
     weighted = own.weights is not None or settings.sum_mass
@@ -142,24 +142,24 @@ def _contract(
     before: Any,
     start: int,
     mass: Mass | None,
-    blocks: EqualBlocks,
+    blocks: Batches,
     apart: IntArray | None,
 ) -> Summary:
     """Return the summary with the groups of some blocks: rows from ``start`` on of those before, and of the data."""
-    n_batches = len(summary.batches.sizes)
+    n_batches, size = len(summary.batches.sizes), int(blocks.bounds[1])
     blocks = replace(blocks, first_number=n_batches)
     settings = Settings.of(model)
     weighted = mass is not None or settings.sum_mass
     # The number of clusters of the method, and the consensus, depend on the number of the block only.
     several = 2 if n_batches < FEW_BATCHES else FEW_BATCHES + 1
-    settled = Settled(summary.entropy, blocks.size)
+    settled = Settled(summary.entropy, size)
     contraction = make_contraction(settings, data, settled, weighted=weighted, n_batches=several)
-    n_rows = blocks.n_batches * blocks.size  # without rows of weight 0
+    n_rows = int(blocks.bounds[-1])  # without rows of weight 0
     fit = Fit(settings, data, None, n_rows, contraction)
     counted = apart if apart is None or mass is None else apart[mass > 0]
     first_level = data.contract_blocks(before, start, mass, blocks, fit.set_up(apart=counted))
     if mass is not None and (mass == 0).any():
-        _join_weightless(first_level, data, before, start, mass, blocks.size)
+        _join_weightless(first_level, data, before, start, mass, size)
     survivors = first_level.leaves
     tally = tally_features(contraction.views, data.n_features, 1, survivors, n_batches)
     values = survivors.values.take(np.arange(len(survivors.rows)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from copy import copy
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
@@ -101,7 +100,7 @@ class UpdatingMixin:
         replace_results(self, updated, attributes)
         return self
 
-    def forget(self, rows: Any = None, *, updates: Any = None, X: Any = None, sample_weight: Any = None) -> Self:
+    def forget(self, rows: Any = None, *, updates: Any = None) -> Self:
         """Take rows out of the model again, and run the levels above the rows again.
 
         The masses of the rows leave their groups, groups and clusters without rows go, and what the model keeps of
@@ -111,10 +110,9 @@ class UpdatingMixin:
         If the medoid of a group is forgotten, the row of the group nearest to its mean among those that the model has
         kept takes its place. If there is none, the mean of the group takes the place of the values of another row.
 
-        What stays: means of groups still have the share of the forgotten rows, unless ``X`` is given; they are then
-        those of the rows that stay. The model does not keep the weight of each row: with each forgotten row, the
-        average weight of the rows of its group leaves, unless ``sample_weight`` is given. The borders between groups
-        stay where they are. Copies of the model, saved ones included, are not changed.
+        What stays: means of groups still have the share of the forgotten rows. The model does not keep the weight of
+        each row: with each forgotten row, the average weight of the rows of its group leaves. The borders between
+        groups stay where they are. Copies of the model, saved ones included, are not changed.
 
         Parameters
         ----------
@@ -123,10 +121,6 @@ class UpdatingMixin:
         updates : int or list of int, optional
             Numbers of updates, from 0 (the fit, or the first update), all of whose rows are forgotten. An update keeps
             its number. Exactly one of ``rows`` and ``updates`` must be given.
-        X : array, table or CSR matrix, optional
-            The values of the forgotten rows, in the order of ``rows``, to take them out of the means of their groups.
-        sample_weight : array of float, optional
-            The weights that the forgotten rows had in ``fit`` and ``partial_fit``, in the order of ``rows``.
 
         Returns
         -------
@@ -149,12 +143,8 @@ class UpdatingMixin:
         """
         check_is_fitted(self, "n_clusters_")
         updated: Any = copy(self)
-        X = bring_here(updated, X)
-        values = None
-        if X is not None:
-            data = open_training_data(updated, X, on_cluster=False, is_first=False)
-            values = data.take(np.arange(data.rows.n_rows))
-        attributes = forget_rows(updated, rows, updates, values, sample_weight)
+        bring_here(updated, None)
+        attributes = forget_rows(updated, rows, updates)
         if attributes is not None:
             replace_results(self, updated, attributes)
         return self
