@@ -1,22 +1,9 @@
 """Choice of the batch size under a memory limit: probe, forecast, choose.
 
-**Few rows.** If there are too few rows for two batches of the smallest size, they are one batch. Nothing is measured:
-there is no choice, and starting a process for measurements takes longer than the fit.
-
-**Probe.** Batches of increasing size are contracted in a separate process, which measures the time and the peak memory
-of each. They are uniform samples of the data or, if batches are local, the rows around one row. The sizes start at the
-smallest useful batch, and end when the next probe would need more than half of the memory that a batch may use, or too
-much time.
-
-**Forecast.** Growth laws fitted to the probes predict the time and memory of a batch, up to four times the size of the
-largest probe. The levels of a fit are simulated with the share of rows that the probes left active. Local batches are
-contracted only once.
-
-**Choose.** Of the batch sizes that keep the process below the limit, take the largest whose fit is expected to take at
-most twice the time of the cheapest size, or at most a minute. A larger batch shows the base method more of the density
-of the data, and CoHiRF fails with batches that are too thin, so larger batches are better. But a super-linear base
-method costs more per row in larger batches, so time can be the limit before memory is. The time of each size includes
-all levels: batches so thin that hardly anything merges need many levels, and are not cheap.
+Batches of increasing size are contracted in a separate process (``probe.py``), laws of growth predict the time and
+memory of larger ones, and the levels of a fit are simulated. Of the sizes below the limit, the largest is taken whose
+fit takes at most twice the time of the cheapest, or a minute: a larger batch shows the base method more of the density
+of the data. docs/choose/batches.rst has the reasons.
 
 Memory is measured to a few percent, so if it is the limit, candidate sizes are a fifth apart. Times can be wrong by
 half, so if time is the limit, candidate sizes are 1, 2 or 5 times a power of ten: the same call should lead to the same

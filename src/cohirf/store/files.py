@@ -155,6 +155,7 @@ def _open_temporary(directory: Path) -> tuple[int, Path | None]:
 def _new_path(directory: Path, stem: str) -> Path:
     """Return a new hidden name; files of the same stem whose process has ended, such as a killed one, are removed."""
     _remove_left()
+    stem = stem[:50]  # the length of names is limited
     for stray in directory.glob(f".{escape(stem)}.cohirf-*-*"):
         process = stray.name.split("-")[-2]
         with suppress(OSError, OverflowError):  # of another user, or removed meanwhile; or of no process

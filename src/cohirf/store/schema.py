@@ -12,10 +12,9 @@ would read outside of its arrays if they did not fit together.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache
-from types import NoneType, UnionType
+from functools import cache, partial
+from types import GenericAlias, NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -31,13 +30,13 @@ JSON_OBJECT = dict[str, Any]
 
 def write(kind: Any, value: Any) -> tuple[Any, Arrays]:
     """Return a value as content for JSON, and its arrays."""
-    writer = _Writer()
-    return writer.write(kind, value), writer.arrays
+    walk = _Walk([], is_reading=False)
+    return walk.convert(kind, value), walk.arrays
 
 
 def read(kind: Any, content: Any, arrays: Arrays) -> Any:
     """Return the value that :func:`write` was given; foreign content raises an error of its kind."""
-    return _Reader(arrays).read(kind, content)
+    return _Walk(arrays, is_reading=True).convert(kind, content)
 
 
 def _is_struct(kind: Any) -> bool:
@@ -62,33 +61,44 @@ def _alternatives(arguments: tuple[Any, ...]) -> dict[str, Any]:
 
 
 @dataclass
-class _Writer:
-    arrays: Arrays = field(default_factory=list)
-    _numbers: dict[Any, int] = field(default_factory=dict)
+class _Walk:
+    """A walk over a value and its type: from a value to content and arrays or, if it is reading, back."""
 
-    def write(self, kind: Any, value: Any) -> Any:
+    arrays: Arrays
+    is_reading: bool
+    _known: dict[Any, Any] = field(default_factory=dict)  # numbers of written arrays, or matrices that were read
+
+    def convert(self, kind: Any, value: Any) -> Any:
         origin, arguments = _type_parts(kind)
-        if value is None or kind == JSON_OBJECT:
-            return value
+        if value is None:
+            return math.nan if kind is float and self.is_reading else None
+        if kind == JSON_OBJECT:
+            return dict(value)
         if _is_struct(kind):
-            return {name: self.write(part, getattr(value, name)) for name, part in _field_types(kind).items()}
+            part_of = value.__getitem__ if self.is_reading else partial(getattr, value)
+            parts = {name: self.convert(part, part_of(name)) for name, part in _field_types(kind).items()}
+            return kind(**parts) if self.is_reading else parts
         if origin in (Union, UnionType):
-            kinds = _alternatives(arguments)
-            if len(kinds) == 1:
-                return self.write(next(iter(kinds.values())), value)
-            return {type(value).__name__: self.write(type(value), value)}
+            return self._convert_one_of(_alternatives(arguments), value)
         if kind is Any or origin is np.ndarray:
-            return self._write_matrix(value)
-        if origin is dict:
-            return [self._write_items(arguments, pair) for pair in value.items()]
-        if origin in (list, tuple):
-            return self._write_items(_items(origin, arguments, value), value)
-        if isinstance(value, np.generic):
-            value = value.item()
+            return self._read_matrix(value) if self.is_reading else self._write_matrix(value)
+        if origin in (list, tuple, dict):
+            given = value.items() if origin is dict and not self.is_reading else value
+            kinds = _items(origin, arguments, given)
+            items = [self.convert(part, each) for part, each in zip(kinds, given, strict=True)]
+            return origin(items) if self.is_reading else items
+        if self.is_reading:
+            return kind(value)
+        value = value.item() if isinstance(value, np.generic) else value
         return None if kind is float and math.isnan(value) else value
 
-    def _write_items(self, kinds: Sequence[Any], values: Any) -> list[Any]:
-        return [self.write(kind, value) for kind, value in zip(kinds, values, strict=True)]
+    def _convert_one_of(self, kinds: dict[str, Any], value: Any) -> Any:
+        if len(kinds) == 1:
+            return self.convert(next(iter(kinds.values())), value)
+        if not self.is_reading:
+            return {type(value).__name__: self.convert(type(value), value)}
+        ((which, inner),) = value.items()
+        return self.convert(kinds[which], inner)
 
     def _write_matrix(self, matrix: Any) -> Any:
         if not sparse.issparse(matrix):
@@ -98,54 +108,25 @@ class _Writer:
 
     def _number(self, array: NDArray[Any]) -> int:
         place = (array.ctypes.data, array.shape, array.strides, array.dtype.str)
-        if place not in self._numbers or array.size == 0:
-            self._numbers[place] = len(self.arrays)
+        if place not in self._known or array.size == 0:
+            self._known[place] = len(self.arrays)
             self.arrays.append(array)
-        return self._numbers[place]
-
-
-@dataclass
-class _Reader:
-    arrays: Arrays
-    _matrices: dict[str, Any] = field(default_factory=dict)
-
-    def read(self, kind: Any, content: Any) -> Any:
-        origin, arguments = _type_parts(kind)
-        if content is None:
-            return math.nan if kind is float else None
-        if _is_struct(kind):
-            return kind(**{name: self.read(part, content[name]) for name, part in _field_types(kind).items()})
-        if origin in (Union, UnionType):
-            kinds = _alternatives(arguments)
-            if len(kinds) == 1:
-                return self.read(next(iter(kinds.values())), content)
-            ((which, inner),) = content.items()
-            return self.read(kinds[which], inner)
-        if kind == JSON_OBJECT:
-            return dict(content)
-        if kind is Any or origin is np.ndarray:
-            return self._read_matrix(content)
-        if origin is dict:
-            return dict(self._read_items(arguments, pair) for pair in content)
-        if origin in (list, tuple):
-            return origin(self._read_items(_items(origin, arguments, content), content))
-        return kind(content)
-
-    def _read_items(self, kinds: Sequence[Any], content: Any) -> list[Any]:
-        return [self.read(part, each) for part, each in zip(kinds, content, strict=True)]
+        return int(self._known[place])
 
     def _read_matrix(self, content: Any) -> Any:
         if not isinstance(content, dict):
             return self.arrays[content]
         key = repr(content)
-        if key not in self._matrices:
+        if key not in self._known:
             data, indices, indptr = (self.arrays[number] for number in content["parts"])
-            self._matrices[key] = _build_csr(CSR_KINDS[content["csr"]], data, indices, indptr, content["shape"])
-        return self._matrices[key]
+            self._known[key] = _build_csr(CSR_KINDS[content["csr"]], data, indices, indptr, content["shape"])
+        return self._known[key]
 
 
 def _items(origin: Any, arguments: tuple[Any, ...], values: Any) -> list[Any]:
-    """Return the type of each item of a list or tuple."""
+    """Return the type of each item of a list or tuple; those of a dict are pairs."""
+    if origin is dict:
+        return [GenericAlias(tuple, arguments)] * len(values)
     if origin is list or arguments[-1] is Ellipsis:
         return [arguments[0]] * len(values)
     return list(arguments)
