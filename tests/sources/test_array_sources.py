@@ -154,6 +154,14 @@ def test_an_empty_group_is_refused(tmp_path):
         open_source(tmp_path / "data.zarr")
 
 
+def test_a_chunk_that_was_removed_is_noticed(tmp_path):
+    zarr.create_array(tmp_path / "data.zarr", data=make_data() + 1, chunks=(300, 4))
+    source = open_source(tmp_path / "data.zarr")
+    (tmp_path / "data.zarr" / "c" / "1" / "0").unlink()
+    with pytest.raises(SourceChangedError, match="c/1/0 was deleted since the array was opened: open it again"):
+        source.take(np.arange(1_100))
+
+
 def test_chunks_that_were_never_written_hold_the_fill_value(tmp_path):
     array = zarr.create_array(tmp_path / "data.zarr", shape=(100, 2), chunks=(10, 2), dtype="f8", fill_value=7)
     array[:10] = 1

@@ -158,9 +158,11 @@ KINDS = {
     "Arrow, compressed": Kind(save_arrow("data.feather", compression="lz4"), NAMES, file=itself),
     "Arrow stream": Kind(save_arrow(new=pa.ipc.new_stream, compression="zstd"), NAMES, file=itself),
     "CSV": Kind(save_csv, NAMES, types=("f8", "i8", "?")),  # it is converted, and may go afterwards
-    "Zarr": Kind(save_zarr(), types=(*TYPES, ">f8"), file=lambda data: data / "zarr.json"),
-    "Zarr, version 2": Kind(save_zarr(zarr_format=2), types=(*TYPES, ">f4"), file=lambda data: data / ".zarray"),
-    "Zarr of shards": Kind(save_zarr(chunks=(100, 2), shards=(400, 4)), types=("f8", "f4", "i2")),
+    "Zarr": Kind(save_zarr(), types=(*TYPES, ">f8"), file=lambda data: data / "c" / "3" / "1"),
+    "Zarr, version 2": Kind(save_zarr(zarr_format=2), types=(*TYPES, ">f4"), file=lambda data: data / "3.1"),
+    "Zarr of shards": Kind(
+        save_zarr(chunks=(100, 2), shards=(400, 4)), types=("f8", "f4", "i2"), file=lambda data: data / "c" / "2" / "0"
+    ),
     "Zarr in a zip file": Kind(save_zarr_zip, types=("f8", "f4"), file=itself),
     "Zarr in memory": Kind(lambda X, _: zarr.create_array({}, data=X, chunks=(300, 3)), types=("f8", "f4"), **HELD),
     "Zarr array of a group": Kind(save_zarr_group, types=("f8", "f4"), is_path=False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -14,7 +15,7 @@ from scipy import sparse
 
 from cohirf.optional import import_optional
 from cohirf.rows.grouping import IntArray, row_blocks
-from cohirf.sources.files import FileStamp, naming, shown
+from cohirf.sources.files import FileStamp, SourceChangedError, naming, shown
 from cohirf.sources.source import PIECE_BYTES, ColumnChoice, Source, StreamedSource, rows_within
 
 SEEK_BYTES = 2**16  # reading this much takes about as long as starting another read
@@ -120,6 +121,7 @@ class ZarrSource(StreamedSource):
         self._piece_rows = chunk_rows * rows_within(PIECE_BYTES, chunk_rows * n_columns * array.dtype.itemsize)
         starts = range(0, n_rows, self._piece_rows)
         super().__init__(name, array.shape, array.dtype, columns=columns, starts=starts)
+        self._newest_ns, self._is_complete = self._stamp_chunks(array)
 
     def _refuse_changes(self) -> None:
         if self._file is not None:
@@ -128,15 +130,51 @@ class ZarrSource(StreamedSource):
     def _content(self) -> Iterator[Any]:
         if self._file is not None:
             yield from self._file.content(64)
+        if self._newest_ns is not None:
+            yield str(self._newest_ns).encode()
         yield from super()._content()
 
     def _pieces(self, number: int) -> Iterator[Any]:
         array = self._open()
         for start in range(int(self._starts[number]), self.n_rows, self._piece_rows):
             stop = min(start + self._piece_rows, self.n_rows)
-            with naming(self.name, "a Zarr array"):
-                piece = np.asarray(array[start:stop])
+            try:
+                with naming(self.name, "a Zarr array"):
+                    piece = np.asarray(array[start:stop])
+            finally:
+                self._refuse_changed_chunks(array, start, stop)
             yield piece if self._columns is None else piece.take(self._columns, axis=1)
+
+    def _stamp_chunks(self, array: Any) -> tuple[int | None, bool]:
+        """Return the newest modification time of the chunk files of a folder, and whether there is one for each chunk.
+
+        There may be very many of them, so their times are not stored one by one: a chunk that is newer than the newest
+        one at opening has changed. A chunk that is replaced by an older file is not detected.
+        """
+        if self._path is None or self._path.is_file():
+            return None, False
+        times = [_modified_ns(file) for file in self._chunk_files(array, 0, self.n_rows)]
+        there = [time for time in times if time is not None]
+        return max(there, default=0), len(there) == len(times)  # a chunk of the fill value need not be stored
+
+    def _refuse_changed_chunks(self, array: Any, start: int, stop: int) -> None:
+        """Raise SourceChangedError if a chunk file of the given rows has changed or was deleted."""
+        if self._newest_ns is None:
+            return
+        for file in self._chunk_files(array, start, stop):
+            modified_ns = _modified_ns(file)
+            is_gone = modified_ns is None and self._is_complete
+            if is_gone or (modified_ns or 0) > self._newest_ns:
+                raise SourceChangedError(
+                    f"{shown(file)} {'was deleted' if is_gone else 'has changed'} since the array was opened: open it "
+                    f"again with open_source, and leave it as it is until the fit is done."
+                )
+
+    def _chunk_files(self, array: Any, start: int, stop: int) -> Iterator[Path]:
+        height, width = array.shards or array.chunks
+        rows, columns = range(start // height, -(-stop // height)), range(-(-array.shape[1] // width))
+        for chunk in product(rows, columns):
+            yield Path(self._path or "", array.metadata.encode_chunk_key(chunk))
 
     def _open(self) -> Any:
         if self._path is None:
@@ -160,6 +198,13 @@ def _metadata_file(path: Path) -> Path:
     if path.is_file():
         return path
     return next(path / name for name in METADATA if (path / name).is_file())
+
+
+def _modified_ns(file: Path) -> int | None:
+    try:
+        return file.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
 
 
 class DaskSource(StreamedSource):
