@@ -1,5 +1,7 @@
 """The cards of a page: clusters of all cuts, distributions, the heat map, rows to check."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,7 +40,7 @@ def list_all(model, X, image_shape=None, **about):
     study, cuts = check_study(model, X, None, None, **about), find_cuts(model)
     sample = draw_sample(study, 100)
     pictures = None if image_shape is None else Pictures(sample, image_shape)
-    return cuts, list_clusters(sample, Columns(sample), cuts, colour_clusters(cuts), pictures)
+    return cuts, list_clusters(sample, Columns(sample.table), cuts, colour_clusters(cuts), pictures)
 
 
 def test_clusters_are_in_the_order_of_their_sizes(iris):
@@ -83,7 +85,7 @@ def test_traits_and_exemplars_are_in_original_units():
     model = CoHiRF(KMeans(2), n_clusters=2, random_state=0).fit(pipeline.transform(frame))
     study = check_study(model, frame, None, None, pipeline=pipeline, ids=list("abcdef"))
     sample, cuts = draw_sample(study, 100), find_cuts(model)
-    columns = Columns(sample)
+    columns = Columns(sample.table)
     listing = list_clusters(sample, columns, cuts, colour_clusters(cuts))
     old = next(cluster for cluster in listing.clusters if cluster["size"] == 3 and cluster["exemplar"] == 4)
     assert old["called"] == "e"
@@ -103,10 +105,9 @@ def test_sparse_data_has_the_clusters_of_dense_data(blobs):
 
 
 def distributions(frame, weights=None):
-    table = read_table(frame, np.arange(len(frame)))
-    weights = np.ones(len(frame)) if weights is None else weights
+    table = replace(read_table(frame, np.arange(len(frame))), weights=weights)
     groups = group_features(table.features)
-    return {name: find_distribution(table, weights, name, features) for name, features in groups.items()}
+    return {name: find_distribution(table, name, features) for name, features in groups.items()}
 
 
 @pytest.mark.parametrize("step", [1.0, 0.5, 0.1])

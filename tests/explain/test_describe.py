@@ -12,7 +12,7 @@ from cohirf import CoHiRF, open_source
 from cohirf.choice import Choice
 from cohirf.explain import describe_clusters, find_badly_fitting, make_headline, name_tree, read_table, write_tree
 from cohirf.explain.describe import say_separation, say_strength
-from cohirf.explain.effects import find_splits, measure_spread
+from cohirf.explain.effects import find_splits
 from cohirf.explain.page import render
 from cohirf.explain.report import Options, summarize
 from cohirf.explain.study import Size, check_study, draw_sample, make_study
@@ -487,7 +487,7 @@ def test_a_level_that_nearly_all_rows_have_is_said_instead_of_one_that_they_lack
     cabin = np.repeat(["second", "third", "second", "first"], [40, 100, 200, 200])
     labels = np.repeat([0, 1, 2], [40, 100, 400])
     table = read_table(pd.DataFrame({"cabin": cabin, "x": np.arange(540) % 7.0}), np.arange(540))
-    splits = find_splits(table, labels, [[0], [1]], [[1], [0]], None, measure_spread(table.values))
+    splits = find_splits(table, labels, [[0], [1]], [[1], [0]])
     assert [split.phrase for split in splits] == ["cabin: second", "cabin: third"]  # the latter not "not second"
 
 

@@ -192,7 +192,7 @@ def describe_sample(sample: Sample) -> Description:
     counts = count_with_noise(labels, model.n_clusters_)
     n_rows, sizes, stability = int(counts.sum()), counts[1:], mean_stability(model, labels, model.n_clusters_)
     chosen = np.sort(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED])
-    traits = find_traits(sample.table, sample.labels, chosen, sample.weights, sample.spread)
+    traits = find_traits(sample.table, sample.labels, chosen)
     traits = [sample.begin_with_repeated(some) for some in traits]
     tree = model.hierarchy_.tree
     siblings = {} if tree is None else find_siblings(tree, labels[tree.medoids])
@@ -210,7 +210,7 @@ def split_siblings(
     """Return what splits each of some clusters from its sibling; ``labels`` has the cluster of each sampled row."""
     sets = clusters[:, None].tolist()
     others = [siblings.get(cluster, ()) for cluster in clusters.tolist()]
-    return find_splits(sample.table, labels, sets, others, sample.weights, sample.spread)
+    return find_splits(sample.table, labels, sets, others)
 
 
 def mean_stability(model: Model, labels: IntArray, n_labels: int) -> NDArray[np.float64]:
@@ -276,9 +276,9 @@ def name_tree(model: Model, n_leaves: int | None = None, preparation: Any = None
     branches = [node for node in nodes if node.cluster is None or _is_part(node, outline.root)]
     sibling = {node.groups: other.groups for parent in nodes for node, other in permutations(parent.children or (), 2)}
     groups, sets = outline.labels[sample.rows], [node.groups for node in branches]
-    traits = find_traits_of_sets(sample.table, groups, sets, sample.weights, sample.spread)
+    traits = find_traits_of_sets(sample.table, groups, sets)
     others = [sibling.get(node.groups, ()) for node in branches]
-    splits = find_splits(sample.table, groups, sets, others, sample.weights, sample.spread)
+    splits = find_splits(sample.table, groups, sets, others)
     for node, of_branch, split in zip(branches, traits, splits, strict=True):
         names[node.groups] = name_clusters([of_branch[:BRANCH_TRAITS]], [split])[0]
     return NamedTree(outline, names)

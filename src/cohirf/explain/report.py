@@ -120,7 +120,7 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
     badly_fitting = find_badly_fitting(model)
     wanted = np.concatenate([model.exemplar_indices_, rows_of(badly_fitting)])
     sample = draw_sample(study, options.max_points, wanted)
-    columns = Columns(sample)
+    columns = Columns(sample.table)
     cuts = find_cuts(model)
     colours = colour_clusters(cuts)
     pictures = None if options.image_shape is None else Pictures(sample, options.image_shape)
