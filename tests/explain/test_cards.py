@@ -25,7 +25,7 @@ from cohirf.explain.columns import (
     round_number,
 )
 from cohirf.explain.cuts import colour_clusters, find_cuts
-from cohirf.explain.report import Options, summarize
+from cohirf.explain.report import summarize
 from cohirf.explain.study import Size, check_study, draw_sample
 
 
@@ -160,7 +160,7 @@ def told():
     noise = {f"noise {i}": rng.normal(size=150) for i in range(20)}
     X = pd.DataFrame({"length": [10.0, 20.0, 60.0] @ np.eye(3)[group].T + rng.normal(size=150), **noise})
     model = CoHiRF(KMeans(3), n_clusters=3, random_state=0).fit(X)
-    return X, model, summarize(check_study(model, X, None, None), Options("Heat"))
+    return X, model, summarize(check_study(model, X, None, None), "Heat")
 
 
 def test_means_of_clusters_follow_from_it(told, unpack):
@@ -188,7 +188,7 @@ def test_every_cluster_of_every_cut_has_its_means(told, unpack):
 def test_one_cluster_is_not_compared_with_itself():
     X = np.random.default_rng(0).normal(size=(20, 3))
     model = CoHiRF(DBSCAN(eps=100), random_state=0).fit(X)
-    assert summarize(check_study(model, X, None, None), Options("One"))["heatmap"] is None
+    assert summarize(check_study(model, X, None, None), "One")["heatmap"] is None
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +202,7 @@ def odd():
     pipeline = make_column_transformer((StandardScaler(), ["age", "spend"])).fit(frame)
     model = CoHiRF(KMeans(2), n_clusters=2, random_state=0).fit(pipeline.transform(frame))
     names = [f"person {i}" for i in range(82)]
-    summary = summarize(check_study(model, frame, None, None, pipeline=pipeline, ids=names), Options("Odd"))
+    summary = summarize(check_study(model, frame, None, None, pipeline=pipeline, ids=names), "Odd")
     return summary["odd"], [column["name"] for column in summary["columns"]]
 
 

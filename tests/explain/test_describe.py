@@ -14,7 +14,7 @@ from cohirf.explain import describe_clusters, find_badly_fitting, make_headline,
 from cohirf.explain.describe import say_separation, say_strength
 from cohirf.explain.effects import find_splits
 from cohirf.explain.page import render
-from cohirf.explain.report import Options, summarize
+from cohirf.explain.report import summarize
 from cohirf.explain.study import Size, check_study, draw_sample, make_study
 from cohirf.plotting import plot_heatmap, plot_map
 from cohirf.preparation import prepare
@@ -213,7 +213,7 @@ def test_names_of_siblings_begin_with_what_splits_them(passengers):
 def test_a_page_a_tree_and_a_summary_have_the_same_names(passengers):
     prepared, model = passengers
     names = set(model.summary(prepared)["name"])
-    summary = summarize(check_study(model, prepared, None, None), Options("Same"))
+    summary = summarize(check_study(model, prepared, None, None), "Same")
     assert set(summary["cuts"][summary["final"]]["names"]) == names
     for cluster, name in zip(summary["clusters"], summary["cuts"][summary["final"]]["names"], strict=False):
         column = summary["columns"][cluster["traits"][0]["column"]]["name"]
@@ -233,7 +233,7 @@ def test_names_on_a_page_begin_with_the_categories_that_clusters_repeat():
     model = CoHiRF(n_clusters=4, random_state=0).fit(prepared.array())
     description = describe_clusters(model, prepared)
     assert set(description.repeated) == {"sex", "paid"}
-    summary = summarize(check_study(model, prepared, None, None), Options("Same"))
+    summary = summarize(check_study(model, prepared, None, None), "Same")
     names = [cluster.name for cluster in description.clusters]
     assert set(summary["cuts"][summary["final"]]["names"]) == set(names)
     assert all(
@@ -365,7 +365,7 @@ def test_a_few_rows_that_are_noise_or_have_few_values_are_named():
         "decides its cluster."
     )
     assert make_headline(found, None).count.endswith("of the rows are noise, in no cluster.")
-    summary = summarize(check_study(model, prepared, None, None), Options("Cities"))
+    summary = summarize(check_study(model, prepared, None, None), "Cities")
     assert summary["odd"]["filled"] == ["city 7"]
     assert "<bdi>city 7</bdi>" in render(summary)
 
