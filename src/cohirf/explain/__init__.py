@@ -79,26 +79,4 @@ __all__ = [
     "write_update_report",
 ]
 
-MODULES = {
-    "describe": (
-        "ClusterDescription",
-        "Description",
-        "Headline",
-        "NamedTree",
-        "describe_clusters",
-        "make_headline",
-        "name_tree",
-        "write_tree",
-    ),
-    "diagnose": ("Diagnosis",),
-    "effects": ("Trait", "find_traits"),
-    "report": ("write_report", "write_update_report"),
-    "rows": ("BadlyFitting", "BorderRow", "LooseRow", "find_badly_fitting"),
-    "table": ("Feature", "Table", "read_table"),
-    "topics": ("Topic", "Topics", "name_topics"),
-    "verdict": ("Comparison", "Finding"),
-    "words": ("name_clusters",),
-}
-__getattr__, __dir__ = lazy_names(
-    __name__, {name: f"cohirf.explain.{module}:{name}" for module, names in MODULES.items() for name in names}
-)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cohirf.choice import mean_silhouette
 from cohirf.data.dask_arrays import require_labels_here
-from cohirf.explain.effects import Spread, Trait, find_repeated, measure_spread
+from cohirf.explain.effects import Trait, find_repeated
 from cohirf.explain.table import (
     DATE,
     SHARE,
@@ -326,7 +326,7 @@ class Sample:
     @cached_property
     def table(self) -> Table:
         """The columns of these rows in their original units."""
-        return self.study.read_table(self.rows)
+        return replace(self.study.read_table(self.rows), weights=self.weights)
 
     @cached_property
     def labels(self) -> IntArray:
@@ -337,11 +337,6 @@ class Sample:
     def weights(self) -> FloatArray:
         """How many rows of the data each row stands for."""
         return weigh(self.study.model, self.labels)
-
-    @cached_property
-    def spread(self) -> Spread:
-        """Mean, deviation and range of each feature of the table."""
-        return measure_spread(self.table.values, self.weights)
 
     @cached_property
     def repeated(self) -> tuple[str, ...]:
