@@ -69,8 +69,8 @@ def open_source(
           are ignored.
 
         Or an object: a two-dimensional NumPy array (memory-mapped or not) or anything that converts to one, a SciPy
-        sparse matrix, a pandas, polars or Arrow table (extra ``arrow``), a Zarr array, or a Dask array. A source is
-        returned unchanged.
+        sparse matrix, a pandas, polars or Arrow table, a Zarr array, or a Dask array. A source is returned
+        unchanged.
     columns : list of str or int, or callable, optional
         The columns to read, in this order: names, or numbers if the data has no column names. A callable gets each
         name or number, and returns whether to read that column. None reads all columns; index columns that pandas
