@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cohirf.explain import Feature, find_traits, name_clusters, read_table
+from cohirf.explain import find_traits, name_clusters, read_table
+from cohirf.explain.table import Feature
 from cohirf.explain.words import (
     MAX_TEXT,
     clean,
