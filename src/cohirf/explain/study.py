@@ -399,7 +399,8 @@ def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSam
     """
     rng, stored, numbers = np.random.default_rng(SEED), state_of(model).landmarks, state_of(model).landmark_rows
     n_kept, n_rows, n_drawn = len(numbers), len(model.labels_), DIAGNOSED.count(model.n_features_in_)
-    chosen, inner, is_part, has_density = np.arange(n_kept), None, True, False
+    chosen: IntArray = np.arange(n_kept)
+    inner, is_part, has_density = None, True, False
     if not keeps_enough(model):
         pass
     elif n_kept == n_rows <= n_drawn:
