@@ -21,10 +21,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from sklearn.base import BaseEstimator
-from sklearn.datasets import make_blobs
 
-import cohirf
+# What is imported and collected stays: to look for garbage in it takes a fifth of the time until the first test.
+gc.disable()
 
 # A first run of the tests does not depend on luck. The profile "all" looks for new examples, and for more of them.
 settings.register_profile(
@@ -37,18 +36,6 @@ settings.load_profile("fast")
 # Tests write thousands of small files. No test switches off the power, so none has to wait for the disk; and a file
 # that has never reached it is removed a hundred times faster. Tests of what is synced watch the calls of os.fsync.
 os.fsync = os.fstat  # fails for a descriptor that is not open, as os.fsync does
-
-# Each copy of an estimator looks at the signature of its class, which stays the same: a twentieth of all the time.
-BaseEstimator._get_param_names = classmethod(cache(BaseEstimator._get_param_names.__func__))
-
-# scikit-learn asks narwhals of each array whether it is a table, which it is not: a fortieth of all the time.
-with suppress(ImportError):  # before version 1.9, it asks in other ways
-    from narwhals.stable.v2 import dependencies as tables
-
-    for name in ("is_into_dataframe", "is_into_series"):
-        ask = getattr(tables, name)
-        setattr(tables, name, lambda data, ask=ask: type(data) is not np.ndarray and ask(data))
-
 
 # Workers of pytest-xdist take one file after the other ("--dist loadfile"), so that what the tests of a file share is
 # made once. Files that take more than five seconds come first; short ones fill the workers evenly at the end. The first
@@ -152,6 +139,8 @@ def untraced() -> Generator[None, None, None]:
 def pytest_collection() -> Generator[None, object, object]:
     """Measure coverage of what the package runs when it is imported, and not of collecting the tests."""
     if sys.gettrace() is not None:
+        import cohirf
+
         for module in pkgutil.walk_packages(cohirf.__path__, "cohirf."):
             with suppress(ImportError):  # of torch
                 import_module(module.name)
@@ -167,15 +156,39 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_collection_finish() -> None:
+    """Prepare a process that runs tests; one that hands them to workers does not come here, and imports little."""
+    _make_collections_of_garbage_rare()
+    _make_questions_of_scikit_learn_fast()
+
+
+def _make_collections_of_garbage_rare() -> None:
     """Take what is imported and collected out of garbage collection, each of which takes half a second otherwise.
 
     Later collections are rarer than by default (700, 10, 10): fits make many objects, and few of them are garbage.
     """
     gc.freeze()
+    gc.enable()
     gc.set_threshold(20_000, 20, 20)
+
+
+def _make_questions_of_scikit_learn_fast() -> None:
+    from sklearn.base import BaseEstimator
+
+    # Each copy of an estimator looks at the signature of its class, which stays the same: a twentieth of all the time.
+    BaseEstimator._get_param_names = classmethod(cache(BaseEstimator._get_param_names.__func__))
+
+    # It asks narwhals of each array whether it is a table, which it is not: a fortieth of all the time.
+    with suppress(ImportError):  # before version 1.9, it asks in other ways
+        from narwhals.stable.v2 import dependencies as tables
+
+        for name in ("is_into_dataframe", "is_into_series"):
+            ask = getattr(tables, name)
+            setattr(tables, name, lambda data, ask=ask: type(data) is not np.ndarray and ask(data))
 
 
 @pytest.fixture(scope="session")
 def blobs() -> tuple[np.ndarray, np.ndarray]:
     """Four separated clusters in ten dimensions."""
+    from sklearn.datasets import make_blobs
+
     return make_blobs(300, 10, centers=4, cluster_std=0.5, random_state=0)

@@ -12,7 +12,12 @@ from cohirf.spanning.neighbour_lists import NeighbourLists, measure_share
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(1500, 12)) + 3 * RANDOM.normal(size=(5, 12))[RANDOM.integers(5, size=1500)]
 RANK = 8
-TRUE = span_rows(X, RANK)[0]
+
+
+@pytest.fixture(scope="module")
+def spanned():
+    """Return the true distances to the neighbours of that rank, and the spanning tree."""
+    return span_rows(X, RANK)
 
 
 def lists_of(batches, homes, n_jobs=1):
@@ -30,8 +35,8 @@ def core_of(lists):
     return np.sqrt(lists.distances2[:, RANK - 1])
 
 
-def share_right(lists):
-    return np.isclose(core_of(lists), TRUE, rtol=1e-12).mean()
+def share_right(lists, core):
+    return np.isclose(core_of(lists), core, rtol=1e-12).mean()
 
 
 def improved(n_jobs=1):
@@ -40,10 +45,11 @@ def improved(n_jobs=1):
     return lists
 
 
-def test_neighbours_of_neighbours_are_found():
-    assert share_right(lists_of_batches()) < 0.6
+def test_neighbours_of_neighbours_are_found(spanned):
+    core, _ = spanned
+    assert share_right(lists_of_batches(), core) < 0.6
     lists = improved()
-    assert share_right(lists) > 0.9
+    assert share_right(lists, core) > 0.9
     gaps = np.linalg.norm(X[:, None] - X[lists.neighbours], axis=2)
     np.testing.assert_allclose(gaps**2, lists.distances2, atol=1e-12)
     assert (np.diff(lists.distances2, axis=1) >= 0).all()
@@ -56,8 +62,8 @@ def test_threads_and_blocks_change_nothing(monkeypatch):
     np.testing.assert_array_equal(improved(2).neighbours, expected.neighbours)
 
 
-def test_edges_are_those_of_the_spanning_tree_though_some_are_in_no_list():
-    lists, (core, tree) = lists_of(*2 * [[np.arange(len(X))]]), span_rows(X, RANK)
+def test_edges_are_those_of_the_spanning_tree_though_some_are_in_no_list(spanned):
+    lists, (core, tree) = lists_of(*2 * [[np.arange(len(X))]]), spanned
     lists.improve(Storage())
     is_listed = (lists.neighbours[tree.one] == tree.two[:, None]) | (lists.neighbours[tree.two] == tree.one[:, None])
     assert not is_listed.any(axis=1).all()
@@ -73,6 +79,7 @@ def test_batches_with_fewer_rows_than_a_list_have_shorter_ones():
 
 
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
-def test_the_share_of_right_core_distances_is_measured(share):
+def test_the_share_of_right_core_distances_is_measured(share, spanned):
+    core, _ = spanned
     wrong = RANDOM.random(len(X)) >= share
-    assert measure_share(np.where(wrong, TRUE * 1.01, TRUE), RANK, X.__getitem__) == pytest.approx(share, abs=0.12)
+    assert measure_share(np.where(wrong, core * 1.01, core), RANK, X.__getitem__) == pytest.approx(share, abs=0.12)

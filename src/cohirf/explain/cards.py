@@ -1,7 +1,7 @@
 """For each cut of a report: cards of its clusters, a heat map of them, and rows to check.
 
-To change what a card shows, begin with ``_describe_clusters`` here, which collects plain values, and ``html/cards.js``,
-which draws them.
+To change what a card shows, begin with ``_describe_clusters`` here, which collects plain values, and with
+``html/cards.js`` and ``html/distributions.js`` (traits), which write them. Names come from ``name_clusters``.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from cohirf.choice import Choice, count_crumbs
 from cohirf.data.first_level import FirstLevel
 from cohirf.fitting.merging import SampleOfFit
 from cohirf.fitting.settings import LINKED_PER_CLUSTER, Settings
-from cohirf.neighbours.landmarks import Cells, NestedCells
+from cohirf.landmarks import Cells, NestedCells
 from cohirf.rows.grouping import FloatArray, IntArray
 
 

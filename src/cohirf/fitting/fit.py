@@ -48,7 +48,7 @@ from cohirf.fitting.merging import (
 )
 from cohirf.fitting.results import collect_results
 from cohirf.fitting.settings import Settings, Settled, make_contraction
-from cohirf.neighbours.landmarks import Cells
+from cohirf.landmarks import Cells
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import Engine, Population, SerialEngine, Storage
 from cohirf.scratch import ScratchStorage

@@ -47,7 +47,7 @@ from cohirf.data import Data
 from cohirf.data.first_level import Counts, DataWeights, FirstLevel
 from cohirf.fitting.quick_k_means import ITERATIONS, move_centres
 from cohirf.fitting.settings import Settings
-from cohirf.neighbours.landmarks import Cells, NestedCells
+from cohirf.landmarks import Cells, NestedCells
 from cohirf.rows.arrays import is_here, join_rows, narrow_indices, put_on_device, to_host
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 from cohirf.rows.storage import ArrayRows, Population, draw_by_mass, take_in_order

@@ -359,6 +359,7 @@ def ample_majority(codes: Codes, majority: float, n_clusters: int) -> Consensus:
 
 
 def _choose_medoid_function(medoid: Any) -> ChooseMedoids:
+    """Return the function for a name in ``CENTRALITY`` (exact) or ``SIMILARITY`` (sampled), or for a callable."""
     if not callable(medoid):
         if medoid in CENTRALITY:
             return partial(choose_central_medoids, centrality=CENTRALITY[medoid])

@@ -1,7 +1,7 @@
 """open_source: open a file, a folder or an object in memory as a source of rows.
 
-To add a file format, write a subclass of ``Source`` (numbers, see ``arrays.py``) or ``Table`` (named columns, see
-``tables.py``), and add its ending to ``FILES`` here.
+To add a file format, write a subclass of ``Source`` (numbers, see ``arrays.py``) or ``StoredTable`` (named columns,
+see ``tables.py``), and add its ending to ``FILES`` and to the docstring of ``open_source``.
 """
 
 from __future__ import annotations
