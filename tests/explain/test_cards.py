@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from cohirf import CoHiRF
-from cohirf.explain import cards, read_table
+from cohirf.explain import cards
 from cohirf.explain import study as sampling
 from cohirf.explain.cards import LISTED_CLUSTERS, MAX_FEATURES, NOT_SAMPLED, list_clusters, most_central
 from cohirf.explain.columns import (
@@ -27,6 +27,7 @@ from cohirf.explain.columns import (
 from cohirf.explain.cuts import colour_clusters, find_cuts
 from cohirf.explain.report import summarize
 from cohirf.explain.study import Size, check_study, draw_sample
+from cohirf.explain.table import read_table
 
 
 def test_the_most_central_row_is_nearest_to_the_mean():

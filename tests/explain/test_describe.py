@@ -10,12 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, open_source
 from cohirf.choice import Choice
-from cohirf.explain import describe_clusters, find_badly_fitting, make_headline, name_tree, read_table, write_tree
+from cohirf.explain import describe_clusters, make_headline, name_tree, write_tree
 from cohirf.explain.describe import say_separation, say_strength
 from cohirf.explain.effects import find_splits
 from cohirf.explain.page import render
 from cohirf.explain.report import summarize
+from cohirf.explain.rows import find_badly_fitting
 from cohirf.explain.study import Size, check_study, draw_sample, make_study
+from cohirf.explain.table import read_table
 from cohirf.plotting import plot_heatmap, plot_map
 from cohirf.preparation import prepare
 

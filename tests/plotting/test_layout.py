@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cohirf import FusionHierarchy
-from cohirf.explain import read_table
+from cohirf.explain.table import read_table
 from cohirf.plotting import canvas, trees
 from cohirf.plotting.canvas import Subject, find_subject
 from cohirf.plotting.heatmap import arrange_heatmap

@@ -18,7 +18,8 @@ from cohirf.choice import Choice
 from cohirf.explain.diagnose import Diagnosis
 from cohirf.explain.effects import ALIKE, Trait, find_splits, find_traits, find_traits_of_sets
 from cohirf.explain.rows import BadlyFitting, find_badly_fitting
-from cohirf.explain.study import MAX_DESCRIBED, Sample, draw_sample, make_study
+from cohirf.explain.study import DESCRIBED, MAX_DESCRIBED, Sample, add_rare, draw, draw_sample, make_study
+from cohirf.explain.table import read_table
 from cohirf.explain.verdict import ALONE, EITHER, ways_to_less_noise
 from cohirf.explain.words import NEARLY_ALL, join_words, name_clusters, percent, uncapitalised
 from cohirf.hierarchy.export import to_frame
@@ -202,6 +203,37 @@ def describe_sample(sample: Sample) -> Description:
     parts = zip(numbers[chosen].tolist(), names, *figures, values, traits, strict=True)
     described = [ClusterDescription(*part) for part in parts]
     return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.rows), sample.repeated)
+
+
+def name_partition(X: Any, labels: IntArray, feature_names: Sequence[str] | None = None) -> list[str]:
+    """Return a name for each cluster of any partition, such as a cut of the tree; no two names are the same.
+
+    Parameters
+    ----------
+    X : array, table, sparse matrix or source, shape (n_rows, any)
+        The rows, of which at most 20,000 are read. Columns may be numbers, categories, text, dates or truth values.
+    labels : array of int, shape (n_rows,)
+        The cluster of each row, from 0; -1 for noise.
+    feature_names : sequence of str, optional
+        Names of the columns, if ``X`` has none.
+
+    Returns
+    -------
+    names : list of str
+        What sets each cluster apart from all other rows, in a few words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from cohirf.explain import name_partition
+    >>> X = pd.DataFrame({"age": [61, 64, 23, 25], "spend": [90.0, 110.0, 480.0, 510.0]})
+    >>> name_partition(X, [0, 0, 1, 1])
+    ['low spend, older', 'high spend, younger']
+    """
+    labels = np.asarray(labels)
+    rows = add_rare(labels, draw(len(labels), DESCRIBED.most))
+    table = read_table(X, rows, feature_names)
+    return name_clusters(find_traits(table, labels[rows], np.arange(int(labels.max(initial=-1)) + 1)))
 
 
 def split_siblings(

@@ -159,34 +159,7 @@ class Trait:
 
 
 def find_traits(table: Table, labels: IntArray, clusters: IntArray) -> list[list[Trait]]:
-    """Return the traits of some clusters, the strongest first.
-
-    Parameters
-    ----------
-    table : Table
-        A sample of rows.
-    labels : array of int
-        Cluster of each row of the sample.
-    clusters : array of int
-        The clusters to describe.
-
-    Returns
-    -------
-    traits : list of list of Trait
-        At most 8 for each of ``clusters``, each of another column of the table. A cluster of all rows has none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from cohirf.explain import find_traits, read_table
-    >>> X = pd.DataFrame({"age": [61, 64, 23, 25, 61], "region": ["north", "south", "north", "south", "north"]})
-    >>> traits = find_traits(read_table(X, np.arange(5)), np.array([0, 0, 1, 1, 0]), np.array([0, 1]))
-    >>> [trait.values for trait in traits[1]]
-    ['age 24 (others 62)', 'region=south 50% (others 33%)']
-    >>> traits[1][0].phrase
-    'younger'
-    """
+    """Return the traits of some clusters, the strongest first: at most 8, each of another column of the table."""
     return find_traits_of_sets(table, labels, clusters[:, None].tolist())
 
 

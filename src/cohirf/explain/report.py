@@ -279,7 +279,12 @@ def write_report(
         return _write_page(path, draw_topics(topics, title=title, written=today, images=images))
     study = check_study(model, X, y, feature_names, pipeline=pipeline, ids=ids)
     fitted_pipeline = None if isinstance(pipeline, Preparation) else pipeline
-    shown = {"data_name": data_name, "origin": origin, "pipeline": fitted_pipeline, "image_shape": image_shape}
+    shown: dict[str, Any] = {
+        "data_name": data_name,
+        "origin": origin,
+        "pipeline": fitted_pipeline,
+        "image_shape": image_shape,
+    }
     return _write_page(path, render(summarize(study, title, **shown, max_points=max_points, written=today)))
 
 

@@ -269,34 +269,7 @@ class Table:
 
 
 def read_table(X: Any, rows: IntArray, names: Sequence[str] | None = None) -> Table:
-    """Read rows of an array, table, sparse matrix or source.
-
-    Parameters
-    ----------
-    X : array, table, sparse matrix or source
-        The data. Columns may be numbers, categories, text, dates or truth values.
-    rows : array of int
-        Sorted row numbers.
-    names : sequence of str, optional
-        Name of each column; by default those of the table, or numbers.
-
-    Returns
-    -------
-    table : Table
-        These rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from cohirf.explain import read_table
-    >>> X = pd.DataFrame({"age": [31, 45, 27, 52], "region": ["north", "south", "north", "north"]})
-    >>> table = read_table(X, np.arange(4))
-    >>> [(feature.name, feature.level) for feature in table.features]
-    [('age', ''), ('region', 'north'), ('region', 'south')]
-    >>> table.values[0]
-    array([31.,  1.,  0.])
-    """
+    """Read some rows, whose numbers are sorted; the names of columns are those of the table, unless they are given."""
     some = take_rows(X, rows)
     header = [shorten(name) for name in _column_names(some, names)]
     if sparse.issparse(some):

@@ -221,15 +221,15 @@ def merged_tree(subject: Subject, max_clusters: int) -> Tree:
     sizes = np.bincount(roots, weights=hierarchy.row_sizes, minlength=hierarchy.n_rows)[leaves].astype(np.int64)
     absorbed_at = hierarchy.absorbed_at[leaves].astype(np.int64)
     until = np.where(absorbed_at == 0, hierarchy.n_levels + 1, absorbed_at)
-    order = np.lexsort((-sizes, -until, group))  # the medoid of a group was active longest, or is in the largest leaf
-    medoid = tree.medoids[order[np.unique(group[order], return_index=True)[1]]]
+    by_age = np.lexsort((-sizes, -until, group))  # the medoid of a group was active longest, or is in the largest leaf
+    medoid = tree.medoids[by_age[np.unique(group[by_age], return_index=True)[1]]]
     pruned = tree.prune(medoid[group])
     place = np.searchsorted(pruned.medoids, medoid)[group]
-    cluster = subject.labels[subject.hierarchy.find_leaves(tree.medoids)].astype(np.int64)
+    cluster: IntArray = subject.labels[subject.hierarchy.find_leaves(tree.medoids)].astype(np.int64)
     low, high = np.full(pruned.n_leaves, np.iinfo(np.int64).max), np.full(pruned.n_leaves, SEVERAL_CLUSTERS)
     np.minimum.at(low, place, cluster)
     np.maximum.at(high, place, cluster)
-    size = np.bincount(place, weights=sizes).astype(np.int64)
+    size: IntArray = np.bincount(place, weights=sizes).astype(np.int64)
     cluster, highest = np.where(low == high, low, SEVERAL_CLUSTERS), hierarchy.n_levels if has_levels else np.inf
     linkage, order, size, cluster = _in_order(pruned.linkage, size, cluster, highest)
     return Tree(
