@@ -16,7 +16,6 @@ from sklearn.utils.estimator_checks import (
 )
 
 from cohirf import CoHiRF, FeatureScreen, choice, screening
-from cohirf.fitting import settings
 
 few_views = {"views": 3, "max_features": 0.3, "min_cluster_size": 5}
 ESTIMATORS = {
@@ -35,10 +34,9 @@ NUMBERED = {check.__name__: "labels are numbered in order of first appearance" f
 
 @pytest.fixture(autouse=True)
 def cheap_choices(monkeypatch):
-    """Checks fit hundreds of times; how well features and clusters are found matters little."""
+    """Checks fit hundreds of times; how well features and the number of clusters are chosen matters little."""
     monkeypatch.setattr(screening, "N_VIEWS", 4)
     monkeypatch.setattr(choice, "MAX_CHOICE", 4)
-    monkeypatch.setattr(settings, "AUTO_CLUSTERS", 12)
 
 
 # Data in these checks may have fewer distinct rows than clusters, or merge nothing: scikit-learn's own warnings.
