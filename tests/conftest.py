@@ -186,6 +186,19 @@ def _make_questions_of_scikit_learn_fast() -> None:
             setattr(tables, name, lambda data, ask=ask: type(data) is not np.ndarray and ask(data))
 
 
+# These files are about the number of clusters that is chosen.
+WITH_ALL_SPLITS = {"test_answers.py", "test_choice.py"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def splits(request: pytest.FixtureRequest) -> Generator[None, None, None]:
+    """Choose numbers of clusters by one split instead of three, which take half the time of a fit of few rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.name not in WITH_ALL_SPLITS:
+            patch.setattr("cohirf.choice.N_SPLITS", 1)
+        yield
+
+
 @pytest.fixture(scope="session")
 def blobs() -> tuple[np.ndarray, np.ndarray]:
     """Four separated clusters in ten dimensions."""

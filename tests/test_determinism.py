@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from cohirf import CoHiRF
 from fit_hashes import hash_fits
 
-X = make_blobs(300, 12, centers=6, cluster_std=4.0, random_state=0)[0]
+X = make_blobs(200, 12, centers=6, cluster_std=4.0, random_state=0)[0]
 SMALL = {"views": 3, "max_features": 0.5, "random_state": 0}
 MODELS = {
     "strict": CoHiRF.as_published(KMeans(6), **SMALL),
@@ -26,10 +26,10 @@ MODELS = {
     "weighted": CoHiRF.as_published(KMeans(6), medoid_weights=True, **SMALL),
     "majority": CoHiRF.as_published(KMeans(6), consensus="majority", **SMALL | {"views": 5}),
     "majority, weighted, batched": CoHiRF.as_published(
-        KMeans(6), consensus="majority", medoid_weights=True, batch_size=150, **SMALL
+        KMeans(6), consensus="majority", medoid_weights=True, batch_size=100, **SMALL
     ),
     "rbf": CoHiRF.as_published(KMeans(6), medoid="rbf", **SMALL),
-    "batched": CoHiRF.as_published(KMeans(6), batch_size=75, **SMALL),
+    "batched": CoHiRF.as_published(KMeans(6), batch_size=50, **SMALL),
     "dbscan": CoHiRF.as_published(DBSCAN(eps=8.0), **SMALL),
 }
 
@@ -116,7 +116,7 @@ class CountThreads(ClusterMixin, BaseEstimator):
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-@pytest.mark.parametrize("batch_size", [pytest.param(None, marks=pytest.mark.slow), 150])
+@pytest.mark.parametrize("batch_size", [pytest.param(None, marks=pytest.mark.slow), 100])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_base_method_runs_on_one_thread_everywhere(backend, batch_size, n_jobs):
     model = CoHiRF.as_published(CountThreads(), max_features=0.5, batch_size=batch_size, n_jobs=n_jobs, random_state=0)

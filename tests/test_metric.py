@@ -17,7 +17,7 @@ def make_rows(scale=1.0):
 
 X = make_rows()
 UNIT = X / np.linalg.norm(X, axis=1, keepdims=True)
-OPTIONS = {"n_clusters": 5, "random_state": 0}
+OPTIONS = {"n_clusters": 5, "views": 2, "random_state": 0}
 
 
 def as_dask(rows):

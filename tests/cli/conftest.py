@@ -61,11 +61,10 @@ def folder(tmp_path, monkeypatch, iris_files):
 def cohirf(capsys, monkeypatch):
     """Return a function that runs the program in this process.
 
-    A slow run prints no more lines than a fast one, and the number of clusters is chosen among a few, by one split.
+    A slow run prints no more lines than a fast one, and the number of clusters is chosen among a few.
     """
     monkeypatch.setattr("cohirf.progress.LOG_SECONDS", math.inf)
     monkeypatch.setattr("cohirf.choice.MAX_CHOICE", 8)
-    monkeypatch.setattr("cohirf.choice.N_SPLITS", 1)
 
     def run(*arguments):
         capsys.readouterr()

@@ -42,6 +42,10 @@ def expected_labels(X, base=None, **parameters):
         return CoHiRF(base, random_state=0, **parameters).fit(X).labels_
 
 
+# Where it does not matter which clusters are found, one view and one way to merge them are enough.
+QUICK = ("--clusters", 3, "--views", 1, "--merge", "compact")
+
+
 def read_labels(path="labels.csv"):
     return pd.read_csv(path)["cluster"].to_numpy()
 
@@ -199,11 +203,10 @@ def test_every_format_gives_the_same_clusters(cohirf, folder, iris, name, scale)
 def test_outputs_agree_and_keep_order_and_names(cohirf, folder, iris, apart):
     shuffled = iris.sample(frac=1, random_state=0)
     shuffled.to_parquet("shuffled.parquet")
-    options = ("--views", 1, "--clusters", 3)
     for name in ("labels.parquet", "labels.csv"):
-        assert cohirf("fit", "shuffled.parquet", *apart, *options, "--out", name).code == 0
+        assert cohirf("fit", "shuffled.parquet", *apart, *QUICK, "--out", name).code == 0
     dropped = ("--drop", "id", "--drop", "species")
-    assert cohirf("fit", "shuffled.parquet", *dropped, *options, "--out", "labels.npy").code == 0
+    assert cohirf("fit", "shuffled.parquet", *dropped, *QUICK, "--out", "labels.npy").code == 0
     tables = pd.read_parquet("labels.parquet"), pd.read_csv("labels.csv")
     for table in tables:
         assert table["id"].tolist() == shuffled["id"].tolist()
@@ -218,7 +221,7 @@ def test_columns_are_kept_apart_in_arrow_files(cohirf, folder, iris, name, apart
             writer.write_table(table, max_chunksize=40)
     else:
         pyarrow.feather.write_feather(table, name, chunksize=40)
-    outcome = cohirf("fit", name, *apart, "--clusters", 3, "--out", "labels.csv")
+    outcome = cohirf("fit", name, *apart, *QUICK, "--out", "labels.csv")
     labels = pd.read_csv("labels.csv")
     assert labels["id"].tolist() == iris["id"].tolist()
     assert f"ARI          {adjusted_rand_score(iris['species'], labels['cluster']):.3f}\n" in outcome.out
@@ -227,7 +230,7 @@ def test_columns_are_kept_apart_in_arrow_files(cohirf, folder, iris, name, apart
 def test_names_of_rows_in_csv_stay_as_they_are_written(cohirf, folder, iris):
     names = [f"00{number}" for number in range(148)] + ["9007199254740993", "7"]
     iris.assign(id=names).to_csv("zeros.csv", index=False)
-    cohirf("fit", "zeros.csv", "--id-column", "id", "--drop", "species", "--clusters", 3, "--out", "labels.csv")
+    cohirf("fit", "zeros.csv", "--id-column", "id", "--drop", "species", *QUICK, "--out", "labels.csv")
     assert pd.read_csv("labels.csv", dtype=str)["id"].tolist() == names
 
 
@@ -327,16 +330,16 @@ def test_rows_in_no_cluster_are_counted(cohirf, folder, apart):
 
 
 def test_a_quiet_fit_prints_nothing(cohirf, folder, apart):
-    outcome = cohirf("fit", "iris.csv", *apart, "--quiet", "--batch-size", 30, "--clusters", 3)
+    outcome = cohirf("fit", "iris.csv", *apart, "--quiet", "--batch-size", 30, *QUICK)
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
-    outcome = cohirf("fit", "iris.csv", *apart, "--quiet", "--json", "--clusters", 3)
+    outcome = cohirf("fit", "iris.csv", *apart, "--quiet", "--json", *QUICK)
     assert outcome.err == ""
     assert json.loads(outcome.out)["rows"] == 150
 
 
 def test_warnings_are_lines_in_words_of_options(cohirf, folder, apart, iris):
     iris.assign(depth=np.where(iris.index % 50 == 7, -999, iris["sepal_width"])).to_csv("deep.csv", index=False)
-    outcome = cohirf("fit", "deep.csv", *apart, "--clusters", 3, "--json")
+    outcome = cohirf("fit", "deep.csv", *apart, *QUICK, "--json")
     warning = (
         "deep.csv: column 'depth' has 3 cells of -999, far from all others: if these are missing, give --as "
         "'depth'=number:-999; they are taken as numbers."
@@ -347,7 +350,7 @@ def test_warnings_are_lines_in_words_of_options(cohirf, folder, apart, iris):
 
 def test_labels_that_are_missing_are_left_out_of_the_comparison(cohirf, folder, iris):
     iris.assign(species=iris["species"].where(iris.index % 3 > 0)).to_csv("part.csv", index=False)
-    options = ("--drop", "id", "--label-column", "species", "--clusters", 3, "--out", "labels.csv")
+    options = ("--drop", "id", "--label-column", "species", *QUICK, "--out", "labels.csv")
     outcome = cohirf("fit", "part.csv", *options, "--report", "report.html")
     known = iris.index % 3 > 0
     index = adjusted_rand_score(iris["species"][known], read_labels()[known])
@@ -357,15 +360,14 @@ def test_labels_that_are_missing_are_left_out_of_the_comparison(cohirf, folder, 
 
 def test_without_any_label_there_is_no_comparison(cohirf, folder, iris):
     iris.assign(species=np.nan).to_csv("none.csv", index=False)
-    outcome = cohirf("fit", "none.csv", "--drop", "id", "--label-column", "species", "--clusters", 3)
+    outcome = cohirf("fit", "none.csv", "--drop", "id", "--label-column", "species", *QUICK)
     assert "ARI          no row has a class\n" in outcome.out
 
 
 def test_an_index_of_pandas_is_no_feature(cohirf, folder, iris):
     iris.set_index("id").drop(columns="species").to_parquet("indexed.parquet")
-    options = ("--views", 1, "--clusters", 3)
-    assert "indexed.parquet: 150 rows, 4 features\n" in cohirf("fit", "indexed.parquet", *options).err
-    cohirf("fit", "indexed.parquet", "--id-column", "id", *options, "--out", "labels.csv")
+    assert "indexed.parquet: 150 rows, 4 features\n" in cohirf("fit", "indexed.parquet", *QUICK).err
+    cohirf("fit", "indexed.parquet", "--id-column", "id", *QUICK, "--out", "labels.csv")
     assert pd.read_csv("labels.csv")["id"].tolist() == iris["id"].tolist()
 
 
@@ -385,9 +387,7 @@ def test_names_of_rows_may_be_missing_and_of_any_type(cohirf, folder, iris, out)
     for kind, ids in names.items():
         table = pa.Table.from_pandas(iris[FEATURES].assign(name=ids), preserve_index=False)
         pq.write_table(table, "named.parquet", row_group_size=50)
-        outcome = cohirf(
-            "fit", "named.parquet", "--id-column", "name", "--out", out, "--clusters", 3, "--force", "--quiet"
-        )
+        outcome = cohirf("fit", "named.parquet", "--id-column", "name", "--out", out, *QUICK, "--force", "--quiet")
         assert outcome.code == 0, outcome.err
         found = pd.read_parquet(out)["name"] if out.endswith("parquet") else pd.read_csv(out)["name"]
         found = pd.to_datetime(found) if kind == "date" else found
@@ -397,8 +397,8 @@ def test_names_of_rows_may_be_missing_and_of_any_type(cohirf, folder, iris, out)
 def test_force_replaces_what_is_there(cohirf, folder, apart):
     Path("labels.csv").write_text("old", encoding="utf-8")
     Path("report.html").write_text("old", encoding="utf-8")
-    options = ("--clusters", 3, "--out", "labels.csv", "--model", "model", "--report", "report.html")
-    assert cohirf("fit", "iris.csv", *apart, "--clusters", 3, "--model", "model", "--quiet").code == 0
+    options = (*QUICK, "--out", "labels.csv", "--model", "model", "--report", "report.html")
+    assert cohirf("fit", "iris.csv", *apart, *QUICK, "--model", "model", "--quiet").code == 0
     assert cohirf("fit", "iris.csv", *apart, *options, "--force", "--seed", 1).code == 0
     assert read_labels().shape == (150,)
     assert package.load("model").random_state == 1
@@ -417,7 +417,7 @@ def test_force_replaces_no_folder_that_is_no_model(cohirf, folder, apart):
 @pytest.mark.parametrize("name", ["dörte a\nb.csv", "-dash.csv", "[red]x\x1b[31m.csv"])
 def test_odd_file_names_are_names(cohirf, folder, name, apart):
     Path("iris.csv").rename(name)
-    outcome = cohirf("fit", *apart, "--clusters", 3, "--out", f"out {name}", "--report", f"{name}.html", "--", name)
+    outcome = cohirf("fit", *apart, *QUICK, "--out", f"out {name}", "--report", f"{name}.html", "--", name)
     assert outcome.code == 0
     assert "\x1b" not in outcome.out + outcome.err
     assert len(pd.read_csv(f"out {name}")) == 150
@@ -433,7 +433,7 @@ def test_names_of_files_need_not_be_in_utf_8(cohirf, folder, iris, kind):
     else:
         getattr(iris, f"to_{kind}")(f"plain.{kind}")
     Path(f"plain.{kind}").rename(source)
-    options = ("--id-column", "id", "--label-column", "species", "--param", "n_clusters=3")
+    options = ("--id-column", "id", "--label-column", "species", *QUICK)
     outcome = cohirf("fit", source, *options, "--out", out, "--report", page, "--model", "model")
     assert outcome.code == 0, outcome.err
     with Path(out).open("rb") as file:
@@ -445,7 +445,7 @@ def test_names_of_files_need_not_be_in_utf_8(cohirf, folder, iris, kind):
 def test_hostile_column_names_stay_text(cohirf, folder, iris):
     names = ["<script>alert(1)</script>", "x\x1b[2J", "[bold]b[/bold]", "d"]
     iris[FEATURES].set_axis(names, axis=1).to_parquet("hostile.parquet")
-    outcome = cohirf("fit", "hostile.parquet", "--clusters", 3, "--report", "report.html", "--model", "model")
+    outcome = cohirf("fit", "hostile.parquet", *QUICK, "--report", "report.html", "--model", "model")
     assert outcome.code == 0
     assert "<script>alert" not in Path("report.html").read_text(encoding="utf-8")
     described = cohirf("info", "hostile.parquet")
@@ -490,7 +490,7 @@ def test_the_installed_program_fits(folder):  # as test_cli_stop.py does, until 
 
 
 def test_the_document_has_the_names_and_the_headline(cohirf, folder, apart):
-    document = json.loads(cohirf("fit", "iris.csv", *apart, "--clusters", 3, "--json").out)
+    document = json.loads(cohirf("fit", "iris.csv", *apart, *QUICK, "--json").out)
     assert len(document["names"]) == len(set(document["names"])) == 3
     assert document["sizes"] == sorted(document["sizes"], reverse=True)
     assert document["headline"].startswith(f"3 clusters in 150 rows. {document['sizes'][0]} rows (")
@@ -500,9 +500,9 @@ def test_the_document_has_the_names_and_the_headline(cohirf, folder, apart):
 def regions(folder):
     rng = np.random.default_rng(0)
     columns = {
-        "region": np.repeat(["north", "south", "west"], 200),
-        "a": rng.normal(size=600),
-        "b": rng.normal(size=600),
+        "region": np.repeat(["north", "south", "west"], 100),
+        "a": rng.normal(size=300),
+        "b": rng.normal(size=300),
     }
     pd.DataFrame(columns).to_csv("regions.csv", index=False)
 
@@ -513,7 +513,7 @@ def test_a_category_whose_levels_are_the_clusters_is_left_out(cohirf, regions):
     said = "with it, the clusters are nearly its levels"
     assert f"region is left out, and the fit repeated: {said}; give --as region=category to keep it." in outcome.err
     assert f"region was left out: {said}." in document["headline"]
-    assert document["sizes"] != [200, 200, 200]
+    assert document["sizes"] != [100, 100, 100]
     assert document["columns"][0]["kind"] == "dropped"
     assert said in str(document["columns"][0])
     kept = cohirf("fit", "regions.csv", "--as", "region=category", "--json")
@@ -525,7 +525,7 @@ def test_with_a_checkpoint_a_category_whose_levels_are_the_clusters_stays_and_is
     outcome = cohirf("fit", "regions.csv", "--checkpoint", "ck", "--clusters", 3, "--json")
     said = "nearly the levels of region: give --drop region and another --checkpoint to fit without it."
     assert said in outcome.err
-    assert json.loads(outcome.out)["sizes"] == pytest.approx([200, 200, 200], abs=5)
+    assert json.loads(outcome.out)["sizes"] == pytest.approx([100, 100, 100], abs=3)
 
 
 def test_a_category_stays_if_numbers_alone_have_the_same_clusters(cohirf, folder):
@@ -540,7 +540,7 @@ def test_a_category_stays_if_numbers_alone_have_the_same_clusters(cohirf, folder
 
 def test_a_fit_stays_if_it_cannot_be_repeated_without_a_category(cohirf, regions):
     outcome = cohirf("fit", "regions.csv", "--max-features", 5, "--clusters", 3, "--json")
-    assert json.loads(outcome.out)["sizes"] == pytest.approx([200, 200, 200], abs=5)
+    assert json.loads(outcome.out)["sizes"] == pytest.approx([100, 100, 100], abs=3)
     assert "left out" not in outcome.err
 
 
@@ -554,7 +554,7 @@ def test_files_are_written_before_clusters_are_described(cohirf, folder, apart, 
         raise ValueError("no words")
 
     monkeypatch.setattr("cohirf.cli.fit.describe_clusters", fail)
-    outcome = cohirf("fit", "iris.csv", *apart, "--out", "labels.csv", "--model", "model")
+    outcome = cohirf("fit", "iris.csv", *apart, *QUICK, "--out", "labels.csv", "--model", "model")
     assert "no words" in outcome.err
     assert (folder / "labels.csv").exists()
     assert (folder / "model").exists()
@@ -564,20 +564,20 @@ def test_a_large_file_is_announced_before_it_is_read(cohirf, folder, monkeypatch
     monkeypatch.setattr("cohirf.cli.console.LARGE_FILE", 1000)
     assert cohirf("fit", "iris.csv", "--label-column", "nothing").err.startswith("reading iris.csv (0 MB)\n")
     monkeypatch.setattr("cohirf.progress.LOG_SECONDS", 0.0)
-    said = cohirf("fit", "iris.parquet", "--clusters", 3).err
+    said = cohirf("fit", "iris.parquet", *QUICK).err
     assert "reading: 150 of 150 rows, looking at the cells, " in said
     assert "reading: 150 of 150 rows, computing means, " in said
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
 def test_the_columns_of_the_data_are_kept_beside_the_clusters(cohirf, regions, name):
-    cohirf("fit", "regions.csv", "--clusters", 3, "--out", name, "--keep")
+    cohirf("fit", "regions.csv", *QUICK, "--out", name, "--keep")
     kept = pd.read_csv(name) if name.endswith("csv") else pd.read_parquet(name)
     given = pd.read_csv("regions.csv")
     assert kept.columns.tolist() == [*given.columns, "cluster"]
     assert kept["region"].tolist() == given["region"].tolist()
     np.testing.assert_array_equal(kept["a"].astype(float), given["a"])
-    cohirf("fit", "regions.csv", "--clusters", 3, "--out", "plain.csv")
+    cohirf("fit", "regions.csv", *QUICK, "--out", "plain.csv")
     assert kept["cluster"].tolist() == pd.read_csv("plain.csv")["cluster"].tolist()
 
 

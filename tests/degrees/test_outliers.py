@@ -86,7 +86,7 @@ def test_identical_rows_are_usual():
 
 def test_outlier_scores_need_all_rows():
     X = np.random.default_rng(0).normal(size=(10_100, 2))
-    model = CoHiRF(n_clusters=2, random_state=0).fit(X)
+    model = CoHiRF(n_clusters=2, views=1, merge="compact", random_state=0).fit(X)
     assert not hasattr(model, "outlier_scores_")
     with pytest.raises(AttributeError, match=r"kept [\d,]+ of 10,100: call score_outliers"):
         _ = model.outlier_scores_

@@ -97,7 +97,7 @@ def test_traits_and_exemplars_are_in_original_units():
 
 
 def test_sparse_data_has_the_clusters_of_dense_data(blobs):
-    X = np.where(blobs[0] > 0, blobs[0], 0)[:120]
+    X = np.where(blobs[0] > 0, blobs[0], 0)[:60]
     model = CoHiRF(KMeans(5), random_state=0).fit(X)
     (_, dense), (_, thin) = list_all(model, X), list_all(model, sparse.csr_array(X))
     for ours, other in zip(thin.clusters, dense.clusters, strict=True):

@@ -197,11 +197,11 @@ def test_seeds_reach_the_steps_of_a_pipeline():
     assert found.best_estimator[-1].random_state == 7
 
 
-def test_a_search_that_was_stopped_proposes_what_it_would_have_proposed(tmp_path):
+def test_a_search_that_was_stopped_proposes_what_it_would_have_proposed(database):
     model = CoHiRF.as_published(KMeans(n_init=1))
     whole = tune(model, X, n_trials=12, search_space=FEW_VIEWS)  # the first ten are drawn without a look at the others
-    tune(model, X, n_trials=9, search_space=FEW_VIEWS, storage=tmp_path / "trials.db")
-    resumed = tune(model, X, n_trials=12, search_space=FEW_VIEWS, storage=tmp_path / "trials.db")
+    tune(model, X, n_trials=9, search_space=FEW_VIEWS, storage=database)
+    resumed = tune(model, X, n_trials=12, search_space=FEW_VIEWS, storage=database)
     columns = ["score", *FEW_VIEWS]
     pd.testing.assert_frame_equal(resumed.table[columns], whole.table[columns])
 
@@ -266,7 +266,7 @@ def test_a_trial_that_was_cut_off_does_not_count(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_search_that_was_cut_off_in_a_trial_proposes_what_it_would_have_proposed(tmp_path):
+def test_a_search_that_was_cut_off_in_a_trial_proposes_what_it_would_have_proposed(database):
     space = {"eps": FloatDistribution(0.1, 3), "min_samples": IntDistribution(2, 9)}
     whole = tune(DBSCAN(), X, n_trials=14, search_space=space).table
 
@@ -286,7 +286,7 @@ def test_a_search_that_was_cut_off_in_a_trial_proposes_what_it_would_have_propos
 
 
 def test_the_default_base_method_is_tuned():
-    assert tune(CoHiRF.as_published(), X, n_trials=2).best_params["estimator__n_clusters"] >= 2
+    assert tune(CoHiRF.as_published(), X[::2], n_trials=1).best_params["estimator__n_clusters"] >= 2
 
 
 def test_a_metric_that_fails_scores_worst():
@@ -366,7 +366,7 @@ def test_a_method_that_draws_features_itself_gets_all_of_them():
 
 
 def test_without_a_base_method_the_number_of_clusters_is_searched():
-    found = tune(CoHiRF(), X, n_trials=3)
+    found = tune(CoHiRF(), X[::2], n_trials=2)
     assert set(found.best_params) == {"max_features", "views", "n_clusters"}
     assert found.best_estimator.estimator is None
     assert found.best_estimator.n_clusters_ == found.best_params["n_clusters"]
@@ -407,7 +407,7 @@ def test_a_score_that_is_not_finite_is_the_worst():
 
 class TestRecommended:
     def test_a_search_starts_with_what_the_library_chooses(self):
-        Z, _ = make_blobs(300, centers=6, random_state=1)
+        Z, _ = make_blobs(180, centers=6, random_state=1)
         chosen = CoHiRF(n_clusters="auto", random_state=0).fit(Z)
         found = tune(CoHiRF(), Z, n_trials=1)
         assert found.best_params == {"max_features": 1.0, "views": 5, "n_clusters": chosen.n_clusters_}
