@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise, starmap
 from numbers import Integral, Real
 from typing import Any
 
@@ -315,8 +316,11 @@ class _Votes:
         """Return the weighted sum of the rows of ``X`` of each group, given the group of each row."""
         source = LazyDaskSource(DaskTable.of(X, known_rows=True).array) if is_dask(X) else open_source(X)
         _refuse_other_rows("X", source.n_rows, self.n_rows)
+        blocks: Iterable[slice] = row_blocks(self.n_rows, max(1, 2**22 // source.n_features))
+        if isinstance(source, LazyDaskSource):  # each chunk is computed once
+            blocks = starmap(slice, pairwise([0, *np.cumsum(source.array.chunks[0]).tolist()]))
         total: Any = 0
-        for block in row_blocks(self.n_rows, max(1, 2**22 // source.n_features)):
+        for block in blocks:
             values = source.take(np.arange(block.start, block.stop))
             total = total + _sum_block(values, groups[block], n_sums, None if weights is None else weights[block])
         return total

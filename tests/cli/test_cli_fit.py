@@ -587,11 +587,13 @@ def test_the_columns_of_the_data_are_kept_beside_the_clusters(cohirf, regions, n
         ("regions.csv", "out.npy", "give --out with a .parquet or .csv file"),
         ("rows.npy", "out.csv", "is an array without column names: leave --keep out"),
         ("done.csv", "out.csv", "has a column 'cluster' already: rename it in the data"),
+        ("cut.csv", "out.csv", "has a column 'cluster_2' already: rename it in the data"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(cohirf, regions, data, out, said):
     np.save("rows.npy", np.random.default_rng(0).normal(size=(50, 2)))
     pd.read_csv("regions.csv").assign(cluster=1.5).to_csv("done.csv", index=False)
+    pd.read_csv("regions.csv").assign(cluster_2=1.5).to_csv("cut.csv", index=False)
     outcome = cohirf("fit", data, "--clusters", 3, "--out", out, "--keep")
     assert outcome.code != 0
     assert said in " ".join(outcome.err.split())

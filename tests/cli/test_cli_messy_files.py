@@ -251,7 +251,9 @@ def test_commands_for_new_rows_take_strays_as_missing(cohirf, arguments):
 
 def test_a_report_takes_strays_as_the_fit_did(cohirf):
     fit_and_spoil(cohirf)
-    pd.read_csv("spoilt.csv").assign(name=range(120)).to_csv("spoilt.csv", index=False)
+    spoilt = pd.read_csv("spoilt.csv").assign(name=range(120))
+    spoilt["size"] = spoilt["size"].where(np.arange(120) % 3 == 0, "n.n.")  # more than half
+    spoilt.to_csv("spoilt.csv", index=False)
     wish = ("--as", "size=number", "--as", "name=id")
     assert cohirf("fit", "spoilt.csv", *wish, "--clusters", 2, "--model", "of_spoilt", "--quiet").code == 0
     assert cohirf("report", "of_spoilt", "spoilt.csv", "--out", "report.html").code == 0

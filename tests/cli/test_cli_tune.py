@@ -194,6 +194,15 @@ def test_a_batch_size_that_was_measured_is_in_the_printed_command(cohirf, folder
     assert re.search(r"--batch-size \d+", shlex.join(fit_command(outcome)))
 
 
+def test_data_beyond_memory_is_refused(cohirf, folder):
+    outcome = cohirf("tune", "iris.csv", *SPECIES, "--batch-size", "1MB", "--quiet")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == (
+        "cohirf: iris.csv: a search holds all rows in memory, which takes 275 KB, and this process may take another "
+        "0 B: tune on a file with a sample of the rows, and fit this one with what it finds.\n"
+    )
+
+
 # -- stop and go on ------------------------------------------------------------------------------------------------
 
 

@@ -58,6 +58,12 @@ def test_defaults_are_read_from_text(name):
             assert read_parameter(base_class(name), key, str(default)) == default, key
 
 
+@pytest.mark.parametrize(("name", "key"), [("kmeans", "n_clusters"), ("dbscan", "eps")])
+def test_a_word_is_not_a_number(name, key):
+    with pytest.raises(ValueError, match=f"{key}='true' is not valid"):
+        read_parameter(base_class(name), key, "true")
+
+
 @pytest.mark.parametrize(
     ("name", "texts", "expected"),
     [

@@ -280,8 +280,8 @@ def test_a_search_that_was_cut_off_in_a_trial_proposes_what_it_would_have_propos
             return super().fit_predict(X, y, sample_weight)
 
     with pytest.raises(KeyboardInterrupt):
-        tune(Interrupted(), X, n_trials=14, search_space=space, storage=tmp_path / "trials.db")
-    resumed = tune(Interrupted(), X, n_trials=14, search_space=space, storage=tmp_path / "trials.db").table
+        tune(Interrupted(), X, n_trials=14, search_space=space, storage=database)
+    resumed = tune(Interrupted(), X, n_trials=14, search_space=space, storage=database).table
     pd.testing.assert_frame_equal(resumed[["score", *space]], whole[["score", *space]])
 
 
@@ -385,7 +385,7 @@ def test_a_number_of_clusters_that_is_given_is_not_searched(n_clusters):
         ({"estimator": OPTICS()}, "There is no default search space for OPTICS: pass search_space"),
         ({"search_space": {"clusters": IntDistribution(2, 3)}}, "has 'clusters', which is not a parameter of KMeans"),
         ({"search_space": {}}, "search_space is empty"),
-        ({"n_trials": 0}, "n_trials is empty, or 0: give at least one"),
+        ({"n_trials": 0}, "n_trials=0 is not valid: give at least 1"),
         ({"seeds": ()}, "seeds is empty"),
         ({"metric": "purity"}, "metric='purity' is not valid: pass one of silhouette, calinski_harabasz, ari"),
         ({"metric": "ari"}, "metric='ari' compares with true classes: pass them as y"),

@@ -143,6 +143,7 @@ def report(model: Path, data: Path, *, out: Path, force: bool = False) -> None:
 
     console, origin = Console(), load_about(model).origin
     with console.reading(data):
-        prepared = preparation.apply(data, **csv_format(data, model))
+        # the fit took every cell that cannot be read as missing, if the user named the kind of its column
+        prepared = preparation.apply(data, **csv_format(data, model), most_bad=1.0)
         write_report(fitted, prepared, out, y=prepared.classes(), data_name=data.name, origin=origin)
     console.show({}, f"Written: {out} (report)")

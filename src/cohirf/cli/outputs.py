@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
@@ -176,8 +177,9 @@ def check_kept(path: Path | None, data: Data) -> None:
         raise BadInputError("--keep writes the columns of the data, too: give --out with a .parquet or .csv file.")
     if data.table is None:
         raise BadInputError(f"--keep: {data.name} is an array without column names: leave --keep out.")
-    if CLUSTER in map(str, data.columns):
-        raise BadInputError(f"--keep: {data.name} has a column {CLUSTER!r} already: rename it in the data.")
+    taken = [name for name in map(str, data.columns) if re.fullmatch(rf"{CLUSTER}(_\d+)?", name)]
+    if taken:
+        raise BadInputError(f"--keep: {data.name} has a column {taken[0]!r} already: rename it in the data.")
 
 
 def say_written(written: dict[str, str], nothing: str = "") -> str:

@@ -33,12 +33,14 @@ from cohirf.cli.outputs import check_file
 from cohirf.cli.summary import agreement, agreement_rows, describe_sizes, size_rows
 from cohirf.clusterers.names import NAMES
 from cohirf.estimator import CoHiRF
-from cohirf.planning.memory import format_bytes, peak_bytes
-from cohirf.preparation import prepare
+from cohirf.planning.memory import format_bytes, peak_bytes, read_memory_limit, resident_bytes, resolve_memory_limit
+from cohirf.preparation import Prepared, prepare
+from cohirf.preparation.preparation import IN_MEMORY_BYTES
 from cohirf.store.files import shown
-from cohirf.tuning.search_space import INNER, NUMBER_NAMES, RANGES, Metric
+from cohirf.tuning.search_space import INNER, NUMBER_NAMES, RANGES, SILHOUETTE_ROWS, Metric
 
 BEST_TRIALS = 5
+DISTANCE_BYTES = 12  # per pair of rows: computed as float64, kept as float32
 
 
 def tune(
@@ -74,6 +76,7 @@ def tune(
     chosen = {} if method.estimator is not None or base is None else {"--estimator": BASE_METHOD}
     chosen |= {} if about.scale != "auto" else {"--scale": scaling}
     chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in parameters}
+    _refuse_too_large(prepared, metric, parameters.get("batch_size"))
     classes = prepared.classes()
     started = time.perf_counter()
     X, seed = prepared.array(), settled["random_state"]
@@ -106,8 +109,24 @@ def tune(
     path = str(data)
     command = ["cohirf", "fit", *words, "--", path] if path.startswith("-") else ["cohirf", "fit", path, *words]
     document |= {"fit": shlex.join(command), "warnings": console.warned}
-    said = "To fit with these parameters:"
-    console.show(document, _facts_grid(document), said, document["fit"], "", _trials_grid(document))
+    said = ["To fit with these parameters:", document["fit"]]
+    if not prepared.is_small:
+        where = f"data above {IN_MEMORY_BYTES // 2**20} MiB batch by batch, in order"
+        said.append(f"It reads {where}: its clusters can be others than those of the search.")
+    console.show(document, _facts_grid(document), *said, "", _trials_grid(document))
+
+
+def _refuse_too_large(data: Prepared, metric: str, batch_size: Any) -> None:
+    """Refuse data that does not fit into memory: scores need all rows in memory."""
+    n_scored = min(data.source.n_rows, SILHOUETTE_ROWS) if metric == "silhouette" else 0
+    needed = data.n_bytes + DISTANCE_BYTES * n_scored**2
+    room = resolve_memory_limit(read_memory_limit(batch_size)) - resident_bytes()
+    if needed > room:
+        raise BadInputError(
+            f"{data.data.name}: a search holds all rows in memory, which takes {format_bytes(needed)}, and this "
+            f"process may take another {format_bytes(max(0, room))}: tune on a file with a sample of the rows, and "
+            f"fit this one with what it finds."
+        )
 
 
 ARI_OF_KNOWN = Metric(  # over the rows that have a class

@@ -67,11 +67,14 @@ def read_parameter(cls: Any, name: str, text: str) -> Any:
     >>> read_parameter(DBSCAN, "eps", "0.2"), read_parameter(DBSCAN, "metric_params", "None")
     (0.2, None)
     """
-    from sklearn.utils._param_validation import make_constraint
+    from sklearn.utils._param_validation import Options, _Booleans, _VerboseHelper, make_constraint
 
     limits = [make_constraint(limit) for limit in cls._parameter_constraints[name]]
+    takes_words = (Options, _Booleans, _VerboseHelper)
     for value in _readings(text):
-        if any(limit.is_satisfied_by(value) for limit in limits):
+        # for Python, True is a number, too
+        allowed = [limit for limit in limits if not isinstance(value, bool) or isinstance(limit, takes_words)]
+        if any(limit.is_satisfied_by(value) for limit in allowed):
             return value
     expected = " or ".join(str(limit) for limit in limits if not limit.hidden)
     raise ValueError(f"{name}={text!r} is not valid: give {expected}.")

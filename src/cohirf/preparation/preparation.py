@@ -228,7 +228,9 @@ class Preparation:
         """Return HTML for notebooks."""
         return f"<pre>{escape(str(self))}</pre>"
 
-    def apply(self, data: Any, *, delimiter: str | None = None, header: bool | None = None) -> Prepared:
+    def apply(
+        self, data: Any, *, delimiter: str | None = None, header: bool | None = None, most_bad: float = MOST_BAD
+    ) -> Prepared:
         """Prepare other data in the same way as the training data.
 
         Parameters
@@ -239,6 +241,8 @@ class Preparation:
             columns with known classes and with the names of the rows may be missing.
         delimiter, header : optional
             The delimiter of a CSV file, and whether it has column names, as in :func:`cohirf.open_source`.
+        most_bad : float, default 0.5
+            Share of the cells of a column that may be unreadable.
 
         Returns
         -------
@@ -248,7 +252,7 @@ class Preparation:
         Raises
         ------
         DataError
-            If more than half of the cells of a column cannot be read as what the column was in the training data.
+            If more cells of a column cannot be read as what the column was in the training data.
             Fewer such cells are taken as missing, with a warning. Levels of a category that the training data did not
             have become rows that have none of its levels, with a warning.
 
@@ -263,7 +267,7 @@ class Preparation:
         opened = Data.open(data, delimiter=delimiter, header=header)
         self._refuse_lack(opened)
         label, row_id = (one if one in opened.columns else None for one in (self.label_column, self.id_column))
-        return replace(self, label_column=label, id_column=row_id).prepare(opened, MOST_BAD)
+        return replace(self, label_column=label, id_column=row_id).prepare(opened, most_bad)
 
     def prepare(self, data: Data, most_bad: float = 1.0) -> Prepared:
         """Return the prepared rows of data that has all columns, of which a share of the cells may be unreadable."""

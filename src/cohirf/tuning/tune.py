@@ -315,13 +315,11 @@ def _check_search(estimator: Any, X: Any, space: SearchSpace, n_trials: int, see
         )
     if unknown := [name for name in space if name not in estimator.get_params()]:
         raise ValueError(f"search_space has {unknown[0]!r}, which is not a parameter of {type(estimator).__name__}.")
-    for name, n_given in (
-        ("search_space", len(space)),
-        ("n_trials", n_trials),
-        ("seeds", 1 if seeds is None else len(seeds)),
-    ):
-        if n_given < 1:
-            raise ValueError(f"{name} is empty, or 0: give at least one.")
+    for name, given in (("search_space", space), ("seeds", seeds)):
+        if given is not None and len(given) == 0:
+            raise ValueError(f"{name} is empty: give at least one.")
+    if n_trials < 1:
+        raise ValueError(f"n_trials={n_trials} is not valid: give at least 1.")
 
 
 def _describe_search(
