@@ -109,11 +109,11 @@ def tune(
     path = str(data)
     command = ["cohirf", "fit", *words, "--", path] if path.startswith("-") else ["cohirf", "fit", path, *words]
     document |= {"fit": shlex.join(command), "warnings": console.warned}
-    said = ["To fit with these parameters:", document["fit"]]
+    lines = ["To fit with these parameters:", document["fit"]]
     if not prepared.is_small:
         where = f"data above {IN_MEMORY_BYTES // 2**20} MiB batch by batch, in order"
-        said.append(f"It reads {where}: its clusters can be others than those of the search.")
-    console.show(document, _facts_grid(document), *said, "", _trials_grid(document))
+        lines.append(f"It reads {where}: its clusters can be others than those of the search.")
+    console.show(document, _facts_grid(document), *lines, "", _trials_grid(document))
 
 
 def _refuse_too_large(data: Prepared, metric: str, batch_size: Any) -> None:
