@@ -280,8 +280,8 @@ def test_a_search_that_was_cut_off_in_a_trial_proposes_what_it_would_have_propos
             return super().fit_predict(X, y, sample_weight)
 
     with pytest.raises(KeyboardInterrupt):
-        tune(Interrupted(), X, n_trials=14, search_space=space, storage=tmp_path / "trials.db")
-    resumed = tune(Interrupted(), X, n_trials=14, search_space=space, storage=tmp_path / "trials.db").table
+        tune(Interrupted(), X, n_trials=14, search_space=space, storage=database)
+    resumed = tune(Interrupted(), X, n_trials=14, search_space=space, storage=database).table
     pd.testing.assert_frame_equal(resumed[["score", *space]], whole[["score", *space]])
 
 
