@@ -81,8 +81,7 @@ plt.show()
 # ------------------
 #
 # The clusters merge pairwise, up to a single one: first those that fuse at the next level, and above the last level all
-# others. The height of a bar is that of Ward's criterion, and the dashed line is the cut into the final clusters. The
-# wedges below represent the rows that the first level fused.
+# others. The height of a bar is that of Ward's criterion, and the dashed line is the cut into the final clusters.
 
 plot_dendrogram(hierarchy)
 plt.show()

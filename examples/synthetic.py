@@ -1,4 +1,5 @@
-"""Data of examples and pages: shapes for density methods, blobs, and customers of a shop with known segments.
+"""Data of examples and pages: shapes for density methods, blobs, and customers of a shop with known segments;
+and files of points that are larger than memory.
 
 python -m examples.synthetic customers 5000 customers.csv
 python -m examples.synthetic blobs 2000 blobs.csv --seed 1
@@ -6,22 +7,31 @@ python -m examples.synthetic blobs 2000 blobs.csv --seed 1
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.lib import format as npy_format
+from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import check_random_state
+
+from cohirf.datasets import around_corners, draw_corners, make_spheres
+from cohirf.rows.grouping import row_blocks
+from cohirf.store.files import replacing, sync_file
 
 Points = NDArray[np.float64]
 Strings = NDArray[np.str_]
 Draws = np.random.RandomState
 Curve = Callable[[Points], Points]  # from places between 0 and 1 to points, one in each row
+Drawing = Callable[[int], tuple[Any, NDArray[Any]]]  # from a number of rows to rows and labels
+FILE_BLOCK_CELLS = 2**24
 BOX_LOW, BOX_HIGH = (-3.0, -4.0), (18.0, 13.0)  # corners of the box with all shapes, in which noise is uniform
 
 
@@ -305,6 +315,93 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
         table.to_parquet(path, index=False)
     else:
         table.to_csv(path, index=False, lineterminator="\n", float_format="%g" if "age" in table else None)
+
+
+def write_data(
+    kind: str, path: str | os.PathLike[str], n_samples: int, *, random_state: Any = None, **options: Any
+) -> Path:
+    """Write synthetic data to a file, block by block, so that it may be larger than memory.
+
+    Parameters
+    ----------
+    kind : {"spheres", "hypercube", "blobs"}
+        The data of :func:`make_spheres` or :func:`make_hypercube`; or spherical normal clusters, with the options
+        ``n_clusters=3``, ``n_features=2`` and ``spread=1.0``. With the same seed, the points are those of ``make_*`` if
+        there is only one block.
+    path : str or path
+        The ``.npy`` file to write. An existing file is replaced. Values are float32.
+    n_samples : int
+        Number of rows.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random numbers. Pass an int for reproducible results.
+    **options
+        Other parameters of ``make_*``.
+
+    Returns
+    -------
+    labels_path : path
+        File with the cluster of each row: ``*_labels.npy``, of int16.
+
+    Notes
+    -----
+    Files appear when they are complete, the labels just before the points: if the process is killed between the two,
+    there are new labels beside the old points, or no points. Call the function again then.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from examples.synthetic import write_data
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "spheres.npy"
+    >>> labels = write_data("spheres", path, 1000, noise=0, random_state=0)
+    >>> np.load(path).shape, labels.name
+    ((1000, 3), 'spheres_labels.npy')
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind={kind!r} is not valid: give one of {', '.join(KINDS)}.")
+    draw = KINDS[kind](check_random_state(random_state), **options)
+    n_features = draw(0)[0].shape[1]
+    with replacing(Path(path)) as rows, replacing(labels_file(path)) as labels:
+        _write_header(rows, np.float32, (n_samples, n_features))
+        _write_header(labels, np.int16, (n_samples,))
+        for block in row_blocks(n_samples, max(1, FILE_BLOCK_CELLS // n_features)):
+            X, y = draw(block.stop - block.start)
+            rows.write(np.ascontiguousarray(X, dtype=np.float32).data)
+            labels.write(y.astype(np.int16).data)
+        sync_file(rows)  # takes long for large files: do it before the labels are replaced, not between the two
+    return labels_file(path)
+
+
+def labels_file(path: str | os.PathLike[str]) -> Path:
+    """Return the path of the labels of points that are written to the array ``path``: ``*_labels.npy``."""
+    return Path(path).with_name(f"{Path(path).stem}_labels.npy")
+
+
+def _write_header(file: IO[bytes], dtype: DTypeLike, shape: tuple[int, ...]) -> None:
+    descr = npy_format.dtype_to_descr(np.dtype(dtype))
+    npy_format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
+
+
+def _spheres(rng: Draws, **options: Any) -> Drawing:
+    return partial(make_spheres, random_state=rng, **options)
+
+
+def _hypercube(rng: Draws, *, n_clusters: int = 5, n_informative: int = 3, n_noise: int = 10) -> Drawing:
+    corners = draw_corners(n_clusters, n_informative, rng)
+    return lambda n: around_corners(corners, n_noise, n, rng)
+
+
+def _blobs(rng: Draws, *, n_clusters: int = 3, n_features: int = 2, spread: float = 1.0) -> Drawing:
+    """Return spherical normal clusters, with centres between -10 and 10, as those of scikit-learn's make_blobs."""
+    centres = rng.uniform(-10, 10, (n_clusters, n_features))
+
+    def draw(n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        y = rng.permutation(np.arange(n) % n_clusters)
+        return centres[y] + spread * rng.standard_normal((n, n_features)), y
+
+    return draw
+
+
+KINDS: dict[str, Callable[..., Drawing]] = {"spheres": _spheres, "hypercube": _hypercube, "blobs": _blobs}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from examples.synthetic import write_data
 from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import SCSRGF
-from cohirf.datasets import write_data
 from experiments.budgets import BUDGETS
 from experiments.circumstances import describe_run
 from experiments.figures import draw_lines, figure_table

@@ -10,13 +10,14 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from examples.synthetic import write_data
 from matplotlib import pyplot as plt
 from optuna.distributions import FloatDistribution, IntDistribution
 from sklearn.cluster import DBSCAN, KMeans
 
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import make_spheres, write_data
+from cohirf.datasets import make_spheres
 from experiments.budgets import BUDGETS
 from experiments.circumstances import describe_run
 from experiments.figures import COLOURS, draw_lines, figure_table

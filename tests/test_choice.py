@@ -18,7 +18,7 @@ from cohirf.choice import (
     measure_strengths,
     predict_strength,
 )
-from cohirf.explain import find_badly_fitting
+from cohirf.explain.rows import find_badly_fitting
 
 
 @pytest.mark.parametrize("n_rows", [4, 200])

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from examples.synthetic import main as make_data
+from examples.synthetic import write_data
 from sklearn.datasets import make_blobs
 
 from cohirf.cli import main
-from cohirf.datasets import write_data
 
 ROOT = Path(__file__).parents[1]
 COMMAND = re.compile(r"^ *(?:\$ )?((?:cohirf|python -m examples\.synthetic) [^`│]+)$")

@@ -5,7 +5,8 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from examples.synthetic import SHAPES, main, make_customers, make_shapes, write_customers
+from examples import synthetic
+from examples.synthetic import SHAPES, labels_file, main, make_customers, make_shapes, write_customers, write_data
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
@@ -13,7 +14,7 @@ from sklearn.preprocessing import scale
 
 from cohirf import datasets
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import labels_file, make_hypercube, make_spheres, write_data
+from cohirf.datasets import make_hypercube, make_spheres
 
 
 def test_spheres_have_their_radii():
@@ -29,7 +30,7 @@ def test_spheres_are_drawn_in_random_order_and_reproducibly():
 
 
 def test_spheres_are_written_block_by_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets, "FILE_BLOCK_CELLS", 300)
+    monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 300)
     labels_path = write_data("spheres", tmp_path / "spheres.npy", 1001, noise=0, random_state=0)
     X, y = np.load(tmp_path / "spheres.npy"), np.load(labels_path)
     assert labels_path == labels_file(tmp_path / "spheres.npy") == tmp_path / "spheres_labels.npy"
@@ -96,7 +97,7 @@ def test_hypercube_of_many_dimensions_has_distinct_corners():
 def test_corners_that_are_drawn_twice_are_drawn_anew(monkeypatch):
     monkeypatch.setattr(datasets, "FEW_CORNERS", 1)
     _, y = make_hypercube(80, n_clusters=8, n_informative=3, n_noise=0, random_state=0)
-    assert len(np.unique(datasets._draw_corners(8, 3, np.random.RandomState(0)), axis=0)) == 8
+    assert len(np.unique(datasets.draw_corners(8, 3, np.random.RandomState(0)), axis=0)) == 8
     assert len(np.unique(y)) == 8
 
 
@@ -112,7 +113,7 @@ def test_hypercube_is_written_block_by_block_around_the_same_corners(tmp_path, m
     )
     assert (np.load(tmp_path / "whole.npy") == whole).all()
     assert (np.load(tmp_path / "whole_labels.npy") == y_whole).all()
-    monkeypatch.setattr(datasets, "FILE_BLOCK_CELLS", 500)
+    monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 500)
     labels = write_data("hypercube", tmp_path / "parts.npy", 600, n_noise=2, random_state=0)
     X, y = np.load(tmp_path / "parts.npy"), np.load(labels)
     assert len(np.unique(X, axis=0)) == 600
@@ -121,7 +122,7 @@ def test_hypercube_is_written_block_by_block_around_the_same_corners(tmp_path, m
 
 
 def test_blobs_are_written_around_the_same_centres_in_every_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets, "FILE_BLOCK_CELLS", 100)
+    monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 100)
     labels = write_data("blobs", tmp_path / "blobs.npy", 900, n_clusters=300, n_features=4, spread=0, random_state=0)
     X, y = np.load(tmp_path / "blobs.npy"), np.load(labels)
     assert (X.dtype, y.dtype) == (np.float32, np.int16)

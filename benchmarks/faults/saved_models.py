@@ -26,7 +26,7 @@ from sklearn.datasets import make_blobs
 from benchmarks._common import flip_bit, in_fresh_process, make_parser, parse, peak_rise, timed
 from cohirf import CoHiRF, FusionHierarchy
 from cohirf.beyond.merge_tree import MergeTree, link_groups
-from cohirf.neighbours.landmarks import Landmarks
+from cohirf.landmarks import Landmarks
 from cohirf.store.files import ModelFileError
 from cohirf.store.models import load_model, save_model
 

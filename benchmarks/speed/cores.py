@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from examples.synthetic import write_data
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 
 from benchmarks._common import Table, make_parser, parse, timed
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import write_data
 
 Fit = Callable[[int], CoHiRF]
 

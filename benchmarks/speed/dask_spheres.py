@@ -24,12 +24,12 @@ import dask
 import numpy as np
 import psutil
 from distributed import Client, wait
+from examples.synthetic import write_data
 
 from benchmarks._common import make_parser, parse, peak_rise, two_dask_workers
 from cohirf import CoHiRF, open_source
 from cohirf.algorithm.runs import Survivors, gather_survivors
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import write_data
 from cohirf.planning.memory import peak_bytes
 
 LARGEST_OVERHEAD, MOST_BYTES = 0.30, 1e9

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from examples.synthetic import make_shapes
+from examples.synthetic import labels_file, make_shapes
 from joblib import cpu_count
 from sklearn.cluster import DBSCAN, HDBSCAN
 from sklearn.metrics import adjusted_rand_score
@@ -42,7 +42,6 @@ from benchmarks._common import Results, Table, add_results_option, make_parser, 
 from benchmarks._watched import Limits, run_watched
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import labels_file
 
 Figures = dict[str, Any]
 SIZES = (20_000, 200_000, 2_000_000, 20_000_000)

@@ -18,13 +18,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as arrow
+from examples.synthetic import write_data
 from pyarrow import parquet
 from sklearn.cluster import KMeans
 
 from benchmarks._common import Table, in_fresh_process, make_parser, parse, peak_rise
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import make_spheres, write_data
+from cohirf.datasets import make_spheres
 from cohirf.planning.memory import peak_bytes
 
 BASES = {"grid-dbscan": GridDBSCAN(eps=0.2), "k-means": KMeans(10, n_init=1)}

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from examples.synthetic import labels_file, write_data
 from joblib import cpu_count
 from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score
@@ -35,7 +36,6 @@ from sklearn.metrics import adjusted_rand_score
 from benchmarks._common import Results, Table, add_results_option, make_parser, parse, read_file
 from benchmarks._watched import Limits, run_watched
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import labels_file, write_data
 
 Figures = dict[str, Any]
 LEFT_OUT: Figures = {"gave_up": "-", "error": ""}

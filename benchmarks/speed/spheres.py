@@ -23,13 +23,13 @@ from pathlib import Path
 
 import numpy as np
 import psutil
+from examples.synthetic import labels_file, write_data
 from sklearn.cluster import DBSCAN, KMeans
 
 from benchmarks._common import Table, TimedCalls, in_fresh_process, make_parser, parse, timed
 from benchmarks._watched import TreePeak
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import labels_file, write_data
 from cohirf.planning.memory import peak_bytes
 
 # n, batch_size, eps: with rows this dense, both shells hold together in one batch and stay apart from each other

@@ -85,7 +85,7 @@ def run(n_rows: int) -> int:
 
 def start_with_disk(n_rows: int, command: list[str]) -> None:
     """Mount a disk that no other process sees, write the data there, and become the workers."""
-    from cohirf.datasets import write_data
+    from examples.synthetic import write_data
 
     sh("mount --make-rprivate /")
     sh("mount -t tmpfs tmpfs /mnt")
@@ -98,10 +98,10 @@ def fit(n_rows: int) -> bool:
     import tempfile
 
     from distributed import Client, wait
+    from examples.synthetic import write_data
 
     from cohirf import CoHiRF, open_source
     from cohirf.clusterers import GridDBSCAN
-    from cohirf.datasets import write_data
 
     model = CoHiRF.as_published(GridDBSCAN(eps=0.2), views=1, batch_size=20_000, min_cluster_size=2, random_state=0)
     with Client(SCHEDULER) as client:

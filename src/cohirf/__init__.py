@@ -43,26 +43,4 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "Changes": "cohirf.summary.numbers:Changes",
-        "CheckpointError": "cohirf.store.files:CheckpointError",
-        "CheckpointWarning": "cohirf.store.files:CheckpointWarning",
-        "CoHiRF": "cohirf.estimator:CoHiRF",
-        "ConsensusResult": "cohirf.voting:ConsensusResult",
-        "EpsSuggestion": "cohirf.eps:EpsSuggestion",
-        "FeatureScreen": "cohirf.screening:FeatureScreen",
-        "FusionHierarchy": "cohirf.hierarchy:FusionHierarchy",
-        "LevelRecord": "cohirf.algorithm.levels:LevelRecord",
-        "ModelFileError": "cohirf.store.files:ModelFileError",
-        "SampledMedoid": "cohirf.algorithm.choose_medoids:SampledMedoid",
-        "ThinBatchesWarning": "cohirf.beyond.reach:ThinBatchesWarning",
-        "consensus": "cohirf.voting:consensus",
-        "load": "cohirf.store.models:load_model",
-        "merge": "cohirf.updating.merge:merge",
-        "open_source": "cohirf.sources:open_source",
-        "suggest_eps": "cohirf.eps:suggest_eps",
-        "to_dask_array": "cohirf.data.dask_arrays:to_dask_array",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

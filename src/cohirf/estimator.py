@@ -23,7 +23,7 @@ from cohirf.degrees.methods import DegreesMixin
 from cohirf.explain.methods import DescribedClusters
 from cohirf.fitting import fit_data
 from cohirf.fitting.settings import CENTRALITY, SIMILARITY, Settings
-from cohirf.neighbours.landmarks import label_new_rows, measure_new_rows
+from cohirf.landmarks import label_new_rows, measure_new_rows
 from cohirf.rows.arrays import to_host
 from cohirf.store.models import save_model
 from cohirf.summary.model import base_method_of

@@ -5,15 +5,18 @@ A checkpoint stores this text, and is refused for a fit that has another one.
 
 from __future__ import annotations
 
+import hashlib
+import re
 import sys
+from functools import partial
 from importlib import metadata
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 import scipy
 import sklearn
-from joblib.hashing import NumpyHasher
+from scipy import sparse
 from sklearn.base import BaseEstimator
 
 # Parameters that may change when a fit is resumed: they affect neither batches nor their results.
@@ -26,6 +29,7 @@ FREE_PARAMETERS = {
     "merge",
     "verbose",
 }
+NO_TEXT: Any = object.__repr__  # shows only the class and a memory address
 
 
 def describe_fit(model: BaseEstimator, **facts: Any) -> dict[str, str]:
@@ -45,34 +49,63 @@ def describe(value: Any) -> str:
     Examples
     --------
     >>> from cohirf.fit_identity import describe
-    >>> describe(0.5), describe({"b", "a"}) == describe({"a", "b"})
-    ('0.5', True)
+    >>> describe({"b", "a"})
+    "set('a', 'b')"
     """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return repr(value)
-    name = f"{type(value).__module__}.{type(value).__qualname__}"
-    if isinstance(value, BaseEstimator):
-        return name
     try:
-        return f"{name} {_Hasher('sha1', coerce_mmap=True).hash(value)[:32]}"
-    except Exception:  # whatever an object raises that cannot be pickled, such as an open file
-        return name
+        return _describe(value)
+    except (RecursionError, ValueError):  # it contains itself, or a variable that is not defined yet
+        return _name(type(value))
 
 
-class _Hasher(NumpyHasher):
-    """joblib's digest of a value; functions count by their code, because many are called <lambda>."""
+def _describe(value: Any) -> str:
+    if isinstance(value, np.generic):
+        return _describe(value.item())
+    if isinstance(value, np.ndarray):
+        return f"array {value.dtype} {value.shape} {_digest(value)}"
+    if sparse.issparse(value):
+        coordinates = value.tocoo()
+        return f"sparse {value.dtype} {value.shape} {_digest(coordinates.data, *coordinates.coords)}"
+    if isinstance(value, BaseEstimator):
+        return _name(type(value))
+    if isinstance(value, dict | list | tuple | set | frozenset):
+        return _describe_collection(value)
+    if isinstance(value, FunctionType | MethodType | partial | CodeType):
+        return _describe_function(value)
+    if type(value).__repr__ is NO_TEXT:
+        return f"{_name(type(value))}({_describe(getattr(value, '__dict__', {}))})"
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 
-    def reducer_override(self, value: Any) -> Any:
-        """Return the parts of a function that are compared."""
-        if isinstance(value, FunctionType):
-            enclosed = [cell.cell_contents for cell in value.__closure__ or ()]
-            given = (value.__defaults__, value.__kwdefaults__, enclosed)
-            return tuple, ((value.__module__, value.__qualname__, value.__code__, given),)
-        if isinstance(value, CodeType):
-            return tuple, ((value.co_code, value.co_names, value.co_varnames, value.co_consts),)
-        return NotImplemented
+
+def _describe_collection(value: Any) -> str:
+    """Describe the items one by one: repr would abbreviate long arrays, and print sets in arbitrary order."""
+    if isinstance(value, dict):
+        inside = [f"{_describe(key)}: {_describe(item)}" for key, item in value.items()]
+    else:
+        inside = [_describe_item(item) for item in value]
+    if isinstance(value, set | frozenset):
+        inside.sort()
+    return f"{type(value).__name__}({', '.join(inside)})"
+
+
+def _describe_item(value: Any) -> str:
+    """Describe an item of a collection; an estimator with its parameters, which are not described separately."""
+    described = _describe(value)
+    return f"{described}({_describe(value.get_params())})" if isinstance(value, BaseEstimator) else described
+
+
+def _describe_function(value: Any) -> str:
+    """Describe a function by its name and code, because many functions are called <lambda>."""
+    if isinstance(value, partial):
+        return f"partial({_describe(value.func)}, {_describe(value.args)}, {_describe(value.keywords)})"
+    if isinstance(value, MethodType):
+        return f"{_describe(value.__self__)}.{_describe(value.__func__)}"
+    if isinstance(value, CodeType):
+        parts = (value.co_code.hex(), value.co_names, value.co_varnames, value.co_consts)
+        return hashlib.sha256(_describe(parts).encode()).hexdigest()[:16]
+    enclosed = [cell.cell_contents for cell in value.__closure__ or ()]
+    given = (value.__defaults__, value.__kwdefaults__, enclosed)
+    return f"{_name(value)} {_describe(value.__code__)} {_describe(given)}"
 
 
 def _versions(parameters: dict[str, Any]) -> dict[str, str]:
@@ -96,3 +129,17 @@ def _own_version() -> str:
         return metadata.version("cohirf")
     except metadata.PackageNotFoundError:  # run from a source tree
         return "unknown"
+
+
+def _digest(*arrays: Any) -> str:
+    hasher = hashlib.sha256()
+    for array in arrays:
+        if array.dtype.hasobject:
+            hasher.update(_describe(array.tolist()).encode())
+        else:
+            hasher.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return hasher.hexdigest()[:32]
+
+
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}.{thing.__qualname__}"

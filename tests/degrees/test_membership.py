@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs, make_circles
 import cohirf.degrees.methods as module
 from cohirf import CoHiRF, load, open_source
 from cohirf.degrees.membership import Membership, divide_clusters
-from cohirf.neighbours.landmarks import Landmarks
+from cohirf.landmarks import Landmarks
 
 TWO = [[-2.0, 0.0], [2.0, 0.0]]
 

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from cohirf import CoHiRF, load, open_source
 from cohirf.degrees.degrees import degrees_of
-from cohirf.neighbours.landmarks import N_NEIGHBORS, choose_evenly
+from cohirf.landmarks import N_NEIGHBORS, choose_evenly
 
 
 def with_outliers(n_outliers=20):

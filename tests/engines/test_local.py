@@ -255,3 +255,47 @@ def test_processes_end_after_their_parent_was_killed(tmp_path):
         parent.kill()
     _, alive = psutil.wait_procs([psutil.Process(pid) for pid in children if psutil.pid_exists(pid)], timeout=30)
     assert not alive
+
+
+class OddError(Exception):
+    """An error that cannot be unpickled."""
+
+    def __init__(self, left, right):
+        super().__init__(f"{left} and {right}")
+
+
+def raise_odd_error(number):
+    if number > 20:
+        raise OddError("this", "that")
+
+
+def test_an_error_that_cannot_be_sent_is_replaced_by_one_with_its_text():
+    class LocalError(Exception):
+        """An error whose class no other process finds."""
+
+    of_another_process = os.getpid() + 1
+    with pytest.raises(RuntimeError, match="LocalError: here"), local._sending_errors(of_another_process):
+        raise LocalError("here")
+    with pytest.raises(LocalError), local._sending_errors(os.getpid()):
+        raise LocalError("here")
+    with pytest.raises(ZeroDivisionError), local._sending_errors(of_another_process):
+        divide(0)
+
+
+@pytest.mark.slow
+def test_an_error_that_cannot_be_sent_keeps_its_text(at_once):
+    with pytest.raises(RuntimeError, match="OddError: this and that"):
+        list(LocalEngine(2).run(raise_odd_error, tasks(50), 50))
+
+
+class OnFullDisk:
+    """Rows that cannot be written to a file that processes share."""
+
+    def __reduce__(self):
+        raise OSError(28, "No space left on device", "rows")
+
+
+def test_what_keeps_a_task_from_a_process_is_named(at_once):
+    given = [(0,), (1,), (OnFullDisk(),), (2,)]
+    with pytest.raises(RuntimeError, match=r"cannot be sent to another process: OSError: .*No space left on device"):
+        list(LocalEngine(2).run(where_it_runs, iter(given), len(given)))

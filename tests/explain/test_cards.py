@@ -1,5 +1,7 @@
 """The cards of a page: clusters of all cuts, distributions, the heat map, rows to check."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from cohirf import CoHiRF
-from cohirf.explain import cards, read_table
+from cohirf.explain import cards
 from cohirf.explain import study as sampling
 from cohirf.explain.cards import LISTED_CLUSTERS, MAX_FEATURES, NOT_SAMPLED, list_clusters, most_central
 from cohirf.explain.columns import (
@@ -23,8 +25,9 @@ from cohirf.explain.columns import (
     round_number,
 )
 from cohirf.explain.cuts import colour_clusters, find_cuts
-from cohirf.explain.report import Options, summarize
+from cohirf.explain.report import summarize
 from cohirf.explain.study import Size, check_study, draw_sample
+from cohirf.explain.table import read_table
 
 
 def test_the_most_central_row_is_nearest_to_the_mean():
@@ -38,7 +41,7 @@ def list_all(model, X, image_shape=None, **about):
     study, cuts = check_study(model, X, None, None, **about), find_cuts(model)
     sample = draw_sample(study, 100)
     pictures = None if image_shape is None else Pictures(sample, image_shape)
-    return cuts, list_clusters(sample, Columns(sample), cuts, colour_clusters(cuts), pictures)
+    return cuts, list_clusters(sample, Columns(sample.table), cuts, colour_clusters(cuts), pictures)
 
 
 def test_clusters_are_in_the_order_of_their_sizes(iris):
@@ -83,7 +86,7 @@ def test_traits_and_exemplars_are_in_original_units():
     model = CoHiRF(KMeans(2), n_clusters=2, random_state=0).fit(pipeline.transform(frame))
     study = check_study(model, frame, None, None, pipeline=pipeline, ids=list("abcdef"))
     sample, cuts = draw_sample(study, 100), find_cuts(model)
-    columns = Columns(sample)
+    columns = Columns(sample.table)
     listing = list_clusters(sample, columns, cuts, colour_clusters(cuts))
     old = next(cluster for cluster in listing.clusters if cluster["size"] == 3 and cluster["exemplar"] == 4)
     assert old["called"] == "e"
@@ -103,10 +106,9 @@ def test_sparse_data_has_the_clusters_of_dense_data(blobs):
 
 
 def distributions(frame, weights=None):
-    table = read_table(frame, np.arange(len(frame)))
-    weights = np.ones(len(frame)) if weights is None else weights
+    table = replace(read_table(frame, np.arange(len(frame))), weights=weights)
     groups = group_features(table.features)
-    return {name: find_distribution(table, weights, name, features) for name, features in groups.items()}
+    return {name: find_distribution(table, name, features) for name, features in groups.items()}
 
 
 @pytest.mark.parametrize("step", [1.0, 0.5, 0.1])
@@ -159,7 +161,7 @@ def told():
     noise = {f"noise {i}": rng.normal(size=150) for i in range(20)}
     X = pd.DataFrame({"length": [10.0, 20.0, 60.0] @ np.eye(3)[group].T + rng.normal(size=150), **noise})
     model = CoHiRF(KMeans(3), n_clusters=3, random_state=0).fit(X)
-    return X, model, summarize(check_study(model, X, None, None), Options("Heat"))
+    return X, model, summarize(check_study(model, X, None, None), "Heat")
 
 
 def test_means_of_clusters_follow_from_it(told, unpack):
@@ -187,7 +189,7 @@ def test_every_cluster_of_every_cut_has_its_means(told, unpack):
 def test_one_cluster_is_not_compared_with_itself():
     X = np.random.default_rng(0).normal(size=(20, 3))
     model = CoHiRF(DBSCAN(eps=100), random_state=0).fit(X)
-    assert summarize(check_study(model, X, None, None), Options("One"))["heatmap"] is None
+    assert summarize(check_study(model, X, None, None), "One")["heatmap"] is None
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +203,7 @@ def odd():
     pipeline = make_column_transformer((StandardScaler(), ["age", "spend"])).fit(frame)
     model = CoHiRF(KMeans(2), n_clusters=2, random_state=0).fit(pipeline.transform(frame))
     names = [f"person {i}" for i in range(82)]
-    summary = summarize(check_study(model, frame, None, None, pipeline=pipeline, ids=names), Options("Odd"))
+    summary = summarize(check_study(model, frame, None, None, pipeline=pipeline, ids=names), "Odd")
     return summary["odd"], [column["name"] for column in summary["columns"]]
 
 

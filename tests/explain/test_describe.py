@@ -10,12 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, open_source
 from cohirf.choice import Choice
-from cohirf.explain import describe_clusters, find_badly_fitting, make_headline, name_tree, read_table, write_tree
+from cohirf.explain import describe_clusters, make_headline, name_tree, write_tree
 from cohirf.explain.describe import say_separation, say_strength
-from cohirf.explain.effects import find_splits, measure_spread
+from cohirf.explain.effects import find_splits
 from cohirf.explain.page import render
-from cohirf.explain.report import Options, summarize
+from cohirf.explain.report import summarize
+from cohirf.explain.rows import find_badly_fitting
 from cohirf.explain.study import Size, check_study, draw_sample, make_study
+from cohirf.explain.table import read_table
 from cohirf.plotting import plot_heatmap, plot_map
 from cohirf.preparation import prepare
 
@@ -213,7 +215,7 @@ def test_names_of_siblings_begin_with_what_splits_them(passengers):
 def test_a_page_a_tree_and_a_summary_have_the_same_names(passengers):
     prepared, model = passengers
     names = set(model.summary(prepared)["name"])
-    summary = summarize(check_study(model, prepared, None, None), Options("Same"))
+    summary = summarize(check_study(model, prepared, None, None), "Same")
     assert set(summary["cuts"][summary["final"]]["names"]) == names
     for cluster, name in zip(summary["clusters"], summary["cuts"][summary["final"]]["names"], strict=False):
         column = summary["columns"][cluster["traits"][0]["column"]]["name"]
@@ -233,7 +235,7 @@ def test_names_on_a_page_begin_with_the_categories_that_clusters_repeat():
     model = CoHiRF(n_clusters=4, random_state=0).fit(prepared.array())
     description = describe_clusters(model, prepared)
     assert set(description.repeated) == {"sex", "paid"}
-    summary = summarize(check_study(model, prepared, None, None), Options("Same"))
+    summary = summarize(check_study(model, prepared, None, None), "Same")
     names = [cluster.name for cluster in description.clusters]
     assert set(summary["cuts"][summary["final"]]["names"]) == set(names)
     assert all(
@@ -365,7 +367,7 @@ def test_a_few_rows_that_are_noise_or_have_few_values_are_named():
         "decides its cluster."
     )
     assert make_headline(found, None).count.endswith("of the rows are noise, in no cluster.")
-    summary = summarize(check_study(model, prepared, None, None), Options("Cities"))
+    summary = summarize(check_study(model, prepared, None, None), "Cities")
     assert summary["odd"]["filled"] == ["city 7"]
     assert "<bdi>city 7</bdi>" in render(summary)
 
@@ -447,16 +449,15 @@ def test_noise_is_the_last_line():
 
 def test_notebooks_show_the_tree_of_a_fitted_model(model):
     page = model._repr_mimebundle_()["text/html"]
-    assert "4 clusters in 400 rows" in page
+    assert "<pre>400 rows\n├─ " in page
     assert all(f"cluster {cluster}, " in page for cluster in range(4))
-    assert "<svg" in page
-    assert "clusters in" not in CoHiRF()._repr_mimebundle_()["text/html"]
+    assert "─ cluster" not in CoHiRF()._repr_mimebundle_()["text/html"]
 
 
 def test_names_are_escaped_in_notebooks():
     X = pd.DataFrame({"<b>age</b>": [20.0, 21, 70, 71]})
     page = CoHiRF(n_clusters=2, random_state=0).fit(X)._repr_mimebundle_()["text/html"]
-    assert "<b>age</b>" not in page.partition("2 clusters in 4 rows")[2]
+    assert "<b>age</b>" not in page.partition("<pre>4 rows")[2]
 
 
 def test_clusters_that_are_the_levels_of_a_column_are_said_to_be():
@@ -488,7 +489,7 @@ def test_a_level_that_nearly_all_rows_have_is_said_instead_of_one_that_they_lack
     cabin = np.repeat(["second", "third", "second", "first"], [40, 100, 200, 200])
     labels = np.repeat([0, 1, 2], [40, 100, 400])
     table = read_table(pd.DataFrame({"cabin": cabin, "x": np.arange(540) % 7.0}), np.arange(540))
-    splits = find_splits(table, labels, [[0], [1]], [[1], [0]], None, measure_spread(table.values))
+    splits = find_splits(table, labels, [[0], [1]], [[1], [0]])
     assert [split.phrase for split in splits] == ["cabin: second", "cabin: third"]  # the latter not "not second"
 
 

@@ -1,5 +1,7 @@
 """What sets clusters and unions of clusters apart, against direct computation; and explain."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,8 +10,8 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_iris, make_blobs
 
 from cohirf import CoHiRF, open_source
-from cohirf.explain import find_traits, read_table
-from cohirf.explain.effects import find_traits_of_sets, measure_effects, measure_spread
+from cohirf.explain.effects import find_traits, find_traits_of_sets, measure_effects
+from cohirf.explain.table import Table, read_table
 from cohirf.explain.words import join_levels
 
 
@@ -19,6 +21,10 @@ def rows():
     features = rng.normal(size=(200, 6)) + 1000 * (np.arange(6) == 2)
     features[:, 5] = 0.1  # never changes, though its variance is rounded to more than 0
     return features, rng.integers(0, 5, 200)
+
+
+def as_table(values):
+    return Table(np.arange(values.shape[0]), values, [])
 
 
 def direct_effect(features, labels, cluster):
@@ -32,7 +38,7 @@ def direct_effect(features, labels, cluster):
 def test_effects_are_differences_of_means_in_standard_deviations(rows, container):
     features, labels = rows
     held = container(features)
-    effects = measure_effects(held, measure_spread(held), labels, np.array([3, 0]))
+    effects = measure_effects(as_table(held), labels, np.array([3, 0]))
     for place, cluster in enumerate([3, 0]):
         np.testing.assert_allclose(effects.effect[place], direct_effect(features, labels, cluster), atol=1e-9)
         np.testing.assert_allclose(effects.mean[place], features[labels == cluster].mean(axis=0))
@@ -42,14 +48,14 @@ def test_effects_are_differences_of_means_in_standard_deviations(rows, container
 
 def test_a_cluster_without_others_or_without_rows_has_no_effects(rows):
     features, _ = rows
-    effects = measure_effects(features, measure_spread(features), np.zeros(200, dtype=int), np.array([0, 7]))
+    effects = measure_effects(as_table(features), np.zeros(200, dtype=int), np.array([0, 7]))
     assert (effects.effect == 0).all()
     assert effects.n_rows.tolist() == [200, 0]
 
 
 def test_no_clusters_give_no_effects(rows):
     features, labels = rows
-    effects = measure_effects(features, measure_spread(features), labels, np.empty(0, dtype=int))
+    effects = measure_effects(as_table(features), labels, np.empty(0, dtype=int))
     assert effects.effect.shape == (0, 6)
 
 
@@ -58,9 +64,9 @@ def test_traits_of_unions_are_those_of_the_clusters_put_together(convert):
     rng = np.random.default_rng(0)
     X = convert(np.abs(rng.normal(size=(300, 6))) + 1)
     labels, weights = rng.integers(-1, 4, 300), rng.random(300)
-    table = read_table(X, np.arange(300))
-    (found,) = find_traits_of_sets(table, labels, [(1, 3)], weights)
-    (expected,) = find_traits(table, np.isin(labels, [1, 3]).astype(int), np.array([1]), weights)
+    table = replace(read_table(X, np.arange(300)), weights=weights)
+    (found,) = find_traits_of_sets(table, labels, [(1, 3)])
+    (expected,) = find_traits(table, np.isin(labels, [1, 3]).astype(int), np.array([1]))
     assert [trait.feature for trait in found] == [trait.feature for trait in expected]
     for ours, direct in zip(found, expected, strict=True):
         assert ours.effect == pytest.approx(direct.effect)
@@ -69,7 +75,7 @@ def test_traits_of_unions_are_those_of_the_clusters_put_together(convert):
 
 def test_a_union_of_all_rows_has_no_traits():
     table = read_table(np.arange(10.0).reshape(5, 2), np.arange(5))
-    assert find_traits_of_sets(table, np.array([0, 0, 1, 1, 1]), [(0, 1)], np.ones(5)) == [[]]
+    assert find_traits_of_sets(table, np.array([0, 0, 1, 1, 1]), [(0, 1)]) == [[]]
 
 
 def test_at_most_one_trait_of_each_category():
@@ -101,7 +107,7 @@ def model():
 
 def test_effects_are_those_of_the_report_on_all_rows(model):
     X = IRIS.to_numpy()
-    expected = measure_effects(X, measure_spread(X), model.labels_, np.array([1]))
+    expected = measure_effects(as_table(X), model.labels_, np.array([1]))
     table = model.explain(1, IRIS).loc[list(IRIS.columns)]
     np.testing.assert_allclose(table["effect"], expected.effect[0])
     np.testing.assert_allclose(table["mean"], expected.mean[0])

@@ -32,7 +32,7 @@ from cohirf.explain.page import (
     read_script,
     render,
 )
-from cohirf.explain.report import Options, summarize
+from cohirf.explain.report import summarize
 from cohirf.explain.study import RowNames, check_study
 from cohirf.store.models import Origin
 
@@ -174,7 +174,7 @@ def make_page(blobs):
             model, X, [f"{payload} {k}" for k in y], names, ids=[f"{payload} {i}" for i in range(len(X))]
         )
         origin = Origin(payload, {"drop": [payload]}, payload)
-        return render(summarize(study, Options(payload, data_name=payload, origin=origin, written="2026-01-01")))
+        return render(summarize(study, payload, data_name=payload, origin=origin, written="2026-01-01"))
 
     return make
 
@@ -331,7 +331,7 @@ GAPS = np.where(np.random.default_rng(1).random((60, 3)) < 0.1, np.nan, ROWS)
 )
 def test_odd_data_gives_a_page_without_holes(model, X):
     model.set_params(views=2, random_state=0).fit(X)
-    page = render(summarize(check_study(model, X, None, None), Options("Odd")))
+    page = render(summarize(check_study(model, X, None, None), "Odd"))
     visible = "".join(Structure(page.split('id="report-data"')[0].split("</style>")[1]).text)
     assert f"{X.shape[0]:,} row" in visible
     assert not re.search(r"\bnan\b|\binf\b|Undefined", visible)

@@ -14,14 +14,14 @@ from cohirf import CoHiRF, load
 from cohirf.explain import study as sampling
 from cohirf.explain import study as studying
 from cohirf.explain import write_report
-from cohirf.explain.report import HEIGHT, TOP, Options, describe_history, draw_shapes, summarize, write_update_report
+from cohirf.explain.report import HEIGHT, TOP, describe_history, draw_shapes, summarize, write_update_report
 from cohirf.explain.study import Size, check_study, draw_diagnosed
 from cohirf.summary.numbers import Step
 
 
 @pytest.fixture(scope="module")
 def summary(iris_study):
-    return summarize(iris_study, Options("Iris"))
+    return summarize(iris_study, "Iris")
 
 
 def test_it_is_plain_json(summary):
@@ -29,7 +29,7 @@ def test_it_is_plain_json(summary):
 
 
 def test_it_is_the_same_each_time(iris_study, summary):
-    assert summarize(iris_study, Options("Iris")) == summary
+    assert summarize(iris_study, "Iris") == summary
 
 
 def test_figures_are_those_of_the_model(iris, summary):
@@ -121,7 +121,7 @@ def test_an_exemplar_lies_where_its_row_lies(summary, unpack):
 
 def test_noise_has_the_label_minus_one(noisy, unpack):
     X, model = noisy
-    summary = summarize(check_study(model, X, None, None), Options("Moons"))
+    summary = summarize(check_study(model, X, None, None), "Moons")
     final, points = summary["final"], summary["points"]
     labels = labels_at(summary, final, unpack(points["label"]), unpack)
     assert labels.tolist() == model.labels_[unpack(points["row"])].tolist()
@@ -130,7 +130,7 @@ def test_noise_has_the_label_minus_one(noisy, unpack):
 
 def test_two_features_are_drawn_as_they_are(noisy, unpack):
     X, model = noisy
-    points = summarize(check_study(model, X, None, ["length", "width"]), Options("Moons"))["points"]
+    points = summarize(check_study(model, X, None, ["length", "width"]), "Moons")["points"]
     (one,) = points["maps"]
     assert one["axes"] == ["length", "width"]
     assert not one["same_unit"]
@@ -149,7 +149,7 @@ def test_every_cut_has_the_silhouette_of_scikit_learn(iris, summary):
 
 def test_silhouettes_leave_out_noise(noisy):
     X, model = noisy
-    summary = summarize(check_study(model, X, None, None), Options("Moons"))
+    summary = summarize(check_study(model, X, None, None), "Moons")
     clustered = model.labels_ >= 0
     assert summary["cuts"][summary["final"]]["silhouette"] == pytest.approx(
         silhouette_score(X[clustered], model.labels_[clustered])
@@ -171,7 +171,7 @@ def test_scores_are_those_of_scikit_learn(iris, summary):
 
 def test_without_classes_there_is_no_agreement_with_them(iris):
     X, _, model = iris
-    summary = summarize(check_study(model, X, None, None), Options("Iris"))
+    summary = summarize(check_study(model, X, None, None), "Iris")
     assert summary["scores"]["ari"] is None
     assert summary["points"]["class"] is None
     assert summary["clusters"][0]["class"] is None
@@ -186,7 +186,7 @@ def test_levels_are_those_of_the_fit(iris, summary):
 def test_the_verdict_is_that_of_diagnose_whatever_the_classes_are(iris, summary):
     X, _, model = iris
     diagnosis = model.diagnose()
-    without = summarize(check_study(model, X, None, None), Options("Iris"))
+    without = summarize(check_study(model, X, None, None), "Iris")
     for found in (summary, without):
         assert found["line"] == diagnosis.line
         assert found["verdict"] == [asdict(finding) for finding in diagnosis.findings]
@@ -197,7 +197,7 @@ def test_both_sides_have_their_scores_on_the_same_rows(monkeypatch):
     monkeypatch.setattr(sampling, "DIAGNOSED", Size(100, 100, 10**6))
     X, y = make_blobs(150, 3, centers=5, cluster_std=3, random_state=0)
     model = CoHiRF(KMeans(5, n_init=1), random_state=0).fit(X)
-    found = summarize(check_study(model, X, y, None), Options("Blobs"))["scores"]
+    found = summarize(check_study(model, X, y, None), "Blobs")["scores"]
     rows = draw_diagnosed(model).rows
     assert len(rows) == 100
     assert found["comparison"]["ari"][0] == adjusted_rand_score(y[rows], model.labels_[rows])
@@ -206,7 +206,7 @@ def test_both_sides_have_their_scores_on_the_same_rows(monkeypatch):
 
 def test_a_single_view_has_no_agreement(noisy):
     X, model = noisy
-    summary = summarize(check_study(model, X, None, None), Options("Moons"))
+    summary = summarize(check_study(model, X, None, None), "Moons")
     assert {level["agreement"] for level in summary["contraction"]} == {None}
 
 
@@ -216,7 +216,7 @@ def test_of_large_data_a_part_is_read_and_drawn(blobs, monkeypatch, unpack):
     monkeypatch.setattr(studying, "SCORED_ROWS", 30)
     monkeypatch.setattr(sampling, "FEWEST_OF_CLUSTER", 0)
     model = CoHiRF.as_published(KMeans(4), random_state=0).fit(X)
-    summary = summarize(check_study(model, X, None, None), Options("Blobs", max_points=20))
+    summary = summarize(check_study(model, X, None, None), "Blobs", max_points=20)
     assert 40 <= summary["figures"]["n_sampled"] < 80  # with exemplars and rows that fit badly
     assert summary["points"]["n"] == 20
     assert summary["scores"]["n_scored"] == 30
@@ -230,11 +230,11 @@ def test_medoids_are_images_where_a_shape_is_given():
     X, y = (part[:150] for part in load_digits(return_X_y=True))
     model = CoHiRF.as_published(KMeans(10, n_init=1), views=1, random_state=0).fit(X)
     study = check_study(model, X, y, None)
-    pictured = summarize(study, Options("Digits", image_shape=(8, 8)))["clusters"]
+    pictured = summarize(study, "Digits", image_shape=(8, 8))["clusters"]
     assert all(cluster["image"].startswith("data:image/png;base64,") for cluster in pictured[:12])
-    assert summarize(study, Options("Digits"))["clusters"][0]["image"] is None
+    assert summarize(study, "Digits")["clusters"][0]["image"] is None
     with pytest.raises(ValueError, match=r"image_shape=\(8, 9\) does not fit 64 features"):
-        summarize(study, Options("Digits", image_shape=(8, 9)))
+        summarize(study, "Digits", image_shape=(8, 9))
 
 
 class Cells(ClusterMixin, BaseEstimator):

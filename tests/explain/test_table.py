@@ -8,9 +8,8 @@ import pytest
 from scipy import sparse
 
 from cohirf import open_source
-from cohirf.explain import read_table
 from cohirf.explain.study import find_units, original_numbers, tell_columns
-from cohirf.explain.table import read_cells, read_prepared
+from cohirf.explain.table import read_cells, read_prepared, read_table
 from cohirf.preparation import prepare
 
 ALL = np.arange(4)

@@ -15,7 +15,7 @@ from cohirf.explain.verdict import (
     LARGE_CLUSTER,
     Comparison,
     Facts,
-    Problem,
+    Finding,
     find_problem,
     judge,
     judge_base_alone,
@@ -54,9 +54,9 @@ def facts():
 
 def test_a_split_of_all_rows_but_one_is_never_trusted(facts):
     problem = find_problem(CoHiRF(n_clusters=2), np.array([436, 1]), 0)
-    assert problem.spoils_all
+    assert problem.tone == "poor"
     assert in_one_line(replace(facts, problem=problem)).startswith("Do not trust these clusters: 1 of 2 clusters has")
-    assert "nothing is divided" in problem.message
+    assert "nothing is divided" in problem.reason
     assert find_problem(CoHiRF(n_clusters=3), np.array([436, 200, 1]), 0) is None
 
 
@@ -153,10 +153,10 @@ def test_noise_and_numbers_of_clusters_are_told_where_they_differ(facts):
 
 
 def test_useless_clusters_come_first(facts):
-    spoilt = replace(facts, problem=Problem("Nothing fused.", "Nothing fused: do this.", spoils_all=True))
+    spoilt = replace(facts, problem=Finding("Usable?", "Nothing fused.", "Nothing fused: do this.", "poor"))
     assert judge(spoilt)[2][0].answer == "Nothing fused."
     assert in_one_line(spoilt) == "Do not trust these clusters: nothing fused: do this."
-    crumbs = replace(facts, problem=Problem("Some have only a few rows.", "Do this.", spoils_all=False))
+    crumbs = replace(facts, problem=Finding("Usable?", "Some have only a few rows.", "Do this.", "fair"))
     assert judge(crumbs)[2][0].tone == "fair"
     assert in_one_line(crumbs) == in_one_line(facts)
 
@@ -262,25 +262,25 @@ def test_ordinary_sizes_are_not_a_problem(sizes, n_noise):
 
 def test_noise_above_the_limit_is_a_problem_and_parameters_decide_what_to_change():
     sizes = np.array([50, 49])
-    assert find_problem(CoHiRF(HDBSCAN(copy=True)), sizes, 901).message == (
+    assert find_problem(CoHiRF(HDBSCAN(copy=True)), sizes, 901).reason == (
         "90% of the rows are noise: let HDBSCAN accept sparser clusters."
     )
     batched = find_problem(CoHiRF(DBSCAN(), batch_size=100), sizes, 9999)
-    assert batched.message.endswith("noise: raise eps of DBSCAN, or lower min_samples of DBSCAN, or raise batch_size.")
-    assert batched.spoils_all
+    assert batched.reason.endswith("noise: raise eps of DBSCAN, or lower min_samples of DBSCAN, or raise batch_size.")
+    assert batched.tone == "poor"
 
 
 def test_views_are_named_where_a_strict_consensus_fuses_nothing():
     problem = find_problem(CoHiRF(KMeans(5), consensus="strict"), np.ones(50, dtype=int), 0)
-    assert problem.message.endswith("To change that, use fewer views (views).")
+    assert problem.reason.endswith("To change that, use fewer views (views).")
     other = find_problem(CoHiRF(KMeans(5)), np.ones(50, dtype=int), 0)
-    assert other.message.endswith("let KMeans find fewer and larger clusters.")
+    assert other.reason.endswith("let KMeans find fewer and larger clusters.")
 
 
 def test_crumbs_are_counted():
     problem = find_problem(CoHiRF(), np.array([LARGE_CLUSTER, CRUMB, 1, 20]), 0)
-    assert problem.message.startswith("2 of 4 clusters have at most 3 rows, and the largest has 1,000.")
-    assert not problem.spoils_all
+    assert problem.reason.startswith("2 of 4 clusters have at most 3 rows, and the largest has 1,000.")
+    assert problem.tone == "fair"
 
 
 def test_rows_of_noise_that_are_clusters_on_purpose_are_not_crumbs():

@@ -4,10 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cohirf.explain import Feature, find_traits, name_clusters, read_table
+from cohirf.explain.effects import find_traits
+from cohirf.explain.table import Feature, read_table
 from cohirf.explain.words import (
     MAX_TEXT,
     clean,
+    name_clusters,
     percent,
     plain_name,
     say_level,

@@ -89,11 +89,11 @@ def test_a_leaf_has_the_medoid_of_its_cluster_of_a_level(grouped):
     assert last.medoid.tolist() == grouped.medoid_indices_[last.cluster[:4]].tolist()
 
 
-def test_of_too_many_final_clusters_the_largest_are_drawn(grouped):
+def test_too_many_final_clusters_are_merged(grouped):
     tree = tree_of(grouped, 2)
-    largest = np.sort(np.bincount(grouped.labels_))[::-1][:2]
-    assert (tree.n_leaves, tree.n_hidden) == (2, 2)
-    assert sorted(tree.size[:2], reverse=True) == largest.tolist()
+    merged = grouped.hierarchy_.cut(n_clusters=2)
+    assert sorted(tree.size[:2]) == sorted(np.bincount(merged))
+    assert (tree.cluster[2], tree.cut_height) == (SEVERAL_CLUSTERS, None)
 
 
 def test_noise_rows_are_counted_and_not_in_the_tree(noisy):
@@ -128,11 +128,11 @@ def test_levels_are_the_heights_of_a_hierarchy_without_a_tree_and_its_final_clus
     assert (tree.cluster[:5].tolist(), tree.cut_height) == ([0, 0, 0, 1, 1], None)
 
 
-def test_the_largest_final_clusters_of_a_hierarchy_without_a_tree_are_drawn(make_hierarchy):
+def test_all_clusters_of_the_last_level_of_a_hierarchy_without_a_tree_are_drawn(make_hierarchy):
     hierarchy = make_hierarchy(500, 60, 20)
     tree = tree_of(hierarchy, 5)
-    assert sorted(tree.size[:5]) == sorted(hierarchy.sizes(hierarchy.n_levels))[-5:]
-    assert (tree.level, tree.n_hidden) == (hierarchy.n_levels, 15)
+    assert sorted(tree.size) == sorted(hierarchy.sizes(hierarchy.n_levels))
+    assert tree.level == hierarchy.n_levels
 
 
 def test_a_tree_without_leaves_is_refused(grouped):

@@ -165,9 +165,9 @@ class TestDendrogram:
         ax = plot_dendrogram(FusionHierarchy([0, 0, 2], [0, 1, 0]), leaf_labels="{}:{}".format, max_clusters=2)
         assert [label.get_text() for label in ax.get_xticklabels()] == ["0:2", "2:1"]
 
-    def test_it_says_when_it_leaves_clusters_out(self, hierarchies_by_size):
-        ax = plot_dendrogram(hierarchies_by_size[300])
-        assert ax.get_xlabel() == "50 largest of 300 clusters of level 3: medoid (number of rows)"
+    def test_it_says_when_it_merges_clusters(self, many):
+        ax = plot_dendrogram(many[300])
+        assert ax.get_xlabel() == "300 clusters of level 1, merged to 50: medoid (number of rows)"
 
     def test_merges_go_up_to_one_cluster_and_final_clusters_are_numbered_at_the_cut(self, model):
         ax = plot_dendrogram(model, max_clusters=20)

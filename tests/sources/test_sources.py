@@ -44,6 +44,8 @@ ROWS = {
 PIECES = [
     *(f"cohirf.sources.{module}.PIECE_BYTES" for module in ("source", "arrays", "tables")),
     "cohirf.sources.arrays.SEEK_BYTES",
+    "cohirf.sources.tables.MAPPED_BYTES",
+    "cohirf.sources.tables.LOADED_BYTES",
 ]
 
 

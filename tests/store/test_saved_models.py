@@ -25,7 +25,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from cohirf import CoHiRF
 from cohirf.beyond.merge_tree import MergeTree
-from cohirf.neighbours.landmarks import Landmarks
+from cohirf.landmarks import Landmarks
 from cohirf.store import archive
 from cohirf.store.archive import Archive
 from cohirf.store.files import ModelFileError

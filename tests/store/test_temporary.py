@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from cohirf import CoHiRF, open_source
+from cohirf.store import files
 from cohirf.store.files import (
     TemporaryFile,
     refuse_irregular,
@@ -34,9 +35,9 @@ def system(request):
         yield
 
 
-def of_process(process=None, stem="temporary"):
+def of_process(process=None, stem="temporary", machine=None):
     """Return a name that a process gives its files: this process, unless another one is given."""
-    return f".{stem}.cohirf-{os.getpid() if process is None else process}-0123abcd"
+    return f".{stem}.cohirf-{machine or files._machine()}-{os.getpid() if process is None else process}-0123abcd"
 
 
 @pytest.fixture
@@ -303,6 +304,7 @@ def test_what_is_not_clearly_ours_and_dead_stays(ended, tmp_path):
     others = [
         of_process(stem="a.txt"),
         of_process(ended, "b.txt"),
+        of_process(ended, "a.txt", machine="0123abcd"),  # where it may be alive
         of_process(10**30, "a.txt"),  # no process can have had this number
         stray.removeprefix("."),
         ".a.txt.cohirf-0123456789abcdef",
@@ -353,7 +355,8 @@ def remove_strays(folder):
     """Do what comes next: write the same file again, and make another temporary one."""
     with replacing(folder / "a.txt"):
         pass
-    with as_on("macos"):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "DESCRIPTORS", Path("/missing"))  # where a temporary file has a name
         TemporaryFile(folder)
 
 

@@ -12,7 +12,8 @@ does not matter. For the same reason, CSR rows must not lose digits that an arra
 
 Rows may be on a device; what belongs to them is then computed there, in float64.
 
-Other places choose central rows by other criteria: ``Groups.find_central`` in ``beyond/merge_tree.py`` when groups
+To add a rule, write it here, and name it in ``CENTRALITY`` or ``SIMILARITY`` of ``fitting/settings.py``. Other places
+choose central rows by other criteria: ``Groups.find_central`` in ``beyond/merge_tree.py`` when groups
 merge after the levels, ``_nearest_candidates`` in ``fitting/merging.py`` for cells, and ``find_central_rows`` in
 ``fitting/results.py`` for exemplars. ``clusterers/central_rows.py`` has compiled versions of medoids and exemplars.
 """

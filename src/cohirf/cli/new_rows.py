@@ -119,7 +119,7 @@ def update(
     if out is not None:
         _save_labels(out, labels, prepared, console)
     if report is not None and found is not None:
-        from cohirf.explain import write_update_report  # slow to import
+        from cohirf.explain.report import write_update_report  # slow to import
 
         write_update_report(fitted, report, title=f"Updates of {model.name}", verdict=_say_drift(found))
     document: dict[str, Any] = {"command": "update", "model": str(model), "data": str(data)}

@@ -12,12 +12,4 @@ if TYPE_CHECKING:
 
 __all__ = ["SCSRGF", "GridDBSCAN", "KernelKMeans", "TorchKMeans"]
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "GridDBSCAN": "cohirf.clusterers.grid_dbscan:GridDBSCAN",
-        "KernelKMeans": "cohirf.clusterers.kernel_k_means:KernelKMeans",
-        "SCSRGF": "cohirf.clusterers.sc_srgf:SCSRGF",
-        "TorchKMeans": "cohirf.clusterers.torch_k_means:TorchKMeans",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

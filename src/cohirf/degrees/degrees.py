@@ -15,7 +15,7 @@ from scipy import sparse
 from cohirf.degrees.membership import Membership
 from cohirf.degrees.outliers import OutlierScores
 from cohirf.engines.dask import dask_array, is_dask
-from cohirf.neighbours.landmarks import Landmarks
+from cohirf.landmarks import Landmarks
 from cohirf.optional import is_installed
 from cohirf.rows.arrays import to_host
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise

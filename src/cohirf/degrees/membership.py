@@ -31,7 +31,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
-from cohirf.neighbours.landmarks import Cells, Landmarks
+from cohirf.landmarks import Cells, Landmarks
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 from cohirf.summary.numbers import positions_of
 

@@ -18,7 +18,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
-from cohirf.neighbours.landmarks import N_NEIGHBORS, NearestLabel, choose_evenly, divide_points, split
+from cohirf.landmarks import N_NEIGHBORS, NearestLabel, choose_evenly, divide_points, split
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 
 MANY_LANDMARKS = 2000  # landmarks; rows are compared with more only around them

@@ -1,7 +1,8 @@
 """Engines run tasks, in this process or on a Dask cluster.
 
-To add one, implement the interface ``cohirf.rows.storage.Engine``, and return it from ``later_engine`` or
-``contract_first_level`` of the kind of data that it is for, in ``cohirf.data``.
+Backends of joblib need no engine: ``LocalEngine`` runs on the one that ``joblib.parallel_config`` chooses. To add an
+engine, implement the interface ``cohirf.rows.storage.Engine``, and return it from ``local_engine``, or from
+``later_engine`` and ``contract_first_level`` of a kind of data in ``cohirf.data``; ``open_training_data`` chooses it.
 """
 
 from cohirf.engines.dask import DaskEngine

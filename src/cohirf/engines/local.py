@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import pickle
 import threading
 import time
 import warnings
@@ -25,6 +26,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from multiprocessing.util import Finalize
+from pickle import PicklingError
+from traceback import format_exception
 from typing import Any
 
 import psutil
@@ -37,7 +40,7 @@ from joblib.parallel import get_active_backend
 from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
-from cohirf.error_contexts import collecting_warnings, issue_again
+from cohirf.error_contexts import CollectedWarning, collecting_warnings, issue_again, replacing_errors
 from cohirf.rows.storage import Engine, SerialEngine
 from cohirf.scratch import share_rows
 
@@ -121,6 +124,10 @@ def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int) -> Ite
             f"A worker process was killed, perhaps because of too little memory: lower n_jobs or batch_size. With "
             f"checkpoint=, the fit continues where it stopped. ({str(error).partition(os.linesep)[0]})"
         ) from error
+    except PicklingError as error:
+        # such as a full disk, when rows are written to files that processes share: joblib has the text of the error
+        reason = str(error.__cause__ or error).strip('\n"').rpartition("\n")[2]
+        raise RuntimeError(f"A task cannot be sent to another process: {reason}") from error
     except BrokenProcessPool as error:
         raise RuntimeError(
             "A worker process cannot import what the fit consists of, such as the class of the base method: put it "
@@ -217,11 +224,38 @@ def _call_on_one_thread(function: Function, task: Task, config: dict[str, Any], 
     """Run a task of the process ``pid``, in that process or another one, whose warnings are part of the outcome."""
     # OpenMP limits its threads per calling thread and BLAS per process, so a worker needs the limit, too. The BLAS
     # limits of several workers do not conflict, because the caller has set the same limit before.
-    collecting: AbstractContextManager[Any] = nullcontext([]) if os.getpid() == pid else collecting_warnings()
-    with config_context(**config), one_thread(), collecting as collected:
+    with config_context(**config), one_thread(), _collecting_unless_in(pid) as collected, _sending_errors(pid):
         return function(*task), collected
 
 
+@replacing_errors
+def _sending_errors(pid: int) -> Iterator[None]:
+    """Replace an error that cannot be sent to the process ``pid`` by one with the same text."""
+    try:
+        yield
+    except Exception as error:
+        if os.getpid() == pid or _survives_pickling(error):
+            raise
+        raise RuntimeError("".join(format_exception(error))) from None
+
+
+def _survives_pickling(error: Exception) -> bool:
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # such as a TypeError, if its arguments are not those of its constructor
+        return False
+    return True
+
+
+def _collecting_unless_in(pid: int) -> AbstractContextManager[list[CollectedWarning]]:
+    if os.getpid() == pid:
+        return nullcontext([])
+    if os.getppid() == pid:  # not on another machine
+        _end_with_parent(pid)
+    return collecting_warnings()
+
+
+@cache
 def _end_with_parent(pid: int) -> None:
     """End this process soon after the process ``pid`` has ended, even if that was killed."""
     threading.Thread(target=_wait_for_end_of, args=(pid,), daemon=True).start()

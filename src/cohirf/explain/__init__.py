@@ -4,18 +4,10 @@
 values, the features that set each cluster apart, and the rows that fit their cluster badly. ``CoHiRF.summary`` shows
 it as a table.
 
-The parts can be used for any other partition, such as a cut of the tree::
-
-    table = read_table(frame, rows)                    # any columns: numbers, categories, dates, truth values
-    traits = find_traits(table, labels, clusters)      # what sets each cluster apart, the strongest first
-    names = name_clusters(traits)                      # "older, long tenure, low spend"
-    traits[0][0].phrase, traits[0][0].values           # "older", "age 61 (others 38)"
-
-:func:`find_badly_fitting` returns the least typical rows and the rows between two clusters. :func:`make_headline` says
-in a few sentences how many clusters there are, how large, how far apart, and whether to trust them.
-:func:`name_tree` names the branches of the tree, and :func:`name_topics` clusters of texts on several levels.
-``CoHiRF.diagnose`` returns a :class:`Diagnosis`.
-:func:`write_report` writes one HTML page on a fitted model, and :func:`write_update_report` one on its updates.
+:func:`make_headline` says in a few sentences how many clusters there are, how large, how far apart, and whether to
+trust them. :func:`name_tree` names the branches of the tree, :func:`name_partition` the clusters of any partition, and
+:func:`name_topics` clusters of texts on several levels. ``CoHiRF.diagnose`` returns a :class:`Diagnosis`.
+:func:`write_report` writes one HTML page on a fitted model.
 
 The files, in the order in which they build on each other:
 
@@ -35,70 +27,36 @@ if TYPE_CHECKING:
         ClusterDescription,
         Description,
         Headline,
-        NamedTree,
         describe_clusters,
         make_headline,
+        name_partition,
         name_tree,
         write_tree,
     )
     from cohirf.explain.diagnose import Diagnosis
-    from cohirf.explain.effects import Trait, find_traits
-    from cohirf.explain.report import write_report, write_update_report
-    from cohirf.explain.rows import BadlyFitting, BorderRow, LooseRow, find_badly_fitting
-    from cohirf.explain.table import Feature, Table, read_table
+    from cohirf.explain.effects import Trait
+    from cohirf.explain.report import write_report
+    from cohirf.explain.rows import BadlyFitting
     from cohirf.explain.topics import Topic, Topics, name_topics
-    from cohirf.explain.verdict import Comparison, Finding
-    from cohirf.explain.words import name_clusters
+    from cohirf.explain.verdict import Finding
 
 __all__ = [
     "BadlyFitting",
-    "BorderRow",
     "ClusterDescription",
-    "Comparison",
     "Description",
     "Diagnosis",
-    "Feature",
     "Finding",
     "Headline",
-    "LooseRow",
-    "NamedTree",
-    "Table",
     "Topic",
     "Topics",
     "Trait",
     "describe_clusters",
-    "find_badly_fitting",
-    "find_traits",
     "make_headline",
-    "name_clusters",
+    "name_partition",
     "name_topics",
     "name_tree",
-    "read_table",
     "write_report",
     "write_tree",
-    "write_update_report",
 ]
 
-MODULES = {
-    "describe": (
-        "ClusterDescription",
-        "Description",
-        "Headline",
-        "NamedTree",
-        "describe_clusters",
-        "make_headline",
-        "name_tree",
-        "write_tree",
-    ),
-    "diagnose": ("Diagnosis",),
-    "effects": ("Trait", "find_traits"),
-    "report": ("write_report", "write_update_report"),
-    "rows": ("BadlyFitting", "BorderRow", "LooseRow", "find_badly_fitting"),
-    "table": ("Feature", "Table", "read_table"),
-    "topics": ("Topic", "Topics", "name_topics"),
-    "verdict": ("Comparison", "Finding"),
-    "words": ("name_clusters",),
-}
-__getattr__, __dir__ = lazy_names(
-    __name__, {name: f"cohirf.explain.{module}:{name}" for module, names in MODULES.items() for name in names}
-)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -1,13 +1,13 @@
 """For each cut of a report: cards of its clusters, a heat map of them, and rows to check.
 
-To change what a card shows, begin with ``_describe_clusters`` here, which collects plain values, and ``html/cards.js``,
-which draws them.
+To change what a card shows, begin with ``_describe_clusters`` here, which collects plain values, and with
+``html/cards.js`` and ``html/distributions.js`` (traits), which write them. Names come from ``name_clusters``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from cohirf.explain.columns import MAX_IMAGES, Columns, Pictures, group_features
 from cohirf.explain.cuts import Cut, find_finer
 from cohirf.explain.describe import split_siblings
 from cohirf.explain.diagnose import agreement_with_classes
-from cohirf.explain.effects import Trait, find_traits, measure_effects, measure_spread
+from cohirf.explain.effects import Trait, find_traits, measure_effects
 from cohirf.explain.page import pack
 from cohirf.explain.rows import BadlyFitting
 from cohirf.explain.study import Sample
@@ -74,7 +74,7 @@ def list_clusters(
         order = np.argsort(labels, kind="stable")
         ends = (np.searchsorted(labels[order], new, side=side).tolist() for side in ("left", "right"))
         some: list[IntArray] = [order[start:end] for start, end in zip(*ends, strict=True)]
-        found = find_traits(sample.table, labels, new, sample.weights, sample.spread)
+        found = find_traits(sample.table, labels, new)
         found = [sample.begin_with_repeated(some) for some in found] if cut.is_final else found
         siblings = find_siblings(tree, cut.labels_of(tree.medoids)) if len(new) and tree is not None else {}
         split = split_siblings(sample, labels, new, siblings)
@@ -207,15 +207,15 @@ def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[
     if compared is None or not sample.table.features or not (chosen := choose_features(sample, compared)):
         return None
     values = as_dense(sample.table.values[:, chosen])
-    spread = measure_spread(values, sample.weights)
+    table = replace(sample.table, values=values, features=[sample.table.features[place] for place in chosen])
     differences = np.full((len(listing.clusters), len(chosen)), NOT_SAMPLED, dtype=np.int64)
     for cut, places in zip(cuts, listing.places, strict=True):
         new = [i for i, place in enumerate(places) if differences[place, 0] == NOT_SAMPLED]
         if not new:
             continue
         clusters = cut.largest(LISTED_CLUSTERS)[new]
-        effects = measure_effects(values, spread, cut.labels_of(sample.rows), clusters, sample.weights)
-        away = (effects.mean - spread.mean) / spread.deviation
+        effects = measure_effects(table, cut.labels_of(sample.rows), clusters)
+        away = (effects.mean - table.mean) / table.deviation
         away = np.clip(np.rint(PRECISION * away), -LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
         differences[np.array(places)[new]] = np.where(effects.n_rows[:, None] > 0, away, NOT_SAMPLED)
     described = [
@@ -224,10 +224,10 @@ def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[
             "kind": feature.kind,
             "level": feature.level or None,
             "unit": sample.study.units.get(feature.name, ""),
-            "mean": round_number(float(spread.mean[i])),
-            "deviation": round_number(float(spread.deviation[i])),
+            "mean": round_number(float(table.mean[i])),
+            "deviation": round_number(float(table.deviation[i])),
         }
-        for i, feature in enumerate(sample.table.features[place] for place in chosen)
+        for i, feature in enumerate(table.features)
     ]
     return {"features": described, "values": pack(differences.ravel())}
 
@@ -235,7 +235,7 @@ def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[
 def choose_features(sample: Sample, cut: Cut) -> list[int]:
     """Return the features that differ most between clusters of a cut; of a category with two levels, one of these."""
     largest = cut.largest(LISTED_CLUSTERS)
-    effects = measure_effects(sample.table.values, sample.spread, cut.labels_of(sample.rows), largest, sample.weights)
+    effects = measure_effects(sample.table, cut.labels_of(sample.rows), largest)
     weights: FloatArray = cut.size[largest] / cut.size[largest].sum()
     strength = weights @ np.square(effects.effect)
     for levels in group_features(sample.table.features).values():
@@ -286,7 +286,7 @@ class Teller:
     def __init__(self, sample: Sample, columns: Columns) -> None:
         self._sample, self._columns = sample, columns
         table, clusters = sample.table, np.arange(sample.study.model.n_clusters_)
-        self._mean = measure_effects(table.values, sample.spread, sample.labels, clusters, sample.weights).mean
+        self._mean = measure_effects(table, sample.labels, clusters).mean
         self._is_level = np.array([feature.kind == "level" for feature in table.features], dtype=bool)
 
     def describe(self, row: int, clusters: list[int]) -> dict[str, Any]:
@@ -297,7 +297,7 @@ class Teller:
             difference = np.where(self._is_level & ((cells < 1) | (means[0] > RARE)), 0, cells - means[0])
         else:  # how far two clusters are from each other
             difference = means[0] - means[1]
-        deviation = self._sample.spread.deviation
+        deviation = self._sample.table.deviation
         strength = np.abs(difference) / np.where(deviation > 0, deviation, np.inf)
         names: dict[str, None] = {}
         for feature in np.argsort(-strength, kind="stable").tolist():

@@ -65,9 +65,10 @@ def group_features(features: list[Feature]) -> dict[str, list[int]]:
     return groups
 
 
-def find_distribution(table: Table, weights: FloatArray, name: str, features: list[int]) -> Distribution:
+def find_distribution(table: Table, name: str, features: list[int]) -> Distribution:
     """Return the distribution of a column, whose features are given."""
     values = as_dense(table.values[:, features])
+    weights = np.ones(len(values)) if table.weights is None else table.weights
     if table.features[features[0]].kind == "level":
         has_level = values > 0.5
         code = np.where(has_level.any(axis=1), has_level.argmax(axis=1), -1)
@@ -109,9 +110,8 @@ def round_number(value: float) -> float | int:
 class Columns:
     """The columns of a sample; those that a page refers to have a place, in the order in which they were needed."""
 
-    def __init__(self, sample: Sample) -> None:
-        self._table, self._weights = sample.table, sample.weights
-        self._groups = group_features(sample.table.features)
+    def __init__(self, table: Table) -> None:
+        self._table, self._groups = table, group_features(table.features)
         self.names = list(self._groups)
         self._places: dict[str, int] = {}
         self.used: list[Distribution] = []
@@ -120,7 +120,7 @@ class Columns:
         """Return the place of a column among those that are used."""
         if name not in self._places:
             self._places[name] = len(self.used)
-            self.used.append(find_distribution(self._table, self._weights, name, self._groups[name]))
+            self.used.append(find_distribution(self._table, name, self._groups[name]))
         return self._places[name]
 
     def find(self, name: str) -> Distribution:

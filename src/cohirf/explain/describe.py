@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from itertools import permutations
 from operator import itemgetter
 from typing import Any
@@ -17,11 +18,12 @@ from cohirf.choice import Choice
 from cohirf.explain.diagnose import Diagnosis
 from cohirf.explain.effects import ALIKE, Trait, find_splits, find_traits, find_traits_of_sets
 from cohirf.explain.rows import BadlyFitting, find_badly_fitting
-from cohirf.explain.study import MAX_DESCRIBED, Sample, draw_sample, make_study
+from cohirf.explain.study import DESCRIBED, MAX_DESCRIBED, Sample, add_rare, draw, draw_sample, make_study
+from cohirf.explain.table import read_table
 from cohirf.explain.verdict import ALONE, EITHER, ways_to_less_noise
 from cohirf.explain.words import NEARLY_ALL, join_words, name_clusters, percent, uncapitalised
 from cohirf.hierarchy.export import to_frame
-from cohirf.hierarchy.outline import Node, Outline, draw_tree, find_siblings, make_outline
+from cohirf.hierarchy.outline import STROKES, Node, Outline, find_siblings, make_outline, write_branches
 from cohirf.preparation.decide import GIVEN_BACK, NAMED
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
 from cohirf.sources.source import count_of
@@ -30,7 +32,6 @@ from cohirf.summary.numbers import cluster_positions
 
 N_SHOWN = 3  # traits in the table
 BRANCH_TRAITS = 2  # in the name of a branch
-STROKES = {True: ("├─ ", "│  ", "└─ ", "   "), False: ("|- ", "|  ", "`- ", "   ")}  # drawn, or of letters
 NAMED_CLUSTERS, ROWS_IN_HEADLINE = 6, 3  # up to so many are named in the headline
 # Shares of rows between two clusters up to which clusters are clearly apart, touch, and overlap.
 APART, TOUCHING, OVERLAPPING = 0.02, 0.2, 0.4
@@ -192,7 +193,7 @@ def describe_sample(sample: Sample) -> Description:
     counts = count_with_noise(labels, model.n_clusters_)
     n_rows, sizes, stability = int(counts.sum()), counts[1:], mean_stability(model, labels, model.n_clusters_)
     chosen = np.sort(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED])
-    traits = find_traits(sample.table, sample.labels, chosen, sample.weights, sample.spread)
+    traits = find_traits(sample.table, sample.labels, chosen)
     traits = [sample.begin_with_repeated(some) for some in traits]
     tree = model.hierarchy_.tree
     siblings = {} if tree is None else find_siblings(tree, labels[tree.medoids])
@@ -204,13 +205,44 @@ def describe_sample(sample: Sample) -> Description:
     return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.rows), sample.repeated)
 
 
+def name_partition(X: Any, labels: IntArray, feature_names: Sequence[str] | None = None) -> list[str]:
+    """Return a name for each cluster of any partition, such as a cut of the tree; no two names are the same.
+
+    Parameters
+    ----------
+    X : array, table, sparse matrix or source, shape (n_rows, any)
+        The rows, of which at most 20,000 are read. Columns may be numbers, categories, text, dates or truth values.
+    labels : array of int, shape (n_rows,)
+        The cluster of each row, from 0; -1 for noise.
+    feature_names : sequence of str, optional
+        Names of the columns, if ``X`` has none.
+
+    Returns
+    -------
+    names : list of str
+        What sets each cluster apart from all other rows, in a few words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from cohirf.explain import name_partition
+    >>> X = pd.DataFrame({"age": [61, 64, 23, 25], "spend": [90.0, 110.0, 480.0, 510.0]})
+    >>> name_partition(X, [0, 0, 1, 1])
+    ['low spend, older', 'high spend, younger']
+    """
+    labels = np.asarray(labels)
+    rows = add_rare(labels, draw(len(labels), DESCRIBED.most))
+    table = read_table(X, rows, feature_names)
+    return name_clusters(find_traits(table, labels[rows], np.arange(int(labels.max(initial=-1)) + 1)))
+
+
 def split_siblings(
     sample: Sample, labels: IntArray, clusters: IntArray, siblings: dict[int, tuple[int, ...]]
 ) -> list[Trait | None]:
     """Return what splits each of some clusters from its sibling; ``labels`` has the cluster of each sampled row."""
     sets = clusters[:, None].tolist()
     others = [siblings.get(cluster, ()) for cluster in clusters.tolist()]
-    return find_splits(sample.table, labels, sets, others, sample.weights, sample.spread)
+    return find_splits(sample.table, labels, sets, others)
 
 
 def mean_stability(model: Model, labels: IntArray, n_labels: int) -> NDArray[np.float64]:
@@ -276,9 +308,9 @@ def name_tree(model: Model, n_leaves: int | None = None, preparation: Any = None
     branches = [node for node in nodes if node.cluster is None or _is_part(node, outline.root)]
     sibling = {node.groups: other.groups for parent in nodes for node, other in permutations(parent.children or (), 2)}
     groups, sets = outline.labels[sample.rows], [node.groups for node in branches]
-    traits = find_traits_of_sets(sample.table, groups, sets, sample.weights, sample.spread)
+    traits = find_traits_of_sets(sample.table, groups, sets)
     others = [sibling.get(node.groups, ()) for node in branches]
-    splits = find_splits(sample.table, groups, sets, others, sample.weights, sample.spread)
+    splits = find_splits(sample.table, groups, sets, others)
     for node, of_branch, split in zip(branches, traits, splits, strict=True):
         names[node.groups] = name_clusters([of_branch[:BRANCH_TRAITS]], [split])[0]
     return NamedTree(outline, names)
@@ -321,37 +353,23 @@ def write_tree(tree: NamedTree, width: int = 100, *, drawn: bool = True) -> list
     │  └─ cluster 1, 2 rows (33%): medium age, low spend
     └─ cluster 2, 2 rows (33%): high spend, older
     """
-    n_noise, strokes = tree.outline.n_noise, STROKES[drawn]
-    noise = [f"{strokes[2]}noise, {tree.count(n_noise)}"] if n_noise else []
-    below = _write_children(tree, tree.outline.root, "", strokes, more=n_noise > 0)
+    n_noise = tree.outline.n_noise
+    below = write_branches(tree.outline.root, tree.say, drawn=drawn, more=n_noise > 0)
+    below += [f"{STROKES[drawn][2]}noise, {tree.count(n_noise)}"] if n_noise else []
     lines = [count_of(tree.total, "row")]
     for line in below:
         kept = line[: width - 1]
         if len(line) > width and not line[width - 1].isspace():  # cut between two words
             kept = kept.rpartition(" ")[0] or kept
         lines.append(line if len(line) <= width else f"{kept.rstrip(' ,:')}\N{HORIZONTAL ELLIPSIS}")
-    return lines + noise
-
-
-def _write_children(tree: NamedTree, node: Node, indent: str, strokes: tuple[str, ...], *, more: bool) -> Iterator[str]:
-    """Yield the lines of the nodes below a node; ``more`` tells whether its parent has a further line."""
-    children = node.children or ((node,) if node is tree.outline.root else ())
-    for place, child in enumerate(children):
-        is_last = place == len(children) - 1 and not more
-        branch, below = (strokes[2], strokes[3]) if is_last else (strokes[0], strokes[1])
-        yield f"{indent}{branch}{tree.say(child)}"
-        if child is not node:
-            yield from _write_children(tree, child, indent + below, strokes, more=False)
+    return lines
 
 
 def draw_model(model: Model) -> str:
     """Return the tree of a model as HTML for notebooks, with the name and the size of each cluster."""
     tree = name_tree(model)
-    if tree is None:
-        return ""
-    title = f"{count_of(int(model.n_clusters_), 'cluster')} in {tree.total:,} rows"
-    noise = f", {tree.count(tree.outline.n_noise)} of noise" if tree.outline.n_noise else ""
-    return draw_tree(tree.outline, title + noise, tree.say)
+    text = "" if tree is None else "\n".join(write_tree(tree))
+    return f"<pre>{escape(text)}</pre>"
 
 
 @dataclass(frozen=True)

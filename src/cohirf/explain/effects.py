@@ -6,7 +6,6 @@ A cluster is compared with all other rows, and with its sibling alone: the branc
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -16,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.sparsefuncs import min_max_axis
 
-from cohirf.explain.table import Feature, Table, as_dense
+from cohirf.explain.table import Feature, Sets, Sums, Table, as_dense
 from cohirf.explain.words import (
     HARDLY,
     NEARLY_ALL,
@@ -31,7 +29,6 @@ from cohirf.explain.words import (
 )
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 
-Sets = Sequence[Sequence[int]]  # clusters, or unions of them
 COMPARED_CELLS = 2**21  # clusters times features that are compared at a time
 N_TRAITS = 8  # of each cluster
 LACK = 0.7  # the level that a cluster has says more about it than the levels that it lacks
@@ -59,54 +56,6 @@ ABOUT = 0.3  # standard deviations of all rows; a mean that is nearer to the oth
 
 
 @dataclass(frozen=True)
-class Spread:
-    """Sums over all rows of a sample, and the range of each feature."""
-
-    # subtracted from values before they are summed, so that large ones lose no precision: the mean; 0 of sparse data
-    origin: Any
-    n_rows: int
-    mass: float  # sum of the weights of the rows
-    total: FloatArray  # weighted sum of each feature, from the origin
-    squares: FloatArray  # weighted sum of its squares
-    low: FloatArray
-    high: FloatArray
-
-    @cached_property
-    def mean(self) -> FloatArray:
-        """Mean of each feature."""
-        return np.asarray(self.origin + self.total / self.mass)
-
-    @cached_property
-    def deviation(self) -> FloatArray:
-        """Standard deviation of each feature; 0 for a constant, of which rounding may leave more."""
-        variance = self.squares / self.mass - (self.total / self.mass) ** 2
-        return np.where(self.high > self.low, np.sqrt(np.maximum(variance, 0)), 0)
-
-
-@dataclass(frozen=True)
-class ClusterSums:
-    """Sums over the rows of some clusters, from the origin of a ``Spread``: one row for each cluster."""
-
-    n_rows: IntArray
-    mass: FloatArray
-    total: FloatArray
-    squares: FloatArray
-
-    def each(self, function: Callable[[Any], Any]) -> ClusterSums:
-        """Return the result of a function of each of the sums."""
-        return ClusterSums(*map(function, (self.n_rows, self.mass, self.total, self.squares)))
-
-    def mean(self) -> FloatArray:
-        """Return the means of the clusters, from the origin; 0 of a cluster without rows."""
-        return np.asarray(self.total / np.where(self.n_rows > 0, self.mass, 1)[:, None])
-
-    def deviation(self) -> FloatArray:
-        """Return the standard deviations within the clusters."""
-        squares = self.squares / np.where(self.n_rows > 0, self.mass, 1)[:, None]
-        return np.sqrt(np.maximum(squares - self.mean() ** 2, 0))
-
-
-@dataclass(frozen=True)
 class Effects:
     """How clusters differ from other rows: one row per cluster, one column per feature."""
 
@@ -121,64 +70,24 @@ class Effects:
     narrowness: FloatArray
 
 
-def measure_spread(features: Any, weights: FloatArray | None = None) -> Spread:
-    """Sum up the columns of an array or CSR matrix, whose rows may have weights."""
-    weights, is_sparse = np.ones(features.shape[0]) if weights is None else weights, sparse.issparse(features)
-    mass = float(weights.sum())
-    origin = 0.0 if is_sparse else weights @ features / mass
-    low, high = min_max_axis(features, axis=0) if is_sparse else (features.min(axis=0), features.max(axis=0))
-    shifted, squares = _from_origin(features, origin)
-    return Spread(origin, features.shape[0], mass, weights @ shifted, weights @ squares, low, high)
-
-
-def measure_parts(
-    features: Any, spread: Spread, labels: IntArray, sets: Sets, weights: FloatArray | None = None
-) -> ClusterSums:
-    """Sum up the rows of each of ``sets`` of clusters, given the cluster of each row and the ``spread`` of all rows."""
-    members = _membership(labels, sets)
-    counts = np.asarray(members.sum(axis=1)).ravel().astype(np.int64)
-    members = members if weights is None else members * weights
-    shifted, squares = _from_origin(features, spread.origin)
-    mass = np.asarray(members.sum(axis=1)).ravel()
-    return ClusterSums(counts, mass, as_dense(members @ shifted), as_dense(members @ squares))
-
-
-def compare_sums(spread: Spread, parts: ClusterSums) -> Effects:
-    """Compare clusters with all other rows, given the sums of both."""
-    has_rows, has_others = parts.n_rows[:, None] > 0, parts.n_rows[:, None] < spread.n_rows
-    others = np.where(has_others, spread.mass - parts.mass[:, None], 1)
-    inside, outside = parts.mean(), (spread.total - parts.total) / others
-    comparable = has_rows & has_others & (spread.deviation > 0)
+def compare_sums(table: Table, parts: Sums) -> Effects:
+    """Compare clusters with all other rows of a table, given the sums of their rows."""
+    whole, deviation = table.whole, table.deviation
+    has_rows, has_others = parts.n_rows[:, None] > 0, parts.n_rows[:, None] < whole.n_rows
+    others = np.where(has_others, whole.mass - parts.mass[:, None], 1)
+    inside, outside = parts.mean(), (whole.total - parts.total) / others
+    comparable = has_rows & has_others & (deviation > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        effect = np.where(comparable, (inside - outside) / spread.deviation, 0)
-        narrowness = np.where(comparable, np.maximum(1 - parts.deviation() / spread.deviation, 0), 0)
+        effect = np.where(comparable, (inside - outside) / deviation, 0)
+        narrowness = np.where(comparable, np.maximum(1 - parts.deviation() / deviation, 0), 0)
     # rounding must not leave the range: a share of -1e-17 would be written as -0%
-    mean, elsewhere = (np.clip(spread.origin + mean, spread.low, spread.high) for mean in (inside, outside))
+    mean, elsewhere = (np.clip(table.origin + mean, *table.limits) for mean in (inside, outside))
     return Effects(parts.n_rows, mean, elsewhere, effect, narrowness)
 
 
-def measure_effects(
-    features: Any, spread: Spread, labels: IntArray, clusters: IntArray, weights: FloatArray | None = None
-) -> Effects:
+def measure_effects(table: Table, labels: IntArray, clusters: IntArray) -> Effects:
     """Compare each of ``clusters`` with all other rows."""
-    return compare_sums(spread, measure_parts(features, spread, labels, clusters[:, None].tolist(), weights))
-
-
-def _from_origin(features: Any, origin: Any) -> tuple[Any, Any]:
-    """Return features from an origin, and their squares."""
-    shifted = features if sparse.issparse(features) else features - origin
-    return shifted, shifted.multiply(shifted) if sparse.issparse(shifted) else shifted**2
-
-
-def _membership(labels: IntArray, sets: Sets) -> Any:
-    """Return a sparse matrix with one row per set of clusters and one column per row of the data: 1 for members."""
-    present, label = np.unique(labels, return_inverse=True)
-    place_of = {value: place for place, value in enumerate(present.tolist())}
-    pairs = [(number, place_of[one]) for number, some in enumerate(sets) for one in some if one in place_of]
-    number, place = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    of_sets = sparse.csr_array((np.ones(len(number)), (number, place)), shape=(len(sets), len(present)))
-    columns = np.arange(len(labels))
-    return of_sets @ sparse.csr_array((np.ones(len(label)), (label, columns)), shape=(len(present), len(label)))
+    return compare_sums(table, table.sum_up(labels, clusters[:, None].tolist()))
 
 
 @dataclass(frozen=True)
@@ -249,87 +158,49 @@ class Trait:
         return f"{name} {say(self.inside)} (others {say(self.outside)})"
 
 
-def find_traits(
-    table: Table, labels: IntArray, clusters: IntArray, weights: FloatArray | None = None, spread: Spread | None = None
-) -> list[list[Trait]]:
-    """Return the traits of some clusters, the strongest first.
-
-    Parameters
-    ----------
-    table : Table
-        A sample of rows.
-    labels : array of int
-        Cluster of each row of the sample.
-    clusters : array of int
-        The clusters to describe.
-    weights : array of float, optional
-        How many rows of the data each row of the sample stands for.
-    spread : Spread, optional
-        What ``measure_spread`` returned for the table, if it is known from another call.
-
-    Returns
-    -------
-    traits : list of list of Trait
-        At most 8 for each of ``clusters``, each of another column of the table. A cluster of all rows has none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from cohirf.explain import find_traits, read_table
-    >>> X = pd.DataFrame({"age": [61, 64, 23, 25, 61], "region": ["north", "south", "north", "south", "north"]})
-    >>> traits = find_traits(read_table(X, np.arange(5)), np.array([0, 0, 1, 1, 0]), np.array([0, 1]))
-    >>> [trait.values for trait in traits[1]]
-    ['age 24 (others 62)', 'region=south 50% (others 33%)']
-    >>> traits[1][0].phrase
-    'younger'
-    """
-    return find_traits_of_sets(table, labels, clusters[:, None].tolist(), weights, spread)
+def find_traits(table: Table, labels: IntArray, clusters: IntArray) -> list[list[Trait]]:
+    """Return the traits of some clusters, the strongest first: at most 8, each of another column of the table."""
+    return find_traits_of_sets(table, labels, clusters[:, None].tolist())
 
 
-def find_traits_of_sets(
-    table: Table, labels: IntArray, sets: Sets, weights: FloatArray | None = None, spread: Spread | None = None
-) -> list[list[Trait]]:
+def find_traits_of_sets(table: Table, labels: IntArray, sets: Sets) -> list[list[Trait]]:
     """Return the traits of sets of clusters, such as the branches of a tree."""
     if table.values.shape[1] == 0 or len(table.rows) == 0:
         return [[] for _ in sets]
-    spread = measure_spread(table.values, weights) if spread is None else spread
     series, likeness, found = Series.of(table.features), Likeness(table, labels), []
     without_tails = _cut_tails(table)
-    spread_without = measure_spread(without_tails, weights)
     for block in row_blocks(len(sets), max(1, COMPARED_CELLS // table.values.shape[1])):
-        parts = measure_parts(table.values, spread, labels, sets[block], weights)
-        effects = compare_sums(spread, parts)
-        parts_without = measure_parts(without_tails, spread_without, labels, sets[block], weights)
-        effect, without = effects.effect, compare_sums(spread_without, parts_without).effect
+        effects, of_most = (compare_sums(one, one.sum_up(labels, sets[block])) for one in (table, without_tails))
+        effect, without = effects.effect, of_most.effect
         kept = np.minimum(np.abs(effect), FAINT) * (1 - ROUNDING)
         is_of_tails = (effect * without <= 0) | (np.abs(without) < kept)
         effects = replace(effects, effect=np.where(is_of_tails, 0, effect))
-        is_middle = _find_middle(table.features, spread, effects)
+        is_middle = _find_middle(table, effects)
         effects = replace(effects, effect=_without_between(table.features, effects))
-        places = range(len(parts.n_rows))
+        places = range(len(effect))
         found += [_traits_of(table.features, series, likeness, effects, is_middle, place) for place in places]
     return found
 
 
-def _cut_tails(table: Table) -> Any:
-    """Return the values of a table without long tails: a few huge numbers do not say what a cluster is."""
+def _cut_tails(table: Table) -> Table:
+    """Return a table without long tails: a few huge numbers do not say what a cluster is."""
     columns = np.flatnonzero(_is_kind(table.features, "number"))
     if sparse.issparse(table.values) or len(columns) == 0:
-        return table.values
+        return table
     values = table.values.copy()
     low, high = np.quantile(values[:, columns], [0.25, 0.75], axis=0)
     reach = np.where(high > low, TAIL * (high - low), np.inf)
     values[:, columns] = np.clip(values[:, columns], low - reach, high + reach)
-    return values
+    return replace(table, values=values)
 
 
-def _find_middle(features: list[Feature], spread: Spread, effects: Effects) -> NDArray[np.bool_]:
+def _find_middle(table: Table, effects: Effects) -> NDArray[np.bool_]:
     """Return in which numbers each cluster is in the middle of all rows, and narrow: a matrix, as of the effects."""
-    room = np.minimum(effects.mean - spread.low, spread.high - effects.mean)
+    low, high = table.limits
+    room = np.minimum(effects.mean - low, high - effects.mean)
     is_narrow = (np.abs(effects.effect) < MIDDLE_EFFECT) & (effects.narrowness > MIDDLE_NARROWNESS)
-    is_known = np.array([feature.kind == "number" and not feature.has_gaps for feature in features], dtype=bool)
-    return np.asarray(is_known & is_narrow & (room >= MIDDLE_DISTANCE * spread.deviation))
+    is_known = np.array([one.kind == "number" and not one.has_gaps for one in table.features], dtype=bool)
+    return np.asarray(is_known & is_narrow & (room >= MIDDLE_DISTANCE * table.deviation))
 
 
 def _without_between(features: list[Feature], effects: Effects) -> FloatArray:
@@ -487,33 +358,32 @@ def _is_kind(features: list[Feature], kind: str) -> NDArray[np.bool_]:
     return np.array([feature.kind == kind for feature in features], dtype=bool)
 
 
-def find_splits(
-    table: Table, labels: IntArray, sets: Sets, siblings: Sets, weights: FloatArray | None, spread: Spread
-) -> list[Trait | None]:
+def find_splits(table: Table, labels: IntArray, sets: Sets, siblings: Sets) -> list[Trait | None]:
     """Return the feature that splits each set of clusters from its sibling most; None if there is none."""
     if table.values.shape[1] == 0 or len(table.rows) == 0:
         return [None for _ in sets]
     series, found = Series.of(table.features), []
     for block in row_blocks(len(sets), max(1, COMPARED_CELLS // table.values.shape[1])):
-        parts = measure_parts(table.values, spread, labels, [*sets[block], *siblings[block]], weights)
+        parts = table.sum_up(labels, [*sets[block], *siblings[block]])
         for place in range(len(parts.n_rows) // 2):
             both = parts.each(itemgetter([place, len(parts.n_rows) // 2 + place]))
-            found.append(_find_split(table.features, series, spread, both) if both.n_rows.min() else None)
+            found.append(_find_split(table, series, both) if both.n_rows.min() else None)
     return found
 
 
-def _find_split(features: list[Feature], series: Series, spread: Spread, parts: ClusterSums) -> Trait | None:
+def _find_split(table: Table, series: Series, parts: Sums) -> Trait | None:
     """Return the feature that splits the first of two parts from the second most.
 
     It must be true of both among all rows: a large part is not "medium" because its sibling is one odd row.
     """
-    means, deviation = parts.mean(), parts.each(lambda sums: sums.sum(axis=0, keepdims=True)).deviation()[0]
-    difference = (means[0] - means[1]) / np.where(deviation > 1e-6 * spread.deviation, deviation, np.inf)
+    features, means = table.features, parts.mean()
+    deviation = parts.each(lambda sums: sums.sum(axis=0, keepdims=True)).deviation()[0]
+    difference = (means[0] - means[1]) / np.where(deviation > 1e-6 * table.deviation, deviation, np.inf)
     strength, is_level = np.abs(difference), _is_kind(features, "level")
     strength[is_level & (difference < 0)] *= LACK
     strength[_is_kind(features, "term") & (difference < 0)] = 0
-    effects = compare_sums(spread, parts)
-    is_middle = _find_middle(features, spread, effects)
+    effects = compare_sums(table, parts)
+    is_middle = _find_middle(table, effects)
     position = np.where(is_middle | (np.abs(effects.effect) < ABOUT), 0, np.sign(effects.effect))
     is_same = position[0] == position[1]
     is_placed = ((position != 0) | is_middle).all(axis=0)

@@ -122,7 +122,7 @@ def describe_merges(study: Study, cuts: Sequence[Cut], rows: IntArray) -> dict[s
     if not has_merges(subject.hierarchy):
         return None
     tree = merged_tree(subject, max(cut.n_clusters for cut in cuts if cut.is_whole and cut.n_clusters <= MAX_LEAVES))
-    is_shown = [cut.n_merged <= tree.n_leaves + tree.n_hidden for cut in cuts]  # each leaf is in one of its clusters
+    is_shown = [cut.n_merged <= tree.n_leaves for cut in cuts]  # each leaf is in one of its clusters
     finest = [cut for cut, shown in zip(cuts, is_shown, strict=True) if cut.is_whole and shown][-1]
     leaf_of_label = np.full(finest.n_clusters + 1, -1)
     leaf_of_label[finest.labels_of(tree.medoid)] = np.arange(tree.n_leaves)
@@ -132,7 +132,6 @@ def describe_merges(study: Study, cuts: Sequence[Cut], rows: IntArray) -> dict[s
         "height": [float(f"{height:.5g}") for height in tree.height.tolist()],
         "size": tree.size.tolist(),
         "n_leaves": tree.n_leaves,
-        "n_hidden": tree.n_hidden,
         "labels": [cut.labels_of(tree.medoid).tolist() if shown else None for cut, shown in pairs],
         "leaf": pack(leaf_of_label[finest.labels_of(rows)]),
     }

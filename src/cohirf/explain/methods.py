@@ -10,8 +10,9 @@ import numpy as np
 from cohirf.data.dask_arrays import require_labels_here
 from cohirf.explain.describe import describe_clusters, draw_model
 from cohirf.explain.diagnose import Diagnosis, diagnose_model
-from cohirf.explain.effects import measure_effects, measure_spread
+from cohirf.explain.effects import measure_effects
 from cohirf.explain.study import check_study, draw_sample, make_study
+from cohirf.explain.table import Table
 from cohirf.hierarchy.export import to_frame
 from cohirf.summary.model import Model
 
@@ -115,8 +116,7 @@ def explain_cluster(model: Model, cluster: Any, X: Any = None) -> Any:
         raise ValueError(f"cluster={cluster!r} is not a cluster of this model: {reason}")
     study = make_study(model) if X is None else check_study(model, X, None, None)
     sample, place = draw_sample(study), np.flatnonzero(numbers == cluster)
-    spread = measure_spread(sample.features, sample.weights)
-    effects = measure_effects(sample.features, spread, sample.labels, place, sample.weights)
+    effects = measure_effects(Table(sample.rows, sample.features, [], sample.weights), sample.labels, place)
     columns = {
         "feature": study.feature_names,
         "effect": effects.effect[0],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from math import isnan
 from pathlib import Path
@@ -99,31 +99,28 @@ def _points(x: Any, low: Any, high: Any) -> str:
     return " ".join(f"{one:.1f},{two:.1f}" for one, two in corners)
 
 
-@dataclass(frozen=True)
-class Options:
-    """Options of a report; ``written`` is the date that it shows."""
-
-    title: str
-    data_name: str | None = None
-    origin: Origin | None = None
-    pipeline: Any = None
-    image_shape: tuple[int, ...] | None = None
-    max_points: int = 4000
-    written: str | None = None
-
-
-def summarize(study: Study, options: Options) -> dict[str, Any]:
+def summarize(
+    study: Study,
+    title: str,
+    *,
+    data_name: str | None = None,
+    origin: Origin | None = None,
+    pipeline: Any = None,
+    image_shape: tuple[int, ...] | None = None,
+    max_points: int = 4000,
+    written: str | None = None,
+) -> dict[str, Any]:
     """Return the content of a report."""
     model, prepared, positions = study.model, study.prepared, cluster_positions(study.model)
-    if options.image_shape is not None:
-        check_image_shape(options.image_shape, study.n_columns if prepared is None else int(study.original.n_features))
+    if image_shape is not None:
+        check_image_shape(image_shape, study.n_columns if prepared is None else int(study.original.n_features))
     badly_fitting = find_badly_fitting(model)
     wanted = np.concatenate([model.exemplar_indices_, rows_of(badly_fitting)])
-    sample = draw_sample(study, options.max_points, wanted)
-    columns = Columns(sample)
+    sample = draw_sample(study, max_points, wanted)
+    columns = Columns(sample.table)
     cuts = find_cuts(model)
     colours = colour_clusters(cuts)
-    pictures = None if options.image_shape is None else Pictures(sample, options.image_shape)
+    pictures = None if image_shape is None else Pictures(sample, image_shape)
     listing = list_clusters(sample, columns, cuts, colours, pictures)
     final = next(number for number, cut in enumerate(cuts) if cut.is_final)
     exemplars = np.unique([cluster["exemplar"] for cluster in listing.clusters]).astype(np.int64)
@@ -136,8 +133,8 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         name: [*pair] if isinstance(pair, tuple) else pair for name, pair in asdict(diagnosis.comparison).items()
     }
     return {
-        "title": shorten(options.title, 300),
-        "written": options.written,
+        "title": shorten(title, 300),
+        "written": written,
         "headline": asdict(make_headline(describe_sample(sample), diagnosis, prepared)),
         "figures": {
             "n_rows": study.n_rows,
@@ -149,7 +146,7 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
             "n_sampled": len(sample.rows),
             "is_pictured": pictures is not None,
         },
-        "run": describe_run(study, options.data_name, options.origin, options.pipeline),
+        "run": describe_run(study, data_name, origin, pipeline),
         "preparation": None if prepared is None else tell_columns(prepared),
         "suggestion": suggest_cut(cuts, [cut["silhouette"] for cut in with_figures], model.choice_),
         "merge": show_other_merge(sample, cuts, colours),
@@ -282,8 +279,13 @@ def write_report(
         return _write_page(path, draw_topics(topics, title=title, written=today, images=images))
     study = check_study(model, X, y, feature_names, pipeline=pipeline, ids=ids)
     fitted_pipeline = None if isinstance(pipeline, Preparation) else pipeline
-    options = Options(title, data_name, origin, fitted_pipeline, image_shape, max_points, today)
-    return _write_page(path, render(summarize(study, options)))
+    shown: dict[str, Any] = {
+        "data_name": data_name,
+        "origin": origin,
+        "pipeline": fitted_pipeline,
+        "image_shape": image_shape,
+    }
+    return _write_page(path, render(summarize(study, title, **shown, max_points=max_points, written=today)))
 
 
 def write_update_report(model: Model, path: str | os.PathLike[str], *, title: str, verdict: str) -> Path:

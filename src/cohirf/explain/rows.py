@@ -20,7 +20,8 @@ from cohirf.summary.numbers import positions_of
 NEIGHBOURS = 5
 COMPARED_AT_ONCE = 256  # rows whose distances to all others are in memory
 BETWEEN = 0.8  # a row is between two clusters if the other one is at most 1 / BETWEEN times as far away
-LISTED_ASIDE = 20  # rows that are listed although they are noise
+# Rows that are listed: the least typical of each cluster, those between two clusters, and noise
+LISTED_LOOSE, LISTED_BETWEEN, LISTED_ASIDE = 3, 50, 20
 # Rows are counted at the two centres of neighbouring clusters and at stops between them, this far around each; if there
 # are too few at a centre, nothing is said.
 STOPS, WINDOW, FEWEST_AT_CENTRE = np.linspace(0, 1, 11), 0.1, 5
@@ -75,28 +76,8 @@ class BadlyFitting:
     filled: float = np.nan
 
 
-def find_badly_fitting(model: Model, n_loose: int = 3, n_border: int = 50) -> BadlyFitting:
-    """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores.
-
-    Parameters
-    ----------
-    model : CoHiRF
-        The fitted model.
-    n_loose : int
-        Largest number of least typical rows of each cluster.
-    n_border : int
-        Largest number of rows between two clusters.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cohirf import CoHiRF
-    >>> from cohirf.explain import find_badly_fitting
-    >>> X = np.concatenate([np.linspace(0, 1, 50), np.linspace(9, 10, 50), [4.9]]).reshape(-1, 1)
-    >>> found = find_badly_fitting(CoHiRF(n_clusters=2, random_state=0).fit(X))
-    >>> [(row.row, round(row.closeness, 2)) for row in found.border]
-    [(100, 0.95)]
-    """
+def find_badly_fitting(model: Model) -> BadlyFitting:
+    """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores."""
     landmarks = state_of(model).landmarks
     clustered = np.flatnonzero(landmarks.labels >= 0)
     clustered = clustered[draw(len(clustered), COMPARED.count(model.n_features_in_))]
@@ -108,7 +89,7 @@ def find_badly_fitting(model: Model, n_loose: int = 3, n_border: int = 50) -> Ba
     other, closeness = _find_others(place, nearest)
     weights = weigh(model, positions_of(own, model.cluster_numbers_))
     own_distance = nearest[np.arange(len(place)), place]
-    loose = _find_loose(rows, own, own_distance, n_loose)
+    loose = _find_loose(rows, own, own_distance)
     if model.choice_ is not None and model.choice_.n_aside:
         loose += _find_aside(model, clustered, own_distance)
     between = np.flatnonzero((closeness >= BETWEEN) & np.isfinite(closeness))
@@ -116,7 +97,7 @@ def find_badly_fitting(model: Model, n_loose: int = 3, n_border: int = 50) -> Ba
         loose=sorted(loose, key=lambda row: -row.distance),
         border=[
             BorderRow(int(rows[at]), int(own[at]), int(present[other[at]]), float(closeness[at]))
-            for at in between[np.argsort(-closeness[between], kind="stable")[:n_border]].tolist()
+            for at in between[np.argsort(-closeness[between], kind="stable")[:LISTED_BETWEEN]].tolist()
         ],
         share_between=float(weights[between].sum() / weights.sum()),
         n_compared=len(rows),
@@ -166,7 +147,7 @@ def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> Fl
     return found
 
 
-def _find_loose(rows: IntArray, labels: IntArray, distance: FloatArray, n_loose: int) -> list[LooseRow]:
+def _find_loose(rows: IntArray, labels: IntArray, distance: FloatArray) -> list[LooseRow]:
     """Return the rows that are farthest from their own cluster, given their distance to it."""
     found = []
     for cluster in np.unique(labels[~np.isnan(distance)]).tolist():
@@ -174,7 +155,7 @@ def _find_loose(rows: IntArray, labels: IntArray, distance: FloatArray, n_loose:
         typical = float(np.median(distance[members]))
         if typical == 0:
             continue
-        farthest = members[np.argsort(-distance[members], kind="stable")[:n_loose]]
+        farthest = members[np.argsort(-distance[members], kind="stable")[:LISTED_LOOSE]]
         ratios = zip(rows[farthest].tolist(), (distance[farthest] / typical).tolist(), strict=True)
         found += [LooseRow(row, cluster, ratio) for row, ratio in ratios if ratio >= NOT_TYPICAL]
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cohirf.choice import mean_silhouette
 from cohirf.data.dask_arrays import require_labels_here
-from cohirf.explain.effects import Spread, Trait, find_repeated, measure_spread
+from cohirf.explain.effects import Trait, find_repeated
 from cohirf.explain.table import (
     DATE,
     SHARE,
@@ -326,7 +326,7 @@ class Sample:
     @cached_property
     def table(self) -> Table:
         """The columns of these rows in their original units."""
-        return self.study.read_table(self.rows)
+        return replace(self.study.read_table(self.rows), weights=self.weights)
 
     @cached_property
     def labels(self) -> IntArray:
@@ -337,11 +337,6 @@ class Sample:
     def weights(self) -> FloatArray:
         """How many rows of the data each row stands for."""
         return weigh(self.study.model, self.labels)
-
-    @cached_property
-    def spread(self) -> Spread:
-        """Mean, deviation and range of each feature of the table."""
-        return measure_spread(self.table.values, self.weights)
 
     @cached_property
     def repeated(self) -> tuple[str, ...]:
@@ -402,27 +397,27 @@ def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSam
     A region consists of the rows nearest to a random row; at its border rows lack neighbours, so labels are compared on
     its inner half. It needs all rows of the fit. All are rows that the model stores: a verdict does not need the data.
     """
-    rng = np.random.default_rng(SEED)
-    n_kept, n_rows = len(state_of(model).landmark_rows), len(model.labels_)
-    n_drawn = DIAGNOSED.count(model.n_features_in_)
+    rng, stored, numbers = np.random.default_rng(SEED), state_of(model).landmarks, state_of(model).landmark_rows
+    n_kept, n_rows, n_drawn = len(numbers), len(model.labels_), DIAGNOSED.count(model.n_features_in_)
+    chosen: IntArray = np.arange(n_kept)
+    inner, is_part, has_density = None, True, False
     if not keeps_enough(model):
-        return _take_stored(model, np.arange(n_kept), is_part=True, has_density=False)
-    if n_rows <= n_drawn and n_kept == n_rows:
-        return _take_stored(model, np.arange(n_rows), is_part=False, has_density=True)
-    if keeps_density and n_kept == n_rows:
-        points = state_of(model).landmarks.points
-        distances = euclidean_distances(points[[int(rng.integers(n_rows))]], points)[0]
+        pass
+    elif n_kept == n_rows <= n_drawn:
+        is_part, has_density = False, True
+    elif n_kept == n_rows and keeps_density:
+        distances = euclidean_distances(stored.points[[int(rng.integers(n_rows))]], stored.points)[0]
         nearest = np.argsort(distances, kind="stable")[:n_drawn]
-        chosen = np.sort(nearest)
+        chosen, has_density = np.sort(nearest), True
         inner = np.searchsorted(chosen, np.sort(nearest[: n_drawn // 2]))
-        return _take_stored(model, chosen, inner, is_part=True, has_density=True)
-    labels = positions_of(state_of(model).landmarks.labels, model.cluster_numbers_)
-    if n_kept == n_rows:
-        return _take_stored(model, draw(n_kept, n_drawn), is_part=True, has_density=False)
-    odds = weigh(model, labels)  # clusters have about the same shares as among all rows
-    n_drawn = min(n_drawn, (n_kept + 1) // 2)  # at most half of them, so that the odds have an effect
-    drawn = np.sort(rng.choice(n_kept, n_drawn, replace=False, p=odds / odds.sum()))
-    return _take_stored(model, drawn, is_part=True, has_density=False)
+    elif n_kept == n_rows:
+        chosen = draw(n_kept, n_drawn)
+    else:
+        odds = weigh(model, positions_of(stored.labels, model.cluster_numbers_))  # clusters have about the same shares
+        n_drawn = min(n_drawn, (n_kept + 1) // 2)  # at most half of them, so that the odds have an effect
+        chosen = np.sort(rng.choice(n_kept, n_drawn, replace=False, p=odds / odds.sum()))
+    compared = np.arange(len(chosen)) if inner is None else inner
+    return DiagnosisSample(numbers[chosen], stored.points[chosen], compared, is_part, has_density)
 
 
 def keeps_enough(model: Model) -> bool:
@@ -430,11 +425,3 @@ def keeps_enough(model: Model) -> bool:
     n_kept, n_needed = len(state_of(model).landmark_rows), DIAGNOSED.count(model.n_features_in_)
     # rows of weight 0 are not kept either, but most others are
     return 2 * n_kept > len(model.labels_) or n_kept >= min(n_needed, KEPT_OF_CLUSTER * model.n_clusters_)
-
-
-def _take_stored(
-    model: Model, chosen: IntArray, compared: IntArray | None = None, *, is_part: bool, has_density: bool
-) -> DiagnosisSample:
-    compared = np.arange(len(chosen)) if compared is None else compared
-    rows, points = state_of(model).landmark_rows[chosen], state_of(model).landmarks.points[chosen]
-    return DiagnosisSample(rows, points, compared, is_part, has_density)

@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import _get_feature_names, _num_samples
 
 from cohirf import validation
@@ -26,6 +28,7 @@ from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.sources.scaled import unit_rows
 from cohirf.summary.model import Model, state_of
 
+Sets = Sequence[Sequence[int]]  # clusters, or unions of them
 CHECKED_MEDOIDS = 100  # number of medoids that are compared with X, to recognise the data of the fit
 MOST_DESCRIBED = 30  # of a category; rarer levels do not describe a cluster
 DISTINCT = 0.5  # a column of text is left out if it has more different values than this share of its rows
@@ -187,43 +190,86 @@ class Feature:
 
 
 @dataclass(frozen=True)
+class Sums:
+    """Sums over some rows of a table, from its origin: one line for each set of clusters."""
+
+    n_rows: IntArray
+    mass: FloatArray
+    total: FloatArray
+    squares: FloatArray
+
+    def each(self, function: Callable[[Any], Any]) -> Sums:
+        """Return the result of a function of each of the sums."""
+        return Sums(*map(function, (self.n_rows, self.mass, self.total, self.squares)))
+
+    def mean(self) -> FloatArray:
+        """Return the means, from the origin; 0 without rows."""
+        return np.asarray(self.total / np.where(self.n_rows > 0, self.mass, 1)[:, None])
+
+    def deviation(self) -> FloatArray:
+        """Return the standard deviations."""
+        squares = self.squares / np.where(self.n_rows > 0, self.mass, 1)[:, None]
+        return np.sqrt(np.maximum(squares - self.mean() ** 2, 0))
+
+
+@dataclass(frozen=True)
 class Table:
     """Rows of a table."""
 
     rows: IntArray  # row numbers
     values: Any  # array or CSR matrix of float64; missing numbers are replaced by the mean of their column
     features: list[Feature]  # what each column of ``values`` is
+    weights: FloatArray | None = None  # how many rows of the data each row stands for; None if each is one
+
+    @cached_property
+    def origin(self) -> Any:
+        """Subtracted before values are summed, so that large ones lose no precision: the mean; 0 of sparse data."""
+        weights = np.ones(len(self.rows)) if self.weights is None else self.weights
+        return 0.0 if sparse.issparse(self.values) else weights @ self.values / weights.sum()
+
+    @cached_property
+    def limits(self) -> tuple[FloatArray, FloatArray]:
+        """The lowest and the highest value of each feature."""
+        if sparse.issparse(self.values):
+            low, high = min_max_axis(self.values, axis=0)
+            return low, high
+        return self.values.min(axis=0), self.values.max(axis=0)
+
+    def sum_up(self, labels: IntArray, sets: Sets) -> Sums:
+        """Sum up the rows of each of ``sets`` of clusters, given the cluster of each row."""
+        present, label = np.unique(labels, return_inverse=True)
+        place_of = {value: place for place, value in enumerate(present.tolist())}
+        pairs = [(number, place_of[one]) for number, some in enumerate(sets) for one in some if one in place_of]
+        number, place = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        of_sets = sparse.csr_array((np.ones(len(number)), (number, place)), shape=(len(sets), len(present)))
+        shape = len(present), len(label)
+        members = of_sets @ sparse.csr_array((np.ones(len(label)), (label, np.arange(len(label)))), shape=shape)
+        counts = np.asarray(members.sum(axis=1)).ravel().astype(np.int64)
+        members = members if self.weights is None else members * self.weights
+        is_sparse = sparse.issparse(self.values)
+        shifted = self.values if is_sparse else self.values - self.origin
+        squares = shifted.multiply(shifted) if is_sparse else shifted**2
+        mass = np.asarray(members.sum(axis=1)).ravel()
+        return Sums(counts, mass, as_dense(members @ shifted), as_dense(members @ squares))
+
+    @cached_property
+    def whole(self) -> Sums:
+        """Sums over all rows, in one line."""
+        return self.sum_up(np.zeros(len(self.rows), dtype=np.int64), [[0]])
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean of each feature."""
+        return np.asarray(self.origin + self.whole.mean()[0])
+
+    @cached_property
+    def deviation(self) -> FloatArray:
+        """Standard deviation of each feature; 0 for a constant, of which rounding may leave more."""
+        return np.where(self.limits[1] > self.limits[0], self.whole.deviation()[0], 0)
 
 
 def read_table(X: Any, rows: IntArray, names: Sequence[str] | None = None) -> Table:
-    """Read rows of an array, table, sparse matrix or source.
-
-    Parameters
-    ----------
-    X : array, table, sparse matrix or source
-        The data. Columns may be numbers, categories, text, dates or truth values.
-    rows : array of int
-        Sorted row numbers.
-    names : sequence of str, optional
-        Name of each column; by default those of the table, or numbers.
-
-    Returns
-    -------
-    table : Table
-        These rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from cohirf.explain import read_table
-    >>> X = pd.DataFrame({"age": [31, 45, 27, 52], "region": ["north", "south", "north", "north"]})
-    >>> table = read_table(X, np.arange(4))
-    >>> [(feature.name, feature.level) for feature in table.features]
-    [('age', ''), ('region', 'north'), ('region', 'south')]
-    >>> table.values[0]
-    array([31.,  1.,  0.])
-    """
+    """Read some rows, whose numbers are sorted; the names of columns are those of the table, unless they are given."""
     some = take_rows(X, rows)
     header = [shorten(name) for name in _column_names(some, names)]
     if sparse.issparse(some):

@@ -39,30 +39,44 @@ RIVAL_STARTS = 10  # of K-Means that runs alone: with a single one, it is an eas
 
 
 @dataclass(frozen=True)
-class Problem:
-    """What is wrong, in a few words, and a sentence with what to change; whether it spoils all clusters."""
+class Finding:
+    """A question about a fit, and its answer.
 
-    what: str
-    message: str
-    spoils_all: bool
+    Attributes
+    ----------
+    question : str
+        The question.
+    answer : str
+        A short answer.
+    reason : str
+        The figures behind the answer, what they mean, and what to do about it.
+    tone : {"good", "fair", "poor", "unknown"}
+        Whether the answer is good news.
+    """
+
+    question: str
+    answer: str
+    reason: str
+    tone: str
 
 
-def find_problem(model: Model, sizes: IntArray, n_noise: int) -> Problem | None:
-    """Return the worst problem of a partition, or None."""
+def find_problem(model: Model, sizes: IntArray, n_noise: int) -> Finding | None:
+    """Return the worst problem of a partition, or None: its tone is poor if all clusters are spoilt, otherwise fair."""
+    question = "Are the clusters usable?"
     n_rows, largest = int(sizes.sum()) + n_noise, int(sizes.max(initial=0))
     if n_rows < JUDGED_ROWS:
         return None
     if n_noise > MOSTLY_NOISE * n_rows:
         share = "All" if n_noise == n_rows else percent(n_noise / n_rows).capitalize()
         message = f"{share} of the rows are noise: {ways_to_less_noise(model)}."
-        return Problem("Nearly everything is noise.", message, spoils_all=True)
+        return Finding(question, "Nearly everything is noise.", message, "poor")
     if largest == 1 and len(sizes) > 1:
         name, ways = _ways_to_fuse_more(model)
         can_relax = validation.count_views(model.views) > 1 and model.consensus == "strict"
         ways = [*ways, *(["use fewer views (views)"] if can_relax else [])]
         said = ", or ".join(ways or [f"let {name} find fewer and larger clusters"])
         message = f"Nothing fused: each of the {n_rows:,} rows is a cluster of its own. To change that, {said}."
-        return Problem("Nothing fused.", message, spoils_all=True)
+        return Finding(question, "Nothing fused.", message, "poor")
     # as published, noise rows of the base method are clusters of one row, because the user wants them to be
     keeps_noise = model.n_clusters == "levels" and BaseMethod.of(base_method_of(model)).told is None
     n_crumbs = int(((sizes >= 1 + keeps_noise) & (sizes <= CRUMB)).sum())
@@ -76,7 +90,7 @@ def find_problem(model: Model, sizes: IntArray, n_noise: int) -> Problem | None:
     )
     if is_undivided:
         message += " All other rows are in one cluster, so nothing is divided: these few may be errors, or totals."
-    return Problem("Some have only a few rows.", message, spoils_all=is_undivided)
+    return Finding(question, "Some have only a few rows.", message, "poor" if is_undivided else "fair")
 
 
 def ways_to_less_noise(model: Model) -> str:
@@ -125,7 +139,7 @@ class Facts:
     is_k_means: bool  # whether the base method is a kind of K-Means
     ran_once: bool  # whether the fit is one run of a deterministic base method on all rows, of which nothing was merged
     neighbours_together: float | None  # share of sampled rows whose nearest neighbour is in their final cluster
-    problem: Problem | None  # what makes the clusters useless
+    problem: Finding | None  # what makes the clusters useless
     as_published: bool  # whether the model runs the algorithm of the paper
     n_batches: int  # number of batches of the first level
     # kind of the first level, as in ``LevelRecord``; "local" unless the clusters are surely those of all rows
@@ -148,28 +162,6 @@ class Facts:
     def is_whole(self) -> bool:
         """Whether the clusters are those of the base method on all rows, by the way in which they were found."""
         return self.ran_once or self.kind in WHOLE
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A question about a fit, and its answer.
-
-    Attributes
-    ----------
-    question : str
-        The question.
-    answer : str
-        A short answer.
-    reason : str
-        The figures behind the answer, what they mean, and what to do about it.
-    tone : {"good", "fair", "poor", "unknown"}
-        Whether the answer is good news.
-    """
-
-    question: str
-    answer: str
-    reason: str
-    tone: str
 
 
 def is_lost(
@@ -227,9 +219,8 @@ def judge(facts: Facts) -> tuple[str, str, list[Finding]]:
     findings = [base_alone, judge_neighbours(facts)]
     if problem is None:
         return said, line, findings
-    line = f"Do not trust these clusters: {uncapitalised(problem.message)}" if problem.spoils_all else line
-    tone = "poor" if problem.spoils_all else "fair"
-    return said, line, [Finding("Are the clusters usable?", problem.what, problem.message, tone), *findings]
+    line = f"Do not trust these clusters: {uncapitalised(problem.reason)}" if problem.tone == "poor" else line
+    return said, line, [problem, *findings]
 
 
 def judge_neighbours(facts: Facts) -> Finding:

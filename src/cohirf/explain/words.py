@@ -143,28 +143,8 @@ def name_clusters(traits: Sequence[Sequence[Trait]], splits: Sequence[Trait | No
     A name has up to three traits: what splits the cluster from its sibling in the tree, and what sets it apart from all
     other rows, the strongest first; and a fourth, if it is a level that all its rows have, or that is all theirs.
     Clusters that would have the same name get further traits, then the values of their strongest features, and at last
-    a number.
-
-    Parameters
-    ----------
-    traits : sequence of sequence of Trait
-        The traits of each cluster, the strongest first, as ``find_traits`` returns them.
-    splits : sequence of (Trait or None), optional
-        What splits each cluster from its sibling, if that is known.
-
-    Returns
-    -------
-    names : list of str
-        A name for each cluster. A cluster without traits is called "average", or "all rows" if it is the only one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from cohirf.explain import find_traits, name_clusters, read_table
-    >>> X = pd.DataFrame({"age": [61, 64, 23, 25], "spend": [90.0, 110.0, 480.0, 510.0]})
-    >>> name_clusters(find_traits(read_table(X, np.arange(4)), np.array([0, 0, 1, 1]), np.array([0, 1])))
-    ['low spend, older', 'high spend, younger']
+    a number. A cluster without
+    traits is called "average", or "all rows" if it is the only one.
     """
     if len(traits) == 1 and not traits[0]:
         return [ALL_ROWS]

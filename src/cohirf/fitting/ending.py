@@ -26,9 +26,9 @@ from cohirf.beyond.merge_tree import (
 )
 from cohirf.choice import Choice, count_crumbs
 from cohirf.data.first_level import FirstLevel
-from cohirf.fitting.merging import Candidates
+from cohirf.fitting.merging import SampleOfFit
 from cohirf.fitting.settings import LINKED_PER_CLUSTER, Settings
-from cohirf.neighbours.landmarks import Cells, NestedCells
+from cohirf.landmarks import Cells, NestedCells
 from cohirf.rows.grouping import FloatArray, IntArray
 
 
@@ -111,7 +111,7 @@ class Ending:
     # The points that share out rows, each with its leaf; None if groups are not cells
     cells: Cells | NestedCells | None = None
     # Rows whose values are known, if those of others cannot be read again, after rows were shared out
-    known: Candidates | None = None
+    known: SampleOfFit | None = None
 
 
 def end_fit(

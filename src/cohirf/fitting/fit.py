@@ -48,7 +48,7 @@ from cohirf.fitting.merging import (
 )
 from cohirf.fitting.results import collect_results
 from cohirf.fitting.settings import Settings, Settled, make_contraction
-from cohirf.neighbours.landmarks import Cells
+from cohirf.landmarks import Cells
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import Engine, Population, SerialEngine, Storage
 from cohirf.scratch import ScratchStorage
@@ -283,7 +283,7 @@ class Fit:
     ) -> Ending:
         """Share out rows among connected groups of a sample of them, and merge these along the spanning tree."""
         k = choice.n_clusters
-        candidates, is_chosen = chooser.draw(MAX_POINTS).candidates, choice.min_share > 0
+        candidates, is_chosen = chooser.draw(MAX_POINTS), choice.min_share > 0
         division = divide_along_tree(candidates, bound, self._count_cells(k), far_rows_last=is_chosen)
         merges = LastMerges(division.count_parts(k, choice.min_share), link_along_tree(bound), division.linkage)
         return self._share_out(first_level, last, division, choice, merges)
@@ -329,7 +329,7 @@ class Fit:
             return
         problem = self.settings.find_problem(sizes, n_noise)
         if problem is not None:
-            self._warn(problem.message)
+            self._warn(problem.reason)
 
     def _warn(self, message: str, category: type[Warning] = ConvergenceWarning) -> None:
         self.warned.append(message)

@@ -47,7 +47,7 @@ from cohirf.data import Data
 from cohirf.data.first_level import Counts, DataWeights, FirstLevel
 from cohirf.fitting.quick_k_means import ITERATIONS, move_centres
 from cohirf.fitting.settings import Settings
-from cohirf.neighbours.landmarks import Cells, NestedCells
+from cohirf.landmarks import Cells, NestedCells
 from cohirf.rows.arrays import is_here, join_rows, narrow_indices, put_on_device, to_host
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 from cohirf.rows.storage import ArrayRows, Population, draw_by_mass, take_in_order
@@ -116,17 +116,8 @@ class Division:
         return first_level.share_out(self.cells.label, weights, self.rows, self.leaves)
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """Rows that can be medoids: row numbers (sorted), values without missing cells, and masses."""
-
-    rows: IntArray
-    values: Any
-    mass: FloatArray
-
-
 def divide_by_means(
-    groups: Groups, candidates: Candidates, n_cells: int, rng: np.random.Generator | None = None
+    groups: Groups, candidates: SampleOfFit, n_cells: int, rng: np.random.Generator | None = None
 ) -> Division:
     """Return cells around the means of the heaviest groups, merged by Ward's criterion.
 
@@ -159,7 +150,7 @@ def divide_by_means(
 
 
 def divide_by_centres(
-    division: Division, candidates: Candidates, n_clusters: int, device: Any = None
+    division: Division, candidates: SampleOfFit, n_clusters: int, device: Any = None
 ) -> Division | None:
     """Return the cells of a division within clusters whose centres K-Means has moved, beginning with its clusters.
 
@@ -206,7 +197,7 @@ def _like(centres: FloatArray, values: Any) -> Any:
 
 
 def divide_along_tree(
-    candidates: Candidates, gini_bound: float, n_groups: int, *, far_rows_last: bool = False
+    candidates: SampleOfFit, gini_bound: float, n_groups: int, *, far_rows_last: bool = False
 ) -> Division:
     """Return groups of candidates that merge early along their spanning tree, and the merges that follow."""
     linkage = link_connected(SpanningTree(candidates.values), candidates.mass, gini_bound)
@@ -270,7 +261,7 @@ FEWEST_AROUND = 5  # with fewer rows for each cluster, centres are not moved
 
 @dataclass(frozen=True, eq=False)
 class SampleOfFit:
-    """Some rows of a fit."""
+    """Some rows of a fit, which can be medoids."""
 
     rows: IntArray  # row numbers. Sorted.
     values: Any  # their values, without missing cells
@@ -308,11 +299,6 @@ class SampleOfFit:
         """The rows with their neighbours, which several divisions are compared by."""
         return SampledRows(self.values, self.mass)
 
-    @property
-    def candidates(self) -> Candidates:
-        """The rows as candidates for medoids."""
-        return Candidates(self.rows, self.values, self.mass)
-
 
 def choose_first(settings: Settings, data: Data, weights: DataWeights | None, entropy: Entropy) -> Choice:
     """Choose the number of clusters before the levels, so that they are those of a fit with this number."""
@@ -332,11 +318,11 @@ def find_min_share(settings: Settings, population: Population) -> float:
     return settings.smallest_wanted(total) / total
 
 
-def leaves_as_candidates(first_level: FirstLevel, state: FitState, column_means: Any) -> Candidates:
+def leaves_as_candidates(first_level: FirstLevel, state: FitState, column_means: Any) -> SampleOfFit:
     """Return all leaves of the levels as candidates for medoids."""
     leaves = first_level.leaves
     values = to_host(state.active.values.take(np.arange(len(leaves.rows))))
-    return Candidates(leaves.rows, fill_missing(values, column_means), leaves.total_mass)
+    return SampleOfFit(leaves.rows, fill_missing(values, column_means), np.arange(len(leaves.rows)), leaves.total_mass)
 
 
 def link_along_tree(gini_bound: float) -> Link:
@@ -373,7 +359,7 @@ class Chooser:
         sample = self.draw(max(FEWEST_MOVED, MOVED_PER_CLUSTER * n_clusters))
         if len(sample.rows) < FEWEST_AROUND * n_clusters:  # of rows that were read once, few may be known
             return division
-        refined = divide_by_centres(division, sample.candidates, n_clusters, self.device)
+        refined = divide_by_centres(division, sample, n_clusters, self.device)
         if refined is None:
             return division
         refined = refined.with_far_rows_last(min_share)

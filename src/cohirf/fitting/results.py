@@ -21,7 +21,7 @@ from cohirf.data import Data, InMemory
 from cohirf.data.first_level import DataWeights, FirstLevel
 from cohirf.fitting.ending import Ending, smallest_size
 from cohirf.fitting.settings import Settings
-from cohirf.neighbours.landmarks import MAX_LANDMARKS, Cells, Landmarks, NestedCells, sample_landmarks
+from cohirf.landmarks import MAX_LANDMARKS, Cells, Landmarks, NestedCells, sample_landmarks
 from cohirf.rows.arrays import is_here, join_rows, take_rows, to_host
 from cohirf.rows.grouping import IntArray, all_others, best_by_label, index_dtype, put_back, row_blocks
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace

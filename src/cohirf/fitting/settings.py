@@ -40,7 +40,7 @@ from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.clusterers.grid_dbscan import MIN_KERNEL_ROWS, GridDBSCAN, computed
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.data import Data
-from cohirf.explain.verdict import Problem, find_problem, ways_to_less_noise
+from cohirf.explain.verdict import Finding, find_problem, ways_to_less_noise
 from cohirf.fit_identity import describe_fit
 from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
 from cohirf.optional import is_installed
@@ -95,7 +95,7 @@ class Settings:
     verbose: bool  # whether progress is shown
     describe: Callable[..., dict[str, str]]  # describes the parameters, and facts about the data, for a checkpoint
     # What is wrong with clusters of the given sizes, and what to change, in words of the parameters
-    find_problem: Callable[[IntArray, int], Problem | None]
+    find_problem: Callable[[IntArray, int], Finding | None]
     ways_to_less_noise: Callable[[], str]
 
     @classmethod
@@ -359,6 +359,7 @@ def ample_majority(codes: Codes, majority: float, n_clusters: int) -> Consensus:
 
 
 def _choose_medoid_function(medoid: Any) -> ChooseMedoids:
+    """Return the function for a name in ``CENTRALITY`` (exact) or ``SIMILARITY`` (sampled), or for a callable."""
     if not callable(medoid):
         if medoid in CENTRALITY:
             return partial(choose_central_medoids, centrality=CENTRALITY[medoid])

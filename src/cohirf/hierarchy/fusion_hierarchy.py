@@ -161,8 +161,9 @@ class FusionHierarchy:
         """Return HTML for notebooks."""
         top = outline.make_outline(self, outline.final_labels(self))
         rows = count_of(self.count_rows(), "row")
-        said = "" if top is None else outline.draw_tree(top, f"Tree of {rows}", outline.say_node)
-        return said or f"<p>{rows}, all of them noise</p>"
+        if top is None:
+            return f"<p>{rows}, all of them noise</p>"
+        return "\n".join([f"<pre>{rows}", *outline.write_branches(top.root, outline.say_node), "</pre>"])
 
     def __eq__(self, other: object) -> bool:
         """Return whether another hierarchy has the same fusions."""

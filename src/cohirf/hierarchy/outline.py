@@ -1,11 +1,9 @@
-"""The top of a tree as nested nodes, few enough to read: for text, for names of branches, and drawn in a notebook."""
+"""The top of a tree as nested nodes, few enough to read: for names of branches, and as lines of text."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,10 +17,7 @@ if TYPE_CHECKING:
     from cohirf.hierarchy.fusion_hierarchy import FusionHierarchy
 
 MOST_LEAVES = 30
-BLUE, ORANGE = "#0072B2", "#D55E00"  # of final clusters, and of several
-# Pixels: height of a leaf, width of the tree, size of the font and width of one of its letters.
-ROW, TREE, FONT_PIXELS, GLYPH = 22, 240, 13, 6.6
-LONGEST_TEXT = 90  # characters beside a leaf
+STROKES = {True: ("├─ ", "│  ", "└─ ", "   "), False: ("|- ", "|  ", "`- ", "   ")}  # drawn, or of letters
 
 
 @dataclass(frozen=True)
@@ -142,43 +137,20 @@ def _join_nodes(left: Node, right: Node, height: float) -> Node:
     return Node(left.size + right.size, height, (*left.groups, *right.groups), n_clusters, cluster, children)
 
 
-# -- what a notebook shows -----------------------------------------------------------------------------------------
+def write_branches(root: Node, say: Callable[[Node], str], *, drawn: bool = True, more: bool = False) -> list[str]:
+    """Return a line of text for each node below a root; ``more`` tells whether a further line follows.
 
+    Branches are drawn with box characters, or with letters.
+    """
+    strokes = STROKES[drawn]
 
-def draw_tree(outline: Outline, title: str, say: Callable[[Node], str]) -> str:
-    """Return the tree as SVG in the colours of the notebook: the root on the left, leaves with texts on the right."""
-    leaves = [node for node in outline.root.walk() if not node.children]
-    said = map(say, leaves)
-    texts = [text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1].rstrip()}\u2026" for text in said]
-    place = {leaf.groups: ROW * (number + 0.5) for number, leaf in enumerate(leaves)}
-    lines: list[str] = []
-    _add_branches(outline.root, outline.root.height or 1.0, place, lines)
-    radius = {leaf.groups: 2.5 + 6 * math.sqrt(leaf.size / outline.root.size) for leaf in leaves}
-    discs = [
-        f"<circle cx='{TREE}' cy='{place[leaf.groups]:.1f}' r='{radius[leaf.groups]:.1f}' "
-        f"fill='{BLUE if leaf.cluster is not None else ORANGE}'/>"
-        f"<text x='{TREE + 16}' y='{place[leaf.groups]:.1f}' dominant-baseline='central'>{escape(text)}</text>"
-        for leaf, text in zip(leaves, texts, strict=True)
-    ]
-    width, height = TREE + 32 + GLYPH * max(map(len, texts)), ROW * len(leaves)
-    return (
-        f"<div style='font-family:sans-serif;font-size:{FONT_PIXELS}px;margin-top:6px;overflow-x:auto'>"
-        f"<b>{escape(title)}</b><br>"
-        f"<svg role='img' aria-label='{escape(title, quote=True)}' width='{width:.0f}' height='{height:.0f}' "
-        f"style='fill:currentColor;font-size:{FONT_PIXELS}px'>"
-        f"<path d='{''.join(lines)}' fill='none' stroke='currentColor' stroke-opacity='.55'/>{''.join(discs)}"
-        "</svg></div>"
-    )
+    def write(node: Node, indent: str, *, more: bool) -> Iterator[str]:
+        children = node.children or ((node,) if node is root else ())
+        for place, child in enumerate(children):
+            is_last = place == len(children) - 1 and not more
+            branch, below = strokes[2:] if is_last else strokes[:2]
+            yield f"{indent}{branch}{say(child)}"
+            if child is not node:
+                yield from write(child, indent + below, more=False)
 
-
-def _add_branches(
-    node: Node, highest: float, place: dict[tuple[int, ...], float], lines: list[str]
-) -> tuple[float, float]:
-    """Add the lines below a node, and return its place."""
-    if not node.children:
-        return TREE, place[node.groups]
-    x = 4 + (TREE - 24) * (1 - node.height / highest)
-    ends = [_add_branches(child, highest, place, lines) for child in node.children]
-    lines += [f"M{x:.1f} {y:.1f}H{end:.1f}" for end, y in ends]
-    lines.append(f"M{x:.1f} {ends[0][1]:.1f}V{ends[-1][1]:.1f}")
-    return x, sum(y for _, y in ends) / len(ends)
+    return list(write(root, "", more=more))

@@ -11,7 +11,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 
 from cohirf.data.dask_arrays import require_labels_here
 from cohirf.explain.describe import describe_sample
-from cohirf.explain.effects import measure_effects, measure_spread
+from cohirf.explain.effects import measure_effects
 from cohirf.explain.study import draw_sample, make_study
 from cohirf.explain.table import Feature, Table
 from cohirf.explain.verdict import ways_to_less_noise
@@ -99,7 +99,7 @@ def plot_heatmap(
     sample = draw_sample(make_study(fitted, X, feature_names))
     described = describe_sample(sample)
     largest = largest_clusters(described.sizes, max_clusters)
-    heatmap = arrange_heatmap(sample.table, sample.labels, largest, max_features, sample.weights)
+    heatmap = arrange_heatmap(sample.table, sample.labels, largest, max_features)
     if not heatmap.features:
         raise ValueError("The clusters do not differ in any feature: there is nothing to plot.")
     numbers = fitted.cluster_numbers_[heatmap.clusters]
@@ -147,13 +147,11 @@ class Heatmap:
     effect: FloatArray
 
 
-def arrange_heatmap(
-    table: Table, labels: IntArray, clusters: IntArray, max_features: int = 20, weights: FloatArray | None = None
-) -> Heatmap:
+def arrange_heatmap(table: Table, labels: IntArray, clusters: IntArray, max_features: int = 20) -> Heatmap:
     """Choose the features that set clusters apart most, and sort both."""
     if table.values.shape[1] == 0 or len(clusters) == 0 or len(table.rows) == 0:
         return Heatmap(clusters[:0], [], np.empty((0, 0)))
-    effects = measure_effects(table.values, measure_spread(table.values, weights), labels, clusters, weights)
+    effects = measure_effects(table, labels, clusters)
     strength = np.abs(effects.effect).max(axis=0)
     chosen = np.argsort(-strength, kind="stable")[:max_features]
     chosen = chosen[strength[chosen] > 0]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.cluster.hierarchy import leaves_list
 
-from cohirf.algorithm.parents import find_roots, find_roots_of
-from cohirf.beyond.merge_tree import MergeTree
+from cohirf.algorithm.parents import find_roots
 from cohirf.hierarchy.outline import has_merges, with_tree
 from cohirf.optional import import_optional
 from cohirf.plotting.canvas import (
@@ -24,9 +24,7 @@ from cohirf.plotting.canvas import (
     find_subject,
     hide_spines,
     label_x,
-    largest_clusters,
     make_axes,
-    mix,
     settle_axes,
     to_rgb,
     write_numbers,
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GAP = 0.6  # additional distance between leaves of different final clusters; neighbouring leaves have distance 1
-WEDGE = 0.72  # width of the wedge below a leaf, in the same unit
 SEVERAL_CLUSTERS = -2  # the cluster of a node above the final clusters
 MAX_TICKS = 12
 MEDOID_AND_SIZE = "medoid (number of rows)"
@@ -55,8 +52,7 @@ def plot_dendrogram(
     is cut into the final clusters. Noise rows are not in the tree. A hierarchy without a tree is drawn up to its last
     level: the height of a fusion is its level.
 
-    Colours are those of the final clusters, whose numbers are written on their lines. The wedges below the leaves show
-    how many rows each leaf contains: their length is proportional to the logarithm of the number of rows.
+    Colours are those of the final clusters, whose numbers are written on their lines.
 
     Parameters
     ----------
@@ -64,8 +60,7 @@ def plot_dendrogram(
         The hierarchy to plot.
     max_clusters : int, default=50
         Largest number of leaves. If the tree has more, it is cut into this many clusters, which become the leaves;
-        without a tree, they are the clusters of the finest level with at most this many clusters. If there are more
-        final clusters, the largest of them are drawn.
+        without a tree, they are the clusters of the finest level with at most this many clusters, or all of the last.
     leaf_labels : callable or sequence of str, default=None
         Texts below the leaves. By default, the row number of the medoid, and the number of rows in the leaf. A sequence
         must have one name for each row of the data; the name of the medoid then replaces its row number. A callable is
@@ -93,33 +88,29 @@ def plot_dendrogram(
     ['row 0 (3)', 'row 3 (1)', 'row 4 (2)']
     """
     tree = merged_tree(find_subject(hierarchy_or_model), max_clusters)
-    lines = dendrogram(tree)
-    wedges = leaf_wedges(tree, lines)
-    ax = make_axes(ax, float(np.clip(1 + 0.135 * lines.x.max(), 5, 9.5)), 4.8)
-    ax.set_xlim(lines.x[0] - 1, lines.x[tree.n_leaves - 1] + 1)
-    ax.set_ylim(wedges.bottom, tree.top)
+    x, medoids, sizes = tree.places, tree.medoid, tree.size[: tree.n_leaves]
+    ax = make_axes(ax, float(np.clip(1 + 0.135 * x.max(), 5, 9.5)), 4.8)
+    ax.set_xlim(-1, x[tree.n_leaves - 1] + 1)
+    ax.set_ylim(tree.ground, tree.top)
     _frame_tree(ax, tree)
     settle_axes(ax)
-    _draw_tree(ax, tree, lines, wedges)
-    sizes = tree.size[: tree.n_leaves]
-    label_x(ax, lines.x[: tree.n_leaves], _leaf_texts(tree.medoid, sizes, leaf_labels), sizes)
+    _draw_tree(ax, tree, x)
+    label_x(ax, x[: tree.n_leaves], _leaf_texts(medoids, sizes, leaf_labels), sizes)
     return ax
 
 
-def _draw_tree(ax: Axes, tree: Tree, lines: Dendrogram, wedges: Wedges) -> None:
-    colours = cluster_colours(tree.cluster)
+def _draw_tree(ax: Axes, tree: Tree, x: FloatArray) -> None:
+    colours, final = cluster_colours(tree.cluster), tree.final
     colours[tree.cluster == SEVERAL_CLUSTERS] = to_rgb(FAINT)
-    polygons = import_optional("matplotlib.collections", "plotting", "A plot").PolyCollection
-    ax.add_collection(polygons(wedges.corners, facecolors=mix(colours[wedges.leaf], 0.35), linewidths=0.0))
-    add_lines(ax, np.stack([lines.x, lines.x], axis=1), np.stack([lines.stem_start, lines.stem_end], axis=1), colours)
-    bar_x = np.stack([lines.bar_start, lines.bar_end], axis=1)
-    add_lines(ax, bar_x, np.stack([lines.bar_height, lines.bar_height], axis=1), colours[tree.n_leaves :])
-    final = tree.final
-    heights = lines.stem_end[final]
+    ends = np.where(tree.parent >= 0, tree.height[tree.parent], tree.top)
+    bars = tree.linkage[:, 2]
+    add_lines(ax, np.stack([x, x], axis=1), np.stack([tree.height, ends], axis=1), colours)
+    add_lines(ax, x[tree.linkage[:, :2].astype(np.int64)], np.stack([bars, bars], axis=1), colours[tree.n_leaves :])
+    heights = ends[final]
     if tree.cut_height is not None:  # where the tree is cut into the final clusters
         heights = np.full(len(final), tree.cut_height)
         ax.axhline(tree.cut_height, color=INK, linewidth=0.8, linestyle=(0, (5, 4)), zorder=1)
-    write_numbers(ax, lines.x[final], heights, tree.cluster[final], tree.size[final], on_lines=not tree.has_levels)
+    write_numbers(ax, x[final], heights, tree.cluster[final], tree.size[final], on_lines=not tree.has_levels)
 
 
 def _frame_tree(ax: Axes, tree: Tree) -> None:
@@ -131,22 +122,17 @@ def _frame_tree(ax: Axes, tree: Tree) -> None:
     if tree.has_levels:
         ticker = import_optional("matplotlib.ticker", "plotting", "A plot")
         ax.yaxis.set_major_locator(ticker.MaxNLocator(MAX_TICKS, integer=True))
-    ax.set_yticks([tick for tick in ax.get_yticks() if tree.height.min() <= tick <= tree.top])
+    ax.set_yticks([tick for tick in ax.get_yticks() if tree.ground <= tick <= tree.top])
     hide_spines(ax, "top", "right", "bottom", "left")
 
 
 def _describe_leaves(tree: Tree) -> str:
-    n_final, sizes = len(tree.final), tree.size[: tree.n_leaves]
-    hidden = f"{n_final:,} largest of {n_final + tree.n_hidden:,} " if tree.n_hidden else ""
     noise = f"\n{count_of(tree.n_noise, 'noise row')} not shown" if tree.n_noise else ""
-    if sizes.max() == 1:
-        return f"{hidden}rows{noise}"
-    if hidden and not tree.has_levels:
-        return f"{hidden}clusters: {MEDOID_AND_SIZE}{noise}"
-    if tree.n_leaves < tree.n_merged and not hidden:
-        merged = f"{tree.n_merged:,} clusters of level {tree.level}, merged to {tree.n_leaves:,}"
-        return f"{merged}: {MEDOID_AND_SIZE}{noise}"
-    return f"{hidden}clusters of level {tree.level}: {MEDOID_AND_SIZE}{noise}"
+    if tree.size[: tree.n_leaves].max() == 1:
+        return f"rows{noise}"
+    what, is_cut = f"clusters of level {tree.level}", tree.n_leaves < tree.n_merged
+    what = f"{tree.n_merged:,} {what}, merged to {tree.n_leaves:,}" if is_cut else what
+    return f"{what}: {MEDOID_AND_SIZE}{noise}"
 
 
 def _leaf_texts(medoids: IntArray, sizes: IntArray, leaf_labels: LeafLabels) -> list[str]:
@@ -170,22 +156,41 @@ def _leaf_texts(medoids: IntArray, sizes: IntArray, leaf_labels: LeafLabels) -> 
 class Tree:
     """Clusters as nodes of a tree: leaves from left to right, then one node per merge, in order of height."""
 
-    parent: IntArray  # the node that each node merges into; -1 if there is none
-    height: FloatArray  # of each merge; that of leaves is the lowest
+    linkage: FloatArray  # the merges, in the format of SciPy; those of a hierarchy without a tree end at its last level
     # medoid of each leaf. If it is the union of several clusters of a level, the one that the fit absorbed last.
     medoid: IntArray
     size: IntArray  # number of rows of each node
     # the final cluster of each node; -1 for noise, and ``SEVERAL_CLUSTERS`` if it has rows of several
     cluster: IntArray
-    n_leaves: int  # they are the first nodes
-    top: float  # height at which nodes without a parent end
+    ground: float  # height of the leaves
     level: int  # the level whose clusters are the leaves, or are merged into the leaves
     n_merged: int  # number of clusters of this level
-    n_hidden: int  # number of final clusters that are left out, because there are too many
     n_noise: int  # number of noise rows that are not in the tree
     # a height between the merges within final clusters and those above; None if no height separates them
     cut_height: float | None
     has_levels: bool  # whether heights are levels, because the hierarchy has no tree
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves, which are the first nodes."""
+        return len(self.medoid)
+
+    @cached_property
+    def parent(self) -> IntArray:
+        """The node that each node merges into; -1 if there is none."""
+        parent = np.full(self.n_leaves + len(self.linkage), -1)
+        parent[self.linkage[:, :2].astype(np.int64).ravel()] = np.repeat(np.arange(self.n_leaves, len(parent)), 2)
+        return parent
+
+    @property
+    def height(self) -> FloatArray:
+        """Height of each node."""
+        return np.concatenate([np.full(self.n_leaves, self.ground), self.linkage[:, 2]])
+
+    @property
+    def top(self) -> float:
+        """Height at which nodes without a parent end."""
+        return self.ground + 1.08 * (float(self.height.max()) - self.ground or 1.0)
 
     @property
     def final(self) -> IntArray:
@@ -193,173 +198,87 @@ class Tree:
         is_top = (self.parent < 0) | (self.cluster[self.parent] != self.cluster)
         return np.flatnonzero(is_top & (self.cluster != SEVERAL_CLUSTERS))
 
+    @property
+    def places(self) -> FloatArray:
+        """Where each node is from left to right: leaves have distance 1, and ``GAP`` more between final clusters."""
+        of_leaf = self.cluster[: self.n_leaves]
+        x = (np.arange(self.n_leaves) + GAP * np.cumsum(np.diff(of_leaf, prepend=of_leaf[:1]) != 0)).tolist()
+        for left, right in self.linkage[:, :2].astype(np.int64).tolist():
+            x.append((x[left] + x[right]) / 2)
+        return np.array(x)
+
 
 def merged_tree(subject: Subject, max_clusters: int) -> Tree:
-    """Return the top of the tree of a hierarchy: at most ``max_clusters`` leaves, the largest if there are more."""
+    """Return the top of the tree of a hierarchy, with at most ``max_clusters`` leaves."""
     if max_clusters < 1:
         raise ValueError(f"max_clusters={max_clusters} is not valid: pass an int >= 1.")
     has_levels = not has_merges(subject.hierarchy)
     hierarchy, tree = with_tree(subject.hierarchy, max_clusters)
-    first_level = subject.hierarchy.n_levels - hierarchy.n_levels
-    leaves = hierarchy.find_leaves(tree.medoids)
-    final = find_roots_of(leaves, hierarchy.parents, hierarchy.absorbed_at, hierarchy.n_levels)
-    n_final = len(np.unique(final))
-    n_groups = min(tree.n_leaves, max(max_clusters, n_final))
-    group = tree.cut(n_groups)
+    ground = subject.hierarchy.n_levels - hierarchy.n_levels
+    leaves, n_leaves = hierarchy.find_leaves(tree.medoids), tree.n_leaves
+    group = np.arange(n_leaves) if has_levels else tree.cut(min(n_leaves, max_clusters))
     roots = find_roots(hierarchy.parents, hierarchy.absorbed_at, min(tree.level, hierarchy.n_levels))
     sizes = np.bincount(roots, weights=hierarchy.row_sizes, minlength=hierarchy.n_rows)[leaves].astype(np.int64)
-    size = np.bincount(group, weights=sizes).astype(np.int64)
-    largest = largest_clusters(size, max_clusters)
-    place = np.full(n_groups, -1)
-    place[largest] = np.arange(len(largest))
-    parent, height = _join_leaves(tree, place[group], hierarchy.n_levels if has_levels else np.inf)
-    cluster = subject.labels[subject.hierarchy.find_leaves(tree.medoids)].astype(np.int64)
-    low, high = np.full(n_groups, np.iinfo(np.int64).max), np.full(n_groups, SEVERAL_CLUSTERS)
-    np.minimum.at(low, group, cluster)
-    np.maximum.at(high, group, cluster)
     absorbed_at = hierarchy.absorbed_at[leaves].astype(np.int64)
     until = np.where(absorbed_at == 0, hierarchy.n_levels + 1, absorbed_at)
-    order = np.lexsort((-sizes, -until, group))  # the medoid of a group was active longest, or is in the largest leaf
-    made = Tree(
-        parent=parent,
-        height=height + first_level,
-        medoid=tree.medoids[order[np.searchsorted(group[order], np.arange(n_groups))]][largest],
-        size=size[largest],
-        cluster=np.where(low == high, low, SEVERAL_CLUSTERS)[largest],
-        n_leaves=len(largest),
-        top=first_level + 1.08 * (float(height.max()) or 1.0),
-        level=first_level + min(tree.level, hierarchy.n_levels),
-        n_merged=tree.n_leaves,
-        n_hidden=n_groups - len(largest),
+    by_age = np.lexsort((-sizes, -until, group))  # the medoid of a group was active longest, or is in the largest leaf
+    medoid = tree.medoids[by_age[np.unique(group[by_age], return_index=True)[1]]]
+    pruned = tree.prune(medoid[group])
+    place = np.searchsorted(pruned.medoids, medoid)[group]
+    cluster: IntArray = subject.labels[subject.hierarchy.find_leaves(tree.medoids)].astype(np.int64)
+    low, high = np.full(pruned.n_leaves, np.iinfo(np.int64).max), np.full(pruned.n_leaves, SEVERAL_CLUSTERS)
+    np.minimum.at(low, place, cluster)
+    np.maximum.at(high, place, cluster)
+    size: IntArray = np.bincount(place, weights=sizes).astype(np.int64)
+    cluster, highest = np.where(low == high, low, SEVERAL_CLUSTERS), hierarchy.n_levels if has_levels else np.inf
+    linkage, order, size, cluster = _in_order(pruned.linkage, size, cluster, highest)
+    return Tree(
+        linkage=np.add(linkage, [0, 0, ground, 0]),
+        medoid=pruned.medoids[order],
+        size=size,
+        cluster=cluster,
+        ground=float(ground),
+        level=ground + min(tree.level, hierarchy.n_levels),
+        n_merged=n_leaves,
         n_noise=hierarchy.count_rows() - int(sizes.sum()),
-        cut_height=None if has_levels else _cut_height(tree, final, n_final),
+        cut_height=None if has_levels else _cut_height(tree.linkage[:, 2], linkage[:, 2], cluster),
         has_levels=has_levels,
     )
-    return _in_order(_with_merges(made))
 
 
-def _join_leaves(tree: MergeTree, place: IntArray, highest: float) -> tuple[IntArray, FloatArray]:
-    """Return parent and height of each node of the tree whose leaves are unions of leaves, without those at -1."""
-    node = [*place.tolist(), *[-1] * len(tree.linkage)]  # of each cluster of the linkage
-    n_leaves = max(node) + 1
-    parent, height = [-1] * n_leaves, [0.0] * n_leaves
-    for merge, (left, right, merge_height, _) in enumerate(tree.linkage.tolist()):
-        parts = {node[int(left)], node[int(right)]} - {-1}
-        if len(parts) == 2 and merge_height <= highest:
-            for part in parts:
-                parent[part] = len(parent)
-            node[tree.n_leaves + merge] = len(parent)
-            parent.append(-1)
-            height.append(merge_height)
-        elif parts:
-            node[tree.n_leaves + merge] = parts.pop()
-    return np.array(parent), np.array(height)
-
-
-def _with_merges(tree: Tree) -> Tree:
-    """Return the tree with sizes and clusters of its merges, which follow from those of the leaves."""
-    n_more = len(tree.parent) - tree.n_leaves
-    size = np.concatenate([tree.size, np.zeros(n_more, dtype=np.int64)])
-    cluster = np.concatenate([tree.cluster, np.full(n_more, SEVERAL_CLUSTERS)])
-    is_known = np.arange(len(size)) < tree.n_leaves
-    for node, parent in enumerate(tree.parent.tolist()):  # parts come before the whole
-        if parent >= 0:
-            size[parent] += size[node]
-            is_one = not is_known[parent] or cluster[parent] == cluster[node]
-            cluster[parent] = cluster[node] if is_one else SEVERAL_CLUSTERS
-            is_known[parent] = True
-    return replace(tree, size=size, cluster=cluster)
-
-
-def _in_order(tree: Tree) -> Tree:
-    """Return the tree with its leaves from left to right.
+def _in_order(
+    linkage: FloatArray, size: IntArray, cluster: IntArray, highest: float
+) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
+    """Return merges of leaves that are numbered from left to right, the order of these, and all sizes and clusters.
 
     Of the parts of a merge, the one with the lowest final cluster is on the left, noise on the right; within a final
-    cluster, the larger part.
+    cluster, the larger part. Merges above the highest, which are none, are left out.
     """
-    n_nodes, n_leaves = len(tree.parent), tree.n_leaves
-    of_leaf = tree.cluster[:n_leaves]
-    lowest = np.full(n_nodes, np.iinfo(np.int64).max)
-    lowest[:n_leaves] = np.where(of_leaf < 0, n_nodes + of_leaf.max(), of_leaf)
-    n_below = (np.arange(n_nodes) < n_leaves).astype(np.int64)
-    parts: dict[int, list[int]] = defaultdict(list)
-    for node, parent in enumerate(tree.parent.tolist()):
-        parts[parent].append(node)
-        if parent >= 0:
-            lowest[parent] = min(lowest[parent], lowest[node])
-            n_below[parent] += n_below[node]
-    start = np.zeros(n_nodes, dtype=np.int64)
-    for whole in (-1, *range(n_nodes - 1, n_leaves - 1, -1)):
-        at = 0 if whole < 0 else start[whole]
-        for part in sorted(parts[whole], key=lambda part: (lowest[part], -tree.size[part])):
-            start[part], at = at, at + n_below[part]
-    order = np.argsort(start[:n_leaves])
-    number = np.concatenate([start[:n_leaves], np.arange(n_leaves, n_nodes)])
-    moved = np.concatenate([order, np.arange(n_leaves, n_nodes)])
-    parent = np.where(tree.parent < 0, -1, number[tree.parent])[moved]
-    return replace(tree, parent=parent, medoid=tree.medoid[order], size=tree.size[moved], cluster=tree.cluster[moved])
+    n_leaves, linkage = len(size), linkage.copy()
+    rank, sizes, clusters = np.where(cluster < 0, np.inf, cluster).tolist(), size.tolist(), cluster.tolist()
+    for merge in linkage:
+        left, right = sorted(merge[:2].astype(np.int64).tolist(), key=lambda part: (rank[part], -sizes[part]))
+        merge[:2] = left, right
+        rank.append(rank[left])
+        sizes.append(sizes[left] + sizes[right])
+        clusters.append(clusters[left] if clusters[left] == clusters[right] else SEVERAL_CLUSTERS)
+    order = leaves_list(linkage).astype(np.int64) if len(linkage) else np.arange(1)
+    linkage = linkage[linkage[:, 2] <= highest]
+    order = order if np.isinf(highest) else order[np.argsort(np.array(rank)[order], kind="stable")]
+    number = np.arange(n_leaves + len(linkage))
+    number[order] = np.arange(n_leaves)
+    linkage[:, :2] = number[linkage[:, :2].astype(np.int64)]
+    moved = np.argsort(number)
+    return linkage, order, np.array(sizes)[moved], np.array(clusters)[moved]
 
 
-def _cut_height(tree: MergeTree, final: IntArray, n_final: int) -> float | None:
-    """Return a height at which the tree has the final clusters; None if they are not a cut of the tree."""
-    _, first, label = np.unique(final, return_index=True, return_inverse=True)
-    by_first_leaf = np.argsort(np.argsort(first))[label]
-    if not np.array_equal(by_first_leaf, tree.cut(n_final)):
+def _cut_height(heights: FloatArray, shown: FloatArray, cluster: IntArray) -> float | None:
+    """Return a height that separates merges of several final clusters from all others, of which some are not shown."""
+    n_leaves = len(cluster) - len(shown)
+    is_several = cluster[n_leaves:] == SEVERAL_CLUSTERS
+    above = shown[is_several].min(initial=np.inf)
+    if (cluster[:n_leaves] == SEVERAL_CLUSTERS).any() or shown[~is_several].max(initial=0.0) > above:
         return None
-    heights = np.concatenate([[0.0], tree.linkage[:, 2]])
-    below = heights[tree.n_leaves - n_final]
-    above = heights[tree.n_leaves - n_final + 1] if n_final > 1 else 1.1 * max(heights[-1], 0.5)
-    return float((below + above) / 2)
-
-
-@dataclass(frozen=True)
-class Dendrogram:
-    """Lines of a dendrogram: a vertical stem for each node of its tree, and a horizontal bar for each merge."""
-
-    x: FloatArray  # horizontal position of each node's stem
-    # heights of the lower and upper end of each stem
-    stem_start: FloatArray
-    stem_end: FloatArray
-    # one entry per merge: ends and height of the bar that joins the stems of the merged clusters
-    bar_start: FloatArray
-    bar_end: FloatArray
-    bar_height: FloatArray
-
-
-def dendrogram(tree: Tree) -> Dendrogram:
-    """Return the lines of a dendrogram; leaves have distance 1, and ``GAP`` more between final clusters."""
-    n_leaves, n_nodes = tree.n_leaves, len(tree.parent)
-    final = tree.cluster[:n_leaves]
-    leaf_x = np.arange(n_leaves) + GAP * np.cumsum(np.diff(final, prepend=final[:1]) != 0)
-    x = np.concatenate([leaf_x, np.full(n_nodes - n_leaves, np.nan)])
-    bar_start, bar_end = np.full(n_nodes, np.inf), np.full(n_nodes, -np.inf)
-    for node, parent in enumerate(tree.parent.tolist()):
-        if node >= n_leaves:
-            x[node] = (bar_start[node] + bar_end[node]) / 2
-        if parent >= 0:
-            bar_start[parent], bar_end[parent] = min(bar_start[parent], x[node]), max(bar_end[parent], x[node])
-    height = tree.height
-    stem_end = np.where(tree.parent >= 0, height[tree.parent], tree.top)
-    return Dendrogram(x, height, stem_end, bar_start[n_leaves:], bar_end[n_leaves:], height[n_leaves:])
-
-
-@dataclass(frozen=True)
-class Wedges:
-    """Triangles below those leaves of a dendrogram that contain more than one row."""
-
-    leaf: IntArray  # the leaf of each triangle
-    corners: FloatArray  # the corners of each triangle
-    bottom: float  # the lower limit of the axis: no triangle reaches below it
-
-
-def leaf_wedges(tree: Tree, lines: Dendrogram) -> Wedges:
-    """Return a triangle below each leaf of several rows; its depth is proportional to the logarithm of their number."""
-    ground = float(tree.height.min())
-    deepest = 0.3 * (tree.top - ground) if len(lines.bar_height) else 0.5
-    size = tree.size[: tree.n_leaves]
-    leaf = np.flatnonzero(size > 1)
-    depth = deepest * np.log(size[leaf]) / np.log(max(int(size.max()), 2))
-    corners = np.full((len(leaf), 3, 2), ground)
-    corners[:, :, 0] = lines.x[leaf, None] + WEDGE * np.array([0, -0.5, 0.5])
-    corners[:, 1:, 1] -= depth[:, None]
-    return Wedges(leaf, corners, ground - deepest * (1.05 if len(leaf) else 0.1))
+    below = heights[: np.searchsorted(heights, above)].max(initial=0.0)
+    above = 1.1 * max(below, 0.5) if np.isinf(above) else above
+    return float(below + above) / 2

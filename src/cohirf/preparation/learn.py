@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.preprocessing import StandardScaler
 
 from cohirf.error_contexts import warn_caller
 from cohirf.preparation.data import DEGREES, Data, assign_roles, find_column, find_coordinates, find_role
@@ -291,7 +292,7 @@ class _Statistics(NamedTuple):
 
 def _measure(source: Source, *, with_median: bool) -> _Statistics:
     """Read all rows once."""
-    moments = Moments(*np.zeros((3, source.n_features)))
+    scaler = StandardScaler()
     low, high = np.full(source.n_features, np.nan), np.full(source.n_features, np.nan)
     step = -(-source.n_rows * source.n_features // MEDIAN_CELLS)
     sample, n_kept = np.empty((-(-source.n_rows // step) if with_median else 0, source.n_features)), 0
@@ -306,32 +307,13 @@ def _measure(source: Source, *, with_median: bool) -> _Statistics:
             start += len(block)
             advance(len(block))
             low, high = np.fmin(low, np.fmin.reduce(block)), np.fmax(high, np.fmax.reduce(block))
-            moments = moments.add(block)
+            is_finite = np.isfinite([low, high]).all()  # otherwise it is refused, or a column has no values yet
+            scaler.partial_fit(block if is_finite else np.where(np.isinf(block), np.nan, block))
     present = [column[~np.isnan(column)] for column in sample.T]
     median = np.array([np.median(column) if len(column) else np.nan for column in present]) if with_median else None
-    variance = moments.squares / np.maximum(moments.known, 1)
-    mean, std = np.where(moments.known > 0, [moments.mean, np.sqrt(variance)], np.nan)
-    return _Statistics(mean, std, low, high, median, np.maximum(moments.known, 1) / source.n_rows)
-
-
-class Moments(NamedTuple):
-    """Mean of each feature and squared deviations from it, which merge without cancellation (Chan et al., 1979)."""
-
-    known: FloatArray  # number of finite cells
-    mean: FloatArray
-    squares: FloatArray
-
-    def add(self, block: FloatArray) -> Moments:
-        """Return these moments with those of the finite cells of a block."""
-        count, total = np.full(block.shape[1], float(len(block))), block.sum(axis=0)
-        is_finite = None if np.isfinite(total).all() else np.isfinite(block)
-        if is_finite is not None:
-            count, total = is_finite.sum(axis=0), block.sum(axis=0, where=is_finite)
-        mean = total / np.maximum(count, 1)
-        apart = block - mean if is_finite is None else np.where(is_finite, block - mean, 0.0)
-        both, change = np.maximum(self.known + count, 1), mean - self.mean
-        squares = self.squares + np.einsum("ij,ij->j", apart, apart) + change**2 * self.known * count / both
-        return Moments(self.known + count, self.mean + change * count / both, squares)
+    known = np.broadcast_to(scaler.n_samples_seen_, source.n_features)
+    mean, std = np.where(known > 0, [scaler.mean_, np.sqrt(scaler.var_)], np.nan)
+    return _Statistics(mean, std, low, high, median, np.maximum(known, 1) / source.n_rows)
 
 
 def _small_blocks(source: Source) -> Iterator[FloatArray]:

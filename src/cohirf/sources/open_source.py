@@ -1,7 +1,7 @@
 """open_source: open a file, a folder or an object in memory as a source of rows.
 
-To add a file format, write a subclass of ``Source`` (numbers, see ``arrays.py``) or ``Table`` (named columns, see
-``tables.py``), and add its ending to ``FILES`` here.
+To add a file format, write a subclass of ``Source`` (numbers, see ``arrays.py``) or ``StoredTable`` (named columns,
+see ``tables.py``), and add its ending to ``FILES`` and to the docstring of ``open_source``.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def open_source(
           are ignored.
 
         Or an object: a two-dimensional NumPy array (memory-mapped or not) or anything that converts to one, a SciPy
-        sparse matrix, a pandas, polars or Arrow table (extra ``arrow``), a Zarr array, or a Dask array. A source is
-        returned unchanged.
+        sparse matrix, a pandas, polars or Arrow table, a Zarr array, or a Dask array. A source is returned
+        unchanged.
     columns : list of str or int, or callable, optional
         The columns to read, in this order: names, or numbers if the data has no column names. A callable gets each
         name or number, and returns whether to read that column. None reads all columns; index columns that pandas

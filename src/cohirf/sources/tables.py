@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 from abc import ABC, abstractmethod
@@ -17,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
-from cohirf.rows.grouping import row_blocks
 from cohirf.sources.files import FileStamp, SourceChangedError, naming, shown
 from cohirf.sources.source import (
     PIECE_BYTES,
@@ -34,6 +32,8 @@ ARROW, PARQUET, FRAME = "an Arrow file", "Parquet", "The table"
 MAGIC = b"ARROW1"  # Arrow's file format begins with it, its stream format does not
 BUFFER_BYTES = 2**16  # of each column of a Parquet file; without buffers, whole columns of a row group would be read
 PIECE_ROWS = 2**16  # larger pieces are not decoded faster, and temporarily take several times their size
+LOADED_BYTES = 2**26  # larger record batches of an Arrow file are memory-mapped, if possible
+MAPPED_BYTES = 2**24
 ARROW_NUMBERS = {"bool": "bool", "halffloat": "float16", "float": "float32", "double": "float64"} | {
     name: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 }
@@ -145,7 +145,7 @@ class Table(ABC):
 
 
 class StoredTable(Table):
-    """A table whose rows are numbered, which is decoded in order, beginning at some of its rows."""
+    """A table in files, which is decoded in order, beginning at some of its rows."""
 
     @property
     @abstractmethod
@@ -199,65 +199,87 @@ class ParquetTable(StoredTable):
 
 
 class ArrowTable(StoredTable):
-    """An Arrow IPC file, in the file or the stream format, which is memory-mapped.
+    """An Arrow IPC file, in the file or the stream format, whose record batches are loaded one by one.
 
-    Values that are not compressed are views of the map. Its pages count as resident memory, so they are released after
-    each piece.
+    Very large uncompressed ones are read through a memory map, which is renewed regularly because mapped pages count as
+    resident memory.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path  # a temporary file exists as long as it is referenced
         self._file = FileStamp.of(path)
-        with naming(self._file.name, ARROW):
-            with self._file.path.open("rb") as file:
-                self._can_seek = file.read(len(MAGIC)) == MAGIC  # a stream has no list of its batches
-            schema = self._open()[0].schema
+        with naming(self._file.name, ARROW), open_file(self._file) as file:
+            self._can_seek = bool(file.read_at(len(MAGIC), 0) == MAGIC)  # a stream has no list of its batches
+            schema = self._open_batches(file).schema
         super().__init__(self._file.name, *_read_schema(self._file.name, schema), [self._file])
 
     @cached_property
     def sizes(self) -> list[int]:
         """The number of rows of each batch; of a stream, which is always decoded from its beginning, of all of it."""
-        with naming(self._file.name, ARROW):
-            sizes = [len(batch) for batch in self._batches(self._open(next(iter(self.types), ""))[0], 0)]
+        with naming(self._file.name, ARROW), self._map() as file:
+            # the rows of compressed batches are counted by decoding the first column
+            sizes = [len(batch) for batch in self._read_batches(file, [] if self._is_plain else [0])]
         return sizes if self._can_seek else [sum(sizes)]
 
     @cached_property
     def _is_plain(self) -> bool:
-        """Whether values are not compressed, so that batches are views of the map."""
-        reader, mapped = self._open()
-        whole = import_optional("pyarrow", "arrow", "Reading an Arrow file").py_buffer(mapped)
-        batch = next(self._batches(reader, 0), None)
-        buffers = [] if batch is None else [buffer for one in batch.columns for buffer in one.buffers() if buffer]
-        return all(whole.address <= buffer.address < whole.address + whole.size for buffer in buffers)
+        """Whether values are not compressed, so that batches of a memory map are views of it."""
+        if not self._can_seek:
+            return False
+        with self._map() as file:
+            whole = file.read_buffer()
+            batch = next(self._read_batches(file, []), None)
+            buffers = [] if batch is None else [buffer for one in batch.columns for buffer in one.buffers() if buffer]
+            return all(whole.address <= buffer.address < whole.address + whole.size for buffer in buffers)
 
     def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
-        """Yield the record batches of the file, or parts of large ones."""
+        """Yield the record batches of the file, or parts of very large ones."""
+        row_bytes = row_bytes or 8 * len(columns)
         with naming(self._file.name, ARROW):
-            reader, mapped = self._open(*columns)
-            for batch in self._batches(reader, start):
-                for block in row_blocks(len(batch), rows_within(PIECE_BYTES, row_bytes or 8 * len(columns))):
-                    yield batch.slice(block.start, block.stop - block.start).select(list(columns))
-                    if hasattr(mmap, "MADV_DONTNEED"):
-                        mapped.madvise(mmap.MADV_DONTNEED)
+            if self._is_plain and max(self.sizes, default=0) * row_bytes > LOADED_BYTES:
+                batches = self._read_mapped(int(self.starts[start]), rows_within(MAPPED_BYTES, row_bytes))
+            else:
+                place = {name: number for number, name in enumerate(self.types)}
+                batches = self._read_loaded([place[name] for name in columns], start)
+            for batch in batches:
+                yield batch.select(list(columns))
 
-    def _open(self, *columns: str) -> tuple[Any, mmap.mmap]:
-        """Return a reader, and the map that it reads; if columns are given, only these are decoded."""
-        arrow = import_optional("pyarrow", "arrow", "Reading an Arrow file")
+    def _read_loaded(self, fields: Sequence[int], start: int) -> Iterator[Any]:
+        with open_file(self._file) as file:
+            yield from self._read_batches(file, fields, start)
+
+    def _read_mapped(self, start: int, n_mapped: int) -> Iterator[Any]:
+        starts = self.starts
+        for first in range(start, sum(self.sizes), n_mapped):
+            end = first + n_mapped
+            begin_number, end_number = np.searchsorted(starts, [first + 1, end]) - [1, 0]
+            with self._map() as file:
+                reader = self._open_batches(file)
+                for number in range(begin_number, end_number):
+                    skipped = max(0, first - int(starts[number]))
+                    yield reader.get_batch(number).slice(skipped, end - int(starts[number]) - skipped)
+
+    def _read_batches(self, file: Any, fields: Sequence[int], start: int = 0) -> Iterator[Any]:
+        """Yield the batches from number ``start`` on, with the given columns, or with all if none are given."""
+        reader = self._open_batches(file, fields)
+        if not self._can_seek:
+            yield from reader
+            return
+        for number in range(start, reader.num_record_batches):
+            yield reader.get_batch(number)
+
+    def _open_batches(self, file: Any, fields: Sequence[int] = ()) -> Any:
         ipc = import_optional("pyarrow.ipc", "arrow", "Reading an Arrow file")
-        with self._file.path.open("rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        is_decoded = bool(columns) and not self._is_plain
-        fields = [number for number, name in enumerate(self.types) if name in columns] if is_decoded else []
-        options = ipc.IpcReadOptions(included_fields=fields, use_threads=False)
-        open_reader = ipc.open_file if self._can_seek else ipc.open_stream
-        return open_reader(arrow.py_buffer(mapped), options=options), mapped
+        options = ipc.IpcReadOptions(included_fields=list(fields), use_threads=False)
+        file.seek(0)
+        return (ipc.open_file if self._can_seek else ipc.open_stream)(file, options=options)
 
-    def _batches(self, reader: Any, start: int) -> Iterator[Any]:
-        """Return the batches from number ``start`` on."""
-        return map(reader.get_batch, range(start, reader.num_record_batches)) if self._can_seek else iter(reader)
+    def _map(self) -> Any:
+        """Memory-map the file; reads of uncompressed values copy nothing."""
+        return import_optional("pyarrow", "arrow", "Reading an Arrow file").memory_map(os.fsencode(self._file.path))
 
 
-class FrameTable(StoredTable):
+class FrameTable(Table):
     """A data frame of pandas, polars or Arrow, as an Arrow table."""
 
     def __init__(self, frame: Any) -> None:
@@ -267,11 +289,6 @@ class FrameTable(StoredTable):
         else:
             self._table = frame.to_arrow() if hasattr(frame, "to_arrow") else arrow.table(frame)
         super().__init__(FRAME, *_read_schema(FRAME, self._table.schema))
-
-    @property
-    def sizes(self) -> list[int]:
-        """The number of rows."""
-        return [len(self._table)]
 
     def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
         """Yield slices of the frame."""
@@ -284,7 +301,7 @@ class FrameTable(StoredTable):
 
 
 class TableSource(StreamedSource):
-    """Numeric columns of a table; ``origin`` is the data that it was made from, which messages name."""
+    """Numeric columns of a table in files; ``origin`` is the data that it was made from, which messages name."""
 
     def __init__(self, table: StoredTable, columns: ColumnChoice = None, *, origin: Table | None = None) -> None:
         self._chosen = table.choose_numbers(columns)
@@ -414,17 +431,48 @@ def frame_names(frame: Any) -> list[Any]:
 
 
 def read_frame(frame: Any, columns: ColumnChoice) -> tuple[NDArray[Any], list[str] | None]:
-    """Return chosen columns of a data frame as an array, in which missing cells are NaN, and their names, if any."""
+    """Return chosen columns of a data frame as an array, and their names if these are text; Arrow is not needed."""
     names = frame_names(frame)
     if not names:
         raise ValueError(f"{FRAME} has no columns: give at least one.")
-    if all(isinstance(name, str) for name in names):
-        source = TableSource(FrameTable(frame), columns)
-        return np.concatenate(list(source.read_all())), source.feature_names
-    if any(isinstance(name, str) for name in names):
-        raise TypeError(f"{FRAME} has column names of several types, {names[:8]}: convert all column names to strings.")
-    chosen = choose_numbers(FRAME, len(names), columns) or range(len(names))
-    return np.asarray(frame)[:, list(chosen)], None
+    if not all(isinstance(name, str) for name in names):
+        if any(isinstance(name, str) for name in names):
+            raise TypeError(
+                f"{FRAME} has column names of several types, {names[:8]}: convert all column names to strings."
+            )
+        numbers = choose_numbers(FRAME, len(names), columns) or range(len(names))
+        return np.column_stack([_column_values(frame, number, names) for number in numbers]), None
+    chosen = choose_names(FRAME, names, columns)
+    place = {name: number for number, name in enumerate(names)}
+    parts = [_column_values(frame, place[name], names) for name in chosen]
+    widths = [None if part.ndim == 1 else part.shape[1] for part in parts]
+    features = [name_places(name, width) for name, width in zip(chosen, widths, strict=True)]
+    named = None if len(chosen) == 1 and widths != [None] else [feature for one in features for feature in one]
+    return np.column_stack(parts), named
+
+
+def _column_values(frame: Any, number: int, names: list[Any]) -> NDArray[Any]:
+    """Return a column of numbers, in which missing cells are NaN, or of vectors, which is an array."""
+    column = frame.iloc[:, number] if hasattr(frame, "iloc") else frame[names[number]]
+    is_extension = hasattr(column, "iloc") and not isinstance(column.dtype, np.dtype)
+    if is_extension and column.dtype.kind in "biuf":  # pandas' nullable numeric types
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    values = np.asarray(column.to_numpy())
+    if values.dtype.kind == "O" and len(values) and isinstance(values[0], np.ndarray | list | tuple):
+        values = _stack_vectors(values, names[number])
+    if values.dtype.kind not in "biuf":
+        raise refuse_type(FRAME, names[number], column.type if hasattr(column, "type") else column.dtype)
+    return values
+
+
+def _stack_vectors(vectors: NDArray[Any], name: Any) -> NDArray[Any]:
+    """Return a column of objects as an array with a row for each vector."""
+    shape = np.shape(vectors[0])
+    for row, vector in enumerate(vectors):
+        if vector is None or np.shape(vector) != shape:
+            fault = "is missing" if np.ndim(vector) != 1 else f"has {len(vector)} numbers, and that of row 0 {shape[0]}"
+            raise refuse_vector(FRAME, name, row, fault)
+    return np.stack(list(vectors))
 
 
 def _unmix(frame: Any) -> Any:

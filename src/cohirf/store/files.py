@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import atexit
 import errno
+import hashlib
 import io
 import os
+import platform
 import secrets
 import stat
 import tempfile
@@ -155,13 +157,23 @@ def _open_temporary(directory: Path) -> tuple[int, Path | None]:
 def _new_path(directory: Path, stem: str) -> Path:
     """Return a new hidden name; files of the same stem whose process has ended, such as a killed one, are removed."""
     _remove_left()
-    stem = stem[:50]  # the length of names is limited
-    for stray in directory.glob(f".{escape(stem)}.cohirf-*-*"):
+    stem = f".{stem[:50]}.cohirf-{_machine()}"  # the length of names is limited
+    for stray in directory.glob(f"{escape(stem)}-*-*"):
         process = stray.name.split("-")[-2]
         with suppress(OSError, OverflowError):  # of another user, or removed meanwhile; or of no process
             if process.isdecimal() and not psutil.pid_exists(int(process)):
                 stray.unlink()
-    return directory / f".{stem}.cohirf-{os.getpid()}-{secrets.token_hex(4)}"
+    return directory / f"{stem}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def _machine() -> str:
+    """Return an identifier of this machine; containers count as machines, because they number their own processes."""
+    parts = [platform.node().encode()]
+    with suppress(OSError):  # only Linux has it, and the next
+        parts.append(os.fsencode(Path("/proc/self/ns/pid").readlink()))
+    with suppress(OSError):  # hosts that were cloned may have the same name
+        parts.append(Path("/etc/machine-id").read_bytes())
+    return hashlib.sha256(b"\n".join(parts)).hexdigest()[:8]
 
 
 def _discard(file: IO[bytes], path: Path | None, process: int) -> None:

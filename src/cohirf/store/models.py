@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.choice import Choice
-from cohirf.neighbours.landmarks import Landmarks
+from cohirf.landmarks import Landmarks
 from cohirf.rows.arrays import is_on_device
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.store.archive import Archive

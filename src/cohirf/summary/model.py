@@ -15,7 +15,7 @@ from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.hierarchy import FusionHierarchy
-from cohirf.neighbours.landmarks import Landmarks
+from cohirf.landmarks import Landmarks
 from cohirf.rows.grouping import IntArray
 from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.rows import RowResults

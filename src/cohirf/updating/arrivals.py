@@ -29,7 +29,7 @@ from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.beyond.choose_merge import MOST_CUT, N_NEIGHBOURS, centre
 from cohirf.beyond.merge_tree import Groups
 from cohirf.data import Data
-from cohirf.neighbours.landmarks import Cells, choose_evenly
+from cohirf.landmarks import Cells, choose_evenly
 from cohirf.rows.grouping import IntArray, Mass, row_blocks
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from cohirf.neighbours.landmarks import Landmarks
+from cohirf.landmarks import Landmarks
 from cohirf.rows.grouping import IntArray
 from cohirf.summary.model import Model, set_state, state_of
 from cohirf.summary.rows import RowMap

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
-from cohirf.neighbours.landmarks import Landmarks
+from cohirf.landmarks import Landmarks
 from cohirf.summary.model import Model, base_method_of, set_state, state_of
 from cohirf.summary.rows import RowMap, replace_results
 from cohirf.summary.summary import ContractedBatches, RowGroups, Summary, stack

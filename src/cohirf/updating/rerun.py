@@ -26,7 +26,7 @@ from cohirf.error_contexts import showing_warnings_once
 from cohirf.fitting import Fit, fit_data
 from cohirf.fitting.results import Clusters, KeptRows, attributes_by_cluster
 from cohirf.fitting.settings import Settings, Settled, make_contraction
-from cohirf.neighbours.landmarks import MAX_LANDMARKS, Landmarks, sample_landmarks
+from cohirf.landmarks import MAX_LANDMARKS, Landmarks, sample_landmarks
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.summary.model import Model, base_method_of, set_state, state_of
 from cohirf.summary.numbers import Changes, Overlap, Step, continue_history

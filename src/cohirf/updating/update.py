@@ -12,7 +12,7 @@ from cohirf.data import Data, InMemory
 from cohirf.fitting import FinishedFit
 from cohirf.fitting.begin import measure_batches, valid_weights
 from cohirf.fitting.settings import Settings
-from cohirf.neighbours.landmarks import MAX_LANDMARKS
+from cohirf.landmarks import MAX_LANDMARKS
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.scratch import ScratchStorage
 from cohirf.summary.model import Model, base_method_of, set_state, state_of

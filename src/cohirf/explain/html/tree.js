@@ -88,8 +88,7 @@ function drawTree() {
     return branch(one, hit, disc, number, name, share);
   });
   svg.replaceChildren(...lines, ...leaves);
-  const hidden = data.merges.n_hidden ? ` The ${count(n)} largest clusters are shown.` : "";
-  find("tree-note").textContent = `How the clusters merge, two at a time, up to all rows: those that join far to the left differ most.${hidden}`;
+  find("tree-note").textContent = `How the clusters merge, two at a time, up to all rows: those that join far to the left differ most.`;
   for (const number of svg.querySelectorAll(".number")) number.style.fill = inkOn(colourOf(colourAt(Number(number.dataset.label))));
   markTree();
 }

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from cohirf.datasets import make_spheres
-from cohirf.neighbours.landmarks import Landmarks, find_ranked, sample_landmarks
+from cohirf.landmarks import Landmarks, find_ranked, sample_landmarks
 
 
 def test_small_data_is_kept_whole():

@@ -9,9 +9,9 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 
+from cohirf import landmarks
 from cohirf.datasets import make_spheres
-from cohirf.neighbours import landmarks
-from cohirf.neighbours.landmarks import Expanded, NearestLabel
+from cohirf.landmarks import Expanded, NearestLabel
 
 
 def build_numbered(points):
