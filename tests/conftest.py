@@ -186,8 +186,8 @@ def _make_questions_of_scikit_learn_fast() -> None:
             setattr(tables, name, lambda data, ask=ask: type(data) is not np.ndarray and ask(data))
 
 
-# These files are about the number of clusters that is chosen.
-WITH_ALL_SPLITS = {"test_answers.py", "test_choice.py"}
+# These files are about the number of clusters that is chosen, or about pages that print it.
+WITH_ALL_SPLITS = {"test_answers.py", "test_choice.py", "test_pages.py"}
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -15,6 +15,9 @@ from cohirf import CoHiRF, load
 from cohirf.preparation import Preparation
 from cohirf.store.models import load_about
 
+# Where it does not matter which clusters are found, one view and one way to merge them are enough.
+QUICK = ("--clusters", 2, "--views", 1, "--merge", "compact")
+
 
 @pytest.fixture
 def mixed(tmp_path, monkeypatch):
@@ -72,7 +75,8 @@ def test_predict_codes_and_fills_as_the_fit_did(cohirf, mixed):
 
 
 def test_scaling_counts_the_cells_that_are_there(cohirf, mixed):
-    cohirf("fit", "mixed.csv", "--drop", "colour", "--drop", "shape", "--impute", "mean", "--model", "model", "--quiet")
+    options = ("--drop", "colour", "--drop", "shape", "--impute", "mean", "--model", "model")
+    cohirf("fit", "mixed.csv", *options, *QUICK, "--quiet")
     content = load_about("model").preparation
     assert np.allclose(content["offset"], [mixed["size"].mean(), mixed["weight"].mean()])
     assert np.allclose(content["scale"], [mixed["size"].std(ddof=0), mixed["weight"].std(ddof=0)])
@@ -87,7 +91,7 @@ def test_true_and_false_are_numbers(cohirf, mixed):
 
 
 def test_an_unknown_level_is_none_of_the_known_ones_and_named(cohirf, mixed):
-    cohirf("fit", "mixed.csv", "--model", "model", "--quiet")
+    cohirf("fit", "mixed.csv", *QUICK, "--model", "model", "--quiet")
     mixed.assign(colour=mixed["colour"].where(mixed.index != 5, "mauve")).to_csv("new.csv", index=False)
     outcome = cohirf("predict", "model", "new.csv", "--out", "labels.csv")
     assert outcome.code == 0
@@ -99,7 +103,7 @@ def test_an_unknown_level_is_none_of_the_known_ones_and_named(cohirf, mixed):
 
 
 def test_data_without_rows_is_refused(cohirf, mixed):
-    cohirf("fit", "mixed.csv", "--impute", "mean", "--model", "model", "--quiet")
+    cohirf("fit", "mixed.csv", "--impute", "mean", *QUICK, "--model", "model", "--quiet")
     mixed[:0].to_parquet("none.parquet")
     outcome = cohirf("predict", "model", "none.parquet", "--out", "labels.csv")
     assert (outcome.code, outcome.err) == (2, "cohirf: none.parquet has 0 rows: give at least one.\n")
@@ -107,13 +111,13 @@ def test_data_without_rows_is_refused(cohirf, mixed):
 
 def test_gaps_that_the_fit_did_not_have_are_filled(cohirf, mixed):
     mixed.dropna().to_csv("full.csv", index=False)
-    cohirf("fit", "full.csv", "--model", "model", "--quiet")
+    cohirf("fit", "full.csv", *QUICK, "--model", "model", "--quiet")
     assert cohirf("predict", "model", "mixed.csv", "--out", "labels.csv").code == 0
     assert len(pd.read_csv("labels.csv")) == 120
 
 
 def test_coded_data_can_be_checkpointed(cohirf, mixed):
-    command = ("fit", "mixed.csv", "--impute", "mean", "--checkpoint", "ck", "--quiet")
+    command = ("fit", "mixed.csv", "--impute", "mean", *QUICK, "--checkpoint", "ck", "--quiet")
     assert cohirf(*command, "--out", "a.csv").code == 0
     assert cohirf(*command, "--out", "b.csv").code == 0  # the temporary file is another one, the data is the same
     assert pd.read_csv("a.csv").equals(pd.read_csv("b.csv"))
@@ -134,7 +138,7 @@ def test_constant_features_stay_zero(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", np.column_stack([np.ones(50), np.arange(50.0)]))
     for scale in ("standard", "minmax"):
-        assert cohirf("fit", "x.npy", "--scale", scale, "--model", scale, "--quiet").code == 0
+        assert cohirf("fit", "x.npy", *QUICK, "--scale", scale, "--model", scale, "--quiet").code == 0
         assert load_about(scale).preparation["scale"][0] == 1
         assert (load(scale).medoids_[:, 0] == 0).all()
 
@@ -142,12 +146,12 @@ def test_constant_features_stay_zero(cohirf, tmp_path, monkeypatch):
 def test_float32_stays_float32(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32))
-    cohirf("fit", "x.npy", "--model", "model", "--quiet")
+    cohirf("fit", "x.npy", *QUICK, "--model", "model", "--quiet")
     assert load("model").medoids_.dtype == np.float32
 
 
 def test_a_model_of_coded_data_describes_itself(cohirf, mixed):
-    cohirf("fit", "mixed.csv", "--impute", "mean", "--model", "model", "--quiet")
+    cohirf("fit", "mixed.csv", "--impute", "mean", *QUICK, "--model", "model", "--quiet")
     out = cohirf("info", "model").out
     assert "column 'colour'  category: 3 levels\n" in out
     assert "missing cells    filled (mean)\n" in out

@@ -1,5 +1,7 @@
 """Fits of arrays on a device are those of NumPy, and only what is small comes from there."""
 
+from contextlib import nullcontext
+
 import array_api_strict
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import cohirf
 from cohirf import CoHiRF
 from cohirf.algorithm import consensus
 from cohirf.beyond import majority
+from cohirf.planning import plan
 from cohirf.rows.arrays import put_beside, to_host
 from places import FAR, PLACES, NearestSeeds
 
@@ -105,7 +108,9 @@ VARIANTS = {
 
 @on_every_device
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_fit_on_a_device_is_that_of_numpy(place, variant, X):
+def test_a_fit_on_a_device_is_that_of_numpy(place, variant, X, monkeypatch):
+    # batches are measured here: to start a process for it takes seconds
+    monkeypatch.setattr(plan, "fresh_process", lambda: nullcontext(lambda function, *rest: function(*rest)))
     expected, found = fit_both(X, place, **VARIANTS[variant])
     assert_same_fit(found, expected, place)
 
