@@ -25,7 +25,7 @@ from cohirf.algorithm.runs import Links, RunTask, Survivors, contract_run
 from cohirf.beyond.local_batches import Locality, make_local_batches
 from cohirf.engines import StreamingEngine, local_engine
 from cohirf.planning import Room
-from cohirf.rows.arrays import to_host
+from cohirf.rows.arrays import take_rows, to_host
 from cohirf.rows.grouping import (
     BLOCK_ROWS,
     IntArray,
@@ -395,8 +395,8 @@ def active_rows(values: Any, weights: ArrayWeights | None, *, in_order: bool = F
     """Return the rows that take part in the first level: those of positive weight."""
     if weights is None:
         return ActiveRows(values, in_order=in_order)
-    positive = weights.positive
-    return ActiveRows(values, positive, weights.values if positive is None else weights.values[positive], in_order)
+    positive, mass = weights.positive, weights.values
+    return ActiveRows(values, positive, mass if positive is None else take_rows(mass, positive), in_order)
 
 
 def check_array_weights(sample_weight: Any, n_rows: int) -> ArrayWeights:

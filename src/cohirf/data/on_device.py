@@ -17,8 +17,7 @@ import numpy as np
 
 from cohirf.algorithm.batches import Batches, count_batches
 from cohirf.algorithm.choose_medoids import cluster_means
-from cohirf.algorithm.levels import ActiveRows
-from cohirf.data.first_level import Counts, Data, FirstLevel, Setup, check_range, contract_together
+from cohirf.data.first_level import Counts, FirstLevel, Setup, active_rows, check_range, contract_together
 from cohirf.data.in_process import InMemory
 from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.arrays import (
@@ -27,46 +26,26 @@ from cohirf.rows.arrays import (
     is_torch,
     namespace,
     put_beside,
-    take_rows,
     to_host,
 )
 from cohirf.rows.grouping import (
     FIXED_POINT_BITS,
     IntArray,
-    Mass,
     count_by_label,
     first_rows,
-    index_dtype,
     sum_by_label,
 )
-from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, SerialEngine, Storage
+from cohirf.rows.storage import ArrayWeights, Engine, SerialEngine, Storage
 
 
 @dataclass(frozen=True)
-class OnDevice(Data):
+class OnDevice(InMemory):
     """An array ``X`` of a library other than NumPy; batches are random or local."""
-
-    X: Any
-
-    @cached_property
-    def rows(self) -> ArrayRows:
-        """The rows, by number."""
-        return ArrayRows(self.X)
-
-    @property
-    def reading(self) -> str:
-        """Rows are assigned to batches at random."""
-        return "at random"
 
     @cached_property
     def device(self) -> Any:
         """An array without rows on the device."""
         return self.X[:0, :]
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return int(self.X.shape[1])
 
     @property
     def dtype(self) -> Any:
@@ -84,7 +63,7 @@ class OnDevice(Data):
             "a source with the parameter device."
         )
 
-    def check_weights(self, sample_weight: Any) -> DeviceWeights:
+    def check_weights(self, sample_weight: Any) -> ArrayWeights:
         """Return valid sample weights, on the device: none is negative, and at least one is positive."""
         return check_device_weights(sample_weight, self.X)
 
@@ -96,22 +75,14 @@ class OnDevice(Data):
         """Return the engine of later levels: a device computes one batch after the other."""
         return SerialEngine()
 
-    def contract_first_level(self, weights: DeviceWeights | None, setup: Setup) -> FirstLevel:
+    def contract_first_level(self, weights: ArrayWeights | None, setup: Setup) -> FirstLevel:
         """Contract the rows where they are. For several batches, they are copied into this process first."""
         if count_batches(self.rows.n_rows, setup.contraction.batch_size) > 1:
             here = None if weights is None else ArrayWeights(weights.describe())
             return InMemory(to_host(self.X)).contract_first_level(here, replace(setup, n_jobs=1))
-        active = self._find_active(weights)
+        active = active_rows(self.rows, weights)
         resources = setup.make_resources(SerialEngine(), Storage())
         return contract_together(active, setup.contraction, resources, self)
-
-    def _find_active(self, weights: DeviceWeights | None) -> ActiveRows:
-        """Return the rows of positive weight; if some have weight 0, the others are copied on the device."""
-        if weights is None:
-            return ActiveRows(self.rows)
-        positive = weights.positive
-        mass = weights.values if positive is None else take_rows(weights.values, positive)
-        return ActiveRows(self.rows, positive, mass)
 
     def contract_blocks(self, before: Any, start: int, mass: Any, blocks: Batches, setup: Setup) -> FirstLevel:
         """Contract blocks of rows in order, which are copied into this process first."""
@@ -121,7 +92,7 @@ class OnDevice(Data):
         """Apply ``function`` to the rows."""
         return function(self.X)
 
-    def count(self, leaf_of: Any, n_leaves: int, weights: DeviceWeights | None) -> Counts:
+    def count(self, leaf_of: Any, n_leaves: int, weights: ArrayWeights | None) -> Counts:
         """Count the rows of each leaf, and return the means of their values."""
         first = first_rows(leaf_of, n_leaves)
         means = cluster_means(self.X, leaf_of, n_leaves, None if weights is None else weights.values)
@@ -136,25 +107,7 @@ class OnDevice(Data):
         return put_beside(np.array(vector) if isinstance(vector, np.ndarray) else vector, self.X)
 
 
-@dataclass(frozen=True)
-class DeviceWeights:
-    """Sample weights on a device; the numbers of rows with a positive weight are in this process."""
-
-    values: Any
-    positive: IntArray | None
-
-    def take(self, rows: IntArray) -> Mass:
-        """Return the weights of the given rows as an array of NumPy."""
-        weights: Mass = fetch_rows(self.values, rows)
-        return weights
-
-    def describe(self) -> Mass:
-        """Return all weights as an array of NumPy."""
-        weights: Mass = to_host(self.values)
-        return weights
-
-
-def check_device_weights(sample_weight: Any, X: Any) -> DeviceWeights:
+def check_device_weights(sample_weight: Any, X: Any) -> ArrayWeights:
     """Return valid sample weights in float64 beside ``X``; only a few numbers come from there to be compared."""
     xp, n_rows = namespace(X), int(X.shape[0])
     if isinstance(sample_weight, Number):
@@ -179,6 +132,4 @@ def check_device_weights(sample_weight: Any, X: Any) -> DeviceWeights:
             f"sample_weight has positive values from {smallest:g} to {highest:g}: on a device, the smallest would not "
             f"count in sums. Set them to 0, or raise them."
         )
-    if lowest > 0:
-        return DeviceWeights(weights, None)
-    return DeviceWeights(weights, to_host(xp.nonzero(weights)[0]).astype(index_dtype(n_rows)))
+    return ArrayWeights(weights)

@@ -41,7 +41,7 @@ from cohirf.explain.table import (
     read_table,
 )
 from cohirf.explain.words import shorten
-from cohirf.preparation import Classes
+from cohirf.preparation import Boolean, Classes, LeftOut, Number
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, rows_by_label
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import cluster_positions, positions_of
@@ -229,10 +229,20 @@ def find_row_names(original: Any, ids: Any) -> RowNames | None:
 
 
 def original_numbers(prepared: Any) -> TransformedRows:
-    """Return the numbers of the original data, also those of constant columns; missing cells are filled."""
-    to_original = prepared.preparation.to_original_numbers
-    names, _ = to_original(np.empty((0, prepared.source.n_features)))
-    return TransformedRows(lambda values: to_original(values)[1], prepared.source, len(names))
+    """Return the numbers of the original data, also constant ones, such as black pixels; missing cells are filled."""
+    found, start = list[tuple[int, float]](), 0
+    for column in prepared.preparation.columns:
+        if isinstance(column, Number) or (isinstance(column, Boolean) and column.true == "1"):
+            found.append((start, 0.0))
+        elif isinstance(column, LeftOut) and column.value is not None:
+            found.append((-1, column.value))
+        start += len(column.features)
+    place, constant = np.array([one for one, _ in found], dtype=np.int64), np.array([value for _, value in found])
+
+    def restore(values: Any) -> FloatArray:
+        return np.where(place < 0, constant, prepared.preparation.to_original_units(values)[:, place])
+
+    return TransformedRows(restore, prepared.source, len(found))
 
 
 def find_units(prepared: Any) -> dict[str, str]:

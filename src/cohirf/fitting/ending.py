@@ -63,36 +63,17 @@ class LastLevel:
             )
         return cls(leaves, state, roots, is_noise, medoids, groups)
 
-    def grow(
-        self,
-        max_linked: int,
-        last_stage: IntArray | None = None,
-        link: Link = link_groups,
-        link_last: Link | None = None,
-    ) -> tuple[MergeTree, IntArray]:
-        """Return the tree above the levels, and the position of each leaf in it, or -1; see ``grow_tree``."""
-        of_leaves = Groups(self.leaves.means, self.leaves.total_mass)
-        state = self.state
-        return grow_tree(of_leaves, state.fusions, state.level, self.is_noise, max_linked, last_stage, link, link_last)
+    def growing(self, *options: Any) -> Callable[[], tuple[MergeTree, IntArray]]:
+        """Return a function that grows the tree above the levels as it would be now; see ``grow_tree``.
 
-    def grow_later(self, *options: Any) -> Callable[[], MergeTree]:
-        """Return a function that returns the tree, whose ``options`` are those of ``grow``, as it would be now."""
+        It returns the tree, and the position of each leaf in it, or -1.
+        """
         of_leaves, state = Groups(self.leaves.means, self.leaves.total_mass), self.state
-        return partial(_first_of, partial(grow_tree, of_leaves, state.fusions, state.level, self.is_noise, *options))
+        return partial(grow_tree, of_leaves, state.fusions, state.level, self.is_noise, *options)
 
 
 def _first_of(grow: Callable[[], tuple[MergeTree, IntArray]]) -> MergeTree:
     return grow()[0]
-
-
-@dataclass(frozen=True)
-class LastMerges:
-    """How the groups of the last level are merged."""
-
-    n_clusters: int | None  # to how many clusters; None if not at all
-    link: Link = link_groups  # links groups, given their means and masses
-    linkage: FloatArray | None = None  # the merges of all leaves, if they are known
-    refines: bool = False  # whether groups move to the cluster with the nearest mean after the merges
 
 
 @dataclass(frozen=True)
@@ -115,24 +96,33 @@ class Ending:
 
 
 def end_fit(
-    settings: Settings, first_level: FirstLevel, last: LastLevel, max_linked: int, merges: LastMerges
+    settings: Settings,
+    first_level: FirstLevel,
+    last: LastLevel,
+    max_linked: int,
+    *,
+    n_clusters: int | None = None,
+    link: Link = link_groups,
+    linkage: FloatArray | None = None,
+    refines: bool = False,
 ) -> Ending:
-    """Grow the tree of a fit, and merge groups; of more than ``max_linked``, light ones join heavy ones first."""
-    medoids, groups, n_clusters = last.medoids, last.groups, merges.n_clusters
+    """Grow the tree of a fit, and merge groups to ``n_clusters``; of more than ``max_linked``, light ones join first.
+
+    The merges of all leaves may be known (``linkage``). Groups may move to the nearest mean afterwards (``refines``).
+    """
+    medoids, groups = last.medoids, last.groups
     cut: IntArray = np.arange(len(medoids))
-    tree = None
-    if merges.linkage is not None:
-        tree = MergeTree(np.arange(len(last.roots)), merges.linkage, last.state.level)
+    tree = None if linkage is None else MergeTree(np.arange(len(last.roots)), linkage, last.state.level)
     if n_clusters is not None and n_clusters < len(medoids):
-        tree = last.grow(max_linked, link=merges.link)[0] if tree is None else tree
+        tree = last.growing(max_linked, None, link)()[0] if tree is None else tree
         cut = tree.cut(n_clusters)[np.searchsorted(tree.medoids, medoids)]
     label = cut
-    if merges.refines and n_clusters is not None and len(medoids):
+    if refines and n_clusters is not None and len(medoids):
         label = move_groups(groups.means, groups.mass, label)
-    if not np.array_equal(label, cut) or (n_clusters is not None and _link_last(settings, merges.link) is not None):
-        return _end_with(settings, first_level, last, label, merges.link)
-    grown = last.grow_later(max_linked, None, merges.link) if tree is None else tree
-    return _end_with(settings, first_level, last, label, merges.link, grown)
+    if not np.array_equal(label, cut) or (n_clusters is not None and _link_last(settings, link) is not None):
+        return _end_with(settings, first_level, last, label, link)
+    grown = partial(_first_of, last.growing(max_linked, None, link)) if tree is None else tree
+    return _end_with(settings, first_level, last, label, link, grown)
 
 
 def _link_last(settings: Settings, link: Link) -> Link | None:
@@ -177,7 +167,7 @@ def _end_with(
         clustered = ~last.is_noise
         of_leaf[clustered] = label[np.searchsorted(medoids, roots[clustered])]
         max_linked = max(len(np.unique(label)), LINKED_PER_CLUSTER)
-        tree = last.grow_later(max_linked, of_leaf, link, _link_last(settings, link))
+        tree = partial(_first_of, last.growing(max_linked, of_leaf, link, _link_last(settings, link)))
     is_merged = len(np.unique(label)) < n_found
     if callable(tree) and (is_merged or len(roots) > MAX_LINKED):  # otherwise, when the hierarchy is first read
         tree = tree()

@@ -34,7 +34,7 @@ from cohirf.engines.local import one_thread
 from cohirf.error_contexts import showing_warnings_once, warn_caller
 from cohirf.explain.verdict import CRUMB
 from cohirf.fitting.begin import LOOKED_AT_ROWS, open_or_measure, valid_weights, warn_of_long_fit
-from cohirf.fitting.ending import Ending, LastLevel, LastMerges, end_fit, end_update
+from cohirf.fitting.ending import Ending, LastLevel, end_fit, end_update
 from cohirf.fitting.locality import choose_locality
 from cohirf.fitting.merging import (
     Chooser,
@@ -212,7 +212,7 @@ class Fit:
         if former is not None:
             return end_update(settings, first_level, last, former)
         if goal.n_clusters is None and not goal.is_chosen:
-            return end_fit(settings, first_level, last, goal.max_linked(state), LastMerges(None))
+            return end_fit(settings, first_level, last, goal.max_linked(state))
         number, draw = goal.n_clusters, self._sampler(first_level, last)
         total = float(first_level.leaves.total_mass.sum())
         min_share = settings.smallest_wanted(total) / total if goal.is_chosen and number is None else 0.0
@@ -222,7 +222,7 @@ class Fit:
         if goal.chooses_merge:
             choice = replace(choice, is_merge_given=settings.merge != "auto")
         if len(last.medoids) == 0:
-            ending = end_fit(settings, first_level, last, goal.max_linked(state), LastMerges(None))
+            ending = end_fit(settings, first_level, last, goal.max_linked(state))
         elif goal.makes_cells(self.contraction.views.method) and first_level.rows is not None:
             ending = self._end_in_cells(first_level, last, chooser, choice)
         else:
@@ -255,27 +255,27 @@ class Fit:
             return self._end_connected(first_level, last, chooser, choice, bound)
         division = divide()
         n_parts = division.count_parts(k, min_share)
-        merges = LastMerges(n_parts, linkage=division.linkage, refines=isinstance(division.cells, Cells))
-        return self._share_out(first_level, last, division, choice, merges)
+        refines = isinstance(division.cells, Cells)
+        return self._share_out(first_level, last, division, choice, n_clusters=n_parts, refines=refines)
 
     def _end_with_groups(self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice) -> Ending:
         """Merge the groups that the levels have left, or those of several batches by the merges that fit better."""
         goal, k = self.settings.goal, choice.n_clusters
         max_linked = goal.max_linked(last.state)
-        merges = LastMerges(k)
+        merged_by: Link = link_groups
 
         def label(sample: SampleOfFit, link: Link = link_groups) -> IntArray:
-            tree, position = last.grow(max_linked, link=link)
+            tree, position = last.growing(max_linked, None, link)()
             return tree.cut(min(k, tree.n_leaves))[position[sample.leaves]]
 
         if goal.is_told and first_level.rows is None:  # rows cannot be shared out again
             choice, bound = chooser.compare(choice, label, lambda sample, bound: label(sample, link_along_tree(bound)))
-            merges = merges if bound is None else LastMerges(k, link_along_tree(bound))
+            merged_by = merged_by if bound is None else link_along_tree(bound)
         elif goal.is_told and self._has_several_batches:
             choice, bound = chooser.compare(choice, label)
             if bound is not None:
                 return self._end_connected(first_level, last, chooser, choice, bound)
-        ending = end_fit(self.settings, first_level, last, max_linked, merges)
+        ending = end_fit(self.settings, first_level, last, max_linked, n_clusters=k, link=merged_by)
         return replace(ending, choice=choice)
 
     def _end_connected(
@@ -285,11 +285,11 @@ class Fit:
         k = choice.n_clusters
         candidates, is_chosen = chooser.draw(MAX_POINTS), choice.min_share > 0
         division = divide_along_tree(candidates, bound, self._count_cells(k), far_rows_last=is_chosen)
-        merges = LastMerges(division.count_parts(k, choice.min_share), link_along_tree(bound), division.linkage)
-        return self._share_out(first_level, last, division, choice, merges)
+        n_parts = division.count_parts(k, choice.min_share)
+        return self._share_out(first_level, last, division, choice, n_clusters=n_parts, link=link_along_tree(bound))
 
     def _share_out(
-        self, first_level: FirstLevel, last: LastLevel, division: Division, choice: Choice, merges: LastMerges
+        self, first_level: FirstLevel, last: LastLevel, division: Division, choice: Choice, **merges: Any
     ) -> Ending:
         """Share out rows among the groups of a division, and merge these."""
         means = self.data.column_means
@@ -297,7 +297,8 @@ class Fit:
         values = self.data.rows if shared.readable is None else shared.readable
         fresh = FitState.of_leaves(shared.leaves, values, self.n_rows, self.settings.max_iter, Storage())
         cells = LastLevel.of(shared.leaves, replace(fresh, record=last.state.record), labels_noise=False)
-        ending = end_fit(self.settings, shared, cells, self._count_cells(choice.n_clusters), merges)
+        merges["linkage"] = division.linkage
+        ending = end_fit(self.settings, shared, cells, self._count_cells(choice.n_clusters), **merges)
         known = leaves_as_candidates(first_level, last.state, means) if shared.readable is None else None
         return replace(ending, choice=choice, cells=division.cells, known=known)
 

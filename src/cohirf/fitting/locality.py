@@ -22,6 +22,7 @@ from cohirf.fitting.settings import Settings
 from cohirf.optional import import_optional, is_installed
 from cohirf.planning.memory import format_bytes, resident_bytes
 from cohirf.planning.plan import Room
+from cohirf.rows.arrays import is_here
 from cohirf.rows.metric_spaces import find_space
 from cohirf.rows.storage import ArrayWeights
 from cohirf.spanning.settings import SpanningSettings, settings_of
@@ -104,7 +105,8 @@ def choose_density(data: Data, contraction: Contraction, weights: Any) -> Densit
         return None
     if data.n_features > SPARSE_FEATURES and sparse.issparse(data.take(np.arange(1))):
         return None  # dense batches of so many features might not fit into memory
-    is_known = weights is None or isinstance(weights, ArrayWeights)  # weights on a cluster are not looked at
+    # weights on a cluster or on a device are not looked at
+    is_known = weights is None or (isinstance(weights, ArrayWeights) and is_here(weights.values))
     known = None if weights is None or not is_known else weights.values
     is_quick = has_space and is_installed("numba") and is_known and has_kernels(data.n_features, known)
     norm = {} if has_space else {"metric": method.metric, "p": method.p}

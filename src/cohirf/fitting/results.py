@@ -89,7 +89,7 @@ def collect_results(
     if settings.takes_k:
         keeps_all = has_all and first_level.leaves.batch_sizes.tolist() == [n_rows]
     else:
-        keeps_all = n_rows <= KEPT_ROWS and (has_all or isinstance(data, InMemory))
+        keeps_all = n_rows <= KEPT_ROWS and (has_all or type(data) is InMemory)
     if keeps_all:
         everything = np.arange(n_rows)
         values = kept.points if has_all and data.column_means is None else data.take(everything)

@@ -13,7 +13,6 @@ From features back to the original data:
   that it comes from, its ``kind`` and ``unit``, the ``level`` of a category or the ``cycle`` of a date.
 - ``preparation.to_original_units(X)`` undoes the scaling of rows or of means of rows; ``feature.show(value)`` returns
   such a value as text: "€1,204", "2019-01-01", "25%".
-- ``preparation.to_original_numbers(X)`` also returns the columns that are constant, such as black pixels of images.
 - ``prepared.original(rows)`` returns the cells of some rows as they stand in the data, also those of ids and text.
 - ``preparation.describe()``, or printing the preparation, says what was done with each column, and why.
 """

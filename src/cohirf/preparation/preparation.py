@@ -18,7 +18,7 @@ from cohirf.preparation.data import (
     encode_table,
     refuse_bad_coordinates,
 )
-from cohirf.preparation.kinds import Boolean, Category, Column, Feature, LeftOut, Name, Number, column_from_json
+from cohirf.preparation.kinds import Category, Column, Feature, LeftOut, Name, Number, column_from_json
 from cohirf.sources import ScaledSource, Source
 from cohirf.sources.source import count_of, listed
 
@@ -152,46 +152,6 @@ class Preparation:
         if self.offset is not None:
             values += self.offset
         return values
-
-    def to_original_numbers(self, X: ArrayLike) -> tuple[list[Name], NDArray[np.float64]]:
-        """Return prepared rows as the numbers of the original data, with the columns that are constant.
-
-        Use it where all numbers of a row belong together, such as the pixels of an image.
-
-        Parameters
-        ----------
-        X : array, shape (n, n_features)
-            Prepared rows, or means of them.
-
-        Returns
-        -------
-        names : list
-            The columns that are numbers, in the order of the original data.
-        values : array of float, shape (n, len(names))
-            Their values.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from cohirf.preparation import prepare
-        >>> prepared = prepare(pd.DataFrame({"p0": [0, 0, 0], "p1": [3, 5, 4], "p2": [9, 9, 9]}))
-        >>> prepared.feature_names
-        ['p1']
-        >>> names, pixels = prepared.preparation.to_original_numbers(prepared.array())
-        >>> names, pixels.round(6).tolist()
-        (['p0', 'p1', 'p2'], [[0.0, 3.0, 9.0], [0.0, 5.0, 9.0], [0.0, 4.0, 9.0]])
-        """
-        values = self.to_original_units(X)
-        names, columns, start = [], [], 0
-        for column in self.columns:
-            if isinstance(column, Number) or (isinstance(column, Boolean) and column.true == "1"):
-                names.append(column.name)
-                columns.append(values[:, start])
-            elif isinstance(column, LeftOut) and column.value is not None:
-                names.append(column.name)
-                columns.append(np.full(len(values), column.value))
-            start += len(column.features)
-        return names, np.column_stack(columns) if columns else np.empty((len(values), 0))
 
     def describe(self) -> list[ColumnNote]:
         """Return what is done with each column, and why."""

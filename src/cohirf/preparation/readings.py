@@ -148,11 +148,6 @@ class DateReading:
         """Whether there is a date, not only a time of day."""
         return "%d" in self._in_full
 
-    @property
-    def has_year(self) -> bool:
-        """Whether a date has a year."""
-        return "%Y" in self._in_full or "%y" in self._in_full
-
 
 def find_unit(cells: Iterable[str]) -> str:
     """Return the text that most cells have before or after their number; empty if there is none."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.rows.arrays import is_here, join_rows, take_rows
+from cohirf.rows.arrays import fetch_rows, is_here, join_rows, namespace, take_rows, to_host
 from cohirf.rows.grouping import IntArray, Mass
 
 
@@ -315,22 +315,25 @@ class Population:
 
 @dataclass(frozen=True)
 class ArrayWeights:
-    """Sample weights in memory."""
+    """Sample weights in memory or on a device, from where they are copied if they are asked for."""
 
-    values: Mass
+    values: Any
 
     @cached_property
     def positive(self) -> IntArray | None:
         """Sorted numbers of the rows with a positive weight; None if these are all rows."""
-        return None if self.values.all() else np.flatnonzero(self.values)
+        xp = namespace(self.values)
+        return None if bool(xp.all(self.values > 0)) else np.asarray(to_host(xp.nonzero(self.values)[0]))
 
     def take(self, rows: IntArray) -> Mass:
         """Return the weights of the given rows."""
-        return self.values[rows]
+        weights: Mass = fetch_rows(self.values, rows)
+        return weights
 
     def describe(self) -> Mass:
-        """Return the weights."""
-        return self.values
+        """Return all weights."""
+        weights: Mass = to_host(self.values)
+        return weights
 
 
 def draw_by_mass(mass: Mass, n_rows: int, rng: np.random.Generator) -> tuple[IntArray, NDArray[np.float64]]:

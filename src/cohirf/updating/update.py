@@ -66,7 +66,7 @@ def update_model(model: Model, data: Data, sample_weight: Any) -> dict[str, Any]
         else:
             rows, landmarks = known_landmarks(model)
             set_state(model, landmark_rows=rows, landmarks=landmarks)
-        if isinstance(data, InMemory):
+        if type(data) is InMemory:
             data = replace(data, column_means=state_of(model).column_means)
         after, now = add_rows(model, before, data, weights, kind.block_size, numbers)
     else:
