@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF
 from cohirf.explain.columns import MAX_SIDE, make_images
-from cohirf.explain.report import Options, summarize
+from cohirf.explain.report import summarize
 from cohirf.explain.study import check_study
 
 
@@ -57,7 +57,7 @@ def letters():
     scaler = StandardScaler().fit(X)
     model = CoHiRF(KMeans(2), n_clusters=2, random_state=0).fit(scaler.transform(X))
     study = check_study(model, X, None, None, pipeline=scaler)
-    return X, summarize(study, Options("Letters", image_shape=(6, 6)))
+    return X, summarize(study, "Letters", image_shape=(6, 6))
 
 
 def final_clusters(summary):
@@ -91,7 +91,7 @@ def test_bright_pixels_of_colour_images_are_called_light():
     X = np.random.default_rng(0).uniform(0, 0.1, (60, 3 * 3 * 3))
     X[:30, :9] = 1  # the first line
     model = CoHiRF(KMeans(2), n_clusters=2, random_state=0).fit(X)
-    summary = summarize(check_study(model, X, None, None), Options("Colours", image_shape=(3, 3, 3)))
+    summary = summarize(check_study(model, X, None, None), "Colours", image_shape=(3, 3, 3))
     names = dict(zip(summary["cuts"][1]["numbers"], summary["cuts"][1]["names"], strict=True))
     assert names[model.labels_[0]].startswith("light top")
     assert names[model.labels_[-1]].startswith("dark top")
