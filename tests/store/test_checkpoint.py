@@ -249,9 +249,7 @@ def test_a_random_state_instance_resumes_from_the_state_it_had(path):
     assert result(resumed) == result(fit(make_model(random_state=np.random.RandomState(7)))[0])
     moved_on = np.random.RandomState(7)
     moved_on.randint(2)
-    with pytest.raises(
-        CheckpointError, match=r"belongs to another fit: random_state was builtins.tuple .* and is builtins.tuple "
-    ):
+    with pytest.raises(CheckpointError, match=r"belongs to another fit: random_state was tuple\(.*\) and is tuple\("):
         fit(make_model(path, random_state=moved_on))
 
 
@@ -347,7 +345,7 @@ def test_data_of_another_type_is_refused(half_done):
 
 
 def test_other_weights_are_named(half_done):
-    with pytest.raises(CheckpointError, match=r"sample_weight was None and is numpy.ndarray [0-9a-f]{32}\."):
+    with pytest.raises(CheckpointError, match=r"sample_weight was None and is array float64 \(240,\) [0-9a-f]{32}\."):
         fit(make_model(half_done), sample_weight=WEIGHTS)
 
 

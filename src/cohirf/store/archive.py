@@ -53,10 +53,7 @@ class Archive:
         if found_kind != kind:
             raise ValueError(f"it is a {found_kind}, not a {kind}")
         if int(found) != version:
-            remedy = ": upgrade cohirf" if int(found) > version else ""
-            raise ValueError(
-                f"it has format version {found}, and this version of cohirf reads version {version}{remedy}"
-            )
+            raise ValueError(f"it has format version {found}, and this version of cohirf reads version {version}")
         self.file.seek(len(line + newline))
         self._digest = hashlib.sha256(line + newline).digest()
 
