@@ -144,9 +144,8 @@ def test_a_damaged_model_is_refused_by_name(cohirf, model):
     outcome = cohirf("info", model)
     assert outcome.code == 2
     assert outcome.err == (
-        f"cohirf: {model.name} cannot be used: its SHA-256 differs. Get an undamaged copy, use the version of cohirf that "
-        "wrote it, or fit and save the model "
-        "again.\n"
+        f"cohirf: {model.name} cannot be used: its SHA-256 differs. Get an undamaged copy, use the version of cohirf "
+        "that wrote it, or fit and save the model again.\n"
     )
 
 
