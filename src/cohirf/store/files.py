@@ -194,7 +194,8 @@ def _remove_left() -> None:
 
 
 CONTENT_ERRORS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
-REMEDY = "Get an undamaged copy, use the version of cohirf that wrote it, or fit and save the model again."  # of a saved model
+# of a saved model
+REMEDY = "Get an undamaged copy, use the version of cohirf that wrote it, or fit and save the model again."
 
 
 class ModelFileError(ValueError):
