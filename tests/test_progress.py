@@ -237,3 +237,9 @@ def test_another_display_shows_every_level_and_line(capsys, monkeypatch):
     assert capsys.readouterr() == ("", "")
     fit(make_model(verbose=1))
     assert capsys.readouterr().out.count("[CoHiRF]") == len(model.diagnostics_)
+
+
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_a_batch_size_that_was_measured_is_told_to_those_who_ask(verbose, capsys):
+    fit(make_model(verbose=verbose, batch_size="auto"))
+    assert ("batch_size=" in capsys.readouterr().out) == bool(verbose)

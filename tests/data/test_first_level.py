@@ -18,8 +18,9 @@ from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.levels import ActiveRows, FitState, Resources, contract_levels
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.data import first_level as module
-from cohirf.data.first_level import ReadRows, contract_rows
+from cohirf.data.first_level import ReadRows, contract_rows, map_block
 from cohirf.fitting.results import label_leaves
+from cohirf.rows.grouping import row_blocks
 from cohirf.rows.storage import ArrayRows, ArrayWeights, Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.summary import rows as row_map
@@ -183,3 +184,10 @@ def test_a_model_of_ordinary_rows_and_one_far_away_is_gathered_from_a_device(tmp
     assert gathered.hierarchy_.n_rows == 500
     model.save(tmp_path / "model")
     assert (cohirf.load(tmp_path / "model").labels_ == there).all()
+
+
+def test_blocks_of_rows_are_written_to_their_places(monkeypatch):
+    monkeypatch.setattr("cohirf.data.first_level.row_blocks", lambda n: row_blocks(n, 4))
+    X, found = np.arange(22.0)[:, None], np.zeros(12)
+    map_block(found, ArrayRows(X), None, lambda rows: rows[:, 0], slice(0, 10))
+    assert found.tolist() == [*range(10), 0, 0]

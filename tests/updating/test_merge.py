@@ -159,3 +159,11 @@ def test_models_of_different_metrics_are_refused(blobs):
     models = [CoHiRF(n_clusters=3, metric=metric, random_state=0).fit(X) for metric in ("euclidean", "cosine")]
     with pytest.raises(ValueError, match="Model 1 has metric='cosine', and the first one metric='euclidean'"):
         merge(models)
+
+
+def test_two_models_begin_another_history_and_exemplars_have_no_stability():
+    updated = [CoHiRF(KMeans(3, n_init=1), random_state=0).partial_fit(BLOBS[rows]) for rows in SITES[:2]]
+    assert [len(model.history_) for model in updated] == [1, 1]
+    assert len(merge(updated).history_) == 1
+    (site,) = fitted(BLOBS, SITES[:1])
+    assert np.isnan(merge([site], exemplars_only=True).stability_).all()
