@@ -1,45 +1,44 @@
-"""Choose the number of clusters by prediction strength and silhouette, and say what was chosen and why.
+"""Choose the number of clusters, and say what was chosen and why.
 
-Cluster two halves of the rows, and carry the clusters of one half over to the other by the nearest row. If there are
-clusters, both agree. The prediction strength of a number of clusters is how much they agree: the adjusted Rand index.
-(Tibshirani and Walther, JCGS 14, 2005, take the worst cluster, which is low as soon as two of many clusters overlap, so
-that few are chosen; Lange et al., Neural Computation 16, 2004, the share of rows.) Parts of one cluster can agree by
-chance, but they separate near neighbours: half the share of these is subtracted.
+For each number of clusters, the rows are merged in the way that fits them (``beyond/choose_merge.py``), and the figures
+of this division are added up: its silhouette, or its connection if that is higher, and half of the modularity less the
+cut of the neighbour graph. The number with the highest sum is chosen. The weights were chosen on the sets of
+``benchmarks/quality/rules.py``, which has cross-validated figures, too. Of many rows, several samples are drawn, the
+sums are averaged, and the choice says how many of the samples agree with it.
 
-If the clusters of the strongest number are connected, numbers are compared by their strength alone: the silhouette of a
-long or curved cluster is low. Otherwise they are compared by strength and silhouette, which counts twice. Of all that
-are nearly the best, the largest strong one is chosen. If none is strong, there are no clear groups, and the best is
-chosen, or a smaller number that is as good.
+Whether there are clusters at all is another question. Cluster two halves of the rows, and carry the clusters of one half
+over to the other by the nearest row. If there are clusters, both agree (Tibshirani and Walther, JCGS 14, 2005, and Lange
+et al., Neural Computation 16, 2004). The strength of a division is how much they agree, by the adjusted Rand index, less
+half its cut: parts of one cluster can agree by chance, but they separate near neighbours. If the best number is weak,
+there are no clear groups, and the rows are only divided in two.
 
 A few rows that are far from all others are not a cluster. They are cut off before clusters are counted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
-from sklearn.metrics.pairwise import euclidean_distances
 
-from cohirf.beyond.choose_merge import LargeParts, SampledRows, centre
-from cohirf.beyond.merge_tree import link_groups
+from cohirf.beyond.choose_merge import MERGES, SampledRows, centre, weighted_ari
 from cohirf.rows.grouping import FloatArray, IntArray
 
-COLUMNS = 64  # of the distance matrix that are summed at a time
-MAX_CHOICE = 20  # largest number of clusters to choose
-N_SPLITS = 3
-CHOICE_ROWS = 1000  # both halves together
-# Chosen on the sets of benchmarks/quality/ablation.py, on blobs, and on mixtures like those of held_out.py.
-CUT_WEIGHT = 0.5
-SILHOUETTE_WEIGHT = 2.0
-NEARLY, EQUAL = 0.02, 0.01  # how far below the best a number may be, if clusters are clear, and if they are not
+CHOICE_ROWS = 1000  # of each sample
+N_SAMPLES = 3  # of data with more rows
+FIRST_NUMBERS = 20  # numbers up to this are tried first, and twice as many as long as the best is in the upper half
+ROWS_PER_NUMBER = 8  # no more numbers than one for so many rows of a sample
+FEWEST_ROWS = 4  # halves of fewer have no neighbours
+N_SPLITS = 2  # into halves
+GRAPH_WEIGHT = 0.5  # of modularity and cut, compared with the silhouette; and of the cut in the strength
 WEAK_STRENGTH, CLEAR = 0.5, 0.85  # a cloud of points has less than the first; halves agree from the second on
 # Up to so many rows, and one for so many, are not a cluster, however far from the others they are.
 MOST_CRUMBS, ROWS_PER_CRUMB = 3, 30
+NO_CUTS = (np.nan,) * len(MERGES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +49,7 @@ class Choice:
     ----------
     n_clusters : int
         The number of clusters.
-    merge : {"compact", "connected"}
+    merge : {"compact", "connected", "graph"}
         How groups of rows were merged to that number.
     is_merge_given : bool
         Whether the parameter ``merge`` asked for that.
@@ -61,57 +60,40 @@ class Choice:
         Number of rows that are noise for that reason.
     n_small : int
         Number of clusters beside the chosen ones: parts that are smaller than ``min_share``, but too large for noise.
-    compact_cut, connected_cut : float
-        For both kinds of merges: mean over clusters of the share of the ten nearest neighbours of a row that are in
-        another cluster, on a sample of rows. With ``merge="auto"``, connected clusters were taken if theirs is clearly
-        lower. NaN if they were not compared.
+    cuts : array of float, shape (3,)
+        For compact, connected and graph merges: mean over clusters of the share of the ten nearest neighbours of a row
+        that are in another cluster, on a sample of rows. NaN if merges were not compared.
+    scores : array of float, shape (3,)
+        By which these merges were compared; the highest was taken, or compact clusters if theirs is nearly as high.
     candidates : array of int
         Numbers of clusters that were compared; empty if the number was given.
-    strengths : array of float
-        Prediction strength of each candidate, less half the share of near neighbours that are in another cluster.
+    figures : array of float
+        By which these numbers were compared: silhouette or connection, and half of modularity less cut.
     silhouettes : array of float
-        Mean silhouette of each candidate, at most 1.
-    is_by_strength : bool
-        Whether the candidates were compared by their strength alone.
+        Silhouette of each candidate, or its connection if that is higher.
+    strength : float
+        How much two halves of the rows agree on the number with the highest figure, less half its cut; NaN if the
+        number was given.
+    n_samples : int
+        Number of samples that the number was chosen on.
+    n_agreeing : int
+        Number of them that would have chosen the same number.
     """
 
     n_clusters: int
     merge: str = "compact"
-    compact_cut: float = np.nan
-    connected_cut: float = np.nan
+    cuts: FloatArray = field(default_factory=lambda: np.array(NO_CUTS))
+    scores: FloatArray = field(default_factory=lambda: np.array(NO_CUTS))
     candidates: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    strengths: FloatArray = field(default_factory=lambda: np.empty(0))
+    figures: FloatArray = field(default_factory=lambda: np.empty(0))
     silhouettes: FloatArray = field(default_factory=lambda: np.empty(0))
-    is_by_strength: bool = False
+    strength: float = np.nan
+    n_samples: int = 1
+    n_agreeing: int = 1
     is_merge_given: bool = False
     min_share: float = 0.0
     n_aside: int = 0
     n_small: int = 0
-
-    @classmethod
-    def of_number(
-        cls, candidates: IntArray, strengths: FloatArray, silhouettes: FloatArray, is_connected: Any = False
-    ) -> Choice:
-        """Choose one of several numbers of clusters, which may be connected; 1 if there is none."""
-        if len(candidates) == 0:
-            return cls(1)
-        strongest = int(strengths.argmax())
-        by_shape = np.broadcast_to(is_connected, len(candidates))[strongest] and strengths[strongest] >= WEAK_STRENGTH
-        by_strength = bool(by_shape or silhouettes.max() <= 0)
-        chosen = cls(1, candidates=candidates, strengths=strengths, silhouettes=silhouettes, is_by_strength=by_strength)
-        figures = chosen.figures
-        near, equal = (np.flatnonzero(figures >= figures.max() - below) for below in (NEARLY, EQUAL))
-        strong = near[strengths[near] >= WEAK_STRENGTH]
-        best = int(strong[-1] if len(strong) else equal[0])
-        return replace(chosen, n_clusters=int(candidates[best]))
-
-    @property
-    def figures(self) -> FloatArray:
-        """What the candidates were compared by: strengths, or the mean of these and, twice, of relative silhouettes."""
-        if self.is_by_strength or len(self.candidates) == 0:
-            return self.strengths
-        relative = self.silhouettes / self.silhouettes.max()
-        return np.asarray((self.strengths + SILHOUETTE_WEIGHT * relative) / (1 + SILHOUETTE_WEIGHT))
 
     @property
     def is_given(self) -> bool:
@@ -119,24 +101,29 @@ class Choice:
         return len(self.candidates) == 0 and self.n_clusters > 1
 
     @property
+    def is_compared(self) -> bool:
+        """Whether compact clusters were compared with others."""
+        return not bool(np.isnan(self.cuts).any())
+
+    @property
+    def cut(self) -> float:
+        """Share of near neighbours that the merge cuts; NaN if merges were not compared."""
+        return float(self.cuts[MERGES.index(self.merge)])
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether there are clusters at all: these have a higher strength than parts of one cloud."""
+        return len(self.candidates) == 0 or self.strength >= WEAK_STRENGTH
+
+    @property
     def is_strong(self) -> bool:
         """Whether two halves of the rows have the same clusters, if their number was chosen."""
         return len(self.candidates) > 0 and self.strength >= CLEAR
 
     @property
-    def is_clear(self) -> bool:
-        """Whether there are clusters at all: these have a higher prediction strength than parts of one cloud."""
-        return len(self.candidates) == 0 or self.strength >= WEAK_STRENGTH
-
-    @property
-    def strength(self) -> float:
-        """Prediction strength of the number that was chosen; NaN if it was given."""
-        return float(self.strengths[self.candidates == self.n_clusters][0]) if len(self.candidates) else np.nan
-
-    @property
     def is_largest(self) -> bool:
-        """Whether the largest number that is ever tried was chosen, so that there may be more clusters."""
-        return len(self.candidates) > 0 and self.n_clusters == MAX_CHOICE
+        """Whether the largest number that was tried was chosen, so that there may be more clusters."""
+        return len(self.candidates) > 1 and self.n_clusters == self.candidates[-1]
 
     def describe(self) -> str:
         """Return the choice in a few sentences."""
@@ -150,22 +137,23 @@ class Choice:
         """Return why there are so many clusters; nothing if the number was given."""
         if len(self.candidates) == 0:
             return "" if self.is_given else "There is one cluster, and nothing to choose."
-        said = self._describe_best()
-        more = f" {MAX_CHOICE} is the largest number that is tried, so there may be more: give n_clusters."
-        return said + more if self.is_largest else said
+        said = [self._describe_best()]
+        if self.n_agreeing < self.n_samples:
+            said.append(f"{self.n_agreeing} of {self.n_samples} samples of the rows give this number.")
+        if self.is_largest:
+            said.append(
+                f"{self.n_clusters} is the largest number that was tried, so there may be more: give n_clusters."
+            )
+        return " ".join(said)
 
     def _describe_best(self) -> str:
-        strength = f"a prediction strength of {self.strength:.2f}"
-        own = self.candidates == self.n_clusters
-        silhouette = f"{strength} and a silhouette of {float(self.silhouettes[own][0]):.2f}"
-        highest = f"the highest of all numbers are {self.strengths.max():.2f} and {self.silhouettes.max():.2f}"
+        best = int(self.figures.argmax())
+        number = int(self.candidates[best])
+        found = f"a silhouette of {self.silhouettes[best]:.2f}"
+        agree = f"random halves agree by {self.strength:.2f} (1: the same clusters, 0: by chance, less half the cut)"
         if not self.is_clear:
-            return f"There are no clear groups: these {self.n_clusters} have {silhouette}; {highest}."
-        if self.is_by_strength:
-            best = int(self.candidates[self.strengths.argmax()])
-            nearly = "" if best == self.n_clusters else f", nearly as high as {best} ({self.strengths.max():.2f})"
-            return f"{self.n_clusters} clusters have {strength}{nearly}."
-        return f"{self.n_clusters} clusters have {silhouette}; {highest}."
+            return f"There are no clear groups: the best number, {number}, has {found}, and {agree}."
+        return f"{number} clusters fit best, with {found}; {agree}."
 
     def describe_aside(self) -> str:
         """Return how many rows, and small clusters, are beside the chosen clusters, if there are any."""
@@ -179,35 +167,144 @@ class Choice:
         return " ".join(said)
 
     def describe_merge(self) -> str:
-        """Return why clusters are compact or connected; nothing if these were not compared and not asked for."""
-        what = f"{self.merge.capitalize()} clusters were asked for" if self.is_merge_given else ""
-        if np.isnan(self.compact_cut):
-            return f"{what}." if what else ""
-        what = what or f"The clusters are {self.merge}"
-        other, cut, other_cut = "connected", self.compact_cut, self.connected_cut
-        if self.merge == "connected":
-            other, cut, other_cut = "compact", other_cut, cut
-        return f"{what}: {cut:.1%} of near neighbours are in another cluster, with {other} clusters {other_cut:.1%}."
+        """Return how clusters were merged, and why; nothing if merges were not compared and not asked for."""
+        name = {"compact": "compact", "connected": "connected", "graph": "merged along the neighbour graph"}
+        what = f"The clusters are {name[self.merge]}"
+        if self.is_merge_given:
+            what += ", as asked for"
+        if not self.is_compared:
+            return f"{what}." if self.is_merge_given else ""
+        others = [
+            f"{merge} {cut:.1%}" for merge, cut in zip(MERGES, self.cuts.tolist(), strict=True) if merge != self.merge
+        ]
+        return f"{what}: {self.cut:.1%} of near neighbours are in another cluster ({', '.join(others)})."
 
 
-def measure_strengths(
-    points: Any, mass: FloatArray, min_mass: float, rng: np.random.Generator
-) -> tuple[IntArray, FloatArray]:
-    """Return numbers of clusters, and the prediction strength of each: the mean over some splits into two halves."""
-    n_half = points.shape[0] // 2
-    candidates = np.arange(2, min(MAX_CHOICE, n_half // 2, _count_distinct(points)) + 1)
-    if len(candidates) == 0:  # halves of so few rows have no neighbours
-        return candidates, np.empty(0)
-    strengths = np.zeros((N_SPLITS, 2, len(candidates)))
-    for split in range(N_SPLITS):
-        order = rng.permutation(points.shape[0])
-        parts = (np.sort(order[:n_half]), np.sort(order[n_half:]))
-        halves = [Half.of(points[some], mass[some], min_mass / 2, candidates) for some in parts]
-        for number, (half, other) in enumerate((halves, halves[::-1])):
+@dataclass(frozen=True)
+class NumberedDivisions:
+    """Divisions of a sample into several numbers of clusters, each by the merge that fits it."""
+
+    numbers: IntArray
+    merges: list[str]
+    figures: FloatArray
+    silhouettes: FloatArray
+    cuts: FloatArray
+
+    @classmethod
+    def of(cls, sample: SampledRows, numbers: IntArray, min_share: float) -> NumberedDivisions:
+        """Divide a sample into the numbers of clusters that its merges reach."""
+        of_merges = [sample.divide(merge, numbers.tolist(), min_share) for merge in MERGES]
+        is_reached = np.zeros(len(numbers), dtype=bool)
+        merges = []
+        figures = []
+        silhouettes = []
+        cuts = []
+        for place, divisions in enumerate(zip(*of_merges, strict=True)):
+            is_reached[place] = max(int(labels.max()) for labels in divisions) + 1 == numbers[place]
+            if not is_reached[place]:
+                continue
+            compared = sample.compare(divisions)
+            best = MERGES.index(compared.best)
+            found = compared.figures
+            silhouettes.append(max(sample.silhouette(divisions[best]), float(found.connection[best])))
+            figures.append(silhouettes[-1] + GRAPH_WEIGHT * (found.modularity[best] - found.cut[best]))
+            cuts.append(found.cut[best])
+            merges.append(compared.best)
+        return cls(numbers[is_reached], merges, np.array(figures), np.array(silhouettes), np.array(cuts))
+
+    def joined(self, more: NumberedDivisions) -> NumberedDivisions:
+        """Return these divisions and those into larger numbers."""
+        return NumberedDivisions(
+            np.append(self.numbers, more.numbers),
+            self.merges + more.merges,
+            np.append(self.figures, more.figures),
+            np.append(self.silhouettes, more.silhouettes),
+            np.append(self.cuts, more.cuts),
+        )
+
+
+def choose_number(
+    draw: Callable[[int], tuple[Any, FloatArray]], rng: np.random.Generator, min_share: float = 0.0, n_samples: int = 1
+) -> Choice:
+    """Choose the number of clusters, each with at least a share of the mass.
+
+    Parameters
+    ----------
+    draw : callable
+        Returns values and masses of the rows of a sample, given its number.
+    rng : Generator
+        Splits a sample into halves.
+    min_share : float
+        Smallest share of a cluster.
+    n_samples : int
+        Number of samples.
+    """
+    samples = []
+    for number in range(n_samples):
+        points, mass = draw(number)
+        samples.append(SampledRows(centre(points), mass))
+    n_rows = min(sample.points.shape[0] for sample in samples)
+    most = min(max(2, n_rows // ROWS_PER_NUMBER), *(_count_distinct(sample.points) for sample in samples))
+    if n_rows < FEWEST_ROWS or most < 2:
+        return Choice(1)
+    min_share = max(min_share, count_crumbs(n_rows) / n_rows)
+    last = min(FIRST_NUMBERS, most)
+    tried = [NumberedDivisions.of(sample, np.arange(2, last + 1), min_share) for sample in samples]
+    choice = _choose_best(tried)
+    while last < 2 * choice.n_clusters and last < most:
+        more = np.arange(last + 1, min(2 * last, most) + 1)
+        last = int(more[-1])
+        found = [NumberedDivisions.of(sample, more, min_share) for sample in samples]
+        tried = [former.joined(larger) for former, larger in zip(tried, found, strict=True)]
+        choice = _choose_best(tried)
+    if len(choice.candidates) == 0:
+        return Choice(1)
+    place = tried[0].numbers.tolist().index(choice.n_clusters)
+    agreed = measure_strength(samples[0], tried[0].merges[place], choice.n_clusters, min_share, rng)
+    strength = max(agreed - GRAPH_WEIGHT * float(tried[0].cuts[place]), 0.0)
+    choice = replace(choice, strength=strength, min_share=min_share)
+    if not choice.is_clear:
+        choice = replace(choice, n_clusters=int(choice.candidates[0]))
+    return choice
+
+
+def _choose_best(tried: Sequence[NumberedDivisions]) -> Choice:
+    """Choose the number with the highest mean figure among those that all samples reach; the smaller of equal ones."""
+    candidates = tried[0].numbers
+    for each in tried[1:]:
+        candidates = np.intersect1d(candidates, each.numbers)
+    if len(candidates) == 0:
+        return Choice(1)
+    figures = np.array([each.figures[np.isin(each.numbers, candidates)] for each in tried])
+    silhouettes = np.array([each.silhouettes[np.isin(each.numbers, candidates)] for each in tried])
+    best = int(figures.mean(axis=0).argmax())
+    return Choice(
+        int(candidates[best]),
+        candidates=candidates,
+        figures=figures.mean(axis=0),
+        silhouettes=silhouettes.mean(axis=0),
+        n_samples=len(tried),
+        n_agreeing=int((figures.argmax(axis=1) == best).sum()),
+    )
+
+
+def measure_strength(
+    sample: SampledRows, merge: str, n_clusters: int, min_share: float, rng: np.random.Generator
+) -> float:
+    """Return how much two halves of a sample agree on the clusters that a merge finds; the mean over some splits."""
+    n_rows = sample.points.shape[0]
+    found = []
+    for _ in range(N_SPLITS):
+        order = rng.permutation(n_rows)
+        halves = []
+        for part in (order[: n_rows // 2], order[n_rows // 2 :]):
+            rows = np.sort(part)
+            half = SampledRows(sample.points[rows], sample.mass[rows])
+            halves.append((half, half.divide(merge, [n_clusters], min_share)[0]))
+        for (half, labels), (other, of_other) in (halves, halves[::-1]):
             nearest = pairwise_distances_argmin(half.points, other.points)
-            for place, (labels, of_other) in enumerate(zip(half.divisions, other.divisions, strict=True)):
-                strengths[split, number, place] = predict_strength(labels, of_other[nearest], half.mass)
-    return candidates, strengths.mean(axis=(0, 1))
+            found.append(weighted_ari(labels, of_other[nearest], half.mass))
+    return float(np.mean(found))
 
 
 def _count_distinct(points: Any) -> int:
@@ -220,133 +317,3 @@ def _count_distinct(points: Any) -> int:
 def count_crumbs(n_rows: int) -> int:
     """Return the smallest number of rows that can be a cluster, if the number of clusters is chosen: from 1 to 4."""
     return 1 + min(MOST_CRUMBS, n_rows // ROWS_PER_CRUMB)
-
-
-def choose_number(
-    points: Any, rng: np.random.Generator, mass: FloatArray | None = None, min_share: float = 0.0
-) -> Choice:
-    """Choose the number of clusters of some rows, each with at least a share of their mass."""
-    n_rows = points.shape[0]
-    points, mass = centre(points), np.ones(n_rows) if mass is None else mass
-    min_share = max(min_share, count_crumbs(n_rows) / max(n_rows, 1))
-    min_mass = min_share * float(mass.sum())
-    candidates, strengths = measure_strengths(points, mass, min_mass, rng)
-    if len(candidates) == 0:
-        return Choice(1)
-    whole, distances = Half.of(points, mass, min_mass, candidates), euclidean_distances(points)
-    divisions = whole.divisions
-    is_reached = np.array([int(labels.max()) + 1 == k for labels, k in zip(divisions, candidates, strict=True)])
-    if not is_reached.any():
-        return Choice(1)
-    silhouettes = [
-        _silhouette_of_clusters(distances, labels, mass)
-        for labels, is_used in zip(divisions, is_reached, strict=True)
-        if is_used
-    ]
-    strengths = np.maximum(strengths - CUT_WEIGHT * whole.sample.cut_shares(*divisions), 0)
-    figures = strengths[is_reached], np.array(silhouettes), whole.is_connected[is_reached]
-    chosen = Choice.of_number(candidates[is_reached], *figures)
-    return replace(chosen, min_share=min_share)
-
-
-def _silhouette_of_clusters(distances: FloatArray, labels: IntArray, mass: FloatArray) -> float:
-    """Return the mean silhouette of rows that are in a cluster."""
-    some = np.flatnonzero(labels >= 0)
-    return mean_silhouette(distances[np.ix_(some, some)], labels[some], mass[some])
-
-
-@dataclass(frozen=True)
-class Half:
-    """Some rows, such as one half of them, and how they are divided into each number of clusters.
-
-    A division is by the merges, compact or connected, that cut fewer neighbours. It has -1 in parts that are too small.
-    """
-
-    sample: SampledRows
-    divisions: list[IntArray]
-    is_connected: NDArray[np.bool_]  # whether each of them is by connected merges
-
-    @classmethod
-    def of(cls, points: Any, mass: FloatArray, min_mass: float, numbers: IntArray) -> Half:
-        """Merge rows to several numbers of clusters."""
-        sample = SampledRows(points, mass, min_mass)
-        linkages = {None: link_groups(points, mass)} | sample.linkages  # None for compact merges
-        merges = [LargeParts(linkage, mass, min_mass) for linkage in linkages.values()]
-        labels = [np.stack([parts.label(number) for parts in merges]) for number in numbers.tolist()]
-        found = sample.compare_all(labels)
-        places = [list(linkages).index(each.gini_bound if each.is_connected else None) for each in found]
-        divisions = [of_number[place] for of_number, place in zip(labels, places, strict=True)]
-        return cls(sample, divisions, np.array([each.is_connected for each in found]))
-
-    @property
-    def points(self) -> Any:
-        """Values of the rows."""
-        return self.sample.points
-
-    @property
-    def mass(self) -> FloatArray:
-        """Mass of each row."""
-        return self.sample.masses
-
-
-def predict_strength(labels: IntArray, carried: IntArray, mass: FloatArray | None = None) -> float:
-    """Return the adjusted Rand index of the clusters of some rows, and of those that were carried over to them.
-
-    A pair counts as much as the product of the masses of its rows. Rows with the label -1 are in no cluster.
-    """
-    mass, is_in = np.ones(len(labels)) if mass is None else mass, labels >= 0
-    labels, carried, mass = labels[is_in], carried[is_in] + 1, mass[is_in]
-    if len(labels) == 0:
-        return 0.0
-    masses = sparse.coo_array((mass, (labels, carried))).toarray()
-    of_itself = float(mass @ mass)  # a row with itself is no pair
-    groups = (masses, masses.sum(axis=1), masses.sum(axis=0), masses.sum())
-    both, of_labels, of_carried, of_all = (float((group**2).sum()) - of_itself for group in groups)
-    by_chance, most = of_labels * of_carried / (of_all or 1), (of_labels + of_carried) / 2
-    return (both - by_chance) / (most - by_chance) if most > by_chance else 0.0
-
-
-def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray, mass: FloatArray | None = None) -> float:
-    """Return the mean silhouette; the silhouette of a singleton is 0. Many partitions can share the distances.
-
-    It is the mean of ``(b - a) / max(a, b)``, where ``a`` is the mean distance of a row to the other rows of its
-    cluster and ``b`` is its mean distance to the rows of the nearest other cluster. Rows count by their mass.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cohirf.choice import mean_silhouette
-    >>> x = np.array([0.0, 1.0, 10.0, 11.0])
-    >>> round(mean_silhouette(np.abs(x[:, None] - x), np.array([0, 0, 1, 1])), 3)
-    0.9
-    """
-    _, codes = np.unique(labels, return_inverse=True)
-    n_rows = len(codes)
-    mass = np.ones(n_rows) if mass is None else mass
-    sizes = np.bincount(codes, weights=mass)
-    members = sparse.csr_array((mass, (codes, np.arange(n_rows))), shape=(len(sizes), n_rows))
-    total = 0.0
-    for start in range(0, n_rows, COLUMNS):
-        sums = members @ distances[:, start : start + COLUMNS].astype(np.float64)
-        of_rows = mass[start : start + COLUMNS]
-        total += float(of_rows @ silhouettes(sums, sizes, codes[start : start + COLUMNS], of_rows))
-    return float(total / mass.sum())
-
-
-def silhouettes(
-    sums: NDArray[np.floating[Any]], sizes: NDArray[Any], own: IntArray, mass: FloatArray | float = 1
-) -> NDArray[np.floating[Any]]:
-    """Return the silhouette of each of some rows; that of a singleton is 0.
-
-    ``sums`` has the sum of the distances of each row (column) to the rows of each cluster, and is overwritten;
-    ``sizes`` has the mass of each cluster, ``own`` the cluster of each row, and ``mass`` its mass.
-    """
-    at = own, np.arange(len(own))
-    others = sizes[own] - mass
-    inside = sums[at] / np.where(others > 0, others, 1)
-    sums /= sizes[:, None]
-    sums[at] = np.inf
-    outside = sums.min(axis=0)
-    larger = np.maximum(inside, outside)
-    is_defined = (others > 0) & (larger > 0)
-    return np.where(is_defined, outside - inside, 0) / np.where(is_defined, larger, 1)

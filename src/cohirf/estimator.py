@@ -74,7 +74,7 @@ class CoHiRF(
         A row that the base method called noise at the last level that clustered it, and that fused with no other row,
         gets the label -1. With "levels" it is a cluster of its own, as in the paper, unless ``min_cluster_size`` is 2
         or more.
-    merge : {"auto", "compact", "connected"}, default="auto"
+    merge : {"auto", "compact", "connected", "graph"}, default="auto"
         How groups merge after the levels. "compact" is Ward's criterion, which takes their means and sizes, and suits
         round clusters. "connected" merges near groups along a spanning tree and keeps sizes from getting too uneven, as
         Genie does; it suits long and curved clusters. "auto" divides the rows in both ways, and takes the division in
@@ -236,7 +236,7 @@ class CoHiRF(
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # check_base_method has clearer messages
         "n_clusters": [None, StrOptions({"auto", "levels"}), Interval(Integral, 1, None, closed="left")],
-        "merge": [StrOptions({"auto", "compact", "connected"})],
+        "merge": [StrOptions({"auto", "compact", "connected", "graph"})],
         "metric": [StrOptions({"euclidean", "cosine"})],
         "views": [Interval(Integral, 1, MOST_VIEWS_OR_LEVELS, closed="both"), list],
         "max_features": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],

@@ -1,99 +1,78 @@
-"""Compact or connected? Which of several divisions of the same rows fits them, as their nearest neighbours tell.
+"""Compact, connected, or along the graph? Which of several divisions of the same rows fits them.
 
-Ward's criterion makes compact clusters, merges along the spanning tree make connected ones, and neither is right for
-all data. A division that fits keeps near neighbours together. So for each cluster, count the pairs of one of its rows
-and one of that row's nearest neighbours, and which share of them leaves the cluster. The mean of these shares is the
-normalised cut of the graph of neighbours (Shi and Malik, IEEE PAMI 22, 2000). The division with the lowest one is
-taken, unless all cut much. It is a mean over clusters and not over rows: otherwise, to set a few rows apart would
-always be best.
+Ward's criterion makes compact clusters. Cuts of the spanning tree make connected ones, and merges along the neighbour
+graph clusters that have many edges inside. None is right for all data. A division that fits
+
+- keeps near neighbours together: its cut is low, and its modularity is high;
+- has clusters with gaps between them: in the spanning tree, the longest edge on the way to another row of the cluster
+  is shorter than on the way to other clusters. The mean silhouette of these distances is its *connection*;
+- is found in several ways: it agrees with the divisions by other merges. Where clusters overlap, a low cut comes from
+  cutting thin outskirts off, and no two merges cut off the same.
+
+The weights of these figures, and the lead that another merge needs over compact clusters, were chosen on the sets of
+``benchmarks/quality/rules.py``, which has cross-validated figures, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.neighbors import NearestNeighbors
+from scipy.cluster.hierarchy import cophenet, linkage
+from scipy.spatial.distance import squareform
+from sklearn.metrics.pairwise import euclidean_distances
 
-from cohirf.beyond.connected import SpanningTree, link_connected
-from cohirf.beyond.merge_tree import last_clusters
+from cohirf.beyond.along_graph import link_along_graph
+from cohirf.beyond.connected import TreeCutter
+from cohirf.beyond.merge_tree import as_linkage, as_merges, last_clusters, link_groups
+from cohirf.beyond.neighbour_graph import CORE_NEIGHBOUR, NeighbourGraph
 from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.rows.silhouette import mean_silhouette
 
-# Bounds of the Gini index of the sizes of connected clusters: from nearly even to quite uneven ones. Chosen on the sets
-# of benchmarks/quality/ablation.py, which can change them, the number of neighbours and MOST_CUT.
-GINI_BOUNDS = (0.1, 0.2, 0.3, 0.5)
-N_NEIGHBOURS = 10
-FEWEST_COMPARED, MOST_COMPARED = 1000, 2000  # of a sample whose neighbours are counted
-COMPARED_PER_CLUSTER = 20  # in such a sample, unless this is more than MOST_COMPARED
-# Clusters that lose more of their neighbours overlap, and then the spanning tree runs through all of them.
-MOST_CUT = 0.1
-CUT_BY_CHANCE = 0.002  # a few rows of a sample make such a difference
+MERGES = ("compact", "connected", "graph")
+SILHOUETTE_ROWS = 500  # whose distances are compared
 ASIDE_SHARE = 0.1  # share of the mass that may be cut off in parts too small to be clusters
 FEWEST_PER_CLUSTER = 5  # with fewer rows of a cluster, their neighbours tell nothing
-MOST_AT_ONCE = 200_000  # pairs of a row and its neighbour, in all divisions that are looked at together
 
 
-def normalised_cuts(divisions: IntArray, neighbours: IntArray, mass: FloatArray | None = None) -> FloatArray:
-    """Return, for each division, the mean over clusters of the share of neighbours of their rows in other clusters.
+@dataclass(frozen=True)
+class MergeRule:
+    """Weights of figures, compared with that of the cut, by which the merge is chosen."""
 
-    Rows with the label -1 are in no cluster.
+    modularity: float = 0.5
+    agreement: float = 0.2
+    connection: float = 0.2
+    lead: float = 0.01  # of another merge over compact clusters, which are the simplest
 
-    In a cluster of fewer rows than there are neighbours, only as many of these count as it has other rows, but two at
-    least. So a small cluster that is far from the others cuts nothing, and a single row is cut off.
 
-    Parameters
-    ----------
-    divisions : array of int, shape (n_divisions, n_rows)
-        Cluster of each row by each division.
-    neighbours : array of int, shape (n_rows, n_neighbours)
-        Nearest other rows of each row, the nearest first.
-    mass : array of float, shape (n_rows,), or None
-        Mass of each row, by which it counts in its cluster and as a neighbour; None if all are the same.
+RULE = MergeRule()
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cohirf.beyond.choose_merge import normalised_cuts
-    >>> normalised_cuts(np.array([[0, 0, 1], [0, 0, 0]]), np.array([[1], [0], [1]]))
-    array([0.5, 0. ])
-    """
-    n_divisions, n_names, n_neighbours = len(divisions), int(divisions.max()) + 2, neighbours.shape[1]
-    cluster = divisions + 1 + n_names * np.arange(n_divisions)[:, None]  # with a number of its own in each division
-    mass = np.ones(divisions.shape[1]) if mass is None else mass / mass.max()
 
-    def add_up(values: FloatArray | float) -> FloatArray:
-        weights = np.broadcast_to(values, cluster.shape).ravel()
-        return np.bincount(cluster.ravel(), weights, n_divisions * n_names).astype(np.float64)
+@dataclass(frozen=True)
+class Figures:
+    """Figures of several divisions of the same rows; an array each, with a value for each division."""
 
-    n_counted = np.clip(add_up(1.0) - 1, min(2, n_neighbours), n_neighbours)[cluster]
-    counts_for = np.where(np.arange(n_neighbours) < n_counted[..., None], mass[neighbours], 0)
-    is_leaving = cluster[:, neighbours] != cluster[..., None]
-    share_leaving = (counts_for * is_leaving).sum(axis=-1) / counts_for.sum(axis=-1)
-    of_all = (add_up(values).reshape(n_divisions, n_names) for values in (mass, mass * share_leaving))
-    of_cluster, leaving = (values[:, 1:] for values in of_all)  # not of the label -1
-    division, name = np.nonzero(of_cluster)
-    shares = leaving[division, name] / of_cluster[division, name]
-    n_clusters = np.bincount(division, minlength=n_divisions)
-    total = np.bincount(division, shares, n_divisions)
-    return np.where(n_clusters > 0, total / np.maximum(n_clusters, 1), np.inf)
+    cut: FloatArray  # mean over clusters of the share of near neighbours in other clusters
+    modularity: FloatArray  # share of the edges inside clusters, less the share by chance
+    connection: FloatArray  # mean silhouette of distances along the spanning tree
 
 
 @dataclass(frozen=True)
 class ComparedMerges:
-    """Compact and connected divisions of the same rows into as many clusters."""
+    """Divisions of the same rows into as many clusters, one for each of ``MERGES``."""
 
-    compact_cut: float  # normalised cut of the compact division, and the lowest one of connected divisions
-    connected_cut: float
-    gini_bound: float  # bound of the Gini index of the latter
+    figures: Figures
+    scores: FloatArray  # by which they are compared; -inf for a division into fewer clusters
 
     @property
-    def is_connected(self) -> bool:
-        """Whether connected clusters fit the rows better."""
-        return self.connected_cut < min(self.compact_cut - CUT_BY_CHANCE, MOST_CUT)
+    def best(self) -> str:
+        """The merge that fits the rows."""
+        leads = np.array([RULE.lead, 0.0, 0.0])
+        return MERGES[int((self.scores + leads).argmax())]
 
 
 def centre(points: Any) -> Any:
@@ -117,59 +96,148 @@ def explain_vanishing(points: Any) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """At least two rows, with masses if these differ; neighbours and connected merges are found if they are needed.
+    """At least two rows with masses, their neighbour graph, and how they are divided by merges that follow it.
 
-    Rows of connected clusters of less than ``min_mass`` are in no cluster.
+    If clusters have at least a share of the mass (``min_share``), rows of smaller parts are in no cluster.
     """
 
     points: Any
-    mass: FloatArray | None = None
-    min_mass: float = 0.0
+    mass: FloatArray
 
     @cached_property
-    def neighbours(self) -> IntArray:
-        """The nearest other rows of each row."""
-        n_neighbours = min(N_NEIGHBOURS, self.points.shape[0] - 1)
-        search = NearestNeighbors(n_neighbors=n_neighbours).fit(centre(self.points))
-        found: IntArray = search.kneighbors(return_distance=False)
-        return found
+    def graph(self) -> NeighbourGraph:
+        """The neighbour graph."""
+        return NeighbourGraph(self.points, self.mass)
 
     @cached_property
-    def linkages(self) -> dict[float, FloatArray]:
-        """The connected merges, for each bound of the Gini index."""
-        tree = SpanningTree(self.points)
-        return {bound: link_connected(tree, self.masses, bound) for bound in GINI_BOUNDS}
+    def cutter(self) -> TreeCutter:
+        """Cuts the spanning tree."""
+        return TreeCutter(self.graph.tree, self.graph.mass)
 
-    @property
-    def masses(self) -> FloatArray:
-        """The mass of each row."""
-        return np.ones(self.points.shape[0]) if self.mass is None else self.mass
+    @cached_property
+    def along_graph(self) -> FloatArray:
+        """The merges of points along the graph."""
+        return link_along_graph(self.graph.affinity)
 
-    def divide(self, bound: float, n_clusters: int) -> IntArray:
-        """Return the cluster of each row by the connected merges with a bound."""
-        return cut_large(self.linkages[bound], self.masses, n_clusters, self.min_mass)
+    def divide(self, merge: str, numbers: Sequence[int], min_share: float = 0.0) -> list[IntArray]:
+        """Return the cluster of each row by a merge, or -1, for each of several numbers of clusters."""
+        min_mass = min_share * float(self.mass.sum())
+        if merge == "compact":
+            parts = LargeParts(link_groups(self.points, self.mass), self.mass, min_mass)
+            return [parts.label(number) for number in numbers]
+        if merge == "connected":
+            of_points = [self.cutter.cut(number, min_mass) for number in numbers]
+        else:
+            parts = LargeParts(self.along_graph, self.graph.mass, min_mass)
+            of_points = [parts.label(number) for number in numbers]
+        return [labels[self.graph.point_of_row] for labels in of_points]
 
-    def cut_shares(self, *divisions: IntArray) -> FloatArray:
-        """Return the normalised cut of each division; of several at once, as long as these are few numbers."""
-        at_once = max(1, MOST_AT_ONCE // self.neighbours.size)
-        parts = (divisions[start : start + at_once] for start in range(0, len(divisions), at_once))
-        return np.concatenate([normalised_cuts(np.stack(part), self.neighbours, self.mass) for part in parts])
+    def link(self, merge: str, n_clusters: int, n_groups: int, min_share: float = 0.0) -> FloatArray:
+        """Return the linkage of all rows by a merge that follows the graph; identical rows merge first."""
+        of_points = self.along_graph
+        if merge == "connected":
+            of_points = self.cutter.link(n_clusters, n_groups, min_share * float(self.mass.sum()))
+        point = self.graph.point_of_row
+        first = np.unique(point, return_index=True)[1]
+        is_copy = np.ones(len(point), dtype=bool)
+        is_copy[first] = False
+        copies = np.flatnonzero(is_copy)
+        merges = np.concatenate([np.column_stack([first[point[copies]], copies]), first[as_merges(of_points)]])
+        return as_linkage(merges, np.append(np.zeros(len(copies)), of_points[:, 2]), len(point))
 
-    def compare(self, compact: IntArray, connect: Callable[[float], IntArray]) -> ComparedMerges:
-        """Compare a compact division, with a label for each row, with the connected one of each bound."""
-        return self.compare_all([np.stack([compact, *map(connect, GINI_BOUNDS)])])[0]
+    @cached_property
+    def _compared(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Rows, evenly spread, their distances, and their distances along the spanning tree of these."""
+        n_rows = self.points.shape[0]
+        rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, SILHOUETTE_ROWS)).astype(np.int64))
+        some = self.points[rows]
+        distances = euclidean_distances(centre(some))
+        return rows, distances, minimax_distances(distances)
 
-    def compare_all(self, divisions: list[IntArray]) -> list[ComparedMerges]:
-        """Compare a compact division, the first, with the connected one of each bound, for several numbers."""
-        cuts = self.cut_shares(*(labels for part in divisions for labels in part)).reshape(len(divisions), -1)
-        if self.min_mass > 0:  # with fewer clusters, fewer pairs are cut
-            n_clusters = np.array([labels.max(axis=1) for labels in divisions])
-            cuts = np.where(n_clusters == n_clusters[:, :1], cuts, np.inf)
-        best = cuts[:, 1:].argmin(axis=1).tolist()
-        return [
-            ComparedMerges(float(of_number[0]), float(of_number[1 + place]), GINI_BOUNDS[place])
-            for of_number, place in zip(cuts, best, strict=True)
+    def measure(self, divisions: Sequence[IntArray]) -> Figures:
+        """Return the figures of several divisions, each with a label for each row, or -1."""
+        first = np.unique(self.graph.point_of_row, return_index=True)[1]
+        of_points = np.stack([labels[first] for labels in divisions])
+        rows, _, along_tree = self._compared
+        mass = self.mass[rows]
+        few = [labels[rows] for labels in divisions]
+        return Figures(
+            cut=self.graph.cut_shares(of_points),
+            modularity=np.array([self.graph.modularity(labels) for labels in of_points]),
+            connection=np.array([_silhouette_of_clusters(along_tree, labels, mass) for labels in few]),
+        )
+
+    def silhouette(self, labels: IntArray) -> float:
+        """Return the mean silhouette of a division."""
+        rows, distances, _ = self._compared
+        return _silhouette_of_clusters(distances, labels[rows], self.mass[rows])
+
+    def compare(self, divisions: Sequence[IntArray]) -> ComparedMerges:
+        """Compare divisions into the same number of clusters, in the order of ``MERGES``."""
+        figures = self.measure(divisions)
+        agreement = [
+            np.mean([weighted_ari(labels, other, self.mass) for other in divisions if other is not labels] or [0.0])
+            for labels in divisions
         ]
+        scores = RULE.modularity * figures.modularity - figures.cut
+        scores = scores + RULE.connection * figures.connection + RULE.agreement * np.array(agreement)
+        n_clusters = np.array([labels.max() for labels in divisions])  # with fewer clusters, less is cut
+        return ComparedMerges(figures, np.where(n_clusters == n_clusters.max(), scores, -np.inf))
+
+
+def minimax_distances(distances: FloatArray) -> FloatArray:
+    """Return, for each pair of rows, the longest edge between them in the spanning tree of mutual reachability.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([0.0, 1.0, 2.0, 9.0])
+    >>> minimax_distances(np.abs(x[:, None] - x))[0].tolist()
+    [0.0, 9.0, 9.0, 9.0]
+    """
+    n_rows = len(distances)
+    if n_rows < 2:
+        return distances
+    nth = min(CORE_NEIGHBOUR, n_rows - 1)
+    radius = np.partition(distances, nth, axis=1)[:, nth]
+    reach = np.maximum(distances, np.maximum(radius[:, None], radius))
+    np.fill_diagonal(reach, 0)
+    longest: FloatArray = squareform(cophenet(linkage(squareform(reach, checks=False), "single")))
+    return longest
+
+
+def _silhouette_of_clusters(distances: FloatArray, labels: IntArray, mass: FloatArray) -> float:
+    """Return the mean silhouette of rows that are in a cluster."""
+    is_in = labels >= 0
+    if is_in.all():
+        return mean_silhouette(distances, labels, mass)
+    some = np.flatnonzero(is_in)
+    if len(some) == 0:
+        return 0.0
+    return mean_silhouette(distances[np.ix_(some, some)], labels[some], mass[some])
+
+
+def weighted_ari(labels: IntArray, other: IntArray, mass: FloatArray | None = None) -> float:
+    """Return the adjusted Rand index of two divisions of the same rows.
+
+    A pair counts as much as the product of the masses of its rows. Rows with the label -1 in the first division do not
+    count.
+    """
+    mass = np.ones(len(labels)) if mass is None else mass
+    is_in = labels >= 0
+    labels = labels[is_in]
+    other = other[is_in] + 1
+    mass = mass[is_in]
+    if len(labels) == 0:
+        return 0.0
+    shape = (int(labels.max()) + 1, int(other.max()) + 1)
+    masses = np.bincount(labels * shape[1] + other, weights=mass, minlength=shape[0] * shape[1]).reshape(shape)
+    of_itself = float(mass @ mass)  # a row with itself is no pair
+    groups = (masses, masses.sum(axis=1), masses.sum(axis=0), masses.sum())
+    both, of_labels, of_other, of_all = (float((group**2).sum()) - of_itself for group in groups)
+    by_chance = of_labels * of_other / (of_all or 1)
+    most = (of_labels + of_other) / 2
+    return (both - by_chance) / (most - by_chance) if most > by_chance else 0.0
 
 
 def cut_linkage(linkage: FloatArray, n_clusters: int) -> IntArray:
@@ -241,8 +309,3 @@ def cut_large(linkage: FloatArray, mass: FloatArray, n_clusters: int, min_mass: 
     label = cut_linkage(linkage, count_parts(linkage, mass, n_clusters, min_mass))
     is_large = np.bincount(label, weights=mass) >= min_mass
     return np.where(is_large, np.cumsum(is_large) - 1, -1)[label]
-
-
-def count_sampled(n_clusters: int) -> int:
-    """Return how many rows to sample, if so many clusters are wanted."""
-    return min(max(FEWEST_COMPARED, COMPARED_PER_CLUSTER * n_clusters), MOST_COMPARED)

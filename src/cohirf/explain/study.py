@@ -19,7 +19,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from cohirf.choice import mean_silhouette
+from cohirf.rows.silhouette import mean_silhouette
 from cohirf.data.dask_arrays import require_labels_here
 from cohirf.explain.effects import Trait, find_repeated
 from cohirf.explain.table import (

@@ -20,11 +20,9 @@ from cohirf.algorithm.get_clusters import mean_of_tally, tally_features
 from cohirf.algorithm.levels import DrawCompanions, FitState, LevelRecord, Resources, contract_levels
 from cohirf.algorithm.randomness import Draw, generator_at, root_entropy
 from cohirf.algorithm.runs import Links
-from cohirf.beyond.choose_merge import FEWEST_COMPARED, explain_vanishing
+from cohirf.beyond.choose_merge import explain_vanishing
 from cohirf.beyond.companions import Companions, count_shown
-from cohirf.beyond.connected import MAX_POINTS
 from cohirf.beyond.local_batches import Locality, find_parts, fuse_leaves, number_parts
-from cohirf.beyond.merge_tree import Link, link_groups
 from cohirf.beyond.reach import ThinBatchesWarning, explain_thin_batches, links_every_row
 from cohirf.choice import Choice
 from cohirf.data import Data
@@ -41,10 +39,10 @@ from cohirf.fitting.merging import (
     Division,
     SampleOfFit,
     choose_first,
-    divide_along_tree,
     divide_by_means,
+    divide_by_points,
     leaves_as_candidates,
-    link_along_tree,
+    linking,
 )
 from cohirf.fitting.results import collect_results
 from cohirf.fitting.settings import Settings, Settled, make_contraction
@@ -217,7 +215,9 @@ class Fit:
         total = float(first_level.leaves.total_mass.sum())
         min_share = settings.smallest_wanted(total) / total if goal.is_chosen and number is None else 0.0
         merge = settings.merge if goal.chooses_merge else "compact"
-        chooser = Chooser(merge, number, draw, self._generator(Draw.CHOICE), min_share, self.contraction.device)
+        device = self.contraction.device
+        rng = self._generator(Draw.CHOICE)
+        chooser = Chooser(merge, number, draw, rng, min_share, device, self.data.n_features)
         choice = chooser.choose_number() if self.choice is None else self.choice
         if goal.chooses_merge:
             choice = replace(choice, is_merge_given=settings.merge != "auto")
@@ -227,7 +227,7 @@ class Fit:
             ending = self._end_in_cells(first_level, last, chooser, choice)
         else:
             ending = self._end_with_groups(first_level, last, chooser, choice)
-        too_close = explain_vanishing(draw(FEWEST_COMPARED).values) if ending.n_found == 1 else None
+        too_close = explain_vanishing(chooser.sample.values) if ending.n_found == 1 else None
         if too_close is not None:
             self._warn(too_close)
         elif goal.is_required and number is not None and ending.n_found < number:
@@ -250,9 +250,9 @@ class Fit:
             division = division.with_far_rows_last(min_share)
             return chooser.refine(division, division.count_parts(k, min_share), min_share)
 
-        choice, bound = chooser.compare(choice, lambda sample: divide().label(sample.values, k, min_share))
-        if bound is not None:
-            return self._end_connected(first_level, last, chooser, choice, bound)
+        choice = chooser.compare(choice, lambda sample: divide().label(sample.values, k, min_share))
+        if choice.merge != "compact":
+            return self._end_in_points(first_level, last, chooser, choice)
         division = divide()
         n_parts = division.count_parts(k, min_share)
         refines = isinstance(division.cells, Cells)
@@ -262,31 +262,29 @@ class Fit:
         """Merge the groups that the levels have left, or those of several batches by the merges that fit better."""
         goal, k = self.settings.goal, choice.n_clusters
         max_linked = goal.max_linked(last.state)
-        merged_by: Link = link_groups
 
-        def label(sample: SampleOfFit, link: Link = link_groups) -> IntArray:
-            tree, position = last.growing(max_linked, None, link)()
+        def label(sample: SampleOfFit, merge: str = "compact") -> IntArray:
+            tree, position = last.growing(max_linked, None, linking(merge, k))()
             return tree.cut(min(k, tree.n_leaves))[position[sample.leaves]]
 
         if goal.is_told and first_level.rows is None:  # rows cannot be shared out again
-            choice, bound = chooser.compare(choice, label, lambda sample, bound: label(sample, link_along_tree(bound)))
-            merged_by = merged_by if bound is None else link_along_tree(bound)
+            choice = chooser.compare(choice, label, label)
         elif goal.is_told and self._has_several_batches:
-            choice, bound = chooser.compare(choice, label)
-            if bound is not None:
-                return self._end_connected(first_level, last, chooser, choice, bound)
-        ending = end_fit(self.settings, first_level, last, max_linked, n_clusters=k, link=merged_by)
+            choice = chooser.compare(choice, label)
+            if choice.merge != "compact":
+                return self._end_in_points(first_level, last, chooser, choice)
+        link = linking(choice.merge, k)
+        ending = end_fit(self.settings, first_level, last, max_linked, n_clusters=k, link=link)
         return replace(ending, choice=choice)
 
-    def _end_connected(
-        self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice, bound: float
-    ) -> Ending:
-        """Share out rows among connected groups of a sample of them, and merge these along the spanning tree."""
+    def _end_in_points(self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice) -> Ending:
+        """Share out rows among groups of the points of the graph, and merge these as the points have merged."""
         k = choice.n_clusters
-        candidates, is_chosen = chooser.draw(MAX_POINTS), choice.min_share > 0
-        division = divide_along_tree(candidates, bound, self._count_cells(k), far_rows_last=is_chosen)
+        n_groups = self._count_cells(k)
+        division = divide_by_points(chooser.sample, choice.merge, k, n_groups, choice.min_share)
         n_parts = division.count_parts(k, choice.min_share)
-        return self._share_out(first_level, last, division, choice, n_clusters=n_parts, link=link_along_tree(bound))
+        link = linking(choice.merge, k)
+        return self._share_out(first_level, last, division, choice, n_clusters=n_parts, link=link)
 
     def _share_out(
         self, first_level: FirstLevel, last: LastLevel, division: Division, choice: Choice, **merges: Any

@@ -1,13 +1,14 @@
-"""Which merges follow the levels: compact or connected ones, to how many clusters, of which groups.
+"""Which merges follow the levels: compact, connected or along the graph, to how many clusters, of which groups.
 
 A method such as K-Means divides space, so that its rows are shared out among cells. Other methods keep
-the groups that their batches have left. But if connected clusters fit the data better, rows are shared out among
-connected parts, whatever the method: groups are too coarse for that. On 22 sets of the benchmark suite, spectral
-clustering in six batches lost 0.09 (ARI) with merges of its groups, and gained 0.05 with connected parts.
+the groups that their batches have left. But if merges that follow the neighbour graph fit the data better, rows are
+shared out among the points of the graph, whatever the method: groups are too coarse for that. On 22 sets of the
+benchmark suite, spectral clustering in six batches lost 0.09 (ARI) with merges of its groups, and gained 0.05 with
+connected parts.
 
 The levels of a method such as K-Means leave groups of rows, of which some are heavy and many are light. The means of
-the heaviest are the centres of cells: each row of the data belongs to the nearest one. If clusters are connected rather
-than compact, rows of the data take the place of means: rows that merge early along their spanning tree are one group.
+the heaviest are the centres of cells: each row of the data belongs to the nearest one. If clusters are not compact,
+rows of the data, the points of the graph, take the place of means: rows that merge early are one group.
 
 Either way, the group of a row is that of the nearest point. So ``predict`` is the last step of a fit, and agrees with
 it in every row.
@@ -31,18 +32,17 @@ from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.algorithm.runs import Survivors
 from cohirf.beyond.choose_merge import (
-    FEWEST_COMPARED,
     FEWEST_PER_CLUSTER,
+    MERGES,
     SampledRows,
     centre,
     count_parts,
-    count_sampled,
     cut_large,
     cut_linkage,
 )
-from cohirf.beyond.connected import SpanningTree, link_connected
 from cohirf.beyond.merge_tree import Groups, Link, MergeTree, link_groups, link_stages, merge_last, raise_merges
-from cohirf.choice import CHOICE_ROWS, Choice, choose_number, count_crumbs
+from cohirf.beyond.neighbour_graph import count_graph_rows
+from cohirf.choice import CHOICE_ROWS, N_SAMPLES, Choice, choose_number, count_crumbs
 from cohirf.data import Data
 from cohirf.data.first_level import Counts, DataWeights, FirstLevel
 from cohirf.fitting.quick_k_means import ITERATIONS, move_centres
@@ -196,12 +196,15 @@ def _like(centres: FloatArray, values: Any) -> Any:
     return type(values)(centres) if sparse.issparse(values) else centres
 
 
-def divide_along_tree(
-    candidates: SampleOfFit, gini_bound: float, n_groups: int, *, far_rows_last: bool = False
+def divide_by_points(
+    candidates: SampleOfFit, merge: str, n_clusters: int, n_groups: int, min_share: float = 0.0
 ) -> Division:
-    """Return groups of candidates that merge early along their spanning tree, and the merges that follow."""
-    linkage = link_connected(SpanningTree(candidates.values), candidates.mass, gini_bound)
-    if far_rows_last:
+    """Return groups of candidates that merge early by a merge that follows their graph, and the merges that follow.
+
+    If clusters have a smallest share, because their number was chosen, a few far rows merge last.
+    """
+    linkage = candidates.compared.link(merge, n_clusters, n_groups, min_share)
+    if min_share > 0:
         linkage = merge_last(linkage, find_far(candidates.values))
     tree = MergeTree(np.arange(len(candidates.rows)), linkage, 1)
     n_distinct = 1 + int(np.count_nonzero(linkage[:, 2] > 0))  # equal rows are in one group
@@ -255,6 +258,7 @@ def _nearest_candidates(values: Any, centres: Any, nearest: IntArray) -> IntArra
 
 CLEARLY = 0.9  # cells are better than centres only if they cut fewer neighbours than this share of theirs
 FEWEST_MOVED, MOVED_PER_CLUSTER = 10_000, 200  # rows by which the centres of clusters are moved
+FEWEST_HELD_ASIDE = 500  # rows that are enough as a sample of rows that are read once
 SAME_WEIGHT = 1e-9  # relative difference of weights of rows, which are rounded where many were added up
 FEWEST_AROUND = 5  # with fewer rows for each cluster, centres are not moved
 
@@ -279,7 +283,7 @@ class SampleOfFit:
             values = fill_missing(to_host(first_level.readable.take(rows)), column_means)
             return cls(rows, values, first_level.find_leaves(rows), mass)
         single: IntArray = np.flatnonzero(np.isnan(leaves.stability) & (leaves.sizes == 1))
-        among = single if len(single) >= FEWEST_COMPARED // 2 else np.arange(len(leaves.rows))
+        among = single if len(single) >= FEWEST_HELD_ASIDE else np.arange(len(leaves.rows))
         weights = leaves.total_mass
         per_row = weights[among] / leaves.sizes[among]
         if np.ptp(per_row) > SAME_WEIGHT * per_row.max():
@@ -296,17 +300,25 @@ class SampleOfFit:
 
     @cached_property
     def compared(self) -> SampledRows:
-        """The rows with their neighbours, which several divisions are compared by."""
+        """The rows with their neighbour graph, which several divisions are compared by."""
         return SampledRows(self.values, self.mass)
 
 
 def choose_first(settings: Settings, data: Data, weights: DataWeights | None, entropy: Entropy) -> Choice:
     """Choose the number of clusters before the levels, so that they are those of a fit with this number."""
     population = Population(data.rows, weights)
-    rows, mass = population.draw_by_weight(CHOICE_ROWS, generator_at(entropy, Draw.CHOICE, CHOICE_ROWS))
-    values = fill_missing(to_host(data.rows.take(rows)), data.column_means)
+
+    def draw(number: int) -> tuple[Any, FloatArray]:
+        rows, mass = population.draw_by_weight(CHOICE_ROWS, generator_at(entropy, Draw.CHOICE, CHOICE_ROWS, number))
+        return fill_missing(to_host(data.rows.take(rows)), data.column_means), mass
+
     min_share = find_min_share(settings, population)
-    return choose_number(values, generator_at(entropy, Draw.CHOICE), mass, min_share)
+    return choose_number(draw, generator_at(entropy, Draw.CHOICE), min_share, count_samples(population.n_rows))
+
+
+def count_samples(n_rows: int) -> int:
+    """Return on how many samples the number of clusters is chosen: one is enough if it has all rows."""
+    return 1 if n_rows <= CHOICE_ROWS else N_SAMPLES
 
 
 def find_min_share(settings: Settings, population: Population) -> float:
@@ -325,13 +337,14 @@ def leaves_as_candidates(first_level: FirstLevel, state: FitState, column_means:
     return SampleOfFit(leaves.rows, fill_missing(values, column_means), np.arange(len(leaves.rows)), leaves.total_mass)
 
 
-def link_along_tree(gini_bound: float) -> Link:
-    """Return a function that links groups along their spanning tree."""
-    return partial(_link_along_tree, gini_bound)
+def linking(merge: str, n_clusters: int) -> Link:
+    """Return a function that links groups by one of ``MERGES``, which fits a number of clusters."""
+    return link_groups if merge == "compact" else partial(_link_points, merge, n_clusters)
 
 
-def _link_along_tree(gini_bound: float, means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
-    return raise_merges(link_connected(SpanningTree(means), mass, gini_bound), means, mass)
+def _link_points(merge: str, n_clusters: int, means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
+    linkage = SampledRows(means, mass).link(merge, n_clusters, max_linked)
+    return raise_merges(linkage, means, mass)
 
 
 @dataclass(frozen=True)
@@ -344,13 +357,19 @@ class Chooser:
     rng: np.random.Generator  # splits samples into halves
     min_share: float = 0.0  # smallest share of a cluster, if the number is to be chosen
     device: Any = None  # where the rows of the data are, if they are on a device
+    n_features: int = 2  # of the rows
 
     def choose_number(self) -> Choice:
         """Return the number of clusters, or choose it."""
         if self.n_clusters is not None:
             return Choice(self.n_clusters)
-        sample = self.draw(CHOICE_ROWS)
-        return choose_number(sample.values, self.rng, sample.mass, self.min_share)
+
+        def draw(number: int) -> tuple[Any, FloatArray]:
+            sample = self.draw(CHOICE_ROWS + number)  # another sample for each size
+            return sample.values, sample.mass
+
+        n_samples = count_samples(len(self.draw(CHOICE_ROWS + 1).rows))
+        return choose_number(draw, self.rng, self.min_share, n_samples)
 
     def refine(self, division: Division, n_clusters: int, min_share: float = 0.0) -> Division:
         """Return the division, or the one by centres that follow from it if that cuts fewer neighbours."""
@@ -363,33 +382,45 @@ class Chooser:
         if refined is None:
             return division
         refined = refined.with_far_rows_last(min_share)
-        some = self.draw(count_sampled(n_clusters)).compared
-        cuts = some.cut_shares(*(each.label(some.points, n_clusters) for each in (division, refined)))
+        some = self.sample.compared
+        first = np.unique(some.graph.point_of_row, return_index=True)[1]
+        labels = [each.label(some.points, n_clusters)[first] for each in (division, refined)]
+        cuts = some.graph.cut_shares(np.stack(labels))
         return division if cuts[0] < CLEARLY * cuts[1] else refined
 
-    def compare(
-        self, choice: Choice, label_compact: Callable[[SampleOfFit], IntArray], label_connected: Any = None
-    ) -> tuple[Choice, float | None]:
-        """Return the choice with its merge, and the bound of the Gini index if that is connected.
+    @property
+    def sample(self) -> SampleOfFit:
+        """The rows whose graph tells which merge fits."""
+        return self.draw(count_graph_rows(self.n_features))
 
-        ``label_compact`` returns the compact cluster of each row of a sample. Connected clusters are those of the
-        sample, unless ``label_connected`` returns them, given a bound.
+    def compare(
+        self,
+        choice: Choice,
+        label_compact: Callable[[SampleOfFit], IntArray],
+        label_groups: Callable[[SampleOfFit, str], IntArray] | None = None,
+    ) -> Choice:
+        """Return the choice with its merge.
+
+        ``label_compact`` returns the compact cluster of each row of a sample. Other clusters are those of the rows of
+        the sample, unless ``label_groups`` returns them, given a merge.
         """
         k = choice.n_clusters
-        sample = None if self.merge == "compact" or k < 2 else self.draw(count_sampled(k))
-        if sample is None or len(sample.rows) <= max(k, 2) or (self.merge == "auto" and self._are_few(sample, k)):
-            return choice, None
-        compared = replace(sample.compared, min_mass=choice.min_share * float(sample.mass.sum()))
-        connect = partial(compared.divide, n_clusters=k)
-        if label_connected is not None:
-            connect = partial(label_connected, sample)
-        found = compared.compare(label_compact(sample), connect)
-        is_connected = self.merge == "connected" or found.is_connected
-        merge = "connected" if is_connected else "compact"
-        choice = replace(choice, merge=merge)
-        if np.isfinite([found.compact_cut, found.connected_cut]).all():  # otherwise too few clusters have enough rows
-            choice = replace(choice, compact_cut=found.compact_cut, connected_cut=found.connected_cut)
-        return choice, found.gini_bound if is_connected else None
+        if self.merge == "compact" or k < 2:
+            return choice
+        sample = self.sample
+        if len(sample.rows) <= max(k, 2) or (self.merge == "auto" and self._are_few(sample, k)):
+            return choice
+        divisions = [label_compact(sample)]
+        for merge in MERGES[1:]:
+            if label_groups is None:
+                divisions += sample.compared.divide(merge, [k], choice.min_share)
+            else:
+                divisions.append(label_groups(sample, merge))
+        found = sample.compared.compare(divisions)
+        choice = replace(choice, merge=found.best if self.merge == "auto" else self.merge)
+        if not np.isfinite(found.figures.cut).all():  # too few clusters have enough rows
+            return choice
+        return replace(choice, cuts=found.figures.cut, scores=found.scores)
 
     @staticmethod
     def _are_few(sample: SampleOfFit, n_clusters: int) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, pairwise_distances
 
-from cohirf.choice import mean_silhouette
+from cohirf.rows.silhouette import mean_silhouette
 from cohirf.eps import suggest_eps
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional

@@ -3,8 +3,7 @@
 An update never chooses the number of clusters again. All clusters go on, and new rows join them. But rows of a new kind
 would spoil the cluster that happens to be the nearest. A cluster is born beside the others where new rows are
 
-- *apart*: nine of the ten nearest neighbours of each are such rows, too. It is the share that clusters may lose when a
-  fit asks whether they are connected (``beyond/choose_merge.py``), and
+- *apart*: nine of the ten nearest neighbours of each are such rows, too, and
 - *far away*: their mean distance to known rows is larger than that of 95 % of the known rows to each other. So values
   that are repeated often, which are their own neighbours, make no cluster.
 
@@ -26,8 +25,9 @@ from sklearn.neighbors import NearestNeighbors
 
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.randomness import Draw, generator_at
-from cohirf.beyond.choose_merge import MOST_CUT, N_NEIGHBOURS, centre
+from cohirf.beyond.choose_merge import centre
 from cohirf.beyond.merge_tree import Groups
+from cohirf.beyond.neighbour_graph import N_NEIGHBOURS
 from cohirf.data import Data
 from cohirf.landmarks import Cells, choose_evenly
 from cohirf.rows.grouping import IntArray, Mass, row_blocks
@@ -35,6 +35,7 @@ from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of
 from cohirf.summary.summary import Summary, stack
 
+MOST_CUT = 0.1  # share of the neighbours of a row in a new cluster that may be known rows
 USUAL = 0.95  # share of the known rows that are nearer to each other than rows of a new cluster are to them
 FEWEST_BORN = N_NEIGHBOURS + 1  # rows of a new cluster, so that all neighbours of a row can be in it
 MOST_KNOWN = 5_000  # known rows that new ones are compared with

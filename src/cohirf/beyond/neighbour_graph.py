@@ -1,0 +1,280 @@
+"""The neighbour graph of some rows: near neighbours, and what follows from them (not part of the paper).
+
+Near neighbours decide which merges fit the rows, how many clusters there are, and whether these are apart. So a fit has
+one graph of its rows, or of a sample of them, and all of these questions are asked of it:
+
+- two kinds of merges follow it: ``connected`` along its spanning tree, and ``along_graph`` along all of its edges;
+- a division of the rows has a *cut* (the share of neighbours in another cluster) and a *modularity* (the share of the
+  edges inside clusters, less what it would be by chance: Newman, PNAS 103, 2006);
+- ``choose_merge`` and ``choice`` compare divisions by these.
+
+Identical rows are one point with their mass: they would be each other's neighbours. Parts without an edge between
+them are joined by their shortest connection, so that the graph is in one piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from sklearn.metrics import pairwise_distances_argmin_min
+from sklearn.neighbors import NearestNeighbors
+
+from cohirf.rows.grouping import FloatArray, IntArray
+
+N_NEIGHBOURS = 10
+CORE_NEIGHBOUR = 5  # its distance is the radius of a point: the inverse of the density around it
+BRIDGE_WEIGHT = 0.1  # of an edge that joins two parts, if it is as short as the edges around it
+SEARCHED_IN_PART = 500  # points from which the shortest connection of a part is sought
+MOST_AT_ONCE = 200_000  # pairs of a row and its neighbour, in all divisions that are looked at together
+SHORTER = 1e-6  # weight of plain distances in the tree: they decide where radii are equal
+DENSE_FEATURES = 4  # up to so many features, neighbours are found by a tree, in little time
+ROWS_OF_FEW_FEATURES, ROWS_OF_MANY_FEATURES = 20_000, 3_000  # of a graph: about a tenth of a second
+
+
+def count_graph_rows(n_features: int) -> int:
+    """Return how many rows a graph may have, so that their neighbours are found in little time."""
+    return ROWS_OF_FEW_FEATURES if n_features <= DENSE_FEATURES else ROWS_OF_MANY_FEATURES
+
+
+@dataclass(frozen=True)
+class SpanningTree:
+    """Edges of a spanning tree, from the shortest to the longest.
+
+    Attributes
+    ----------
+    one, two : array of int, shape (n_points - 1,)
+        The points of each edge.
+    lengths : array of float32, shape (n_points - 1,)
+        Length of each edge. Sorted. Edges that are equal in float32 count as equal, whatever a processor rounds.
+    """
+
+    one: IntArray
+    two: IntArray
+    lengths: Any
+
+
+class NeighbourGraph:
+    """The nearest neighbours of some rows.
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of float, shape (n_rows, n_features)
+        The rows, at least two.
+    mass : array of float, shape (n_rows,), or None
+        Mass of each row; None if all are 1.
+
+    Attributes
+    ----------
+    point_of_row : array of int, shape (n_rows,)
+        The point of each row. Identical rows of an array are one point.
+    points : array or CSR matrix of float, shape (n_points, n_features)
+        Values of the points, around the origin: far from it, distances lose digits.
+    mass : array of float, shape (n_points,)
+        Mass of each point.
+    neighbours : array of int, shape (n_points, n_neighbours)
+        Nearest other points of each point, the nearest first.
+    distances : array of float, shape (n_points, n_neighbours)
+        Their distances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.beyond.neighbour_graph import NeighbourGraph
+    >>> graph = NeighbourGraph(np.array([[0.0], [1.0], [1.0], [3.0]]))
+    >>> graph.point_of_row.tolist(), graph.mass.tolist(), graph.neighbours[:, 0].tolist()
+    ([0, 1, 1, 2], [1.0, 2.0, 1.0], [1, 0, 1])
+    """
+
+    def __init__(self, rows: Any, mass: FloatArray | None = None) -> None:
+        mass = np.ones(rows.shape[0]) if mass is None else mass
+        if sparse.issparse(rows):
+            self.points = rows
+            self.point_of_row: IntArray = np.arange(rows.shape[0])
+        else:
+            self.points, first = _find_distinct(rows)
+            self.point_of_row = first
+        self.mass: FloatArray = np.bincount(self.point_of_row, weights=mass).astype(np.float64)
+        self.neighbours, self.distances = _find_neighbours(self.points)
+
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return len(self.mass)
+
+    @cached_property
+    def radius(self) -> FloatArray:
+        """Distance of each point to its fifth neighbour, or to the last one if there are fewer."""
+        if self.distances.shape[1] == 0:
+            return np.zeros(self.n_points)
+        last = min(CORE_NEIGHBOUR, self.distances.shape[1]) - 1
+        radius: FloatArray = self.distances[:, last]
+        return radius
+
+    @cached_property
+    def _pairs(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """A point, a neighbour and their distance: one entry for each neighbour of each point."""
+        n_neighbours = self.neighbours.shape[1]
+        return np.repeat(np.arange(self.n_points), n_neighbours), self.neighbours.ravel(), self.distances.ravel()
+
+    @cached_property
+    def bridges(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Points and lengths of edges that join the parts which have no edge between them."""
+        one, two, _ = self._pairs
+        found_one: list[int] = []
+        found_two: list[int] = []
+        lengths: list[float] = []
+        while True:
+            ends = np.append(one, found_one).astype(np.int64), np.append(two, found_two).astype(np.int64)
+            edges = sparse.coo_array((np.ones(len(ends[0])), ends), shape=(self.n_points, self.n_points))
+            n_parts, part = connected_components(edges, directed=False)
+            if n_parts == 1:
+                return np.array(found_one, dtype=np.int64), np.array(found_two, dtype=np.int64), np.array(lengths)
+            largest = int(np.bincount(part).argmax())
+            for small in range(n_parts):
+                if small == largest:
+                    continue
+                inside = np.flatnonzero(part == small)
+                inside = inside[:: -(-len(inside) // SEARCHED_IN_PART)]
+                outside = np.flatnonzero(part != small)
+                nearest, distance = pairwise_distances_argmin_min(self.points[inside], self.points[outside])
+                best = int(distance.argmin())
+                found_one.append(int(inside[best]))
+                found_two.append(int(outside[nearest[best]]))
+                lengths.append(float(distance[best]))
+
+    @cached_property
+    def affinity(self) -> sparse.csr_array:
+        """Symmetric weights of the edges: the inverse of a neighbour's rank, times the mass of the point.
+
+        A bridge is as weak as it is long, compared with the distances around it.
+        """
+        one, two, _ = self._pairs
+        n_neighbours = self.neighbours.shape[1]
+        weights = np.tile(1 / np.arange(1, n_neighbours + 1), self.n_points) * self.mass[one]
+        from_one, to_two, lengths = self.bridges
+        around = np.maximum(self.distances[from_one, -1], self.distances[to_two, -1])
+        ratio = np.divide(around, lengths, out=np.ones(len(lengths)), where=lengths > around)
+        of_bridges = 2 * BRIDGE_WEIGHT * ratio**2 * self.mass.mean()
+        ends = np.concatenate([one, from_one]), np.concatenate([two, to_two])
+        shape = (self.n_points, self.n_points)
+        directed = sparse.coo_array((np.concatenate([weights, of_bridges]), ends), shape=shape).tocsr()
+        return sparse.csr_array((directed + directed.T) / 2)
+
+    @cached_property
+    def _edges(self) -> sparse.coo_array:
+        return self.affinity.tocoo()
+
+    @cached_property
+    def tree(self) -> SpanningTree:
+        """The minimum spanning tree of the edges by mutual reachability: the distance, or a larger radius of its ends.
+
+        So a chain of a few points in thin space does not connect what is dense (Campello et al., TKDD 10, 2015).
+        """
+        parts = zip(self._pairs, self.bridges, strict=True)
+        one, two, distance = (np.concatenate(both) for both in parts)
+        low = np.minimum(one, two).astype(np.int64)
+        high = np.maximum(one, two).astype(np.int64)
+        _, first = np.unique(low * self.n_points + high, return_index=True)
+        low, high, distance = low[first], high[first], distance[first]
+        reach = np.maximum(distance, np.maximum(self.radius[low], self.radius[high]))
+        scale = float(reach.max(initial=0)) or 1.0
+        weight = (reach + SHORTER * distance) / scale + np.finfo(np.float64).tiny  # a weight of 0 is no edge
+        edges = sparse.coo_array((weight, (low, high)), shape=(self.n_points, self.n_points)).tocsr()
+        found = minimum_spanning_tree(edges).tocoo()
+        lengths = (found.data * scale).astype(np.float32)
+        order = np.lexsort((found.col, found.row, lengths))
+        return SpanningTree(found.row[order].astype(np.int64), found.col[order].astype(np.int64), lengths[order])
+
+    def cut_shares(self, divisions: IntArray) -> FloatArray:
+        """Return the normalised cut of each division of the points; of several at once, as long as these are few."""
+        at_once = max(1, MOST_AT_ONCE // max(self.neighbours.size, 1))
+        parts = (divisions[start : start + at_once] for start in range(0, len(divisions), at_once))
+        return np.concatenate([normalised_cuts(part, self.neighbours, self.mass) for part in parts])
+
+    def modularity(self, labels: IntArray) -> float:
+        """Return the modularity of a division of the points; those with the label -1 are in no cluster."""
+        edges = self._edges
+        total = float(edges.data.sum())
+        if total == 0:
+            return 0.0
+        is_inside = (labels[edges.row] == labels[edges.col]) & (labels[edges.row] >= 0)
+        degrees = np.bincount(edges.row, weights=edges.data, minlength=self.n_points)
+        volumes = np.bincount(labels + 1, weights=degrees)[1:] / total
+        return float(edges.data[is_inside].sum() / total - volumes @ volumes)
+
+
+def _find_distinct(rows: Any) -> tuple[Any, IntArray]:
+    """Return the distinct rows in the order of their first occurrence, around the origin, and the one of each row."""
+    centred = rows - rows.mean(axis=0, dtype=np.float64)
+    _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.arange(len(order))
+    return centred[first[order]], number[place.ravel()]
+
+
+def _find_neighbours(points: Any) -> tuple[IntArray, FloatArray]:
+    """Return the nearest other points of each point, and their distances."""
+    n_points = points.shape[0]
+    n_neighbours = min(N_NEIGHBOURS, n_points - 1)
+    if n_neighbours < 1:
+        return np.empty((n_points, 0), dtype=np.int64), np.empty((n_points, 0))
+    distances, neighbours = NearestNeighbors(n_neighbors=n_neighbours).fit(points).kneighbors()
+    return neighbours, distances
+
+
+def normalised_cuts(divisions: IntArray, neighbours: IntArray, mass: FloatArray | None = None) -> FloatArray:
+    """Return, for each division, the mean over clusters of the share of neighbours of their rows in other clusters.
+
+    It is the normalised cut of the graph of neighbours (Shi and Malik, IEEE PAMI 22, 2000). It is a mean over clusters
+    and not over rows: otherwise, to set a few rows apart would always be best. Rows with the label -1 are in no
+    cluster.
+
+    In a cluster of fewer rows than there are neighbours, only as many of these count as it has other rows, but two at
+    least. So a small cluster that is far from the others cuts nothing, and a single row is cut off.
+
+    Parameters
+    ----------
+    divisions : array of int, shape (n_divisions, n_rows)
+        Cluster of each row by each division.
+    neighbours : array of int, shape (n_rows, n_neighbours)
+        Nearest other rows of each row, the nearest first.
+    mass : array of float, shape (n_rows,), or None
+        Mass of each row, by which it counts in its cluster and as a neighbour; None if all are the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.beyond.neighbour_graph import normalised_cuts
+    >>> normalised_cuts(np.array([[0, 0, 1], [0, 0, 0]]), np.array([[1], [0], [1]]))
+    array([0.5, 0. ])
+    """
+    n_divisions = len(divisions)
+    n_names = int(divisions.max()) + 2
+    n_neighbours = neighbours.shape[1]
+    cluster = divisions + 1 + n_names * np.arange(n_divisions)[:, None]  # with a number of its own in each division
+    mass = np.ones(divisions.shape[1]) if mass is None else mass / mass.max()
+
+    def add_up(values: FloatArray | float) -> FloatArray:
+        weights = np.broadcast_to(values, cluster.shape).ravel()
+        return np.bincount(cluster.ravel(), weights, n_divisions * n_names).astype(np.float64)
+
+    n_counted = np.clip(add_up(1.0) - 1, min(2, n_neighbours), n_neighbours)[cluster]
+    counts_for = np.where(np.arange(n_neighbours) < n_counted[..., None], mass[neighbours], 0)
+    is_leaving = cluster[:, neighbours] != cluster[..., None]
+    of_neighbours = counts_for.sum(axis=-1)
+    share_leaving = np.divide(
+        (counts_for * is_leaving).sum(axis=-1), of_neighbours, out=np.zeros_like(of_neighbours), where=of_neighbours > 0
+    )
+    of_all = (add_up(values).reshape(n_divisions, n_names) for values in (mass, mass * share_leaving))
+    of_cluster, leaving = (values[:, 1:] for values in of_all)  # not of the label -1
+    division, name = np.nonzero(of_cluster)
+    shares = leaving[division, name] / of_cluster[division, name]
+    n_clusters = np.bincount(division, minlength=n_divisions)
+    total = np.bincount(division, shares, n_divisions)
+    return np.where(n_clusters > 0, total / np.maximum(n_clusters, 1), np.inf)
