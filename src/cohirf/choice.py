@@ -6,11 +6,11 @@ cut of the neighbour graph. The number with the highest sum is chosen. The weigh
 ``benchmarks/quality/rules.py``, which has cross-validated figures, too. Of many rows, several samples are drawn, the
 sums are averaged, and the choice says how many of the samples agree with it.
 
-Whether there are clusters at all is another question. Cluster two halves of the rows, and carry the clusters of one half
-over to the other by the nearest row. If there are clusters, both agree (Tibshirani and Walther, JCGS 14, 2005, and Lange
-et al., Neural Computation 16, 2004). The strength of a division is how much they agree, by the adjusted Rand index, less
-half its cut: parts of one cluster can agree by chance, but they separate near neighbours. If the best number is weak,
-there are no clear groups, and the rows are only divided in two.
+Whether there are clusters at all is another question. Cluster two halves of the rows, and carry the clusters of one
+half over to the other by the nearest row. If there are clusters, both agree (Tibshirani and Walther, JCGS 14, 2005, and
+Lange et al., Neural Computation 16, 2004). The strength of a division is how much they agree, by the adjusted Rand
+index, less half its cut: parts of one cluster can agree by chance, but they separate near neighbours. If the best
+number is weak, there are no clear groups, and the rows are only divided in two.
 
 A few rows that are far from all others are not a cluster. They are cut off before clusters are counted.
 """
@@ -109,6 +109,12 @@ class Choice:
     def cut(self) -> float:
         """Share of near neighbours that the merge cuts; NaN if merges were not compared."""
         return float(self.cuts[MERGES.index(self.merge)])
+
+    @property
+    def second_merge(self) -> str:
+        """Of the merges that were compared and not taken, the one with the highest score."""
+        others = [merge for merge in MERGES if merge != self.merge]
+        return max(others, key=lambda merge: float(self.scores[MERGES.index(merge)]))
 
     @property
     def is_clear(self) -> bool:

@@ -63,8 +63,8 @@ class CoHiRF(
     n_clusters : int, "auto", "levels" or None, default=None
         The number of final clusters, before ``min_cluster_size`` is applied. An int gives exactly that many: after the
         levels, clusters are merged. If the base method finds fewer, or there are fewer distinct rows, these are the
-        result, with a ConvergenceWarning. "auto" chooses the number, from 2 to 20, by its prediction strength, how well
-        the clusters of one half of the rows predict those of the other half, and by the silhouette. The clusters are
+        result, with a ConvergenceWarning. "auto" chooses the number, from 2 on, by the silhouette of
+        the clusters and by how many near neighbours they keep together; if no number is clear, it is 2. The clusters are
         those of a fit with this number. Up to three rows that are far from all others are no cluster: they are set
         aside, with the label -1. None means the number of the base method (``n_clusters``, or ``n_components`` of a
         mixture); if it has none, the clusters that it finds; without an estimator, "auto". If the number is known, the
@@ -76,11 +76,12 @@ class CoHiRF(
         or more.
     merge : {"auto", "compact", "connected", "graph"}, default="auto"
         How groups merge after the levels. "compact" is Ward's criterion, which takes their means and sizes, and suits
-        round clusters. "connected" merges near groups along a spanning tree and keeps sizes from getting too uneven, as
-        Genie does; it suits long and curved clusters. "auto" divides the rows in both ways, and takes the division in
-        which fewer of the ten nearest neighbours of a row are in another cluster, on a sample of rows; ``choice_`` has
-        both figures. It applies where the number of clusters is given or chosen: around K-Means, and around other
-        methods that are told the number, if there are several batches. This is not part of the paper.
+        round clusters. "connected" cuts the longest edges of a spanning tree, and suits long and curved clusters.
+        "graph" merges along the edges to near neighbours, and suits data with many features, such as images. "auto"
+        divides a sample of the rows in all three ways, and takes the division that keeps near neighbours together,
+        that has gaps between clusters, and that agrees with the others; ``choice_`` has the figures. It applies where
+        the number of clusters is given or chosen: around K-Means, and around other methods that are told the number,
+        if there are several batches. This is not part of the paper.
     metric : {"euclidean", "cosine"}, default="euclidean"
         How rows are compared. "cosine" compares their directions, as is usual for vectors of texts and images: rows are
         scaled to length 1 when they are read, and then all distances are chords, so ``medoids_`` and ``exemplars_``

@@ -11,6 +11,8 @@ the clusters, and each is a handful of operations on arrays.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -50,7 +52,7 @@ def link_along_graph(affinity: sparse.csr_array) -> FloatArray:
     names = np.arange(n_points)  # a point of each cluster
     heights = np.zeros(n_points)
     volumes = np.asarray(affinity.sum(axis=1)).ravel()
-    edges: sparse.csr_array | FloatArray = affinity
+    edges: Any = affinity
     merges: list[IntArray] = []
     merged_at: list[FloatArray] = []
     while len(names) > 1:
@@ -73,10 +75,8 @@ def link_along_graph(affinity: sparse.csr_array) -> FloatArray:
     return as_linkage(np.concatenate(merges), np.concatenate(merged_at), n_points)
 
 
-def _merge_edges(
-    edges: sparse.csr_array | FloatArray, one: IntArray, two: IntArray, is_left: NDArray[np.bool_]
-) -> sparse.csr_array | FloatArray:
-    """Return the weights between clusters after pairs of them have merged, each to its first one."""
+def _merge_edges(edges: Any, one: IntArray, two: IntArray, is_left: NDArray[np.bool_]) -> Any:
+    """Return the weights between clusters, sparse or not, after pairs of them have merged, each to its first one."""
     if not sparse.issparse(edges):
         edges[one] += edges[two]
         edges[:, one] += edges[:, two]
@@ -87,9 +87,7 @@ def _merge_edges(
     return sparse.csr_array(members @ edges @ members.T)
 
 
-def _nearest_pairs(
-    edges: sparse.csr_array | FloatArray, volumes: FloatArray
-) -> tuple[IntArray, IntArray, FloatArray]:
+def _nearest_pairs(edges: Any, volumes: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
     """Return the pairs of clusters that are each other's nearest, the lower number first, and their distances.
 
     Each cluster has an edge to another one. Distances that are equal in float32 count as equal, and then the lowest

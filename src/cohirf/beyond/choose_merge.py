@@ -27,7 +27,7 @@ from scipy.spatial.distance import squareform
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.beyond.along_graph import link_along_graph
-from cohirf.beyond.connected import TreeCutter
+from cohirf.beyond.connected import SMALLEST_PARTS, TreeCutter
 from cohirf.beyond.merge_tree import as_linkage, as_merges, last_clusters, link_groups
 from cohirf.beyond.neighbour_graph import CORE_NEIGHBOUR, NeighbourGraph
 from cohirf.rows.grouping import FloatArray, IntArray
@@ -44,8 +44,8 @@ class MergeRule:
     """Weights of figures, compared with that of the cut, by which the merge is chosen."""
 
     modularity: float = 0.5
-    agreement: float = 0.2
-    connection: float = 0.2
+    agreement: float = 0.1
+    connection: float = 0.3
     lead: float = 0.01  # of another merge over compact clusters, which are the simplest
 
 
@@ -59,6 +59,11 @@ class Figures:
     cut: FloatArray  # mean over clusters of the share of near neighbours in other clusters
     modularity: FloatArray  # share of the edges inside clusters, less the share by chance
     connection: FloatArray  # mean silhouette of distances along the spanning tree
+
+    @property
+    def score(self) -> FloatArray:
+        """By which divisions are compared, if it is not known whether they agree with others."""
+        return RULE.modularity * self.modularity - self.cut + RULE.connection * self.connection
 
 
 @dataclass(frozen=True)
@@ -126,17 +131,26 @@ class SampledRows:
             parts = LargeParts(link_groups(self.points, self.mass), self.mass, min_mass)
             return [parts.label(number) for number in numbers]
         if merge == "connected":
-            of_points = [self.cutter.cut(number, min_mass) for number in numbers]
-        else:
-            parts = LargeParts(self.along_graph, self.graph.mass, min_mass)
-            of_points = [parts.label(number) for number in numbers]
-        return [labels[self.graph.point_of_row] for labels in of_points]
+            return [self._connect(number, min_mass)[0] for number in numbers]
+        parts = LargeParts(self.along_graph, self.graph.mass, min_mass)
+        return [parts.label(number)[self.graph.point_of_row] for number in numbers]
+
+    def _connect(self, n_clusters: int, min_mass: float) -> tuple[IntArray, float]:
+        """Return the connected cluster of each row, and the smallest part that fits best: the lowest of equal ones."""
+        of_points = [self.cutter.cut(n_clusters, part, min_mass) for part in SMALLEST_PARTS]
+        divisions = [labels[self.graph.point_of_row] for labels in of_points]
+        if all(np.array_equal(labels, divisions[0]) for labels in divisions[1:]):
+            return divisions[0], SMALLEST_PARTS[0]
+        best = int(self.measure(divisions).score.argmax())
+        return divisions[best], SMALLEST_PARTS[best]
 
     def link(self, merge: str, n_clusters: int, n_groups: int, min_share: float = 0.0) -> FloatArray:
         """Return the linkage of all rows by a merge that follows the graph; identical rows merge first."""
         of_points = self.along_graph
         if merge == "connected":
-            of_points = self.cutter.link(n_clusters, n_groups, min_share * float(self.mass.sum()))
+            min_mass = min_share * float(self.mass.sum())
+            _, smallest_part = self._connect(n_clusters, min_mass)
+            of_points = self.cutter.link(n_clusters, n_groups, smallest_part, min_mass)
         point = self.graph.point_of_row
         first = np.unique(point, return_index=True)[1]
         is_copy = np.ones(len(point), dtype=bool)
@@ -179,8 +193,7 @@ class SampledRows:
             np.mean([weighted_ari(labels, other, self.mass) for other in divisions if other is not labels] or [0.0])
             for labels in divisions
         ]
-        scores = RULE.modularity * figures.modularity - figures.cut
-        scores = scores + RULE.connection * figures.connection + RULE.agreement * np.array(agreement)
+        scores = figures.score + RULE.agreement * np.array(agreement)
         n_clusters = np.array([labels.max() for labels in divisions])  # with fewer clusters, less is cut
         return ComparedMerges(figures, np.where(n_clusters == n_clusters.max(), scores, -np.inf))
 

@@ -1,10 +1,10 @@
 """Cut a spanning tree into connected clusters (not part of the paper).
 
 The longest edge is cut first, if both sides are large enough to be a cluster; so outliers, which hang on long edges,
-stay with the part that they are nearest to. A side is large enough with a quarter of the mass that clusters of equal
-size would have. That long edges of the tree of mutual reachability separate clusters of any shape is the idea of
-Lumbermark (Gagolewski, arXiv 2604.07143, 2026); here points have masses, and all merges follow, for any number of
-clusters.
+stay with the part that they are nearest to. What is large enough is a share of the mass that clusters of equal size
+would have; ``choose_merge`` compares several shares. That long edges of the tree of mutual reachability separate
+clusters of any shape is the idea of Lumbermark (Gagolewski, arXiv 2604.07143, 2026); here points have masses, and all
+merges follow, for any number of clusters.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from cohirf.beyond.merge_tree import as_linkage
 from cohirf.beyond.neighbour_graph import SpanningTree
 from cohirf.rows.grouping import FloatArray, IntArray
 
-SMALLEST_PART = 0.25  # of the mass that clusters of equal size have
+# Shares, of the mass that clusters of equal size have, that a part needs: from quite uneven to rather even clusters.
+SMALLEST_PARTS = (0.25, 0.4, 0.6)
 
 
 class TreeCutter:
@@ -42,7 +43,7 @@ class TreeCutter:
     >>> from cohirf.beyond.neighbour_graph import SpanningTree
     >>> lengths = np.array([1.0, 1.0, 1.0, 1.0, 5.0, 9.0], dtype=np.float32)
     >>> tree = SpanningTree(np.array([0, 1, 3, 4, 2, 5]), np.array([1, 2, 4, 5, 3, 6]), lengths)
-    >>> TreeCutter(tree, np.array([1, 1, 1, 1, 1, 1, 0.5])).cut(2).tolist()
+    >>> TreeCutter(tree, np.ones(7)).cut(2, 0.4).tolist()
     [0, 0, 0, 1, 1, 1, 1]
     """
 
@@ -67,17 +68,17 @@ class TreeCutter:
         self.length = np.where(self.parent < 0, 0, tree.lengths[self.edge] if n_points > 1 else 0)
         self.mass_below = _add_up_below(order, parent, mass)[self.point]
 
-    def cut(self, n_clusters: int, min_mass: float = 0.0) -> IntArray:
+    def cut(self, n_clusters: int, smallest_part: float, min_mass: float = 0.0) -> IntArray:
         """Return the cluster of each point, from 0; fewer than ``n_clusters`` if all that is left are equal points."""
-        part, _ = self._cut(n_clusters, n_clusters, min_mass)
+        part, _ = self._cut(n_clusters, n_clusters, smallest_part, min_mass)
         return part[self.place]
 
-    def link(self, n_clusters: int, n_groups: int, min_mass: float = 0.0) -> FloatArray:
+    def link(self, n_clusters: int, n_groups: int, smallest_part: float, min_mass: float = 0.0) -> FloatArray:
         """Return the linkage whose cut into ``n_clusters`` is that of ``cut``; the tree is cut on to ``n_groups``.
 
         The heights are the lengths of edges, or that of an earlier merge if this is larger.
         """
-        _, cuts = self._cut(n_clusters, n_groups, min_mass)
+        _, cuts = self._cut(n_clusters, n_groups, smallest_part, min_mass)
         is_cut = np.zeros(len(self.tree.one), dtype=bool)
         is_cut[cuts] = True
         edges = np.concatenate([np.flatnonzero(~is_cut), np.array(cuts[::-1], dtype=np.int64)]).astype(np.int64)
@@ -90,7 +91,7 @@ class TreeCutter:
         heights = np.maximum.accumulate(self.tree.lengths[edges].astype(np.float64))
         return as_linkage(np.array(merges, dtype=np.int64).reshape(-1, 2), heights, len(self.mass))
 
-    def _cut(self, n_clusters: int, n_groups: int, min_mass: float) -> tuple[IntArray, list[int]]:
+    def _cut(self, n_clusters: int, n_groups: int, smallest_part: float, min_mass: float) -> tuple[IntArray, list[int]]:
         """Return the part of each place, and the edges that were cut, in order."""
         n_places = len(self.mass)
         total_mass = float(self.mass.sum())
@@ -103,7 +104,7 @@ class TreeCutter:
         most_halved = total_mass
         while len(cuts) + 1 < min(n_groups, n_places) and is_open.any():
             n_wanted = max(n_clusters, len(cuts) + 2)
-            needed = min(max(SMALLEST_PART * total_mass / n_wanted, min_mass), most_halved)
+            needed = min(max(smallest_part * total_mass / n_wanted, min_mass), most_halved)
             smaller = np.minimum(mass_below, mass_of_part[part] - mass_below)
             is_allowed = is_open & (smaller >= needed)
             if not is_allowed.any():

@@ -27,7 +27,7 @@ from sklearn.neighbors import NearestNeighbors
 from cohirf.rows.grouping import FloatArray, IntArray
 
 N_NEIGHBOURS = 10
-CORE_NEIGHBOUR = 5  # its distance is the radius of a point: the inverse of the density around it
+CORE_NEIGHBOUR = 3  # its distance is the radius of a point: the inverse of the density around it
 BRIDGE_WEIGHT = 0.1  # of an edge that joins two parts, if it is as short as the edges around it
 SEARCHED_IN_PART = 500  # points from which the shortest connection of a part is sought
 MOST_AT_ONCE = 200_000  # pairs of a row and its neighbour, in all divisions that are looked at together
@@ -108,7 +108,7 @@ class NeighbourGraph:
 
     @cached_property
     def radius(self) -> FloatArray:
-        """Distance of each point to its fifth neighbour, or to the last one if there are fewer."""
+        """Distance of each point to its third neighbour, or to the last one if there are fewer."""
         if self.distances.shape[1] == 0:
             return np.zeros(self.n_points)
         last = min(CORE_NEIGHBOUR, self.distances.shape[1]) - 1

@@ -22,8 +22,7 @@ MAX_LEVELS = 30
 NEAR_BEST = 0.02  # silhouettes that differ by less are equally good
 N_OTHERS = 3
 SILHOUETTE = "the silhouette, how clearly clusters are apart"
-STRENGTH = "the prediction strength, how well the clusters of one half of the rows predict those of the other half"
-BOTH = f"the mean of {STRENGTH}, and, twice, of {SILHOUETTE}"
+FIT = f"{SILHOUETTE}, and how many near neighbours are together"
 
 
 @dataclass(frozen=True)
@@ -189,8 +188,8 @@ def suggest_cut(
             text = f"{choice.n_clusters} clusters are suggested. {choice.describe_number()}"
             of_number = dict(zip(choice.candidates.tolist(), choice.figures.tolist(), strict=True))
             curve = [of_number.get(cut.n_clusters) for cut in cuts]
-            return {"cut": chosen, "text": text, "curve": curve, "measure": STRENGTH if choice.is_by_strength else BOTH}
-    if choice is not None and choice.merge == "connected":
+            return {"cut": chosen, "text": text, "curve": curve, "measure": FIT}
+    if choice is not None and choice.merge != "compact":
         return None  # the silhouette is low for clusters that are long or curved, however clear they are
     best = max(scored, key=lambda number: scored[number])
     text = _give_reason(cuts, scored, best)

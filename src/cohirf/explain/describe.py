@@ -446,8 +446,7 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
     is_clear = choice is None or choice.is_clear
     count = f"{count_of(n_clusters, 'cluster')} in {n_rows:,} rows"
     if not is_clear:
-        most = ", the most that are tried," if choice is not None and choice.is_largest else ""
-        count = f"No clear groups in {n_rows:,} rows: these {n_clusters:,}{most} are one way to sort them"
+        count = f"No clear groups in {n_rows:,} rows: these {n_clusters:,} are one way to sort them"
     exceptions = "" if data is None else say_exceptions(description, data)
     if description.n_noise and not description.name_noise(data):
         count += f"; {percent(description.n_noise / n_rows)} of the rows are noise, in no cluster"

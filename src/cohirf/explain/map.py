@@ -138,16 +138,16 @@ def describe_merges(study: Study, cuts: Sequence[Cut], rows: IntArray) -> dict[s
 
 
 def show_other_merge(sample: Sample, cuts: Sequence[Cut], colours: Sequence[IntArray]) -> dict[str, Any] | None:
-    """Return the plotted rows as the other merge divides them; None if the fit has not compared merges.
+    """Return the plotted rows as the second best merge divides them; None if the fit has not compared merges.
 
     The scored rows of the sample are fitted with the other merge, and each plotted row joins the nearest of these. For
     each cut that has not too many clusters, ``colours`` has the colour of each part, that of the cluster which shares
     most rows with it, and ``moved`` the share of plotted rows in other clusters than those with their colour.
     """
     choice, fitted = sample.study.model.choice_, sample.features[sample.scored]
-    if choice is None or np.isnan(choice.compact_cut) or choice.n_clusters >= fitted.shape[0]:
+    if choice is None or not choice.is_compared or choice.n_clusters >= fitted.shape[0]:
         return None
-    other = "compact" if choice.merge == "connected" else "connected"
+    other = choice.second_merge
     hierarchy = fit_other(sample.study.model, fitted, choice.n_clusters, other).hierarchy_
     finest = hierarchy.cut(n_clusters=min(EVERY_NUMBER, hierarchy.tree.n_leaves))
     part = finest[pairwise_distances_argmin(sample.features[sample.points], fitted)]

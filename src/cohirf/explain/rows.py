@@ -107,7 +107,7 @@ def find_badly_fitting(model: Model) -> BadlyFitting:
 
 def _is_compact(model: Model) -> bool:
     choice = model.choice_  # without cuts, the base method has made the clusters, of any shape
-    return choice is not None and choice.merge == "compact" and not np.isnan(choice.compact_cut)
+    return choice is not None and choice.merge == "compact" and choice.is_compared
 
 
 def _fill_gaps(points: Any, labels: IntArray) -> float:

@@ -19,7 +19,6 @@ from sklearn.metrics import euclidean_distances
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from cohirf.rows.silhouette import mean_silhouette
 from cohirf.data.dask_arrays import require_labels_here
 from cohirf.explain.effects import Trait, find_repeated
 from cohirf.explain.table import (
@@ -43,6 +42,7 @@ from cohirf.explain.table import (
 from cohirf.explain.words import shorten
 from cohirf.preparation import Boolean, Classes, LeftOut, Number
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, rows_by_label
+from cohirf.rows.silhouette import mean_silhouette
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import cluster_positions, positions_of
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cohirf.choice import NEARLY, Choice
+from cohirf.choice import Choice
 from cohirf.eps import EpsSuggestion
 from cohirf.optional import import_optional
 from cohirf.plotting.canvas import ACCENT, FAINT, FONT, INK, SECOND_ACCENT, check_plotted, hide_spines, make_axes
@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
     """Plot how a fit with ``n_clusters="auto"`` chose the number of clusters.
 
-    The curve has what the numbers of clusters were compared by. For connected clusters, this is their prediction
-    strength: how well clusters of one half of the rows predict those of the other half, from 0 to 1. For compact ones,
-    it is the mean of the strength and, twice, of the silhouette, of which the highest counts as 1. The chosen number is
-    the largest above the dashed line. Without clear groups there is no line, and the highest point is chosen, or a
-    smaller number that is as good.
+    The curve has what the numbers of clusters were compared by: the silhouette of the clusters, and how many near
+    neighbours they keep together. The number with the highest figure is chosen. Without clear groups, it is the
+    smallest number, and the highest figure is marked by a dashed line.
 
     Parameters
     ----------
@@ -60,14 +58,13 @@ def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
     ax = make_axes(ax, float(np.clip(2.6 + 0.16 * len(choice.candidates), 4.5, 8)), 4.2)
     figures = choice.figures
     chosen = figures[choice.candidates == choice.n_clusters]
-    if choice.is_clear:
-        ax.axhline(float(figures.max()) - NEARLY, color=FAINT, linewidth=1, linestyle="--")
+    if not choice.is_clear:
+        ax.axhline(float(figures.max()), color=FAINT, linewidth=1, linestyle="--")
     ax.plot(choice.candidates, figures, color=SECOND_ACCENT, marker="o", markersize=3.5, linewidth=1.5)
     ax.plot([choice.n_clusters], chosen, color=ACCENT, marker="o", markersize=8, markeredgecolor=INK)
     _write(ax, f"{choice.n_clusters} clusters", (choice.n_clusters, float(chosen[0])), (8, 6))
-    ax.set_ylim(min(0.0, float(figures.min()) - 0.05), 1.08)
-    strength, both = "prediction strength", "prediction strength and, twice, relative silhouette"
-    ax.set_ylabel(strength if choice.is_by_strength else both, color=FAINT)
+    ax.set_ylim(min(0.0, float(figures.min()) - 0.05), float(figures.max()) + 0.08)
+    ax.set_ylabel("silhouette and near neighbours together", color=FAINT)
     ax.set_xlim(choice.candidates[0] - 0.8, choice.candidates[-1] + 0.8)
     ticker = import_optional("matplotlib.ticker", "plotting", "A plot")
     ax.xaxis.set_major_locator(ticker.MaxNLocator(15, integer=True, steps=[1, 2, 5, 10]))

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, pairwise_distances
 
-from cohirf.rows.silhouette import mean_silhouette
 from cohirf.eps import suggest_eps
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.rows.grouping import IntArray
+from cohirf.rows.silhouette import mean_silhouette
 
 SearchSpace = dict[str, Any]
 Ranges = dict[str, tuple[float, float]]
