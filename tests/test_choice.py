@@ -1,4 +1,4 @@
-"""The number of clusters by prediction strength, and the words for what was chosen."""
+"""The number of clusters, and the words for what was chosen."""
 
 import numpy as np
 import pytest
@@ -8,80 +8,74 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances, silhouette_
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF, open_source
-from cohirf.choice import (
-    CLEAR,
-    COLUMNS,
-    Choice,
-    Half,
-    choose_number,
-    mean_silhouette,
-    measure_strengths,
-    predict_strength,
-)
+from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
+from cohirf.choice import CHOICE_ROWS, N_SAMPLES, choose_number, measure_strength
 from cohirf.explain.rows import find_badly_fitting
+from cohirf.rows.silhouette import COLUMNS, mean_silhouette
 
 
-@pytest.mark.parametrize("n_rows", [4, 200])
-def test_the_strength_is_the_adjusted_rand_index(n_rows):
-    rng = np.random.default_rng(n_rows)
-    labels, carried = rng.integers(3, size=(2, n_rows))
-    carried[: n_rows // 2] = labels[: n_rows // 2]
-    assert predict_strength(labels, carried) == pytest.approx(adjusted_rand_score(labels, carried))
-    assert predict_strength(np.append(labels, -1), np.append(carried, 0)) == predict_strength(labels, carried)
-    assert predict_strength(labels, labels + 5) == 1
+def sample_of(X):
+    return SampledRows(X - X.mean(axis=0), np.ones(len(X)))
 
 
-def test_rows_in_no_cluster_have_no_strength():
-    assert predict_strength(np.array([-1, -1]), np.array([0, 1])) == 0
-    assert predict_strength(np.array([0]), np.array([0])) == 0
+def choose(X, seed=0, **options):
+    return choose_number(lambda _: (X, np.ones(len(X))), np.random.default_rng(seed), **options)
 
 
-NUMBERS = np.arange(2, 6)
+def test_figures_are_silhouette_and_half_of_modularity_less_cut():
+    X, y = make_blobs(200, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    choice = choose(X)
+    sample = sample_of(X)
+    found = sample.measure([y])
+    silhouette = max(silhouette_score(X, y), found.connection[0])
+    at = choice.candidates.tolist().index(3)
+    assert choice.n_clusters == 3
+    assert choice.silhouettes[at] == pytest.approx(silhouette)
+    assert choice.figures[at] == pytest.approx(silhouette + (found.modularity[0] - found.cut[0]) / 2)
+    assert choice.figures.argmax() == at
 
 
-def test_of_compact_clusters_the_largest_number_that_is_nearly_the_best_is_chosen():
-    strengths, silhouettes = np.array([1.0, 0.9, 0.95, 0.9]), np.array([0.3, 0.3, 0.4, 0.3])
-    choice = Choice.of_number(NUMBERS, strengths, silhouettes)
-    assert (choice.n_clusters, choice.is_by_strength) == (4, False)
-    assert choice.figures.tolist() == pytest.approx([2.5 / 3, 2.4 / 3, 2.95 / 3, 2.4 / 3])
-    assert choice.describe() == (
-        "4 clusters have a prediction strength of 0.95 and a silhouette of 0.40; the highest of all numbers are 1.00 "
-        "and 0.40."
-    )
-    flatter = Choice.of_number(NUMBERS, strengths, np.array([0.3, 0.3, 0.4, 0.4]))
-    assert flatter.n_clusters == 5
-    assert Choice.of_number(np.arange(0), np.empty(0), np.empty(0)).n_clusters == 1
-
-
-def test_if_the_strongest_clusters_are_connected_strengths_alone_are_compared():
-    strengths, silhouettes = np.array([0.9, 0.89, 0.8, 0.7]), np.array([0.1, 0.2, 0.4, 0.4])
-    choice = Choice.of_number(NUMBERS, strengths, silhouettes, np.array([True, False, False, False]))
-    assert (choice.n_clusters, choice.is_by_strength) == (3, True)
-    assert choice.describe() == "3 clusters have a prediction strength of 0.89, nearly as high as 2 (0.90)."
-    assert Choice.of_number(NUMBERS, strengths, silhouettes, np.array([False, True, True, True])).n_clusters == 4
-    weak = Choice.of_number(NUMBERS, strengths / 2, silhouettes, np.array([True, False, False, False]))
-    assert (weak.n_clusters, weak.is_by_strength) == (4, False)
-
-
-def test_numbers_that_are_not_strong_are_passed_over_and_equally_good_ones_are_small():
-    near = Choice.of_number(np.array([2, 3, 4]), np.array([0.5, 0.52, 0.49]), np.array([0.4, 0.4, 0.4]))
-    assert (near.n_clusters, near.is_clear) == (3, True)
-    weak = Choice.of_number(np.array([2, 3, 4]), np.array([0.4, 0.41, 0.3]), np.array([0.4, 0.4, 0.1]))
-    assert (weak.n_clusters, weak.is_clear) == (2, False)
-    assert Choice.of_number(np.array([2, 3]), np.array([0.4, 0.45]), np.array([0.4, 0.4])).n_clusters == 3
-
-
-def test_neighbours_in_different_clusters_count_against_a_number():
+def test_the_strength_is_the_agreement_of_halves_less_half_the_cut():
     X = np.random.default_rng(0).normal(size=(300, 2))
-    points = X - X.mean(axis=0)
-    candidates, strengths = measure_strengths(points, np.ones(300), 4.0, np.random.default_rng(0))
-    whole = Half.of(points, np.ones(300), 4.0, candidates)
-    expected = np.maximum(strengths - 0.5 * whole.sample.cut_shares(*whole.divisions), 0)
-    np.testing.assert_allclose(choose_number(X, np.random.default_rng(0)).strengths, expected)
+    choice = choose(X)
+    number = int(choice.candidates[choice.figures.argmax()])
+    sample = sample_of(X)
+    min_share = choice.min_share
+    divisions = [sample.divide(merge, [number], min_share)[0] for merge in MERGES]
+    merge = sample.compare(divisions).best
+    agreed = measure_strength(sample, merge, number, min_share, np.random.default_rng(0))
+    cut = sample.measure(divisions).cut[MERGES.index(merge)]
+    assert choice.strength == pytest.approx(max(agreed - cut / 2, 0))
 
 
-def test_without_a_silhouette_above_zero_strengths_are_compared():
-    assert Choice.of_number(NUMBERS, np.array([0.9, 0.8, 0.7, 0.6]), np.array([-0.1, -0.1, 0.0, -0.2])).n_clusters == 2
+def test_without_clear_groups_the_rows_are_divided_in_two():
+    X = np.random.default_rng(0).normal(size=(400, 4))
+    choice = choose(X)
+    assert (choice.n_clusters, choice.is_clear, choice.is_strong) == (2, False, False)
+    best = int(choice.candidates[choice.figures.argmax()])
+    assert choice.describe_number().startswith(f"There are no clear groups: the best number, {best}, has a silhouette ")
+
+
+def test_samples_that_disagree_are_counted():
+    three, _ = make_blobs(200, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    two, _ = make_blobs(200, centers=[[0, 0], [9, 0]], random_state=0)
+    samples = [three, three, two]
+    choice = choose_number(lambda number: (samples[number], np.ones(200)), np.random.default_rng(0), n_samples=3)
+    assert (choice.n_clusters, choice.n_samples, choice.n_agreeing) == (3, 3, 2)
+    assert "2 of 3 samples of the rows give this number." in choice.describe()
+
+
+def test_several_samples_of_many_rows_are_drawn():
+    X, _ = make_blobs(CHOICE_ROWS + 1, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    assert CoHiRF(random_state=0).fit(X).choice_.n_samples == N_SAMPLES
+    assert CoHiRF(random_state=0).fit(X[:-1]).choice_.n_samples == 1
+
+
+def test_the_search_goes_on_where_the_best_number_is_large():
+    X, _ = make_blobs(900, centers=np.array([[i, j] for i in range(6) for j in range(5)]) * 9.0, random_state=0)
+    choice = choose(X)
+    assert choice.n_clusters == 30
+    assert choice.candidates.max() == 80
 
 
 @pytest.mark.parametrize("n_clusters", [2, 6])
@@ -93,18 +87,17 @@ def test_clear_clusters_are_counted(n_clusters):
     assert model.choice_.is_clear
 
 
-@pytest.mark.parametrize(("of_blobs", "of_splits"), [(2, 0), (1, 0), (12, 1)])
-def test_halves_that_cut_a_cluster_alike_by_chance_do_not_make_it_two(monkeypatch, of_blobs, of_splits):
-    monkeypatch.setattr("cohirf.choice.MAX_CHOICE", 6)
+@pytest.mark.parametrize("of_blobs", [2, 1, 12])
+def test_halves_that_cut_a_cluster_alike_by_chance_do_not_make_it_two(of_blobs):
     X, _ = make_blobs(300, n_features=4, centers=5, cluster_std=0.5, random_state=of_blobs)
-    assert measure_strengths(X, np.ones(300), 0.0, np.random.default_rng(of_splits))[1][-1] > CLEAR  # of six clusters
-    assert choose_number(X, np.random.default_rng(of_splits)).n_clusters == 5
+    assert choose(X).n_clusters == 5
 
 
 def test_rings_are_counted_too():
     X, _ = make_circles(250, factor=0.4, noise=0.03, random_state=0)
     model = CoHiRF(random_state=0).fit(X)
     assert (model.n_clusters_, model.choice_.merge) == (2, "connected")
+    assert model.choice_.is_strong
 
 
 @pytest.mark.parametrize("far", [[[500.0, 500.0]], [[500.0, 500.0], [-900.0, 0.0], [0.0, 3000.0]]])
@@ -136,28 +129,10 @@ def test_the_smallest_size_of_a_cluster_counts_in_the_choice():
     assert np.bincount(model.labels_ + 1).tolist() == [8, 60, 60]
 
 
-def test_the_end_of_the_range_is_said(monkeypatch):
-    monkeypatch.setattr("cohirf.choice.MAX_CHOICE", 3)
-    X, _ = make_blobs(150, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
-    with pytest.warns(ConvergenceWarning, match="3 is the largest number that is tried, so there may be more"):
+def test_the_end_of_the_range_is_said():
+    X, _ = make_blobs(24, centers=[[0, 0], [90, 0], [0, 90]], random_state=0)
+    with pytest.warns(ConvergenceWarning, match="3 is the largest number that was tried, so there may be more"):
         CoHiRF(random_state=0).fit(X)
-
-
-def test_where_no_number_is_strong_the_best_is_chosen():
-    choice = Choice.of_number(NUMBERS, np.array([0.45, 0.4, 0.3, 0.4]), np.array([0.4, 0.2, 0.4, 0.41]))
-    assert (choice.n_clusters, choice.is_clear) == (2, False)  # five clusters are nearly as good, and not strong either
-    assert choice.describe() == (
-        "There are no clear groups: these 2 have a prediction strength of 0.45 and a silhouette of 0.40; the highest "
-        "of all numbers are 0.45 and 0.41."
-    )
-
-
-def test_a_cloud_is_said_to_be_one():
-    choice = choose_number(np.random.default_rng(0).normal(size=(200, 5)), np.random.default_rng(0))
-    assert not choice.is_clear
-    assert choice.describe().startswith(
-        f"There are no clear groups: these {choice.n_clusters} have a prediction strength of {choice.strength:.2f} and "
-    )
 
 
 @pytest.mark.parametrize(("n_clusters", "dtype"), [(2, np.float64), (7, np.float32), (150, np.float64)])
@@ -203,7 +178,7 @@ def test_equal_weights_choose_as_none(monkeypatch):
     monkeypatch.setattr("cohirf.fitting.merging.CHOICE_ROWS", 100)
     X, _ = make_blobs(200, centers=5, random_state=0)
     plain, weighted = (CoHiRF(random_state=0).fit(X, sample_weight=each) for each in (None, np.full(200, 0.3)))
-    for figure in ("n_clusters", "compact_cut", "connected_cut", "strengths", "silhouettes"):
+    for figure in ("n_clusters", "cuts", "scores", "figures", "silhouettes", "strength"):
         np.testing.assert_array_equal(getattr(plain.choice_, figure), getattr(weighted.choice_, figure))
     assert (plain.labels_ == weighted.labels_).all()
 
@@ -213,10 +188,10 @@ def test_figures_of_weighted_rows_are_those_of_repeated_rows():
     X, labels, carried, mass = rng.normal(size=(40, 3)), rng.integers(3, size=40), rng.integers(3, size=40), np.ones(40)
     mass[7:20] = 3
     times = mass.astype(int)
-    of_pairs = predict_strength(labels, carried, mass)
+    of_pairs = weighted_ari(labels, carried, mass)
     repeated = [np.repeat(each, times, axis=0) for each in (X, labels, carried)]
     # a row is no pair with its own copies
-    assert of_pairs == pytest.approx(predict_strength(*repeated[1:]), abs=0.05)
+    assert of_pairs == pytest.approx(weighted_ari(*repeated[1:]), abs=0.05)
     assert mean_silhouette(pairwise_distances(X), labels, np.full(40, 2.5)) == pytest.approx(
         silhouette_score(X, labels)
     )
@@ -230,8 +205,9 @@ def test_figures_of_weighted_rows_are_those_of_repeated_rows():
 @pytest.mark.parametrize(
     ("merge", "words"),
     [
-        ("compact", "Compact clusters were asked for."),
-        ("connected", "Connected clusters were asked for: 0.0% of near neighbours are in another cluster"),
+        ("compact", "The clusters are compact, as asked for."),
+        ("connected", "The clusters are connected, as asked for: 0.0% of near neighbours are in another cluster (comp"),
+        ("graph", "The clusters are merged along the neighbour graph, as asked for: 0.0% of near neighbours are in"),
     ],
 )
 def test_a_merge_that_was_asked_for_is_said_to_be(merge, words):

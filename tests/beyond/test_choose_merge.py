@@ -1,54 +1,112 @@
-"""Which merges fit the data, as near neighbours tell."""
+"""Which merges fit the data."""
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs, make_moons
-from sklearn.metrics import adjusted_rand_score
+from sklearn.datasets import load_digits, make_blobs, make_moons
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from cohirf import CoHiRF
-from cohirf.beyond.choose_merge import ComparedMerges, SampledRows, normalised_cuts
-
-LINE = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])[:, None]
-
-
-def compare(points, compact):
-    """Compare two compact clusters with two connected ones."""
-    sample = SampledRows(points)
-    return sample.compare(compact, lambda bound: sample.divide(bound, 2))
-
-
-def test_clusters_count_alike_whatever_their_size():
-    neighbours = np.array([[1, 2], [0, 2], [1, 0], [4, 2], [3, 5], [4, 3]])
-    divisions = np.array([[0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 0], [0, 0, 0, -1, -1, -1]])
-    np.testing.assert_allclose(normalised_cuts(divisions, neighbours), [(0 + 1 / 6) / 2, 0, 0])
+from cohirf.beyond.choose_merge import (
+    MERGES,
+    RULE,
+    ComparedMerges,
+    Figures,
+    SampledRows,
+    cut_linkage,
+    minimax_distances,
+    weighted_ari,
+)
 
 
-def test_a_small_cluster_far_from_the_others_cuts_nothing():
-    X, y = make_blobs([300, 300, 3], centers=[[0, 0], [20, 0], [0, 50]], random_state=0)
-    assert SampledRows(X).cut_shares(y) == [0]
+def sample_of(points):
+    return SampledRows(points, np.ones(len(points)))
 
 
-def test_a_single_row_is_cut_off():
-    assert SampledRows(LINE).cut_shares(np.array([0, 0, 0, 1, 1, 2]))[0] > 1 / 3
+def compared(*scores):
+    nothing = np.zeros(3)
+    return ComparedMerges(Figures(nothing, nothing, nothing), np.array(scores))
 
 
-def test_connected_clusters_win_on_moons_and_compact_ones_on_a_cloud():
+def test_other_merges_win_on_moons_and_compact_ones_on_clusters_that_overlap():
     moons, of_moon = make_moons(300, noise=0.05, random_state=0)
-    halves = (moons[:, 0] > 0.5).astype(int)
-    found = compare(moons, halves)
-    assert found.is_connected
-    assert found.connected_cut == pytest.approx(SampledRows(moons).cut_shares(of_moon)[0], abs=1e-3)
-    cloud = np.random.default_rng(0).normal(size=(300, 5))
-    assert not compare(cloud, (cloud[:, 0] > 0).astype(int)).is_connected
+    sample = sample_of(moons)
+    divisions = [(moons[:, 0] > 0.5).astype(int), *(sample.divide(merge, [2])[0] for merge in MERGES[1:])]
+    assert sample.compare(divisions).best in ("connected", "graph")
+    assert adjusted_rand_score(of_moon, divisions[1]) == 1
+    blobs, of_blob = make_blobs(600, centers=[[0, 0], [3.5, 0], [0, 3.5]], random_state=0)
+    model = CoHiRF(n_clusters=3, random_state=0).fit(blobs)
+    assert model.choice_.merge == "compact"
+    assert adjusted_rand_score(of_blob, model.labels_) > 0.8
 
 
-def test_clusters_that_all_cut_much_are_compact():
-    assert not ComparedMerges(compact_cut=0.5, connected_cut=0.3, gini_bound=0.1).is_connected
+def test_compact_clusters_are_taken_unless_another_merge_leads():
+    assert compared(0.5, 0.5 + RULE.lead / 2, 0.4).best == "compact"
+    assert compared(0.5, 0.5 + 2 * RULE.lead, 0.4).best == "connected"
+    assert compared(0.5, 0.6, 0.7).best == "graph"
 
 
-def test_connected_clusters_win_by_more_than_a_few_rows():
-    assert not ComparedMerges(compact_cut=0.0013, connected_cut=0.0012, gini_bound=0.1).is_connected
-    assert ComparedMerges(compact_cut=0.02, connected_cut=0.0012, gini_bound=0.1).is_connected
+def test_a_division_that_others_agree_with_scores_higher():
+    points = np.random.default_rng(0).normal(size=(200, 2))
+    sample = sample_of(points)
+    left = (points[:, 0] > 0).astype(int)
+    up = (points[:, 1] > 0).astype(int)
+    alone = sample.compare([up, left, 1 - left])
+    gain = alone.scores - alone.figures.score
+    assert gain[1] == pytest.approx(RULE.agreement * np.mean([1, weighted_ari(left, up)]))
+    assert gain[0] < gain[1]
+
+
+def test_a_division_into_fewer_clusters_is_not_taken():
+    points, y = make_blobs(100, centers=3, random_state=0)
+    fewer = np.minimum(y, 1)
+    assert sample_of(points).compare([y, fewer, fewer]).scores[1:].tolist() == [-np.inf, -np.inf]
+
+
+def test_the_connection_is_high_if_gaps_lie_between_clusters():
+    moons, y = make_moons(300, noise=0.05, random_state=0)
+    found = sample_of(moons).measure([y, (moons[:, 0] > 0.5).astype(int)])
+    assert found.connection[0] > 0.5 > found.connection[1]
+    assert found.cut[0] < found.cut[1]
+    assert sample_of(moons).silhouette(y) == pytest.approx(silhouette_score(moons, y))
+
+
+def test_minimax_distances_are_the_longest_edge_on_the_way():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    distances = np.sqrt(((X[:, None] - X) ** 2).sum(axis=-1))
+    radius = np.sort(distances, axis=1)[:, 3]
+    way = np.maximum(distances, np.maximum(radius[:, None], radius))
+    np.fill_diagonal(way, 0)
+    for middle in range(30):  # Floyd and Warshall, with the longest edge in place of the sum
+        way = np.minimum(way, np.maximum(way[:, middle, None], way[middle]))
+    np.testing.assert_allclose(minimax_distances(distances), way)
+
+
+@pytest.mark.parametrize("merge", MERGES[1:])
+def test_the_linkage_of_rows_has_the_clusters_of_their_points(merge):
+    X, _ = make_blobs(120, centers=5, random_state=1)
+    X = np.concatenate([X, X[:40], X[:3]])
+    sample = sample_of(X)
+    linkage = sample.link(merge, 5, 50)
+    assert linkage.shape == (162, 4)
+    assert np.count_nonzero(linkage[:, 2] == 0) == 43
+    assert adjusted_rand_score(sample.divide(merge, [5])[0], cut_linkage(linkage, 5)) == 1
+
+
+@pytest.mark.parametrize("merge", MERGES)
+def test_the_merge_that_is_asked_for_makes_the_clusters(merge):
+    X, y = make_moons(500, noise=0.05, random_state=0)
+    model = CoHiRF(n_clusters=2, merge=merge, random_state=0).fit(X)
+    assert (model.choice_.merge, model.choice_.is_merge_given) == (merge, True)
+    assert (adjusted_rand_score(y, model.labels_) == 1) == (merge != "compact")
+    assert (model.predict(X) == model.labels_).all()
+    assert all(len(np.unique(model.hierarchy_.cut(n_clusters=k))) == k for k in range(1, 10))
+
+
+def test_images_are_merged_along_the_graph():
+    X, y = load_digits(return_X_y=True)
+    model = CoHiRF(n_clusters=10, random_state=0).fit(X)
+    assert model.choice_.merge == "graph"
+    assert adjusted_rand_score(y, model.labels_) > 0.8
 
 
 def test_the_choice_does_not_depend_on_an_offset():
@@ -58,10 +116,16 @@ def test_the_choice_does_not_depend_on_an_offset():
     assert adjusted_rand_score(CoHiRF(n_clusters=2, random_state=0).fit(X + 1e8).labels_, y) > 0.99
 
 
-def test_masses_count_in_the_cut():
-    neighbours = np.array([[1, 2], [0, 2], [1, 3], [2, 1]])
-    labels = np.array([[0, 0, 1, 1]])
-    assert normalised_cuts(labels, neighbours, np.full(4, 0.3)) == normalised_cuts(labels, neighbours)
-    # rows 2 and 3 are next to nothing beside rows 0 and 1, whose neighbours they are, but not to each other
-    light = normalised_cuts(labels, neighbours, np.array([1, 1, 1e-9, 1e-9]))
-    assert light == pytest.approx([(0 + 1) / 2])
+@pytest.mark.parametrize("n_rows", [4, 200])
+def test_the_agreement_is_the_adjusted_rand_index(n_rows):
+    rng = np.random.default_rng(n_rows)
+    labels, other = rng.integers(3, size=(2, n_rows))
+    other[: n_rows // 2] = labels[: n_rows // 2]
+    assert weighted_ari(labels, other) == pytest.approx(adjusted_rand_score(labels, other))
+    assert weighted_ari(np.append(labels, -1), np.append(other, 0)) == weighted_ari(labels, other)
+    assert weighted_ari(labels, labels + 5) == 1
+
+
+def test_rows_in_no_cluster_have_no_agreement():
+    assert weighted_ari(np.array([-1, -1]), np.array([0, 1])) == 0
+    assert weighted_ari(np.array([0]), np.array([0])) == 0

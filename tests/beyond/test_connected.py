@@ -1,93 +1,106 @@
-"""Connected merges: the spanning tree, and merges along it with even masses."""
+"""Cuts of a spanning tree into connected clusters."""
 
 import numpy as np
 import pytest
-from scipy import sparse
-from scipy.cluster.hierarchy import is_valid_linkage, linkage
+from sklearn.datasets import make_circles, make_moons
+from sklearn.metrics import adjusted_rand_score
 
-from cohirf.beyond import connected
 from cohirf.beyond.choose_merge import cut_linkage
-from cohirf.beyond.connected import Sizes, SpanningTree, link_connected
-
-POINTS = np.random.default_rng(0).normal(size=(120, 3))
-
-
-def gini(masses):
-    differences = np.abs(np.subtract.outer(masses, masses)).sum() / 2
-    return differences / ((len(masses) - 1) * np.sum(masses))
+from cohirf.beyond.connected import SMALLEST_PARTS, TreeCutter
+from cohirf.beyond.neighbour_graph import NeighbourGraph, SpanningTree
 
 
-def in_halves(X):
-    """Return a CSR matrix whose cells are stored as two halves each, which add up."""
-    n_rows, n_columns = X.shape
-    columns, starts = np.tile(np.arange(n_columns), 2 * n_rows), np.arange(0, 2 * X.size + 1, 2 * n_columns)
-    return sparse.csr_array((np.hstack([X / 2, X / 2]).ravel(), columns, starts), shape=X.shape)
+def cutter_of(X, mass=None):
+    graph = NeighbourGraph(X, mass)
+    return TreeCutter(graph.tree, graph.mass)
 
 
-@pytest.mark.parametrize("max_cells", [0, connected.MAX_CELLS])
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, in_halves])
-def test_the_spanning_tree_is_the_lightest(container, max_cells, monkeypatch):
-    monkeypatch.setattr(connected, "MAX_CELLS", max_cells)
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(120, 6)) * (rng.random((120, 6)) < 0.5)
-    tree = SpanningTree(container(points))
-    assert tree.lengths.sum() == pytest.approx(linkage(points, "single")[:, 2].sum(), rel=1e-5)
-    assert (np.diff(tree.lengths) >= 0).all()
-    assert (tree.one < tree.two).all()
+def chain(lengths):
+    """Return the tree of points on a line, given the distances between them."""
+    lengths = np.array(lengths, dtype=np.float32)
+    order = np.argsort(lengths, kind="stable")
+    return SpanningTree(order, order + 1, lengths[order])
 
 
-def test_without_a_bound_the_merges_are_those_of_single_linkage():
-    found = link_connected(SpanningTree(POINTS), np.ones(120), max_gini=1.0)
-    assert is_valid_linkage(found)
-    np.testing.assert_allclose(found[:, 2], linkage(POINTS, "single")[:, 2], rtol=1e-5)
+def cut_slowly(tree, mass, n_clusters, smallest_part):
+    """Cut the longest edge whose sides are large enough, by looking at all edges each time."""
+    edges = list(zip(tree.one.tolist(), tree.two.tolist(), tree.lengths.tolist(), strict=True))
+    needed = smallest_part * mass.sum() / n_clusters
+
+    def parts_of(kept):
+        label = list(range(len(mass)))
+        for one, two, _ in kept:
+            old, new = label[two], label[one]
+            label = [new if each == old else each for each in label]
+        return np.unique(label, return_inverse=True)[1]
+
+    while len(edges) > len(mass) - n_clusters:
+        allowed = []
+        for number, (one, two, length) in enumerate(edges):
+            part = parts_of(edges[:number] + edges[number + 1 :])
+            smaller = min(mass[part == part[one]].sum(), mass[part == part[two]].sum())
+            if smaller >= needed:
+                allowed.append((length, smaller, -number))
+        if not allowed:
+            needed /= 2
+            continue
+        del edges[-max(allowed)[2]]
+    return parts_of(edges)
 
 
-def test_an_uneven_merge_is_that_of_a_smallest_cluster():
-    """Compared with a slow transcription of the rule."""
-    tree = SpanningTree(POINTS)
-    mass = np.random.default_rng(1).integers(1, 4, 120).astype(float)
-    label, left = np.arange(120), list(range(119))
-    for n_clusters in range(119, 0, -1):
-        masses = np.bincount(label, weights=mass)
-        masses = masses[masses > 0]
-        edges = left
-        if gini(masses) > 0.3:
-            of_cluster = np.bincount(label, weights=mass)
-            ends = {edge: (of_cluster[label[tree.one[edge]]], of_cluster[label[tree.two[edge]]]) for edge in left}
-            edges = [edge for edge in left if min(ends[edge]) == masses.min()]
-        edge = min(edges)
-        left.remove(edge)
-        label = np.where(label == label[tree.two[edge]], label[tree.one[edge]], label)
-        if n_clusters in (40, 7, 2):
-            found = cut_linkage(link_connected(tree, mass, 0.3), n_clusters)
-            assert len(set(zip(found.tolist(), label.tolist(), strict=True))) == n_clusters
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("smallest_part", SMALLEST_PARTS)
+def test_cuts_are_those_of_a_search_of_all_edges(seed, smallest_part):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 2))
+    mass = rng.uniform(0.5, 2, 40)
+    graph = NeighbourGraph(X, mass)
+    expected = cut_slowly(graph.tree, graph.mass, 4, smallest_part)
+    found = TreeCutter(graph.tree, graph.mass).cut(4, smallest_part)
+    assert adjusted_rand_score(expected, found) == 1
 
 
-def test_equal_points_merge_first():
-    points = np.repeat(np.arange(5.0), [20, 1, 1, 1, 1])[:, None]
-    found = cut_linkage(link_connected(SpanningTree(points), np.ones(24), max_gini=0.1), 5)
-    assert len(set(found[:20].tolist())) == 1
+@pytest.mark.parametrize("make", [make_moons, make_circles])
+def test_curved_clusters_are_found(make):
+    X, y = make(400, noise=0.04, random_state=0, **({"factor": 0.4} if make is make_circles else {}))
+    assert adjusted_rand_score(y, cutter_of(X).cut(2, 0.25)) == 1
 
 
-def test_points_of_a_lattice_do_not_depend_on_rounding():
-    lattice = np.stack(np.meshgrid(np.arange(6.0), np.arange(6.0)), axis=-1).reshape(-1, 2)
-    noise = 1 + 1e-13 * np.random.default_rng(0).normal(size=lattice.shape)
-    one, other = (link_connected(SpanningTree(points), np.ones(36), 0.2) for points in (lattice, lattice * noise))
-    np.testing.assert_array_equal(one[:, :2], other[:, :2])
+def test_an_outlier_on_the_longest_edge_is_no_cluster():
+    found = TreeCutter(chain([1, 1, 5, 1, 1, 9]), np.ones(7)).cut(2, 0.4)
+    assert found.tolist() == [0, 0, 0, 1, 1, 1, 1]
 
 
-def test_sizes_know_their_gini_index_after_merges():
-    rng = np.random.default_rng(0)
-    masses = (rng.integers(1, 6, 30) / 6).tolist()
-    sizes = Sizes(masses)
-    for _ in range(25):
-        one, two = (masses.pop(rng.integers(len(masses))) for _ in range(2))
-        sizes.merge(one, two)
-        masses.append(one + two)
-        assert sizes.gini() == pytest.approx(gini(masses))
+def test_if_no_part_is_large_enough_smaller_ones_are_cut_off():
+    assert len(np.unique(TreeCutter(chain([1, 1, 1]), np.array([1.0, 1, 1, 100])).cut(4, 0.6))) == 4
 
 
-def test_masses_that_vanish_beside_others_do_not_make_it_run_for_ever():
-    tree = SpanningTree(np.array([[18.0], [11.0], [15.0], [12.0]]))
-    found = link_connected(tree, np.array([1.0, 4e17, 7e17, 7e17]), 0.1)
-    assert is_valid_linkage(found)
+def test_of_equal_edges_the_one_in_the_middle_is_cut():
+    assert TreeCutter(chain([1] * 5), np.ones(6)).cut(2, 0.25).tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_clusters_have_the_least_mass_that_is_asked_for():
+    mass = np.ones(7)
+    assert TreeCutter(chain([1, 9, 1, 5, 1, 1]), mass).cut(2, 0.25, min_mass=3).tolist() == [0, 0, 0, 0, 1, 1, 1]
+
+
+def test_edges_of_length_zero_are_not_cut():
+    assert np.unique(TreeCutter(chain([0, 0, 3]), np.ones(4)).cut(4, 0.25)).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 7])
+def test_the_linkage_has_the_same_cut_and_finer_ones_of_large_parts(n_clusters):
+    X = np.random.default_rng(3).normal(size=(300, 2))
+    cutter = cutter_of(X)
+    linkage = cutter.link(n_clusters, 40, 0.25)
+    assert linkage.shape == (299, 4)
+    assert (np.diff(linkage[:, 2]) >= 0).all()
+    assert adjusted_rand_score(cut_linkage(linkage, n_clusters), cutter.cut(n_clusters, 0.25)) == 1
+    sizes = np.bincount(cut_linkage(linkage, 20))
+    assert sizes.min() >= 0.25 * 300 / 20
+
+
+def test_a_single_point_is_a_cluster():
+    cutter = cutter_of(np.ones((3, 2)))
+    assert cutter.cut(2, 0.25).tolist() == [0]
+    assert cutter.link(1, 5, 0.25).shape == (0, 4)

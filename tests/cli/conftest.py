@@ -64,7 +64,7 @@ def cohirf(capsys, monkeypatch):
     A slow run prints no more lines than a fast one, and the number of clusters is chosen among a few.
     """
     monkeypatch.setattr("cohirf.progress.LOG_SECONDS", math.inf)
-    monkeypatch.setattr("cohirf.choice.MAX_CHOICE", 8)
+    monkeypatch.setattr("cohirf.choice.FIRST_NUMBERS", 8)
 
     def run(*arguments):
         capsys.readouterr()

@@ -220,13 +220,12 @@ def minimax_distances(distances: FloatArray) -> FloatArray:
 
 
 def _silhouette_of_clusters(distances: FloatArray, labels: IntArray, mass: FloatArray) -> float:
-    """Return the mean silhouette of rows that are in a cluster."""
-    is_in = labels >= 0
-    if is_in.all():
-        return mean_silhouette(distances, labels, mass)
-    some = np.flatnonzero(is_in)
-    if len(some) == 0:
+    """Return the mean silhouette of rows that are in a cluster; 0 if there is only one."""
+    some = np.flatnonzero(labels >= 0)
+    if len(np.unique(labels[some])) < 2:
         return 0.0
+    if len(some) == len(labels):
+        return mean_silhouette(distances, labels, mass)
     return mean_silhouette(distances[np.ix_(some, some)], labels[some], mass[some])
 
 

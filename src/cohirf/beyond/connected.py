@@ -51,6 +51,11 @@ class TreeCutter:
         self.tree = tree
         self.mass = mass
         n_points = len(mass)
+        if n_points == 1:
+            self.place = self.parent = np.zeros(1, dtype=np.int64)
+            self.length = np.zeros(1)
+            self.mass_below = mass
+            return
         ends = np.concatenate([tree.one, tree.two]), np.concatenate([tree.two, tree.one])
         edge_of = sparse.csr_array((np.tile(np.arange(1, n_points), 2), ends), shape=(n_points, n_points))
         order, parent = breadth_first_order(edge_of, 0, directed=False)
@@ -65,7 +70,7 @@ class TreeCutter:
         self.end = np.arange(n_points) + sizes[self.point]  # the places below each place end here
         self.parent = np.where(self.point == 0, -1, place[parent[self.point]])
         self.edge = edges[self.point]  # the edge above each place; the root has none
-        self.length = np.where(self.parent < 0, 0, tree.lengths[self.edge] if n_points > 1 else 0)
+        self.length = np.where(self.parent < 0, 0, tree.lengths[self.edge])
         self.mass_below = _add_up_below(order, parent, mass)[self.point]
 
     def cut(self, n_clusters: int, smallest_part: float, min_mass: float = 0.0) -> IntArray:

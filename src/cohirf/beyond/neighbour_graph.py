@@ -153,6 +153,8 @@ class NeighbourGraph:
 
         A bridge is as weak as it is long, compared with the distances around it.
         """
+        if self.n_points == 1:
+            return sparse.csr_array((1, 1))
         one, two, _ = self._pairs
         n_neighbours = self.neighbours.shape[1]
         weights = np.tile(1 / np.arange(1, n_neighbours + 1), self.n_points) * self.mass[one]
@@ -175,6 +177,9 @@ class NeighbourGraph:
 
         So a chain of a few points in thin space does not connect what is dense (Campello et al., TKDD 10, 2015).
         """
+        if self.n_points == 1:
+            nothing = np.empty(0, dtype=np.int64)
+            return SpanningTree(nothing, nothing, np.empty(0, dtype=np.float32))
         parts = zip(self._pairs, self.bridges, strict=True)
         one, two, distance = (np.concatenate(both) for both in parts)
         low = np.minimum(one, two).astype(np.int64)
@@ -209,8 +214,13 @@ class NeighbourGraph:
 
 
 def _find_distinct(rows: Any) -> tuple[Any, IntArray]:
-    """Return the distinct rows in the order of their first occurrence, around the origin, and the one of each row."""
+    """Return the distinct rows in the order of their first occurrence, around the origin, and the one of each row.
+
+    If the squares of all differences vanish, rows cannot be told apart.
+    """
     centred = rows - rows.mean(axis=0, dtype=np.float64)
+    if float(abs(centred).max(initial=0)) ** 2 < np.finfo(np.float64).tiny:
+        return centred[:1], np.zeros(len(rows), dtype=np.int64)
     _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     number = np.empty(len(order), dtype=np.int64)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from cohirf.rows.grouping import FloatArray, IntArray
 
@@ -31,10 +30,11 @@ def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray, mass
     n_rows = len(codes)
     mass = np.ones(n_rows) if mass is None else mass
     sizes = np.bincount(codes, weights=mass)
-    members = sparse.csr_array((mass, (codes, np.arange(n_rows))), shape=(len(sizes), n_rows))
+    members = np.zeros((n_rows, len(sizes)))
+    members[np.arange(n_rows), codes] = mass
     total = 0.0
     for start in range(0, n_rows, COLUMNS):
-        sums = members @ distances[:, start : start + COLUMNS].astype(np.float64)
+        sums = members.T @ distances[:, start : start + COLUMNS]
         of_rows = mass[start : start + COLUMNS]
         total += float(of_rows @ silhouettes(sums, sizes, codes[start : start + COLUMNS], of_rows))
     return float(total / mass.sum())
