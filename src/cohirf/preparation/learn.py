@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
+from cohirf.choice import count_crumbs
 from cohirf.error_contexts import warn_caller
 from cohirf.preparation.data import DEGREES, Data, assign_roles, find_column, find_coordinates, find_role
 from cohirf.preparation.decide import AS_ASKED, NAMED, decide, find_marker, uses_comma
@@ -27,6 +28,7 @@ MEDIAN_CELLS = 2**21  # 17 MB; for larger data, the median is that of evenly spa
 # Hennig and Liao (JRSS C 62, 2013) give it half of the weight, for that reason.
 LEVELS_VARIANCE = 0.5
 MOSTLY_KNOWN = 0.8  # share of cells; a column with fewer has less weight
+FAR = 3.0  # times the range of all other cells: so far from these, a few cells have no part in the scale
 
 
 def prepare(
@@ -291,7 +293,60 @@ class _Statistics(NamedTuple):
 
 
 def _measure(source: Source, *, with_median: bool) -> _Statistics:
-    """Read all rows once."""
+    """Read all rows once, and once more if a few cells are so far from all others that they would decide the scale."""
+    extremes = _Extremes(source.n_features, n_far=count_crumbs(source.n_rows) - 1)
+    found = _measure_within(source, None, extremes, with_median=with_median)
+    bounds = extremes.find_bounds()
+    if bounds is None:
+        return found
+    within = _measure_within(source, bounds, extremes, with_median=False)
+    return within._replace(median=found.median, known=found.known)
+
+
+class _Extremes:
+    """The lowest and the highest cells of each column."""
+
+    def __init__(self, n_features: int, n_far: int) -> None:
+        self.n_kept = n_far + 1
+        self.lowest = np.full((self.n_kept, n_features), np.inf)
+        self.highest = np.full((self.n_kept, n_features), -np.inf)
+
+    def add(self, block: FloatArray) -> None:
+        """Add some rows; missing cells do not count."""
+        is_missing = np.isnan(block)
+        low = np.concatenate([self.lowest, np.where(is_missing, np.inf, block)])
+        high = np.concatenate([self.highest, np.where(is_missing, -np.inf, block)])
+        self.lowest = np.sort(np.partition(low, self.n_kept - 1, axis=0)[: self.n_kept], axis=0)
+        self.highest = -np.sort(np.partition(-high, self.n_kept - 1, axis=0)[: self.n_kept], axis=0)
+
+    def find_bounds(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return the lowest and the highest cell of each column without those that are far; None if none are.
+
+        The cells at one end are far if the gap before them is several times the range of all cells between both ends.
+        """
+        with np.errstate(all="ignore"):
+            return self._find_bounds()
+
+    def _find_bounds(self) -> tuple[FloatArray, FloatArray] | None:
+        spread = self.highest[-1] - self.lowest[-1]
+        is_spread = np.isfinite(spread) & (spread > 0)
+        low = self.lowest[0]
+        high = self.highest[0]
+        for place in range(self.n_kept - 1):
+            gap = self.lowest[place + 1] - self.lowest[place]
+            is_far = is_spread & (gap > FAR * spread) & np.isfinite(gap)
+            low = np.where(is_far, self.lowest[place + 1], low)
+            gap = self.highest[place] - self.highest[place + 1]
+            is_far = is_spread & (gap > FAR * spread) & np.isfinite(gap)
+            high = np.where(is_far, self.highest[place + 1], high)
+        has_far = (low > self.lowest[0]) | (high < self.highest[0])
+        return (low, high) if has_far.any() else None
+
+
+def _measure_within(
+    source: Source, bounds: tuple[FloatArray, FloatArray] | None, extremes: _Extremes, *, with_median: bool
+) -> _Statistics:
+    """Read all rows; cells beyond bounds do not count."""
     scaler = StandardScaler()
     low, high = np.full(source.n_features, np.nan), np.full(source.n_features, np.nan)
     step = -(-source.n_rows * source.n_features // MEDIAN_CELLS)
@@ -306,6 +361,10 @@ def _measure(source: Source, *, with_median: bool) -> _Statistics:
                 n_kept += len(some)
             start += len(block)
             advance(len(block))
+            if bounds is None:
+                extremes.add(block)
+            else:
+                block = np.where((block < bounds[0]) | (block > bounds[1]), np.nan, block)
             low, high = np.fmin(low, np.fmin.reduce(block)), np.fmax(high, np.fmax.reduce(block))
             is_finite = np.isfinite([low, high]).all()  # otherwise it is refused, or a column has no values yet
             scaler.partial_fit(block if is_finite else np.where(np.isinf(block), np.nan, block))
