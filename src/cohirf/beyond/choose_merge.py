@@ -111,8 +111,12 @@ class SampledRows:
 
     @cached_property
     def graph(self) -> NeighbourGraph:
-        """The neighbour graph."""
-        return NeighbourGraph(self.points, self.mass)
+        """The neighbour graph, without columns of two values; see ``without_two_values``."""
+        return NeighbourGraph(self._in_graph, self.mass)
+
+    @cached_property
+    def _in_graph(self) -> Any:
+        return without_two_values(self.points)
 
     @cached_property
     def cutter(self) -> TreeCutter:
@@ -164,9 +168,10 @@ class SampledRows:
         """Rows, evenly spread, their distances, and their distances along the spanning tree of these."""
         n_rows = self.points.shape[0]
         rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, SILHOUETTE_ROWS)).astype(np.int64))
-        some = self.points[rows]
-        distances = euclidean_distances(centre(some))
-        return rows, distances, minimax_distances(distances)
+        distances = euclidean_distances(centre(self.points[rows]))
+        if self._in_graph is self.points:
+            return rows, distances, minimax_distances(distances)
+        return rows, distances, minimax_distances(euclidean_distances(centre(self._in_graph[rows])))
 
     def measure(self, divisions: Sequence[IntArray]) -> Figures:
         """Return the figures of several divisions, each with a label for each row, or -1."""
@@ -196,6 +201,25 @@ class SampledRows:
         scores = figures.score + RULE.agreement * np.array(agreement)
         n_clusters = np.array([labels.max() for labels in divisions])  # with fewer clusters, less is cut
         return ComparedMerges(figures, np.where(n_clusters == n_clusters.max(), scores, -np.inf))
+
+
+def without_two_values(points: Any) -> Any:
+    """Return points without columns that have only two values, if most columns have more.
+
+    Such a column, as of zeros and ones, has a gap between its values whatever the clusters are. So all near neighbours
+    of a row would have the same value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> without_two_values(np.array([[0.5, 1.0, 3.0], [0.2, 0.0, 4.0], [0.1, 1.0, 9.0]])).tolist()
+    [[0.5, 3.0], [0.2, 4.0], [0.1, 9.0]]
+    """
+    if sparse.issparse(points) or points.shape[0] < 3:
+        return points
+    low = points.min(axis=0)
+    has_two = ((points == low) | (points == points.max(axis=0))).all(axis=0)
+    return points[:, ~has_two] if 0 < 2 * has_two.sum() < len(low) else points
 
 
 def minimax_distances(distances: FloatArray) -> FloatArray:
