@@ -111,12 +111,6 @@ class Choice:
         return float(self.cuts[MERGES.index(self.merge)])
 
     @property
-    def second_merge(self) -> str:
-        """Of the merges that were compared and not taken, the one with the highest score."""
-        others = [merge for merge in MERGES if merge != self.merge]
-        return max(others, key=lambda merge: float(self.scores[MERGES.index(merge)]))
-
-    @property
     def is_clear(self) -> bool:
         """Whether there are clusters at all: these have a higher strength than parts of one cloud."""
         return len(self.candidates) == 0 or self.strength >= WEAK_STRENGTH

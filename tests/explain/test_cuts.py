@@ -1,6 +1,5 @@
 """The cuts a reader can choose from: colours, known classes, and the one that is suggested."""
 
-from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -143,22 +142,21 @@ def test_the_highest_silhouette_is_suggested():
     assert "as good" not in found["text"]
 
 
-def test_a_number_that_the_fit_chose_is_suggested_with_its_strength():
-    choice = Choice(2, candidates=np.array([2, 3]), strengths=np.array([0.9, 0.4]), silhouettes=np.array([0.5, 0.6]))
-    choice = replace(choice, is_by_strength=True)
-    found = suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], choice)
+def chosen(n_clusters, candidates, figures):
+    values = np.array(figures)
+    return Choice(n_clusters, candidates=np.array(candidates), figures=values, silhouettes=values, strength=0.9)
+
+
+def test_a_number_that_the_fit_chose_is_suggested_with_its_figures():
+    found = suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], chosen(2, [2, 3], [0.8, 0.4]))
     assert found["cut"] == 1
-    assert found["text"] == "2 clusters are suggested. 2 clusters have a prediction strength of 0.90."
-    assert found["curve"] == [None, 0.9, 0.4, None, None]
-    assert found["measure"].startswith("the prediction strength")
-    both = suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], replace(choice, is_by_strength=False))
-    assert both["curve"][1:3] == pytest.approx([(0.9 + 5 / 3) / 3, 0.8])
-    assert both["measure"].startswith("the mean of the prediction strength")
+    assert found["text"].startswith("2 clusters are suggested. 2 clusters fit best, with a silhouette of 0.80; ran")
+    assert found["curve"] == [None, 0.8, 0.4, None, None]
+    assert found["measure"].endswith("and how many near neighbours are together")
 
 
 def test_a_chosen_number_that_is_no_cut_leaves_the_choice_to_silhouettes():
-    choice = Choice(9, candidates=np.array([2, 9]), strengths=np.array([0.4, 0.9]))
-    assert suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], choice)["cut"] == 2
+    assert suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], chosen(9, [2, 9], [0.4, 0.9]))["cut"] == 2
 
 
 def test_silhouettes_suggest_another_number_than_a_given_one():

@@ -306,7 +306,7 @@ def test_clusters_without_a_gap_are_no_kinds_of_rows():
     assert find_badly_fitting(apart).filled < 0.1
     assert "with no gap between them" in say_separation(0.02, 0.9)
     assert say_separation(0.02, 0.5).startswith("They touch")
-    choice = Choice.of_number(np.array([2, 3]), np.array([0.9, 0.6]), np.array([0.4, 0.3]))
+    choice = Choice(2, candidates=np.array([2, 3]), figures=np.array([0.4, 0.3]), strength=0.9)
     assert "not kinds of rows" in say_strength(choice, has_gaps=False)[0]
 
 
@@ -325,15 +325,15 @@ def test_groups_that_are_not_clear_are_never_called_clearly_apart():
 
 
 @pytest.mark.parametrize(
-    ("strengths", "said", "tone"),
+    ("strength", "said", "tone"),
     [
-        ((0.9, 0.6), "each on its own, give the same clusters: use them as kinds of rows.", "good"),
-        ((0.7, 0.6), "nearly the same clusters, and other numbers of clusters may be as good", "fair"),
-        ((0.4, 0.3), "each on its own, give other parts: use them to sort the rows", "fair"),
+        (0.9, "each on its own, give the same clusters: use them as kinds of rows.", "good"),
+        (0.7, "nearly the same clusters, and other numbers of clusters may be as good", "fair"),
+        (0.4, "each on its own, give other parts: use them to sort the rows", "fair"),
     ],
 )
-def test_what_to_do_follows_the_strength_of_the_number_that_was_chosen(strengths, said, tone):
-    choice = Choice.of_number(np.array([2, 3]), np.array(strengths), np.array([0.4, 0.3]))
+def test_what_to_do_follows_the_strength_of_the_number_that_was_chosen(strength, said, tone):
+    choice = Choice(2, candidates=np.array([2, 3]), figures=np.array([0.4, 0.3]), strength=strength)
     found = say_strength(choice)
     assert said in found[0]
     assert found[1] == tone

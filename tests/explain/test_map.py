@@ -9,9 +9,10 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
+from cohirf.beyond.choose_merge import MERGES
 from cohirf.explain import map as merging
 from cohirf.explain.cuts import colour_clusters, find_cuts
-from cohirf.explain.map import MAX_LEAVES, describe_merges, show_other_merge
+from cohirf.explain.map import MAX_LEAVES, describe_merges, show_other_merges
 from cohirf.explain.study import check_study, draw_sample
 
 
@@ -77,27 +78,29 @@ def test_a_fit_that_found_only_noise_has_no_merges(blobs):
 
 def show(model, X):
     study, cuts = check_study(model, X, None, None), find_cuts(model)
-    return show_other_merge(draw_sample(study, 4000), cuts, colour_clusters(cuts))
+    return show_other_merges(draw_sample(study, 4000), cuts, colour_clusters(cuts))
 
 
 @pytest.mark.parametrize(
-    ("X", "merge", "other"),
+    ("X", "merge"),
     [
-        (make_moons(300, noise=0.03, random_state=0)[0], "connected", "compact"),
-        (make_blobs(300, centers=[[0, 0], [3, 0]], random_state=0)[0], "compact", "connected"),
+        (make_moons(300, noise=0.03, random_state=0)[0], "connected"),
+        (make_blobs(300, centers=[[0, 0], [3, 0]], random_state=0)[0], "compact"),
     ],
 )
-def test_it_is_what_a_fit_with_the_other_merge_finds(X, merge, other, unpack):
+def test_it_is_what_fits_with_the_other_merges_find(X, merge, unpack):
     model = CoHiRF(n_clusters=2, random_state=0).fit(X)
     shown = show(model, X)
-    assert (shown["merge"], shown["other"]) == (merge, other)
+    assert shown["merge"] == merge
     assert shown["why"] == model.choice_.describe_merge()
-    colours = np.array(shown["colours"][1])[unpack(shown["part"])]  # the second cut has two clusters
-    refitted = CoHiRF(n_clusters=2, merge=other, random_state=0).fit(X)
-    assert adjusted_rand_score(colours, refitted.labels_) == 1
-    # colours are those of the fit, where most rows agree
-    assert np.mean(colours != model.labels_) == pytest.approx(shown["moved"][1])
-    assert shown["moved"][1] < 0.5
+    assert {merge, *(other["merge"] for other in shown["others"])} == set(MERGES)
+    for other in shown["others"]:
+        colours = np.array(other["colours"][1])[unpack(other["part"])]  # the second cut has two clusters
+        refitted = CoHiRF(n_clusters=2, merge=other["merge"], random_state=0).fit(X)
+        assert adjusted_rand_score(colours, refitted.labels_) == 1
+        # colours are those of the fit, where most rows agree
+        assert np.mean(colours != model.labels_) == pytest.approx(other["moved"][1])
+        assert other["moved"][1] < 0.5
 
 
 @pytest.mark.parametrize("model", [CoHiRF(DBSCAN(1.0)), CoHiRF(n_clusters=2, merge="compact", random_state=0)])

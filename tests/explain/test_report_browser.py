@@ -485,9 +485,13 @@ def test_the_map_shows_the_other_merge_too(open_report, tmp_path):
     fitted = drawn(page)
     page.get_by_role("button", name="Other: compact").click()
     assert drawn(page) != fitted
-    assert re.search(r"Coloured by compact clusters: \d+% of these rows change", page.inner_text("#map-note"))
+    coloured = r"Coloured by the clusters of the compact merge: \d+% of these rows change"
+    assert re.search(coloured, page.inner_text("#map-note"))
+    page.get_by_role("button", name="Other: graph").click()
+    assert "Coloured by the clusters of the graph merge: 0% of" in page.inner_text("#map-note")
+    page.get_by_role("button", name="Other: compact").click()
     choose_cut(page, 2)
-    assert "Coloured by compact clusters" in page.inner_text("#map-note")
+    assert "Coloured by the clusters of the compact merge" in page.inner_text("#map-note")
     choose_cut(page, 1)
     page.get_by_role("button", name="As fitted: connected").click()
     assert drawn(page) == fitted

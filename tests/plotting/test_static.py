@@ -11,7 +11,6 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from cohirf import CoHiRF, FusionHierarchy, suggest_eps
-from cohirf.choice import NEARLY
 from cohirf.optional import is_installed
 from cohirf.plotting import (
     plot_choice,
@@ -200,15 +199,20 @@ class TestDendrogram:
 
 
 class TestChoice:
-    def test_it_has_a_curve_of_strengths_and_silhouettes_and_a_line_below_the_highest(self, chosen):
-        limit, curve, _ = plot_choice(chosen).lines
+    def test_it_has_a_curve_of_figures(self, chosen):
+        curve, _ = plot_choice(chosen).lines
         assert curve.get_xdata().tolist() == chosen.choice_.candidates.tolist()
         assert curve.get_ydata().tolist() == chosen.choice_.figures.tolist()
-        assert set(limit.get_ydata()) == {chosen.choice_.figures.max() - NEARLY}
+
+    def test_without_clear_groups_a_line_marks_the_highest_figure(self):
+        model = CoHiRF(random_state=0).fit(np.random.default_rng(0).normal(size=(300, 4)))
+        assert not model.choice_.is_clear
+        limit, _, _ = plot_choice(model).lines
+        assert set(limit.get_ydata()) == {model.choice_.figures.max()}
 
     def test_the_chosen_number_is_marked(self, chosen):
         ax = plot_choice(chosen)
-        assert ax.lines[2].get_xdata() == [chosen.n_clusters_]
+        assert ax.lines[1].get_xdata() == [chosen.n_clusters_]
         assert ax.texts[0].get_text() == f"{chosen.n_clusters_} clusters"
 
     def test_a_number_that_was_given_has_no_curve(self, blobs):

@@ -41,7 +41,7 @@ class TreeCutter:
     >>> import numpy as np
     >>> from cohirf.beyond.connected import TreeCutter
     >>> from cohirf.beyond.neighbour_graph import SpanningTree
-    >>> lengths = np.array([1.0, 1.0, 1.0, 1.0, 5.0, 9.0], dtype=np.float32)
+    >>> lengths = np.array([1.0, 1.0, 1.0, 1.0, 5.0, 9.0], dtype=np.float64)
     >>> tree = SpanningTree(np.array([0, 1, 3, 4, 2, 5]), np.array([1, 2, 4, 5, 3, 6]), lengths)
     >>> TreeCutter(tree, np.ones(7)).cut(2, 0.4).tolist()
     [0, 0, 0, 1, 1, 1, 1]
@@ -52,7 +52,7 @@ class TreeCutter:
         self.mass = mass
         n_points = len(mass)
         if n_points == 1:
-            self.place = self.parent = np.zeros(1, dtype=np.int64)
+            self.place: IntArray = np.zeros(1, dtype=np.int64)
             self.length = np.zeros(1)
             self.mass_below = mass
             return
@@ -93,7 +93,7 @@ class TreeCutter:
             kept, absorbed = sorted((_find(cluster, one), _find(cluster, two)))
             cluster[absorbed] = kept
             merges.append((kept, absorbed))
-        heights = np.maximum.accumulate(self.tree.lengths[edges].astype(np.float64))
+        heights = np.maximum.accumulate(self.tree.lengths[edges])
         return as_linkage(np.array(merges, dtype=np.int64).reshape(-1, 2), heights, len(self.mass))
 
     def _cut(self, n_clusters: int, n_groups: int, smallest_part: float, min_mass: float) -> tuple[IntArray, list[int]]:

@@ -49,13 +49,14 @@ class SpanningTree:
     ----------
     one, two : array of int, shape (n_points - 1,)
         The points of each edge.
-    lengths : array of float32, shape (n_points - 1,)
-        Length of each edge. Sorted. Edges that are equal in float32 count as equal, whatever a processor rounds.
+    lengths : array of float, shape (n_points - 1,)
+        Length of each edge. Sorted. They are rounded to the precision of float32, so that lengths are equal that
+        differ by how a processor rounds.
     """
 
     one: IntArray
     two: IntArray
-    lengths: Any
+    lengths: FloatArray
 
 
 class NeighbourGraph:
@@ -157,11 +158,12 @@ class NeighbourGraph:
             return sparse.csr_array((1, 1))
         one, two, _ = self._pairs
         n_neighbours = self.neighbours.shape[1]
-        weights = np.tile(1 / np.arange(1, n_neighbours + 1), self.n_points) * self.mass[one]
+        mass = self.mass / self.mass.mean()
+        weights = np.tile(1 / np.arange(1, n_neighbours + 1), self.n_points) * mass[one]
         from_one, to_two, lengths = self.bridges
         around = np.maximum(self.distances[from_one, -1], self.distances[to_two, -1])
         ratio = np.divide(around, lengths, out=np.ones(len(lengths)), where=lengths > around)
-        of_bridges = 2 * BRIDGE_WEIGHT * ratio**2 * self.mass.mean()
+        of_bridges = 2 * BRIDGE_WEIGHT * ratio**2
         ends = np.concatenate([one, from_one]), np.concatenate([two, to_two])
         shape = (self.n_points, self.n_points)
         directed = sparse.coo_array((np.concatenate([weights, of_bridges]), ends), shape=shape).tocsr()
@@ -179,7 +181,7 @@ class NeighbourGraph:
         """
         if self.n_points == 1:
             nothing = np.empty(0, dtype=np.int64)
-            return SpanningTree(nothing, nothing, np.empty(0, dtype=np.float32))
+            return SpanningTree(nothing, nothing, np.empty(0))
         parts = zip(self._pairs, self.bridges, strict=True)
         one, two, distance = (np.concatenate(both) for both in parts)
         low = np.minimum(one, two).astype(np.int64)
@@ -191,7 +193,7 @@ class NeighbourGraph:
         weight = (reach + SHORTER * distance) / scale + np.finfo(np.float64).tiny  # a weight of 0 is no edge
         edges = sparse.coo_array((weight, (low, high)), shape=(self.n_points, self.n_points)).tocsr()
         found = minimum_spanning_tree(edges).tocoo()
-        lengths = (found.data * scale).astype(np.float32)
+        lengths = found.data.astype(np.float32).astype(np.float64) * scale
         order = np.lexsort((found.col, found.row, lengths))
         return SpanningTree(found.row[order].astype(np.int64), found.col[order].astype(np.int64), lengths[order])
 

@@ -1,4 +1,4 @@
-"""The map and the tree of a page: rows as points, how clusters merge, and what the other merge finds."""
+"""The map and the tree of a page: rows as points, how clusters merge, and what other merges find."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 from sklearn.metrics import pairwise_distances_argmin
 
+from cohirf.beyond.choose_merge import MERGES
 from cohirf.explain.cuts import EVERY_NUMBER, Cut
 from cohirf.explain.diagnose import K_MEANS, rival_of
 from cohirf.explain.page import pack
@@ -137,18 +138,34 @@ def describe_merges(study: Study, cuts: Sequence[Cut], rows: IntArray) -> dict[s
     }
 
 
-def show_other_merge(sample: Sample, cuts: Sequence[Cut], colours: Sequence[IntArray]) -> dict[str, Any] | None:
-    """Return the plotted rows as the second best merge divides them; None if the fit has not compared merges.
+def show_other_merges(sample: Sample, cuts: Sequence[Cut], colours: Sequence[IntArray]) -> dict[str, Any] | None:
+    """Return the plotted rows as the other merges divide them; None if the fit has not compared merges.
 
-    The scored rows of the sample are fitted with the other merge, and each plotted row joins the nearest of these. For
-    each cut that has not too many clusters, ``colours`` has the colour of each part, that of the cluster which shares
-    most rows with it, and ``moved`` the share of plotted rows in other clusters than those with their colour.
+    The scored rows of the sample are fitted with each of the other merges.
     """
-    choice, fitted = sample.study.model.choice_, sample.features[sample.scored]
+    choice = sample.study.model.choice_
+    fitted = sample.features[sample.scored]
     if choice is None or not choice.is_compared or choice.n_clusters >= fitted.shape[0]:
         return None
-    other = choice.second_merge
-    hierarchy = fit_other(sample.study.model, fitted, choice.n_clusters, other).hierarchy_
+    others = [merge for merge in MERGES if merge != choice.merge]
+    return {
+        "merge": choice.merge,
+        "why": choice.describe_merge(),
+        "n_fitted": fitted.shape[0],
+        "others": [_show_merge(sample, cuts, colours, fitted, merge) for merge in others],
+    }
+
+
+def _show_merge(
+    sample: Sample, cuts: Sequence[Cut], colours: Sequence[IntArray], fitted: Any, merge: str
+) -> dict[str, Any]:
+    """Return the plotted rows as a merge divides them; each joins the nearest of the fitted rows.
+
+    For each cut that has not too many clusters, ``colours`` has the colour of each part, that of the cluster which
+    shares most rows with it, and ``moved`` the share of plotted rows in other clusters than those with their colour.
+    """
+    model = sample.study.model
+    hierarchy = fit_other(model, fitted, model.choice_.n_clusters, merge).hierarchy_
     finest = hierarchy.cut(n_clusters=min(EVERY_NUMBER, hierarchy.tree.n_leaves))
     part = finest[pairwise_distances_argmin(sample.features[sample.points], fitted)]
     _, first = np.unique(finest, return_index=True)
@@ -164,15 +181,7 @@ def show_other_merge(sample: Sample, cuts: Sequence[Cut], colours: Sequence[IntA
             rows, likest = linear_sum_assignment(shared, maximize=True)  # so that most rows agree
             moved[number] = 1 - float(shared[rows, likest].sum()) / max(len(kept), 1)
             coloured[number] = colours[number][likest[label_of_part]].tolist()
-    return {
-        "merge": choice.merge,
-        "other": other,
-        "why": choice.describe_merge(),
-        "n_fitted": len(finest),
-        "part": pack(part),
-        "colours": coloured,
-        "moved": moved,
-    }
+    return {"merge": merge, "part": pack(part), "colours": coloured, "moved": moved}
 
 
 def fit_other(fitted: Any, rows: Any, n_clusters: int, merge: str) -> Any:

@@ -17,7 +17,7 @@ from cohirf.explain.columns import Columns, Pictures, check_image_shape
 from cohirf.explain.cuts import colour_clusters, find_cuts, suggest_cut
 from cohirf.explain.describe import describe_sample, make_headline
 from cohirf.explain.diagnose import agreement_with_classes, calinski_harabasz, diagnose_model
-from cohirf.explain.map import describe_merges, place_points, show_other_merge
+from cohirf.explain.map import describe_merges, place_points, show_other_merges
 from cohirf.explain.page import pack_labels, pack_names, render, render_update
 from cohirf.explain.rows import find_badly_fitting
 from cohirf.explain.script import describe_run
@@ -149,7 +149,7 @@ def summarize(
         "run": describe_run(study, data_name, origin, pipeline),
         "preparation": None if prepared is None else tell_columns(prepared),
         "suggestion": suggest_cut(cuts, [cut["silhouette"] for cut in with_figures], model.choice_),
-        "merge": show_other_merge(sample, cuts, colours),
+        "merge": show_other_merges(sample, cuts, colours),
         "clusters": listing.clusters,
         "cuts": with_figures,
         "final": final,

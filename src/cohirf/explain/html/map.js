@@ -63,7 +63,7 @@ function drawMap() {
   const paint = new Map();
   for (const i of order) {
     const label = pointLabels[i];
-    const colour = isFaded(label) ? null : others ? others[points.part[i]] : colourAt(label);
+    const colour = isFaded(label) ? null : others ? others[points.part[state.other][i]] : colourAt(label);
     if (!paint.has(colour)) paint.set(colour, colour === null ? fade : colourOf(colour));
     context.globalAlpha = colour === null ? 0.5 : colour < 0 ? 0.6 : 0.8;
     context.fillStyle = paint.get(colour);
@@ -124,11 +124,12 @@ function describeMap() {
     Features: `Across: ${one.axes[0]}. Up: ${one.axes[1]}.`,
   }[one.name];
   const others = otherColours();
-  const coloured = state.other && !others ? `There are too many clusters to show as ${data.merge.other} ones.` : others
-    ? `Coloured by ${data.merge.other} clusters: ${percent(data.merge.moved[state.cut])} of these rows change their cluster.`
+  const other = otherMerge();
+  const coloured = other && !others ? `There are too many clusters to show those of the ${other.merge} merge.` : others
+    ? `Coloured by the clusters of the ${other.merge} merge: ${percent(other.moved[state.cut])} of these rows change their cluster.`
     : "A disc with a rim is the most typical row of its cluster.";
   find("map-note").textContent = `${drawn} ${how} ${coloured}`;
-  find("map").setAttribute("aria-label", `Map of rows, coloured by ${others ? `${data.merge.other} clusters` : "cluster"}`);
+  find("map").setAttribute("aria-label", `Map of rows, coloured by ${others ? `clusters of the ${other.merge} merge` : "cluster"}`);
 }
 
 find("map").addEventListener("pointermove", (event) => {
@@ -159,4 +160,7 @@ function offer(id, names, choose) { // buttons, of which one is pressed
   find(id).hidden = false;
 }
 if (maps.length > 1) offer("map-kinds", maps.map((one) => one.name), (i) => { mapShown = i; });
-if (data.merge) offer("merge-kinds", [`As fitted: ${data.merge.merge}`, `Other: ${data.merge.other}`], (i) => { state.other = i === 1; });
+if (data.merge) {
+  const names = [`As fitted: ${data.merge.merge}`, ...data.merge.others.map((other) => `Other: ${other.merge}`)];
+  offer("merge-kinds", names, (i) => { state.other = i === 0 ? null : i - 1; });
+}

@@ -1,12 +1,12 @@
 /* What the reader has chosen: a cut, clusters of it, a search and names; and what follows from it.
  * A cut is made from a finer one by the label of each of its clusters; points have the labels of the finest cut. */
 
-const state = { cut: data.final, hovered: null, selected: null, query: "", page: 0, sort: "size", names: new Map(), other: false };
+const state = { cut: data.final, hovered: null, selected: null, query: "", page: 0, sort: "size", names: new Map(), other: null };
 
 const points = { row: await unpack(data.points.row), label: await unpack(data.points.label) };
 points.class = data.points.class && (await unpack(data.points.class.number));
 points.leaf = data.merges && (await unpack(data.merges.leaf));
-points.part = data.merge && (await unpack(data.merge.part));
+points.part = data.merge && (await Promise.all(data.merge.others.map((other) => unpack(other.part))));
 const parts = await Promise.all(data.cuts.map((cut) => cut.parts && unpack(cut.parts)));
 const colours = await Promise.all(data.cuts.map((cut) => unpack(cut.colour)));
 const exemplarPlace = new Map([...(await unpack(data.points.exemplar))].map((row, place) => [row, place]));
@@ -16,8 +16,9 @@ const isFinal = () => state.cut === data.final;
 // The clusters of the fit have numbers that last, which may have gaps; those of other cuts are counted.
 const numberAt = (cut, label) => (cut === data.final && label >= 0 ? data.numbers?.[label] ?? label : label);
 const numberOf = (label) => numberAt(state.cut, label);
-// The colours of the other merge, compact or connected, by part of it; null as long as the merge of the fit is shown.
-const otherColours = () => (state.other ? data.merge.colours[state.cut] : null);
+// Another merge that is shown, and its colours, by part of it; null as long as the merge of the fit is shown.
+const otherMerge = () => (state.other === null ? null : data.merge.others[state.other]);
+const otherColours = () => (otherMerge() ? otherMerge().colours[state.cut] : null);
 const colourAt = (label) => (label < 0 ? -1 : colours[state.cut][label]);
 
 function labelsAt(cut, base, labels) { // labels of rows at a cut, given those at a finer one
