@@ -88,11 +88,11 @@ def test_cells_show_figures_or_why_there_are_none():
 @pytest.mark.slow
 def test_the_script_measures_and_writes_tables(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(peers.TABLES, "spheres", [SMALL])
-    folders = {"--folder": "data", "--results": "results", "--tables": "tables"}
+    folders = {"--folder": "data", "--results": "results", "--write": "tables"}
     options = [word for name, folder in folders.items() for word in (name, str(tmp_path / folder))]
     peers.main(["--data", "spheres", "--methods", "DBSCAN", *options])
     shown = capsys.readouterr().out
-    with (tmp_path / "tables/spheres.csv").open(newline="") as file:
+    with (tmp_path / "tables/peers/spheres.csv").open(newline="") as file:
         header, *rows = csv.reader(file)
     assert header == ["method", "400 rows"]
     assert [row[0] for row in rows] == ["DBSCAN"]

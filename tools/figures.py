@@ -1,0 +1,176 @@
+"""Write the figures of README.md and of the pages in docs/ from the files that the benchmarks write.
+
+    python -m tools.figures            after a benchmark has written to docs/results
+    python -m tools.figures --check    only say which pages would change
+
+A figure on a page stands beside its source: a file of docs/results without ".csv", the first cells of a row, and a
+column, separated by semicolons. In Markdown and in reStructuredText:
+
+    <!-- answers; K-Means; defaults -->0.582<!-- -->
+    :figure:`0.582 <answers; K-Means; defaults>`
+
+``#2`` after the column takes the second part of a cell such as "0.51 s, 429 MB, 1.00". A table in Markdown says which
+rows and columns of a file it has; without these lines it has all of them. Its first column names the rows:
+
+    <!-- table: peers/spheres
+    columns: method; 200,000 rows; 2,000,000 rows
+    rows: GridDBSCAN; genieclust
+    -->
+    ...
+    <!-- end of table -->
+
+Tables in reStructuredText are ``csv-table`` with ``:file:``. ``tests/test_figures.py`` checks that nothing would
+change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "docs" / "results"
+GENERATED = {"_build", "_templates", "gallery", "generated"}
+
+IN_MARKDOWN = re.compile(r"(?P<before><!-- (?P<source>[^<>;]+;[^<>]+?) -->)(?P<shown>[^<]*)(?P<after><!-- -->)")
+IN_RST = re.compile(r"(?P<before>:figure:`)(?P<shown>[^`<]*)(?P<after> <(?P<source>[^`<>]+)>`)")
+TABLE = re.compile(r"(?P<head><!-- table: (?P<options>[^<>]+?)-->\n).*?(?P<end><!-- end of table -->)", re.DOTALL)
+
+
+class NoSuchFigureError(Exception):
+    """A page names a file, a row or a column that is not there."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """The table that a benchmark has written.
+
+    Attributes
+    ----------
+    name : str
+        The file, without ".csv".
+    header : list of str
+        The titles of the columns.
+    rows : list of list of str
+        The cells as they are shown.
+    """
+
+    name: str
+    header: list[str]
+    rows: list[list[str]]
+
+    @classmethod
+    def read(cls, name: str) -> Results:
+        """Read a file of docs/results."""
+        path = RESULTS / f"{name}.csv"
+        if not path.is_file():
+            raise NoSuchFigureError(f"{path} does not exist: the benchmarks write it, see benchmarks/figures.py.")
+        with path.open(newline="", encoding="utf-8") as file:
+            header, *rows = csv.reader(file)
+        return cls(name, header, rows)
+
+    def column(self, title: str) -> int:
+        """Return the number of a column."""
+        if title not in self.header:
+            raise NoSuchFigureError(f"{self.name}.csv has no column {title!r}: it has {'; '.join(self.header)}.")
+        return self.header.index(title)
+
+    def row(self, *keys: str) -> list[str]:
+        """Return the one row that begins with these cells."""
+        found = [row for row in self.rows if row[: len(keys)] == list(keys)]
+        if len(found) != 1:
+            begins = "; ".join(dict.fromkeys(row[0] for row in self.rows))
+            raise NoSuchFigureError(
+                f"{self.name}.csv has {len(found)} rows that begin with {'; '.join(keys)!r}: give the first cells of"
+                f" one row. Rows begin with {begins}."
+            )
+        return found[0]
+
+
+def figure(source: str) -> str:
+    """Return the text of a figure, given its source: file, first cells of the row, column."""
+    name, *keys, title = (part.strip() for part in " ".join(source.split()).split(";"))
+    title, _, part = title.partition("#")
+    results = Results.read(name)
+    cell = results.row(*keys)[results.column(title)]
+    return cell.split(", ")[int(part) - 1] if part else cell
+
+
+def markdown_table(options: str) -> str:
+    """Return the lines of a table, given what follows "table:" in its comment."""
+    name, *lines = (line.strip() for line in options.strip().splitlines())
+    chosen = {key: [word.strip() for word in value.split(";")] for key, _, value in (x.partition(":") for x in lines)}
+    results = Results.read(name)
+    titles = chosen.get("columns", results.header)
+    rows = [results.row(key) for key in chosen["rows"]] if "rows" in chosen else results.rows
+    cells = [[row[results.column(title)] for title in titles] for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in (titles, ["---"] * len(titles), *cells))
+
+
+def rewrite(text: str, suffix: str) -> str:
+    """Return the text of a page with the figures of the files; ``suffix`` is that of the page, ".md" or ".rst"."""
+
+    def with_figure(match: re.Match[str]) -> str:
+        return match["before"] + figure(match["source"]) + match["after"]
+
+    def with_table(match: re.Match[str]) -> str:
+        return match["head"] + markdown_table(match["options"]) + match["end"]
+
+    if suffix == ".rst":
+        return IN_RST.sub(with_figure, text)
+    return TABLE.sub(with_table, IN_MARKDOWN.sub(with_figure, text))
+
+
+def names_of_files(path: Path) -> set[str]:
+    """Return the files of docs/results that a page takes figures or tables from."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".rst":
+        tables = [(path.parent / name).resolve() for name in re.findall(r"^ +:file: (\S+)$", text, re.MULTILINE)]
+        names = {table.relative_to(RESULTS).with_suffix("").as_posix() for table in tables if RESULTS in table.parents}
+        return names | {match["source"].split(";")[0] for match in IN_RST.finditer(text)}
+    names = {match["source"].split(";")[0] for match in IN_MARKDOWN.finditer(text)}
+    return names | {match["options"].split()[0] for match in TABLE.finditer(text)}
+
+
+def pages() -> list[Path]:
+    """Return README.md and the pages of docs/ that a person writes."""
+    docs = ROOT / "docs"
+    found = [path for pattern in ("*.rst", "*.md") for path in sorted(docs.rglob(pattern))]
+    return [ROOT / "README.md", *(path for path in found if not GENERATED & set(path.relative_to(docs).parts))]
+
+
+def update(write: Callable[[Path, str], object]) -> list[str]:
+    """Call ``write`` with each page that has other figures than the files, and its new text; return these pages."""
+    changed = []
+    for path in pages():
+        text = path.read_text(encoding="utf-8")
+        try:
+            rewritten = rewrite(text, path.suffix)
+        except NoSuchFigureError as error:
+            raise SystemExit(f"{path.relative_to(ROOT)}: {error}") from None
+        if rewritten != text:
+            write(path, rewritten)
+            changed.append(path.relative_to(ROOT).as_posix())
+    return changed
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Write the figures of pages, or check them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page would change")
+    arguments = parser.parse_args(argv)
+    if not arguments.check:
+        print("\n".join(update(lambda path, text: path.write_text(text, encoding="utf-8"))))
+        return
+    stale = update(lambda path, text: None)
+    if stale:
+        sys.exit(f"Other figures than in docs/results: {', '.join(stale)}. To write them: python -m tools.figures")
+
+
+if __name__ == "__main__":
+    main()
