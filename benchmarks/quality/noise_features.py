@@ -2,6 +2,7 @@
 
     python -m benchmarks.quality.noise_features               the paper's hypercube with noise, raw and standardised
     python -m benchmarks.quality.noise_features --nuisance    noise and correlated blocks added to real features
+    python -m benchmarks.quality.noise_features --defaults    the default model and its rivals, on the raw hypercube
 
 Results go to a file, one line each, and are not computed again.
 """
@@ -23,6 +24,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks._common import (
     Results,
     add_results_option,
+    add_write_option,
     make_parser,
     mean_and_spread,
     parse,
@@ -31,6 +33,7 @@ from benchmarks._common import (
     score_fit,
     seeded,
     standardise,
+    write_table,
 )
 from benchmarks.quality.options import MAJORITY
 from cohirf import CoHiRF, FeatureScreen
@@ -75,6 +78,28 @@ def hypercube(results: Results, n_seeds: int, most_noise: int) -> None:
             print(f"{n_noise} noise features, {scale}", flush=True)
             rows.append([f"{n_noise:,}", scale, *map(mean_and_spread, found.values())])
     print_markdown(["noise features", "scale", *models], rows)
+
+
+def defaults(results: Results, n_seeds: int, most_noise: int) -> list[list[str]]:
+    """Compare the default model with K-Means and with features that are screened before; return the table."""
+    models = {
+        "K-Means, one start": KMeans(5, n_init=1),
+        "K-Means, ten starts": KMeans(5, n_init=10),
+        "PCA(5) + K-Means, ten starts": make_pipeline(PCA(5), KMeans(5, n_init=10)),
+        "CoHiRF(n_clusters=5)": CoHiRF(n_clusters=5),
+        "FeatureScreen + CoHiRF": make_pipeline(FeatureScreen(), CoHiRF(n_clusters=5)),
+    }
+    cells = [["noise features", *models]]
+    for n_noise in (noise for noise in NOISE if noise <= most_noise):
+        found: dict[str, list[float]] = {name: [] for name in models}
+        for seed in range(n_seeds):
+            X, y = draw_hypercube(n_noise, seed)
+            for name, model in models.items():
+                fit = partial(score_fit, seeded(model, seed), X, y)
+                found[name].append(results.of(("defaults", n_noise, name, seed), fit)["ari"])
+        print(f"{n_noise} noise features", flush=True)
+        cells.append([f"{n_noise:,}", *(f"{np.mean(scores):.2f}" for scores in found.values())])
+    return cells
 
 
 def correlated_blocks(n_rows: int, correlation: float, rng: np.random.Generator) -> np.ndarray:
@@ -131,15 +156,21 @@ def nuisance(results: Results, n_seeds: int, n_sets: int) -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--nuisance", action="store_true", help="real features instead of the hypercube")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--defaults", action="store_true", help="the default model instead of that of the paper")
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--most-noise", type=int, default=NOISE[-1], help="leave out more features of noise")
     parser.add_argument("--sets", type=int, default=N_NUISANCE_SETS, help="data sets for --nuisance")
     add_results_option(parser)
+    add_write_option(parser)
     arguments = parse(parser, argv, seeds=2, most_noise=100, sets=1)
     warnings.simplefilter("ignore")  # of many small levels
     results = Results(arguments.results / "noise_features.jsonl")
     with threadpool_limits(1):
-        if arguments.nuisance:
+        if arguments.defaults:
+            header, *rows = defaults(results, arguments.seeds, arguments.most_noise)
+            print_markdown(header, rows)
+            write_table(arguments.write, "noise", [header, *rows])
+        elif arguments.nuisance:
             nuisance(results, arguments.seeds, arguments.sets)
         else:
             hypercube(results, arguments.seeds, arguments.most_noise)
