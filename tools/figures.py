@@ -9,8 +9,11 @@ column, separated by semicolons. In Markdown and in reStructuredText:
     <!-- answers; K-Means; defaults -->0.582<!-- -->
     :figure:`0.582 <answers; K-Means; defaults>`
 
-``#2`` after the column takes the second part of a cell such as "0.51 s, 429 MB, 1.00". A table in Markdown says which
-rows and columns of a file it has; without these lines it has all of them. Its first column names the rows:
+In Markdown, no line begins with a figure: GitHub would end the paragraph there. ``#2`` after the column takes the
+second part of a cell such as "0.51 s, 429 MB, 1.00".
+
+A table in Markdown says which rows and columns of a file it has; without these lines it has all of them. Rows are named
+by their first cells:
 
     <!-- table: peers/spheres
     columns: method; 200,000 rows; 2,000,000 rows
@@ -119,7 +122,7 @@ def rewrite(text: str, suffix: str) -> str:
         return match["before"] + figure(match["source"]) + match["after"]
 
     def with_table(match: re.Match[str]) -> str:
-        return match["head"] + markdown_table(match["options"]) + match["end"]
+        return f"{match['head']}\n{markdown_table(match['options'])}\n{match['end']}"
 
     if suffix == ".rst":
         return IN_RST.sub(with_figure, text)

@@ -49,7 +49,7 @@ from benchmarks._common import (
 )
 from cohirf import CoHiRF
 
-OURS = "CoHiRF"
+OURS = "CoHiRF(n_clusters=k)"
 BASES = {
     "default": None,
     "mixture": GaussianMixture(),
@@ -188,7 +188,6 @@ def compare_published(arguments: argparse.Namespace, model: CoHiRF) -> None:
         print_markdown(header, rows)
         write_table(arguments.write, name, [header, *rows])
     write_table(arguments.write, "suite_sets", sets)
-    print(f"\n{len(others) + 1} methods over {len(ours)} data sets.")
 
 
 def row_of_set(name: str, n_rows: int, ari: float, others: dict[str, dict[str, float]]) -> list[str]:
@@ -201,10 +200,10 @@ def row_of_set(name: str, n_rows: int, ari: float, others: dict[str, dict[str, f
 
 def table_of_places(ours: dict[str, float], others: dict[str, dict[str, float]], top: int) -> list[list[str]]:
     """Return the best methods and those that are always shown, with their places."""
-    places = enumerate(rank(ours, others), start=1)
-    return [["place", "method", "mean ARI"]] + [
-        [str(place), method, f"{mean:.3f}"]
-        for place, (method, mean) in places
+    ranking = rank(ours, others)
+    return [["method", "mean ARI", "place"]] + [
+        [method, f"{mean:.3f}", f"{place} of {len(ranking)}"]
+        for place, (method, mean) in enumerate(ranking, start=1)
         if place <= top or method in ALWAYS_SHOWN
     ]
 
