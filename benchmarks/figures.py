@@ -98,6 +98,8 @@ COMMANDS = (
     Command("speed", "speed.answers", "--clusters 10 100", ("cost",), 8),
     Command("speed", "speed.clusterers", "--only cohirf", ("grid_dbscan_inside",), 1),
     Command("speed", "speed.clusterers", "--only dbscan", ("grid_dbscan", "grid_dbscan_features"), 5),
+    Command("speed", "speed.voting", "", ("voting_cost",), 5),
+    Command("speed", "speed.cores", "--jobs 1 16", ("cores",), 30),
     Command("speed", "speed.density", "--seconds 240", ("density/dbscan", "density/hdbscan"), 40, True),
     Command("speed", "speed.peers", "", ("peers/spheres", "peers/blobs", "peers/files"), 25, True),
     Command(

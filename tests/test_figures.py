@@ -8,7 +8,9 @@ from tools import figures
 commands = pytest.importorskip("benchmarks.figures").COMMANDS
 measured = pytest.importorskip("benchmarks.figures").MEASURED
 
-RESULTS = sorted(path.relative_to(figures.RESULTS).with_suffix("").as_posix() for path in figures.RESULTS.rglob("*.csv"))
+RESULTS = sorted(
+    path.relative_to(figures.RESULTS).with_suffix("").as_posix() for path in figures.RESULTS.rglob("*.csv")
+)
 SHOWN = {path: figures.names_of_files(path) for path in figures.pages()}
 
 
@@ -16,7 +18,12 @@ SHOWN = {path: figures.names_of_files(path) for path in figures.pages()}
 def scores(tmp_path, monkeypatch):
     """Write a file of results, "scores"."""
     monkeypatch.setattr(figures, "RESULTS", tmp_path)
-    lines = ["method,rows,ARI,cost", 'Ward,100,0.50,"1.5 s, 20 MB"', 'Ward,200,0.75,"3.0 s, 40 MB"', "DBSCAN,100,0.25,–"]
+    lines = [
+        "method,rows,ARI,cost",
+        'Ward,100,0.50,"1.5 s, 20 MB"',
+        'Ward,200,0.75,"3.0 s, 40 MB"',
+        "DBSCAN,100,0.25,",
+    ]
     (tmp_path / "scores.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -64,7 +64,7 @@ def test_the_readme_names_pictures_and_pages_that_exist():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["tutorial.rst"])
+@pytest.mark.parametrize("name", ["tutorial.rst", "start/command_line.rst"])
 def test_the_commands_and_examples_of_a_page_print_what_it_says(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("cohirf.progress.LOG_SECONDS", math.inf)  # a slow run prints no more lines than a fast one
@@ -83,3 +83,9 @@ def test_output_on_a_page_that_is_not_what_is_printed_is_replaced(tmp_path, monk
 def test_times_and_sizes_of_memory_on_a_page_may_differ():
     assert pages.is_same("time  1.6 s\npeak  296 MB", "time 12.8 s\npeak 1.3 GB")
     assert not pages.is_same("5 clusters, 1.6 s", "4 clusters, 1.6 s")
+
+
+def test_three_dots_on_a_page_stand_for_the_rest_of_an_output():
+    assert pages.is_same("one\n...", "one\ntwo")
+    assert not pages.is_same("one\n...", "two\none")
+    assert not pages.is_same("... two", "one two")
