@@ -151,6 +151,13 @@ def print_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None
         print("| " + " | ".join(cells) + " |")
 
 
+def show_table(folder: Path | None, name: str, cells: Sequence[Sequence[str]]) -> None:
+    """Print a table, whose first row is the header, as Markdown, and write it as ``write_table`` does."""
+    header, *rows = cells
+    print_markdown(header, rows)
+    write_table(folder, name, cells)
+
+
 def write_table(folder: Path | None, name: str, cells: Iterable[Sequence[str]]) -> None:
     """Write a table, whose first row is the header, as CSV to the folder that ``--write`` names.
 

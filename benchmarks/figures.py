@@ -3,7 +3,7 @@
     python -m benchmarks.figures --list               the commands, their files and their minutes
     python -m benchmarks.figures                      all of them, in this order
     python -m benchmarks.figures --only digits cost   those that write these files
-    python -m benchmarks.figures --kind quality       those of quality, or of speed
+    python -m benchmarks.figures --kind quality       those of quality, of the algorithm as published, or of speed
 
 Each command writes its tables to docs/results, beginning anew without the results of earlier runs. Then
 ``tools/figures.py`` writes the figures into the pages. docs/results/measured.csv says when each command was run. ``pip
@@ -41,7 +41,8 @@ class Command:
     Attributes
     ----------
     kind : str
-        "quality" if its figures change with the rules for clusters and their number, "speed" if with the machine.
+        "quality" if its figures change with the rules for clusters and their number, "published" if they are about the
+        algorithm of the paper, "speed" if they change with the machine.
     module : str
         Its module, below benchmarks.
     options : str
@@ -106,6 +107,19 @@ COMMANDS = (
     Command("quality", "quality.ablation", "", ("ablation",), 25, True),
     Command("quality", "quality.updates", "--tenths --sets pendigits satimage shuttle usps", ("updating/tenths",), 3),
     Command("quality", "quality.updates", "", ("updating/ways", "updating/numbers"), 60, True),
+    Command("published", "quality.max_features", "", ("iris", "max_features", "max_features_sets"), 10),
+    Command("published", "quality.base_methods", "", ("base_methods",), 60, True),
+    Command("published", "quality.options", "--seeds 5", ("options",), 120, True),
+    Command(
+        "published",
+        "quality.weight_substitutes",
+        "--bases Ward spectral GMM --seeds 2 --sets 7",
+        ("weight_substitutes",),
+        30,
+        True,
+    ),
+    Command("published", "quality.noise_features", "", ("noise_hypercube",), 10, True),
+    Command("published", "quality.noise_features", "--nuisance", ("noise_nuisance",), 15, True),
     Command("speed", "speed.answers", "--clusters 10 100", ("cost",), 8),
     Command("speed", "speed.clusterers", "--only cohirf", ("grid_dbscan_inside",), 1),
     Command("speed", "speed.clusterers", "--only dbscan", ("grid_dbscan", "grid_dbscan_features"), 5),
@@ -146,7 +160,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     names = [name for command in COMMANDS for name in command.files]
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="FILE", help=", ".join(names))
-    parser.add_argument("--kind", choices=["quality", "speed"], help="only commands of this kind")
+    parser.add_argument("--kind", choices=["quality", "published", "speed"], help="only commands of this kind")
     parser.add_argument("--resume", action="store_true", help="keep results of earlier runs, of the same code")
     parser.add_argument("--list", action="store_true", help="only list the commands")
     arguments = parser.parse_args(argv)

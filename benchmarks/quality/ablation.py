@@ -32,10 +32,9 @@ from benchmarks._common import (
     all_sets,
     make_parser,
     parse,
-    print_markdown,
     say_difference,
+    show_table,
     timed,
-    write_table,
 )
 from benchmarks.quality.clustbench import read_sets
 from cohirf import CoHiRF
@@ -155,8 +154,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         header += [f"{kind}, {n_sets} sets", f"{kind}, difference", f"{kind}, agreement", f"{kind}, time"]
         for row, found in zip(rows, by_variant.values(), strict=True):
             row += summarize(found, by_variant["default"])
-    print_markdown(header, rows)
-    write_table(arguments.write, "ablation", [header, *rows])
+    show_table(arguments.write, "ablation", [header, *rows])
 
 
 if __name__ == "__main__":

@@ -37,12 +37,11 @@ from benchmarks._common import (
     all_sets,
     make_parser,
     parse,
-    print_markdown,
     read_file,
     say_difference,
     score_fit,
     seeded,
-    write_table,
+    show_table,
 )
 from cohirf import CoHiRF
 
@@ -196,9 +195,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         tables["answers_sets"] = table_of_sets(in_one["K-Means"])
     if found:
         tables["answers_in_batches"] = table_of_batches(found)
-    for name, (header, *rows) in tables.items():
-        print_markdown(header, rows)
-        write_table(arguments.write, name, [header, *rows])
+    for name, cells in tables.items():
+        show_table(arguments.write, name, cells)
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ from benchmarks._common import (
     add_write_option,
     make_parser,
     parse,
-    print_markdown,
     say_difference,
+    show_table,
     write_table,
 )
 from cohirf import CoHiRF
@@ -183,10 +183,8 @@ def compare_published(arguments: argparse.Namespace, model: CoHiRF) -> None:
         print("  ".join(sets[-1]), flush=True)
     if not ours:
         raise SystemExit(f"{arguments.data} has no data sets: give a copy of the suite with --data.")
-    tables = {"suite": table_of_places(ours, others, arguments.top), "suite_lost": table_of_losses(sets)}
-    for name, (header, *rows) in tables.items():
-        print_markdown(header, rows)
-        write_table(arguments.write, name, [header, *rows])
+    show_table(arguments.write, "suite", table_of_places(ours, others, arguments.top))
+    show_table(arguments.write, "suite_lost", table_of_losses(sets))
     write_table(arguments.write, "suite_sets", sets)
 
 

@@ -28,10 +28,9 @@ from benchmarks._common import (
     add_write_option,
     make_parser,
     parse,
-    print_markdown,
     say_difference,
+    show_table,
     standardise,
-    write_table,
 )
 from cohirf import CoHiRF
 
@@ -108,9 +107,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     methods = FOUND if arguments.number else GIVEN
     table = Table({"draw": ">4", "set": ">3"} | {name: f">{len(name)}.3f" for name in methods})
     by_draw = {draw: score_draw(methods, draw, arguments.sets, arguments.jobs, table) for draw in arguments.draws}
-    header, *rows = summarize(list(methods), by_draw)
-    print_markdown(header, rows)
-    write_table(arguments.write, "held_out_number" if arguments.number else "held_out", [header, *rows])
+    file = "held_out_number" if arguments.number else "held_out"
+    show_table(arguments.write, file, summarize(list(methods), by_draw))
 
 
 if __name__ == "__main__":

@@ -28,12 +28,11 @@ from benchmarks._common import (
     make_parser,
     mean_and_spread,
     parse,
-    print_markdown,
     real_data_sets,
     score_fit,
     seeded,
+    show_table,
     standardise,
-    write_table,
 )
 from benchmarks.quality.options import MAJORITY
 from cohirf import CoHiRF, FeatureScreen
@@ -56,7 +55,8 @@ def screened(base: Any, **options: Any) -> Any:
     return make_pipeline(FeatureScreen(), CoHiRF.as_published(base, **options))
 
 
-def hypercube(results: Results, n_seeds: int, most_noise: int) -> None:
+def hypercube(results: Results, n_seeds: int, most_noise: int) -> list[list[str]]:
+    """Compare models as published on the raw and on the standardised hypercube; return the table."""
     models = {
         "K-Means": KMeans(5, n_init=1),
         "PCA(5) + K-Means": make_pipeline(PCA(5), KMeans(5, n_init=1)),
@@ -77,7 +77,7 @@ def hypercube(results: Results, n_seeds: int, most_noise: int) -> None:
                     found[name].append(results.of(key, partial(score_fit, seeded(model, seed), X, y))["ari"])
             print(f"{n_noise} noise features, {scale}", flush=True)
             rows.append([f"{n_noise:,}", scale, *map(mean_and_spread, found.values())])
-    print_markdown(["noise features", "scale", *models], rows)
+    return [["noise features", "scale", *models], *rows]
 
 
 def defaults(results: Results, n_seeds: int, most_noise: int) -> list[list[str]]:
@@ -127,7 +127,7 @@ def score_screening(model: Any, X: np.ndarray, y: np.ndarray, n_real: int) -> di
     return found | {"real": int(is_kept[:n_real].sum()), "other": int(is_kept[n_real:].sum())}
 
 
-def nuisance(results: Results, n_seeds: int, n_sets: int) -> None:
+def nuisance(results: Results, n_seeds: int, n_sets: int) -> list[list[str]]:
     """Add features that mean nothing to real data sets, standardised; the last two columns say how many were kept."""
     rows = []
     for name, X, y in islice(real_data_sets(), n_sets):
@@ -136,7 +136,7 @@ def nuisance(results: Results, n_seeds: int, n_sets: int) -> None:
             "K-Means": KMeans(k, n_init=1),
             "PCA + K-Means": make_pipeline(PCA(min(k, X.shape[1])), KMeans(k, n_init=1)),
             "majority + weights": CoHiRF.as_published(KMeans(k, n_init=1), **MAJORITY),
-            "+ screening": screened(KMeans(k, n_init=1), **MAJORITY),
+            "with screening": screened(KMeans(k, n_init=1), **MAJORITY),
         }
         for kind, draw in NUISANCE.items():
             found: dict[str, list[dict[str, float]]] = {method: [] for method in models}
@@ -145,12 +145,12 @@ def nuisance(results: Results, n_seeds: int, n_sets: int) -> None:
                 for method, model in models.items():
                     fit = partial(score_screening, seeded(model, seed), Z, y, X.shape[1])
                     found[method].append(results.of(("nuisance", name, kind, method, seed), fit))
-            real, other = (np.mean([entry[what] for entry in found["+ screening"]]) for what in ("real", "other"))
+            real, other = (np.mean([entry[what] for entry in found["with screening"]]) for what in ("real", "other"))
             cells = [mean_and_spread([entry["ari"] for entry in entries]) for entries in found.values()]
             kept = [f"{real:.1f} of {X.shape[1]}", f"{other:.1f} of {Z.shape[1] - X.shape[1]}"]
             rows.append([name, kind, *cells, *kept])
             print(f"{name}, {kind}", flush=True)
-    print_markdown(["data set", "nuisance", *models, "real", "nuisance"], rows)
+    return [["data set", "nuisance", *models, "real", "other"], *rows]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -167,13 +167,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     results = Results(arguments.results / "noise_features.jsonl")
     with threadpool_limits(1):
         if arguments.defaults:
-            header, *rows = defaults(results, arguments.seeds, arguments.most_noise)
-            print_markdown(header, rows)
-            write_table(arguments.write, "noise", [header, *rows])
+            show_table(arguments.write, "noise", defaults(results, arguments.seeds, arguments.most_noise))
         elif arguments.nuisance:
-            nuisance(results, arguments.seeds, arguments.sets)
+            show_table(arguments.write, "noise_nuisance", nuisance(results, arguments.seeds, arguments.sets))
         else:
-            hypercube(results, arguments.seeds, arguments.most_noise)
+            show_table(arguments.write, "noise_hypercube", hypercube(results, arguments.seeds, arguments.most_noise))
 
 
 if __name__ == "__main__":
