@@ -5,8 +5,9 @@ import re
 import pytest
 from tools import figures
 
-commands = pytest.importorskip("benchmarks.figures").COMMANDS
-measured = pytest.importorskip("benchmarks.figures").MEASURED
+benchmarks = pytest.importorskip("benchmarks.figures")
+commands = benchmarks.COMMANDS
+measured = benchmarks.MEASURED
 
 RESULTS = sorted(
     path.relative_to(figures.RESULTS).with_suffix("").as_posix() for path in figures.RESULTS.rglob("*.csv")
@@ -53,6 +54,23 @@ def test_every_command_is_noted_with_its_day():
     rows = figures.Results.read(measured).rows
     assert [row[1] for row in rows] == [command.text for command in commands]
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", row[2]) for row in rows)
+
+
+def test_a_new_run_of_a_command_replaces_its_note(tmp_path, monkeypatch):
+    monkeypatch.setattr(benchmarks, "PAGES", tmp_path)
+    monkeypatch.setattr(figures, "RESULTS", tmp_path)
+    (tmp_path / f"{measured}.csv").write_text(",".join(benchmarks.HEADER) + "\n", encoding="utf-8")
+    for command, minutes in ((commands[1], 2.0), (commands[0], 1.0), (commands[1], 3.0)):
+        benchmarks.note(command, minutes)
+    rows = figures.Results.read(measured).rows
+    assert [(row[1], row[-1]) for row in rows] == [(commands[0].text, "1.0"), (commands[1].text, "3.0")]
+
+
+def test_commands_are_listed_by_their_files(capsys):
+    benchmarks.main(["--list", "--only", "digits"])
+    assert "python -m benchmarks.quality.digits --write" in capsys.readouterr().out
+    benchmarks.main(["--list", "--only", "digits", "--kind", "speed"])
+    assert capsys.readouterr().out == ""
 
 
 def test_no_line_of_markdown_begins_with_a_figure():
