@@ -13,7 +13,7 @@ from sphinx.util import logging
 import cohirf
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
+sys.path[:0] = [str(ROOT / "docs" / "_extensions"), str(ROOT)]
 
 project = "cohirf"
 author = "The cohirf developers"
@@ -31,6 +31,7 @@ extensions = [
     "class_pages",
     "command_pages",
     "table_cells",
+    "tutorial_data",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]

@@ -74,10 +74,29 @@ def test_the_commands_and_examples_of_a_page_print_what_it_says(name, tmp_path, 
     plt.close("all")
 
 
+def test_the_numbers_in_the_decision_of_the_tutorial_are_those_of_its_table():
+    text = (DOCS / "tutorial.rst").read_text(encoding="utf-8")
+    table = re.search(r"^cluster\n((?:\d.*\n)+)", text, re.MULTILINE)[1]
+    rows = {int(line.split()[0]): line.split()[1:] for line in table.splitlines()}
+    told = re.findall(r"^- \*\*Cluster (\d)\*\*((?:.+\n)+?)(?=- |\n)", text, re.MULTILINE)
+    assert len(told) == 3
+    for cluster, sentences in told:
+        assert set(re.findall(r"\d+", sentences)) <= set(rows[int(cluster)])
+
+
 def test_output_on_a_page_that_is_not_what_is_printed_is_replaced(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = ".. code-block:: console\n\n   $ echo one\n   two\n\n>>> 1 + 1\n3\n>>> 2 + 2\n4\n"
     assert pages.run_page(page) == page.replace("two", "one").replace("\n3\n", "\n2\n")
+
+
+def test_long_lines_of_output_are_broken_between_words(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = "word " * 30
+    page = f".. code-block:: console\n\n   $ echo {words.strip()}\n   {words.strip()}\n"
+    output = pages.run_page(page).splitlines()[3:]
+    assert " ".join(output).split() == words.split()
+    assert max(map(len, output)) <= pages.WIDTH + len("   ")
 
 
 def test_times_and_sizes_of_memory_on_a_page_may_differ():
