@@ -6,7 +6,7 @@ from typing import Any
 
 from docutils import nodes
 
-NO_VALUE = "–"
+NO_VALUE = "\N{EN DASH}"
 
 
 def show_dashes(app: Any, doctree: nodes.document) -> None:
