@@ -5,6 +5,7 @@ import io
 import math
 import re
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -46,6 +47,26 @@ def test_no_two_pages_have_the_same_title():
 def test_the_examples_of_every_folder_of_pages_are_tests():
     folders = {path.parent.relative_to(ROOT).as_posix() for path in PAGES} - {"docs"}
     assert [folder for folder in folders if f'"{folder}"' not in folders_of_tests()] == []
+
+
+def places_of_lines():
+    page = (DOCS / "understand" / "method.rst").read_text(encoding="utf-8")
+    return re.findall(r"``((?:algorithm|fitting)\.[\w.]+)``", page)
+
+
+def test_the_page_of_the_method_names_the_place_of_every_line():
+    page = (DOCS / "understand" / "method.rst").read_text(encoding="utf-8")
+    lines = re.findall(r"^   \* - \d+[a-e]?\n     - .+\n     - ``.+``$", page, re.MULTILINE)
+    assert len(lines) == 16
+
+
+@pytest.mark.parametrize("place", places_of_lines())
+def test_a_place_of_the_method_in_the_source_exists(place):
+    package, module, *names = place.split(".")
+    found = import_module(f"cohirf.{package}.{module}")
+    for name in names:
+        found = getattr(found, name)
+    assert callable(found)
 
 
 def test_the_first_code_of_the_readme_prints_what_the_readme_says():
