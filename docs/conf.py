@@ -25,6 +25,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.extlinks",
     "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
@@ -91,6 +92,9 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
 }
 
+REPOSITORY = "https://github.com/cohirf/cohirf"
+extlinks = {"notes": (f"{REPOSITORY}/blob/main/benchmarks/notes/%s.rst", "notes on %s")}
+
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
@@ -102,7 +106,7 @@ html_css_files = ["cohirf.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "cohirf", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
-    "github_url": "https://github.com/cohirf/cohirf",
+    "github_url": REPOSITORY,
     "header_links_before_dropdown": 9,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher", "navbar-icon-links"],

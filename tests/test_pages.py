@@ -69,6 +69,11 @@ def test_a_place_of_the_method_in_the_source_exists(place):
     assert callable(found)
 
 
+def test_notes_that_pages_link_to_exist():
+    named = {name for path in PAGES for name in re.findall(r":notes:`[^`]+<(\w+)>`", path.read_text(encoding="utf-8"))}
+    assert named == {path.stem for path in (ROOT / "benchmarks" / "notes").glob("*.rst")}
+
+
 def test_the_first_code_of_the_readme_prints_what_the_readme_says():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     source, shown = re.search(r"```python\n(.+?)```\n\n```text\n(.+?)```", text, re.DOTALL).groups()
