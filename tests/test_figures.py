@@ -118,6 +118,24 @@ def test_a_table_has_the_rows_and_columns_that_it_names():
 
 
 @pytest.mark.usefixtures("scores")
+def test_a_table_of_a_note_is_readable_as_text():
+    page = ".. table: scores\n\nold\n.. end of table\n"
+    assert figures.rewrite(page, ".rst").splitlines() == [
+        ".. table: scores",
+        "",
+        "======  ====  ====  ============",
+        "method  rows  ARI   cost",
+        "======  ====  ====  ============",
+        "Ward    100   0.50  1.5 s, 20 MB",
+        "Ward    200   0.75  3.0 s, 40 MB",
+        "DBSCAN  100   0.25  \\",
+        "======  ====  ====  ============",
+        "",
+        ".. end of table",
+    ]
+
+
+@pytest.mark.usefixtures("scores")
 def test_the_check_names_stale_pages_and_writes_nothing(tmp_path, monkeypatch):
     page = tmp_path / "page.md"
     page.write_text("It has <!-- scores; DBSCAN; ARI -->0.9<!-- -->.", encoding="utf-8")

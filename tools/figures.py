@@ -22,8 +22,13 @@ by their first cells:
     ...
     <!-- end of table -->
 
-Tables in reStructuredText are ``csv-table`` with ``:file:``. ``tests/test_figures.py`` checks that nothing would
-change.
+Tables in reStructuredText are ``csv-table`` with ``:file:``, or, where pages are read as text, as in benchmarks/notes:
+
+    .. table: voting_methods
+    ...
+    .. end of table
+
+``tests/test_figures.py`` checks that nothing would change.
 """
 
 from __future__ import annotations
@@ -38,11 +43,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
+EMPTY = "\\"  # a cell of a simple table that would be taken for a part of the row above
 GENERATED = {"_build", "_templates", "gallery", "generated"}
 
 IN_MARKDOWN = re.compile(r"(?P<before><!-- (?P<source>[^<>;]+;[^<>]+?) -->)(?P<shown>[^<]*)(?P<after><!-- -->)")
 IN_RST = re.compile(r"(?P<before>:figure:`)(?P<shown>[^`<]*)(?P<after> <(?P<source>[^`<>]+)>`)")
 TABLE = re.compile(r"(?P<head><!-- table: (?P<options>[^<>]+?)-->\n).*?(?P<end><!-- end of table -->)", re.DOTALL)
+RST_TABLE = re.compile(
+    r"(?P<head>^\.\. table: (?P<name>\S+)\n)\n.*?(?P<end>^\.\. end of table$)", re.DOTALL | re.MULTILINE
+)
 
 
 class NoSuchFigureError(Exception):
@@ -115,8 +124,18 @@ def markdown_table(options: str) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in (titles, ["---"] * len(titles), *cells))
 
 
+def rst_table(name: str) -> str:
+    """Return all rows of a file as a simple table."""
+    results = Results.read(name)
+    cells = [[cell or EMPTY for cell in row] for row in (results.header, *results.rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    ruler = "  ".join("=" * width for width in widths)
+    header, *rows = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
+    return "\n".join([ruler, header, ruler, *rows, ruler]) + "\n"
+
+
 def rewrite(text: str, suffix: str) -> str:
-    """Return the text of a page with the figures of the files; ``suffix`` is that of the page, ".md" or ".rst"."""
+    """Return the text of a page with the figures of the files; ``suffix`` is that of the page, such as ".md"."""
 
     def with_figure(match: re.Match[str]) -> str:
         return match["before"] + figure(match["source"]) + match["after"]
@@ -124,27 +143,34 @@ def rewrite(text: str, suffix: str) -> str:
     def with_table(match: re.Match[str]) -> str:
         return f"{match['head']}\n{markdown_table(match['options'])}\n{match['end']}"
 
-    if suffix == ".rst":
-        return IN_RST.sub(with_figure, text)
-    return TABLE.sub(with_table, IN_MARKDOWN.sub(with_figure, text))
+    def with_rst_table(match: re.Match[str]) -> str:
+        return f"{match['head']}\n{rst_table(match['name'])}\n{match['end']}"
+
+    if suffix == ".md":
+        return TABLE.sub(with_table, IN_MARKDOWN.sub(with_figure, text))
+    return RST_TABLE.sub(with_rst_table, IN_RST.sub(with_figure, text))
 
 
 def names_of_files(path: Path) -> set[str]:
     """Return the files of docs/results that a page takes figures or tables from."""
     text = path.read_text(encoding="utf-8")
-    if path.suffix == ".rst":
-        tables = [(path.parent / name).resolve() for name in re.findall(r"^ +:file: (\S+)$", text, re.MULTILINE)]
-        names = {table.relative_to(RESULTS).with_suffix("").as_posix() for table in tables if RESULTS in table.parents}
-        return names | {match["source"].split(";")[0] for match in IN_RST.finditer(text)}
-    names = {match["source"].split(";")[0] for match in IN_MARKDOWN.finditer(text)}
-    return names | {match["options"].split()[0] for match in TABLE.finditer(text)}
+    if path.suffix == ".md":
+        names = {match["source"].split(";")[0] for match in IN_MARKDOWN.finditer(text)}
+        return names | {match["options"].split()[0] for match in TABLE.finditer(text)}
+    names = {match["source"].split(";")[0] for match in IN_RST.finditer(text)}
+    names |= {match["name"] for match in RST_TABLE.finditer(text)}
+    tables = [(path.parent / name).resolve() for name in re.findall(r"^ +:file: (\S+)$", text, re.MULTILINE)]
+    return names | {
+        table.relative_to(RESULTS).with_suffix("").as_posix() for table in tables if RESULTS in table.parents
+    }
 
 
 def pages() -> list[Path]:
-    """Return README.md and the pages of docs/ that a person writes."""
-    docs = ROOT / "docs"
+    """Return README.md, and the pages of docs/ and the notes of benchmarks/ that a person writes."""
+    docs, notes = ROOT / "docs", ROOT / "benchmarks" / "notes"
     found = [path for pattern in ("*.rst", "*.md") for path in sorted(docs.rglob(pattern))]
-    return [ROOT / "README.md", *(path for path in found if not GENERATED & set(path.relative_to(docs).parts))]
+    written = [path for path in found if not GENERATED & set(path.relative_to(docs).parts)]
+    return [ROOT / "README.md", *written, *sorted(notes.glob("*.*"))]
 
 
 def update(write: Callable[[Path, str], object]) -> list[str]:
