@@ -8,9 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from docutils import nodes
 from sphinx.util import logging
-from sphinx.util.docutils import ReferenceRole
 
 import cohirf
 
@@ -33,6 +31,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "class_pages",
     "command_pages",
+    "figure_role",
     "table_cells",
     "tutorial_data",
 ]
@@ -138,19 +137,7 @@ def name_missing_data(app: Any) -> None:
         logging.getLogger(__name__).info(message, name, DATA, ", ".join(missing))
 
 
-class Figure(ReferenceRole):
-    """A figure with its source, ``:figure:`0.58 <file; row; column>```, of which the page shows the figure.
-
-    ``python -m tools.figures`` writes it.
-    """
-
-    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Return what the page shows."""
-        return [nodes.Text(self.title)], []
-
-
 def setup(app: Any) -> None:
     """Register the hooks with Sphinx."""
-    app.add_role("figure", Figure())
     app.connect("builder-inited", name_missing_data)
     app.connect("autodoc-process-docstring", escape_shapes, priority=100)  # before numpydoc

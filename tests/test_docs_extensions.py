@@ -102,3 +102,13 @@ def test_the_downloads_of_the_tutorial_are_the_files_that_its_commands_make(tmp_
     assert [name for name in linked if not (tmp_path / name).is_file()] == []
     head = (tmp_path / "customers.csv").read_text(encoding="utf-8").splitlines()[:2]
     assert all(f"   {line}" in text for line in head)
+
+
+def test_a_figure_with_its_source_shows_the_figure():
+    core = pytest.importorskip("docutils.core")
+    roles = pytest.importorskip("docutils.parsers.rst.roles")
+    from figure_role import Figure
+
+    roles.register_local_role("figure", Figure())
+    text = "It has :figure:`0.58 <answers; K-Means; defaults>` here."
+    assert "<paragraph>It has 0.58 here.</paragraph>" in core.publish_doctree(text)[0].asdom().toxml()
