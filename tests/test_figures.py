@@ -100,6 +100,7 @@ def test_a_part_of_a_cell_is_a_figure():
         ("absent; Ward; ARI", "absent.csv does not exist"),
         ("scores; Ward; ARI", "2 rows that begin with 'Ward'"),
         ("scores; Birch; ARI", "0 rows that begin with 'Birch'.*Rows begin with Ward; DBSCAN"),
+        ("scores; Ward; 100; cost#3", "'1.5 s, 20 MB', which has no part 3"),
         ("scores; DBSCAN; NMI", "no column 'NMI': it has method; rows; ARI; cost"),
     ],
 )

@@ -110,7 +110,12 @@ def figure(source: str) -> str:
     title, _, part = title.partition("#")
     results = Results.read(name)
     cell = results.row(*keys)[results.column(title)]
-    return cell.split(", ")[int(part) - 1] if part else cell
+    if not part:
+        return cell
+    parts = cell.split(", ")
+    if int(part) > len(parts):
+        raise NoSuchFigureError(f"{source!r} is {cell!r}, which has no part {part}.")
+    return parts[int(part) - 1]
 
 
 def markdown_table(options: str) -> str:
