@@ -91,9 +91,9 @@ COMMANDS = (
     Command("quality", "quality.answers", "--batches 1", ("answers", "answers_sets"), 10, True),
     Command("quality", "quality.answers", "--batches 8 40 --seeds 3", ("answers_in_batches",), 40, True),
     Command("quality", "quality.choice", "", ("choice",), 3),
-    Command("quality", "quality.choice", "--suite --seeds 1", ("choice_suite",), 2),
+    Command("quality", "quality.choice", "--suite --seeds 1", ("choice_suite",), 1.5),
     Command("quality", "quality.noise_features", "--defaults", ("noise",), 2, True),
-    Command("quality", "quality.eps", "", ("eps",), 1),
+    Command("quality", "quality.eps", "", ("eps",), 0.3),
     Command("quality", "quality.tuning", "", ("tuning",), 0.5),
     Command("quality", "quality.diagnose", "--seeds 2", ("diagnose",), 8, True),
     Command(
