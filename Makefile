@@ -7,7 +7,7 @@ JOBS ?= 2
 # Tests start many processes, and each would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-gpu test-lowest mutants check constraints docs bench evidence experiments format clean
+.PHONY: demo test test-all test-gpu test-lowest mutants check constraints docs bench evidence figures experiments format clean
 
 # Python compiles what is imported; compiling all that is installed takes a minute.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
@@ -84,6 +84,13 @@ bench: .venv/installed  ## measure the cost beyond the base method, and the kern
 evidence: .venv/installed  ## measure cluster quality on real data: iris, and the default of max_features
 	$(BIN)/python -m benchmarks.quality.max_features
 
+.venv/peers: .venv/installed
+	$(INSTALL) --constraint constraints.txt --editable ".[dev,peers]"
+	@touch $@
+
+figures: .venv/peers  ## measure what pages show, hours of it, and write it there; ARGS="--only digits" for one file
+	$(BIN)/python -m benchmarks.figures $(ARGS)
+
 experiments: .venv/installed  ## run the paper's experiments at a small budget; results go to experiments/results/small
 	$(BIN)/python -m experiments all --n-jobs $(JOBS)
 
@@ -92,4 +99,4 @@ format: .venv/installed  ## put the code into shape
 	$(BIN)/ruff format .
 
 clean:  ## remove what the commands above have made
-	rm -rf .venv .venv-lowest mutants docs/_build docs/reference/generated docs/gallery build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-lowest mutants docs/_build docs/reference/generated docs/gallery docs/data build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import multiprocessing
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -27,6 +28,7 @@ from cohirf.algorithm.get_clusters import Views
 from cohirf.planning.memory import peak_bytes, reset_peak
 
 RESULTS = Path(__file__).parent / "results"
+PAGES = Path(__file__).parents[1] / "docs" / "results"  # tools/figures.py writes these figures into the pages
 
 # -- options -------------------------------------------------------------------------------------------------------
 
@@ -108,6 +110,8 @@ def peak_rise(function: Callable[[], Any]) -> tuple[int, Any]:
 
 # -- tables --------------------------------------------------------------------------------------------------------
 
+DASH = "\N{EN DASH}"
+
 
 class Table:
     """Prints a header, and each row as soon as it is known.
@@ -121,13 +125,19 @@ class Table:
 
     def __init__(self, columns: dict[str, str]) -> None:
         self.formats = list(columns.values())
+        self.cells: list[list[str]] = []
         self.row(*columns)
 
     def row(self, *cells: Any) -> None:
         """Print one row."""
         pairs = zip(cells, self.formats, strict=True)
-        words = (format(cell, self._for_text(spec) if isinstance(cell, str) else spec) for cell, spec in pairs)
+        words = [format(cell, self._for_text(spec) if isinstance(cell, str) else spec) for cell, spec in pairs]
+        self.cells.append([word.strip() for word in words])
         print(" ".join(words), flush=True)
+
+    def write(self, folder: Path | None, name: str) -> None:
+        """Write all rows as CSV, as ``write_table`` does."""
+        write_table(folder, name, self.cells)
 
     @staticmethod
     def _for_text(spec: str) -> str:
@@ -139,6 +149,45 @@ def print_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None
     print()
     for cells in (header, ["---"] * len(header), *rows):
         print("| " + " | ".join(cells) + " |")
+
+
+def show_table(folder: Path | None, name: str, cells: Sequence[Sequence[str]]) -> None:
+    """Print a table, whose first row is the header, as Markdown, and write it as ``write_table`` does."""
+    header, *rows = cells
+    print_markdown(header, rows)
+    write_table(folder, name, cells)
+
+
+def write_table(folder: Path | None, name: str, cells: Iterable[Sequence[str]]) -> None:
+    """Write a table, whose first row is the header, as CSV to the folder that ``--write`` names.
+
+    Parameters
+    ----------
+    folder : Path or None
+        None: nothing is written.
+    name : str
+        The file without ".csv"; it may be in a folder, "peers/spheres".
+    cells : iterable of sequences of str
+        The texts that pages show. "-" becomes a dash that is not the bullet of a list there.
+    """
+    if folder is None:
+        return
+    path = folder / f"{name}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([DASH if cell == "-" else cell for cell in row] for row in cells)
+
+
+def add_write_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--write``, the folder for tables as CSV."""
+    what = "write the tables as CSV to this folder; without a name, to docs/results, for the pages"
+    parser.add_argument("--write", type=Path, nargs="?", const=PAGES, metavar="FOLDER", help=what)
+
+
+def say_difference(differences: np.ndarray) -> str:
+    """Return the mean of differences, and its standard error: ``"+0.045 ± 0.012"``."""
+    return f"{differences.mean():+.3f} ± {differences.std(ddof=1) / np.sqrt(len(differences)):.3f}"
 
 
 def mean_and_spread(values: Sequence[float]) -> str:

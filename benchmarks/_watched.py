@@ -145,8 +145,10 @@ def _watch(connection: Connection, process: psutil.Process, limits: Limits) -> i
         elapsed = time.monotonic() - started
         seconds = _processor_seconds(process) - computed_before if limits.cores == 1 else elapsed
         peak = max(peak, tree_bytes(process))
-        if seconds > limits.seconds or elapsed > PATIENCE * limits.seconds:
+        if seconds > limits.seconds:
             raise PassedLimitError(f"over {limits.seconds:g} s")
+        if elapsed > PATIENCE * limits.seconds:  # it waits, or other programs leave it no processor
+            raise PassedLimitError(f"over {PATIENCE * limits.seconds:g} s by the clock")
         if peak > 1e6 * limits.megabytes:
             raise PassedLimitError(f"over {limits.megabytes:,.0f} MB")
     return peak

@@ -16,7 +16,7 @@ from cohirf.cli import main
 ROOT = Path(__file__).parents[1]
 COMMAND = re.compile(r"^ *(?:\$ )?((?:cohirf|python -m examples\.synthetic) [^`│]+)$")
 SKIPPED = ("cohirf party ",)  # tests/test_parties.py starts parties
-SHORTER = {"--trials 30": "--trials 2"}
+SHORTER = {"--trials 10": "--trials 2"}
 
 
 def find_commands(path):

@@ -88,11 +88,11 @@ def test_cells_show_figures_or_why_there_are_none():
 @pytest.mark.slow
 def test_the_script_measures_and_writes_tables(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(peers.TABLES, "spheres", [SMALL])
-    folders = {"--folder": "data", "--results": "results", "--tables": "tables"}
+    folders = {"--folder": "data", "--results": "results", "--write": "tables"}
     options = [word for name, folder in folders.items() for word in (name, str(tmp_path / folder))]
     peers.main(["--data", "spheres", "--methods", "DBSCAN", *options])
     shown = capsys.readouterr().out
-    with (tmp_path / "tables/spheres.csv").open(newline="") as file:
+    with (tmp_path / "tables/peers/spheres.csv").open(newline="") as file:
         header, *rows = csv.reader(file)
     assert header == ["method", "400 rows"]
     assert [row[0] for row in rows] == ["DBSCAN"]
@@ -114,6 +114,8 @@ class Sleeper:
         if self.kind == "computes":
             while True:
                 pass
+        if self.kind == "waits":
+            time.sleep(60)
         if self.kind == "allocates":
             self.kept = [np.ones(10_000_000 // 8) for _ in range(100)]
             time.sleep(60)
@@ -137,6 +139,12 @@ def test_a_task_gives_up_at_its_limits_and_at_errors():
     assert run("fails early") == {"gave_up": "ValueError", "error": "three features at most"}
     assert run("fails") == {"gave_up": "MemoryError", "error": ""}
     assert run("crashes")["gave_up"] == "crashed"
+
+
+@pytest.mark.slow
+def test_a_task_without_a_processor_gives_up_by_the_clock_and_says_so(monkeypatch):
+    monkeypatch.setattr(_watched, "PATIENCE", 2)
+    assert run("waits", seconds=0.5) == {"gave_up": "over 1 s by the clock", "error": ""}
 
 
 @pytest.mark.slow

@@ -66,10 +66,10 @@ def test_tables_have_the_results_of_earlier_runs_and_nothing_for_what_was_not_ru
     figures = {"classes": 0.5, "fit": 0.25, "moved": [0.0, 0.03], "seconds": 2.0}
     for way in ("fit", "100"):
         results.of(("shapes", "Birch", way), lambda: figures)
-    updates.main(["--methods", "--results", str(tmp_path), "--tables", str(tmp_path)])
-    with (tmp_path / "ways.csv").open(newline="") as file:
+    updates.main(["--methods", "--results", str(tmp_path), "--write", str(tmp_path)])
+    with (tmp_path / "updating/ways.csv").open(newline="") as file:
         (indices,) = csv.DictReader(file)
-    with (tmp_path / "numbers.csv").open(newline="") as file:
+    with (tmp_path / "updating/numbers.csv").open(newline="") as file:
         (numbers,) = csv.DictReader(file)
     assert [indices[way] for way in ("fit", "10", "100", "update, s")] == ["0.50", "", "0.50/0.25", "0.020"]
     assert (numbers["mean"], numbers["above 1 %"], numbers["at most 1 %"]) == ("1.50%", "1", "no")

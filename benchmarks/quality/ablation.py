@@ -1,6 +1,6 @@
 """Which parts of the default earn their place?
 
-    python -m benchmarks.quality.ablation [--data FOLDER] [--seeds 3] [--variants default strict ...]
+    python -m benchmarks.quality.ablation [--data FOLDER] [--seeds 3] [--variants default strict ...] [--write]
 
 The default model and changes of it, on the 14 data sets of ``answers.py`` (standardised, at most 2,000 rows) and on
 those of ``clustbench.py``, all given the true number of clusters: the mean adjusted Rand index (ARI), its difference to
@@ -28,10 +28,12 @@ from benchmarks._common import (
     DATA_FOLDER,
     Results,
     add_results_option,
+    add_write_option,
     all_sets,
     make_parser,
     parse,
-    print_markdown,
+    say_difference,
+    show_table,
     timed,
 )
 from benchmarks.quality.clustbench import read_sets
@@ -116,10 +118,9 @@ def summarize(figures: list[dict[str, float]], default: list[dict[str, float]]) 
         return np.array([row[name] for row in rows])
 
     difference = column("ari") - column("ari", default)
-    error = difference.std(ddof=1) / np.sqrt(len(difference)) if len(difference) > 1 else np.nan
     return [
         f"{column('ari').mean():.3f}",
-        f"{difference.mean():+.3f} ± {error:.3f}",
+        "-" if figures is default else say_difference(difference),
         f"{column('agreement').mean():.2f}",
         f"{column('seconds').sum() / column('seconds', default).sum():.2f}",
     ]
@@ -132,6 +133,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", type=int, default=None, help="only the first so many of all")
     parser.add_argument("--variants", nargs="+", default=[*VARIANTS, *ALONE], choices=[*VARIANTS, *ALONE])
     add_results_option(parser)
+    add_write_option(parser)
     arguments = parse(parser, argv, seeds=2, sets=3, variants=["default", "one view"])
     warnings.simplefilter("ignore")
     results = Results(arguments.results / "ablation.jsonl")
@@ -146,9 +148,13 @@ def main(argv: Sequence[str] | None = None) -> None:
                 found = results.of((kind, name, variant, arguments.seeds), run)
                 figures.setdefault(kind, {}).setdefault(variant, []).append(found)
             print(f"{kind}, {name}", flush=True)
+    header, rows = ["variant"], [[variant] for variant in variants]
     for kind, by_variant in figures.items():
-        rows = [[variant, *summarize(found, by_variant["default"])] for variant, found in by_variant.items()]
-        print_markdown([kind, "ARI", "difference", "agreement of seeds", "time"], rows)
+        n_sets = len(by_variant["default"])
+        header += [f"{kind}, {n_sets} sets", f"{kind}, difference", f"{kind}, agreement", f"{kind}, time"]
+        for row, found in zip(rows, by_variant.values(), strict=True):
+            row += summarize(found, by_variant["default"])
+    show_table(arguments.write, "ablation", [header, *rows])
 
 
 if __name__ == "__main__":

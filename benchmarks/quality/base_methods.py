@@ -28,6 +28,7 @@ from benchmarks._common import (
     Results,
     Table,
     add_results_option,
+    add_write_option,
     make_parser,
     mean_and_spread,
     parse,
@@ -44,7 +45,7 @@ MAX_SPECTRAL_ROWS = 5000
 VARIANTS: dict[str, dict[str, Any]] = {
     "strict": {},
     "relaxed": {"consensus": "relaxed"},
-    "weights": {"medoid_weights": True},
+    "strict + weights": {"medoid_weights": True},
 }
 
 
@@ -86,7 +87,7 @@ def models(base: Any, n_rows: int, batch_size: int) -> Iterator[tuple[str, Any]]
         "relaxed",
         None if in_batches else CoHiRF.as_published(base, **common, consensus="relaxed"),
     )  # of one view, it is strict
-    yield "weights", None  # SC-SRGF takes none
+    yield "strict + weights", None  # SC-SRGF takes none
 
 
 def scores(model: Any, X: np.ndarray, y: np.ndarray, name: str, n_seeds: int, results: Results) -> list[float]:
@@ -99,8 +100,8 @@ def scores(model: Any, X: np.ndarray, y: np.ndarray, name: str, n_seeds: int, re
     return found
 
 
-def print_scores(names: list[str], bases: list[str], n_seeds: int, batch_size: int, results: Results) -> None:
-    columns = dict.fromkeys(("alone", *VARIANTS), ">12")
+def print_scores(names: list[str], bases: list[str], n_seeds: int, batch_size: int, results: Results) -> Table:
+    columns = dict.fromkeys(("alone", *VARIANTS), ">16")
     table = Table({"data set": "<18", "base": "<15"} | columns)
     for name, X, y in real_data_sets():
         if name not in names:
@@ -114,6 +115,7 @@ def print_scores(names: list[str], bases: list[str], n_seeds: int, batch_size: i
                 found = [] if model is None else scores(model, X, y, name, n_fits, results)
                 cells.append(mean_and_spread(found) if found else "-")
             table.row(name, base_name, *cells)
+    return table
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -123,10 +125,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=500, help="rows that SC-SRGF gets where it cannot hold all")
     add_results_option(parser)
+    add_write_option(parser)
     arguments = parse(parser, argv, data_sets=["iris"], seeds=2)
     warnings.simplefilter("ignore")
     results = Results(arguments.results / "base_methods.jsonl")
-    print_scores(arguments.data_sets, arguments.bases, arguments.seeds, arguments.batch_size, results)
+    table = print_scores(arguments.data_sets, arguments.bases, arguments.seeds, arguments.batch_size, results)
+    table.write(arguments.write, "base_methods")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -40,7 +40,7 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 from sklearn.neighbors import LocalOutlierFactor
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import Table, make_parser, parse, read_file, standardise, timed
+from benchmarks._common import Table, add_write_option, make_parser, parse, read_file, standardise, timed
 from cohirf import CoHiRF
 from cohirf.degrees import outliers
 
@@ -108,7 +108,7 @@ def rate_membership(X: np.ndarray, y: np.ndarray) -> list[Any]:
     for number in range(len(RANGES) - 1):
         inside = place == number
         error += abs(largest[inside].sum() - is_right[inside].sum()) / len(y)
-        cells.append(f"{is_right[inside].mean():.2f} ({inside.sum()})" if inside.any() else "-")
+        cells.append(f"{is_right[inside].mean():.2f} ({inside.sum():,})" if inside.any() else "-")
     return [adjusted_rand_score(y, model.labels_), error, *cells]
 
 
@@ -151,15 +151,16 @@ RIVALS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def show_membership(n_rows: int) -> None:
+def show_membership(n_rows: int) -> Table:
     ranges = [f"{low:.2f}-{min(1.0, high):.2f}" for low, high in pairwise(RANGES)]
     table = Table({"data": "<18", "ARI": ">5.2f", "ECE": ">6.3f"} | dict.fromkeys(ranges, ">12"))
     for name, data in sets_with_classes(n_rows):
         table.row(name, *rate_membership(*data))
+    return table
 
 
-def show_outliers(n_rows: int, names: Sequence[str]) -> None:
-    table = Table({"data": "<18", "planted": "<8"} | dict.fromkeys(["cohirf", *RIVALS], ">8.3f"))
+def show_outliers(n_rows: int, names: Iterable[str]) -> Table:
+    table = Table({"data": "<18", "planted": "<8"} | dict.fromkeys(["CoHiRF", *RIVALS], ">16.3f"))
     for name in names:
         data = load(name, n_rows)
         for way in ("box", "moved", "mixed") if data is not None else ():
@@ -167,6 +168,7 @@ def show_outliers(n_rows: int, names: Sequence[str]) -> None:
             ours = score_rows(X, len(np.unique(data[1])))
             scores = [ours, *(score(X) for score in RIVALS.values())]
             table.row(name, way, *(roc_auc_score(is_outlier, of_method) for of_method in scores))
+    return table
 
 
 def show_new_rows(n_rows: int, names: Sequence[str]) -> None:
@@ -218,13 +220,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=4000, help="at most so many of each data set")
     parser.add_argument("--new-rows", type=int, default=20_000, help="at most so many of each data set, in part new")
     parser.add_argument("--timed-rows", type=int, default=1_000_000)
+    add_write_option(parser)
     arguments = parse(parser, argv, rows=1000, new_rows=5000, timed_rows=50_000, sets=["satimage"])
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         if "membership" in arguments.parts:
-            show_membership(arguments.rows)
+            show_membership(arguments.rows).write(arguments.write, "membership")
         if "outliers" in arguments.parts:
-            show_outliers(arguments.rows, arguments.sets)
+            for file, names in {"outliers": FILES, "outliers_held_out": HELD_OUT}.items():
+                chosen = (name for name in names if name in arguments.sets)
+                show_outliers(arguments.rows, chosen).write(arguments.write, file)
         if "new" in arguments.parts:
             show_new_rows(arguments.new_rows, arguments.sets)
         if "time" in arguments.parts:

@@ -41,12 +41,14 @@ from threadpoolctl import threadpool_limits
 from benchmarks._common import (
     Results,
     add_results_option,
+    add_write_option,
     all_sets,
     make_parser,
     parse,
     print_markdown,
     read_file,
     seeded,
+    write_table,
 )
 from benchmarks.quality.answers import base_method
 from cohirf import CoHiRF
@@ -163,8 +165,8 @@ def is_right(said: str, figures: Figures) -> bool:
     return outcome(figures) == "tie" if said == EITHER else outcome(figures) != "CoHiRF"
 
 
-def print_statements(cases: list[tuple[str, str, Figures]]) -> None:
-    """Count, for each kind of model and statement, which of the two was better."""
+def print_statements(cases: list[tuple[str, str, Figures]]) -> list[list[str]]:
+    """Count, for each kind of model and statement, which of the two was better; return the counts of all kinds."""
     rows = []
     for kind in [*dict.fromkeys(kind for _, kind, _ in cases), "all"]:
         for said in (ALONE, EITHER, UNKNOWN):
@@ -174,7 +176,9 @@ def print_statements(cases: list[tuple[str, str, Figures]]) -> None:
                 right = np.mean([is_right(said, figures) for figures in of_kind])
                 counts = [str(outcomes.count(which)) for which in ("alone", "tie", "CoHiRF")]
                 rows.append([kind, said, str(len(of_kind)), *counts, "-" if said == UNKNOWN else f"{right:.0%}"])
-    print_markdown(["fits", "diagnose() says", "cases", "alone better", "tie", "CoHiRF better", "right"], rows)
+    header = ["fits", "diagnose() says", "cases", "alone better", "tie", "CoHiRF better", "right"]
+    print_markdown(header, rows)
+    return [row[1:] for row in (header, *rows) if row[0] in ("fits", "all")]
 
 
 def print_whole(cases: list[tuple[str, str, Figures]]) -> None:
@@ -271,6 +275,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", type=int, help="only the first so many data sets")
     parser.add_argument("--whole", action="store_true", help="fits that are the base method's own, in local batches")
     add_results_option(parser)
+    add_write_option(parser)
     arguments = parse(parser, argv, bases=["K-Means"], seeds=1, sets=3)
     warnings.simplefilter("ignore")  # of many small levels, and of useless clusters
     results = Results(arguments.results / "diagnose.jsonl")
@@ -281,7 +286,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         found = list(run(results, arguments.bases, arguments.seeds, arguments.sets))
     cases = [case for case in found if case[-1]["said"] != ONE_RUN]
     print(f"\n{len(found)} fits, of which {len(found) - len(cases)} are one run of the base method on all rows")
-    print_statements(cases)
+    write_table(arguments.write, "diagnose", print_statements(cases))
     print_left_out(cases)
     print_signs(cases)
 

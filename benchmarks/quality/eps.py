@@ -4,7 +4,7 @@ Features are standardised, min_samples is 5. The grid has 40 radii in a geometri
 largest distance of a row to its neighbour number five; the best one is chosen with the true classes, which nobody has
 in practice. Noise counts as one cluster of the adjusted Rand index.
 
-    python -m benchmarks.quality.eps [--radii 40] [--rows 4000]
+    python -m benchmarks.quality.eps [--radii 40] [--rows 4000] [--write]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.cluster import DBSCAN
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks._common import BUNDLED, Table, make_parser, parse, read_file, standardise
+from benchmarks._common import BUNDLED, Table, add_write_option, make_parser, parse, read_file, standardise
 from cohirf import suggest_eps
 
 NAMES = ("iris", "digits", "pendigits", "satimage", "chameleon-t4-8k")
@@ -47,10 +47,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--radii", type=int, default=40)
     parser.add_argument("--rows", type=int, default=4000)
+    add_write_option(parser)
     arguments = parse(parser, argv, radii=10, rows=500)
     of_one = {"eps": ">7.3f", "ARI": ">6.3f", "clusters": ">8d", "noise": ">6.0%"}
-    columns = {"data set": "<16", "rows": ">6d", "classes": ">7d"}
-    columns |= {f"{name}{mark}": width for mark in ("", " best") for name, width in of_one.items()}
+    columns = {"data set": "<16", "rows": ">6,d", "features": ">8d", "classes": ">7d"}
+    columns |= {f"{mark}{name}": width for mark in ("", "best ") for name, width in of_one.items()}
     table = Table(columns)
     for name, X, y in data_sets(arguments.rows):
         suggestion = suggest_eps(X, MIN_SAMPLES, random_state=0)
@@ -58,7 +59,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         grid = np.geomspace(positive[0], positive[-1], arguments.radii)
         best = max((score(X, y, eps), eps) for eps in grid)
         found = score(X, y, suggestion.eps)
-        table.row(name, len(X), len(np.unique(y)), suggestion.eps, *found, best[1], *best[0])
+        table.row(name, *X.shape, len(np.unique(y)), suggestion.eps, *found, best[1], *best[0])
+    table.write(arguments.write, "eps")
 
 
 if __name__ == "__main__":

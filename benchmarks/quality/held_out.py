@@ -1,19 +1,20 @@
 """Do the defaults gain on data that had no part in the choice of their rules?
 
-    python -m benchmarks.quality.held_out [--sets 40] [--seed 1] [--jobs 1]
+    python -m benchmarks.quality.held_out [--draws 1 2 3] [--sets 50] [--jobs 1] [--write]
+    python -m benchmarks.quality.held_out --number               the number of clusters is not given
 
 Random mixtures of normal clusters: 3 to 15 clusters of unequal sizes, 2 to 30 features, clusters of unequal widths that
 are round or long, and that overlap more or less; 1,000 rows each, standardised. For each set, the adjusted Rand index
-of K-Means with ten starts, of Ward's method, and of ``CoHiRF(n_clusters=k)``, all with the true number of clusters; and
-of ``CoHiRF()`` and of K-Means with the number that has the highest silhouette, which are not told it. Means over the
-sets, and differences with their standard errors. No rule of this package was chosen on these sets. They are drawn here,
-so no file is needed; ``--jobs`` processes take one set each.
+(ARI) of several methods with the true number of clusters; with ``--number``, of ``CoHiRF()`` and of K-Means with the
+number that has the highest silhouette, which are not told it. Means over all sets of all ``--draws``, which are seeds,
+and differences with their standard errors; then the difference of each draw. No rule of this package was chosen on
+these sets. They are drawn here, so no file is needed; ``--jobs`` processes take one set each.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,15 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import Table, make_parser, parse, print_markdown, standardise
+from benchmarks._common import (
+    Table,
+    add_write_option,
+    make_parser,
+    parse,
+    say_difference,
+    show_table,
+    standardise,
+)
 from cohirf import CoHiRF
 
 N_ROWS = 1000
@@ -45,45 +54,61 @@ def by_silhouette(X: np.ndarray, seed: int) -> np.ndarray:
     return max(candidates, key=lambda labels: silhouette_score(X, labels))
 
 
-def score(X: np.ndarray, y: np.ndarray, seed: int) -> list[float]:
+Method = Callable[[np.ndarray, int, int], Any]  # of rows, number of clusters and seed
+OURS, OURS_ALONE = "CoHiRF(n_clusters=k)", "CoHiRF()"
+GIVEN: dict[str, Method] = {
+    OURS: lambda X, k, seed: CoHiRF(n_clusters=k, random_state=seed).fit_predict(X),
+    "K-Means, one start": lambda X, k, seed: KMeans(k, n_init=1, random_state=seed).fit_predict(X),
+    "K-Means, ten starts": lambda X, k, seed: KMeans(k, n_init=10, random_state=seed).fit_predict(X),
+    "Ward": lambda X, k, seed: AgglomerativeClustering(k).fit_predict(X),
+}
+FOUND: dict[str, Method] = {
+    OURS_ALONE: lambda X, k, seed: CoHiRF(random_state=seed).fit_predict(X),
+    "K-Means, number by silhouette": lambda X, k, seed: by_silhouette(X, seed),
+}
+
+
+def score(methods: dict[str, Method], X: np.ndarray, y: np.ndarray, seed: int) -> list[float]:
     """Return the adjusted Rand index of each method; may run in a process of its own."""
     warnings.simplefilter("ignore")
-    k = len(np.unique(y))
-    methods: list[Any] = [
-        KMeans(k, n_init=10, random_state=seed),
-        AgglomerativeClustering(k),
-        CoHiRF(n_clusters=k, random_state=seed),
-        CoHiRF(random_state=seed),
-    ]
     with threadpool_limits(1):
-        labels = [method.fit_predict(X) for method in methods]
-        return [adjusted_rand_score(y, found) for found in (*labels, by_silhouette(X, seed))]
+        return [adjusted_rand_score(y, method(X, len(np.unique(y)), seed)) for method in methods.values()]
+
+
+def score_draw(methods: dict[str, Method], draw: int, n_sets: int, n_jobs: int, table: Table) -> np.ndarray:
+    """Print the scores of the sets of one draw, and return them."""
+    rng = np.random.default_rng(draw)
+    run = Parallel(n_jobs, return_as="generator")
+    scores = []
+    for found in run(delayed(score)(methods, *draw_set(rng), seed) for seed in range(n_sets)):
+        table.row(draw, len(scores), *found)
+        scores.append(found)
+    return np.array(scores)
+
+
+def summarize(names: Sequence[str], by_draw: dict[int, np.ndarray]) -> list[list[str]]:
+    """Return a table: the mean of each method, our difference to it, and that of each draw; we are the first."""
+    found = np.concatenate([*by_draw.values()])
+    cells = [["method", "sets", "mean ARI", f"{names[0]} - method", *(f"draw {draw}" for draw in by_draw)]]
+    for i, name in enumerate(names):
+        gains = [say_difference(of[:, 0] - of[:, i]) if i else "-" for of in (found, *by_draw.values())]
+        cells.append([name, str(len(found)), f"{found[:, i].mean():.3f}", *gains])
+    return cells
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("--sets", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--draws", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--sets", type=int, default=50, help="of each draw")
+    parser.add_argument("--number", action="store_true", help="do not give the number of clusters")
     parser.add_argument("--jobs", type=int, default=1)
-    arguments = parse(parser, argv, sets=5)
-    rng, names = np.random.default_rng(arguments.seed), ["K-Means, ten starts", "Ward", "CoHiRF(n_clusters=k)"]
-    names += ["CoHiRF()", "K-Means, number by silhouette"]
-    run, table = Parallel(arguments.jobs, return_as="generator"), Table({"set": ">3"} | dict.fromkeys(names, ">.3f"))
-    scores = []
-    for found_in_set in run(delayed(score)(*draw_set(rng), seed) for seed in range(arguments.sets)):
-        table.row(len(scores), *found_in_set)
-        scores.append(found_in_set)
-    found = np.array(scores)
-    print_markdown(
-        ["method", "mean ARI"], [[name, f"{mean:.3f}"] for name, mean in zip(names, found.mean(0), strict=True)]
-    )
-    pairs = [(2, 0), (2, 1), (3, 4)]
-    rows = [[f"{names[one]} - {names[other]}", say_difference(found[:, one] - found[:, other])] for one, other in pairs]
-    print_markdown(["difference", "mean"], rows)
-
-
-def say_difference(values: np.ndarray) -> str:
-    return f"{values.mean():+.3f} ± {values.std(ddof=1) / np.sqrt(len(values)):.3f}"
+    add_write_option(parser)
+    arguments = parse(parser, argv, draws=[1], sets=5)
+    methods = FOUND if arguments.number else GIVEN
+    table = Table({"draw": ">4", "set": ">3"} | {name: f">{len(name)}.3f" for name in methods})
+    by_draw = {draw: score_draw(methods, draw, arguments.sets, arguments.jobs, table) for draw in arguments.draws}
+    file = "held_out_number" if arguments.number else "held_out"
+    show_table(arguments.write, file, summarize(list(methods), by_draw))
 
 
 if __name__ == "__main__":

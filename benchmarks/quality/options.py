@@ -31,11 +31,13 @@ from threadpoolctl import threadpool_limits
 from benchmarks._common import (
     Results,
     add_results_option,
+    add_write_option,
     all_sets,
     make_parser,
     parse,
     print_markdown,
     score_fit,
+    show_table,
 )
 from cohirf import CoHiRF, FeatureScreen
 from cohirf.algorithm.base_method import find_weight_argument
@@ -48,7 +50,7 @@ VARIANTS: dict[str, dict[str, Any] | None] = {
     "relaxed": {"consensus": "relaxed"},
     "weights": {"medoid_weights": True},
     "majority + weights": MAJORITY,
-    "+ screening": MAJORITY | {"screened": True},
+    "with screening": MAJORITY | {"screened": True},
 }
 TIE = 0.01
 
@@ -157,8 +159,8 @@ def collect(results: Results, base: str, variant: str, max_features: float, name
     return np.array(rows)
 
 
-def print_summary(results: Results, bases: Sequence[str], max_features: float, names: list[str]) -> None:
-    """Print a row for each base method and variant: means over the data sets."""
+def summarize(results: Results, bases: Sequence[str], max_features: float, names: list[str]) -> list[list[str]]:
+    """Return a table with a row for each base method and variant: means over the data sets."""
     rows = []
     for base in bases:
         alone = collect(results, base, "alone", 1.0, names)
@@ -171,7 +173,7 @@ def print_summary(results: Results, bases: Sequence[str], max_features: float, n
             means = [f"{found[:, 0].mean():.3f}", f"{gain.mean():+.3f} ± {error:.3f}"]
             rows.append([base, variant, *means, *wins, f"{more:.2f}", f"{slower:.1f}"])
     columns = ["base", "variant", "mean ARI", "difference", "wins", "losses", "clusters / alone", "time / alone"]
-    print_markdown(columns, rows)
+    return [columns, *rows]
 
 
 def print_details(results: Results, bases: Sequence[str], max_features: float, names: list[str]) -> None:
@@ -196,12 +198,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--sets", type=int, help="only the first so many data sets")
     add_results_option(parser)
+    add_write_option(parser)
     arguments = parse(parser, argv, bases=["K-Means", "DBSCAN"], seeds=1, sets=2)
     warnings.simplefilter("ignore")  # of many small levels: duplicate rows, unconnected graphs, unfinished iterations
     results = Results(arguments.results / "options.jsonl")
     with threadpool_limits(1):
         names = run(results, arguments.bases, arguments.max_features, arguments.seeds, arguments.sets)
-    print_summary(results, arguments.bases, arguments.max_features, names)
+    show_table(arguments.write, "options", summarize(results, arguments.bases, arguments.max_features, names))
     print_details(results, arguments.bases, arguments.max_features, names)
 
 

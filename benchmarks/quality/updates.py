@@ -1,7 +1,7 @@
 """Do updates and merged models give the clusters of a fit to all rows, and do clusters keep their numbers?
 
     python -m benchmarks.quality.updates                              six data sets, all methods that are installed
-    python -m benchmarks.quality.updates --tables docs/live/updating  writes the tables of the documentation
+    python -m benchmarks.quality.updates --write                      writes the tables of the documentation
     python -m benchmarks.quality.updates --tenths                     a fit of a tenth of the rows, and nine updates
 
 For each data set and method, the first table has two adjusted Rand indices, with the classes and with the labels of a
@@ -31,13 +31,11 @@ DBSCAN and with six times that radius (*wide*), and hdbscan, which fits the firs
 
 from __future__ import annotations
 
-import csv
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,7 +46,17 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import Results, Table, add_results_option, make_parser, parse, read_file, seeded, timed
+from benchmarks._common import (
+    Results,
+    Table,
+    add_results_option,
+    add_write_option,
+    make_parser,
+    parse,
+    read_file,
+    seeded,
+    timed,
+)
 from benchmarks._streams import ApproximatePredict, Dbstream
 from cohirf import CoHiRF, merge
 
@@ -252,20 +260,13 @@ def judge(moved: np.ndarray) -> str:
     return "on average" if np.mean(moved) <= MAY_MOVE else "no"
 
 
-def show(columns: dict[str, str], rows: Sequence[Sequence[Any]], path: Path | None) -> None:
-    """Print a table, and write it as CSV if there is a path."""
+def show(columns: dict[str, str], rows: Iterable[Sequence[Any]]) -> Table:
+    """Print a table, and return it."""
     print()
     table = Table(columns)
     for row in rows:
         table.row(*row)
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(columns)
-            for row in rows:
-                pairs = zip(row, columns.values(), strict=True)
-                writer.writerow(cell if isinstance(cell, str) else format(cell, spec).strip() for cell, spec in pairs)
+    return table
 
 
 # -- tenths ------------------------------------------------------------------------------------------------------
@@ -274,18 +275,21 @@ def show(columns: dict[str, str], rows: Sequence[Sequence[Any]], path: Path | No
 TENTHS_COLUMNS = {
     "data": "<15",
     "clusters": "<8",
-    "mean": ">6.1%",
-    "largest": ">7.1%",
+    "moved, mean": ">11.1%",
+    "moved, most": ">11.1%",
     "at the fit": ">10",
-    "after": ">5",
+    "after updates": ">13",
     "updates": ">7.2f",
     "recluster": ">9.2f",
     "fit": ">5.2f",
 }
 
 
-def measure_tenths(sets: Sequence[str]) -> None:
-    """Print how many rows change their number if a tenth of the rows is fitted, and the others come in nine updates."""
+def measure_tenths(sets: Sequence[str]) -> Table:
+    """Print how many rows change their number if a tenth of the rows is fitted, and the others come in nine updates.
+
+    Returns the table.
+    """
     table = Table(TENTHS_COLUMNS)
     for name in sets:
         case = load(name)
@@ -303,6 +307,7 @@ def measure_tenths(sets: Sequence[str]) -> None:
             after = [n_first, model.n_clusters_, adjusted_rand_score(y, before)]
             again = adjusted_rand_score(y, model.recluster().labels_) if hasattr(model, "recluster") else np.nan
             table.row(name, "chosen" if chosen else "given", np.mean(shares), max(shares), *after, again, whole)
+    return table
 
 
 # -- the script ----------------------------------------------------------------------------------------------------
@@ -344,21 +349,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=METHODS, help="none: only print tables")
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS, help="columns of the first table")
-    parser.add_argument("--tables", type=Path, help="folder for the tables as CSV")
     parser.add_argument("--tenths", action="store_true", help="only this table")
     add_results_option(parser)
+    add_write_option(parser)
     arguments = parse(parser, argv, sets=["satimage"], methods=["K-Means"])
     warnings.simplefilter("ignore")
     if arguments.tenths:
-        measure_tenths(arguments.sets)
+        measure_tenths(arguments.sets).write(arguments.write, "updating/tenths")
         return
     results = Results(arguments.results / "updates.jsonl")
     with threadpool_limits(1):
         measure(results, arguments.sets, installed(arguments.methods), arguments.ways)
     found = known(results)
-    folder = arguments.tables
-    show(INDEX_COLUMNS, list(index_rows(found)), folder and folder / "ways.csv")
-    show(NUMBER_COLUMNS, list(number_rows(found)), folder and folder / "numbers.csv")
+    show(INDEX_COLUMNS, index_rows(found)).write(arguments.write, "updating/ways")
+    show(NUMBER_COLUMNS, number_rows(found)).write(arguments.write, "updating/numbers")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,17 @@ from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
 import cohirf
-from benchmarks._common import Results, add_results_option, all_sets, make_parser, parse, print_markdown, seeded
+from benchmarks._common import (
+    Results,
+    add_results_option,
+    add_write_option,
+    all_sets,
+    make_parser,
+    parse,
+    print_markdown,
+    seeded,
+    write_table,
+)
 
 N_VECTORS, MAX_ROWS, SAME = 20, 800, 0.005
 ENSEMBLES = ("seeds", "k", "features", "methods", "bootstrap")
@@ -109,8 +119,11 @@ def score(X: np.ndarray, y: np.ndarray, kind: str, seed: int) -> dict[str, float
     return {"one": float(np.mean(singles)), **ways}
 
 
-def compare(kinds: Sequence[str], n_seeds: int, n_sets: int | None, results: Results) -> None:
-    """Print the mean over data sets for each kind of ensemble, and how often refined votes are as good."""
+def compare(kinds: Sequence[str], n_seeds: int, n_sets: int | None, results: Results) -> list[list[str]]:
+    """Print the mean over data sets for each kind of ensemble, and how often refined votes are as good.
+
+    Returns the table of the means.
+    """
     means, as_good = [], []
     for kind in kinds:
         by_set = []
@@ -127,6 +140,7 @@ def compare(kinds: Sequence[str], n_seeds: int, n_sets: int | None, results: Res
         as_good.append([kind, *(f"{count} of {len(by_set)}" for count in counts)])
     print_markdown(["ensemble", *ways], means)
     print_markdown(["refined as good as", *ways], as_good)
+    return [["ensemble", *ways], *means]
 
 
 def score_mixed(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, float]:
@@ -138,8 +152,11 @@ def score_mixed(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, float]:
     return {**alone, "together": adjusted_rand_score(y, mixed.fit_predict(X))}
 
 
-def compare_mixed(n_seeds: int, n_sets: int | None, results: Results) -> None:
-    """Print a row for each data set, and how often the views together are as good as the best method alone."""
+def compare_mixed(n_seeds: int, n_sets: int | None, results: Results) -> list[list[str]]:
+    """Print a row for each data set, and how often the views together are as good as the best method alone.
+
+    Returns the table of the data sets.
+    """
     rows, n_best, n_mean = [], 0, 0
     for name, X, y in islice(all_sets(), n_sets):
         some = np.sort(np.random.default_rng(0).permutation(len(X))[:MAX_ROWS])
@@ -153,6 +170,7 @@ def compare_mixed(n_seeds: int, n_sets: int | None, results: Results) -> None:
         rows.append([name, *(f"{value:.3f}" for value in means.values())])
     print_markdown(["data set", *means], rows)
     print(f"together as good as the best alone: {n_best} of {len(rows)}; as their mean: {n_mean} of {len(rows)}")
+    return [["data set", *means], *rows]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -161,12 +179,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--sets", type=int, default=None)
     add_results_option(parser)
+    add_write_option(parser)
     arguments = parse(parser, argv, ensembles=["seeds"], seeds=1, sets=2)
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         results = Results(arguments.results / "voting.jsonl")
-        compare(arguments.ensembles, arguments.seeds, arguments.sets, results)
-        compare_mixed(arguments.seeds, arguments.sets, results)
+        write_table(arguments.write, "voting", compare(arguments.ensembles, arguments.seeds, arguments.sets, results))
+        write_table(arguments.write, "voting_methods", compare_mixed(arguments.seeds, arguments.sets, results))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,16 @@ from unittest import mock
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import Results, add_results_option, all_sets, make_parser, parse, print_markdown, score_fit
+from benchmarks._common import (
+    Results,
+    add_results_option,
+    add_write_option,
+    all_sets,
+    make_parser,
+    parse,
+    score_fit,
+    show_table,
+)
 from benchmarks.quality.options import base_method
 from cohirf import CoHiRF
 from cohirf.algorithm import levels
@@ -105,12 +114,13 @@ def run(results: Results, bases: list[str], fraction: float, n_seeds: int, n_set
     return names
 
 
-def print_table(results: Results, names: list[str], bases: list[str], fraction: float, n_seeds: int) -> None:
+def table_of(results: Results, names: list[str], bases: list[str], fraction: float, n_seeds: int) -> list[list[str]]:
+    """Return the mean index of each substitute, and its difference to none."""
+
     def index(base: str, rule: str, kind: str) -> np.ndarray:
         found = [[results.found[name, base, rule, kind, fraction, s]["ari"] for s in range(n_seeds)] for name in names]
         return np.mean(found, axis=1)
 
-    print(f"\nmax_features={fraction}: mean ARI, and its difference to no substitute")
     rows = []
     for base, rule in product(bases, OPTIONS):
         none = index(base, rule, "none")
@@ -119,7 +129,7 @@ def print_table(results: Results, names: list[str], bases: list[str], fraction: 
             gain = index(base, rule, kind) - none
             cells.append(f"{(none + gain).mean():.3f} ({gain.mean():+.3f} ± {gain.std(ddof=1) / len(gain) ** 0.5:.3f})")
         rows.append(cells)
-    print_markdown(["base", "alone", "consensus", *KINDS], rows)
+    return [["base", "alone", "consensus", *KINDS], *rows]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -129,12 +139,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", type=int, help="only the first so many data sets")
     parser.add_argument("--max-features", type=float, default=0.7)
     add_results_option(parser)
+    add_write_option(parser)
     arguments = parse(parser, argv, bases=["Ward"], seeds=1, sets=2)
     warnings.simplefilter("ignore")  # of many small levels
     results = Results(arguments.results / "weight_substitutes.jsonl")
     with threadpool_limits(1):
         names = run(results, arguments.bases, arguments.max_features, arguments.seeds, arguments.sets)
-    print_table(results, names, arguments.bases, arguments.max_features, arguments.seeds)
+    cells = table_of(results, names, arguments.bases, arguments.max_features, arguments.seeds)
+    show_table(arguments.write, "weight_substitutes", cells)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ The plain transcription is float64 and dense, and adds up the other matrices aga
 the same with the sum of all matrices kept. GridDBSCAN is compared with scikit-learn's DBSCAN and, where it is
 installed, with the package dbscan: in time, noise, and the partition of core rows.
 
-    python -m benchmarks.speed.clusterers [--only dbscan] [--rows 1000] [--memory-rows 4000]
+    python -m benchmarks.speed.clusterers [--only dbscan] [--rows 1000] [--memory-rows 4000] [--write]
 """
 
 from __future__ import annotations
@@ -34,7 +34,17 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import DATA_FOLDER, best_of, in_fresh_process, make_parser, parse, peak_rise, timed
+from benchmarks._common import (
+    DATA_FOLDER,
+    Table,
+    add_write_option,
+    best_of,
+    in_fresh_process,
+    make_parser,
+    parse,
+    peak_rise,
+    timed,
+)
 from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
 from cohirf.datasets import make_spheres
@@ -172,57 +182,68 @@ def rivals(eps: float, *, slow: bool) -> Iterator[tuple[str, int, Callable[[np.n
         yield "scikit-learn", 1, lambda X: Found.by(DBSCAN(eps=eps), X)
 
 
-def compare_dbscans(X: np.ndarray, eps: float, *, slow: bool) -> str:
-    """Return the time of GridDBSCAN, and of its rivals as multiples of it."""
+RIVALS = ("scikit-learn", "dbscan")
+RATIOS = {"GridDBSCAN, s": ">13.3f", "scikit-learn's DBSCAN": ">21", "package dbscan": ">14"}
+
+
+def compare_dbscans(X: np.ndarray, eps: float, *, slow: bool) -> list[Any]:
+    """Return the seconds of GridDBSCAN, and the time of each rival as a multiple; a star marks another result."""
     ours, found = best_of(9, lambda: Found.by(GridDBSCAN(eps), X))
-    line = f"eps={eps:.3g}: {ours:.3f} s, {ours / len(X) * 1e9:.0f} ns a row"
+    ratios = dict.fromkeys(RIVALS, "-")
     for name, repeats, run in rivals(eps, slow=slow):
         theirs, other = best_of(repeats, lambda: run(X))  # noqa: B023 - called at once
-        verdict = "same result" if found.equals(other) else "another result"
-        line += f"; {name} {theirs:.3f} s, {theirs / ours:.1f} x, {verdict}"
-    return line
+        ratio = theirs / ours
+        star = "" if found.equals(other) else " *"
+        ratios[name] = (f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.1f}") + star
+    return [ours, *ratios.values()]
 
 
-def dbscan_on_a_grid(sizes: list[int]) -> None:
+def dbscan_on_a_grid(sizes: list[int]) -> Table:
     print("GridDBSCAN against others on two spheres; best of 9 runs, of 3 of the package, of scikit-learn's one")
     GridDBSCAN(0.2).fit(make_spheres(1000, random_state=0)[0])  # compiles
+    table = Table({"rows": ">9,", "eps": ">5"} | RATIOS)
     for n_rows, eps in product(sizes, (0.1, 0.2, 0.4)):
         X, _ = make_spheres(n_rows, random_state=0)
         slow = n_rows <= 20_000 or (n_rows <= 200_000 and eps == 0.2)
-        print(f"  n={n_rows:>9,}, {compare_dbscans(X, eps, slow=slow)}", flush=True)
+        table.row(n_rows, eps, *compare_dbscans(X, eps, slow=slow))
+    return table
 
 
-def dbscan_in_cohirf(sizes: list[int]) -> None:
+def dbscan_in_cohirf(sizes: list[int]) -> Table:
     print("CoHiRF(GridDBSCAN) against GridDBSCAN alone, in memory, with min_samples=10; best of 5 runs")
+    columns = {"data": "<8", "rows": ">9,", "alone, s": ">8.2f", "in CoHiRF, s": ">12.2f", "ratio": ">5.1f"}
+    table = Table(columns | {"labels": ">6"})
     for n_rows, (name, make) in product(sizes, (("spheres", make_spheres), ("shapes", make_shapes))):
         X, eps = make(n_rows, random_state=0)[0], 0.15 if make is make_spheres else 30 / sqrt(n_rows)
         method = GridDBSCAN(eps, min_samples=10)
         alone, labels = best_of(5, lambda: clone(method).fit_predict(X))  # noqa: B023 - called at once
         inside, found = best_of(5, lambda: CoHiRF(method).fit_predict(X))  # noqa: B023 - called at once
-        verdict = "same labels" if (labels == np.asarray(found)).all() else "other labels"
-        times = f"alone {alone:.4f} s, in CoHiRF {inside:.4f} s, {inside / alone:.2f} x"
-        print(f"  {name}, n={n_rows:>9,}: {times}, {verdict}", flush=True)
+        verdict = "same" if (labels == np.asarray(found)).all() else "other"
+        table.row(name, n_rows, alone, inside, inside / alone, verdict)
+    return table
 
 
-def dbscan_in_a_tree(n_rows: int) -> None:
-    print(f"The same on {n_rows:,} rows of ten normal clusters, with eps per square root of the number of features p")
+def dbscan_with_features(n_rows: int, radii_of_shuttle: list[float]) -> Table:
+    print(f"The same on {n_rows:,} rows of ten normal clusters, and on Shuttle, which a network or a data folder has")
     GridDBSCAN(0.2).fit(np.zeros((10, 4)))  # compiles
-    for n_features, eps in product((4, 8, 15), (0.2, 0.5, 1.0)):
+    table = Table({"data": "<8", "features": ">8", "eps": ">5.2g"} | RATIOS)
+    for n_features, per_root in product((4, 8, 15), (0.2, 0.5, 1.0)):
         X, _ = make_blobs(n_rows, n_features, centers=10, random_state=0)
-        print(f"  p={n_features:>2}, {eps}: {compare_dbscans(X, eps * n_features**0.5, slow=True)}", flush=True)
+        eps = per_root * n_features**0.5
+        table.row("clusters", n_features, eps, *compare_dbscans(X, eps, slow=True))
+    X = read_shuttle() if radii_of_shuttle else None
+    if X is not None:  # at eps=1, scikit-learn would list the neighbours of all rows in 4 GB, at 10 in 27 GB
+        for eps in radii_of_shuttle:
+            table.row("Shuttle", X.shape[1], eps, *compare_dbscans(X, eps, slow=True))
+    return table
 
 
-def dbscan_on_shuttle(radii: list[float]) -> None:
-    if not radii:
-        return
+def read_shuttle() -> np.ndarray | None:
     try:
-        X, _ = load_real("shuttle", DATA_FOLDER)
+        return load_real("shuttle", DATA_FOLDER)[0]
     except Exception as error:  # neither a data directory nor a network
         print(f"Shuttle is left out: {error}")
-        return
-    print("The same on Shuttle; at eps=1, scikit-learn would list the neighbours of all rows in 4 GB, at 10 in 27 GB")
-    for eps in radii:
-        print(f"  {compare_dbscans(X, eps, slow=True)}", flush=True)
+        return None
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -236,15 +257,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--shuttle-eps", type=float, nargs="*", default=[0.1, 0.2, 0.3])
     parser.add_argument("--only", choices=["dbscan", "cohirf", "kernel-kmeans", "sc-srgf"], help="run one part")
     small = {"kernel_rows": 5000, "repeats": 2, "rows": 300, "memory_rows": 1000}
+    add_write_option(parser)
     arguments = parse(parser, argv, **small, dbscan_rows=[5000], tree_rows=3000, shuttle_eps=[])
+    folder = arguments.write
     parts = {
         "dbscan": lambda: (
-            dbscan_on_a_grid(arguments.dbscan_rows),
-            dbscan_in_a_tree(arguments.tree_rows),
-            dbscan_on_shuttle(arguments.shuttle_eps),
+            dbscan_on_a_grid(arguments.dbscan_rows).write(folder, "grid_dbscan"),
+            dbscan_with_features(arguments.tree_rows, arguments.shuttle_eps).write(folder, "grid_dbscan_features"),
         ),
         "kernel-kmeans": lambda: kernel_k_means(arguments.kernel_rows, arguments.repeats),
-        "cohirf": lambda: dbscan_in_cohirf(arguments.dbscan_rows),
+        "cohirf": lambda: dbscan_in_cohirf(arguments.dbscan_rows).write(folder, "grid_dbscan_inside"),
         "sc-srgf": lambda: (sc_srgf(arguments.rows), memory(arguments.memory_rows)),
     }
     with threadpool_limits(1):

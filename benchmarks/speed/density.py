@@ -3,7 +3,7 @@
     python -m benchmarks.speed.density                                    n = 2e4 to 2e7, all methods that are installed
     python -m benchmarks.speed.density --cores 1                          only on one core, not on all of them as well
     python -m benchmarks.speed.density --methods CoHiRF --again           measures ours again; others are in the file
-    python -m benchmarks.speed.density --tables docs/scale/density   writes the tables of the documentation
+    python -m benchmarks.speed.density --write                            writes the tables of the documentation
 
 The data are shapes in two dimensions with a tenth of noise. DBSCAN has ``min_samples=10`` and a radius of 30 / sqrt(n),
 so that a row has as many neighbours for any n. HDBSCAN has ``min_cluster_size = n // 200``, and its core distances are
@@ -20,7 +20,6 @@ method that passes a limit of time or memory is not run on more rows.
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import tempfile
 import warnings
@@ -38,7 +37,7 @@ from joblib import cpu_count
 from sklearn.cluster import DBSCAN, HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks._common import Results, Table, add_results_option, make_parser, parse
+from benchmarks._common import Results, Table, add_results_option, add_write_option, make_parser, parse
 from benchmarks._watched import Limits, run_watched
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
@@ -220,9 +219,9 @@ def fit(method: Method, n: int, folder: Path, limits: Limits) -> Figures:
 # -- tables --------------------------------------------------------------------------------------------------------
 
 
-def measure(methods: Sequence[Method], arguments: argparse.Namespace, results: Results) -> list[list[Any]]:
-    """Print the figures of methods on all sizes as soon as they are known, and return the cells."""
-    table, cells = Table(COLUMNS), []
+def measure(methods: Sequence[Method], arguments: argparse.Namespace, results: Results) -> Table:
+    """Print the figures of methods on all sizes as soon as they are known, and return the table."""
+    table = Table(COLUMNS)
     machine = f"{platform.machine()}, {cpu_count()} cores"
     for method in methods:
         is_chosen = method.name.startswith(tuple(arguments.methods)) and find_spec(method.package) is not None
@@ -235,11 +234,10 @@ def measure(methods: Sequence[Method], arguments: argparse.Namespace, results: R
                     continue
                 run = partial(fit, method, n, arguments.folder, limits)
                 found[n] = results.of(key, run, again=arguments.again and is_chosen)
-                cells.append(row_of(method.name, cores, n, found))
-                table.row(*cells[-1])
+                table.row(*row_of(method.name, cores, n, found))
                 if "gave_up" in found[n]:
                     break
-    return cells
+    return table
 
 
 def row_of(name: str, cores: int, n: int, found: dict[int, Figures]) -> list[Any]:
@@ -253,18 +251,6 @@ def row_of(name: str, cores: int, n: int, found: dict[int, Figures]) -> list[Any
     return [name, cores, n, figures["seconds"], 1e6 * per_row, ratio, figures["peak"] / 1e6, *quality]
 
 
-def write_table(path: Path, cells: list[list[Any]]) -> None:
-    """Write a table as CSV, for the documentation."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    formats = [spec.lstrip("<>0123456789") for spec in COLUMNS.values()]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for row in cells:
-            pairs = zip(row, formats, strict=True)
-            writer.writerow(cell if isinstance(cell, str) else format(cell, spec) for cell, spec in pairs)
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--data", nargs="+", choices=TABLES, default=list(TABLES), help="which tables")
@@ -275,16 +261,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=300.0, help="a method gives up after so many seconds")
     parser.add_argument("--megabytes", type=float, default=8000.0, help="a method gives up if it takes more memory")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "cohirf-density", help="for data")
-    parser.add_argument("--tables", type=Path, help="folder for the tables as CSV")
     add_results_option(parser)
+    add_write_option(parser)
     arguments = parse(parser, argv, largest=20_000, seconds=30.0)
     arguments.folder.mkdir(exist_ok=True, parents=True)
     results = Results(arguments.results / "density.jsonl")
     for name in arguments.data:
         print(f"\n{name}")
-        cells = measure(TABLES[name], arguments, results)
-        if arguments.tables:
-            write_table(arguments.tables / f"{name}.csv", cells)
+        measure(TABLES[name], arguments, results).write(arguments.write, f"density/{name}")
 
 
 if __name__ == "__main__":

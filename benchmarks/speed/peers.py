@@ -2,7 +2,7 @@
 
     python -m benchmarks.speed.peers                                  all methods that are installed
     python -m benchmarks.speed.peers --methods cohirf --again         measures ours again; others are in the file
-    python -m benchmarks.speed.peers --tables docs/evidence/peers   writes the tables of the documentation
+    python -m benchmarks.speed.peers --write                          writes the tables of the documentation
 
 ``pip install ".[peers]"`` installs the other packages. Each fit runs in a process of its own, on one core or on
 ``--cores``. A cell shows seconds (processor time on one core, time by the clock on several), the peak memory of the
@@ -14,7 +14,6 @@ a limit of time or memory is not run on more rows of the same data.
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import tempfile
 import warnings
@@ -33,7 +32,16 @@ from joblib import cpu_count
 from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks._common import Results, Table, add_results_option, make_parser, parse, read_file
+from benchmarks._common import (
+    Results,
+    Table,
+    add_results_option,
+    add_write_option,
+    make_parser,
+    parse,
+    read_file,
+    write_table,
+)
 from benchmarks._watched import Limits, run_watched
 from cohirf.clusterers import GridDBSCAN
 
@@ -267,6 +275,7 @@ METHODS = (
     ),
     Method("hdbscan-rs", "hdbscan-rs", "hdbscan_rs:HDBSCAN", lambda case, _: hdbscan_settings(case, {})),
     Method("genieclust", "genieclust", "genieclust:Genie", lambda case, _: {"n_clusters": case.n_clusters}),
+    Method("lumbermark", "lumbermark", "lumbermark:Lumbermark", lambda case, _: {"n_clusters": case.n_clusters}),
     Method(
         "GridDBSCAN",
         OURS,
@@ -423,13 +432,6 @@ def print_table(titles: Sequence[str], rows: Iterable[tuple[str, list[Figures | 
     return cells
 
 
-def write_table(path: Path, cells: list[list[str]]) -> None:
-    """Write a table as CSV, for the documentation."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows(cells)
-
-
 def print_packages() -> None:
     """Print the versions of the packages, and which are not installed."""
     versions = {method.package: method.installed_version() for method in METHODS}
@@ -451,8 +453,8 @@ def make_options() -> argparse.ArgumentParser:
     parser.add_argument("--megabytes", type=float, default=4000.0, help="a method gives up if it takes more memory")
     parser.add_argument("--cores", type=int, default=1, help="cores for each method")
     parser.add_argument("--folder", type=Path, default=folder, help="for the data")
-    parser.add_argument("--tables", type=Path, help="folder for the tables as CSV")
     add_results_option(parser)
+    add_write_option(parser)
     return parser
 
 
@@ -469,13 +471,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         run = is_to_run(row.method)
         return row.title, figures_of(row, files, results, run=run, again=arguments.again)
 
+    folder = "peers" if arguments.cores == 1 else f"peers/{arguments.cores}_cores"
     print_packages()
     for name in arguments.data:
         print(f"\n{name}")
         files = prepare_all([case for case in TABLES[name] if case.rows <= arguments.largest], arguments.folder)
         cells = print_table([case.title for case in files], map(measure, rows_of(name, limits)))
-        if arguments.tables:
-            write_table(arguments.tables / f"{name}.csv", cells)
+        write_table(arguments.write, f"{folder}/{name}", cells)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 import cohirf
-from benchmarks._common import Table, in_fresh_process, make_parser, parse, peak_rise, timed
+from benchmarks._common import Table, add_write_option, in_fresh_process, make_parser, parse, peak_rise, timed
 from benchmarks.quality.voting import SOLVERS, solvers
 
 N_VECTORS, N_CLUSTERS, MOST_BYTES = 20, 10, 8e9
@@ -93,9 +93,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", nargs="+", type=int, default=[2000, 20_000, 2_000_000])
     parser.add_argument("--large", type=int, default=0)
     parser.add_argument("--noise", type=float, default=0.1)
+    add_write_option(parser)
     arguments = parse(parser, argv, rows=[1000], large=2000)
     known = solvers(np.empty((1, 0)), N_CLUSTERS)
-    table = Table({"rows": ">10,", "way": ">16", "seconds": ">9.2f", "peak MB": ">9.0f", "ARI": ">6.3f"})
+    table = Table({"rows": ">10,", "way": ">16", "seconds": ">9.1f", "peak MB": ">9,.0f", "ARI": ">6.3f"})
     for n_rows in arguments.rows:
         for way in ("votes", "refined", "co-association", *SOLVERS):
             cells: tuple[Any, ...] = ("-", "-", "-")
@@ -106,6 +107,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 except (MemoryError, BrokenProcessPool):
                     cells = ("no memory", "-", "-")
             table.row(n_rows, way, *cells)
+    table.write(arguments.write, "voting_cost")
     if arguments.large:
         with TemporaryDirectory() as folder:
             classes = in_fresh_process(write_labels, Path(folder), arguments.large, arguments.noise)
