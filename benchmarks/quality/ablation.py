@@ -38,13 +38,9 @@ from benchmarks._common import (
 )
 from benchmarks.quality.clustbench import read_sets
 from cohirf import CoHiRF
+from cohirf.beyond.choose_merge import MergeRule
 
-GOAL, CHOOSE = "cohirf.fitting.settings.", "cohirf.beyond.choose_merge."
-
-
-def shares_of_pairs(divisions: np.ndarray, neighbours: np.ndarray, _mass: Any) -> np.ndarray:
-    """Return the share of pairs of neighbours that are in different clusters, for each division."""
-    return np.mean(divisions[:, neighbours] != divisions[..., None], axis=(1, 2))
+GOAL, CHOOSE, GRAPH = "cohirf.fitting.settings.", "cohirf.beyond.choose_merge.", "cohirf.beyond.neighbour_graph."
 
 
 # parameters, and constants of the package that are changed
@@ -61,11 +57,13 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "compact": ({"merge": "compact"}, {}),
     "compact, one view": ({"merge": "compact", "views": 1}, {}),
     "connected": ({"merge": "connected"}, {}),
-    "share of pairs": ({}, {CHOOSE + "normalised_cuts": shares_of_pairs, CHOOSE + "MOST_CUT": 0.05}),
-    "no bound": ({}, {CHOOSE + "MOST_CUT": 1.0}),
-    "5 neighbours": ({}, {CHOOSE + "N_NEIGHBOURS": 5}),
-    "20 neighbours": ({}, {CHOOSE + "N_NEIGHBOURS": 20}),
-    "one Gini bound": ({}, {CHOOSE + "GINI_BOUNDS": (0.3,)}),
+    "graph": ({"merge": "graph"}, {}),
+    "no agreement": ({}, {CHOOSE + "RULE": MergeRule(agreement=0.0)}),
+    "no connection": ({}, {CHOOSE + "RULE": MergeRule(connection=0.0)}),
+    "no modularity": ({}, {CHOOSE + "RULE": MergeRule(modularity=0.0)}),
+    "5 neighbours": ({}, {GRAPH + "N_NEIGHBOURS": 5}),
+    "20 neighbours": ({}, {GRAPH + "N_NEIGHBOURS": 20}),
+    "one smallest part": ({}, {CHOOSE + "SMALLEST_PARTS": (0.25,)}),
 }
 ALONE = {
     "Ward alone": lambda k, seed: AgglomerativeClustering(k),
