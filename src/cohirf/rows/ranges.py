@@ -20,7 +20,8 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, partial
 from operator import attrgetter
-from typing import Any, Protocol, get_type_hints
+from types import NoneType
+from typing import Any, Protocol, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ Size = int | str | None
 Find = Callable[[str], Any]  # from a name to what it means
 
 ANY: Size = None  # any length
+OPTIONAL = "optional"  # a mark: the field may be None, although its type does not say so
 INTEGERS, FLOATS, NUMBERS = "iu", "f", "iufb"  # kinds of types of NumPy
 FINITE = sys.float_info.max
 LARGEST = 2**63 - 1  # of integers of 64 bits
@@ -110,6 +112,21 @@ class Holds:
         self._function(value, *map(find, self._names))
 
 
+@dataclass(frozen=True)
+class Given:
+    """A rule for values that are not None; these are refused, unless they are optional."""
+
+    rule: Rule
+    is_optional: bool
+
+    def check(self, value: Any, find: Find) -> None:
+        """Raise ValueError if the value is missing, or the rule does not hold."""
+        if value is not None:
+            self.rule.check(value, find)
+        elif not self.is_optional:
+            raise ValueError("is missing")
+
+
 # ---- ranges by the names of what they hold
 
 
@@ -168,43 +185,52 @@ def _check_length(items: Any, of: Any) -> None:
 
 
 def check_ranges(value: Any, place: str = "", around: tuple[Any, ...] = ()) -> None:
-    """Raise ValueError if a field of a dataclass, or of one inside it, has a value that its type says is not valid.
+    """Raise ValueError if a field of a dataclass, or of one inside it, has a value that is not valid.
 
-    ``around`` are objects with further names, the nearest first.
+    The message begins with ``place`` and the name of the field. ``around`` are objects with further names, the nearest
+    first.
     """
+    if isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            check_ranges(item, f"{place}[{number}]", around)
+    if not is_dataclass(value):
+        return
     kind: Any = type(value)
-    for name, part in _parts(value):
-        where = f"{place}.{name}" if place and isinstance(name, str) else f"{place}{name}"
-        inside = (value, *around) if is_dataclass(value) else around
-        check_ranges(part, where, inside)
-        if part is None:
-            continue
-        for rule in _rules(kind).get(name, ()):
+    rules = _rules(kind)
+    for each in fields(kind):
+        part = getattr(value, each.name)
+        where = f"{place}.{each.name}" if place else each.name
+        check_ranges(part, where, (value, *around))
+        for rule in rules[each.name]:
             try:
-                rule.check(part, partial(_find, inside))
+                rule.check(part, partial(_find, (value, *around)))
             except ValueError as error:
                 raise ValueError(f"{where} {error}") from error
 
 
-def _parts(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield names and values of the parts of a value that can be dataclasses or have rules."""
-    if is_dataclass(value):
-        yield from ((each.name, getattr(value, each.name)) for each in fields(value))
-    elif isinstance(value, list | tuple):
-        yield from ((f"[{number}]", each) for number, each in enumerate(value) if is_dataclass(each))
-
-
 @cache
-def _rules(kind: Hashable) -> dict[str, tuple[Rule, ...]]:
-    """Return the rules of each field of a dataclass; other types have none."""
-    hints = get_type_hints(kind, include_extras=True) if is_dataclass(kind) else {}
-    return {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+def _rules(kind: Hashable) -> dict[str, list[Rule]]:
+    """Return the rules of each field of a dataclass."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: _rules_of(hint) for name, hint in hints.items()}
+
+
+def _rules_of(hint: Any) -> list[Rule]:
+    """Return the rules of a field; if it may be None, they are about all other values."""
+    if not hasattr(hint, "__metadata__"):
+        return []
+    rules = [rule for rule in hint.__metadata__ if rule is not OPTIONAL]
+    is_optional = len(rules) < len(hint.__metadata__) or NoneType in get_args(hint.__origin__)
+    return [Given(rule, is_optional=is_optional) for rule in rules]
 
 
 def _find(known: tuple[Any, ...], name: str) -> Any:
     """Return an attribute of the first object that has it."""
     first = name.partition(".")[0]
-    return attrgetter(name)(next(each for each in known if hasattr(each, first)))
+    for each in known:
+        if hasattr(each, first):
+            return attrgetter(name)(each)
+    raise ValueError(f"needs {name}, which is missing")
 
 
 def _size(size: Size, find: Find) -> int:
