@@ -107,9 +107,8 @@ class Survivors:
     """Rows that stay active after a level, sorted by index."""
 
     rows: Annotated[IntArray, ranges.numbers(ranges.ANY, below="n_rows")]  # index of each survivor
-    values: Annotated[
-        Any, ranges.OPTIONAL, ranges.cells("rows", ranges.ANY)
-    ]  # values of each survivor, if they are carried
+    # Values of each survivor, if they are carried
+    values: Annotated[Any, ranges.OPTIONAL, ranges.cells("rows", ranges.ANY)]
     # Mass of each survivor in later levels; None if each has mass 1
     mass: Annotated[Mass | None, ranges.measures("rows", least=0)]
     # Number of rows in each survivor's cluster, and the smallest index among them

@@ -32,7 +32,10 @@ Find = Callable[[str], Any]  # from a name to what it means
 
 ANY: Size = None  # any length
 OPTIONAL = "optional"  # a mark: the field may be None, although its type does not say so
-INTEGERS, FLOATS, NUMBERS = "iu", "f", "iufb"  # kinds of types of NumPy
+# names of types of NumPy
+INDICES = ("int32", "int64")
+INTEGERS = ("int8", "uint8", "int16", "uint16", "uint32", *INDICES)
+FLOATS = ("float32", "float64")
 FINITE = sys.float_info.max
 LARGEST = 2**63 - 1  # of integers of 64 bits
 
@@ -48,7 +51,7 @@ class Rule(Protocol):
 class Range:
     """Numbers within bounds, alone or in arrays, CSR matrices, lists and dicts; arrays have a type and a shape."""
 
-    kinds: str
+    types: tuple[str, ...]
     shape: tuple[Size, ...]
     least: float = -FINITE
     most: float = FINITE
@@ -75,8 +78,8 @@ class Range:
             self._check_names(numbers, find(self.among))
 
     def _check_array(self, array: Any, find: Find) -> None:
-        if array.dtype.kind not in self.kinds:
-            raise ValueError(f"has the type {array.dtype}, which is not one of its types")
+        if array.dtype.name not in self.types:
+            raise ValueError(f"has the type {array.dtype}, which is not {' or '.join(self.types)}")
         shape = tuple(None if size is ANY else _size(size, find) for size in self.shape)
         lengths = zip(shape, array.shape, strict=False)
         if array.ndim != len(shape) or not all(size in (None, length) for size, length in lengths):
@@ -132,12 +135,12 @@ class Given:
 
 def numbers(*shape: Size, below: Size, is_sorted: bool = False) -> Range:
     """Return the range of numbers of rows, groups or points: from 0, and below how many there are."""
-    return Range(INTEGERS, shape, least=0, below=below, is_sorted=is_sorted)
+    return Range(INDICES, shape, least=0, below=below, is_sorted=is_sorted)
 
 
 def labels(*shape: Size, among: str) -> Range:
     """Return the range of labels: -1, and numbers of clusters."""
-    return Range(INTEGERS, shape, least=-1, among=among)
+    return Range(INDICES, shape, least=-1, among=among)
 
 
 def counts(*shape: Size, least: int = 0, most: int = LARGEST) -> Range:
@@ -152,7 +155,7 @@ def shares(*shape: Size) -> Range:
 
 def measures(*shape: Size, least: float = -FINITE) -> Range:
     """Return the range of what is measured: finite numbers."""
-    return Range(NUMBERS, shape, least=least)
+    return Range(FLOATS, shape, least=least)
 
 
 def distances(*shape: Size) -> Range:
@@ -162,12 +165,12 @@ def distances(*shape: Size) -> Range:
 
 def cells(*shape: Size) -> Range:
     """Return the range of cells of a table: finite numbers, or NaN where a cell is missing."""
-    return Range(NUMBERS, shape, may_miss=True)
+    return Range(FLOATS, shape, may_miss=True)
 
 
 def flags(*shape: Size) -> Range:
     """Return the range of what is true or false."""
-    return Range("b", shape)
+    return Range(("bool",), shape)
 
 
 def one_for_each(size: str) -> Holds:

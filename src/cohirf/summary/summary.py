@@ -217,7 +217,8 @@ def check_updates(update_rows: tuple[int, ...], n_rows: int) -> None:
 class Summary:
     """What a model keeps of its rows."""
 
-    entropy: Annotated[Entropy, ranges.measures(least=0)]  # entropy of the model, which seeds everything
+    # entropy of the model, which seeds everything, in words of 32 bits
+    entropy: Annotated[Entropy, ranges.counts(most=2**32 - 1)]
     # the batch size that was settled by the first call
     batch_size: Annotated[int | None, ranges.counts(least=1)]
     groups: RowGroups  # groups of rows
