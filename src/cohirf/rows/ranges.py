@@ -57,6 +57,7 @@ class Range:
     most: float = FINITE
     below: Size = None  # a lower bound than ``most``: integers below this
     may_miss: bool = False  # whether NaN is valid, too
+    filled_by: str | None = None  # NaN is valid if there is something with this name
     is_sorted: bool = False  # and distinct
     among: str | None = None  # the only values besides -1; they are sorted
 
@@ -68,7 +69,8 @@ class Range:
         if numbers.size == 0 or numbers.dtype.kind == "b":
             return
         most = self.most if self.below is None else _size(self.below, find) - 1
-        lowest, highest = _extremes(numbers, may_miss=self.may_miss)
+        may_miss = self.may_miss or (self.filled_by is not None and find(self.filled_by) is not None)
+        lowest, highest = _extremes(numbers, may_miss=may_miss)
         if not (self.least <= lowest and highest <= most):
             wrong = highest if self.least <= lowest else lowest
             raise ValueError(f"has {wrong}, which is not {_in_words(self.least, most)}")
@@ -163,9 +165,12 @@ def distances(*shape: Size) -> Range:
     return Range(FLOATS, shape, least=0, most=math.inf)
 
 
-def cells(*shape: Size) -> Range:
-    """Return the range of cells of a table: finite numbers, or NaN where a cell is missing."""
-    return Range(FLOATS, shape, may_miss=True)
+def cells(*shape: Size, filled_by: str | None = None) -> Range:
+    """Return the range of cells of a table: finite numbers, or NaN where a cell is missing.
+
+    Cells that are filled may be missing only if there is something to fill them with.
+    """
+    return Range(FLOATS, shape, may_miss=filled_by is None, filled_by=filled_by)
 
 
 def flags(*shape: Size) -> Range:
