@@ -1,9 +1,9 @@
 """Does the program stay under its memory limit? Random tables, files, base methods and limits.
 
 Each line is a process of its own that runs ``cohirf fit FILE --batch-size LIMIT --out labels.npy`` from start to end,
-and reports the peak of its resident memory, with interpreter and packages. "private" is the peak of the private pages of
-all processes together: of this one, of its workers, and of the one that probes while batches are planned. Some limits
-are too low on purpose: then the program must say so instead of the work.
+and reports the peak of its resident memory, with interpreter and packages. "private" is the peak of the private pages
+of all processes together: of this one, of its workers, and of the one that probes while batches are planned. Some
+limits are too low on purpose: then the program must say so instead of the work.
 
     python -m benchmarks.speed.random_limits [--settings 20] [--seed 0] [--jobs 1]
 """
