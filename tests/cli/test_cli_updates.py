@@ -286,6 +286,26 @@ def test_a_command_waits_until_another_one_has_changed_the_model_and_says_so(fir
     assert len(load("model").labels_) == 75 - 2 + 75
 
 
+def test_a_fit_replaces_a_model_after_a_command_that_is_changing_it(first, monkeypatch):
+    is_waiting, codes, note = threading.Event(), [], Console.note
+
+    def noting(self, *parts):
+        if parts == ("waiting until another command has changed model",):
+            is_waiting.set()
+        note(self, *parts)
+
+    monkeypatch.setattr(Console, "note", noting)
+    command = "fit iris.csv --drop id --drop species --clusters 3 --model model --force --quiet"
+    with locked(Path("model"), lambda: None):
+        other = threading.Thread(target=lambda: codes.append(main(command.split())))
+        other.start()
+        assert is_waiting.wait(120)
+        save_model(load("model").forget([0, 1]), "model", overwrite=True)
+    other.join()
+    assert codes == [0]
+    assert len(load("model").labels_) == 150
+
+
 @pytest.mark.parametrize(
     "command", ["predict model half1.csv --out labels.csv", "info model", "cut model --clusters 2"]
 )

@@ -35,6 +35,7 @@ from cohirf.cli.outputs import (
     check_kept,
     check_model,
     check_report,
+    holding,
     refuse_same,
     save_labels,
     say_written,
@@ -368,7 +369,8 @@ def _write_files(
         save_labels(targets.out, labels, console, data.data, kept, coarser=levels[1:])
     if targets.model is not None:
         preparation = data.preparation.to_json()
-        save_model(model, targets.model, overwrite=targets.force, preparation=preparation, origin=origin)
+        with holding(targets.model, console):  # a command that is changing the old model would replace this one
+            save_model(model, targets.model, overwrite=targets.force, preparation=preparation, origin=origin)
     if targets.report is not None:
         from cohirf.explain import write_report  # slow to import
 

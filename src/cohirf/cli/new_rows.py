@@ -22,6 +22,7 @@ from cohirf.cli.outputs import (
     check_ids,
     check_model,
     check_report,
+    holding,
     refuse_same,
     save_labels,
     say_written,
@@ -31,7 +32,7 @@ from cohirf.degrees.drift import Drift
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Preparation, Prepared
 from cohirf.sources.source import NoRowsError, listed
-from cohirf.store.files import CONTENT_ERRORS, locked, one_line, shown
+from cohirf.store.files import CONTENT_ERRORS, one_line, shown
 from cohirf.store.models import is_model, load_about, load_model, save_model
 from cohirf.summary.numbers import Changes
 from cohirf.updating.merge import in_other_units
@@ -50,11 +51,8 @@ def changing_model(command: Command) -> Command:
 
     @wraps(command)
     def run(*, model: Path, **given: Any) -> int | None:
-        if not is_model(model):  # it is made by the command, or refused
-            return command(model=model, **given)
         console = Console(quiet=getattr(given.get("screen"), "quiet", False))
-        waiting = f"waiting until another command has changed {shown(model.absolute())}"
-        with console.watching(), locked(model, lambda: console.note(waiting)):
+        with console.watching(), holding(model, console):
             return command(model=model, **given)
 
     return run

@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,8 @@ from cohirf.preparation.kinds import Name, is_text
 from cohirf.preparation.readings import as_text
 from cohirf.rows.grouping import row_blocks
 from cohirf.sources.tables import write_tables
-from cohirf.store.files import check_writable, refuse_irregular, replacing, shown
-from cohirf.store.models import refuse_target
+from cohirf.store.files import check_writable, locked, refuse_irregular, replacing, shown
+from cohirf.store.models import is_model, refuse_target
 
 CLUSTER = "cluster"
 LABEL_FILES = (".parquet", ".csv", ".npy")
@@ -43,6 +44,17 @@ def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: 
     if path.is_dir():
         raise BadInputError(f"{flag} {name} is a folder: give the name of a file.")
     _check_place(lambda: refuse_irregular(path), "a regular file", path, flag, force=force)
+
+
+@contextmanager
+def holding(model: Path, console: Console) -> Iterator[None]:
+    """Hold the lock of a saved model that is replaced; say so if another command holds it, and wait."""
+    if not is_model(model):  # it is made by the command, or refused
+        yield
+        return
+    waiting = f"waiting until another command has changed {shown(model.absolute())}"
+    with locked(model, lambda: console.note(waiting)):
+        yield
 
 
 def refuse_same(written: dict[str, Path | None], read: dict[str, Path | None]) -> None:
