@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import wraps
 from itertools import zip_longest
 from math import isfinite
 from pathlib import Path
@@ -14,14 +15,15 @@ import numpy as np
 
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, Interrupted
-from cohirf.cli.options import ScreenOptions
+from cohirf.cli.options import Command, ScreenOptions
 from cohirf.cli.outputs import (
     LABEL_FILES,
     check_file,
     check_ids,
     check_model,
     check_report,
-    refuse_data,
+    holding,
+    refuse_same,
     save_labels,
     say_written,
 )
@@ -40,6 +42,22 @@ DRIFTED = 3  # exit status
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
+def changing_model(command: Command) -> Command:
+    """Return a command that locks the file of its argument ``model`` from its first read to its last write.
+
+    So two commands that change a model do so one after the other, and none loses what the other has done. Commands that
+    only read a model need no lock: a file is replaced as a whole.
+    """
+
+    @wraps(command)
+    def run(*, model: Path, **given: Any) -> int | None:
+        console = Console(quiet=getattr(given.get("screen"), "quiet", False))
+        with console.watching(), holding(model, console):
+            return command(model=model, **given)
+
+    return run
+
+
 def predict(model: Path, data: Path, screen: ScreenOptions, *, out: Path, force: bool = False) -> None:
     """Assign new rows to the clusters of a model.
 
@@ -49,6 +67,7 @@ def predict(model: Path, data: Path, screen: ScreenOptions, *, out: Path, force:
     """
     console = Console.on(screen)
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
+    refuse_same({"--out": out}, {"MODEL": model})
     fitted, preparation = open_model(model)
     prepared = read_new_rows(data, model, preparation, console)
     labels = fitted.predict(prepared.source)
@@ -60,6 +79,7 @@ def predict(model: Path, data: Path, screen: ScreenOptions, *, out: Path, force:
     console.show(document, TextGrid(rows), say_written(document["written"]))
 
 
+@changing_model
 def update(
     model: Path,
     screen: ScreenOptions,
@@ -95,13 +115,15 @@ def update(
         if not recluster or needs_rows:
             remedy = f"because {needs_rows} is about them" if recluster else "or --recluster to find the clusters anew"
             raise BadInputError(f"There are no new rows: give a file with them, {remedy}.")
+        check_model(model, "MODEL", force=True)
         fitted, _ = open_model(model)
         _update(fitted, None, console, recluster=True)
         save_changed("update", model, fitted, console)
         return
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
     check_report(report, "--report", force=force, data=data)
-    refuse_data(model, "MODEL", data)
+    check_model(model, "MODEL", force=True, data=data)
+    refuse_same({"MODEL": model, "--out": out, "--report": report}, {})
     fitted, preparation = open_model(model)
     try:
         prepared = read_new_rows(data, model, preparation, console)
@@ -153,6 +175,7 @@ def drift(model: Path, data: Path, *, json: bool = False) -> int:
     return DRIFTED if found.has_drifted else 0
 
 
+@changing_model
 def merge(models: list[Path], *, model: Path, json: bool = False, force: bool = False) -> None:
     """Merge models of different rows into one, without their data; values are converted to the units of the first.
 
@@ -177,9 +200,10 @@ def merge(models: list[Path], *, model: Path, json: bool = False, force: bool = 
         _refuse_other(path, preparation, models[0], first)
     with console.watching():
         merged = merge_models([_in_units_of(first, *one) for one in opened])
-    save_changed("merge", model, merged, console, merged=models)
+    save_changed("merge", model, merged, console, merged=models, overwrite=force)
 
 
+@changing_model
 def forget(model: Path, what: list[str], *, rows: bool = False, json: bool = False) -> None:
     """Take all rows of some updates out of a model again; an update keeps its number.
 
@@ -200,6 +224,7 @@ def forget(model: Path, what: list[str], *, rows: bool = False, json: bool = Fal
     if wrong := next((text for text, found in ranges if found is None), None):
         raise BadInputError(f"{wrong!r} is not valid: give numbers such as 3, or ranges such as 3-5.")
     numbers = [one for _, found in ranges if found for one in range(int(found[1]), int(found[2] or found[1]) + 1)]
+    check_model(model, "MODEL", force=True)
     fitted, _ = open_model(model)
     n_rows = len(fitted.labels_)
     with console.watching():
@@ -269,10 +294,19 @@ def _sizes(fitted: CoHiRF) -> dict[str, Any]:
     return {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_)}
 
 
-def save_changed(command: str, path: Path, fitted: CoHiRF, console: Console, *, merged: Sequence[Path] = ()) -> None:
+def save_changed(
+    command: str,
+    path: Path,
+    fitted: CoHiRF,
+    console: Console,
+    *,
+    merged: Sequence[Path] = (),
+    overwrite: bool = True,
+) -> None:
     """Save a model without new rows, and say what has changed; ``merged`` are the models that it was made of."""
-    content = load_about(merged[0] if merged else path).preparation
-    save_model(fitted, path, overwrite=True, preparation=content, origin=None if merged else load_about(path).origin)
+    about = load_about(merged[0] if merged else path)
+    origin = None if merged else about.origin
+    save_model(fitted, path, overwrite=overwrite, preparation=about.preparation, origin=origin)
     document: dict[str, Any] = {"command": command, "model": str(path)}
     document |= {"models": [str(one) for one in merged]} if merged else {}
     document |= _sizes(fitted) | {"changes": asdict(fitted.changes_)}
