@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import pairwise_distances_argmin
 
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.parents import find_roots
@@ -132,23 +131,8 @@ def _link_last(settings: Settings, link: Link) -> Link | None:
 
 def end_update(settings: Settings, first_level: FirstLevel, last: LastLevel, former: IntArray) -> Ending:
     """Grow the tree of an update, in which the ``former`` clusters of leaves go on, whatever the levels have found."""
-    return _end_with(settings, first_level, last, extend_labels(last.groups, former[last.medoids]), link_groups)
-
-
-def extend_labels(groups: Groups, former: IntArray) -> IntArray:
-    """Return labels of groups from 0: groups without a label (-1) get that of the nearest one, if any has one.
-
-    Examples
-    --------
-    >>> groups = Groups(np.array([[0.0], [1.0], [7.0], [8.0]]), np.ones(4))
-    >>> extend_labels(groups, np.array([3, 3, 1, -1]))
-    array([1, 1, 0, 0])
-    """
-    label, known, new = former.copy(), np.flatnonzero(former >= 0), np.flatnonzero(former < 0)
-    if len(known) and len(new):
-        heavy = known[np.argsort(-groups.mass[known], kind="stable")[:MAX_LINKED]]
-        label[new] = former[heavy[pairwise_distances_argmin(groups.means[new], groups.means[heavy])]]
-    return np.unique(label, return_inverse=True)[1]
+    label: IntArray = np.unique(former[last.medoids], return_inverse=True)[1]
+    return _end_with(settings, first_level, last, label, link_groups)
 
 
 def _end_with(
