@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from examples.synthetic import write_customers
 from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF, load
 from cohirf.cli import main
@@ -127,16 +128,26 @@ def test_merge_makes_one_model_of_several(cohirf, halves, apart):
     assert cohirf("predict", "all", "iris.csv", "--out", "labels.csv").code == 0
 
 
-def test_merge_converts_values_to_the_units_of_the_first_model(cohirf, first, apart, iris):
-    iris.iloc[1::2].assign(petal_length=iris["petal_length"] * 10).to_csv("half1.csv", index=False)
+def test_merge_converts_values_to_the_units_of_the_largest_model(cohirf, first, apart, iris):
+    iris.iloc[3::2].assign(petal_length=iris["petal_length"] * 10).to_csv("half1.csv", index=False)
     assert cohirf("fit", "half1.csv", *apart, "--clusters", 3, "--model", "other", "--quiet").code == 0
-    outcome = cohirf("merge", first, "other", "--model", "all")
-    assert outcome.code == 0, outcome.err
-    assert load_about("all").preparation == load_about(first).preparation
-    merged, rows = load("all"), iris[FEATURES].to_numpy().copy()
-    rows[1::2, 2] *= 10
+    rows = iris[FEATURES].to_numpy().copy()
+    rows[3::2, 2] *= 10
     scaled = (rows - rows[::2].mean(axis=0)) / rows[::2].std(axis=0)
-    np.testing.assert_allclose(merged.medoids_, np.concatenate([scaled[::2], scaled[1::2]])[merged.medoid_indices_])
+    parts = {first: scaled[::2], "other": scaled[3::2]}
+    found = {}
+    for order in ((first, "other"), ("other", first)):
+        outcome = cohirf("merge", *order, "--model", "all", "--force")
+        assert outcome.code == 0, outcome.err
+        assert load_about("all").preparation == load_about(first).preparation
+        merged = load("all")
+        np.testing.assert_allclose(
+            merged.medoids_, np.concatenate([parts[one] for one in order])[merged.medoid_indices_]
+        )
+        bounds = [len(parts[order[0]])]
+        found[order] = dict(zip(order, np.split(merged.labels_, bounds), strict=True))
+    one, other = (np.concatenate([labels[first], labels["other"]]) for labels in found.values())
+    assert adjusted_rand_score(one, other) == 1.0
 
 
 def test_merge_refuses_models_with_other_columns_and_says_how_to_go_on(cohirf, first, iris, apart):

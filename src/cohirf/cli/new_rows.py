@@ -33,7 +33,7 @@ from cohirf.sources.source import NoRowsError, listed
 from cohirf.store.files import CONTENT_ERRORS, one_line, shown
 from cohirf.store.models import is_model, load_about, load_model, save_model
 from cohirf.summary.numbers import Changes
-from cohirf.updating.merge import in_other_units
+from cohirf.updating.merge import find_largest, in_other_units
 from cohirf.updating.merge import merge as merge_models
 
 DRIFTED = 3  # exit status
@@ -154,7 +154,9 @@ def drift(model: Path, data: Path, *, json: bool = False) -> int:
 
 
 def merge(models: list[Path], *, model: Path, json: bool = False, force: bool = False) -> None:
-    """Merge models of different rows into one, without their data; values are converted to the units of the first.
+    """Merge models of different rows into one, without their data; the numbers of the first model last.
+
+    The order of the models matters for numbers alone: values are converted to the units of the largest model.
 
     Parameters
     ----------
@@ -175,9 +177,10 @@ def merge(models: list[Path], *, model: Path, json: bool = False, force: bool = 
     first = opened[0][1]
     for path, (_, preparation) in zip(models, opened, strict=True):
         _refuse_other(path, preparation, models[0], first)
+    largest = find_largest([fitted for fitted, _ in opened])
     with console.watching():
-        merged = merge_models([_in_units_of(first, *one) for one in opened])
-    save_changed("merge", model, merged, console, merged=models)
+        merged = merge_models([_in_units_of(opened[largest][1], *one) for one in opened])
+    save_changed("merge", model, merged, console, merged=models, prepared_as=models[largest])
 
 
 def forget(model: Path, what: list[str], *, rows: bool = False, json: bool = False) -> None:
@@ -269,9 +272,20 @@ def _sizes(fitted: CoHiRF) -> dict[str, Any]:
     return {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_)}
 
 
-def save_changed(command: str, path: Path, fitted: CoHiRF, console: Console, *, merged: Sequence[Path] = ()) -> None:
-    """Save a model without new rows, and say what has changed; ``merged`` are the models that it was made of."""
-    content = load_about(merged[0] if merged else path).preparation
+def save_changed(
+    command: str,
+    path: Path,
+    fitted: CoHiRF,
+    console: Console,
+    *,
+    merged: Sequence[Path] = (),
+    prepared_as: Path | None = None,
+) -> None:
+    """Save a model without new rows, and say what has changed.
+
+    ``merged`` are the models that it was made of, and ``prepared_as`` is the one whose units its values have.
+    """
+    content = load_about(prepared_as or path).preparation
     save_model(fitted, path, overwrite=True, preparation=content, origin=None if merged else load_about(path).origin)
     document: dict[str, Any] = {"command": command, "model": str(path)}
     document |= {"models": [str(one) for one in merged]} if merged else {}
@@ -322,7 +336,7 @@ def _in_units_of(first: Preparation, model: CoHiRF, preparation: Preparation) ->
 
 def _refuse_other(path: Path, preparation: Preparation, first: Path, wanted: Preparation) -> None:
     """Refuse a model whose rows have other features than those of the first."""
-    # missing cells are of one file only: the values of the first model fill them from now on
+    # missing cells are of one file only: the values of the largest model fill them from now on
     only_here: dict[str, Any] = {"reason": "", "n_missing": 0, "n_bad": 0, "missing": None}
     kept: Any = (
         [replace(one, **{name: only_here[name] for name in only_here if hasattr(one, name)}) for one in learnt.kept]

@@ -25,14 +25,14 @@ class Changes:
     update : int
         Number of the update, from 0.
     n_rows : int
-        Number of rows that came with the update; negative if rows were forgotten, and 0 if models were merged, or
-        clusters found anew.
+        Number of rows that came with the update, or with the other models of a merge; negative if rows were forgotten,
+        and 0 if clusters were found anew.
     grown : dict
         Number of rows gained by each cluster that went on and has more rows than before.
     shrunk : dict
         Number of rows lost by each cluster that went on and has fewer rows than before.
     born : dict
-        Number of rows of each new cluster.
+        Number of rows of each new cluster; of a merge, clusters that only the other models had are among them.
     from_noise : dict
         For each new cluster, how many of its rows were noise before; clusters without such rows are left out.
     merged : dict
@@ -43,7 +43,7 @@ class Changes:
         Clusters whose rows became noise, or were forgotten.
     n_moved : int
         Number of rows from before the update that have another cluster number, or none, after it; rows of clusters that
-        were taken in are among them.
+        were taken in are among them. Of a merge, the rows of the first model.
     verb : {"update", "forget", "merge", "recluster"}
         What changed the model.
     """
@@ -63,7 +63,11 @@ class Changes:
     def __str__(self) -> str:
         """Return the changes in words, one line for each kind."""
         rows, moved = count_of(abs(self.n_rows), "row"), count_of(self.n_moved, "older row")
-        said = {"forget": f"{rows} forgotten", "merge": "models merged", "recluster": "clusters found anew"}
+        said = {
+            "forget": f"{rows} forgotten",
+            "merge": f"models merged, {rows} added",
+            "recluster": "clusters found anew",
+        }
         what = said.get(self.verb, f"{rows} added")
         lines = [f"Update {self.update}: {what}, {moved} {'has' if self.n_moved == 1 else 'have'} another number"]
         counted = {"grown": self.grown, "shrunk": self.shrunk, "born": self.born, "born out of noise": self.from_noise}
@@ -95,7 +99,7 @@ class Step:
     update : int
         Number of the update, from 0.
     n_added : int
-        Number of rows that came; negative if rows were forgotten, and 0 if models were merged.
+        Number of rows that came, with other models or alone; negative if rows were forgotten.
     n_rows, n_clusters, n_noise, n_moved : int
         Rows and clusters of the model after the update, rows in no cluster, and older rows that have another number.
         Rows of weight 0 count until they are in a group of rows.
@@ -197,16 +201,21 @@ class Overlap:
         some = counts > 0
         return cls(pairs[some, 0], pairs[some, 1], counts[some])
 
-    def match(self, n_clusters: int, next_number: int) -> IntArray:
+    def match(self, n_clusters: int, next_number: int, n_first: int = 0) -> IntArray:
         """Return the number of each cluster after the update; new ones have numbers from ``next_number`` on.
 
         Pairs of an old and a new cluster are matched in the order of the number of rows that they share, the largest
         first. So a cluster that splits goes on as its largest piece, and of clusters that merge the largest goes on.
+        Old clusters whose number is below ``n_first`` come before all others, where most of their rows stay together.
         """
         numbers = np.full(n_clusters, -1, dtype=np.int64)
         clustered = np.flatnonzero((self.before >= 0) & (self.after >= 0))
+        sizes = _sum_by(self.before, self.n_rows)
+        of_old = np.array([sizes[old] for old in self.before.tolist()], dtype=np.int64)
+        comes_first = (self.before < n_first) & (2 * self.n_rows > of_old)
+        order = np.lexsort((-self.n_rows[clustered], ~comes_first[clustered]))
         taken: set[int] = set()
-        for pair in clustered[np.argsort(-self.n_rows[clustered], kind="stable")].tolist():
+        for pair in clustered[order].tolist():
             before, after = int(self.before[pair]), int(self.after[pair])
             if numbers[after] < 0 and before not in taken:
                 numbers[after] = before
@@ -216,12 +225,19 @@ class Overlap:
         return numbers
 
     def describe(
-        self, numbers: IntArray, sizes: IntArray, update: int, n_rows: int, lost: dict[int, int] | None = None
+        self,
+        numbers: IntArray,
+        sizes: IntArray,
+        update: int,
+        n_rows: int,
+        lost: dict[int, int] | None = None,
+        n_first: int = 0,
     ) -> Changes:
         """Return what has changed.
 
         ``numbers`` and ``sizes`` are those of the clusters after the update; ``lost`` has the number of rows of each
-        cluster that were forgotten.
+        cluster that were forgotten. In a merge, numbers below ``n_first`` are those of the first model, and the changes
+        are those of this model.
         """
         named = np.append(numbers, -1)  # the last entry is that of noise
         after = named[self.after]
@@ -229,14 +245,15 @@ class Overlap:
         for number, rows in (lost or {}).items():
             size_before[number] = size_before.get(number, 0) + rows
         size_after = dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
-        going_on = sorted(size_after.keys() & size_before.keys() - {-1})
+        is_known = {number: not n_first or number < n_first for number in size_after}
+        going_on = [number for number in sorted(size_after.keys() & size_before.keys()) if is_known[number]]
         gained = {number: size_after[number] - size_before[number] for number in going_on}
-        born = [number for number in numbers.tolist() if number not in size_before]
+        born = [number for number in sorted(size_after) if number not in size_before or not is_known[number]]
         from_noise = _sum_by(after[self.before == -1], self.n_rows[self.before == -1])
         origin = self._largest(after, self.before)
         heir = dict.fromkeys(size_before, -1) | self._largest(self.before, after)
-        gone_on = set(going_on)
-        ended = [number for number in sorted(size_before) if number >= 0 and number not in gone_on]
+        ended = [number for number in sorted(size_before) if number >= 0 and number not in size_after]
+        is_older = (self.before >= 0) & ((self.before < n_first) | (n_first == 0))
         return Changes(
             update=update,
             n_rows=n_rows,
@@ -245,9 +262,9 @@ class Overlap:
             born={number: size_after[number] for number in born},
             from_noise={number: from_noise[number] for number in born if number in from_noise},
             merged=_collect((heir[number], number) for number in ended if heir[number] >= 0),
-            split=_collect((origin[number], number) for number in born if origin.get(number, -1) >= 0),
+            split=_collect((origin[number], number) for number in born if origin.get(number, -1) not in (-1, number)),
             gone=[number for number in ended if heir[number] < 0],
-            n_moved=int(self.n_rows[(self.before >= 0) & (self.before != after)].sum()),
+            n_moved=int(self.n_rows[is_older & (self.before != after)].sum()),
         )
 
     def _largest(self, of: IntArray, other: IntArray) -> dict[int, int]:
