@@ -17,7 +17,7 @@ A few rows that are far from all others are not a cluster. They are cut off befo
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.beyond.choose_merge import LargeParts, SampledRows, centre
 from cohirf.beyond.merge_tree import link_groups
+from cohirf.rows import ranges
 from cohirf.rows.grouping import FloatArray, IntArray
 
 COLUMNS = 64  # of the distance matrix that are summed at a time
@@ -75,18 +76,20 @@ class Choice:
         Whether the candidates were compared by their strength alone.
     """
 
-    n_clusters: int
-    merge: str = "compact"
-    compact_cut: float = np.nan
-    connected_cut: float = np.nan
-    candidates: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    strengths: FloatArray = field(default_factory=lambda: np.empty(0))
-    silhouettes: FloatArray = field(default_factory=lambda: np.empty(0))
+    n_clusters: Annotated[int, ranges.counts()]
+    merge: Annotated[str, ranges.OneOf(("compact", "connected"))] = "compact"
+    compact_cut: Annotated[float, ranges.shares()] = np.nan
+    connected_cut: Annotated[float, ranges.shares()] = np.nan
+    candidates: Annotated[IntArray, ranges.counts(ranges.ANY)] = field(
+        default_factory=lambda: np.empty(0, dtype=np.int64)
+    )
+    strengths: Annotated[FloatArray, ranges.cells("candidates")] = field(default_factory=lambda: np.empty(0))
+    silhouettes: Annotated[FloatArray, ranges.cells("candidates")] = field(default_factory=lambda: np.empty(0))
     is_by_strength: bool = False
     is_merge_given: bool = False
-    min_share: float = 0.0
-    n_aside: int = 0
-    n_small: int = 0
+    min_share: Annotated[float, ranges.shares()] = 0.0
+    n_aside: Annotated[int, ranges.counts()] = 0
+    n_small: Annotated[int, ranges.counts()] = 0
 
     @classmethod
     def of_number(

@@ -1,5 +1,6 @@
 """Bad input: exit code 2, one line that names the file, column or option and the remedy, and nothing written."""
 
+import errno
 import re
 from pathlib import Path
 
@@ -500,10 +501,13 @@ def test_other_commands_refuse_in_the_same_way(cohirf, folder, arguments, messag
 
 
 def test_a_folder_without_the_right_to_write_is_refused(cohirf, folder, apart, monkeypatch):
-    monkeypatch.setattr("os.access", lambda path, mode: False)
+    def refuse(folder):
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+    monkeypatch.setattr("cohirf.cli.outputs.check_writable", refuse)
     refused(
         cohirf("fit", "iris.csv", *apart, "--out", "labels.csv"),
-        "--out labels.csv: the folder cannot be written to: give another path.",
+        "--out labels.csv: the folder cannot be written to (Permission denied): give another path.",
     )
 
 
@@ -530,4 +534,4 @@ def test_values_whose_squares_overflow_are_named(cohirf, folder):
 
 def test_a_model_and_a_checkpoint_do_not_share_a_folder(cohirf, folder, apart):
     outcome = cohirf("fit", "iris.csv", *apart, "--model", "here", "--checkpoint", "./here")
-    assert (outcome.code, outcome.err) == (2, "cohirf: --model here is also the checkpoint: give another path.\n")
+    assert (outcome.code, outcome.err) == (2, "cohirf: --model here is also --checkpoint: give another path.\n")

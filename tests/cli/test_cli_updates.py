@@ -218,7 +218,7 @@ def test_merge_does_not_replace_a_model_unasked(cohirf, first):
 def test_drift_says_that_rows_look_alike(cohirf, first):
     outcome = cohirf("drift", first, "half1.csv")
     assert outcome.code == 0
-    assert outcome.out.splitlines()[0] == "Drift of 75 new rows: the new rows look like those of the model"
+    assert outcome.out.splitlines()[0] == "Drift of 75 new rows: the new rows look like those of the recent past"
 
 
 def test_drift_says_what_has_changed(cohirf, first, iris):

@@ -374,13 +374,13 @@ def test_a_refused_checkpoint_is_left_as_it_was(half_done):
 
 
 def test_batches_that_do_not_fit_are_refused_whatever_the_beginning_says(half_done, monkeypatch):
-    was, _ = beginning_of(half_done)
+    was, *_ = beginning_of(half_done)
     monkeypatch.setattr(cohirf.fitting.settings, "describe_fit", lambda *_, **__: was)
     with refused(
         f"{half_done / 'journal'} holds batch (1, 0) with 40 rows where the fit has (1, 0) with 42: "
         f"the checkpoint belongs to another fit. Give another directory."
     ):
-        fit(make_model(half_done), X[:210])
+        fit(make_model(half_done), np.concatenate([X, X[:12]]))
 
 
 # -- directories ---------------------------------------------------------------------------------------------------
@@ -513,11 +513,11 @@ def test_of_two_fits_on_one_directory_one_is_refused(half_done):
 
 
 def beginning_of(path):
-    """Return what the checkpoint was made for, and what may not be settled anew."""
+    """Return what the checkpoint was made for, what may not be settled anew, and the number of rows."""
     with (path / "journal").open("rb", buffering=0) as file:
         archive = Archive(file)
         archive.open(KIND, VERSION)
-        return archive.read()[0]["fit"], lambda: pytest.fail("settled already")
+        return archive.read()[0]["fit"], lambda: pytest.fail("settled already"), len(X)
 
 
 @posix_only

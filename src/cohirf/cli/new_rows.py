@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import wraps
 from itertools import zip_longest
 from math import isfinite
 from pathlib import Path
@@ -14,14 +15,14 @@ import numpy as np
 
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, Interrupted
-from cohirf.cli.options import ScreenOptions
+from cohirf.cli.options import Command, ScreenOptions
 from cohirf.cli.outputs import (
     LABEL_FILES,
     check_file,
     check_ids,
     check_model,
     check_report,
-    refuse_data,
+    refuse_same,
     save_labels,
     say_written,
 )
@@ -30,7 +31,7 @@ from cohirf.degrees.drift import Drift
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Preparation, Prepared
 from cohirf.sources.source import NoRowsError, listed
-from cohirf.store.files import CONTENT_ERRORS, one_line, shown
+from cohirf.store.files import CONTENT_ERRORS, locked, one_line, shown
 from cohirf.store.models import is_model, load_about, load_model, save_model
 from cohirf.summary.numbers import Changes
 from cohirf.updating.merge import find_largest, in_other_units
@@ -38,6 +39,25 @@ from cohirf.updating.merge import merge as merge_models
 
 DRIFTED = 3  # exit status
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+
+
+def changing_model(command: Command) -> Command:
+    """Return a command that locks the file of its argument ``model`` from its first read to its last write.
+
+    So two commands that change a model do so one after the other, and none loses what the other has done. Commands that
+    only read a model need no lock: a file is replaced as a whole.
+    """
+
+    @wraps(command)
+    def run(*, model: Path, **given: Any) -> int | None:
+        if not is_model(model):  # it is made by the command, or refused
+            return command(model=model, **given)
+        console = Console(quiet=getattr(given.get("screen"), "quiet", False))
+        waiting = f"waiting until another command has changed {shown(model.absolute())}"
+        with console.watching(), locked(model, lambda: console.note(waiting)):
+            return command(model=model, **given)
+
+    return run
 
 
 def predict(model: Path, data: Path, screen: ScreenOptions, *, out: Path, force: bool = False) -> None:
@@ -49,6 +69,7 @@ def predict(model: Path, data: Path, screen: ScreenOptions, *, out: Path, force:
     """
     console = Console.on(screen)
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
+    refuse_same({"--out": out}, {"MODEL": model})
     fitted, preparation = open_model(model)
     prepared = read_new_rows(data, model, preparation, console)
     labels = fitted.predict(prepared.source)
@@ -60,6 +81,7 @@ def predict(model: Path, data: Path, screen: ScreenOptions, *, out: Path, force:
     console.show(document, TextGrid(rows), say_written(document["written"]))
 
 
+@changing_model
 def update(
     model: Path,
     screen: ScreenOptions,
@@ -95,13 +117,15 @@ def update(
         if not recluster or needs_rows:
             remedy = f"because {needs_rows} is about them" if recluster else "or --recluster to find the clusters anew"
             raise BadInputError(f"There are no new rows: give a file with them, {remedy}.")
+        check_model(model, "MODEL", force=True)
         fitted, _ = open_model(model)
         _update(fitted, None, console, recluster=True)
         save_changed("update", model, fitted, console)
         return
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
     check_report(report, "--report", force=force, data=data)
-    refuse_data(model, "MODEL", data)
+    check_model(model, "MODEL", force=True, data=data)
+    refuse_same({"MODEL": model, "--out": out, "--report": report}, {})
     fitted, preparation = open_model(model)
     try:
         prepared = read_new_rows(data, model, preparation, console)
@@ -153,6 +177,7 @@ def drift(model: Path, data: Path, *, json: bool = False) -> int:
     return DRIFTED if found.has_drifted else 0
 
 
+@changing_model
 def merge(models: list[Path], *, model: Path, json: bool = False, force: bool = False) -> None:
     """Merge models of different rows into one, without their data; the numbers of the first model last.
 
@@ -180,9 +205,10 @@ def merge(models: list[Path], *, model: Path, json: bool = False, force: bool = 
     largest = find_largest([fitted for fitted, _ in opened])
     with console.watching():
         merged = merge_models([_in_units_of(opened[largest][1], *one) for one in opened])
-    save_changed("merge", model, merged, console, merged=models, prepared_as=models[largest])
+    save_changed("merge", model, merged, console, merged=models, prepared_as=models[largest], overwrite=force)
 
 
+@changing_model
 def forget(model: Path, what: list[str], *, rows: bool = False, json: bool = False) -> None:
     """Take all rows of some updates out of a model again; an update keeps its number.
 
@@ -203,6 +229,7 @@ def forget(model: Path, what: list[str], *, rows: bool = False, json: bool = Fal
     if wrong := next((text for text, found in ranges if found is None), None):
         raise BadInputError(f"{wrong!r} is not valid: give numbers such as 3, or ranges such as 3-5.")
     numbers = [one for _, found in ranges if found for one in range(int(found[1]), int(found[2] or found[1]) + 1)]
+    check_model(model, "MODEL", force=True)
     fitted, _ = open_model(model)
     n_rows = len(fitted.labels_)
     with console.watching():
@@ -280,13 +307,15 @@ def save_changed(
     *,
     merged: Sequence[Path] = (),
     prepared_as: Path | None = None,
+    overwrite: bool = True,
 ) -> None:
     """Save a model without new rows, and say what has changed.
 
     ``merged`` are the models that it was made of, and ``prepared_as`` is the one whose units its values have.
     """
-    content = load_about(prepared_as or path).preparation
-    save_model(fitted, path, overwrite=True, preparation=content, origin=None if merged else load_about(path).origin)
+    about = load_about(prepared_as or path)
+    origin = None if merged else about.origin
+    save_model(fitted, path, overwrite=overwrite, preparation=about.preparation, origin=origin)
     document: dict[str, Any] = {"command": command, "model": str(path)}
     document |= {"models": [str(one) for one in merged]} if merged else {}
     document |= _sizes(fitted) | {"changes": asdict(fitted.changes_)}

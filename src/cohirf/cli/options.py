@@ -106,6 +106,7 @@ def read_function(place: str, name: str, names: dict[str, Any]) -> Command:
     """Return a function of a file with its signature and its docstring, but without its body and what that imports."""
     node, namespace = find_definition(place, name), dict(names)
     node.body = node.body[:1]
+    node.decorator_list = []  # they are about the body
     code = compile(ast.Module([node], []), f"<{place}>", "exec", dont_inherit=True)  # annotations are types
     exec(code, namespace)
     function: Command = namespace[name]

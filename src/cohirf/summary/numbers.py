@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
+from cohirf.rows import ranges
 from cohirf.rows.grouping import IntArray
 from cohirf.sources.source import count_of
 
@@ -48,17 +49,17 @@ class Changes:
         What changed the model.
     """
 
-    update: int
-    n_rows: int
-    grown: dict[int, int] = field(default_factory=dict)
-    shrunk: dict[int, int] = field(default_factory=dict)
-    born: dict[int, int] = field(default_factory=dict)
-    from_noise: dict[int, int] = field(default_factory=dict)
-    merged: dict[int, list[int]] = field(default_factory=dict)
-    split: dict[int, list[int]] = field(default_factory=dict)
-    gone: list[int] = field(default_factory=list)
-    n_moved: int = 0
-    verb: str = "update"
+    update: Annotated[int, ranges.counts()]
+    n_rows: Annotated[int, ranges.counts(least=-ranges.LARGEST)]
+    grown: Annotated[dict[int, int], ranges.counts()] = field(default_factory=dict)
+    shrunk: Annotated[dict[int, int], ranges.counts()] = field(default_factory=dict)
+    born: Annotated[dict[int, int], ranges.counts()] = field(default_factory=dict)
+    from_noise: Annotated[dict[int, int], ranges.counts()] = field(default_factory=dict)
+    merged: Annotated[dict[int, list[int]], ranges.counts()] = field(default_factory=dict)
+    split: Annotated[dict[int, list[int]], ranges.counts()] = field(default_factory=dict)
+    gone: Annotated[list[int], ranges.counts()] = field(default_factory=list)
+    n_moved: Annotated[int, ranges.counts()] = 0
+    verb: Annotated[str, ranges.OneOf(("update", "forget", "merge", "recluster"))] = "update"
 
     def __str__(self) -> str:
         """Return the changes in words, one line for each kind."""
@@ -112,17 +113,17 @@ class Step:
         rows come from; at most 30 pairs of each.
     """
 
-    update: int
-    n_added: int
-    n_rows: int
-    n_clusters: int
-    n_noise: int
-    n_moved: int
-    sizes: dict[int, int]
-    born: list[int]
-    gone: list[int]
-    merged: list[tuple[int, int]]
-    split: list[tuple[int, int]]
+    update: Annotated[int, ranges.counts()]
+    n_added: Annotated[int, ranges.counts(least=-ranges.LARGEST)]
+    n_rows: Annotated[int, ranges.counts()]
+    n_clusters: Annotated[int, ranges.counts()]
+    n_noise: Annotated[int, ranges.counts()]
+    n_moved: Annotated[int, ranges.counts()]
+    sizes: Annotated[dict[int, int], ranges.counts()]
+    born: Annotated[list[int], ranges.counts()]
+    gone: Annotated[list[int], ranges.counts()]
+    merged: Annotated[list[tuple[int, int]], ranges.counts()]
+    split: Annotated[list[tuple[int, int]], ranges.counts()]
 
     @classmethod
     def first(cls, labels: IntArray, sizes: IntArray) -> Step:
