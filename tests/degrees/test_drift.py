@@ -154,7 +154,7 @@ def test_a_constant_feature_that_changes_is_told():
 
 
 def test_a_verdict_counts_one_more_cluster_in_the_singular():
-    parts = [ClusterDrift(number, 0.4, 0.1, True) for number in range(4)]
+    parts = [ClusterDrift(number, 0.4, 0.1, True, f"cluster {number}") for number in range(4)]
     assert list(_name_some(parts, "cluster"))[-1] == "1 more cluster changed"
     assert list(_name_some([*parts, *parts], "cluster"))[-1] == "5 more clusters changed"
 
@@ -196,7 +196,7 @@ def test_after_a_week_an_odd_day_is_odd_again(after_an_odd_day):
 
 
 def test_features_that_have_moved_for_good_are_an_alarm_once(after_an_odd_day):
-    moved = [sample(300, seed) + [0, 0, 2.5] for seed in (6, 7)]
+    moved = [sample(300, seed) + np.array([0, 0, 2.5]) for seed in (6, 7)]
     assert "feature 2 moved up" in after_an_odd_day.drift(moved[0]).verdict
     assert not deepcopy(after_an_odd_day).partial_fit(moved[0]).drift(moved[1]).has_drifted
 

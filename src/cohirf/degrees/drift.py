@@ -1,8 +1,8 @@
 """Drift: do new rows look like those of the recent past? Rows outside, shares of clusters, features that have moved.
 
-Each kind of change must be large enough to matter, and larger than chance explains. The recent past are the last updates
-of a model, each a period of its own: what has been so in one of them is no change. So after an odd day, neither that day
-nor the days before it are an alarm.
+Each kind of change must be large enough to matter, and larger than chance explains. The recent past are the last
+updates of a model, each a period of its own: what has been so in one of them is no change. So after an odd day, neither
+such a day nor a day like those before it is an alarm.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cohirf.explain.words import percent
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, row_blocks
 from cohirf.sources.source import count_of
 from cohirf.summary.model import Model, state_of
-from cohirf.summary.numbers import Step, positions_of
+from cohirf.summary.numbers import Step, call_cluster, positions_of
 from cohirf.updating.arrivals import count_born
 
 OUTSIDE = 0.99  # rows are outside if they score above this quantile of the rows of the model
@@ -54,17 +54,15 @@ class ClusterDrift:
     has_changed : bool
         Whether its shares in all periods differ from that in the new rows by more than 2 points and by more than a
         third of the larger one, and by more than four standard errors.
+    name : str
+        What the cluster is called: "noise", or its number, and its name if it has been named.
     """
 
     number: int
     before: float
     now: float
     has_changed: bool
-
-    @property
-    def name(self) -> str:
-        """The cluster in words."""
-        return "noise" if self.number < 0 else f"cluster {self.number}"
+    name: str
 
     def __str__(self) -> str:
         verb = "grew" if self.now > self.before else "shrank"
@@ -197,7 +195,7 @@ def find_drift(model: Model, X: Any) -> Drift:
         n_rows,
         share,
         bool(share >= SMALLEST_OUTSIDE and is_certain),
-        list(_compare_clusters(degrees.numbers, periods, np.append(counts[1:], counts[0]))),
+        list(_compare_clusters(model, periods, np.append(counts[1:], counts[0]))),
         compare_features(baselines, _feature_names(model)),
         count_born(model, data),
     )
@@ -246,7 +244,7 @@ def _rows_of_steps(history: Sequence[Step], update_rows: Sequence[int]) -> list[
     """Return how many rows are left of each step of a history; the updates of a merged model came in one step."""
     ends = sorted({step.update + 1 for step in history} | {len(update_rows)})
     totals = np.cumsum([0, *update_rows])
-    return np.diff(totals[[0, *ends]]).tolist()
+    return [int(n_rows) for n_rows in np.diff(totals[[0, *ends]])]
 
 
 def _starts_of_periods(n_rows: Sequence[int], n_new: int) -> list[int]:
@@ -287,11 +285,12 @@ def _find_limit(degrees: Degrees) -> float:
     return float(scores[order[np.searchsorted(share, OUTSIDE * share[-1])]])
 
 
-def _compare_clusters(numbers: IntArray, periods: Sequence[Period], now: IntArray) -> Iterator[ClusterDrift]:
+def _compare_clusters(model: Model, periods: Sequence[Period], now: IntArray) -> Iterator[ClusterDrift]:
     n_before: FloatArray = np.array([period.counts.sum() for period in periods])
     shares = np.array([period.counts for period in periods]) / n_before[:, None]
     n_now = int(now.sum())
-    for number, before, new in zip([*numbers.tolist(), -1], shares.T, (now / n_now).tolist(), strict=True):
+    numbers = [*model.cluster_numbers_.tolist(), -1]
+    for number, before, new in zip(numbers, shares.T, (now / n_now).tolist(), strict=True):
         if number < 0 and new == 0 and not before.any():
             continue
         change = np.abs(new - before)
@@ -299,7 +298,8 @@ def _compare_clusters(numbers: IntArray, periods: Sequence[Period], now: IntArra
         is_large = change >= np.maximum(SMALLEST_CHANGE, SMALLEST_RELATIVE_CHANGE * np.maximum(before, new))
         is_certain = change > CERTAINTY * _standard_error(pooled, n_before, n_now)
         has_changed = bool((is_large & is_certain).all())
-        yield ClusterDrift(number, float(np.median(before)), new, has_changed)
+        name = "noise" if number < 0 else f"cluster {call_cluster(number, model.names_)}"
+        yield ClusterDrift(number, float(np.median(before)), new, has_changed, name)
 
 
 def _standard_error(share: Any, n_before: Any, n_now: int) -> Any:
@@ -391,10 +391,10 @@ def compare_features(baselines: Sequence[FeatureBaseline], names: list[str]) -> 
     measured = [baseline.measure() for baseline in baselines]
     statistics, shifts = (np.array(part) for part in zip(*measured, strict=True))
     limits = np.array([baseline.limit for baseline in baselines])
-    has_changed = (statistics >= limits[:, None]).all(axis=0)
+    has_changed = np.all(statistics >= limits[:, None], axis=0).tolist()
     median = (np.argsort(statistics, axis=0)[(len(baselines) - 1) // 2], np.arange(len(names)))
     columns = zip(names, shifts[median], statistics[median], has_changed, strict=True)
-    found = [FeatureDrift(name, float(by), float(statistic), bool(changed)) for name, by, statistic, changed in columns]
+    found = [FeatureDrift(name, float(by), float(statistic), changed) for name, by, statistic, changed in columns]
     return sorted(found, key=lambda feature: -feature.statistic)
 
 

@@ -124,7 +124,7 @@ def _part_noise(former: IntArray) -> IntArray:
     array([ 2, -1,  0, -2])
     """
     is_noise = former < 0
-    return np.where(is_noise, -np.cumsum(is_noise), former)
+    return np.where(is_noise, -np.cumsum(is_noise, dtype=np.int64), former)
 
 
 @dataclass(frozen=True)

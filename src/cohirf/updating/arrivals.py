@@ -65,7 +65,7 @@ def count_born(model: Model, data: Data) -> list[int]:
         return []
     numbers = number_arrivals(model, before, data, None)
     _, counts = np.unique(numbers[numbers >= before.next_number], return_counts=True)
-    return counts.tolist()
+    return [int(count) for count in counts]
 
 
 def _label(data: Data, cells: Cells, column_means: Any) -> IntArray:

@@ -33,10 +33,10 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     :meth:`CoHiRF.partial_fit`. So the clusters do not depend on the order of the models, if these have the same
     parameters. Only methods that find the number of clusters themselves see the rows in the given order.
 
-    The numbers of the first model last: a cluster of the result that has most rows of one of its clusters keeps the
-    number of that one. The clusters of the second model are numbered after those of the first, and so on. Any other
-    cluster of the result has the number of the one with which it shares most rows, and ``changes_`` says which clusters
-    have merged. The history of the first model goes on.
+    The numbers of the first model last: a cluster of the result that has most rows of one of its clusters, or consists
+    mostly of such rows, keeps the number of that one. The clusters of the second model are numbered after those of the
+    first, and so on, and any other cluster of the result has one of these numbers. ``changes_`` says which clusters have
+    merged. The history of the first model goes on, and so do names.
 
     Parameters
     ----------
@@ -95,6 +95,7 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     check_models(models, exemplars_only=exemplars_only)
     summaries = [reduce_to_clusters(model) if exemplars_only else summary_of(model) for model in models]
     merged = copy(models[0])
+    merged.names_ = join_names(models, summaries)
     merged.history_ = models[0].history_ or (Step.first(summaries[0].labels, summaries[0].sizes),)
     order = order_models(summaries) if depends_on_order(merged) else np.arange(len(models))
     set_state(merged, column_means=state_of(models[order[0]]).column_means)
@@ -108,6 +109,13 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     attributes = rerun(merged, transition)
     replace_results(merged, copy(merged), attributes)
     return merged
+
+
+def join_names(models: list[Any], summaries: list[Summary]) -> dict[int, str]:
+    """Return the names of the clusters of all models; those of the second are numbered after the first, and so on."""
+    starts = np.cumsum([0, *(summary.next_number for summary in summaries)]).tolist()
+    pairs = zip(models, starts, strict=False)
+    return {start + number: name for model, start in pairs for number, name in model.names_.items()}
 
 
 def depends_on_order(model: Model) -> bool:

@@ -29,7 +29,7 @@ from cohirf.fitting.settings import Settings, Settled, make_contraction
 from cohirf.landmarks import MAX_LANDMARKS, Landmarks, sample_landmarks
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.summary.model import Model, base_method_of, set_state, state_of
-from cohirf.summary.numbers import Changes, Overlap, Step, continue_history
+from cohirf.summary.numbers import Changes, Overlap, Step, continue_history, keep_names
 from cohirf.summary.rows import BY_ROW, RowResults
 from cohirf.summary.summary import KEPT_ROWS, RowGroups, Summary, stack
 
@@ -88,8 +88,10 @@ def rerun(model: Model, transition: Transition) -> dict[str, Any]:
     if not history and len(transition.before):  # the model was fitted
         history = (Step.first(transition.before, transition.sizes),)
     history = continue_history(history, Step.of(changes, summary.labels, summary.sizes))
+    names = keep_names(getattr(model, "names_", {}), numbers, history)
     found = rename(attributes, numbers, named)
-    return {**found, "changes_": changes, "history_": history, "_summary": summary}
+    found |= {"changes_": changes.named(names, {}), "history_": history, "names_": names}
+    return {**found, "_summary": summary}
 
 
 def find_clusters(model: Model, summary: Summary, former: IntArray | None) -> tuple[dict[str, Any], IntArray]:
