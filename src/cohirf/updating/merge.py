@@ -35,8 +35,8 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
 
     The numbers of the first model last: a cluster of the result that has most rows of one of its clusters, or consists
     mostly of such rows, keeps the number of that one. The clusters of the second model are numbered after those of the
-    first, and so on, and any other cluster of the result has one of these numbers. ``changes_`` says which clusters have
-    merged. The history of the first model goes on, and so do names.
+    first, and so on, and any other cluster of the result has one of these numbers. ``changes_`` says which clusters
+    have merged. The history of the first model goes on, and so do names.
 
     Parameters
     ----------
