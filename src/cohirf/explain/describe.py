@@ -474,7 +474,8 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
     n_clusters, n_rows, choice = len(description.sizes), description.n_rows, description.model.choice_
     if n_clusters == 0:
         remedy = f"To find some, {ways_to_less_noise(description.model)}."
-        return Headline(f"No clusters: all {n_rows:,} rows are noise.", "", "", "", remedy, "poor")
+        noise = "the only row is noise" if n_rows == 1 else f"all {n_rows:,} rows are noise"
+        return Headline(f"No clusters: {noise}.", "", "", "", remedy, "poor")
     is_clear = choice is None or choice.is_clear
     count = f"{count_of(n_clusters, 'cluster')} in {n_rows:,} rows"
     if not is_clear:

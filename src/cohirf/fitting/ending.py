@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from cohirf.algorithm.base_method import find_few_distinct
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.runs import Survivors
@@ -29,6 +31,8 @@ from cohirf.fitting.merging import SampleOfFit
 from cohirf.fitting.settings import LINKED_PER_CLUSTER, Settings
 from cohirf.landmarks import Cells, NestedCells
 from cohirf.rows.grouping import FloatArray, IntArray
+
+MEAN_DIGITS = 12  # of means, relative to the largest: sums of identical rows differ in the last digits
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,8 @@ def end_fit(
     The merges of all leaves may be known (``linkage``). Groups may move to the nearest mean afterwards (``refines``).
     """
     medoids, groups = last.medoids, last.groups
+    if n_clusters is not None:
+        n_clusters = min(n_clusters, count_distinct(groups.means, n_clusters))
     cut: IntArray = np.arange(len(medoids))
     tree = None if linkage is None else MergeTree(np.arange(len(last.roots)), linkage, last.state.level)
     if n_clusters is not None and n_clusters < len(medoids):
@@ -122,6 +128,26 @@ def end_fit(
         return _end_with(settings, first_level, last, label, link)
     grown = partial(_first_of, last.growing(max_linked, None, link)) if tree is None else tree
     return _end_with(settings, first_level, last, label, link, grown)
+
+
+def count_distinct(means: Any, most: int) -> int:
+    """Return the number of distinct means, or ``most`` if there are more: groups of identical rows are one cluster.
+
+    Examples
+    --------
+    >>> count_distinct(np.array([[0.1], [0.1 + 1e-16], [0.3]]), 3)
+    2
+    """
+    if means.shape[0] == 0:
+        return most
+    if sparse.issparse(means):
+        scaled = means.copy()
+        scaled.data = np.round(scaled.data / abs(scaled).max(), MEAN_DIGITS) if scaled.nnz else scaled.data
+    else:
+        largest = np.abs(means).max(axis=0)
+        scaled = np.round(means / np.where(largest > 0, largest, 1), MEAN_DIGITS)
+    distinct = find_few_distinct(scaled, most - 1)
+    return most if distinct is None else int(distinct.max()) + 1
 
 
 def _link_last(settings: Settings, link: Link) -> Link | None:
