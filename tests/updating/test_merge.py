@@ -213,3 +213,14 @@ def test_a_kind_that_only_the_second_model_has_is_born():
     np.testing.assert_array_equal(model.labels_[:150], north.labels_)
     assert list(model.changes_.born.values()) == [50]
     assert model.history_[-1].events[0].startswith("new: ")
+
+
+def test_a_cluster_that_was_born_since_the_fit_goes_on_in_a_merge():
+    north, south = (CoHiRF(n_clusters=3, random_state=0).fit(BLOBS[rows]) for rows in (NORTH, SOUTH))
+    odd = np.random.default_rng(0).normal(size=(30, 4)) + 100
+    before = north.partial_fit(odd).labels_
+    assert north.n_clusters_ == 4
+    for model in (merge([north, south]), merge([south, north])):
+        assert model.n_clusters_ == 4
+        assert model.n_clusters == 3
+    np.testing.assert_array_equal(merge([north, south]).labels_[: len(before)], before)

@@ -217,11 +217,13 @@ def _phrases_of(
         if feature.kind == "term" and effect[column] < 0:
             continue
         figures = float(effect[column]), float(inside[column]), float(outside[column]), float(strength[column])
-        trait = Trait(feature, *figures, bool(middle[column]))
+        trait = Trait(feature, *figures)
         span = _say_run(features, series.run(column, strength, kind))
-        ways = [trait, replace(trait, span=span)]
+        ways = [trait, replace(trait, span=span)] if abs(effect[column]) >= ABOUT else []
+        if middle[column]:  # what is in the middle of all values can still be higher than most
+            ways += [replace(trait, is_middle=True), replace(trait, is_middle=True, span=span)]
         if feature.kind != "level":
-            ways.append(replace(trait, is_value=True))
+            ways += [replace(way, is_value=True) for way in ways]
         if levels := _few_levels(features, column, inside, outside):
             of_levels = abs(figures[0]), float(inside[levels].sum()), float(outside[levels].sum()), figures[3]
             ways.append(Trait(_join_features(features, levels), *of_levels))

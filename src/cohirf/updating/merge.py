@@ -31,7 +31,8 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     The rows are not needed: the groups of rows that the models keep are put together, and the levels above them run
     again. While there are few rows, the clusters are those of a ``fit`` to all rows, the largest model first; see
     :meth:`CoHiRF.partial_fit`. So the clusters do not depend on the order of the models, if these have the same
-    parameters. Only methods that find the number of clusters themselves see the rows in the given order.
+    parameters. Only methods that find the number of clusters themselves see the rows in the given order. If the number
+    of clusters is given, there are as many as in the model with most, where some may have been born since its fit.
 
     The numbers of the first model last: a cluster of the result that has most rows of one of its clusters, or consists
     mostly of such rows, keeps the number of that one. The clusters of the second model are numbered after those of the
@@ -101,8 +102,11 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     set_state(merged, column_means=state_of(models[order[0]]).column_means)
     join_landmarks(merged, models, exemplars_only=exemplars_only)
     transition = join_summaries(merged, models, summaries)
-    if (order[1:] < order[:-1]).any():  # clusters are found in another order than that of the rows, and go on in this
+    n_wanted = count_wanted(models)
+    if (order[1:] < order[:-1]).any() or n_wanted != Settings.of(merged).goal.n_clusters:
+        # clusters are found in another order than that of the rows, or more than at the fit; then they go on in this
         ordered = copy(merged)
+        ordered.n_clusters = merged.n_clusters if n_wanted is None else n_wanted
         join_landmarks(ordered, [models[one] for one in order], exemplars_only=exemplars_only)
         transition = find_in_order(ordered, models, summaries, order, transition)
         merged.choice_ = ordered.choice_
@@ -122,6 +126,15 @@ def depends_on_order(model: Model) -> bool:
     """Return whether the clusters of a model depend on the order of its rows, by which random numbers are drawn."""
     goal = Settings.of(model).goal
     return Kind.of(model, None).takes_k or goal.n_clusters is not None or goal.is_chosen
+
+
+def count_wanted(models: Sequence[Any]) -> int | None:
+    """Return the number of clusters of a merged model, if that is given: clusters that were born since the fit count.
+
+    None if the number is chosen, or found by the base method.
+    """
+    given = Settings.of(models[0]).goal.n_clusters
+    return given if given is None or len(models) == 1 else max(given, *(model.n_clusters_ for model in models))
 
 
 def order_models(summaries: list[Summary]) -> IntArray:
