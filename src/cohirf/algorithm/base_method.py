@@ -167,24 +167,26 @@ class BaseMethod:
             settings |= {self.told: bound} if self.sizes[self.told] > bound else {}
         weights = {} if sample_weight is None or self.weight_argument is None else {self.weight_argument: sample_weight}
         with warning_once_a_fit():
-            alike = (
-                None if self.told is None else self._label_alike(view, settings.get(self.told, self.sizes[self.told]))
-            )
+            alike = self._label_alike(view, settings)
             if alike is not None:
                 return alike, None
             labels, core = self._call(view, settings, weights)
         return _check_labels(labels, view, self), to_host(core)
 
-    def _label_alike(self, view: Any, n_told: int) -> Any:
+    def _label_alike(self, view: Any, settings: dict[str, Any]) -> IntArray | None:
         """Return a label for each of the distinct rows, if these are no more than the clusters to find, else None.
 
         Some methods would split identical rows to find as many clusters as they are told.
         """
-        distinct = find_few_distinct(view, n_told) if is_here(view) else None
+        if self.told is None or not is_here(view):
+            return None
+        n_told = self.sizes[self.told]
+        distinct = find_few_distinct(view, settings.get(self.told, n_told))
         if distinct is None or int(distinct.max()) + 1 == view.shape[0]:
             return None
-        n_distinct, asked = int(distinct.max()) + 1, self.n_told if self.asked is None else self.asked
-        if asked is not None and n_distinct < asked:
+        n_distinct = int(distinct.max()) + 1
+        asked = n_told if self.asked is None else self.asked
+        if n_distinct < asked:
             warnings.warn(
                 f"{self.name} is told to find {asked} clusters, and there {_say_distinct(n_distinct)}: identical rows "
                 f"are not split.",
