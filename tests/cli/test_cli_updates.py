@@ -1,8 +1,12 @@
 """cohirf update, merge and drift: models that go on."""
 
+import errno
 import json
 import re
 import shutil
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +17,9 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF, load
-from cohirf.cli import main
+from cohirf.cli import main, new_rows
+from cohirf.cli.console import Console
+from cohirf.store.files import locked
 from cohirf.store.models import load_about, save_model
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
@@ -287,3 +293,84 @@ def test_merged_models_keep_the_names_of_the_first(cohirf, first, apart):
     assert cohirf("merge", first, "other", "--model", "all").code == 0
     merged = load("all")
     assert {number: merged.names_[number] for number in merged.cluster_numbers_.tolist()} == before
+
+
+# ---- at the same time
+
+
+def run_at_once(*commands):
+    """Run commands at the same time, each in a process of its own; return their exit codes."""
+    started = [
+        subprocess.Popen([sys.executable, "-m", "cohirf", *command.split()], stderr=subprocess.PIPE, text=True)
+        for command in commands
+    ]
+    return [(process.communicate()[1], process.returncode)[1] for process in started]
+
+
+@pytest.mark.slow
+def test_commands_that_change_a_model_at_the_same_time_all_take_effect(first):
+    before = len(load("model").labels_)
+    codes = run_at_once("update model half1.csv --quiet", "update model half1.csv --quiet", "forget model --rows 0-9")
+    after = load("model")
+    assert codes == [0, 0, 0]
+    assert len(after.labels_) == before + 2 * 75 - 10
+    assert len(after.history_) == 4
+    assert not list(Path().glob(".*"))
+
+
+def test_a_command_waits_until_another_one_has_changed_the_model_and_says_so(first, monkeypatch):
+    is_waiting, codes, note = threading.Event(), [], Console.note
+
+    def noting(self, *parts):
+        if parts == ("waiting until another command has changed model",):
+            is_waiting.set()
+        note(self, *parts)
+
+    monkeypatch.setattr(Console, "note", noting)
+    with locked(Path("model"), lambda: None):
+        other = threading.Thread(target=lambda: codes.append(main(["update", "model", "half1.csv"])))
+        other.start()
+        assert is_waiting.wait(60)
+        about = load_about("model")
+        save_model(load("model").forget([0, 1]), "model", overwrite=True, preparation=about.preparation)
+    other.join()
+    assert codes == [0]
+    assert len(load("model").labels_) == 75 - 2 + 75
+
+
+@pytest.mark.parametrize(
+    "command", ["predict model half1.csv --out labels.csv", "info model", "cut model --clusters 2"]
+)
+def test_commands_that_read_a_model_do_not_wait(cohirf, first, command):
+    with locked(Path("model"), lambda: None):
+        assert cohirf(*command.split()).code == 0
+
+
+def test_a_model_in_a_folder_that_cannot_be_written_to_is_told_before_the_update(cohirf, first, monkeypatch):
+    def refuse(folder):
+        raise OSError(errno.EROFS, "Read-only file system", str(folder))
+
+    monkeypatch.setattr("cohirf.cli.outputs.check_writable", refuse)
+    monkeypatch.setattr(CoHiRF, "partial_fit", lambda *_: pytest.fail("the rows were added"))
+    for command in ("update model half1.csv", "update model --recluster", "forget model 0"):
+        outcome = cohirf(*command.split())
+        assert outcome.code == 2
+        assert outcome.err == (
+            "cohirf: MODEL model: the folder cannot be written to (Read-only file system): give another path.\n"
+        )
+    assert cohirf("info", "model").code == 0
+
+
+def test_a_merge_does_not_replace_a_model_that_was_written_meanwhile(cohirf, first, monkeypatch):
+    shutil.copy("model", "south")
+
+    def merge_slowly(models):
+        shutil.copy("south", "all")
+        return merge_models(models)
+
+    merge_models = new_rows.merge_models
+    monkeypatch.setattr(new_rows, "merge_models", merge_slowly)
+    outcome = cohirf("merge", "model", "south", "--model", "all")
+    assert outcome.code == 2
+    assert "The path already exists" in outcome.err
+    assert Path("all").read_bytes() == Path("south").read_bytes()

@@ -23,8 +23,8 @@ def find_roots(parents: IntArray, absorbed_at: IntArray, level: int) -> IntArray
     """Return, for each row, the medoid that represents it after ``level`` levels.
 
     Pointer jumping: every round halves the distance to the root. It works in place, block by block; pointers that were
-    already updated in the same round only speed it up. Rows that have absorbed each other are refused: they have no
-    root.
+    already updated in the same round only speed it up. The rounds end also if rows have absorbed each other,
+    and so have no root.
     """
     roots = np.empty(len(parents), dtype=parents.dtype)
     for block in row_blocks(len(roots)):

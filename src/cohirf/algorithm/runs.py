@@ -107,7 +107,8 @@ class Survivors:
     """Rows that stay active after a level, sorted by index."""
 
     rows: Annotated[IntArray, ranges.numbers(ranges.ANY, below="n_rows")]  # index of each survivor
-    values: Annotated[Any, ranges.cells("rows", ranges.ANY)]  # values of each survivor, if they are carried
+    # Values of each survivor, if they are carried
+    values: Annotated[Any, ranges.OPTIONAL, ranges.cells("rows", ranges.ANY)]
     # Mass of each survivor in later levels; None if each has mass 1
     mass: Annotated[Mass | None, ranges.measures("rows", least=0)]
     # Number of rows in each survivor's cluster, and the smallest index among them
@@ -116,7 +117,7 @@ class Survivors:
     # Total mass of the rows in each survivor's cluster; None if each row has mass 1
     weights: Annotated[NDArray[np.float64] | None, ranges.measures("rows", least=0)]
     # Mean of the rows in each survivor's cluster, if means are kept
-    means: Annotated[Any, ranges.cells("rows", ranges.ANY)]
+    means: Annotated[Any, ranges.OPTIONAL, ranges.cells("rows", ranges.ANY)]
     # Whether a survivor is a single row of the batch that the base method called noise
     is_noise: Annotated[NDArray[np.bool_], ranges.flags("rows")]
     # Stability of each survivor, as in ``CoHiRF.stability_``; NaN if it was held aside
@@ -175,9 +176,9 @@ class ContractedRun:
     survivors: Survivors  # the rows that stay active
     # For each row of the run, by offset, the position of its survivor in ``survivors``, perhaps on a device; None if
     # the fusions have been recorded, or are kept elsewhere
-    survivor_of: Annotated[Any, ranges.numbers(ranges.ANY, below="survivors.rows")] = None
+    survivor_of: Annotated[Any, ranges.OPTIONAL, ranges.numbers(ranges.ANY, below="survivors.rows")] = None
     # Stability of each row, NaN if it was held aside; None if ``survivor_of`` is
-    stability: Annotated[Any, ranges.shares("survivor_of")] = None
+    stability: Annotated[Any, ranges.OPTIONAL, ranges.shares("survivor_of")] = None
     links: Links | None = None  # rows of halos, if the batches have halos
 
     def __sizeof__(self) -> int:

@@ -75,7 +75,7 @@ class PartsOfRun(FoundInRun):
 
     rows: Annotated[IntArray, ranges.numbers(ranges.ANY, below="n_rows")]  # rows that are at home in a batch
     # the part of each; -1 for noise
-    labels: Annotated[IntVector, ranges.Range("i", ("rows",), least=-1, below="first_rows")]
+    labels: Annotated[IntVector, ranges.Range(ranges.INDICES, ("rows",), least=-1, below="first_rows")]
     # core rows of halos, and the part of each
     links: Annotated[IntVector, ranges.counts(ranges.ANY, 2), ranges.Holds(check_pairs, "n_rows", "first_rows")]
     # border rows that are neighbours of further parts, and these

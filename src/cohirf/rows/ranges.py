@@ -20,7 +20,8 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, partial
 from operator import attrgetter
-from typing import Any, Protocol, get_type_hints
+from types import NoneType
+from typing import Any, Protocol, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,11 @@ Size = int | str | None
 Find = Callable[[str], Any]  # from a name to what it means
 
 ANY: Size = None  # any length
-INTEGERS, FLOATS, NUMBERS = "iu", "f", "iufb"  # kinds of types of NumPy
+OPTIONAL = "optional"  # a mark: the field may be None, although its type does not say so
+# names of types of NumPy
+INDICES = ("int32", "int64")
+INTEGERS = ("int8", "uint8", "int16", "uint16", "uint32", *INDICES)
+FLOATS = ("float32", "float64")
 FINITE = sys.float_info.max
 LARGEST = 2**63 - 1  # of integers of 64 bits
 
@@ -46,12 +51,13 @@ class Rule(Protocol):
 class Range:
     """Numbers within bounds, alone or in arrays, CSR matrices, lists and dicts; arrays have a type and a shape."""
 
-    kinds: str
+    types: tuple[str, ...]
     shape: tuple[Size, ...]
     least: float = -FINITE
     most: float = FINITE
     below: Size = None  # a lower bound than ``most``: integers below this
     may_miss: bool = False  # whether NaN is valid, too
+    filled_by: str | None = None  # NaN is valid if there is something with this name
     is_sorted: bool = False  # and distinct
     among: str | None = None  # the only values besides -1; they are sorted
 
@@ -63,7 +69,8 @@ class Range:
         if numbers.size == 0 or numbers.dtype.kind == "b":
             return
         most = self.most if self.below is None else _size(self.below, find) - 1
-        lowest, highest = _extremes(numbers, may_miss=self.may_miss)
+        may_miss = self.may_miss or (self.filled_by is not None and find(self.filled_by) is not None)
+        lowest, highest = _extremes(numbers, may_miss=may_miss)
         if not (self.least <= lowest and highest <= most):
             wrong = highest if self.least <= lowest else lowest
             raise ValueError(f"has {wrong}, which is not {_in_words(self.least, most)}")
@@ -73,8 +80,8 @@ class Range:
             self._check_names(numbers, find(self.among))
 
     def _check_array(self, array: Any, find: Find) -> None:
-        if array.dtype.kind not in self.kinds:
-            raise ValueError(f"has the type {array.dtype}, which is not one of its types")
+        if array.dtype.name not in self.types:
+            raise ValueError(f"has the type {array.dtype}, which is not {' or '.join(self.types)}")
         shape = tuple(None if size is ANY else _size(size, find) for size in self.shape)
         lengths = zip(shape, array.shape, strict=False)
         if array.ndim != len(shape) or not all(size in (None, length) for size, length in lengths):
@@ -110,17 +117,32 @@ class Holds:
         self._function(value, *map(find, self._names))
 
 
+@dataclass(frozen=True)
+class Given:
+    """A rule for values that are not None; these are refused, unless they are optional."""
+
+    rule: Rule
+    is_optional: bool
+
+    def check(self, value: Any, find: Find) -> None:
+        """Raise ValueError if the value is missing, or the rule does not hold."""
+        if value is not None:
+            self.rule.check(value, find)
+        elif not self.is_optional:
+            raise ValueError("is missing")
+
+
 # ---- ranges by the names of what they hold
 
 
 def numbers(*shape: Size, below: Size, is_sorted: bool = False) -> Range:
     """Return the range of numbers of rows, groups or points: from 0, and below how many there are."""
-    return Range(INTEGERS, shape, least=0, below=below, is_sorted=is_sorted)
+    return Range(INDICES, shape, least=0, below=below, is_sorted=is_sorted)
 
 
 def labels(*shape: Size, among: str) -> Range:
     """Return the range of labels: -1, and numbers of clusters."""
-    return Range(INTEGERS, shape, least=-1, among=among)
+    return Range(INDICES, shape, least=-1, among=among)
 
 
 def counts(*shape: Size, least: int = 0, most: int = LARGEST) -> Range:
@@ -135,7 +157,7 @@ def shares(*shape: Size) -> Range:
 
 def measures(*shape: Size, least: float = -FINITE) -> Range:
     """Return the range of what is measured: finite numbers."""
-    return Range(NUMBERS, shape, least=least)
+    return Range(FLOATS, shape, least=least)
 
 
 def distances(*shape: Size) -> Range:
@@ -143,14 +165,17 @@ def distances(*shape: Size) -> Range:
     return Range(FLOATS, shape, least=0, most=math.inf)
 
 
-def cells(*shape: Size) -> Range:
-    """Return the range of cells of a table: finite numbers, or NaN where a cell is missing."""
-    return Range(NUMBERS, shape, may_miss=True)
+def cells(*shape: Size, filled_by: str | None = None) -> Range:
+    """Return the range of cells of a table: finite numbers, or NaN where a cell is missing.
+
+    Cells that are filled may be missing only if there is something to fill them with.
+    """
+    return Range(FLOATS, shape, may_miss=filled_by is None, filled_by=filled_by)
 
 
 def flags(*shape: Size) -> Range:
     """Return the range of what is true or false."""
-    return Range("b", shape)
+    return Range(("bool",), shape)
 
 
 def one_for_each(size: str) -> Holds:
@@ -168,43 +193,52 @@ def _check_length(items: Any, of: Any) -> None:
 
 
 def check_ranges(value: Any, place: str = "", around: tuple[Any, ...] = ()) -> None:
-    """Raise ValueError if a field of a dataclass, or of one inside it, has a value that its type says is not valid.
+    """Raise ValueError if a field of a dataclass, or of one inside it, has a value that is not valid.
 
-    ``around`` are objects with further names, the nearest first.
+    The message begins with ``place`` and the name of the field. ``around`` are objects with further names, the nearest
+    first.
     """
+    if isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            check_ranges(item, f"{place}[{number}]", around)
+    if not is_dataclass(value):
+        return
     kind: Any = type(value)
-    for name, part in _parts(value):
-        where = f"{place}.{name}" if place and isinstance(name, str) else f"{place}{name}"
-        inside = (value, *around) if is_dataclass(value) else around
-        check_ranges(part, where, inside)
-        if part is None:
-            continue
-        for rule in _rules(kind).get(name, ()):
+    rules = _rules(kind)
+    for each in fields(kind):
+        part = getattr(value, each.name)
+        where = f"{place}.{each.name}" if place else each.name
+        check_ranges(part, where, (value, *around))
+        for rule in rules[each.name]:
             try:
-                rule.check(part, partial(_find, inside))
+                rule.check(part, partial(_find, (value, *around)))
             except ValueError as error:
                 raise ValueError(f"{where} {error}") from error
 
 
-def _parts(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield names and values of the parts of a value that can be dataclasses or have rules."""
-    if is_dataclass(value):
-        yield from ((each.name, getattr(value, each.name)) for each in fields(value))
-    elif isinstance(value, list | tuple):
-        yield from ((f"[{number}]", each) for number, each in enumerate(value) if is_dataclass(each))
-
-
 @cache
-def _rules(kind: Hashable) -> dict[str, tuple[Rule, ...]]:
-    """Return the rules of each field of a dataclass; other types have none."""
-    hints = get_type_hints(kind, include_extras=True) if is_dataclass(kind) else {}
-    return {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+def _rules(kind: Hashable) -> dict[str, list[Rule]]:
+    """Return the rules of each field of a dataclass."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: _rules_of(hint) for name, hint in hints.items()}
+
+
+def _rules_of(hint: Any) -> list[Rule]:
+    """Return the rules of a field; if it may be None, they are about all other values."""
+    if not hasattr(hint, "__metadata__"):
+        return []
+    rules = [rule for rule in hint.__metadata__ if rule is not OPTIONAL]
+    is_optional = len(rules) < len(hint.__metadata__) or NoneType in get_args(hint.__origin__)
+    return [Given(rule, is_optional=is_optional) for rule in rules]
 
 
 def _find(known: tuple[Any, ...], name: str) -> Any:
     """Return an attribute of the first object that has it."""
     first = name.partition(".")[0]
-    return attrgetter(name)(next(each for each in known if hasattr(each, first)))
+    for each in known:
+        if hasattr(each, first):
+            return attrgetter(name)(each)
+    raise ValueError(f"needs {name}, which is missing")
 
 
 def _size(size: Size, find: Find) -> int:

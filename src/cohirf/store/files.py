@@ -34,6 +34,7 @@ from cohirf.error_contexts import replacing_errors
 PRIVATE, SHARED = 0o600, 0o666  # permissions, before the user's mask
 NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 DESCRIPTORS = Path("/proc/self/fd")  # Linux lists open files here
+CAN_REPLACE_LOCKED = os.name == "posix"  # Windows cannot replace a file that is locked
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}  # of file systems that have none
 UNLOCKED = "{} cannot be locked ({}): let no other process change it until this one is done."
 
@@ -133,11 +134,11 @@ class _NamedFile(io.FileIO):
 def locked(path: Path, say_waiting: Callable[[], None]) -> Iterator[None]:
     """Hold the lock of a file that is read, changed and replaced; wait while another process holds it.
 
-    On POSIX the file itself is locked, so that nothing is left beside it. Windows cannot replace a locked file: there,
-    the lock is a file of its own, which is removed with the lock. ``say_waiting`` is called before a wait.
+    The file itself is locked, so that nothing is left beside it. On Windows, the lock is a file of its own, which is
+    removed with the lock. ``say_waiting`` is called before a wait.
     """
     target = Path(os.path.realpath(path))
-    if os.name != "posix":
+    if not CAN_REPLACE_LOCKED:
         with _beside(target, say_waiting):
             yield
         return

@@ -109,9 +109,9 @@ class FittedRecord:
     batch_size_: Annotated[int | None, ranges.counts(least=1)]
     cluster_numbers_: Annotated[IntArray, ranges.numbers("n_clusters_", below=MOST_NUMBERS, is_sorted=True)]
     medoid_indices_: Annotated[IntArray, ranges.numbers("n_clusters_", below="n_rows")]
-    medoids_: Annotated[Any, ranges.cells("n_clusters_", "n_features_in_")]
+    medoids_: Annotated[Any, ranges.cells("n_clusters_", "n_features_in_", filled_by="_column_means")]
     exemplar_indices_: Annotated[IntArray, ranges.numbers("n_clusters_", below="n_rows")]
-    exemplars_: Annotated[Any, ranges.cells("n_clusters_", "n_features_in_")]
+    exemplars_: Annotated[Any, ranges.cells("n_clusters_", "n_features_in_", filled_by="_column_means")]
     feature_agreement_: Annotated[FloatArray, ranges.shares("n_features_in_")]
     feature_names_in_: Annotated[list[str] | None, ranges.one_for_each("n_features_in_")]
     choice_: Choice | None
@@ -121,7 +121,7 @@ class FittedRecord:
     names_: dict[int, str]
     _column_means: Annotated[FloatArray | None, ranges.measures("n_features_in_")]
     _landmarks: Landmarks
-    _landmark_rows: Annotated[IntArray, ranges.numbers("_landmarks.labels", below="n_rows")]
+    _landmark_rows: Annotated[IntArray, ranges.numbers("_landmarks.labels", below="n_rows", is_sorted=True)]
     _rows: RowResults  # labels_, parents_, stability_ and hierarchy_ are looked up in it
     _tree: Annotated[MergeTree, ranges.Holds(_check_merges, "_rows")]  # merges above the groups of these
     _summary: Annotated[Summary | None, ranges.Holds(_check_same_rows, "n_rows")]

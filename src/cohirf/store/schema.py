@@ -79,7 +79,7 @@ class _Walk:
     def convert(self, kind: Any, value: Any) -> Any:
         origin, arguments = _type_parts(kind)
         if value is None:
-            return math.nan if kind is float and self.is_reading else None
+            return _read_null(kind) if self.is_reading else None
         if kind == JSON_OBJECT:
             return dict(value)
         if _is_struct(kind):
@@ -129,6 +129,15 @@ class _Walk:
             data, indices, indptr = (self.arrays[number] for number in content["parts"])
             self._known[key] = _build_csr(CSR_KINDS[content["csr"]], data, indices, indptr, content["shape"])
         return self._known[key]
+
+
+def _read_null(kind: Any) -> Any:
+    """Return what null stands for in a field of a type."""
+    if kind is float:
+        return math.nan
+    if kind is not Any and NoneType not in get_args(kind):
+        raise ValueError(f"null is not a value of type {getattr(kind, '__name__', kind)}")
+    return None
 
 
 def _items(origin: Any, arguments: tuple[Any, ...], values: Any) -> list[Any]:

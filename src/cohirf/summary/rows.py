@@ -25,7 +25,8 @@ from cohirf.rows.grouping import IntArray, count_by_label, index_dtype, leave_ou
 from cohirf.rows.storage import Engine, SerialEngine, Storage
 from cohirf.scratch import ScratchStorage, is_scratch
 
-LOOKED_UP = 2**20  # rows that are looked up at a time
+# Rows that are looked up at a time: measured, 2**20 took as long, and 52 to 84 MB instead of 7.
+LOOKED_UP = 2**17
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,9 +40,9 @@ class RowGroups:
     # number of the row that stands for each group: its medoid
     rows: Annotated[IntArray, ranges.numbers(ranges.ANY, below="n_rows", is_sorted=True)]
     # values of that row, with all features
-    values: Annotated[Any, ranges.cells("rows", "n_features_in_")]
+    values: Annotated[Any, ranges.cells("rows", "n_features_in_", filled_by="_column_means")]
     # mean of the rows of each group; of a group of height 0 its row, in which cells may be missing
-    means: Annotated[Any, ranges.cells("rows", "n_features_in_")]
+    means: Annotated[Any, ranges.cells("rows", "n_features_in_", filled_by="_column_means")]
     # sizes, first_rows: Number of rows in each group, without those of weight 0, and the smallest of their numbers
     sizes: Annotated[IntArray, ranges.counts("rows"), ranges.Holds(check_sizes, "n_rows")]
     first_rows: Annotated[IntArray, ranges.numbers("rows", below="n_rows")]
@@ -217,7 +217,8 @@ def check_updates(update_rows: tuple[int, ...], n_rows: int) -> None:
 class Summary:
     """What a model keeps of its rows."""
 
-    entropy: Annotated[Entropy, ranges.measures(least=0)]  # entropy of the model, which seeds everything
+    # entropy of the model, which seeds everything, in words of 32 bits
+    entropy: Annotated[Entropy, ranges.counts(most=2**32 - 1)]
     # the batch size that was settled by the first call
     batch_size: Annotated[int | None, ranges.counts(least=1)]
     groups: RowGroups  # groups of rows
