@@ -167,7 +167,7 @@ class DegreesMixin:
         >>> X, y = make_blobs(4000, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
         >>> model = CoHiRF(n_clusters=3, random_state=0).fit(X[:2000])
         >>> model.drift(X[2000:]).verdict
-        'the new rows look like those of the model'
+        'the new rows look like those of the recent past'
         >>> fewer = X[2000:][(y[2000:] != 2) | (X[2000:, 1] < 8)]
         >>> drift = model.drift(fewer)
         >>> drift.has_drifted
