@@ -140,12 +140,13 @@ class DegreesMixin:
         return density
 
     def drift(self: Model, X: Any) -> Drift:
-        """Say whether new rows look like those of the recent past: new kinds, rows outside, shares, features that moved.
+        """Say whether new rows look like those of the recent past: new kinds, rows outside, shares, features.
 
         The recent past are the last seven updates, the fit included: what has been so in one of them is no change, so
-        that an odd day is no alarm for ever. Nothing is changed in the model. A finding must be large enough to matter and larger than chance explains, so a
-        fresh sample of the same data raises no alarm; the attributes of the result have the thresholds. What a cluster
-        consists of can change without drift in its share or in single features: only rows outside show that.
+        that an odd day is no alarm for ever. Nothing is changed in the model. A finding must be large enough to matter
+        and larger than chance explains, so a fresh sample of the same data raises no alarm; the attributes of the
+        result have the thresholds. What a cluster consists of can change without drift in its share or in single
+        features: only rows outside show that.
 
         Parameters
         ----------
