@@ -168,6 +168,8 @@ class CoHiRF(
     history_ : tuple of Step
         The last 200 updates in short: sizes of clusters, and which were born, merged, split or gone. Empty after
         ``fit``.
+    names_ : dict of int to str
+        The name of each cluster, by its number. Empty until :meth:`name_clusters` is called. Names last as numbers do.
     hierarchy_ : FusionHierarchy
         All fusions, level by level, and the tree in which the clusters merge pairwise, up to a single one. If clusters
         are merged after the levels to get ``n_clusters``, this is the last level of the hierarchy.
@@ -365,7 +367,7 @@ class CoHiRF(
             data = open_training_data(fitted, X, on_cluster=client is not None)
             fitted._column_means = data.column_means
             found = fit_data(Settings.of(fitted), data, sample_weight)
-        attributes = found.attributes | {"changes_": None, "history_": ()}
+        attributes = found.attributes | {"changes_": None, "history_": (), "names_": {}}
         if "_summary" not in attributes.get("_later", {}):  # not all rows are kept
             attributes["_summary"] = summarize_fit(data, found)
         replace_results(self, fitted, attributes)

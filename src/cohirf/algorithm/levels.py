@@ -78,8 +78,9 @@ class LevelRecord:
         Which rows were clustered together: all active rows; "random" rows, or blocks of consecutive rows; neighbouring
         rows with a halo ("local"). If local batches have all rows that their labels depend on, they are "exact": the
         clusters are those of the base method on all rows, except that a border row that is near to two clusters may be
-        in either of them. "spanning" means HDBSCAN in local batches, whose spanning trees were joined. At a "fused"
-        level, clusters that reach over several local batches were put together.
+        in either of them, and up to ties at exactly the radius of a metric on the sphere. "spanning" means HDBSCAN in
+        local batches, whose spanning trees were joined. At a "fused" level, clusters that reach over several local
+        batches were put together.
     """
 
     level: Annotated[int, ranges.counts()]

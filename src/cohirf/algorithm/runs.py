@@ -237,17 +237,18 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
             shown = None if task.companions is None else put_beside(task.companions[number], X)
             place = (task.level, run.first_batch + number)
             halo = None if run.halos is None else run.halos[number]
+            apart = None if task.apart is None else _of(contracted, task.apart)
             if halo is not None and len(halo):
                 assert task.values is not None  # whoever has the rows has put them in
                 assert not isinstance(task.values, RunRows)  # they have no halos
                 together = join_rows([X, put_beside(task.values.take(halo), X)])
-                batch = contract_batch(
-                    together, _add_halo_mass(mass, task, number), contraction, place, engine, shown, len(halo)
-                )
+                if apart is not None:  # clusters are known: no row of the halo has to link any
+                    apart = np.append(apart, np.full(len(halo), apart.min() - 1))
+                heavy = _add_halo_mass(mass, task, number)
+                batch = contract_batch(together, heavy, contraction, place, engine, shown, len(halo), apart=apart)
                 links.append(_find_links(task, batch, contracted, halo))
             else:
                 labels = None if task.labels is None else put_beside(_of(contracted, task.labels), X)
-                apart = None if task.apart is None else _of(contracted, task.apart)
                 batch = contract_batch(X, mass, contraction, place, engine, shown, labels=labels, apart=apart)
             order, rank = _rank(np.concatenate([_at(contracted, batch.medoids), held]))
             of_medoids, of_held = np.split((n_before + rank).astype(kind, copy=False), [len(batch.medoids)])

@@ -27,6 +27,7 @@ from cohirf.hierarchy import FusionHierarchy
 from cohirf.optional import import_optional
 from cohirf.preparation import Data, Preparation
 from cohirf.preparation.data import find_column
+from cohirf.sources.source import count_of
 from cohirf.store.files import replacing
 from cohirf.store.models import load_about
 
@@ -121,7 +122,7 @@ def _draw_tree(model: CoHiRF, preparation: Preparation, n_leaves: int | None, wi
     """Return the tree as text, in lines that are cut to the width."""
     named = name_tree(model, n_leaves, preparation)
     if named is None:
-        return f"{len(model.labels_):,} rows, all of them noise: there is no tree.\n"
+        return f"{count_of(len(model.labels_), 'row')} in no cluster: there is no tree.\n"
     return "\n".join([*write_tree(named, width, drawn=drawn), ""])
 
 

@@ -37,7 +37,7 @@ from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.rows import RowResults
 from cohirf.summary.summary import MOST_NUMBERS, Summary
 
-MODEL_KIND, MODEL_VERSION = "cohirf-model", 11
+MODEL_KIND, MODEL_VERSION = "cohirf-model", 12
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,7 @@ class FittedRecord:
     diagnostics_: list[LevelRecord]
     changes_: Changes | None
     history_: tuple[Step, ...]
+    names_: dict[int, str]
     _column_means: Annotated[FloatArray | None, ranges.measures("n_features_in_")]
     _landmarks: Landmarks
     _landmark_rows: Annotated[IntArray, ranges.numbers("_landmarks.labels", below="n_rows", is_sorted=True)]
