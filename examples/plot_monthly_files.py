@@ -3,7 +3,7 @@ A year of monthly files
 =======================
 
 Every month brings a file with new rows. Each file joins the model, and is not read again. Before it does,
-:meth:`~cohirf.CoHiRF.drift` says whether its rows look like those of the model; after it,
+:meth:`~cohirf.CoHiRF.drift` says whether its rows look like those of the months before; after it,
 ``changes_`` says what the rows have changed. Clusters keep their numbers, so that they can be followed over the year.
 """
 

@@ -15,7 +15,7 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from cohirf import CoHiRF
+from cohirf import CoHiRF, open_source
 from fit_hashes import hash_fits
 
 X = make_blobs(200, 12, centers=6, cluster_std=4.0, random_state=0)[0]
@@ -122,6 +122,19 @@ def test_a_base_method_runs_on_one_thread_everywhere(backend, batch_size, n_jobs
     model = CoHiRF.as_published(CountThreads(), max_features=0.5, batch_size=batch_size, n_jobs=n_jobs, random_state=0)
     with threadpool_limits(limits=2), joblib.parallel_config(backend=backend):
         assert model.fit(X).n_clusters_ > 1
+
+
+@pytest.mark.parametrize("batch_size", [None, 50])
+def test_all_sources_have_one_result_which_is_that_of_an_array_unless_there_are_several_random_batches(
+    batch_size, tmp_path
+):
+    np.save(tmp_path / "rows.npy", X)
+    model = CoHiRF(KMeans(6, n_init=1), batch_size=batch_size, random_state=0)
+    in_memory, as_source, from_file = (
+        hash_fit(clone(model).fit(data)) for data in (X, open_source(X), open_source(tmp_path / "rows.npy"))
+    )
+    assert as_source == from_file
+    assert (in_memory == from_file) == (batch_size is None)
 
 
 def test_another_seed_gives_another_fit():

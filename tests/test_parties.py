@@ -123,6 +123,22 @@ def test_mass_decides_which_row_is_central():
     assert party.answer(heavy).tolist() == [2, 1, 0]
 
 
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([0, -1, 2], "bank is asked for row -1, but there are 3 rows: ask for rows from 0 to 2"),
+        ([-3, 1, 2], "bank is asked for row -3, but there are 3 rows"),
+        ([0, 3, 1], "bank is asked for row 3, but there are 3 rows"),
+        ([0, 0, 1], "bank is asked for rows in another order: ask for sorted rows, each of them once"),
+        ([2, 1, 0], "bank is asked for rows in another order: ask for sorted rows, each of them once"),
+    ],
+)
+def test_a_party_answers_for_existing_rows_only_and_for_each_once(rows, message):
+    party = Party(np.array([[0.0], [1.0], [4.0]]), METHOD, name="bank")
+    with pytest.raises(ValueError, match=message):
+        party.answer(Request(1, "label", 1, np.array(rows)))
+
+
 def test_parties_may_lack_rows(blobs):
     X, y = blobs
     half = np.arange(0, 150)

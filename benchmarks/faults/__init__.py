@@ -1,4 +1,4 @@
-"""What is lost when processes are killed or files are damaged."""
+"""What is lost when processes are killed, files are damaged or forged, and commands run at the same time."""
 
 from contextlib import suppress
 from pathlib import Path

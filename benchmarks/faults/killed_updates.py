@@ -62,9 +62,9 @@ def update_for_ever(path: Path, ready: Path, parts: list[np.ndarray]) -> None:
         model.save(path, overwrite=True)
 
 
-def kill_loops(path: Path, parts: list[np.ndarray], n_kills: int) -> Iterator[Left]:
+def kill_loops(path: Path, parts: list[np.ndarray], n_kills: int, seed: int) -> Iterator[Left]:
     """Yield what each kill leaves of a process that updates a model again and again."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     ready = path.parent / "ready"
     for _ in range(n_kills):
         ready.unlink(missing_ok=True)
@@ -79,9 +79,9 @@ def kill_loops(path: Path, parts: list[np.ndarray], n_kills: int) -> Iterator[Le
         yield Left(n_before, load(path).labels_)
 
 
-def kill_program(path: Path, parts: list[np.ndarray], n_kills: int) -> Iterator[Left]:
+def kill_program(path: Path, parts: list[np.ndarray], n_kills: int, seed: int) -> Iterator[Left]:
     """Yield what each kill leaves of ``cohirf update`` with the rows that a model does not have yet."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     for number in range(n_kills):
         if number % 10 == 0:  # other programs may come and go
             replaced, duration = measure_program(path, parts)
@@ -125,22 +125,29 @@ def first_model(parts: list[np.ndarray]) -> CoHiRF:
     return CoHiRF(KMeans(4, n_init=1), batch_size=200, views=2, random_state=0).partial_fit(parts[0])
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    parser = make_parser(__doc__)
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--program", action="store_true", help="kill cohirf update, and not a process of Python")
-    arguments = parse(parser, argv, kills=5)
+def run_kills(n_kills: int, seed: int, *, program: bool) -> tuple[int, int]:
+    """Return how many kills left the model before or after an update, and how many the one before the process."""
     parts = np.array_split(make_blobs(N_UPDATES * N_ROWS, centers=4, random_state=0)[0], N_UPDATES)
     expected = expected_labels(parts)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         first_model(parts).save(path)
-        kill = kill_program if arguments.program else kill_loops
-        found = list(kill(path, parts, arguments.kills))
+        kill = kill_program if program else kill_loops
+        found = list(kill(path, parts, n_kills, seed))
     intact = sum(np.array_equal(left.labels, expected.get(len(left.labels))) for left in found)
-    same_rows = sum(len(left.labels) == left.n_before for left in found)
+    return intact, sum(len(left.labels) == left.n_before for left in found)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--program", action="store_true", help="kill cohirf update, and not a process of Python")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parse(parser, argv, kills=5)
+    intact, same_rows = run_kills(arguments.kills, arguments.seed, program=arguments.program)
     print(f"{intact} of {arguments.kills} kills left the model before or after an update")
-    print(f"{same_rows} had the rows from before the process, {len(found) - same_rows} those of one or more updates")
+    others = arguments.kills - same_rows
+    print(f"{same_rows} had the rows from before the process, {others} those of one or more updates")
 
 
 if __name__ == "__main__":

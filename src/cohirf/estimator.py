@@ -64,7 +64,7 @@ class CoHiRF(
         The number of final clusters, before ``min_cluster_size`` is applied. An int gives exactly that many: after the
         levels, clusters are merged. If the base method finds fewer, or there are fewer distinct rows, these are the
         result, with a ConvergenceWarning. "auto" chooses the number, from 2 on, by the silhouette of the clusters and
-        by how many near neighbours they keep together; if no number is clear, it is 2. The clusters are those of a fit
+        by how many near neighbours they keep together; if halves of the rows have nothing in common, it is 2. The clusters are those of a fit
         with this number. Up to three rows that are far from all others are no cluster: they are set
         aside, with the label -1. None means the number of the base method (``n_clusters``, or ``n_components`` of a
         mixture); if it has none, the clusters that it finds; without an estimator, "auto". If the number is known, the
@@ -169,6 +169,8 @@ class CoHiRF(
     history_ : tuple of Step
         The last 200 updates in short: sizes of clusters, and which were born, merged, split or gone. Empty after
         ``fit``.
+    names_ : dict of int to str
+        The name of each cluster, by its number. Empty until :meth:`name_clusters` is called. Names last as numbers do.
     hierarchy_ : FusionHierarchy
         All fusions, level by level, and the tree in which the clusters merge pairwise, up to a single one. If clusters
         are merged after the levels to get ``n_clusters``, this is the last level of the hierarchy.
@@ -366,7 +368,7 @@ class CoHiRF(
             data = open_training_data(fitted, X, on_cluster=client is not None)
             fitted._column_means = data.column_means
             found = fit_data(Settings.of(fitted), data, sample_weight)
-        attributes = found.attributes | {"changes_": None, "history_": ()}
+        attributes = found.attributes | {"changes_": None, "history_": (), "names_": {}}
         if "_summary" not in attributes.get("_later", {}):  # not all rows are kept
             attributes["_summary"] = summarize_fit(data, found)
         replace_results(self, fitted, attributes)

@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import row_norms
 
 from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.rows import ranges
 from cohirf.rows.arrays import Floats, fetch_rows, is_here, look_up, take_rows
 from cohirf.rows.distances import DifferenceOffsets, find_nearest, find_offsets, measure_distances
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks, rows_by_label
@@ -464,8 +465,8 @@ class Cells:
     the same label in a fit and afterwards, in blocks of any size.
     """
 
-    points: Any
-    labels: IntArray
+    points: Annotated[Any, ranges.measures("labels", "n_features_in_")]
+    labels: Annotated[IntArray, ranges.labels(ranges.ANY, among="cluster_numbers_")]
 
     def renamed(self, names: IntArray) -> Self:
         """Return the same with another name for each label; -1 stays."""
@@ -512,7 +513,7 @@ class Landmarks(Cells):
     """Rows of a fit and their labels; and cells, if rows have the label of their cell, and not of a landmark."""
 
     cells: Cells | None = None
-    metric: str = "euclidean"  # by which the nearest landmark is found
+    metric: Annotated[str, ranges.OneOf(tuple(SPACES))] = "euclidean"  # by which the nearest landmark is found
 
     @property
     def in_space(self) -> Landmarks:

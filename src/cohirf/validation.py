@@ -152,10 +152,27 @@ def takes_sparse(estimator: Any) -> bool:
 
 
 def takes_nan(estimator: Any) -> bool:
-    """Return whether a base method supports missing values; for a pipeline, whether its first step does."""
+    """Return whether a base method supports missing values; for a pipeline, whether its first step does.
+
+    That step may be several transformers side by side, all of which must. What is passed through is left to the next
+    step, and a transformer that does not look at its input, such as a function, takes anything.
+    """
     if isinstance(estimator, Pipeline):
-        return takes_nan(estimator.steps[0][1])
-    return hasattr(estimator, "__sklearn_tags__") and bool(get_tags(estimator).input_tags.allow_nan)
+        steps = [step for _, step in estimator.steps if not _is_left_out(step)]
+        return len(steps) > 0 and takes_nan(steps[0])
+    parts = getattr(estimator, "transformers", None) or getattr(estimator, "transformer_list", None)
+    if parts is not None:  # of a ColumnTransformer or a FeatureUnion
+        return all(takes_nan(part[1]) for part in parts if not _is_left_out(part[1]))
+    if not hasattr(estimator, "__sklearn_tags__"):
+        return False
+    tags = get_tags(estimator)
+    is_unchecked = tags.no_validation and hasattr(estimator, "transform")
+    return bool(tags.input_tags.allow_nan or is_unchecked)
+
+
+def _is_left_out(step: Any) -> bool:
+    """Return whether a step of a pipeline, or a part of a transformer, is none."""
+    return step is None or step in ("passthrough", "drop")
 
 
 def set_columns(estimator: Any, n_features: int, names: Sequence[str] | None) -> None:

@@ -15,12 +15,16 @@ from sklearn.cluster import (
     KMeans,
     SpectralClustering,
 )
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.mixture import GaussianMixture
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, PowerTransformer, StandardScaler
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, PowerTransformer, StandardScaler
 
+from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
 from cohirf.fitting.quick_k_means import QuickKMeans
 
@@ -402,3 +406,54 @@ def test_messages_name_the_method_that_users_know():
         "KMeans",
         "DBSCAN",
     ]
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")  # of cells
+@pytest.mark.parametrize("batch_size", [None, 100])
+@pytest.mark.parametrize(
+    "method",
+    [SpectralClustering(2), AgglomerativeClustering(2), KMeans(2), GaussianMixture(2), Birch(n_clusters=2)],
+    ids=lambda method: type(method).__name__,
+)
+def test_identical_rows_are_never_split(method, batch_size):
+    rows = np.full((400, 3), 0.1)
+    with pytest.warns(ConvergenceWarning, match="told to find 2 clusters, and there is 1 distinct row: identical rows"):
+        assert CoHiRF(method, batch_size=batch_size, random_state=0).fit(rows).n_clusters_ == 1
+    two = np.append(rows, np.full((400, 3), 0.7), axis=0)
+    model = CoHiRF(method, batch_size=batch_size, random_state=0).fit(two)
+    assert np.unique(model.labels_[:400]).tolist() == [0]
+    assert np.unique(model.labels_[400:]).tolist() == [1]
+
+
+@pytest.mark.parametrize("n_rows", [3, 4, 6])
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_a_number_is_chosen_for_a_mixture_of_few_rows_on_a_line(n_rows, n_components):
+    rows = 1e5 * np.arange(n_rows)[:, None] * np.ones((1, 2))
+    model = CoHiRF(GaussianMixture(n_components), n_clusters="auto", random_state=0).fit(rows)
+    assert model.n_clusters_ >= 1
+    assert (model.labels_ >= 0).all()
+
+
+FIRST_STEPS = {
+    "imputer": SimpleImputer(),
+    "nested": make_pipeline(SimpleImputer(), StandardScaler()),
+    "columns": make_column_transformer((SimpleImputer(), [0, 1, 2])),
+    "union": make_union(SimpleImputer(), KNNImputer()),
+    "function": FunctionTransformer(np.nan_to_num),
+}
+
+
+@pytest.mark.parametrize("name", FIRST_STEPS)
+@pytest.mark.parametrize("before", [[], ["passthrough"]], ids=["first", "second"])
+def test_a_pipeline_takes_missing_values_if_its_first_step_does(name, before):
+    X = np.random.default_rng(0).normal(size=(200, 3)) + np.repeat([[0], [9]], 100, axis=0)
+    X[::17, 1] = np.nan
+    model = CoHiRF(make_pipeline(*before, FIRST_STEPS[name], KMeans(2)), random_state=0).fit(X)
+    assert model.n_clusters_ == 2
+    assert len(np.unique(model.labels_[:100])) == 1
+
+
+def test_a_pipeline_whose_first_step_refuses_missing_values_refuses_them():
+    X = np.array([[0.0], [np.nan], [1.0]])
+    with pytest.raises(ValueError, match="contains NaN"):
+        CoHiRF(make_pipeline(PCA(1), KMeans(2)), random_state=0).fit(X)

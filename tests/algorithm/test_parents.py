@@ -1,6 +1,7 @@
 """The two vectors of the hierarchy, and labels from them."""
 
 import numpy as np
+import pytest
 
 from cohirf.algorithm.parents import (
     find_roots,
@@ -39,6 +40,15 @@ def test_roots_of_long_chains_are_found_across_blocks(monkeypatch):
     absorbed_at = np.empty(n, dtype=np.uint8)
     absorbed_at[order] = np.append(np.arange(1, n), 0)
     assert (find_roots(parents, absorbed_at, n) == order[-1]).all()
+
+
+@pytest.mark.parametrize("n", [3, 100])
+def test_rows_that_absorb_each_other_are_refused(n):
+    parents, absorbed_at = np.roll(np.arange(n), 1), np.ones(n, dtype=np.uint8)
+    with pytest.raises(ValueError, match="not a fusion hierarchy: some rows have absorbed each other"):
+        find_roots(parents, absorbed_at, 1)
+    with pytest.raises(ValueError, match="not a fusion hierarchy: some rows have absorbed each other"):
+        find_roots_of(np.arange(2), parents, absorbed_at, 1)
 
 
 def test_labels_are_numbered_in_order_of_first_appearance():

@@ -1,6 +1,8 @@
 """Bad input: exit code 2, one line that names the file, column or option and the remedy, and nothing written."""
 
+import errno
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 from cohirf import CoHiRF
 from cohirf.sources.open_source import FILES
+from systems import linux_only
 
 X = np.random.default_rng(0).normal(size=(200, 3))
 TABLE = pd.DataFrame(X, columns=list("abc"))
@@ -500,11 +503,48 @@ def test_other_commands_refuse_in_the_same_way(cohirf, folder, arguments, messag
 
 
 def test_a_folder_without_the_right_to_write_is_refused(cohirf, folder, apart, monkeypatch):
-    monkeypatch.setattr("os.access", lambda path, mode: False)
+    def refuse(folder):
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+    monkeypatch.setattr("cohirf.cli.outputs.check_writable", refuse)
     refused(
         cohirf("fit", "iris.csv", *apart, "--out", "labels.csv"),
-        "--out labels.csv: the folder cannot be written to: give another path.",
+        "--out labels.csv: the folder cannot be written to (Permission denied): give another path.",
     )
+
+
+@linux_only
+def test_a_folder_in_which_no_file_can_be_made_is_refused_also_for_root(cohirf, folder, apart):
+    for flag, name in (("--out", "labels.csv"), ("--model", "model"), ("--report", "report.html")):
+        outcome = cohirf("fit", "iris.csv", *apart, flag, f"/proc/{name}")
+        assert outcome.code == 2
+        assert outcome.err.startswith(f"cohirf: {flag} /proc/{name}: the folder cannot be written to (")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("fit iris.csv --out a.csv --model ./a.csv", "--model a.csv is also --out"),
+        ("fit iris.csv --out sub/../a.csv --model a.csv", "--model a.csv is also --out"),
+        ("fit iris.csv --model a.html --report a.html", "--report a.html is also --model"),
+        ("fit iris.csv --out ck/a.csv --checkpoint ck", "--out ck/a.csv is inside the checkpoint"),
+        ("predict model.npy iris.csv --out model.npy --force", "--out model.npy is also MODEL"),
+        ("predict model.npy iris.csv --out link.npy --force", "--out link.npy is also MODEL"),
+        ("update model.npy iris.csv --out model.npy --force", "--out model.npy is also MODEL"),
+        ("cut model.npy --clusters 2 --out model.npy --force", "--out model.npy is also MODEL"),
+        ("tree model.npy --out model.npy --force", "--out model.npy is also MODEL"),
+        ("report model.html iris.csv --out model.html --force", "--out model.html is also MODEL"),
+    ],
+)
+def test_one_path_is_not_given_twice(cohirf, model, arguments, message):
+    Path("sub").mkdir()
+    Path("ck").mkdir()
+    model.rename("model.npy")
+    shutil.copy("model.npy", "model.html")
+    Path("link.npy").hardlink_to("model.npy")
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    refused(cohirf(*arguments.split()), f"{message}: give another path.")
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
 
 
 def test_nothing_is_written_among_the_files_of_the_data(cohirf, folder, iris):
@@ -530,4 +570,4 @@ def test_values_whose_squares_overflow_are_named(cohirf, folder):
 
 def test_a_model_and_a_checkpoint_do_not_share_a_folder(cohirf, folder, apart):
     outcome = cohirf("fit", "iris.csv", *apart, "--model", "here", "--checkpoint", "./here")
-    assert (outcome.code, outcome.err) == (2, "cohirf: --model here is also the checkpoint: give another path.\n")
+    assert (outcome.code, outcome.err) == (2, "cohirf: --model here is also --checkpoint: give another path.\n")

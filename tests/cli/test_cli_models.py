@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import tracemalloc
 import xml.etree.ElementTree as ElementTree
 import zlib
 from pathlib import Path
@@ -22,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 import cohirf as package
 from cohirf import CoHiRF, FusionHierarchy
 from cohirf.cli import main
+from cohirf.cli.summary import describe_sizes
 from cohirf.preparation import Number
 from cohirf.store.models import load_about, save_model
 
@@ -417,3 +419,13 @@ def test_info_of_a_reduced_model_says_what_cannot_be_known(cohirf, folder, apart
     outcome = cohirf("info", "reduced")
     assert outcome.code == 0, outcome.err
     assert "that the model keeps. A merge with exemplars_only=True keeps only exemplars: diagnose" in outcome.out
+
+
+def test_large_numbers_of_clusters_take_no_memory():
+    labels = np.array([2**30, 7, -1, 7])
+    tracemalloc.start()
+    found = describe_sizes(labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == {"rows": 4, "clusters": 2, "rows_in_no_cluster": 1, "sizes": [2, 1]}
+    assert peak < 10**6

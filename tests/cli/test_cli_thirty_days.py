@@ -70,7 +70,7 @@ def test_thirty_days(cohirf, tmp_path, monkeypatch):
         changes = document["changes"]
         assert changes["n_moved"] == 0
         assert changes["born"] == ({"5": 40} if day == ODD else {})
-        assert drift.code == (3 if day == ODD else 0)
+        assert drift.code == (4 if day == ODD else 0)
         assert ("shoe_size" in outcome.err) == (day == NEW_COLUMN)
         assert model.n_clusters_ == (5 if day < ODD else 6)
     clusters = pd.crosstab(segments, labels).to_numpy()
@@ -84,3 +84,18 @@ def test_thirty_days(cohirf, tmp_path, monkeypatch):
     assert outcome.code == 0
     assert "gone: 5" in outcome.out
     assert load("model.cohirf").n_clusters_ == 5
+
+
+def test_a_month_with_two_updates_at_once_a_merge_of_two_sites_and_a_forget_has_no_fault(tmp_path, monkeypatch):
+    month_of = pytest.importorskip("benchmarks.faults.thirty_days")
+    monkeypatch.chdir(tmp_path)
+    month = month_of.run_month()
+    assert month.faults == []
+    days = {day.number: day for day in month.days}
+    assert [day.drift for day in month.days if day.drift] == [4, 3]
+    assert [days[number].n_clusters for number in (0, 7, 18, 25, 30)] == [5, 6, 6, 5, 5]
+    assert days[12].n_rows == days[11].n_rows  # the empty day
+    assert days[15].n_rows == days[14].n_rows + 200  # two files at once
+    assert days[7].said == (f'new: 5 "{month.names[5]}"',)
+    assert days[25].said == (f'gone: 5 "{month.names[5]}"',)
+    assert "\n".join(month_of.tell(month)).endswith("0 faults")

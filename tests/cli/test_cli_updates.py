@@ -1,8 +1,12 @@
 """cohirf update, merge and drift: models that go on."""
 
+import errno
 import json
 import re
 import shutil
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +14,12 @@ import pandas as pd
 import pytest
 from examples.synthetic import write_customers
 from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF, load
-from cohirf.cli import main
+from cohirf.cli import main, new_rows
+from cohirf.cli.console import Console
+from cohirf.store.files import locked
 from cohirf.store.models import load_about, save_model
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
@@ -127,16 +134,26 @@ def test_merge_makes_one_model_of_several(cohirf, halves, apart):
     assert cohirf("predict", "all", "iris.csv", "--out", "labels.csv").code == 0
 
 
-def test_merge_converts_values_to_the_units_of_the_first_model(cohirf, first, apart, iris):
-    iris.iloc[1::2].assign(petal_length=iris["petal_length"] * 10).to_csv("half1.csv", index=False)
+def test_merge_converts_values_to_the_units_of_the_largest_model(cohirf, first, apart, iris):
+    iris.iloc[3::2].assign(petal_length=iris["petal_length"] * 10).to_csv("half1.csv", index=False)
     assert cohirf("fit", "half1.csv", *apart, "--clusters", 3, "--model", "other", "--quiet").code == 0
-    outcome = cohirf("merge", first, "other", "--model", "all")
-    assert outcome.code == 0, outcome.err
-    assert load_about("all").preparation == load_about(first).preparation
-    merged, rows = load("all"), iris[FEATURES].to_numpy().copy()
-    rows[1::2, 2] *= 10
+    rows = iris[FEATURES].to_numpy().copy()
+    rows[3::2, 2] *= 10
     scaled = (rows - rows[::2].mean(axis=0)) / rows[::2].std(axis=0)
-    np.testing.assert_allclose(merged.medoids_, np.concatenate([scaled[::2], scaled[1::2]])[merged.medoid_indices_])
+    parts = {first: scaled[::2], "other": scaled[3::2]}
+    found = {}
+    for order in ((first, "other"), ("other", first)):
+        outcome = cohirf("merge", *order, "--model", "all", "--force")
+        assert outcome.code == 0, outcome.err
+        assert load_about("all").preparation == load_about(first).preparation
+        merged = load("all")
+        np.testing.assert_allclose(
+            merged.medoids_, np.concatenate([parts[one] for one in order])[merged.medoid_indices_]
+        )
+        bounds = [len(parts[order[0]])]
+        found[order] = dict(zip(order, np.split(merged.labels_, bounds), strict=True))
+    one, other = (np.concatenate([labels[first], labels["other"]]) for labels in found.values())
+    assert adjusted_rand_score(one, other) == 1.0
 
 
 def test_merge_refuses_models_with_other_columns_and_says_how_to_go_on(cohirf, first, iris, apart):
@@ -161,7 +178,7 @@ def test_forget_takes_out_updates_or_rows(cohirf, first):
     )
     said = cohirf("info", first).out
     assert re.search(
-        r"^since the fit +75 rows added, 75 forgotten; the levels are those of the fit$", said, re.MULTILINE
+        r"^since the fit +1 update added 75 rows; 75 rows forgotten in 1 call; the levels", said, re.MULTILINE
     )
     document = json.loads(cohirf("forget", first, "--rows", 3, "10-12", "--json").out)
     assert (document["command"], document["rows"], document["changes"]["n_rows"]) == ("forget", 71, -4)
@@ -207,7 +224,7 @@ def test_merge_does_not_replace_a_model_unasked(cohirf, first):
 def test_drift_says_that_rows_look_alike(cohirf, first):
     outcome = cohirf("drift", first, "half1.csv")
     assert outcome.code == 0
-    assert outcome.out.splitlines()[0] == "Drift of 75 new rows: the new rows look like those of the model"
+    assert outcome.out.splitlines()[0] == "Drift of 75 new rows: the new rows look like those of the recent past"
 
 
 def test_drift_says_what_has_changed(cohirf, first, iris):
@@ -235,3 +252,145 @@ def test_an_update_says_once_what_it_did(cohirf, first):
     outcome = cohirf("update", first, "half1.csv")
     assert "warning" not in outcome.err
     assert (outcome.out + outcome.err).count("Update 1:") == 1
+
+
+def test_a_day_without_rows_is_the_same_for_drift_and_update(cohirf, first, iris):
+    iris.iloc[:0].to_csv("nothing.csv", index=False)
+    drift = cohirf("drift", first, "nothing.csv")
+    assert (drift.code, drift.out) == (0, "nothing.csv has no rows: there is nothing to compare.\n")
+    document = json.loads(cohirf("drift", first, "nothing.csv", "--json").out)
+    assert (document["new_rows"], document["has_drifted"], document["has_new_kind"]) == (0, False, False)
+    assert cohirf("update", first, "nothing.csv").code == 0
+
+
+def test_drift_has_an_exit_status_for_rows_of_a_new_kind(cohirf, first, iris):
+    odd = iris.iloc[:20].assign(**dict.fromkeys(FEATURES, 50.0))
+    odd[FEATURES] += np.random.default_rng(0).normal(size=(20, 4))
+    pd.concat([iris.iloc[1::2], odd]).to_csv("odd.csv", index=False)
+    outcome = cohirf("drift", first, "odd.csv")
+    assert outcome.code == 4
+    assert "20 of the new rows are of a new kind" in outcome.out
+    assert json.loads(cohirf("drift", first, "odd.csv", "--json").out)["new_kinds"] == [20]
+    help_text = " ".join(cohirf("drift", "--help").out.split())
+    assert "3 if shares of clusters" in help_text
+    assert "4 if rows are of a new kind" in help_text
+
+
+def test_names_last_as_numbers_do(cohirf, first):
+    names = json.loads(cohirf("info", first, "--json").out)["names"]
+    numbers = json.loads(cohirf("info", first, "--json").out)["numbers"]
+    outcome = cohirf("update", first, "half1.csv")
+    model = load(first)
+    assert model.names_ == dict(zip(numbers, names, strict=True))
+    assert f'{numbers[0]} "{names[0]}"' in outcome.out
+    assert "renamed" not in outcome.out
+
+
+def test_merged_models_keep_the_names_of_the_first(cohirf, first, apart):
+    assert cohirf("fit", "half1.csv", *apart, "--clusters", 3, "--model", "other", "--quiet").code == 0
+    assert cohirf("update", first, "half1.csv", "--quiet").code == 0
+    before = load(first).names_
+    assert cohirf("merge", first, "other", "--model", "all").code == 0
+    merged = load("all")
+    assert {number: merged.names_[number] for number in merged.cluster_numbers_.tolist()} == before
+
+
+# ---- at the same time
+
+
+def run_at_once(*commands):
+    """Run commands at the same time, each in a process of its own; return their exit codes."""
+    started = [
+        subprocess.Popen([sys.executable, "-m", "cohirf", *command.split()], stderr=subprocess.PIPE, text=True)
+        for command in commands
+    ]
+    return [(process.communicate()[1], process.returncode)[1] for process in started]
+
+
+@pytest.mark.slow
+def test_commands_that_change_a_model_at_the_same_time_all_take_effect(first):
+    before = len(load("model").labels_)
+    codes = run_at_once("update model half1.csv --quiet", "update model half1.csv --quiet", "forget model --rows 0-9")
+    after = load("model")
+    assert codes == [0, 0, 0]
+    assert len(after.labels_) == before + 2 * 75 - 10
+    assert len(after.history_) == 4
+    assert not list(Path().glob(".*"))
+
+
+def test_a_command_waits_until_another_one_has_changed_the_model_and_says_so(first, monkeypatch):
+    is_waiting, codes, note = threading.Event(), [], Console.note
+
+    def noting(self, *parts):
+        if parts == ("waiting until another command has changed model",):
+            is_waiting.set()
+        note(self, *parts)
+
+    monkeypatch.setattr(Console, "note", noting)
+    with locked(Path("model"), lambda: None):
+        other = threading.Thread(target=lambda: codes.append(main(["update", "model", "half1.csv"])))
+        other.start()
+        assert is_waiting.wait(60)
+        about = load_about("model")
+        save_model(load("model").forget([0, 1]), "model", overwrite=True, preparation=about.preparation)
+    other.join()
+    assert codes == [0]
+    assert len(load("model").labels_) == 75 - 2 + 75
+
+
+def test_a_fit_replaces_a_model_after_a_command_that_is_changing_it(first, monkeypatch):
+    is_waiting, codes, note = threading.Event(), [], Console.note
+
+    def noting(self, *parts):
+        if parts == ("waiting until another command has changed model",):
+            is_waiting.set()
+        note(self, *parts)
+
+    monkeypatch.setattr(Console, "note", noting)
+    command = "fit iris.csv --drop id --drop species --clusters 3 --model model --force --quiet"
+    with locked(Path("model"), lambda: None):
+        other = threading.Thread(target=lambda: codes.append(main(command.split())))
+        other.start()
+        assert is_waiting.wait(120)
+        save_model(load("model").forget([0, 1]), "model", overwrite=True)
+    other.join()
+    assert codes == [0]
+    assert len(load("model").labels_) == 150
+
+
+@pytest.mark.parametrize(
+    "command", ["predict model half1.csv --out labels.csv", "info model", "cut model --clusters 2"]
+)
+def test_commands_that_read_a_model_do_not_wait(cohirf, first, command):
+    with locked(Path("model"), lambda: None):
+        assert cohirf(*command.split()).code == 0
+
+
+def test_a_model_in_a_folder_that_cannot_be_written_to_is_told_before_the_update(cohirf, first, monkeypatch):
+    def refuse(folder):
+        raise OSError(errno.EROFS, "Read-only file system", str(folder))
+
+    monkeypatch.setattr("cohirf.cli.outputs.check_writable", refuse)
+    monkeypatch.setattr(CoHiRF, "partial_fit", lambda *_: pytest.fail("the rows were added"))
+    for command in ("update model half1.csv", "update model --recluster", "forget model 0"):
+        outcome = cohirf(*command.split())
+        assert outcome.code == 2
+        assert outcome.err == (
+            "cohirf: MODEL model: the folder cannot be written to (Read-only file system): give another path.\n"
+        )
+    assert cohirf("info", "model").code == 0
+
+
+def test_a_merge_does_not_replace_a_model_that_was_written_meanwhile(cohirf, first, monkeypatch):
+    shutil.copy("model", "south")
+
+    def merge_slowly(models):
+        shutil.copy("south", "all")
+        return merge_models(models)
+
+    merge_models = new_rows.merge_models
+    monkeypatch.setattr(new_rows, "merge_models", merge_slowly)
+    outcome = cohirf("merge", "model", "south", "--model", "all")
+    assert outcome.code == 2
+    assert "The path already exists" in outcome.err
+    assert Path("all").read_bytes() == Path("south").read_bytes()

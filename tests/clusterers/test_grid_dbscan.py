@@ -255,3 +255,13 @@ def test_it_is_a_base_method_with_weights_and_batches():
         assert adjusted_rand_score(model.labels_, y) == 1
     slow = CoHiRF.as_published(DBSCAN(0.2), **options).fit(X)
     assert adjusted_rand_score(model.labels_, slow.labels_) == 1
+
+
+@pytest.mark.parametrize("decimals", [0, 1])
+def test_haversine_labels_differ_from_those_of_scikit_learn_at_ties_alone(decimals):
+    degrees = np.round(np.random.default_rng(decimals).uniform(-3, 3, size=(3000, 2)), decimals)
+    places = np.radians(degrees)
+    radius = float(np.radians(10.0**-decimals))  # the width of the lattice, at which rounding decides
+    for eps in (radius * (1 - 1e-9), radius * (1 + 1e-9)):
+        ours = GridDBSCAN(eps, metric="haversine").fit(places)
+        np.testing.assert_array_equal(ours.labels_, DBSCAN(eps, metric="haversine").fit(places).labels_)

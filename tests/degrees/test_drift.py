@@ -1,5 +1,7 @@
 """Drift: no alarm on a fresh sample, and findings in words on rows that differ."""
 
+from copy import deepcopy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,8 +10,17 @@ from scipy.stats import ks_2samp
 from sklearn.cluster import DBSCAN
 from sklearn.datasets import make_blobs
 
-from cohirf import CoHiRF, open_source
-from cohirf.degrees.drift import ClusterDrift, FeatureBaseline, _name_some
+from cohirf import CoHiRF, merge, open_source
+from cohirf.degrees.degrees import degrees_of
+from cohirf.degrees.drift import (
+    ClusterDrift,
+    FeatureBaseline,
+    _name_some,
+    _starts_of_periods,
+    compare_features,
+    count_rows,
+    find_periods,
+)
 
 CENTRES = np.array([[0.0, 0, 0], [9, 0, 0], [0, 9, 0], [0, 0, 9]])
 
@@ -29,7 +40,7 @@ def model():
 def test_a_fresh_sample_raises_no_alarm(model, seed, n_rows):
     drift = model.drift(sample(n_rows, seed))
     assert not drift.has_drifted, drift
-    assert drift.verdict == "the new rows look like those of the model"
+    assert drift.verdict == "the new rows look like those of the recent past"
 
 
 @pytest.mark.slow
@@ -89,8 +100,8 @@ def test_the_statistic_is_that_of_kolmogorov_and_smirnov():
     old, new = rng.normal(size=(5000, 1)), rng.normal(0.5, 2, size=(3000, 1))
     baseline = FeatureBaseline.of(old, np.ones(5000))
     for part in np.array_split(new, 3):
-        baseline.count(part)
-    found = baseline.compare(["x"])[0]
+        count_rows([baseline], part)
+    found = compare_features([baseline], ["x"])[0]
     assert found.statistic == pytest.approx(ks_2samp(old[:, 0], new[:, 0]).statistic, abs=0.02)
     assert found.shift == pytest.approx(new.mean() - old.mean(), abs=0.02)
 
@@ -98,8 +109,8 @@ def test_the_statistic_is_that_of_kolmogorov_and_smirnov():
 def test_landmarks_count_as_the_rows_that_they_stand_for():
     old = np.repeat([[0.0], [1.0]], 100, axis=0)
     baseline = FeatureBaseline.of(old, np.repeat([9.0, 1.0], 100))
-    baseline.count(np.repeat([[0.0], [1.0]], [90, 10], axis=0))
-    assert baseline.compare(["x"])[0].statistic == pytest.approx(0)
+    count_rows([baseline], np.repeat([[0.0], [1.0]], [90, 10], axis=0))
+    assert compare_features([baseline], ["x"])[0].statistic == pytest.approx(0)
 
 
 def test_more_noise_is_told():
@@ -113,7 +124,7 @@ def test_more_noise_is_told():
 
 def test_repr_shows_figures(model):
     lines = repr(model.drift(sample(1000, 1))).splitlines()
-    assert lines[0] == "Drift of 1,000 new rows: the new rows look like those of the model"
+    assert lines[0] == "Drift of 1,000 new rows: the new rows look like those of the recent past"
     assert lines[1].startswith("  outside: ")
     assert sum(line.startswith("  cluster ") for line in lines) == 4
     assert sum("KS" in line for line in lines) == 3
@@ -143,6 +154,73 @@ def test_a_constant_feature_that_changes_is_told():
 
 
 def test_a_verdict_counts_one_more_cluster_in_the_singular():
-    parts = [ClusterDrift(number, 0.4, 0.1, True) for number in range(4)]
+    parts = [ClusterDrift(number, 0.4, 0.1, True, f"cluster {number}") for number in range(4)]
     assert list(_name_some(parts, "cluster"))[-1] == "1 more cluster changed"
     assert list(_name_some([*parts, *parts], "cluster"))[-1] == "5 more clusters changed"
+
+
+FAR = np.array([30.0, 30, 30])
+
+
+def odd_day(n_odd, seed):
+    return np.vstack([sample(200, seed), FAR + np.random.default_rng(seed).normal(size=(n_odd, 3))])
+
+
+@pytest.fixture(scope="module")
+def after_an_odd_day():
+    model = CoHiRF(n_clusters=4, random_state=0).fit(sample(1000, 0))
+    for day in (1, 2):
+        model.partial_fit(sample(300, day))
+    return model.partial_fit(odd_day(100, 3))
+
+
+def test_the_days_after_an_odd_day_raise_no_alarm(after_an_odd_day):
+    assert after_an_odd_day.n_clusters_ == 5
+    drift = after_an_odd_day.drift(sample(300, 4))
+    assert not drift.has_drifted, drift
+    assert drift.clusters[4].before == 0
+
+
+def test_a_day_like_a_recent_odd_one_raises_no_alarm(after_an_odd_day):
+    assert not after_an_odd_day.drift(odd_day(100, 5)).has_drifted
+
+
+def test_after_a_week_an_odd_day_is_odd_again(after_an_odd_day):
+    model = deepcopy(after_an_odd_day)
+    for day in range(10, 17):
+        model.partial_fit(sample(300, day))
+        assert not model.drift(sample(300, 50 + day)).has_drifted
+    drift = model.drift(odd_day(100, 5))
+    assert "cluster 4 grew from 0% to 33%" in drift.verdict
+    assert not drift.has_new_kind
+
+
+def test_features_that_have_moved_for_good_are_an_alarm_once(after_an_odd_day):
+    moved = [sample(300, seed) + np.array([0, 0, 2.5]) for seed in (6, 7)]
+    assert "feature 2 moved up" in after_an_odd_day.drift(moved[0]).verdict
+    assert not deepcopy(after_an_odd_day).partial_fit(moved[0]).drift(moved[1]).has_drifted
+
+
+def test_a_kind_that_an_update_would_make_a_cluster_of_is_told(model):
+    new = np.vstack([sample(988, 1), FAR + np.random.default_rng(0).normal(size=(12, 3))])
+    drift = model.drift(new)
+    assert not drift.is_outside
+    assert drift.new_kinds == [12]
+    assert drift.has_drifted
+    assert drift.verdict == "12 of the new rows are of a new kind: update the model"
+    assert list(deepcopy(model).partial_fit(new).changes_.born.values()) == [12]
+
+
+def test_small_updates_count_together():
+    assert _starts_of_periods([10, 1, 1, 1, 1], 2) == [12, 10, 0]
+    assert _starts_of_periods([10, 1, 1, 1, 1], 20) == [0]
+    assert _starts_of_periods([5] * 20, 5) == [95, 90, 85, 80, 75, 70, 65]
+
+
+def test_the_rows_of_a_merged_model_are_one_period():
+    north, south = (CoHiRF(n_clusters=4, random_state=0).fit(sample(400, seed)) for seed in (0, 1))
+    for day in range(3):
+        south.partial_fit(sample(100, 10 + day, (0.7, 0.1, 0.1, 0.1)))
+    merged = merge([north, south])
+    starts = [period.start for period in find_periods(merged, degrees_of(merged), 50)]
+    assert starts == [400, 0]

@@ -1,7 +1,9 @@
 """Whether the batches of a fit are local."""
 
+import numpy as np
 import pytest
 from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, AgglomerativeClustering, KMeans, MeanShift, SpectralClustering
+from sklearn.datasets import make_blobs
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -44,3 +46,14 @@ def test_density_methods_find_the_number_of_clusters(method):
 )
 def test_other_methods_are_told_it_or_see_other_features(method):
     assert not finds_number_itself(method)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.3])
+def test_hdbscan_with_alpha_is_computed_in_one_batch_and_refused_in_several(alpha):
+    X, _ = make_blobs(400, centers=3, random_state=0)
+    method = HDBSCAN(alpha=alpha, copy=True)
+    np.testing.assert_array_equal(CoHiRF(method, random_state=0).fit(X).labels_ < 0, method.fit(X).labels_ < 0)
+    with pytest.raises(
+        ValueError, match=rf"HDBSCAN with alpha={alpha} cannot be divided into local batches: .*batch_size"
+    ):
+        CoHiRF(method, batch_size=100, random_state=0).fit(X)

@@ -30,7 +30,7 @@ from cohirf.store.archive import Archive
 from cohirf.store.checkpoint import CHECKPOINT_KIND as KIND
 from cohirf.store.checkpoint import CHECKPOINT_VERSION as VERSION
 from cohirf.store.checkpoint import open_checkpoint
-from cohirf.store.files import CheckpointError
+from cohirf.store.files import CheckpointError, CheckpointWarning
 from resumable import Cells, StoppedKMeans, X, fit, make_model, result
 from systems import posix_only
 
@@ -374,13 +374,13 @@ def test_a_refused_checkpoint_is_left_as_it_was(half_done):
 
 
 def test_batches_that_do_not_fit_are_refused_whatever_the_beginning_says(half_done, monkeypatch):
-    was, _ = beginning_of(half_done)
+    was, *_ = beginning_of(half_done)
     monkeypatch.setattr(cohirf.fitting.settings, "describe_fit", lambda *_, **__: was)
     with refused(
         f"{half_done / 'journal'} holds batch (1, 0) with 40 rows where the fit has (1, 0) with 42: "
         f"the checkpoint belongs to another fit. Give another directory."
     ):
-        fit(make_model(half_done), X[:210])
+        fit(make_model(half_done), np.concatenate([X, X[:12]]))
 
 
 # -- directories ---------------------------------------------------------------------------------------------------
@@ -513,11 +513,11 @@ def test_of_two_fits_on_one_directory_one_is_refused(half_done):
 
 
 def beginning_of(path):
-    """Return what the checkpoint was made for, and what may not be settled anew."""
+    """Return what the checkpoint was made for, what may not be settled anew, and the number of rows."""
     with (path / "journal").open("rb", buffering=0) as file:
         archive = Archive(file)
         archive.open(KIND, VERSION)
-        return archive.read()[0]["fit"], lambda: pytest.fail("settled already")
+        return archive.read()[0]["fit"], lambda: pytest.fail("settled already"), len(X)
 
 
 @posix_only
@@ -584,6 +584,25 @@ def test_the_batches_of_a_journal_are_counted_without_a_change(half_done):
     journal.write_bytes(damaged + content[:10])  # a damaged record, and one that was cut short
     assert count_records(journal) == 2
     assert journal.read_bytes() == damaged + content[:10]
+
+
+def test_row_numbers_that_the_data_does_not_have_are_computed_again(half_done):
+    expected, _ = whole_fit()
+    with (half_done / "journal").open("rb", buffering=0) as file:
+        old = Archive(file)
+        old.open(KIND, VERSION)
+        records = list(iter(old.read, None))
+    content, arrays = records[1]
+    rows = content["outcome"]["ContractedRun"]["survivors"]["rows"]
+    arrays[rows] = np.full_like(arrays[rows], np.iinfo(arrays[rows].dtype).max)
+    with (half_done / "journal").open("wb", buffering=0) as file:
+        new = Archive(file)
+        new.begin(KIND, VERSION)
+        for record in records:
+            new.append(*record)
+    with pytest.warns(CheckpointWarning, match="is damaged at byte .* computed again"):
+        found, _ = fit(make_model(half_done))
+    assert result(found) == expected
 
 
 def test_reading_a_batch_keeps_no_more_of_it_than_is_used(path):

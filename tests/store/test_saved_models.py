@@ -399,6 +399,76 @@ def test_hostile_content_is_refused(path, name):
     assert_refused(path, message)
 
 
+def set_entry(array, entry):
+    changed = array.copy()
+    changed.reshape(-1)[-1] = entry
+    return changed
+
+
+def in_circle(fitted, arrays):
+    """Let the first two groups absorb each other."""
+    rows = fitted["_rows"]
+    for name, entries in (("parents", (1, 0)), ("absorbed_at", (1, 1))):
+        array = arrays[rows[name]].copy()
+        array[:2] = entries
+        arrays[rows[name]] = array
+
+
+def in_other_groups(fitted, arrays):
+    """Let two rows stand for each other's groups, so that rows would absorb each other."""
+    part = fitted["_rows"]["row_map"]["parts"][0]
+    leaves = arrays[part["leaf_of"]].copy()
+    first, second = arrays[fitted["_rows"]["rows"]][:2]
+    leaves[[first, second]] = leaves[[second, first]]
+    arrays[part["leaf_of"]] = leaves
+
+
+def setting(place, entry):
+    """Return a change of the last entry of an array, which is found by the names of fields."""
+
+    def change(fitted, arrays):
+        for name in place.split("."):
+            fitted = fitted[int(name) if name.isdecimal() else name]
+        arrays[fitted] = set_entry(arrays[fitted], entry)
+
+    return change
+
+
+def setting_json(name, value):
+    return lambda fitted, arrays: fitted.update({name: value})
+
+
+CRAFTED = {
+    "row number": (
+        setting("_rows.row_map.parts.0.leaf_of", 2**31 - 1),
+        r"_rows\.row_map\.parts\[0\]\.leaf_of has 2147483647, which is not from 0 to",
+    ),
+    "position": (setting("_rows.row_map.parts.0.position", 2**63 - 1), "position has 9223372036854775807"),
+    "label": (setting("_rows.labels", 2**31 - 1), "_rows.labels has 2147483647, which is not in cluster_numbers_"),
+    "number": (setting("cluster_numbers_", 2**31 - 1), "cluster_numbers_ has 2147483647, which is not from 0 to"),
+    "landmark": (setting("_landmarks.labels", 2**31 - 1), "_landmarks.labels has 2147483647, which is not in"),
+    "medoid": (setting("medoid_indices_", -1), "medoid_indices_ has -1, which is not from 0 to 11"),
+    "circle": (in_circle, "_rows.absorbed_at parents is not a fusion hierarchy: a row was absorbed by"),
+    "groups": (in_other_groups, "_rows.rows has .*, which is in another group than the one that it stands for"),
+    "level": (setting("_rows.absorbed_at", 255), "_rows.absorbed_at absorbed_at has level 255"),
+    "size": (setting("_rows.sizes", 2**62), "_rows.sizes has .* rows in all, and there are 12"),
+    "linkage": (setting("_tree.linkage", 3.5), "_tree tree must have a valid linkage"),
+    "share": (setting("feature_agreement_", 7.0), "feature_agreement_ has 7.0, which is not from"),
+    "infinite": (setting("medoids_", np.inf), "medoids_ has inf, which is not a finite number"),
+    "rows": (setting_json("n_rows", 10**12), "n_rows is 1000000000000, and 12 rows have a group"),
+    "features": (setting_json("n_features_in_", 10**12), "which is not"),
+    "null": (setting_json("medoids_", None), "medoids_ is missing"),
+    "null list": (setting_json("diagnostics_", [None]), "null is not a value of type LevelRecord"),
+}
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_values_out_of_their_range_are_refused_before_they_are_used(path, name):
+    change, message = CRAFTED[name]
+    forge(path, lambda about, fitted: change(*fitted))
+    assert_refused(path, rf"cannot be used: .*{message}.* Get an undamaged copy")
+
+
 def write_record(path, text):
     """Write a model whose first record has this text, with lengths that are right; it is refused before its digest."""
     lengths = archive.LENGTHS.pack(b"cRec", len(text), 0)

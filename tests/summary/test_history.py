@@ -1,10 +1,10 @@
 """The history of a model has a short step for each update."""
 
 import numpy as np
-from sklearn.cluster import DBSCAN
+from sklearn.cluster import DBSCAN, KMeans
 
-from cohirf import CoHiRF
-from cohirf.summary.numbers import MAX_STEP_CLUSTERS, MAX_STEPS, Changes, Step, continue_history
+from cohirf import CoHiRF, merge
+from cohirf.summary.numbers import MAX_STEP_CLUSTERS, MAX_STEPS, Changes, Step, Totals, continue_history
 
 LEFT, RIGHT, FAR = np.random.default_rng(0).normal(size=(3, 100, 2)) * 0.2 + [[[0, 0]], [[3, 0]], [[9, 9]]]
 BRIDGE = np.column_stack([np.linspace(0, 3, 100), np.zeros(100)])
@@ -51,3 +51,15 @@ def test_old_steps_leave():
     assert (step.n_rows, step.n_noise) == (5, 2)
     history = (step,) * MAX_STEPS
     assert len(continue_history(history, step)) == MAX_STEPS
+
+
+def test_adds_merges_forgets_and_reclusters_are_counted_apart():
+    model = CoHiRF(KMeans(2, n_init=1), random_state=0).fit(np.vstack([LEFT, RIGHT]))
+    model.partial_fit(LEFT).partial_fit(RIGHT).forget([0, 1, 2]).recluster()
+    merged = merge([model, CoHiRF(KMeans(2, n_init=1), random_state=0).fit(np.vstack([LEFT, RIGHT]))])
+    assert [step.verb for step in merged.history_] == ["update", "update", "update", "forget", "recluster", "merge"]
+    totals = Totals.of(merged.history_)
+    assert (totals.n_added, totals.n_merged, totals.n_forgotten, totals.n_reclusters) == (200, 200, 3, 1)
+    assert str(totals) == (
+        "2 updates added 200 rows; 1 merge added 200 rows; 3 rows forgotten in 1 call; clusters found anew 1 time"
+    )

@@ -67,7 +67,7 @@ def test_no_rows_before_give_new_numbers_only():
     [
         ("update", 5, "5 rows added"),
         ("forget", -1200, "1,200 rows forgotten"),
-        ("merge", 0, "models merged"),
+        ("merge", 40, "models merged, 40 rows added"),
         ("recluster", 0, "clusters found anew"),
     ],
 )

@@ -1,7 +1,9 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from cohirf.summary.rows import Part, RowMap
+from cohirf.summary.rows import Part, RowMap, RowResults
 
 
 @pytest.fixture
@@ -27,6 +29,18 @@ def test_what_a_table_says_is_looked_up_for_each_row(row_map):
 def test_leaves_that_move_take_their_rows_along(row_map):
     moved = row_map.moved(np.array([1, 0, 1, 0]))
     assert moved.find_leaves(np.arange(8)).tolist() == [1, 1, 0, 0, 0, 0, 1, 0]
+
+
+def test_results_of_rows_take_little_memory_beside_themselves():
+    n_rows, group = 2**20, np.zeros(1, dtype=np.int32)
+    part = Part(np.zeros(n_rows, dtype=np.int32), np.ones(n_rows, dtype=np.float32), np.zeros(1, dtype=np.int64))
+    stability = np.ones(1, dtype=np.float32)
+    results = RowResults(RowMap((part,)), group, group, group, group.astype(np.uint8), stability, np.array([n_rows]))
+    tracemalloc.start()
+    found = results._look_up_here()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < sum(vector.nbytes for vector in found) + 10e6
 
 
 def test_rows_leave_a_part(row_map):

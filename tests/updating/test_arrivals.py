@@ -8,8 +8,6 @@ from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, load
 from cohirf.algorithm.consensus import divide_consensus, fold_views, strict_consensus
-from cohirf.beyond.merge_tree import Groups
-from cohirf.fitting.ending import extend_labels
 from cohirf.updating.arrivals import find_born
 
 FIVE, _ = make_blobs(500, centers=5, cluster_std=0.6, random_state=0)
@@ -110,12 +108,6 @@ def test_noise_stays_last_where_a_consensus_is_divided():
     divided = divide_consensus(strict_consensus(codes), np.array([3, 3, 2, 2, 3, 3, 2]))
     np.testing.assert_array_equal(divided.labels, [1, 1, 0, 0, 2, 2, 3])
     assert (divided.n_clusters, divided.n_noise, divided.divides_codes) == (4, 1, True)
-
-
-@pytest.mark.parametrize(("former", "label"), [([0, -1, 1], [0, 1, 1]), ([7, 7, 2], [1, 1, 0]), ([-1] * 3, [0] * 3)])
-def test_a_group_without_a_cluster_joins_that_of_the_nearest_group(former, label):
-    groups = Groups(np.array([[0.0], [6.0], [9.0]]), np.ones(3))
-    np.testing.assert_array_equal(extend_labels(groups, np.array(former)), label)
 
 
 def test_rows_that_are_set_aside_are_counted_after_an_update():

@@ -58,7 +58,7 @@ def test_models_of_three_sites_have_the_clusters_of_all_rows(X, batch_size, exem
 
 def test_with_few_rows_a_merge_is_a_fit_to_all_rows():
     whole = CoHiRF(KMeans(3, n_init=1), views=2, random_state=0).fit(BLOBS)
-    model = merge(fitted(BLOBS, SITES))
+    model = merge(fitted(BLOBS, np.split(np.arange(600), [300, 500])))  # the largest first
     assert model.hierarchy_ == whole.hierarchy_
     assert adjusted_rand_score(model.labels_, whole.labels_) == 1.0
 
@@ -83,7 +83,7 @@ def test_numbers_of_the_second_model_follow_those_of_the_first():
     assert model.n_clusters_ == 6
     assert model.cluster_numbers_.min() >= 0
     assert model.cluster_numbers_.max() < 12
-    assert model.changes_.born == {}
+    assert list(model.changes_.born) == model.cluster_numbers_[model.cluster_numbers_ >= 6].tolist()
 
 
 def test_what_an_exemplar_model_keeps_is_one_row_for_each_cluster(tmp_path):
@@ -161,9 +161,66 @@ def test_models_of_different_metrics_are_refused(blobs):
         merge(models)
 
 
-def test_two_models_begin_another_history_and_exemplars_have_no_stability():
+def test_the_history_of_the_first_model_goes_on_and_exemplars_have_no_stability():
     updated = [CoHiRF(KMeans(3, n_init=1), random_state=0).partial_fit(BLOBS[rows]) for rows in SITES[:2]]
     assert [len(model.history_) for model in updated] == [1, 1]
-    assert len(merge(updated).history_) == 1
+    assert [step.n_added for step in merge(updated).history_] == [200, 200]
+    assert [step.n_added for step in merge(fitted(BLOBS, SITES[:2])).history_] == [200, 200]
     (site,) = fitted(BLOBS, SITES[:1])
     assert np.isnan(merge([site], exemplars_only=True).stability_).all()
+
+
+NORTH, SOUTH = np.arange(150), np.arange(150, 600)
+
+
+def overlapping(seed):
+    return make_blobs(600, n_features=6, centers=6, cluster_std=2.5, random_state=seed)[0]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "parts"),
+    [
+        ({"n_clusters": "auto", "estimator": None}, (NORTH, SOUTH)),
+        ({"n_clusters": 6, "batch_size": 60}, (NORTH, SOUTH)),
+        ({"n_clusters": "levels"}, tuple(np.array_split(np.arange(600), 3))),
+    ],
+    ids=["chosen", "batches", "levels"],
+)
+def test_the_clusters_do_not_depend_on_the_order_of_the_models(parameters, parts):
+    sites = fitted(overlapping(0), parts, **parameters)
+    labels = merge(sites).labels_
+    backwards = merge(sites[::-1])
+    again = np.split(backwards.labels_, np.cumsum([len(rows) for rows in parts[::-1]])[:-1])[::-1]
+    assert adjusted_rand_score(labels, np.concatenate(again)) == 1.0
+    np.testing.assert_array_equal(backwards.labels_[backwards.medoid_indices_], backwards.cluster_numbers_)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_numbers_of_the_first_model_last(first):
+    sites = fitted(BLOBS, (NORTH, SOUTH))
+    sites = [sites[first], sites[1 - first]]
+    model = merge(sites)
+    np.testing.assert_array_equal(model.labels_[: len(sites[0].labels_)], sites[0].labels_)
+    assert model.changes_.n_moved == 0
+    assert model.changes_.n_rows == len(sites[1].labels_)
+
+
+def test_a_kind_that_only_the_second_model_has_is_born():
+    far = np.vstack([BLOBS[SOUTH], BLOBS[:50] + 100])
+    north, south = CoHiRF(n_clusters=3, random_state=0).fit(BLOBS[NORTH]), CoHiRF(n_clusters=4, random_state=0).fit(far)
+    south.n_clusters = north.n_clusters = 4
+    model = merge([north, south])
+    np.testing.assert_array_equal(model.labels_[:150], north.labels_)
+    assert list(model.changes_.born.values()) == [50]
+    assert model.history_[-1].events[0].startswith("new: ")
+
+
+def test_a_cluster_that_was_born_since_the_fit_goes_on_in_a_merge():
+    north, south = (CoHiRF(n_clusters=3, random_state=0).fit(BLOBS[rows]) for rows in (NORTH, SOUTH))
+    odd = np.random.default_rng(0).normal(size=(30, 4)) + 100
+    before = north.partial_fit(odd).labels_
+    assert north.n_clusters_ == 4
+    for model in (merge([north, south]), merge([south, north])):
+        assert model.n_clusters_ == 4
+        assert model.n_clusters == 3
+    np.testing.assert_array_equal(merge([north, south]).labels_[: len(before)], before)

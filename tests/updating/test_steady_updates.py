@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, AgglomerativeClustering, KMeans, MeanShift
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
@@ -74,3 +74,37 @@ def test_the_merge_is_chosen_again_while_there_are_few_rows():
     moons, y = make_moons(1000, noise=0.05, random_state=0)
     model = CoHiRF(n_clusters=2, random_state=0).partial_fit(moons[:50]).partial_fit(moons[50:])
     assert adjusted_rand_score(model.labels_, y) > 0.99
+
+
+FINDS_THE_NUMBER = {
+    "OPTICS": OPTICS(min_samples=5),
+    "Mean Shift": MeanShift(),
+    "HDBSCAN": HDBSCAN(),
+    "DBSCAN": DBSCAN(2.0),
+    "single linkage": AgglomerativeClustering(None, linkage="single", distance_threshold=2.0),
+}
+
+
+@pytest.mark.filterwarnings("ignore:n_clusters=4 cannot be reached")
+@pytest.mark.parametrize("name", FINDS_THE_NUMBER)
+@pytest.mark.parametrize("seed", [0, 2])
+def test_no_row_moves_if_a_method_finds_the_number_and_one_is_given(name, seed):
+    X, _ = make_blobs(300, n_features=4, centers=4, cluster_std=1.5, random_state=seed)
+    model = CoHiRF(FINDS_THE_NUMBER[name], n_clusters=4, random_state=seed).fit(X[:200])
+    before = model.labels_.copy()
+    expected = model.predict(X[200:])
+    model.partial_fit(X[200:])
+    np.testing.assert_array_equal(model.labels_[:200], before)
+    np.testing.assert_array_equal(model.labels_[200:], expected)
+    assert model.changes_.n_moved == 0
+
+
+@pytest.mark.filterwarnings("ignore:n_clusters=4 cannot be reached")
+@pytest.mark.parametrize("name", ["HDBSCAN", "DBSCAN", "Mean Shift"])
+def test_no_row_moves_in_local_batches(name):
+    X, _ = make_blobs(900, n_features=3, centers=4, cluster_std=1.5, random_state=0)
+    model = CoHiRF(FINDS_THE_NUMBER[name], n_clusters=4, batch_size=200, random_state=0).fit(X[:600])
+    before = model.labels_.copy()
+    model.partial_fit(X[600:])
+    np.testing.assert_array_equal(model.labels_[:600], before)
+    assert model.forget(updates=1).labels_.tolist() == before.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from cohirf.algorithm.consensus import NOISE
@@ -31,6 +33,7 @@ COPIES = ("copy", "copy_x")
 COPY_VALUES = (True, False, "warn")
 # Parameters that can have one row for each cluster.
 START_PARAMETERS = ("init", "means_init", "weights_init", "precisions_init")
+PROBED_PER_CLUSTER = 4  # rows that are looked at first, to see whether there are more distinct rows than clusters
 # A method that is told a finer number of clusters than asked for needs this many rows for each.
 ROWS_PER_INNER_CLUSTER = 3
 
@@ -164,8 +167,33 @@ class BaseMethod:
             settings |= {self.told: bound} if self.sizes[self.told] > bound else {}
         weights = {} if sample_weight is None or self.weight_argument is None else {self.weight_argument: sample_weight}
         with warning_once_a_fit():
+            alike = self._label_alike(view, settings)
+            if alike is not None:
+                return alike, None
             labels, core = self._call(view, settings, weights)
         return _check_labels(labels, view, self), to_host(core)
+
+    def _label_alike(self, view: Any, settings: dict[str, Any]) -> IntArray | None:
+        """Return a label for each of the distinct rows, if these are no more than the clusters to find, else None.
+
+        Some methods would split identical rows to find as many clusters as they are told.
+        """
+        if self.told is None or not is_here(view):
+            return None
+        n_told = self.sizes[self.told]
+        distinct = find_few_distinct(view, settings.get(self.told, n_told))
+        if distinct is None or int(distinct.max()) + 1 == view.shape[0]:
+            return None
+        n_distinct = int(distinct.max()) + 1
+        asked = n_told if self.asked is None else self.asked
+        if n_distinct < asked:
+            warnings.warn(
+                f"{self.name} is told to find {asked} clusters, and there {_say_distinct(n_distinct)}: identical rows "
+                f"are not split.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return distinct
 
     def finds_no_fewer_than(self, n_clusters: int) -> bool:
         """Return whether the method has a fixed number of clusters, and it is at least ``n_clusters``."""
@@ -185,6 +213,8 @@ class BaseMethod:
                 if lowered and bound > 0:
                     with suppress(Exception):
                         return _fit_labels(self._fresh(settings | lowered), view, weights)
+            if self.told is not None and settings.get(self.told, self.n_told) == 1:
+                return np.zeros(view.shape[0], dtype=np.int32), None  # a mixture fails if all rows are on a line
             if n_complete < view.shape[0] and n_complete < 2:  # fewer than two rows that could form a cluster
                 return np.full(view.shape[0], NOISE), None
             if not is_here(view):
@@ -259,6 +289,28 @@ def find_distinct_rows(X: Any) -> tuple[IntArray, IntArray]:
     keys = [(X.indices[part].tobytes(), X.data[part].tobytes()) for part in parts]
     number_of = {key: number for number, key in enumerate(sorted(set(keys)))}
     return find_distinct_rows(np.array([[number_of[key]] for key in keys]))
+
+
+def find_few_distinct(X: Any, most: int) -> IntArray | None:
+    """Return the number of the distinct row that each row is equal to; None if there are more than ``most`` of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> find_few_distinct(np.array([[7.0], [7.0], [3.0]]), 2)
+    array([1, 1, 0])
+    >>> find_few_distinct(np.array([[7.0], [7.0], [3.0]]), 1) is None
+    True
+    """
+    some = X[:: max(1, X.shape[0] // (PROBED_PER_CLUSTER * (most + 1)))]  # nearly always, these are enough to say no
+    if len(find_distinct_rows(some)[0]) > most:
+        return None
+    first, number = find_distinct_rows(X)
+    return number if len(first) <= most else None
+
+
+def _say_distinct(count: int) -> str:
+    return "is 1 distinct row" if count == 1 else f"are {count:,} distinct rows"
 
 
 def _fit_labels(method: Any, view: Any, weights: dict[Any, Any]) -> tuple[Any, IntArray | None]:

@@ -111,7 +111,7 @@ def contract_batch(
         views, consensus = contraction.views, contraction.consensus
         clusters = get_clusters(X, mass, views, consensus, place, engine, companions, apart)
     else:
-        clusters = agree_on(labels, mass, contraction.views.n_views)
+        clusters = agree_on(labels, mass, contraction.views.n_views, apart)
     started = perf_counter()
     found, halo = clusters.consensus, None
     if n_halo:

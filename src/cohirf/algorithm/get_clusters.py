@@ -139,11 +139,13 @@ def get_clusters(
     return ViewConsensus(found, stability, agreement, base_seconds, consensus_seconds, core if n_runs == 1 else None)
 
 
-def agree_on(labels: Any, sample_weight: Any, n_views: int) -> ViewConsensus:
-    """Return the consensus of views that all have the same, known labels."""
+def agree_on(labels: Any, sample_weight: Any, n_views: int, apart: IntArray | None = None) -> ViewConsensus:
+    """Return the consensus of views that all have the same, known labels; see :func:`get_clusters` for ``apart``."""
     started = perf_counter()
     codes = fold_views([labels], labels.shape[0], sample_weight).repeated(n_views)
     found = strict_consensus(codes)
+    if apart is not None:
+        found = divide_consensus(found, apart)
     return ViewConsensus(found, measure_stability(codes, found), mean_agreement(codes), 0.0, perf_counter() - started)
 
 

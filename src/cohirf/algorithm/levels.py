@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from cohirf.algorithm.runs import (
     gather_survivors,
     held_aside,
 )
+from cohirf.rows import ranges
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.rows.storage import Engine, Rows, SerialEngine, SomeRows, Storage
 
@@ -77,22 +78,23 @@ class LevelRecord:
         Which rows were clustered together: all active rows; "random" rows, or blocks of consecutive rows; neighbouring
         rows with a halo ("local"). If local batches have all rows that their labels depend on, they are "exact": the
         clusters are those of the base method on all rows, except that a border row that is near to two clusters may be
-        in either of them. "spanning" means HDBSCAN in local batches, whose spanning trees were joined. At a "fused"
-        level, clusters that reach over several local batches were put together.
+        in either of them, and up to ties at exactly the radius of a metric on the sphere. "spanning" means HDBSCAN in
+        local batches, whose spanning trees were joined. At a "fused" level, clusters that reach over several local
+        batches were put together.
     """
 
-    level: int
-    n_batches: int
-    rows_in: int
-    rows_held_aside: int
-    rows_out: int
-    views_kept: float
-    agreement: float
-    stability: float
-    base_seconds: float
-    consensus_seconds: float
-    medoid_seconds: float
-    kind: str = "random"
+    level: Annotated[int, ranges.counts()]
+    n_batches: Annotated[int, ranges.counts()]
+    rows_in: Annotated[int, ranges.counts()]
+    rows_held_aside: Annotated[int, ranges.counts()]
+    rows_out: Annotated[int, ranges.counts()]
+    views_kept: Annotated[float, ranges.cells()]
+    agreement: Annotated[float, ranges.cells()]
+    stability: Annotated[float, ranges.shares()]
+    base_seconds: Annotated[float, ranges.measures(least=0)]
+    consensus_seconds: Annotated[float, ranges.measures(least=0)]
+    medoid_seconds: Annotated[float, ranges.measures(least=0)]
+    kind: Annotated[str, ranges.OneOf(("all", "random", "local", "exact", "spanning", "fused"))] = "random"
 
     @classmethod
     def of(cls, level: int, rows_in: int, survivors: Survivors, kind: str | None = None) -> LevelRecord:

@@ -16,37 +16,42 @@ from cohirf.rows.arrays import to_host
 from cohirf.rows.grouping import IntArray, compress, count_by_label, first_rows, index_dtype, row_blocks, sum_by_label
 from cohirf.rows.storage import Storage
 
+CIRCLE = "parents is not a fusion hierarchy: some rows have absorbed each other."
+
 
 def find_roots(parents: IntArray, absorbed_at: IntArray, level: int) -> IntArray:
     """Return, for each row, the medoid that represents it after ``level`` levels.
 
     Pointer jumping: every round halves the distance to the root. It works in place, block by block; pointers that were
-    already updated in the same round only speed it up.
+    already updated in the same round only speed it up. The rounds end also if rows have absorbed each other,
+    and so have no root.
     """
     roots = np.empty(len(parents), dtype=parents.dtype)
     for block in row_blocks(len(roots)):
         roots[block] = parents[block]
         still_active = (absorbed_at[block] == 0) | (absorbed_at[block] > level)
         roots[block][still_active] = np.arange(block.start, block.stop, dtype=roots.dtype)[still_active]
-    moved = True
-    while moved:
+    for _ in range(len(roots).bit_length() + 1):
         moved = False
         for block in row_blocks(len(roots)):
             further = roots[roots[block]]
             moved = moved or not np.array_equal(further, roots[block])
             roots[block] = further
-    return roots
+        if not moved:
+            return roots
+    raise ValueError(CIRCLE)
 
 
 def find_roots_of(rows: IntArray, parents: IntArray, absorbed_at: IntArray, level: int) -> IntArray:
     """Return, for each of some rows, the medoid that represents it after ``level`` levels; reads only what it needs."""
     roots = rows
-    while True:
+    for _ in range(level + 1):  # each step leads to a row that was absorbed at a later level
         absorbed = absorbed_at[roots]
         further = np.where((absorbed > 0) & (absorbed <= level), parents[roots], roots)
         if np.array_equal(further, roots):
             return roots
         roots = further
+    raise ValueError(CIRCLE)
 
 
 def get_final_labels(roots: IntArray) -> tuple[IntArray, IntArray]:

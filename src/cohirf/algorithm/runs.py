@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from cohirf.algorithm.batches import AllBut, Offsets, Run
 from cohirf.algorithm.contract_batch import ContractedBatch, Contraction, Place, contract_batch
 from cohirf.algorithm.parents import Recorded
+from cohirf.rows import ranges
 from cohirf.rows.arrays import (
     fetch_rows,
     join_rows,
@@ -105,20 +106,26 @@ class RunTask:
 class Survivors:
     """Rows that stay active after a level, sorted by index."""
 
-    rows: IntArray  # index of each survivor
-    values: Any  # values of each survivor, if they are carried
-    mass: Mass | None  # mass of each survivor in later levels; None if each has mass 1
-    sizes: NDArray[np.int64]  # number of rows in each survivor's cluster, and the smallest index among them
-    first_rows: IntArray
+    rows: Annotated[IntArray, ranges.numbers(ranges.ANY, below="n_rows")]  # index of each survivor
+    # Values of each survivor, if they are carried
+    values: Annotated[Any, ranges.OPTIONAL, ranges.cells("rows", ranges.ANY)]
+    # Mass of each survivor in later levels; None if each has mass 1
+    mass: Annotated[Mass | None, ranges.measures("rows", least=0)]
+    # Number of rows in each survivor's cluster, and the smallest index among them
+    sizes: Annotated[NDArray[np.int64], ranges.counts("rows")]
+    first_rows: Annotated[IntArray, ranges.numbers("rows", below="n_rows")]
     # Total mass of the rows in each survivor's cluster; None if each row has mass 1
-    weights: NDArray[np.float64] | None
-    means: Any  # mean of the rows in each survivor's cluster, if means are kept
-    is_noise: NDArray[np.bool_]  # whether a survivor is a single row of the batch that the base method called noise
-    stability: NDArray[np.float32]  # stability of each survivor, as in ``CoHiRF.stability_``; NaN if it was held aside
+    weights: Annotated[NDArray[np.float64] | None, ranges.measures("rows", least=0)]
+    # Mean of the rows in each survivor's cluster, if means are kept
+    means: Annotated[Any, ranges.OPTIONAL, ranges.cells("rows", ranges.ANY)]
+    # Whether a survivor is a single row of the batch that the base method called noise
+    is_noise: Annotated[NDArray[np.bool_], ranges.flags("rows")]
+    # Stability of each survivor, as in ``CoHiRF.stability_``; NaN if it was held aside
+    stability: Annotated[NDArray[np.float32], ranges.shares("rows")]
     # For each batch: the number of contracted rows, the costs, and the stability of each view; see ``ContractedBatch``
-    batch_sizes: NDArray[np.int64]
-    batch_costs: NDArray[np.float64]
-    view_stability: NDArray[np.float64]
+    batch_sizes: Annotated[NDArray[np.int64], ranges.counts(ranges.ANY)]
+    batch_costs: Annotated[NDArray[np.float64], ranges.cells("batch_sizes", ranges.ANY)]
+    view_stability: Annotated[NDArray[np.float64], ranges.cells("batch_sizes", ranges.ANY)]
 
     def __sizeof__(self) -> int:
         """Return its bytes, by which Dask decides what stays in memory."""
@@ -146,8 +153,9 @@ class Survivors:
 class Links:
     """Rows that two batches have in common: each is at home in one, and in a cluster of another whose halo it is in."""
 
-    rows: IntArray  # index of each such row
-    survivors: IntArray  # index of the survivor of the cluster that the row is in as a row of the halo
+    rows: Annotated[IntArray, ranges.numbers(ranges.ANY, below="n_rows")]  # index of each such row
+    # index of the survivor of the cluster that the row is in as a row of the halo
+    survivors: Annotated[IntArray, ranges.numbers("rows", below="n_rows")]
     by_core: bool  # whether all of these are core rows of a method such as DBSCAN, which belong to one cluster only
 
     @classmethod
@@ -168,8 +176,9 @@ class ContractedRun:
     survivors: Survivors  # the rows that stay active
     # For each row of the run, by offset, the position of its survivor in ``survivors``, perhaps on a device; None if
     # the fusions have been recorded, or are kept elsewhere
-    survivor_of: Any = None
-    stability: Any = None  # stability of each row, NaN if it was held aside; None if ``survivor_of`` is
+    survivor_of: Annotated[Any, ranges.OPTIONAL, ranges.numbers(ranges.ANY, below="survivors.rows")] = None
+    # Stability of each row, NaN if it was held aside; None if ``survivor_of`` is
+    stability: Annotated[Any, ranges.OPTIONAL, ranges.shares("survivor_of")] = None
     links: Links | None = None  # rows of halos, if the batches have halos
 
     def __sizeof__(self) -> int:
@@ -228,17 +237,18 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
             shown = None if task.companions is None else put_beside(task.companions[number], X)
             place = (task.level, run.first_batch + number)
             halo = None if run.halos is None else run.halos[number]
+            apart = None if task.apart is None else _of(contracted, task.apart)
             if halo is not None and len(halo):
                 assert task.values is not None  # whoever has the rows has put them in
                 assert not isinstance(task.values, RunRows)  # they have no halos
                 together = join_rows([X, put_beside(task.values.take(halo), X)])
-                batch = contract_batch(
-                    together, _add_halo_mass(mass, task, number), contraction, place, engine, shown, len(halo)
-                )
+                if apart is not None:  # clusters are known: no row of the halo has to link any
+                    apart = np.append(apart, np.full(len(halo), apart.min() - 1))
+                heavy = _add_halo_mass(mass, task, number)
+                batch = contract_batch(together, heavy, contraction, place, engine, shown, len(halo), apart=apart)
                 links.append(_find_links(task, batch, contracted, halo))
             else:
                 labels = None if task.labels is None else put_beside(_of(contracted, task.labels), X)
-                apart = None if task.apart is None else _of(contracted, task.apart)
                 batch = contract_batch(X, mass, contraction, place, engine, shown, labels=labels, apart=apart)
             order, rank = _rank(np.concatenate([_at(contracted, batch.medoids), held]))
             of_medoids, of_held = np.split((n_before + rank).astype(kind, copy=False), [len(batch.medoids)])

@@ -35,6 +35,8 @@ from cohirf.cli.outputs import (
     check_kept,
     check_model,
     check_report,
+    holding,
+    refuse_same,
     save_labels,
     say_written,
 )
@@ -306,8 +308,12 @@ def _check_files(targets: Targets, data: Path, id_column: str | None, checkpoint
     check_model(model, "--model", force=force, data=data)
     check_report(targets.report, "--report", force=force, data=data)
     check_ids(targets.out, id_column)
-    if model is not None and checkpoint is not None and model.resolve() == Path(checkpoint).resolve():
-        raise BadInputError(f"--model {shown(model.absolute())} is also the checkpoint: give another path.")
+    folder = None if checkpoint is None else Path(checkpoint)
+    written = {"--out": targets.out, "--model": model, "--report": targets.report}
+    refuse_same(written, {"--checkpoint": folder})
+    for flag, path in written.items():
+        if path is not None and folder is not None and folder.resolve() in path.resolve().parents:
+            raise BadInputError(f"{flag} {shown(path.absolute())} is inside the checkpoint: give another path.")
 
 
 def _refuse_low_limit(data: Path, limit: int | None) -> None:
@@ -363,7 +369,8 @@ def _write_files(
         save_labels(targets.out, labels, console, data.data, kept, coarser=levels[1:])
     if targets.model is not None:
         preparation = data.preparation.to_json()
-        save_model(model, targets.model, overwrite=targets.force, preparation=preparation, origin=origin)
+        with holding(targets.model, console):  # a command that is changing the old model would replace this one
+            save_model(model, targets.model, overwrite=targets.force, preparation=preparation, origin=origin)
     if targets.report is not None:
         from cohirf.explain import write_report  # slow to import
 

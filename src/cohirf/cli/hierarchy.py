@@ -11,7 +11,15 @@ import numpy as np
 from cohirf.cli.console import NARROWEST_SCREEN, WIDEST, Console, TextGrid
 from cohirf.cli.errors import BadInputError, read_count
 from cohirf.cli.new_rows import csv_format, open_model
-from cohirf.cli.outputs import LABEL_FILES, check_file, check_ids, check_report, save_labels, say_written
+from cohirf.cli.outputs import (
+    LABEL_FILES,
+    check_file,
+    check_ids,
+    check_report,
+    refuse_same,
+    save_labels,
+    say_written,
+)
 from cohirf.cli.summary import describe_sizes, size_rows
 from cohirf.estimator import CoHiRF
 from cohirf.explain import name_tree, write_tree
@@ -19,6 +27,7 @@ from cohirf.hierarchy import FusionHierarchy
 from cohirf.optional import import_optional
 from cohirf.preparation import Data, Preparation
 from cohirf.preparation.data import find_column
+from cohirf.sources.source import count_of
 from cohirf.store.files import replacing
 from cohirf.store.models import load_about
 
@@ -49,6 +58,7 @@ def cut(
     """
     console = Console(as_json=json)
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
+    refuse_same({"--out": out}, {"MODEL": model})
     fitted, preparation = open_model(model)
     labels = fitted.hierarchy_.cut(n_clusters=read_count("--clusters", clusters))
     if out is not None:
@@ -86,6 +96,7 @@ def tree(model: Path, *, top: str | None = None, out: Path | None = None, force:
     cohirf tree model.cohirf --out tree.nwk
     """
     check_file(out, "--out", TREE_FILES, force=force)
+    refuse_same({"--out": out}, {"MODEL": model})
     (fitted, preparation), n_leaves = open_model(model), None if top is None else read_count("--top", top)
     if out is None:
         encoding = sys.stdout.encoding or "utf-8"
@@ -111,7 +122,7 @@ def _draw_tree(model: CoHiRF, preparation: Preparation, n_leaves: int | None, wi
     """Return the tree as text, in lines that are cut to the width."""
     named = name_tree(model, n_leaves, preparation)
     if named is None:
-        return f"{len(model.labels_):,} rows, all of them noise: there is no tree.\n"
+        return f"{count_of(len(model.labels_), 'row')} in no cluster: there is no tree.\n"
     return "\n".join([*write_tree(named, width, drawn=drawn), ""])
 
 
@@ -137,7 +148,8 @@ def report(model: Path, data: Path, *, out: Path, force: bool = False) -> None:
     --------
     cohirf report model.cohirf data.parquet --out report.html
     """
-    check_report(out, "--out", force=force)
+    check_report(out, "--out", force=force, data=data)
+    refuse_same({"--out": out}, {"MODEL": model})
     fitted, preparation = open_model(model)
     from cohirf.explain import write_report  # slow to import
 

@@ -24,6 +24,7 @@ from cohirf.preparation.readings import DateReading
 from cohirf.progress import describe_level
 from cohirf.sources.tables import Table
 from cohirf.store.models import is_model
+from cohirf.summary.numbers import Totals
 from cohirf.validation import count_views
 
 MOST_COLUMNS = 20  # shown in the table
@@ -54,6 +55,7 @@ def _describe_model(path: Path, console: Console) -> None:
     diagnosis = model.diagnose()
     description = describe_clusters(model, preparation=preparation)
     summary = summarize_model(model)
+    totals = Totals.of(model.history_)
     base = KMeans() if model.estimator is None else model.estimator
     document = {
         "command": "info",
@@ -63,6 +65,7 @@ def _describe_model(path: Path, console: Console) -> None:
         "preparation": preparation.to_json(),
         **summary,
         "names": [description.name(number) for number in summary["numbers"]],
+        "since_the_fit": asdict(totals) if model.history_ else None,
         "diagnosis": {
             "recommendation": diagnosis.recommendation,
             "line": in_words_of_options(diagnosis.line),
@@ -70,9 +73,8 @@ def _describe_model(path: Path, console: Console) -> None:
         },
     }
     rows = [("base method", document["base_method"]), *document["parameters"].items(), *_preparation_rows(preparation)]
-    if changes := [step.n_added for step in model.history_[1:]]:
-        came, went = sum(n for n in changes if n > 0), -sum(n for n in changes if n < 0)
-        rows.append(("since the fit", f"{came:,} rows added, {went:,} forgotten; the levels are those of the fit"))
+    if document["since_the_fit"] is not None:
+        rows.append(("since the fit", f"{totals}; the levels are those of the last change"))
     facts = TextGrid([(str(name), str(value)) for name, value in rows])
     said = [] if document["choice"] is None else [document["choice"]]
     findings = [f"{finding.question} {finding.answer} {finding.reason}" for finding in diagnosis.findings]

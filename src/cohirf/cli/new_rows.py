@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import wraps
 from itertools import zip_longest
 from math import isfinite
 from pathlib import Path
@@ -14,14 +15,15 @@ import numpy as np
 
 from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, Interrupted
-from cohirf.cli.options import ScreenOptions
+from cohirf.cli.options import Command, ScreenOptions
 from cohirf.cli.outputs import (
     LABEL_FILES,
     check_file,
     check_ids,
     check_model,
     check_report,
-    refuse_data,
+    holding,
+    refuse_same,
     save_labels,
     say_written,
 )
@@ -33,11 +35,27 @@ from cohirf.sources.source import NoRowsError, listed
 from cohirf.store.files import CONTENT_ERRORS, one_line, shown
 from cohirf.store.models import is_model, load_about, load_model, save_model
 from cohirf.summary.numbers import Changes
-from cohirf.updating.merge import in_other_units
+from cohirf.updating.merge import find_largest, in_other_units
 from cohirf.updating.merge import merge as merge_models
 
-DRIFTED = 3  # exit status
+DRIFTED, NEW_KIND = 3, 4  # exit statuses of cohirf drift, which its help lists
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+
+
+def changing_model(command: Command) -> Command:
+    """Return a command that locks the file of its argument ``model`` from its first read to its last write.
+
+    So two commands that change a model do so one after the other, and none loses what the other has done. Commands that
+    only read a model need no lock: a file is replaced as a whole.
+    """
+
+    @wraps(command)
+    def run(*, model: Path, **given: Any) -> int | None:
+        console = Console(quiet=getattr(given.get("screen"), "quiet", False))
+        with console.watching(), holding(model, console):
+            return command(model=model, **given)
+
+    return run
 
 
 def predict(model: Path, data: Path, screen: ScreenOptions, *, out: Path, force: bool = False) -> None:
@@ -49,6 +67,7 @@ def predict(model: Path, data: Path, screen: ScreenOptions, *, out: Path, force:
     """
     console = Console.on(screen)
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
+    refuse_same({"--out": out}, {"MODEL": model})
     fitted, preparation = open_model(model)
     prepared = read_new_rows(data, model, preparation, console)
     labels = fitted.predict(prepared.source)
@@ -60,6 +79,7 @@ def predict(model: Path, data: Path, screen: ScreenOptions, *, out: Path, force:
     console.show(document, TextGrid(rows), say_written(document["written"]))
 
 
+@changing_model
 def update(
     model: Path,
     screen: ScreenOptions,
@@ -95,14 +115,16 @@ def update(
         if not recluster or needs_rows:
             remedy = f"because {needs_rows} is about them" if recluster else "or --recluster to find the clusters anew"
             raise BadInputError(f"There are no new rows: give a file with them, {remedy}.")
-        fitted, _ = open_model(model)
-        _update(fitted, None, console, recluster=True)
+        check_model(model, "MODEL", force=True)
+        fitted, preparation = open_named(model)
+        _update(fitted, preparation, None, console, recluster=True)
         save_changed("update", model, fitted, console)
         return
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
     check_report(report, "--report", force=force, data=data)
-    refuse_data(model, "MODEL", data)
-    fitted, preparation = open_model(model)
+    check_model(model, "MODEL", force=True, data=data)
+    refuse_same({"MODEL": model, "--out": out, "--report": report}, {})
+    fitted, preparation = open_named(model)
     try:
         prepared = read_new_rows(data, model, preparation, console)
     except NoRowsError:
@@ -112,7 +134,7 @@ def update(
         return
     classes = prepared.classes()
     found = None if report is None else fitted.drift(prepared.source)  # before the model knows the new rows
-    changes = _update(fitted, prepared, console, recluster=recluster)
+    changes = _update(fitted, preparation, prepared, console, recluster=recluster)
     about = load_about(model)
     save_model(fitted, model, overwrite=True, preparation=about.preparation, origin=about.origin)
     labels = fitted.labels_[len(fitted.labels_) - prepared.source.n_rows :]
@@ -136,7 +158,11 @@ def update(
 
 
 def drift(model: Path, data: Path, *, json: bool = False) -> int:
-    """Say whether new rows look like those of a model (exit status 0), or whether it should be updated (3).
+    """Say whether new rows look like those of the recent past of a model, or whether it should be updated.
+
+    The exit status is 0 if nothing has changed, or the file has no rows; 3 if shares of clusters or values of features
+    have drifted, or rows are far from everything; and 4 if rows are of a new kind, of which an update would make a
+    cluster. The recent past are the last seven updates.
 
     Examples
     --------
@@ -144,17 +170,27 @@ def drift(model: Path, data: Path, *, json: bool = False) -> int:
     cohirf drift model.cohirf new.csv --json
     """
     console = Console(as_json=json)
-    fitted, preparation = open_model(model)
-    rows = read_new_rows(data, model, preparation, console)
+    fitted, preparation = open_named(model)
+    document: dict[str, Any] = {"command": "drift", "model": str(model), "data": str(data)}
+    try:
+        rows = read_new_rows(data, model, preparation, console)
+    except NoRowsError:
+        said = f"{shown(data)} has no rows: there is nothing to compare."
+        console.show(document | {"new_rows": 0, "has_drifted": False, "has_new_kind": False, "verdict": said}, said)
+        return 0
     with console.watching():
         found = fitted.drift(rows.source)
-    document = {"command": "drift", "model": str(model), "data": str(data), **_describe_drift(found)}
-    console.show(document, *say_lines(found))
+    console.show(document | _describe_drift(found), *say_lines(found))
+    if found.has_new_kind:
+        return NEW_KIND
     return DRIFTED if found.has_drifted else 0
 
 
+@changing_model
 def merge(models: list[Path], *, model: Path, json: bool = False, force: bool = False) -> None:
-    """Merge models of different rows into one, without their data; values are converted to the units of the first.
+    """Merge models of different rows into one, without their data; the numbers of the first model last.
+
+    The order of the models matters for numbers alone: values are converted to the units of the largest model.
 
     Parameters
     ----------
@@ -171,15 +207,18 @@ def merge(models: list[Path], *, model: Path, json: bool = False, force: bool = 
     if len(models) < 2:
         raise BadInputError("One model alone cannot be merged: give at least two.")
     check_model(model, "--model", force=force)
-    opened = [open_model(path) for path in models]
+    opened = [open_named(path) for path in models]
     first = opened[0][1]
     for path, (_, preparation) in zip(models, opened, strict=True):
         _refuse_other(path, preparation, models[0], first)
+    largest = find_largest([fitted for fitted, _ in opened])
     with console.watching():
-        merged = merge_models([_in_units_of(first, *one) for one in opened])
-    save_changed("merge", model, merged, console, merged=models)
+        merged = merge_models([_in_units_of(opened[largest][1], *one) for one in opened])
+        merged.name_clusters(preparation=opened[largest][1])
+    save_changed("merge", model, merged, console, merged=models, prepared_as=models[largest], overwrite=force)
 
 
+@changing_model
 def forget(model: Path, what: list[str], *, rows: bool = False, json: bool = False) -> None:
     """Take all rows of some updates out of a model again; an update keeps its number.
 
@@ -200,12 +239,14 @@ def forget(model: Path, what: list[str], *, rows: bool = False, json: bool = Fal
     if wrong := next((text for text, found in ranges if found is None), None):
         raise BadInputError(f"{wrong!r} is not valid: give numbers such as 3, or ranges such as 3-5.")
     numbers = [one for _, found in ranges if found for one in range(int(found[1]), int(found[2] or found[1]) + 1)]
-    fitted, _ = open_model(model)
+    check_model(model, "MODEL", force=True)
+    fitted, preparation = open_named(model)
     n_rows = len(fitted.labels_)
     with console.watching():
         fitted.forget(**{"rows" if rows else "updates": numbers})
     if len(fitted.labels_) == n_rows:
         raise BadInputError(f"{', '.join(what)}: these updates have no rows left, and the model stays as it was.")
+    fitted.name_clusters(preparation=preparation)
     save_changed("forget", model, fitted, console)
 
 
@@ -224,6 +265,14 @@ def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
         raise BadInputError(
             f"{shown(path.absolute())}: its preparation cannot be used: {one_line(error)}. Fit and save it again."
         ) from error
+    return model, preparation
+
+
+def open_named(path: Path) -> tuple[CoHiRF, Preparation]:
+    """Load a model and its preparation; clusters that no command has named yet get the names that the fit has shown."""
+    model, preparation = open_model(path)
+    if not model.names_:
+        model.name_clusters(preparation=preparation)
     return model, preparation
 
 
@@ -251,28 +300,47 @@ def _save_labels(out: Path, labels: Any, rows: Prepared, console: Console) -> No
     save_labels(out, labels, console, rows.data, [] if ids is None else [ids])
 
 
-def _update(model: CoHiRF, data: Prepared | None, console: Console, *, recluster: bool) -> list[Changes]:
+def _update(
+    model: CoHiRF, preparation: Preparation, data: Prepared | None, console: Console, *, recluster: bool
+) -> list[Changes]:
     """Update the model, and return what has changed; if the user stops it, the saved model has not been touched."""
     changes: list[Changes] = []
     try:
         with console.watching():
             if data is not None:
-                changes.append(model.partial_fit(data.source).changes_)
+                model.partial_fit(data.source).name_clusters(preparation=preparation)
+                changes.append(model.changes_)
             if recluster:
-                changes.append(model.recluster().changes_)
+                model.recluster().name_clusters(preparation=preparation)
+                changes.append(model.changes_)
     except KeyboardInterrupt:
         raise Interrupted("Stopped. The model is as it was before.") from None
     return changes
 
 
 def _sizes(fitted: CoHiRF) -> dict[str, Any]:
-    return {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_)}
+    numbers = fitted.cluster_numbers_.tolist()
+    names = {number: fitted.names_[number] for number in numbers if number in fitted.names_}
+    return {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_), "names": names}
 
 
-def save_changed(command: str, path: Path, fitted: CoHiRF, console: Console, *, merged: Sequence[Path] = ()) -> None:
-    """Save a model without new rows, and say what has changed; ``merged`` are the models that it was made of."""
-    content = load_about(merged[0] if merged else path).preparation
-    save_model(fitted, path, overwrite=True, preparation=content, origin=None if merged else load_about(path).origin)
+def save_changed(
+    command: str,
+    path: Path,
+    fitted: CoHiRF,
+    console: Console,
+    *,
+    merged: Sequence[Path] = (),
+    prepared_as: Path | None = None,
+    overwrite: bool = True,
+) -> None:
+    """Save a model without new rows, and say what has changed.
+
+    ``merged`` are the models that it was made of, and ``prepared_as`` is the one whose units its values have.
+    """
+    about = load_about(prepared_as or path)
+    origin = None if merged else about.origin
+    save_model(fitted, path, overwrite=overwrite, preparation=about.preparation, origin=origin)
     document: dict[str, Any] = {"command": command, "model": str(path)}
     document |= {"models": [str(one) for one in merged]} if merged else {}
     document |= _sizes(fitted) | {"changes": asdict(fitted.changes_)}
@@ -294,6 +362,8 @@ def _describe_drift(drift: Drift) -> dict[str, Any]:
     return {
         "new_rows": drift.n_rows,
         "has_drifted": drift.has_drifted,
+        "has_new_kind": drift.has_new_kind,
+        "new_kinds": drift.new_kinds,
         "verdict": drift.verdict,
         "share_outside": drift.share_outside,
         "is_outside": drift.is_outside,
@@ -322,7 +392,7 @@ def _in_units_of(first: Preparation, model: CoHiRF, preparation: Preparation) ->
 
 def _refuse_other(path: Path, preparation: Preparation, first: Path, wanted: Preparation) -> None:
     """Refuse a model whose rows have other features than those of the first."""
-    # missing cells are of one file only: the values of the first model fill them from now on
+    # missing cells are of one file only: the values of the largest model fill them from now on
     only_here: dict[str, Any] = {"reason": "", "n_missing": 0, "n_bad": 0, "missing": None}
     kept: Any = (
         [replace(one, **{name: only_here[name] for name in only_here if hasattr(one, name)}) for one in learnt.kept]

@@ -61,6 +61,12 @@ def read_section(docstring: str | None, title: str) -> str:
     return cleandoc(docstring or "").partition(f"{title}\n{'-' * len(title)}\n")[2].partition("\n\n")[0]
 
 
+def read_introduction(docstring: str | None) -> str:
+    """Return the paragraphs of a docstring before its first section, each as one line."""
+    text = re.split(r"\n\n\w+\n-+\n", cleandoc(docstring or ""))[0]
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
 def to_option(flags: str, found: Documented, panel: str, *, is_switch: bool = False, checked: bool = False) -> Any:
     """Return an option of typer; if it is ``checked``, a value that is not among its choices is refused."""
     choices = tuple(re.findall(r'"([\w-]+)"', found.kind))
@@ -106,6 +112,7 @@ def read_function(place: str, name: str, names: dict[str, Any]) -> Command:
     """Return a function of a file with its signature and its docstring, but without its body and what that imports."""
     node, namespace = find_definition(place, name), dict(names)
     node.body = node.body[:1]
+    node.decorator_list = []  # they are about the body
     code = compile(ast.Module([node], []), f"<{place}>", "exec", dont_inherit=True)  # annotations are types
     exec(code, namespace)
     function: Command = namespace[name]
@@ -128,7 +135,7 @@ def make_command(function: Command, run: Command) -> Command:
     def command(**given: Any) -> int | None:
         return run(**{name: _gather(name, parameter.annotation, given) for name, parameter in wanted.items()})
 
-    command.__name__, command.__doc__ = function.__name__, str(function.__doc__).partition("\n\n")[0]
+    command.__name__, command.__doc__ = function.__name__, read_introduction(function.__doc__)
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # functions have it
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command

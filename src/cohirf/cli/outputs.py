@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,8 @@ from cohirf.preparation.kinds import Name, is_text
 from cohirf.preparation.readings import as_text
 from cohirf.rows.grouping import row_blocks
 from cohirf.sources.tables import write_tables
-from cohirf.store.files import refuse_irregular, replacing, shown
-from cohirf.store.models import refuse_target
+from cohirf.store.files import check_writable, locked, refuse_irregular, replacing, shown
+from cohirf.store.models import is_model, refuse_target
 
 CLUSTER = "cluster"
 LABEL_FILES = (".parquet", ".csv", ".npy")
@@ -43,6 +44,32 @@ def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: 
     if path.is_dir():
         raise BadInputError(f"{flag} {name} is a folder: give the name of a file.")
     _check_place(lambda: refuse_irregular(path), "a regular file", path, flag, force=force)
+
+
+@contextmanager
+def holding(model: Path, console: Console) -> Iterator[None]:
+    """Hold the lock of a saved model that is replaced; say so if another command holds it, and wait."""
+    if not is_model(model):  # it is made by the command, or refused
+        yield
+        return
+    waiting = f"waiting until another command has changed {shown(model.absolute())}"
+    with locked(model, lambda: console.note(waiting)):
+        yield
+
+
+def refuse_same(written: dict[str, Path | None], read: dict[str, Path | None]) -> None:
+    """Refuse a path that is given for two outputs, or for an output and an input; both by the names of arguments."""
+    outputs = [(flag, path) for flag, path in written.items() if path is not None]
+    inputs = [(name, path) for name, path in read.items() if path is not None]
+    for number, (flag, path) in enumerate(outputs):
+        for other, taken in (*outputs[:number], *inputs):
+            if _is_same(path, taken):
+                raise BadInputError(f"{flag} {shown(path.absolute())} is also {other}: give another path.")
+
+
+def _is_same(one: Path, two: Path) -> bool:
+    """Return whether two paths lead to the same file, also if it does not exist yet."""
+    return one.resolve() == two.resolve() or (one.exists() and two.exists() and one.samefile(two))
 
 
 def refuse_data(path: Path, flag: str, data: Path | None) -> None:
@@ -74,8 +101,11 @@ def _check_place(refuse: Callable[[], None], what: str, path: Path, flag: str, *
         raise BadInputError(f"{flag} {name} exists: give another name, or --force to replace it.")
     if not parent.is_dir():
         raise BadInputError(f"{flag} {name}: there is no folder {shown(parent)}: create it first.")
-    if not os.access(parent, os.W_OK):
-        raise BadInputError(f"{flag} {name}: the folder cannot be written to: give another path.")
+    try:
+        check_writable(parent)
+    except OSError as error:
+        reason = f"the folder cannot be written to ({error.strerror})"
+        raise BadInputError(f"{flag} {name}: {reason}: give another path.") from None
 
 
 def check_report(path: Path | None, flag: str, *, force: bool, data: Path | None = None) -> None:

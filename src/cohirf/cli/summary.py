@@ -108,8 +108,8 @@ def cluster_grid(document: dict[str, Any]) -> TextGrid:
 
 def describe_sizes(labels: NDArray[Any]) -> dict[str, Any]:
     """Return the numbers of rows and of clusters that have some, and the sizes of the largest, which come first."""
-    counts = np.bincount(labels[labels >= 0])
-    sizes = np.sort(counts[counts > 0])[::-1].tolist()
+    counts = np.unique(labels[labels >= 0], return_counts=True)[1]  # numbers of clusters can be large
+    sizes = np.sort(counts)[::-1].tolist()
     n_noise = len(labels) - sum(sizes)
     return {"rows": len(labels), "clusters": len(sizes), "rows_in_no_cluster": n_noise, "sizes": sizes[:MOST_SIZES]}
 

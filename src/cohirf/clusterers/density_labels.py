@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from cohirf.algorithm.consensus import NOISE
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.runs import RunTask
 from cohirf.clusterers.grid_dbscan import DensityClusters, call_dbscan, find_density_clusters
+from cohirf.rows import ranges
 from cohirf.rows.grouping import IntArray, index_dtype, row_blocks
 from cohirf.rows.metric_spaces import MetricSpace
 from cohirf.rows.storage import Engine, RunRows, Storage
@@ -61,16 +62,26 @@ def _masses(active: ActiveRows, run: Run) -> list[NDArray[np.float64]] | None:
     return None if mass is None else [mass[np.concatenate(both)] for both in run.with_halos()]
 
 
+def check_pairs(pairs: IntVector, n_rows: int, parts: IntVector) -> None:
+    """Raise ValueError unless each pair is of a row and a part."""
+    for numbers, size in zip(pairs.T, (n_rows, len(parts)), strict=True):
+        if numbers.max(initial=-1) >= size:
+            raise ValueError(f"has {numbers.max()}, which is not from 0 to {size - 1}")
+
+
 @dataclass(frozen=True)
 class PartsOfRun(FoundInRun):
     """Clusters of the batches of a run, numbered from 0: parts of clusters of all rows."""
 
-    rows: IntArray  # rows that are at home in a batch
-    labels: IntVector  # the part of each; -1 for noise
-    links: IntVector  # core rows of halos, and the part of each
-    others: IntVector  # border rows that are neighbours of further parts, and these
-    first_rows: IntVector  # the first core row of each part
-    batch_sizes: IntVector
+    rows: Annotated[IntArray, ranges.numbers(ranges.ANY, below="n_rows")]  # rows that are at home in a batch
+    # the part of each; -1 for noise
+    labels: Annotated[IntVector, ranges.Range(ranges.INDICES, ("rows",), least=-1, below="first_rows")]
+    # core rows of halos, and the part of each
+    links: Annotated[IntVector, ranges.counts(ranges.ANY, 2), ranges.Holds(check_pairs, "n_rows", "first_rows")]
+    # border rows that are neighbours of further parts, and these
+    others: Annotated[IntVector, ranges.counts(ranges.ANY, 2), ranges.Holds(check_pairs, "n_rows", "first_rows")]
+    first_rows: Annotated[IntVector, ranges.numbers(ranges.ANY, below="n_rows")]  # the first core row of each part
+    batch_sizes: Annotated[IntVector, ranges.counts(ranges.ANY)]
 
     @classmethod
     def of_batch(cls, clusters: DensityClusters, home: IntArray, halo: IntArray, first_part: int) -> PartsOfRun:

@@ -31,7 +31,8 @@ class GridDBSCAN(DBSCAN):
     """DBSCAN on a grid or a tree: fast on many rows of up to fifteen features.
 
     Labels are those of :class:`sklearn.cluster.DBSCAN`: a border row that is a neighbour of several clusters joins the
-    one with the lowest label.
+    one with the lowest label. With the metrics "haversine" and "cosine", this is so up to ties: whether rows at a
+    distance of exactly ``eps`` are neighbours is decided by the rounding of other formulas.
 
     Data with up to three features is put on a grid, unless ``eps`` is tiny compared with the range of the data. Data
     with up to fifteen features is put into a tree of bounding boxes. Both treat groups of close rows as a whole, and

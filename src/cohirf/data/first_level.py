@@ -288,7 +288,7 @@ class Setup:
     locality: Locality | None = None  # how local batches are made; None for other batches
     # Labels the rows of local batches in one go, if the base method is not called on each
     label_batches: Callable[[ActiveRows, LocalBatches, Engine, Storage], IntArray] | None = None
-    # A number for each row that takes part: rows with different ones do not fuse. Not for local batches.
+    # A number for each row that takes part: rows with different ones do not fuse
     apart: IntArray | None = None
 
     def engine(self) -> Engine:

@@ -1,11 +1,13 @@
-"""Drift: do new rows look like those of a model? Rows outside, shares of clusters, and features that have moved.
+"""Drift: do new rows look like those of the recent past? Rows outside, shares of clusters, features that have moved.
 
-Each kind of change must be large enough to matter, and larger than chance explains.
+Each kind of change must be large enough to matter, and larger than chance explains. The recent past are the last
+updates of a model, each a period of its own: what has been so in one of them is no change. So after an odd day, neither
+such a day nor a day like those before it is an alarm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.data import Data
 from cohirf.data.open_data import open_training_data
 from cohirf.degrees.degrees import Degrees, degrees_of
 from cohirf.engines.dask import is_dask
@@ -20,7 +23,8 @@ from cohirf.explain.words import percent
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, row_blocks
 from cohirf.sources.source import count_of
 from cohirf.summary.model import Model, state_of
-from cohirf.summary.numbers import positions_of
+from cohirf.summary.numbers import Step, call_cluster, positions_of
+from cohirf.updating.arrivals import count_born
 
 OUTSIDE = 0.99  # rows are outside if they score above this quantile of the rows of the model
 SMALLEST_OUTSIDE = 0.03  # share of rows outside that matters
@@ -33,32 +37,32 @@ READ_CELLS = 2**22
 N_EDGES = 64  # values at which distributions are compared
 SMALLEST_STATISTIC = 0.1  # difference of two distributions that matters
 RISK = 1e-3  # of a false alarm, for all features together
+RECENT_PERIODS = 7  # updates that are the recent past: a week of daily ones
+FEWEST_LANDMARKS = 30  # of a cluster in a period; with fewer, its landmarks of all periods stand for it
 
 
 @dataclass(frozen=True)
 class ClusterDrift:
-    """Share of a cluster in the rows of a model and in new rows.
+    """Share of a cluster in the recent past and in new rows.
 
     Attributes
     ----------
     number : int
         Number of the cluster; -1 is noise.
     before, now : float
-        Its share in the rows of the model, and in the new rows.
+        Its share in the recent past, the median of all periods, and in the new rows.
     has_changed : bool
-        Whether the two differ by more than 2 points and by more than a third of the larger one, and by more than four
-        standard errors.
+        Whether its shares in all periods differ from that in the new rows by more than 2 points and by more than a
+        third of the larger one, and by more than four standard errors.
+    name : str
+        What the cluster is called: "noise", or its number, and its name if it has been named.
     """
 
     number: int
     before: float
     now: float
     has_changed: bool
-
-    @property
-    def name(self) -> str:
-        """The cluster in words."""
-        return "noise" if self.number < 0 else f"cluster {self.number}"
+    name: str
 
     def __str__(self) -> str:
         verb = "grew" if self.now > self.before else "shrank"
@@ -67,20 +71,20 @@ class ClusterDrift:
 
 @dataclass(frozen=True)
 class FeatureDrift:
-    """How the distribution of a feature differs between the rows of a model and new rows.
+    """How the distribution of a feature differs between the recent past and new rows.
 
     Attributes
     ----------
     name : str
         Name of the feature.
     shift : float
-        Difference of the means, in standard deviations of the rows of the model.
+        Difference of the means, in standard deviations of a period of the recent past.
     statistic : float
         The largest difference between the two cumulative distributions, from 0 to 1: the statistic of Kolmogorov and
-        Smirnov, at 64 quantiles of the rows of the model.
+        Smirnov, at 64 quantiles of this period: that with the median of the statistics of all periods.
     has_changed : bool
-        Whether the statistic is at least 0.1, and above what chance explains: in one of 1,000 comparisons, some feature
-        is.
+        Whether the statistic is at least 0.1 in all periods, and above what chance explains: in one of 1,000
+        comparisons, some feature is.
     """
 
     name: str
@@ -96,7 +100,10 @@ class FeatureDrift:
 
 @dataclass(frozen=True, repr=False)
 class Drift:
-    """Whether new rows look like those of a model; ``print`` shows it in words.
+    """Whether new rows look like those of the recent past of a model; ``print`` shows it in words.
+
+    The recent past are the last seven updates with rows, the fit included. Updates with fewer rows than there are new
+    ones count together with those before them.
 
     Attributes
     ----------
@@ -111,6 +118,9 @@ class Drift:
         Share of each cluster before and now, in the order of ``cluster_numbers_``; at last of noise, if there is any.
     features : list of FeatureDrift
         Each feature, the one that differs most first.
+    new_kinds : list of int
+        Number of new rows of each new kind: an update would make a cluster of them, because they are near each other
+        and far from all known rows.
     """
 
     n_rows: int
@@ -118,21 +128,31 @@ class Drift:
     is_outside: bool
     clusters: list[ClusterDrift]
     features: list[FeatureDrift]
+    new_kinds: list[int]
+
+    @property
+    def has_new_kind(self) -> bool:
+        """Whether an update would make a new cluster."""
+        return len(self.new_kinds) > 0
 
     @property
     def has_drifted(self) -> bool:
         """Whether anything has changed so much that the model should be updated."""
         parts: list[ClusterDrift | FeatureDrift] = [*self.clusters, *self.features]
-        return self.is_outside or any(part.has_changed for part in parts)
+        return self.has_new_kind or self.is_outside or any(part.has_changed for part in parts)
 
     @property
     def verdict(self) -> str:
         """What has changed and what to do, in one sentence."""
         if not self.has_drifted:
-            return "the new rows look like those of the model"
+            return "the new rows look like those of the recent past"
         return f"{'; '.join(self._findings())}: update the model"
 
     def _findings(self) -> Iterator[str]:
+        if self.has_new_kind:
+            kinds = "a new kind" if len(self.new_kinds) == 1 else f"{len(self.new_kinds):,} new kinds"
+            n_rows = sum(self.new_kinds)
+            yield f"{n_rows:,} of the new rows {'is' if n_rows == 1 else 'are'} of {kinds}"
         changed = sorted((part for part in self.clusters if part.has_changed), key=lambda part: -_change(part))
         yield from _name_some(changed, "cluster")
         if self.is_outside:
@@ -152,40 +172,109 @@ class Drift:
 
 
 def find_drift(model: Model, X: Any) -> Drift:
-    """Compare new rows with those of a model."""
+    """Compare new rows with the recent past of a model."""
     if is_dask(X):
         raise TypeError(
             "drift reads rows in this process, but X is on Dask: pass X.compute(), or a sample of its rows."
         )
-    degrees = degrees_of(model)
-    baseline = FeatureBaseline.of(state_of(model).landmarks.points, degrees.weights)
+    degrees, data = degrees_of(model), open_training_data(model, X, on_cluster=False, is_first=False)
+    n_rows = data.rows.n_rows
+    periods = find_periods(model, degrees, n_rows)
+    baselines = [FeatureBaseline.of(*_weigh_landmarks(model, degrees, period)) for period in periods]
     limit = _find_limit(degrees)
-    counts, n_outside, n_rows = np.zeros(len(degrees.masses) + 1, dtype=np.int64), 0, 0
-    for rows in _read_blocks(model, X):
-        n_rows += rows.shape[0]
+    counts, n_outside = np.zeros(len(degrees.masses) + 1, dtype=np.int64), 0
+    for rows in _read_blocks(model, data):
         points = state_of(model).landmarks.move(rows)
         n_outside += int((degrees.outliers.score(points) > limit).sum())
         counts += count_with_noise(positions_of(degrees.landmarks.label(points), degrees.numbers), len(degrees.masses))
-        baseline.count(rows)
+        count_rows(baselines, rows)
     share = n_outside / n_rows
     usual = 1 - OUTSIDE
     is_certain = share - usual > CERTAINTY * _standard_error(usual, len(degrees.clusters), n_rows)
-    names = _feature_names(model)
     return Drift(
         n_rows,
         share,
         bool(share >= SMALLEST_OUTSIDE and is_certain),
-        list(_compare_clusters(degrees, counts)),
-        baseline.compare(names),
+        list(_compare_clusters(model, periods, np.append(counts[1:], counts[0]))),
+        compare_features(baselines, _feature_names(model)),
+        count_born(model, data),
     )
 
 
-def _read_blocks(model: Model, X: Any) -> Iterator[Any]:
+def _read_blocks(model: Model, data: Data) -> Iterator[Any]:
     """Yield new rows with missing cells filled, block by block."""
-    data = open_training_data(model, X, on_cluster=False, is_first=False)
-    n_rows = data.rows.n_rows
-    for block in row_blocks(n_rows, READ_CELLS // model.n_features_in_ + 1):
+    for block in row_blocks(data.rows.n_rows, READ_CELLS // model.n_features_in_ + 1):
         yield fill_missing(data.take(np.arange(block.start, block.stop)), state_of(model).column_means)
+
+
+# ---- the recent past
+
+
+@dataclass(frozen=True, eq=False)
+class Period:
+    """Rows of a model that came together."""
+
+    start: int  # number of the first row
+    stop: int  # one more than that of the last row
+    counts: FloatArray  # number of rows of each cluster, and at last of noise
+
+
+def find_periods(model: Model, degrees: Degrees, n_new: int) -> list[Period]:
+    """Return the recent past of a model, the last period first: the last updates, of at least ``n_new`` rows each.
+
+    A model that does not know its updates, or has its rows elsewhere, has one period with all rows.
+    """
+    summary, rows = state_of(model).summary, state_of(model).rows
+    counts: FloatArray = np.append(degrees.masses, degrees.n_noise)
+    everything = Period(0, rows.n_rows, counts)
+    if summary is None or not rows.row_map.is_here:
+        return [everything]
+    starts = _starts_of_periods(_rows_of_steps(model.history_, summary.update_rows), n_new)
+    if len(starts) == 1:
+        return [everything]
+    found = []
+    for start, stop in zip(starts, [rows.n_rows, *starts], strict=False):
+        labels = positions_of(rows.labels_of(np.arange(start, stop)), degrees.numbers)
+        of_noise, *of_clusters = count_with_noise(labels, len(degrees.masses)).tolist()
+        found.append(Period(start, stop, np.array([*of_clusters, of_noise], dtype=np.float64)))
+    return found
+
+
+def _rows_of_steps(history: Sequence[Step], update_rows: Sequence[int]) -> list[int]:
+    """Return how many rows are left of each step of a history; the updates of a merged model came in one step."""
+    ends = sorted({step.update + 1 for step in history} | {len(update_rows)})
+    totals = np.cumsum([0, *update_rows])
+    return [int(n_rows) for n_rows in np.diff(totals[[0, *ends]])]
+
+
+def _starts_of_periods(n_rows: Sequence[int], n_new: int) -> list[int]:
+    """Return the first row of each period of the recent past, the last period first.
+
+    >>> _starts_of_periods([600, 50, 0, 50, 20, 40], 50)
+    [700, 650, 600, 0]
+    """
+    starts: list[int] = []
+    stop = start = sum(n_rows)
+    for of_step in reversed(n_rows):
+        start -= of_step
+        if stop - start >= max(n_new, 1):
+            starts.append(start)
+            stop = start
+        if len(starts) == RECENT_PERIODS:
+            return starts
+    return [*starts[:-1], 0]  # rows that are too few for a period count with the next ones
+
+
+def _weigh_landmarks(model: Model, degrees: Degrees, period: Period) -> tuple[Any, FloatArray]:
+    """Return landmarks that stand for the rows of a period, and the number of rows that each stands for."""
+    rows, clusters, n_parts = state_of(model).landmark_rows, degrees.clusters, len(period.counts)
+    places = np.where(clusters < 0, n_parts - 1, clusters)
+    is_recent = (rows >= period.start) & (rows < period.stop)
+    n_recent = np.bincount(places[is_recent], minlength=n_parts)
+    stands = is_recent | (n_recent < FEWEST_LANDMARKS)[places]
+    n_standing = np.bincount(places[stands], minlength=n_parts)
+    some = np.flatnonzero(stands & (period.counts[places] > 0))
+    return state_of(model).landmarks.points[some], (period.counts / np.maximum(n_standing, 1))[places[some]]
 
 
 def _find_limit(degrees: Degrees) -> float:
@@ -196,22 +285,26 @@ def _find_limit(degrees: Degrees) -> float:
     return float(scores[order[np.searchsorted(share, OUTSIDE * share[-1])]])
 
 
-def _compare_clusters(degrees: Degrees, counts: IntArray) -> Iterator[ClusterDrift]:
-    rows: FloatArray = np.append(degrees.masses, degrees.n_noise)
-    now = np.append(counts[1:], counts[0])
-    n_before, n_now = int(rows.sum()), int(now.sum())
-    for number, old, new in zip([*degrees.numbers.tolist(), -1], rows / n_before, now / n_now, strict=True):
-        if number < 0 and old == 0 == new:
+def _compare_clusters(model: Model, periods: Sequence[Period], now: IntArray) -> Iterator[ClusterDrift]:
+    n_before: FloatArray = np.array([period.counts.sum() for period in periods])
+    shares = np.array([period.counts for period in periods]) / n_before[:, None]
+    n_now = int(now.sum())
+    numbers = [*model.cluster_numbers_.tolist(), -1]
+    for number, before, new in zip(numbers, shares.T, (now / n_now).tolist(), strict=True):
+        if number < 0 and new == 0 and not before.any():
             continue
-        change, pooled = abs(new - old), (old * n_before + new * n_now) / (n_before + n_now)
-        is_large = change >= max(SMALLEST_CHANGE, SMALLEST_RELATIVE_CHANGE * max(old, new))
+        change = np.abs(new - before)
+        pooled = (before * n_before + new * n_now) / (n_before + n_now)
+        is_large = change >= np.maximum(SMALLEST_CHANGE, SMALLEST_RELATIVE_CHANGE * np.maximum(before, new))
         is_certain = change > CERTAINTY * _standard_error(pooled, n_before, n_now)
-        yield ClusterDrift(number, float(old), float(new), bool(is_large and is_certain))
+        has_changed = bool((is_large & is_certain).all())
+        name = "noise" if number < 0 else f"cluster {call_cluster(number, model.names_)}"
+        yield ClusterDrift(number, float(np.median(before)), new, has_changed, name)
 
 
-def _standard_error(share: float, n_before: int, n_now: int) -> float:
+def _standard_error(share: Any, n_before: Any, n_now: int) -> Any:
     """Return the standard error of the difference of two shares."""
-    return float(np.sqrt(share * (1 - share) * (1 / n_before + 1 / n_now)))
+    return np.sqrt(share * (1 - share) * (1 / n_before + 1 / n_now))
 
 
 def _feature_names(model: Model) -> list[str]:
@@ -263,31 +356,46 @@ class FeatureBaseline:
         counts: list[IntArray] = [np.zeros(of_feature.shape, dtype=np.int64) for of_feature in shares]
         return cls(edges, shares, mean, spread, 1 / float((weights**2).sum()), counts, np.zeros(len(mean)))
 
-    def count(self, X: Any) -> None:
-        """Add new rows."""
-        self.n_rows += X.shape[0]
-        for number, edges in enumerate(self.edges):
-            values = _column(X, number)
-            self.counts[number] += _count_below(np.sort(values), edges)
-            self.sums[number] += (values - self.mean[number]).sum()
-
-    def compare(self, names: list[str]) -> list[FeatureDrift]:
-        """Return the features, the one that differs most first."""
+    def measure(self) -> tuple[FloatArray, FloatArray]:
+        """Return the statistic of each feature, and the shift of its mean in standard deviations."""
         pairs = zip(self.counts, self.shares, strict=True)
         statistics = np.array([np.abs(count / self.n_rows - share).max() for count, share in pairs])
         with np.errstate(divide="ignore", invalid="ignore"):
             shift = np.nan_to_num(self.sums / self.n_rows / self.spread, posinf=np.inf, neginf=-np.inf)
-        limit = max(SMALLEST_STATISTIC, self._chance())
-        found = [
-            FeatureDrift(name, float(by), float(statistic), bool(statistic >= limit))
-            for name, by, statistic in zip(names, shift, statistics, strict=True)
-        ]
-        return sorted(found, key=lambda feature: -feature.statistic)
+        return statistics, shift
+
+    @property
+    def limit(self) -> float:
+        """The smallest statistic that matters, and is more than chance explains."""
+        return max(SMALLEST_STATISTIC, self._chance())
 
     def _chance(self) -> float:
         """Return the statistic that equal distributions exceed with probability ``RISK``, in any feature."""
         n_both = self.n_effective * self.n_rows / (self.n_effective + self.n_rows)
         return float(np.sqrt(np.log(2 * len(self.edges) / RISK) / (2 * n_both)))
+
+
+def count_rows(baselines: Sequence[FeatureBaseline], X: Any) -> None:
+    """Add new rows to the counts of all baselines."""
+    for baseline in baselines:
+        baseline.n_rows += X.shape[0]
+    for number in range(X.shape[1]):
+        values = np.sort(_column(X, number))
+        for baseline in baselines:
+            baseline.counts[number] += _count_below(values, baseline.edges[number])
+            baseline.sums[number] += (values - baseline.mean[number]).sum()
+
+
+def compare_features(baselines: Sequence[FeatureBaseline], names: list[str]) -> list[FeatureDrift]:
+    """Return the features, the one that differs most first; the figures of each are those of its median baseline."""
+    measured = [baseline.measure() for baseline in baselines]
+    statistics, shifts = (np.array(part) for part in zip(*measured, strict=True))
+    limits = np.array([baseline.limit for baseline in baselines])
+    has_changed = np.all(statistics >= limits[:, None], axis=0).tolist()
+    median = (np.argsort(statistics, axis=0)[(len(baselines) - 1) // 2], np.arange(len(names)))
+    columns = zip(names, shifts[median], statistics[median], has_changed, strict=True)
+    found = [FeatureDrift(name, float(by), float(statistic), changed) for name, by, statistic, changed in columns]
+    return sorted(found, key=lambda feature: -feature.statistic)
 
 
 def _count_below(values: FloatArray, edges: FloatArray) -> IntArray:

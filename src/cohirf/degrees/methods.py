@@ -140,11 +140,13 @@ class DegreesMixin:
         return density
 
     def drift(self: Model, X: Any) -> Drift:
-        """Say whether new rows look like those of the model: rows outside, shares of clusters, features that moved.
+        """Say whether new rows look like those of the recent past: new kinds, rows outside, shares, features.
 
-        Nothing is changed in the model. A finding must be large enough to matter and larger than chance explains, so a
-        fresh sample of the same data raises no alarm; the attributes of the result have the thresholds. What a cluster
-        consists of can change without drift in its share or in single features: only rows outside show that.
+        The recent past are the last seven updates, the fit included: what has been so in one of them is no change, so
+        that an odd day is no alarm for ever. Nothing is changed in the model. A finding must be large enough to matter
+        and larger than chance explains, so a fresh sample of the same data raises no alarm; the attributes of the
+        result have the thresholds. What a cluster consists of can change without drift in its share or in single
+        features: only rows outside show that.
 
         Parameters
         ----------
@@ -167,7 +169,7 @@ class DegreesMixin:
         >>> X, y = make_blobs(4000, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
         >>> model = CoHiRF(n_clusters=3, random_state=0).fit(X[:2000])
         >>> model.drift(X[2000:]).verdict
-        'the new rows look like those of the model'
+        'the new rows look like those of the recent past'
         >>> fewer = X[2000:][(y[2000:] != 2) | (X[2000:, 1] < 8)]
         >>> drift = model.drift(fewer)
         >>> drift.has_drifted

@@ -16,7 +16,7 @@ from sklearn.utils.extmath import row_norms
 
 from cohirf.explain.columns import MAX_IMAGES, Columns, Pictures, group_features, round_number
 from cohirf.explain.cuts import Cut, find_finer
-from cohirf.explain.describe import split_siblings
+from cohirf.explain.describe import keep_true_names, split_siblings
 from cohirf.explain.diagnose import agreement_with_classes
 from cohirf.explain.effects import Trait, find_traits, measure_effects
 from cohirf.explain.page import pack
@@ -88,6 +88,9 @@ def list_clusters(
         sets = [{place for of_cut in places for place in of_cut[:n_each]} for n_each in (LISTED_CLUSTERS, 60, 30, 12)]
         pictures.add_to(clusters, members, sorted(next((one for one in sets if len(one) <= MAX_IMAGES), sets[-1])))
     names = [name_clusters([traits[one] for one in some], [splits[one] for one in some]) for some in places]
+    final = next(number for number, cut in enumerate(cuts) if cut.is_final)
+    if pictures is None:
+        names[final] = keep_true_names(sample, cuts[final].largest(LISTED_CLUSTERS), names[final])
     return Listing(clusters, places, names)
 
 

@@ -81,8 +81,19 @@ def find_cuts(model: Model) -> list[Cut]:
     cuts = [leaves.cut(n, tuple(level for level in levels if levels[level] == n)) for n in numbers]
     final = leaves.final_cut(model)
     if final.is_whole:  # no cluster is too small: the labels of the model are a cut of the tree
-        return [replace(cut, is_final=cut.n_clusters == final.n_clusters) for cut in cuts]
+        return [_as_final(cut, model) if cut.n_clusters == final.n_clusters else cut for cut in cuts]
     return sorted([*cuts, final], key=lambda cut: (cut.n_clusters, cut.n_merged))
+
+
+def _as_final(cut: Cut, model: Model) -> Cut:
+    """Return the cut that has the clusters of the model, in the order of their numbers.
+
+    That is not the order of their first rows, after rows were forgotten or models were merged.
+    """
+    position = cluster_positions(model)[cut.medoid].astype(np.int64)
+    order = np.argsort(position)
+    label = np.where(cut.label_of_leaf < 0, -1, position[cut.label_of_leaf])
+    return replace(cut, label_of_leaf=label, medoid=cut.medoid[order], size=cut.size[order], is_final=True)
 
 
 def colour_clusters(cuts: Sequence[Cut]) -> list[IntArray]:

@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 
 from cohirf.choice import Choice
 from cohirf.explain.diagnose import Diagnosis
-from cohirf.explain.effects import ALIKE, Trait, find_splits, find_traits, find_traits_of_sets
+from cohirf.explain.effects import ALIKE, Trait, find_phrases, find_splits, find_traits, find_traits_of_sets
 from cohirf.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.explain.study import DESCRIBED, MAX_DESCRIBED, Sample, add_rare, draw, draw_sample, make_study
 from cohirf.explain.table import read_table
 from cohirf.explain.verdict import ALONE, EITHER, ways_to_less_noise
-from cohirf.explain.words import NEARLY_ALL, join_words, name_clusters, percent, uncapitalised
+from cohirf.explain.words import NEARLY_ALL, is_true, join_words, name_clusters, percent, uncapitalised
 from cohirf.hierarchy.export import to_frame
 from cohirf.hierarchy.outline import STROKES, Node, Outline, find_siblings, make_outline, write_branches
 from cohirf.preparation.decide import GIVEN_BACK, NAMED
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
-from cohirf.sources.source import count_of
+from cohirf.sources.source import count_of, number_repeated
 from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
 
@@ -198,11 +198,43 @@ def describe_sample(sample: Sample) -> Description:
     tree = model.hierarchy_.tree
     siblings = {} if tree is None else find_siblings(tree, labels[tree.medoids])
     names = name_clusters(traits, split_siblings(sample, sample.labels, chosen, siblings))
+    names = keep_true_names(sample, chosen, names)
     figures = (of[chosen].tolist() for of in (sizes, sizes / n_rows, stability, model.exemplar_indices_))
     values = sample.study.read_exemplars(chosen)
     parts = zip(numbers[chosen].tolist(), names, *figures, values, traits, strict=True)
     described = [ClusterDescription(*part) for part in parts]
     return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.rows), sample.repeated)
+
+
+def keep_true_names(sample: Sample, clusters: IntArray, names: Sequence[str]) -> list[str]:
+    """Return the names that the model has given to some clusters before, if they are still true, and else ``names``.
+
+    ``clusters`` are positions in ``cluster_numbers_``. No two names are the same.
+    """
+    model = sample.study.model
+    former = [model.names_.get(number) for number in model.cluster_numbers_[clusters].tolist()]
+    doubtful = [(place, name) for place, name in enumerate(former) if name is not None and name != names[place]]
+    places = np.array([place for place, _ in doubtful], dtype=np.int64)
+    phrases = find_phrases(sample.table, sample.labels, clusters[places])
+    kept = {place: name for (place, name), true in zip(doubtful, phrases, strict=True) if is_true(name, true)}
+    order = sorted(range(len(names)), key=lambda place: place not in kept)  # of equal names, the former one stays
+    unique = number_repeated([kept.get(place) or names[place] for place in order])
+    return [name for _, name in sorted(zip(order, unique, strict=True))]
+
+
+def remember_names(model: Model, description: Description) -> dict[int, tuple[str, str]]:
+    """Give the clusters of a model the names of a description; return the former and the new name of each that changed.
+
+    What the last update has changed, and the last step of the history, say it, too.
+    """
+    now = {cluster.label: cluster.name for cluster in description.clusters}
+    pairs = {number: (model.names_.get(number, name), name) for number, name in now.items()}
+    renamed = {number: (old, new) for number, (old, new) in pairs.items() if old != new}
+    model.names_ = model.names_ | now
+    if model.changes_ is not None:
+        model.changes_ = model.changes_.named(model.names_, renamed)
+        model.history_ = (*model.history_[:-1], model.history_[-1].with_renamed(renamed))
+    return renamed
 
 
 def name_partition(X: Any, labels: IntArray, feature_names: Sequence[str] | None = None) -> list[str]:
@@ -442,7 +474,8 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
     n_clusters, n_rows, choice = len(description.sizes), description.n_rows, description.model.choice_
     if n_clusters == 0:
         remedy = f"To find some, {ways_to_less_noise(description.model)}."
-        return Headline(f"No clusters: all {n_rows:,} rows are noise.", "", "", "", remedy, "poor")
+        noise = "the only row is noise" if n_rows == 1 else f"all {n_rows:,} rows are noise"
+        return Headline(f"No clusters: {noise}.", "", "", "", remedy, "poor")
     is_clear = choice is None or choice.is_clear
     count = f"{count_of(n_clusters, 'cluster')} in {n_rows:,} rows"
     if not is_clear:

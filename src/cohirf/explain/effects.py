@@ -6,6 +6,7 @@ A cluster is compared with all other rows, and with its sibling alone: the branc
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -168,6 +169,18 @@ def find_traits_of_sets(table: Table, labels: IntArray, sets: Sets) -> list[list
     if table.values.shape[1] == 0 or len(table.rows) == 0:
         return [[] for _ in sets]
     series, likeness, found = Series.of(table.features), Likeness(table, labels), []
+    for effects, is_middle in _compare_sets(table, labels, sets):
+        effects = replace(effects, effect=_without_between(table.features, effects))
+        places = range(len(effects.n_rows))
+        found += [_traits_of(table.features, series, likeness, effects, is_middle, place) for place in places]
+    return found
+
+
+def _compare_sets(table: Table, labels: IntArray, sets: Sets) -> Iterator[tuple[Effects, NDArray[np.bool_]]]:
+    """Yield how blocks of sets of clusters differ from other rows, and in which features they are in the middle.
+
+    What only a few huge numbers say has no effect.
+    """
     without_tails = _cut_tails(table)
     for block in row_blocks(len(sets), max(1, COMPARED_CELLS // table.values.shape[1])):
         effects, of_most = (compare_sums(one, one.sum_up(labels, sets[block])) for one in (table, without_tails))
@@ -175,10 +188,46 @@ def find_traits_of_sets(table: Table, labels: IntArray, sets: Sets) -> list[list
         kept = np.minimum(np.abs(effect), FAINT) * (1 - ROUNDING)
         is_of_tails = (effect * without <= 0) | (np.abs(without) < kept)
         effects = replace(effects, effect=np.where(is_of_tails, 0, effect))
-        is_middle = _find_middle(table, effects)
-        effects = replace(effects, effect=_without_between(table.features, effects))
-        places = range(len(effect))
-        found += [_traits_of(table.features, series, likeness, effects, is_middle, place) for place in places]
+        yield effects, _find_middle(table, effects)
+
+
+def find_phrases(table: Table, labels: IntArray, clusters: IntArray) -> list[set[str]]:
+    """Return all phrases that are true of each of some clusters, however little they set it apart."""
+    if table.values.shape[1] == 0 or len(table.rows) == 0:
+        return [set() for _ in clusters]
+    series = Series.of(table.features)
+    return [
+        _phrases_of(table.features, series, effects, is_middle, place)
+        for effects, is_middle in _compare_sets(table, labels, clusters[:, None].tolist())
+        for place in range(len(effects.n_rows))
+    ]
+
+
+def _phrases_of(
+    features: list[Feature], series: Series, effects: Effects, is_middle: NDArray[np.bool_], place: int
+) -> set[str]:
+    """Return the phrases that are true of the cluster in row ``place`` of ``effects``."""
+    effect, middle = effects.effect[place], is_middle[place]
+    inside, outside = effects.mean[place], effects.mean_elsewhere[place]
+    strength = np.where(middle, effects.narrowness[place], np.abs(effect))
+    kind = np.where(middle, 0, np.sign(effect))
+    found: set[str] = set()
+    for column in np.flatnonzero(middle | (np.abs(effect) >= ABOUT)).tolist():
+        feature = features[column]
+        if feature.kind == "term" and effect[column] < 0:
+            continue
+        figures = float(effect[column]), float(inside[column]), float(outside[column]), float(strength[column])
+        trait = Trait(feature, *figures)
+        span = _say_run(features, series.run(column, strength, kind))
+        ways = [trait, replace(trait, span=span)] if abs(effect[column]) >= ABOUT else []
+        if middle[column]:  # what is in the middle of all values can still be higher than most
+            ways += [replace(trait, is_middle=True), replace(trait, is_middle=True, span=span)]
+        if feature.kind != "level":
+            ways += [replace(way, is_value=True) for way in ways]
+        if levels := _few_levels(features, column, inside, outside):
+            of_levels = abs(figures[0]), float(inside[levels].sum()), float(outside[levels].sum()), figures[3]
+            ways.append(Trait(_join_features(features, levels), *of_levels))
+        found |= {way.phrase for way in ways}
     return found
 
 

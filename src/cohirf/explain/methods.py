@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from cohirf.data.dask_arrays import require_labels_here
-from cohirf.explain.describe import describe_clusters, draw_model
+from cohirf.explain.describe import describe_clusters, draw_model, remember_names
 from cohirf.explain.diagnose import Diagnosis, diagnose_model
 from cohirf.explain.effects import measure_effects
 from cohirf.explain.study import check_study, draw_sample, make_study
@@ -60,6 +60,47 @@ class DescribedClusters:
         """
         require_labels_here(self)
         return describe_clusters(self, X, feature_names).to_frame()
+
+    def name_clusters(
+        self: Model, X: Any = None, *, feature_names: Sequence[str] | None = None, preparation: Any = None
+    ) -> dict[int, str]:
+        """Name the clusters by what sets them apart, and remember the names: they last through updates.
+
+        A cluster keeps its name as long as all of it is true: each feature that it calls high or low must still be so
+        by 0.3 standard deviations, and shares and means may be off by a tenth. Otherwise, the cluster gets another
+        name, and ``changes_`` says so. Call it after an update, so that new clusters get names, and names that are not
+        true any more are replaced. ``summary``, reports and the program show the names.
+
+        Parameters
+        ----------
+        X : array, table, CSR matrix, source or Prepared, shape (n_samples, any), optional
+            All rows of the model, as for :meth:`summary`. By default, the rows that the model stores for ``predict``.
+        feature_names : sequence of str, optional
+            Names of the columns, if ``X`` has none.
+        preparation : Preparation, optional
+            What made the data of the fit from a table. Names are then those of the columns of that table.
+
+        Returns
+        -------
+        names : dict of int to str
+            The name of each cluster by its number; of more than 1,000 clusters, of the largest. It is ``names_``, in
+            which clusters that are gone have their last name as long as ``history_`` speaks of them.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from cohirf import CoHiRF
+        >>> X = load_iris(as_frame=True).data
+        >>> model = CoHiRF(n_clusters=2, random_state=0).fit(X[::2])
+        >>> model.name_clusters()
+        {0: 'short petal, narrow petal, short sepal', 1: 'long petal, wide petal, long sepal'}
+        >>> print(model.partial_fit(X[1::2]).changes_)
+        Update 1: 75 rows added, 0 older rows have another number
+          grown: 0 "short petal, narrow petal, short sepal" (25 rows); 1 "long petal, wide petal, long sepal" (50 rows)
+        """
+        require_labels_here(self)
+        remember_names(self, describe_clusters(self, X, feature_names, preparation))
+        return self.names_
 
     def _html_repr(self) -> str:
         """Return HTML for notebooks: scikit-learn's display of the parameters and, after a fit, the tree."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from math import isnan
@@ -28,7 +28,7 @@ from cohirf.preparation import Preparation, Prepared
 from cohirf.store.files import replacing
 from cohirf.store.models import Origin
 from cohirf.summary.model import Model
-from cohirf.summary.numbers import Step, cluster_positions
+from cohirf.summary.numbers import Step, Totals, call_cluster, cluster_positions
 
 WIDTH, HEIGHT, TOP = 720, 220, 28  # of the drawing of updates; marks are above the shapes
 MAX_SHAPES = 12  # clusters with a shape of their own
@@ -40,17 +40,21 @@ def describe_history(model: Model) -> dict[str, Any] | None:
     history: tuple[Step, ...] = model.history_
     if len(history) < 2:
         return None
-    told = [step for step in history if step.events or step is history[-1]]
+    told = [step for step in history if step.events or step.verb != "update" or step is history[-1]]
     marked = [pair for pair in zip(_places(len(history)).tolist(), history, strict=True) if pair[1].events]
+    names = model.names_
     return {
         "width": WIDTH,
         "height": HEIGHT,
-        "shapes": draw_shapes(history, model.cluster_numbers_.tolist()),
-        "marks": [{"x": round(x, 1), "text": f"Update {one.update}: {'; '.join(one.events)}"} for x, one in marked],
+        "shapes": draw_shapes(history, model.cluster_numbers_.tolist(), names),
+        "marks": [
+            {"x": round(x, 1), "text": f"Update {one.update}: {'; '.join(one.tell(names))}"} for x, one in marked
+        ],
         "first": history[0].update,
         "last": history[-1].update,
         "most_rows": max(step.n_rows for step in history),
         "changes": str(model.changes_).splitlines(),
+        "totals": str(Totals.of(history)),
         "steps": [
             {
                 "number": step.update,
@@ -58,7 +62,7 @@ def describe_history(model: Model) -> dict[str, Any] | None:
                 "n_rows": step.n_rows,
                 "n_clusters": step.n_clusters,
                 "moved": step.n_moved / max(step.n_rows - step.n_added, 1),
-                "events": "; ".join(step.events),
+                "events": "; ".join([*_say_verb(step), *step.tell(names)]),
             }
             for step in reversed(told[-MAX_TOLD:])
         ],
@@ -66,7 +70,15 @@ def describe_history(model: Model) -> dict[str, Any] | None:
     }
 
 
-def draw_shapes(history: Sequence[Step], numbers: Sequence[int]) -> list[dict[str, Any]]:
+def _say_verb(step: Step) -> list[str]:
+    """Return what the step was, if it was not an update with new rows."""
+    said = {"forget": "rows forgotten", "merge": "models merged", "recluster": "clusters found anew"}
+    return [said[step.verb]] if step.verb in said else []
+
+
+def draw_shapes(
+    history: Sequence[Step], numbers: Sequence[int], called: Mapping[int, str] | None = None
+) -> list[dict[str, Any]]:
     """Return a shape for each of the largest clusters, one upon the other; grey if it is gone, or is no cluster."""
     largest: dict[int, int] = {}
     for step in history:
@@ -75,7 +87,7 @@ def draw_shapes(history: Sequence[Step], numbers: Sequence[int]) -> list[dict[st
     shown = sorted(sorted(largest, key=lambda number: -largest[number])[:MAX_SHAPES])
     layers = [[step.sizes.get(number, 0) for step in history] for number in shown]
     rest = np.array([step.n_rows - step.n_noise for step in history]) - np.sum(layers, axis=0, dtype=np.int64)
-    names = [f"cluster {number}" for number in shown]
+    names = [f"cluster {call_cluster(number, called or {})}" for number in shown]
     classes = [f"c-{numbers.index(number)}" if number in numbers else "past" for number in shown]
     greys: dict[str, list[int]] = {"other clusters": rest.tolist(), "no cluster": [step.n_noise for step in history]}
     for name, rows in greys.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,8 @@ WEAKEST = 0.3  # standard deviations; a weaker trait says nothing
 FAINT_SHARE = 0.35  # a trait is left out of the name if it is weaker than this share of the strongest
 VALUES_IN_NAME = 2  # features whose values tell clusters apart that have the same traits
 PLAIN, ALL_ROWS = "average", "all rows"
+FIGURE = r"(?:(?<=: )\d+(?=%)|(?<=\(mean )[^()]+(?=\)))"  # a share or a mean in a phrase
+NEAR = 0.1  # relative difference of a figure in a name from the true one, up to which the name is true
 
 
 def clean(text: Any) -> str:
@@ -185,3 +187,43 @@ def _replace_repeated(names: list[str], longer: list[str]) -> list[str]:
         return counts[names[place]] > 1 or any(phrases[place] < others for others in phrases)
 
     return [longer[place] if is_vague(place) else name for place, name in enumerate(names)]
+
+
+def is_true(name: str, phrases: Iterable[str]) -> bool:
+    """Return whether a name consists of phrases that are true; shares and means may be off by a tenth.
+
+    Examples
+    --------
+    >>> is_true("low spend, region: 60% north", {"low spend", "region: 57% north", "older"})
+    True
+    >>> is_true("low spend, younger", {"low spend", "older"})
+    False
+    """
+    known = [(re.compile(_as_pattern(phrase)), re.findall(FIGURE, phrase)) for phrase in phrases]
+    rest = name
+    while rest:
+        found = (
+            match
+            for pattern, figures in known
+            if (match := pattern.match(rest)) and all(map(_are_near, match.groups(), figures))
+        )
+        longest = max(found, key=lambda match: match.end(), default=None)
+        if longest is None:
+            return False
+        rest = rest[longest.end() :].removeprefix(", ")
+    return True
+
+
+def _as_pattern(phrase: str) -> str:
+    """Return a pattern of a phrase at the beginning of a name, with a group for each figure."""
+    texts = map(re.escape, re.split(FIGURE, phrase))
+    return rf"{'([^()%]+)'.join(texts)}(?=, |$)"
+
+
+def _are_near(one: str, other: str) -> bool:
+    """Return whether two figures differ by a tenth at most; what is not a number must be the same."""
+    try:
+        first, second = (float(text.replace(",", "")) for text in (one, other))
+    except ValueError:
+        return one == other
+    return abs(first - second) <= NEAR * max(abs(first), abs(second))

@@ -70,7 +70,12 @@ def open_or_measure(
         random_state=entropy if isinstance(given, np.random.RandomState) else given,
     )
     journal = stack.enter_context(
-        open_checkpoint(settings.checkpoint, fit, lambda: asdict(measure_batches(settings, data, entropy, weights)))
+        open_checkpoint(
+            settings.checkpoint,
+            fit,
+            lambda: asdict(measure_batches(settings, data, entropy, weights)),
+            data.rows.n_rows,
+        )
     )
     settled = journal.beginning.settled
     return Settled(tuple(settled["entropy"]), settled["batch_size"]), journal

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import pairwise_distances_argmin
+from scipy import sparse
 
+from cohirf.algorithm.base_method import find_few_distinct
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.runs import Survivors
@@ -30,6 +31,8 @@ from cohirf.fitting.merging import SampleOfFit
 from cohirf.fitting.settings import LINKED_PER_CLUSTER, Settings
 from cohirf.landmarks import Cells, NestedCells
 from cohirf.rows.grouping import FloatArray, IntArray
+
+MEAN_DIGITS = 12  # of means, relative to the largest: sums of identical rows differ in the last digits
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,8 @@ def end_fit(
     The merges of all leaves may be known (``linkage``). Groups may move to the nearest mean afterwards (``refines``).
     """
     medoids, groups = last.medoids, last.groups
+    if n_clusters is not None:
+        n_clusters = min(n_clusters, count_distinct(groups.means, n_clusters))
     cut: IntArray = np.arange(len(medoids))
     tree = None if linkage is None else MergeTree(np.arange(len(last.roots)), linkage, last.state.level)
     if n_clusters is not None and n_clusters < len(medoids):
@@ -125,6 +130,26 @@ def end_fit(
     return _end_with(settings, first_level, last, label, link, grown)
 
 
+def count_distinct(means: Any, most: int) -> int:
+    """Return the number of distinct means, or ``most`` if there are more: groups of identical rows are one cluster.
+
+    Examples
+    --------
+    >>> count_distinct(np.array([[0.1], [0.1 + 1e-16], [0.3]]), 3)
+    2
+    """
+    if means.shape[0] == 0:
+        return most
+    if sparse.issparse(means):
+        scaled = means.copy()
+        scaled.data = np.round(scaled.data / abs(scaled).max(), MEAN_DIGITS) if scaled.nnz else scaled.data
+    else:
+        largest = np.abs(means).max(axis=0)
+        scaled = np.round(means / np.where(largest > 0, largest, 1), MEAN_DIGITS)
+    distinct = find_few_distinct(scaled, most - 1)
+    return most if distinct is None else int(distinct.max()) + 1
+
+
 def _link_last(settings: Settings, link: Link) -> Link | None:
     """Return how clusters merge above the final ones, if otherwise than below: compact ones by their directions."""
     return link_directions if settings.by_direction and link is link_groups else None
@@ -132,23 +157,8 @@ def _link_last(settings: Settings, link: Link) -> Link | None:
 
 def end_update(settings: Settings, first_level: FirstLevel, last: LastLevel, former: IntArray) -> Ending:
     """Grow the tree of an update, in which the ``former`` clusters of leaves go on, whatever the levels have found."""
-    return _end_with(settings, first_level, last, extend_labels(last.groups, former[last.medoids]), link_groups)
-
-
-def extend_labels(groups: Groups, former: IntArray) -> IntArray:
-    """Return labels of groups from 0: groups without a label (-1) get that of the nearest one, if any has one.
-
-    Examples
-    --------
-    >>> groups = Groups(np.array([[0.0], [1.0], [7.0], [8.0]]), np.ones(4))
-    >>> extend_labels(groups, np.array([3, 3, 1, -1]))
-    array([1, 1, 0, 0])
-    """
-    label, known, new = former.copy(), np.flatnonzero(former >= 0), np.flatnonzero(former < 0)
-    if len(known) and len(new):
-        heavy = known[np.argsort(-groups.mass[known], kind="stable")[:MAX_LINKED]]
-        label[new] = former[heavy[pairwise_distances_argmin(groups.means[new], groups.means[heavy])]]
-    return np.unique(label, return_inverse=True)[1]
+    label: IntArray = np.unique(former[last.medoids], return_inverse=True)[1]
+    return _end_with(settings, first_level, last, label, link_groups)
 
 
 def _end_with(

@@ -101,7 +101,7 @@ def fit_data(
         setup = fit.prepare(former)
         first_level = data.contract_first_level(weights, setup)
         of_first_level = tally_features(contraction.views, data.n_features, 1, first_level.leaves)
-        state, records, tally = fit.climb(first_level, setup.locality)
+        state, records, tally = fit.climb(first_level, setup.locality, stays=former is not None)
         ending = fit.end(first_level, state, None if former is None else former[first_level.leaves.rows])
         attributes, clusters = collect_results(settings, data, weights, ending, contraction)
         fit.warn_of_problem(clusters.sizes)
@@ -111,6 +111,18 @@ def fit_data(
         return FinishedFit(
             attributes, ending.first_level, clusters.labels, settled, weights, of_first_level, settings.takes_k
         )
+
+
+def _part_noise(former: IntArray) -> IntArray:
+    """Return the former cluster of each row as a number that rows share if they may fuse; noise fuses with nothing.
+
+    Examples
+    --------
+    >>> _part_noise(np.array([2, -1, 0, -1]))
+    array([ 2, -1,  0, -2])
+    """
+    is_noise = former < 0
+    return np.where(is_noise, -np.cumsum(is_noise, dtype=np.int64), former)
 
 
 @dataclass(frozen=True)
@@ -129,14 +141,14 @@ class Fit:
     def prepare(self, former: IntArray | None = None) -> Setup:
         """Return what the first level, which sees all rows, needs beside them.
 
-        If the base method is told the number of clusters, groups do not reach over the borders of ``former`` ones.
+        Groups do not reach over the borders of ``former`` clusters, and former noise is in no group.
         """
         self._warn_if_no_two_rows_can_fuse()
         locality, label_batches = None, None
         if self._has_several_batches:
             found = choose_locality(self.settings, self.data, self.n_rows, self.contraction, self.weights)
             locality, label_batches = found
-        apart = former if self.settings.goal.is_told else None
+        apart = None if former is None else _part_noise(former)
         if apart is not None and self.weights is not None and self.weights.positive is not None:
             apart = apart[self.weights.positive]
         return self.set_up(locality, label_batches, apart)
@@ -201,11 +213,10 @@ class Fit:
     def end(self, first_level: FirstLevel, state: FitState, former: IntArray | None = None) -> Ending:
         """Grow the tree above the levels, and merge clusters to as many as are wanted.
 
-        If leaves have a ``former`` cluster, or -1, these clusters go on. Noise stays noise, unless the base method,
-        which is not told the number of clusters, says otherwise.
+        If leaves have a ``former`` cluster, or -1, these clusters go on, and noise stays noise.
         """
         settings, goal = self.settings, self.settings.goal
-        is_noise = None if former is None or not goal.is_told else former < 0
+        is_noise = None if former is None else former < 0
         last = LastLevel.of(first_level.leaves, state, labels_noise=not goal.as_published, is_noise=is_noise)
         if former is not None:
             return end_update(settings, first_level, last, former)

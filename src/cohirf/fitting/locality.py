@@ -25,7 +25,7 @@ from cohirf.planning.plan import Room
 from cohirf.rows.arrays import is_here
 from cohirf.rows.metric_spaces import find_space
 from cohirf.rows.storage import ArrayWeights
-from cohirf.spanning.settings import SpanningSettings, settings_of
+from cohirf.spanning.settings import SpanningSettings, find_obstacle, settings_of
 from cohirf.spanning.spanning_labels import LONGEST_LIST, SpanningLabels, may_miss_neighbours
 
 # A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree of all rows leave
@@ -78,6 +78,12 @@ def choose_locality(
             f'batches="random". Local batches can have metric="euclidean"; with a radius, such as eps of DBSCAN, also '
             f'"manhattan", "chebyshev" or "minkowski"; and with DBSCAN or HDBSCAN and all features, "haversine" or '
             f'"cosine".'
+        )
+    elif _sees_everything(data, contraction) and (obstacle := find_obstacle(method)) is not None:
+        raise ValueError(
+            f"{views.method.name} with {obstacle} cannot be divided into local batches: its spanning tree over several "
+            f"batches is not computed for this. Leave {obstacle.partition('=')[0]} at its default; or set "
+            f'batch_size=None, which runs {views.method.name} on all rows together; or choose batches="random".'
         )
     reach = find_reach(method, data.n_features) if _sees_everything(data, contraction) else None
     space = contraction.space

@@ -420,7 +420,8 @@ class Chooser:
         choice = replace(choice, merge=found.best if self.merge == "auto" else self.merge)
         if not np.isfinite(found.figures.cut).all():  # too few clusters have enough rows
             return choice
-        return replace(choice, cuts=found.figures.cut, scores=found.scores)
+        scores = np.where(np.isfinite(found.scores), found.scores, np.nan)
+        return replace(choice, cuts=found.figures.cut, scores=scores)
 
     @staticmethod
     def _are_few(sample: SampleOfFit, n_clusters: int) -> bool:

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.cluster.hierarchy import is_valid_linkage
 
 from cohirf.algorithm.parents import find_roots, get_final_labels
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.hierarchy import export, outline
 from cohirf.hierarchy.balanced import draw_balanced
 from cohirf.hierarchy.export import VECTOR_NAMES
-from cohirf.rows.grouping import IntArray, count_by_label, row_blocks
+from cohirf.rows.grouping import FloatArray, IntArray, count_by_label, row_blocks
 from cohirf.sources.source import count_of
 
 
@@ -115,7 +114,7 @@ class FusionHierarchy:
     ) -> None:
         self.parents: IntArray = _as_integers(parents, "parents")
         self.absorbed_at: IntArray = _as_integers(absorbed_at, "absorbed_at")
-        _check_forest(self.parents, self.absorbed_at)
+        check_forest(self.parents, self.absorbed_at)
         self.n_rows = len(self.parents)
         self.n_levels = int(self.absorbed_at.max())
         self.rows: IntArray | None = None if rows is None else _as_integers(rows, "rows")
@@ -129,7 +128,7 @@ class FusionHierarchy:
             raise ValueError("row_sizes must be 1 or more: every leaf has at least one row.")
         self.tree = tree
         if tree is not None:
-            _check_tree(tree, self.find_leaves(tree.medoids), self.absorbed_at)
+            check_tree(tree, self.find_leaves(tree.medoids), self.absorbed_at)
 
     @classmethod
     def of_fit(
@@ -550,7 +549,7 @@ def _as_integers(values: ArrayLike, name: str) -> IntArray:
     return array.astype(np.int32 if small else np.int64, copy=False)
 
 
-def _check_forest(parents: IntArray, absorbed_at: IntArray) -> None:
+def check_forest(parents: IntArray, absorbed_at: IntArray) -> None:
     """Raise unless every absorbed row was absorbed by one that stayed active longer; otherwise there may be cycles."""
     n = len(parents)
     if len(absorbed_at) != n:
@@ -571,7 +570,7 @@ def _check_forest(parents: IntArray, absorbed_at: IntArray) -> None:
             raise ValueError("parents is not a fusion hierarchy: a row that was never absorbed must be its own parent.")
 
 
-def _check_tree(tree: MergeTree, leaves: IntArray, absorbed_at: IntArray) -> None:
+def check_tree(tree: MergeTree, leaves: IntArray, absorbed_at: IntArray) -> None:
     """Raise unless the linkage merges the leaves pairwise to one cluster, in steps that never become lower."""
     n_leaves = len(leaves)
     is_leaf = (leaves >= 0) & (leaves < len(absorbed_at))
@@ -582,7 +581,22 @@ def _check_tree(tree: MergeTree, leaves: IntArray, absorbed_at: IntArray) -> Non
         raise ValueError(f"the medoids of a tree must be medoids at its level, {tree.level}.")
     if tree.linkage.shape != (max(n_leaves - 1, 0), 4):
         raise ValueError(f"tree has {n_leaves} leaves and linkage {tree.linkage.shape}: a tree has n - 1 merges.")
-    if n_leaves > 1 and not is_valid_linkage(tree.linkage):
-        raise ValueError("tree must have a valid linkage of its leaves.")
     if not np.isfinite(tree.linkage).all() or (np.diff(tree.linkage[:, 2]) < 0).any():
         raise ValueError("tree must have finite heights that never decrease.")
+    if not _is_linkage(tree.linkage):
+        raise ValueError("tree must have a valid linkage of its leaves.")
+
+
+def _is_linkage(linkage: FloatArray) -> bool:
+    """Return whether each cluster but the last is merged once, after it was made, and has the members of its parts.
+
+    SciPy's own check accepts numbers that are not integers, and any number of members.
+    """
+    n_leaves = len(linkage) + 1
+    pairs = linkage[:, :2]
+    made = n_leaves + np.arange(len(linkage))  # number of the cluster that each merge makes
+    are_merged_once = np.array_equal(np.sort(pairs, axis=None), np.arange(pairs.size))
+    if not are_merged_once or (pairs >= made[:, None]).any():
+        return False
+    members = np.append(np.ones(n_leaves), linkage[:, 3])
+    return bool((members[pairs.astype(np.int64)].sum(axis=1) == linkage[:, 3]).all())

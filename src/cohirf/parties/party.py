@@ -136,8 +136,7 @@ class Party:
 
     def answer(self, request: Request) -> IntArray:
         """Return labels, a column for each view, or the rank of each row; ``NOT_HELD`` for rows that are not here."""
-        if len(request.rows) and not 0 <= request.rows[0] <= request.rows[-1] < self.n_rows:
-            raise ValueError(f"{self.name} is asked for row {request.rows[-1]:,}, but there are {self.n_rows:,} rows.")
+        self._refuse_rows(request.rows)
         wanted = np.flatnonzero(self._held[request.rows] >= 0)
         here = self._held[request.rows[wanted]]
         X = self._X if len(here) == self._X.shape[0] else self._X[here]
@@ -149,6 +148,17 @@ class Party:
         elif len(wanted) > 0 and request.clusters is not None:
             reply[wanted] = self._rank(X, mass, request.clusters[wanted])
         return reply
+
+    def _refuse_rows(self, rows: IntArray) -> None:
+        """Refuse row numbers that do not exist, and others than each row once: a reply could tell more of a row."""
+        strange = rows[(rows < 0) | (rows >= self.n_rows)]
+        if len(strange):
+            raise ValueError(
+                f"{self.name} is asked for row {strange[0]:,}, but there are {self.n_rows:,} rows: ask for rows from 0 "
+                f"to {self.n_rows - 1:,}."
+            )
+        if (rows[1:] <= rows[:-1]).any():
+            raise ValueError(f"{self.name} is asked for rows in another order: ask for sorted rows, each of them once.")
 
     def note(self, what: dict[str, Any], content: bytes) -> None:
         """Write to the log what is about to leave the party."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.algorithm.runs import RunTask
+from cohirf.rows import ranges
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.metric_spaces import MetricSpace
 from cohirf.rows.storage import Rows
@@ -53,9 +54,11 @@ class FoundInRun:
 class Lists:
     """The nearest rows of some rows, nearest first."""
 
-    rows: NDArray[Any]
-    neighbours: NDArray[Any]  # a line for each row; shorter lists end with the row itself
-    distances2: NDArray[np.float64]  # squared distances; infinite at the end of shorter lists
+    rows: Annotated[NDArray[Any], ranges.numbers(ranges.ANY, below="n_rows")]
+    # a line for each row; shorter lists end with the row itself
+    neighbours: Annotated[NDArray[Any], ranges.numbers("rows", ranges.ANY, below="n_rows")]
+    # squared distances; infinite at the end of shorter lists
+    distances2: Annotated[NDArray[np.float64], ranges.distances("rows", ranges.ANY)]
 
     def __sizeof__(self) -> int:
         """Return its bytes."""
@@ -75,12 +78,13 @@ class Lists:
 class SpannedRun(FoundInRun):
     """The spanning trees of the batches of a run; a row that is in several batches is there several times."""
 
-    rows: NDArray[Any]  # number of each row of the batches, halos included
-    core: NDArray[np.float64]  # core distance of each of these rows in its batch
-    one: NDArray[Any]  # the two rows of each edge
-    two: NDArray[Any]
-    lengths: NDArray[np.float64]  # distance of these two rows
-    batch_sizes: NDArray[np.int64]
+    # number of each row of the batches, halos included
+    rows: Annotated[NDArray[Any], ranges.numbers(ranges.ANY, below="n_rows")]
+    core: Annotated[NDArray[np.float64], ranges.distances("rows")]  # core distance of each of these rows in its batch
+    one: Annotated[NDArray[Any], ranges.numbers(ranges.ANY, below="n_rows")]  # the two rows of each edge
+    two: Annotated[NDArray[Any], ranges.numbers("one", below="n_rows")]
+    lengths: Annotated[NDArray[np.float64], ranges.distances("one")]  # distance of these two rows
+    batch_sizes: Annotated[NDArray[np.int64], ranges.counts(ranges.ANY)]
     lists: Lists | None = None  # the nearest rows of its rows, without halos, if batches may miss neighbours
 
 

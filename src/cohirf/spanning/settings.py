@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -43,45 +43,89 @@ def settings_of(estimator: Any) -> SpanningSettings | None:
     >>> settings_of(HDBSCAN(metric="manhattan")) is None and settings_of(DBSCAN()) is None
     True
     """
-    kind = type(estimator)
-    translate = TRANSLATIONS.get(f"{kind.__module__}.{kind.__qualname__}")
-    return translate(estimator) if translate is not None and _is_valid(estimator) else None
-
-
-def _of_sklearn(method: Any) -> SpanningSettings | None:
-    others = dict(method.metric_params or {})
-    if not _is_known(method.metric, others.pop("p", 2)) or others or method.alpha != 1:
+    known = _find_class(estimator)
+    if known is None or not _is_valid(estimator) or any(known.obstacles(estimator)):
         return None
+    return known.translate(estimator)
+
+
+def find_obstacle(estimator: Any) -> str | None:
+    """Return what a spanning tree cannot give an HDBSCAN estimator, such as "alpha=1.3".
+
+    None if there is nothing, and for estimators that are not HDBSCAN, or whose parameters are not valid.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import HDBSCAN
+    >>> find_obstacle(HDBSCAN(alpha=1.3))
+    'alpha=1.3'
+    """
+    known = _find_class(estimator)
+    if known is None or not _is_valid(estimator):
+        return None
+    name = next(known.obstacles(estimator), None)
+    return None if name is None else f"{name}={getattr(estimator, name)!r}"
+
+
+@dataclass(frozen=True)
+class KnownClass:
+    """How a class of HDBSCAN is translated."""
+
+    obstacles: Callable[[Any], Iterator[str]]  # names of parameters that ask for more than a spanning tree gives
+    translate: Callable[[Any], SpanningSettings]  # of an estimator without obstacles
+
+
+def _find_class(estimator: Any) -> KnownClass | None:
+    kind = type(estimator)
+    return KNOWN_CLASSES.get(f"{kind.__module__}.{kind.__qualname__}")
+
+
+def _obstacles_of_sklearn(method: Any) -> Iterator[str]:
+    others = dict(method.metric_params or {})
+    if not _is_known(method.metric, others.pop("p", 2)):
+        yield "metric"
+    if others:
+        yield "metric_params"
+    if method.alpha != 1:
+        yield "alpha"
+
+
+def _of_sklearn(method: Any) -> SpanningSettings:
     most = math.inf if method.max_cluster_size is None else method.max_cluster_size
     return _translate(method, _min_samples(method), most, as_sklearn=True)
 
 
-def _of_hdbscan(method: Any) -> SpanningSettings | None:
-    if not _is_known(method.metric, method.p) or method.alpha != 1 or method._metric_kwargs:
-        return None
-    if method.cluster_selection_persistence != 0 or method.cluster_selection_epsilon_max != math.inf:
-        return None
-    if method.match_reference_implementation:
-        return None
+def _obstacles_of_hdbscan(method: Any) -> Iterator[str]:
+    if not _is_known(method.metric, method.p):
+        yield "metric"
+    if method._metric_kwargs:
+        yield "_metric_kwargs"
+    usual = {"alpha": 1, "cluster_selection_persistence": 0, "cluster_selection_epsilon_max": math.inf}
+    usual["match_reference_implementation"] = False
+    yield from (name for name, value in usual.items() if getattr(method, name) != value)
+
+
+def _of_hdbscan(method: Any) -> SpanningSettings:
     return _translate(method, _min_samples(method) + 1, method.max_cluster_size or math.inf)
 
 
-def _of_fast_hdbscan(method: Any) -> SpanningSettings | None:
-    if method.metric != "euclidean" or method.semi_supervised or method.cluster_selection_persistence != 0:
-        return None
-    if any(given is not None for given in (method.knn_k, method.cannot_link, method.cannot_link_groups)):
-        return None
+def _obstacles_of_fast_hdbscan(method: Any) -> Iterator[str]:
+    usual = {"metric": "euclidean", "semi_supervised": False, "cluster_selection_persistence": 0}
+    yield from (name for name, value in usual.items() if getattr(method, name) != value)
+    absent = ("knn_k", "cannot_link", "cannot_link_groups")
+    yield from (name for name in absent if getattr(method, name) is not None)
+
+
+def _of_fast_hdbscan(method: Any) -> SpanningSettings:
     rank = _min_samples(method)
     rank += rank > 1  # core distances are 0 if it is 1, and are those of this neighbour otherwise
     return _translate(method, rank, method.max_cluster_size, as_fast_hdbscan=True)
 
 
-TRANSLATIONS: dict[
-    str, Callable[[Any], SpanningSettings | None]
-] = {  # names, because the packages may not be installed
-    "sklearn.cluster._hdbscan.hdbscan.HDBSCAN": _of_sklearn,
-    "hdbscan.hdbscan_.HDBSCAN": _of_hdbscan,
-    "fast_hdbscan.hdbscan.HDBSCAN": _of_fast_hdbscan,
+KNOWN_CLASSES = {  # by name, because the packages may not be installed
+    "sklearn.cluster._hdbscan.hdbscan.HDBSCAN": KnownClass(_obstacles_of_sklearn, _of_sklearn),
+    "hdbscan.hdbscan_.HDBSCAN": KnownClass(_obstacles_of_hdbscan, _of_hdbscan),
+    "fast_hdbscan.hdbscan.HDBSCAN": KnownClass(_obstacles_of_fast_hdbscan, _of_fast_hdbscan),
 }
 
 

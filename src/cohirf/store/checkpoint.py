@@ -67,12 +67,13 @@ class Entry:
 
 @contextmanager
 def open_checkpoint(
-    directory: str | os.PathLike[str], fit: dict[str, Any], settle: Callable[[], dict[str, Any]]
+    directory: str | os.PathLike[str], fit: dict[str, Any], settle: Callable[[], dict[str, Any]], n_rows: int
 ) -> Iterator[Journal]:
     """Open the checkpoint of a fit, or create it; the parent of its directory must exist.
 
     ``fit`` has everything that the result of the fit depends on, by name: a checkpoint with any other value is refused.
-    ``settle`` resolves the settings that the user left open, and is called only when a checkpoint is created.
+    ``settle`` resolves the settings that the user left open, and is called only when a checkpoint is created. The data
+    has ``n_rows`` rows: results with other ones are computed again.
     """
     path = Path(directory)
     with ExitStack() as stack:
@@ -87,7 +88,7 @@ def open_checkpoint(
                 archive.begin(CHECKPOINT_KIND, CHECKPOINT_VERSION)
                 archive.append(*write(Beginning, beginning))
         with _naming_checkpoint(path, "opened"):
-            journal = stack.enter_context(Journal(path / JOURNAL))
+            journal = stack.enter_context(Journal(path / JOURNAL, n_rows))
         _refuse_another_fit(path, journal.beginning.fit, fit)
         yield journal
 
@@ -95,8 +96,9 @@ def open_checkpoint(
 class Journal:
     """An append-only file of results of runs: first read to its end, then appended to."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, n_rows: int) -> None:
         self.path = path
+        self.n_rows = n_rows  # the ranges of row numbers name it
         self._at_end = False
         self._synced = time.monotonic()
         self._file: IO[bytes] = path.open("r+b", buffering=0)
@@ -124,7 +126,7 @@ class Journal:
             with _naming_checkpoint(self.path, "read"):
                 record = self._archive.read()
             if record is not None:
-                return read(Entry, *record)  # type: ignore[no-any-return]  # what it reads has the type it is given
+                return read(Entry, *record, known=self)  # type: ignore[no-any-return]  # what it reads has the type it is given
         except CONTENT_ERRORS:
             warnings.warn(
                 f"{self.path} is damaged at byte {start}: the batches from there on are computed again.",

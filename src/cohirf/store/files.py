@@ -3,6 +3,9 @@
 On Linux a temporary file has no name, so the operating system removes it when the process ends, even if it is killed.
 The name of every other unfinished file tells what it is for and which process created it: before another one is
 created for the same, the files of processes that have ended are removed.
+
+A file that is read, changed and replaced is locked meanwhile. The operating system releases the lock when the process
+ends, even if it is killed. Whoever only reads a file needs no lock.
 """
 
 from __future__ import annotations
@@ -16,9 +19,10 @@ import platform
 import secrets
 import stat
 import tempfile
+import warnings
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from typing import IO, Any
@@ -30,6 +34,9 @@ from cohirf.error_contexts import replacing_errors
 PRIVATE, SHARED = 0o600, 0o666  # permissions, before the user's mask
 NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 DESCRIPTORS = Path("/proc/self/fd")  # Linux lists open files here
+CAN_REPLACE_LOCKED = os.name == "posix"  # Windows cannot replace a file that is locked
+NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}  # of file systems that have none
+UNLOCKED = "{} cannot be locked ({}): let no other process change it until this one is done."
 
 _KEPT: set[TemporaryFile] = set()  # files whose path was sent to another process
 _LEFT: set[Path] = set()  # files of this process that are no longer needed but could not be removed yet
@@ -121,6 +128,73 @@ class _NamedFile(io.FileIO):
     def write(self, content: Any) -> int:
         with naming_file(self._path, "{}"):
             return super().write(content)
+
+
+@contextmanager
+def locked(path: Path, say_waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock of a file that is read, changed and replaced; wait while another process holds it.
+
+    The file itself is locked, so that nothing is left beside it. On Windows, the lock is a file of its own, which is
+    removed with the lock. ``say_waiting`` is called before a wait.
+    """
+    target = Path(os.path.realpath(path))
+    if not CAN_REPLACE_LOCKED:
+        with _beside(target, say_waiting):
+            yield
+        return
+    with naming_file(path, "The file was not locked: {}"):
+        descriptor = _open_locked(target, say_waiting)
+    try:
+        yield
+    finally:
+        os.close(descriptor)  # which releases the lock
+
+
+def _open_locked(path: Path, say_waiting: Callable[[], None]) -> int:
+    """Return a descriptor of the file at a path, which is locked."""
+    import fcntl  # only POSIX has it
+
+    while True:
+        # network file systems lock only what can be written to
+        descriptor = os.open(path, os.O_RDWR if os.access(path, os.W_OK) else os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                say_waiting()
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        except OSError as error:
+            if error.errno in NO_LOCKS:
+                warnings.warn(UNLOCKED.format(shown(path), error.strerror), stacklevel=4)
+                return descriptor
+            os.close(descriptor)
+            raise
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # the one that held the lock has replaced the file: lock the new one
+
+
+def _beside(path: Path, say_waiting: Callable[[], None]) -> AbstractContextManager[Any]:
+    """Return the lock of a file beside a path, after a wait if another process holds it."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path.with_name(f".{path.name}.lock"))
+    try:
+        return lock.acquire(blocking=False)
+    except Timeout:
+        say_waiting()
+        return lock.acquire()
+
+
+def check_writable(folder: Path) -> None:
+    """Raise OSError unless files can be made in a folder: permissions alone do not tell, for instance below /proc."""
+    descriptor, path = _open_temporary(folder)
+    os.close(descriptor)
+    if path is not None:
+        path.unlink()
 
 
 def refuse_irregular(path: Path) -> None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import sklearn
@@ -23,7 +23,9 @@ from sklearn.utils.validation import check_is_fitted
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.choice import Choice
+from cohirf.hierarchy.fusion_hierarchy import check_tree
 from cohirf.landmarks import Landmarks
+from cohirf.rows import ranges
 from cohirf.rows.arrays import is_on_device
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.store.archive import Archive
@@ -33,9 +35,9 @@ from cohirf.store.schema import read, write
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.rows import RowResults
-from cohirf.summary.summary import Summary
+from cohirf.summary.summary import MOST_NUMBERS, Summary
 
-MODEL_KIND, MODEL_VERSION = "cohirf-model", 11
+MODEL_KIND, MODEL_VERSION = "cohirf-model", 12
 
 
 @dataclass(frozen=True)
@@ -79,32 +81,50 @@ class About:
     origin: Origin | None
 
 
+def _check_rows(n_rows: int, results: RowResults) -> None:
+    """Raise ValueError unless each row has a group."""
+    if n_rows != results.n_rows:
+        raise ValueError(f"is {n_rows}, and {results.n_rows} rows have a group")
+
+
+def _check_same_rows(summary: Summary, n_rows: int) -> None:
+    """Raise ValueError unless the summary is of the rows of the model."""
+    if summary.n_rows != n_rows:
+        raise ValueError(f"has {summary.n_rows} rows, and the model has {n_rows}")
+
+
+def _check_merges(tree: MergeTree, results: RowResults) -> None:
+    """Raise ValueError unless the leaves of the tree are groups, which merge pairwise."""
+    check_tree(tree, tree.medoids, results.absorbed_at)
+
+
 @dataclass(frozen=True)
 class FittedRecord:
-    """The second record of a saved model: the attributes that a fit sets, by their names."""
+    """The second record of a saved model: the attributes that a fit sets, by their names, and their ranges."""
 
-    n_features_in_: int
-    n_clusters_: int
-    n_rows: int
-    n_iter_: int
-    batch_size_: int | None
-    cluster_numbers_: IntArray
-    medoid_indices_: IntArray
-    medoids_: Any
-    exemplar_indices_: IntArray
-    exemplars_: Any
-    feature_agreement_: FloatArray
-    feature_names_in_: list[str] | None
+    n_features_in_: Annotated[int, ranges.counts(least=1)]
+    n_clusters_: Annotated[int, ranges.counts()]
+    n_rows: Annotated[int, ranges.Holds(_check_rows, "_rows")]
+    n_iter_: Annotated[int, ranges.counts()]
+    batch_size_: Annotated[int | None, ranges.counts(least=1)]
+    cluster_numbers_: Annotated[IntArray, ranges.numbers("n_clusters_", below=MOST_NUMBERS, is_sorted=True)]
+    medoid_indices_: Annotated[IntArray, ranges.numbers("n_clusters_", below="n_rows")]
+    medoids_: Annotated[Any, ranges.cells("n_clusters_", "n_features_in_", filled_by="_column_means")]
+    exemplar_indices_: Annotated[IntArray, ranges.numbers("n_clusters_", below="n_rows")]
+    exemplars_: Annotated[Any, ranges.cells("n_clusters_", "n_features_in_", filled_by="_column_means")]
+    feature_agreement_: Annotated[FloatArray, ranges.shares("n_features_in_")]
+    feature_names_in_: Annotated[list[str] | None, ranges.one_for_each("n_features_in_")]
     choice_: Choice | None
     diagnostics_: list[LevelRecord]
     changes_: Changes | None
     history_: tuple[Step, ...]
-    _column_means: FloatArray | None
+    names_: dict[int, str]
+    _column_means: Annotated[FloatArray | None, ranges.measures("n_features_in_")]
     _landmarks: Landmarks
-    _landmark_rows: IntArray
+    _landmark_rows: Annotated[IntArray, ranges.numbers("_landmarks.labels", below="n_rows", is_sorted=True)]
     _rows: RowResults  # labels_, parents_, stability_ and hierarchy_ are looked up in it
-    _tree: MergeTree  # merges above the groups of these
-    _summary: Summary | None
+    _tree: Annotated[MergeTree, ranges.Holds(_check_merges, "_rows")]  # merges above the groups of these
+    _summary: Annotated[Summary | None, ranges.Holds(_check_same_rows, "n_rows")]
 
     @classmethod
     def of(cls, model: Model) -> FittedRecord:

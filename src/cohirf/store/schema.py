@@ -5,8 +5,10 @@ A field may have the type ``int``, ``float`` (NaN is stored as null), ``bool`` o
 of these; ``dict[str, Any]``, for any JSON object; or any of these ``| None``. JSON holds the numbers of arrays in the
 archive. An array that is in several places is stored once, and is one array again when it is read.
 
-Digests of the archive detect damage, so a reader takes content as it was written. Only a CSR matrix is checked: SciPy
-would read outside of its arrays if they did not fit together.
+Digests of the archive detect damage, but anyone can write a file whose digests fit. So values are
+checked once, when they are read: a CSR matrix, because SciPy would read outside of its arrays if
+they did not fit together; and all others against the ranges in the types of their fields, which
+``rows/ranges.py`` explains.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.rows.ranges import check_ranges
 from cohirf.store.archive import Arrays
 
 CSR_PARTS = ("data", "indices", "indptr")
@@ -34,9 +37,14 @@ def write(kind: Any, value: Any) -> tuple[Any, Arrays]:
     return walk.convert(kind, value), walk.arrays
 
 
-def read(kind: Any, content: Any, arrays: Arrays) -> Any:
-    """Return the value that :func:`write` was given; foreign content raises an error of its kind."""
-    return _Walk(arrays, is_reading=True).convert(kind, content)
+def read(kind: Any, content: Any, arrays: Arrays, known: Any = None) -> Any:
+    """Return the value that :func:`write` was given; foreign content raises an error of its kind.
+
+    ``known`` has attributes that the ranges of fields name, and the value does not have.
+    """
+    value = _Walk(arrays, is_reading=True).convert(kind, content)
+    check_ranges(value, around=(known,))
+    return value
 
 
 def _is_struct(kind: Any) -> bool:
@@ -71,7 +79,7 @@ class _Walk:
     def convert(self, kind: Any, value: Any) -> Any:
         origin, arguments = _type_parts(kind)
         if value is None:
-            return math.nan if kind is float and self.is_reading else None
+            return _read_null(kind) if self.is_reading else None
         if kind == JSON_OBJECT:
             return dict(value)
         if _is_struct(kind):
@@ -121,6 +129,15 @@ class _Walk:
             data, indices, indptr = (self.arrays[number] for number in content["parts"])
             self._known[key] = _build_csr(CSR_KINDS[content["csr"]], data, indices, indptr, content["shape"])
         return self._known[key]
+
+
+def _read_null(kind: Any) -> Any:
+    """Return what null stands for in a field of a type."""
+    if kind is float:
+        return math.nan
+    if kind is not Any and NoneType not in get_args(kind):
+        raise ValueError(f"null is not a value of type {getattr(kind, '__name__', kind)}")
+    return None
 
 
 def _items(origin: Any, arguments: tuple[Any, ...], values: Any) -> list[Any]:

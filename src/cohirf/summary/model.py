@@ -62,6 +62,7 @@ class Model(Protocol):
     choice_: Any
     changes_: Changes | None
     history_: tuple[Step, ...]
+    names_: dict[int, str]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from functools import partial
+from typing import Annotated, Any, Protocol
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
+from cohirf.rows import ranges
 from cohirf.rows.grouping import IntArray
 from cohirf.sources.source import count_of
 
 MOST_SHOWN = 8  # numbers in one line of the text
 MAX_STEPS = 200  # of a history; older ones leave
+VERBS = ("update", "forget", "merge", "recluster")
 MAX_STEP_CLUSTERS = 30  # clusters of a step by number; of the others, only the total is kept
 
 
@@ -25,14 +30,14 @@ class Changes:
     update : int
         Number of the update, from 0.
     n_rows : int
-        Number of rows that came with the update; negative if rows were forgotten, and 0 if models were merged, or
-        clusters found anew.
+        Number of rows that came with the update, or with the other models of a merge; negative if rows were forgotten,
+        and 0 if clusters were found anew.
     grown : dict
         Number of rows gained by each cluster that went on and has more rows than before.
     shrunk : dict
         Number of rows lost by each cluster that went on and has fewer rows than before.
     born : dict
-        Number of rows of each new cluster.
+        Number of rows of each new cluster; of a merge, clusters that only the other models had are among them.
     from_noise : dict
         For each new cluster, how many of its rows were noise before; clusters without such rows are left out.
     merged : dict
@@ -43,39 +48,69 @@ class Changes:
         Clusters whose rows became noise, or were forgotten.
     n_moved : int
         Number of rows from before the update that have another cluster number, or none, after it; rows of clusters that
-        were taken in are among them.
+        were taken in are among them. Of a merge, the rows of the first model.
     verb : {"update", "forget", "merge", "recluster"}
         What changed the model.
+    names : dict
+        The names of these clusters, as far as they have been named (:meth:`CoHiRF.name_clusters`).
+    renamed : dict
+        The former and the new name of each cluster whose name is no longer true.
     """
 
-    update: int
-    n_rows: int
-    grown: dict[int, int] = field(default_factory=dict)
-    shrunk: dict[int, int] = field(default_factory=dict)
-    born: dict[int, int] = field(default_factory=dict)
-    from_noise: dict[int, int] = field(default_factory=dict)
-    merged: dict[int, list[int]] = field(default_factory=dict)
-    split: dict[int, list[int]] = field(default_factory=dict)
-    gone: list[int] = field(default_factory=list)
-    n_moved: int = 0
-    verb: str = "update"
+    update: Annotated[int, ranges.counts()]
+    n_rows: Annotated[int, ranges.counts(least=-ranges.LARGEST)]
+    grown: Annotated[dict[int, int], ranges.counts()] = field(default_factory=dict)
+    shrunk: Annotated[dict[int, int], ranges.counts()] = field(default_factory=dict)
+    born: Annotated[dict[int, int], ranges.counts()] = field(default_factory=dict)
+    from_noise: Annotated[dict[int, int], ranges.counts()] = field(default_factory=dict)
+    merged: Annotated[dict[int, list[int]], ranges.counts()] = field(default_factory=dict)
+    split: Annotated[dict[int, list[int]], ranges.counts()] = field(default_factory=dict)
+    gone: Annotated[list[int], ranges.counts()] = field(default_factory=list)
+    n_moved: Annotated[int, ranges.counts()] = 0
+    verb: Annotated[str, ranges.OneOf(VERBS)] = "update"
+    names: dict[int, str] = field(default_factory=dict)
+    renamed: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Return the changes in words, one line for each kind."""
         rows, moved = count_of(abs(self.n_rows), "row"), count_of(self.n_moved, "older row")
-        said = {"forget": f"{rows} forgotten", "merge": "models merged", "recluster": "clusters found anew"}
+        said = {
+            "forget": f"{rows} forgotten",
+            "merge": f"models merged, {rows} added",
+            "recluster": "clusters found anew",
+        }
         what = said.get(self.verb, f"{rows} added")
         lines = [f"Update {self.update}: {what}, {moved} {'has' if self.n_moved == 1 else 'have'} another number"]
         counted = {"grown": self.grown, "shrunk": self.shrunk, "born": self.born, "born out of noise": self.from_noise}
         for what, counts in counted.items():
-            shown = (f"{number} ({count_of(count, 'row')})" for number, count in counts.items())
+            shown = (f"{self._call(number)} ({count_of(count, 'row')})" for number, count in counts.items())
             lines += _line(what, shown, len(counts))
         for what, joined in (("merged", self.merged), ("split", self.split)):
             arrow = "<-" if what == "merged" else "->"
-            shown = (f"{number} {arrow} {', '.join(map(str, others))}" for number, others in joined.items())
+            shown = (
+                f"{self._call(number)} {arrow} {', '.join(map(self._call, others))}"
+                for number, others in joined.items()
+            )
             lines += _line(what, shown, len(joined))
-        lines += _line("gone", map(str, self.gone), len(self.gone))
-        return "\n".join(lines)
+        lines += _line("gone", map(self._call, self.gone), len(self.gone))
+        shown = (f'{number} "{old}" -> "{new}"' for number, (old, new) in self.renamed.items())
+        return "\n".join([*lines, *_line("renamed", shown, len(self.renamed))])
+
+    def _call(self, number: int) -> str:
+        return call_cluster(number, self.names)
+
+    def named(self, names: Mapping[int, str], renamed: dict[int, tuple[str, str]]) -> Changes:
+        """Return the changes with the names of their clusters, and those that are new."""
+        joined = [*self.merged.items(), *self.split.items()]
+        told = {*self.grown, *self.shrunk, *self.born, *self.gone, *self.merged, *self.split}
+        told |= {other for _, others in joined for other in others}
+        known = {number: names[number] for number in sorted(told) if number in names}
+        return replace(self, names=known, renamed=renamed)
+
+
+def call_cluster(number: int, names: Mapping[int, str]) -> str:
+    """Return the number of a cluster, and its name in quotation marks if it has one."""
+    return f'{number} "{names[number]}"' if number in names else str(number)
 
 
 def _line(what: str, shown: Iterable[str], n_shown: int) -> list[str]:
@@ -95,7 +130,7 @@ class Step:
     update : int
         Number of the update, from 0.
     n_added : int
-        Number of rows that came; negative if rows were forgotten, and 0 if models were merged.
+        Number of rows that came, with other models or alone; negative if rows were forgotten.
     n_rows, n_clusters, n_noise, n_moved : int
         Rows and clusters of the model after the update, rows in no cluster, and older rows that have another number.
         Rows of weight 0 count until they are in a group of rows.
@@ -106,19 +141,25 @@ class Step:
     merged, split : list of pairs of int
         A cluster that went on with one that it took in, and a cluster from before with a new one that most of its old
         rows come from; at most 30 pairs of each.
+    verb : {"update", "forget", "merge", "recluster"}
+        What changed the model; a fit is an update.
+    renamed : list of tuples
+        Number, former name and new name of clusters whose name is no longer true; at most 30.
     """
 
-    update: int
-    n_added: int
-    n_rows: int
-    n_clusters: int
-    n_noise: int
-    n_moved: int
-    sizes: dict[int, int]
-    born: list[int]
-    gone: list[int]
-    merged: list[tuple[int, int]]
-    split: list[tuple[int, int]]
+    update: Annotated[int, ranges.counts()]
+    n_added: Annotated[int, ranges.counts(least=-ranges.LARGEST)]
+    n_rows: Annotated[int, ranges.counts()]
+    n_clusters: Annotated[int, ranges.counts()]
+    n_noise: Annotated[int, ranges.counts()]
+    n_moved: Annotated[int, ranges.counts()]
+    sizes: Annotated[dict[int, int], ranges.counts()]
+    born: Annotated[list[int], ranges.counts()]
+    gone: Annotated[list[int], ranges.counts()]
+    merged: Annotated[list[tuple[int, int]], ranges.counts()]
+    split: Annotated[list[tuple[int, int]], ranges.counts()]
+    verb: Annotated[str, ranges.OneOf(VERBS)] = "update"
+    renamed: list[tuple[int, str, str]] = field(default_factory=list)
 
     @classmethod
     def first(cls, labels: IntArray, sizes: IntArray) -> Step:
@@ -145,19 +186,37 @@ class Step:
             gone=changes.gone[:MAX_STEP_CLUSTERS],
             merged=_pairs(changes.merged),
             split=_pairs(changes.split),
+            verb=changes.verb,
+            renamed=_triples(changes.renamed),
         )
 
     @property
     def events(self) -> list[str]:
         """What happened to clusters, in words; empty if all went on."""
+        return self.tell({})
+
+    def tell(self, names: Mapping[int, str]) -> list[str]:
+        """Return what happened to clusters, in words, with the ``names`` of some of them."""
+        call = partial(call_cluster, names=names)
         from_others = {new for _, new in self.split}
         apart = [number for number in self.born if number not in from_others]
         return [
-            *_say("new", map(str, apart)),
-            *_say("split", (f"{old} → {new}" for old, new in self.split)),
-            *_say("merged", (f"{other} → {number}" for number, other in self.merged)),
-            *_say("gone", map(str, self.gone)),
+            *_say("new", map(call, apart)),
+            *_say("split", (f"{call(old)} → {call(new)}" for old, new in self.split)),
+            *_say("merged", (f"{call(other)} → {call(number)}" for number, other in self.merged)),
+            *_say("gone", map(call, self.gone)),
+            *_say("renamed", (f'{number} "{old}" → "{new}"' for number, old, new in self.renamed)),
         ]
+
+    def with_renamed(self, renamed: dict[int, tuple[str, str]]) -> Step:
+        """Return the step with clusters that have another name."""
+        return replace(self, renamed=_triples(renamed))
+
+    @property
+    def numbers(self) -> set[int]:
+        """The clusters that the step speaks of."""
+        pairs = [*self.merged, *self.split]
+        return {*self.sizes, *self.born, *self.gone, *(number for pair in pairs for number in pair)}
 
 
 def continue_history(history: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
@@ -171,6 +230,10 @@ def continue_history(history: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
 
 def _pairs(joined: dict[int, list[int]]) -> list[tuple[int, int]]:
     return [(number, other) for number, others in joined.items() for other in others][:MAX_STEP_CLUSTERS]
+
+
+def _triples(renamed: dict[int, tuple[str, str]]) -> list[tuple[int, str, str]]:
+    return [(number, old, new) for number, (old, new) in renamed.items()][:MAX_STEP_CLUSTERS]
 
 
 def _say(what: str, names: Iterable[str]) -> list[str]:
@@ -197,31 +260,48 @@ class Overlap:
         some = counts > 0
         return cls(pairs[some, 0], pairs[some, 1], counts[some])
 
-    def match(self, n_clusters: int, next_number: int) -> IntArray:
+    def match(self, n_clusters: int, next_number: int, n_first: int = 0) -> IntArray:
         """Return the number of each cluster after the update; new ones have numbers from ``next_number`` on.
 
-        Pairs of an old and a new cluster are matched in the order of the number of rows that they share, the largest
-        first. So a cluster that splits goes on as its largest piece, and of clusters that merge the largest goes on.
+        As few rows as possible change their number. So a cluster that splits goes on as its largest piece, and of
+        clusters that merge the largest goes on. Old clusters whose number is below ``n_first`` come before all others
+        in clusters that have most of their rows, or consist mostly of them.
         """
         numbers = np.full(n_clusters, -1, dtype=np.int64)
         clustered = np.flatnonzero((self.before >= 0) & (self.after >= 0))
-        taken: set[int] = set()
-        for pair in clustered[np.argsort(-self.n_rows[clustered], kind="stable")].tolist():
-            before, after = int(self.before[pair]), int(self.after[pair])
-            if numbers[after] < 0 and before not in taken:
-                numbers[after] = before
-                taken.add(before)
+        before, after, shared = self.before[clustered], self.after[clustered], self.n_rows[clustered]
+        old_sizes, sizes = _sum_by(self.before, self.n_rows), _sum_by(self.after, self.n_rows)
+        pairs = zip(before.tolist(), after.tolist(), strict=True)
+        smaller = np.array([min(old_sizes[old], sizes[new]) for old, new in pairs], dtype=np.int64)
+        comes_first = (before < n_first) & (2 * shared > smaller)
+        kept = np.where(comes_first, shared * (float(shared.sum()) + 1), shared)  # more than all others together
+        old, column = np.unique(before, return_inverse=True)
+        # each cluster has a column of its own beside those of the old ones: it has a new number, and keeps no row
+        everything = np.arange(n_clusters)
+        costs = kept.max(initial=0) + 1 - np.append(kept, np.zeros(n_clusters))
+        places = np.append(after, everything), np.append(column, len(old) + everything)
+        graph = sparse.csr_array((costs, places), shape=(n_clusters, len(old) + n_clusters))
+        cluster, found = min_weight_full_bipartite_matching(graph)
+        goes_on = found < len(old)
+        numbers[cluster[goes_on]] = old[found[goes_on]]
         new = np.flatnonzero(numbers < 0)
         numbers[new] = next_number + np.arange(len(new))
         return numbers
 
     def describe(
-        self, numbers: IntArray, sizes: IntArray, update: int, n_rows: int, lost: dict[int, int] | None = None
+        self,
+        numbers: IntArray,
+        sizes: IntArray,
+        update: int,
+        n_rows: int,
+        lost: dict[int, int] | None = None,
+        n_first: int = 0,
     ) -> Changes:
         """Return what has changed.
 
         ``numbers`` and ``sizes`` are those of the clusters after the update; ``lost`` has the number of rows of each
-        cluster that were forgotten.
+        cluster that were forgotten. In a merge, numbers below ``n_first`` are those of the first model, and the changes
+        are those of this model.
         """
         named = np.append(numbers, -1)  # the last entry is that of noise
         after = named[self.after]
@@ -229,14 +309,15 @@ class Overlap:
         for number, rows in (lost or {}).items():
             size_before[number] = size_before.get(number, 0) + rows
         size_after = dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
-        going_on = sorted(size_after.keys() & size_before.keys() - {-1})
+        is_known = {number: not n_first or number < n_first for number in size_after}
+        going_on = [number for number in sorted(size_after.keys() & size_before.keys()) if is_known[number]]
         gained = {number: size_after[number] - size_before[number] for number in going_on}
-        born = [number for number in numbers.tolist() if number not in size_before]
+        born = [number for number in sorted(size_after) if number not in size_before or not is_known[number]]
         from_noise = _sum_by(after[self.before == -1], self.n_rows[self.before == -1])
         origin = self._largest(after, self.before)
         heir = dict.fromkeys(size_before, -1) | self._largest(self.before, after)
-        gone_on = set(going_on)
-        ended = [number for number in sorted(size_before) if number >= 0 and number not in gone_on]
+        ended = [number for number in sorted(size_before) if number >= 0 and number not in size_after]
+        is_older = (self.before >= 0) & ((self.before < n_first) | (n_first == 0))
         return Changes(
             update=update,
             n_rows=n_rows,
@@ -245,9 +326,9 @@ class Overlap:
             born={number: size_after[number] for number in born},
             from_noise={number: from_noise[number] for number in born if number in from_noise},
             merged=_collect((heir[number], number) for number in ended if heir[number] >= 0),
-            split=_collect((origin[number], number) for number in born if origin.get(number, -1) >= 0),
+            split=_collect((origin[number], number) for number in born if origin.get(number, -1) not in (-1, number)),
             gone=[number for number in ended if heir[number] < 0],
-            n_moved=int(self.n_rows[(self.before >= 0) & (self.before != after)].sum()),
+            n_moved=int(self.n_rows[is_older & (self.before != after)].sum()),
         )
 
     def _largest(self, of: IntArray, other: IntArray) -> dict[int, int]:
@@ -290,3 +371,48 @@ def positions_of(labels: Any, numbers: IntArray) -> Any:
     if len(numbers) == 0 or numbers[-1] == len(numbers) - 1:  # there are no gaps
         return labels
     return np.where(labels < 0, -1, np.searchsorted(numbers, labels)).astype(labels.dtype)
+
+
+def keep_names(names: Mapping[int, str], numbers: IntArray, history: Iterable[Step]) -> dict[int, str]:
+    """Return the names of clusters, those that are gone included as long as the history speaks of them."""
+    told = set(numbers.tolist()).union(*(step.numbers for step in history))
+    return {number: name for number, name in names.items() if number in told}
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a history did with rows since the fit, each kind of change apart."""
+
+    n_updates: int
+    n_added: int  # rows of updates
+    n_merges: int
+    n_merged: int  # rows of merged models
+    n_forgets: int
+    n_forgotten: int  # rows
+    n_reclusters: int
+
+    @classmethod
+    def of(cls, history: tuple[Step, ...]) -> Totals:
+        """Count the steps of a history; its first one is the fit."""
+        later = history[1:]
+        steps = {verb: [step for step in later if step.verb == verb] for verb in VERBS}
+        rows = {verb: sum(abs(step.n_added) for step in steps[verb]) for verb in VERBS}
+        return cls(
+            n_updates=len(steps["update"]),
+            n_added=rows["update"],
+            n_merges=len(steps["merge"]),
+            n_merged=rows["merge"],
+            n_forgets=len(steps["forget"]),
+            n_forgotten=rows["forget"],
+            n_reclusters=len(steps["recluster"]),
+        )
+
+    def __str__(self) -> str:
+        """Return the kinds of changes that there were, in words."""
+        kinds = [
+            (self.n_updates, f"{count_of(self.n_updates, 'update')} added {count_of(self.n_added, 'row')}"),
+            (self.n_merges, f"{count_of(self.n_merges, 'merge')} added {count_of(self.n_merged, 'row')}"),
+            (self.n_forgets, f"{count_of(self.n_forgotten, 'row')} forgotten in {count_of(self.n_forgets, 'call')}"),
+            (self.n_reclusters, f"clusters found anew {count_of(self.n_reclusters, 'time')}"),
+        ]
+        return "; ".join(words for n_steps, words in kinds if n_steps)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,17 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.randomness import Entropy
 from cohirf.algorithm.runs import Survivors
 from cohirf.beyond.merge_tree import Groups
+from cohirf.rows import ranges
 from cohirf.rows.arrays import narrow_indices, to_host
 from cohirf.rows.grouping import IntArray, Mass
-from cohirf.summary.rows import Part, RowMap, RowResults
+from cohirf.summary.rows import Part, RowMap, RowResults, check_sizes
 
 SURE_PER_CLUSTER = 50  # rows; with fewer, a model that was not fitted finds its clusters anew in each update
 # A method that finds the number of clusters itself depends on the density of rows. So all rows are kept, and an update
 # is a fit to all of them: of more rows than these, it would take too long.
 KEPT_ROWS = 2**18
+# Numbers that clusters may have had: labels are integers of 32 bits, and an update adds at most as many as it has rows.
+MOST_NUMBERS = 2**30
 NEXT_TO_NOTHING = 1e-9  # weight of a row of weight 0 in the upper levels, as a share of the smallest weight
 
 
@@ -34,19 +37,24 @@ NEXT_TO_NOTHING = 1e-9  # weight of a row of weight 0 in the upper levels, as a 
 class RowGroups:
     """Groups of rows, sorted by the number of the row that stands for each."""
 
-    rows: IntArray  # number of the row that stands for each group: its medoid
-    values: Any  # values of that row, with all features
-    means: Any  # mean of the rows of each group; of a group of height 0 its row, in which cells may be missing
+    # number of the row that stands for each group: its medoid
+    rows: Annotated[IntArray, ranges.numbers(ranges.ANY, below="n_rows", is_sorted=True)]
+    # values of that row, with all features
+    values: Annotated[Any, ranges.cells("rows", "n_features_in_", filled_by="_column_means")]
+    # mean of the rows of each group; of a group of height 0 its row, in which cells may be missing
+    means: Annotated[Any, ranges.cells("rows", "n_features_in_", filled_by="_column_means")]
     # sizes, first_rows: Number of rows in each group, without those of weight 0, and the smallest of their numbers
-    sizes: IntArray
-    first_rows: IntArray
-    weights: Mass | None  # total sample weight of each group; None if all rows have the weight 1
-    is_noise: NDArray[np.bool_]  # whether a group is a single row that the base method called noise
+    sizes: Annotated[IntArray, ranges.counts("rows"), ranges.Holds(check_sizes, "n_rows")]
+    first_rows: Annotated[IntArray, ranges.numbers("rows", below="n_rows")]
+    # total sample weight of each group; None if all rows have the weight 1
+    weights: Annotated[Mass | None, ranges.measures("rows", least=0)]
+    # whether a group is a single row that the base method called noise
+    is_noise: Annotated[NDArray[np.bool_], ranges.flags("rows")]
     # stability of each row that stands for a group, at the first level; NaN if the level did not cluster it
-    stability: NDArray[np.float32]
-    heights: IntArray  # how often the rows of each group were contracted
+    stability: Annotated[NDArray[np.float32], ranges.shares("rows")]
+    heights: Annotated[IntArray, ranges.counts("rows")]  # how often the rows of each group were contracted
     # whether the values are not those of the row, which are not known: the row that had them was forgotten
-    is_stand_in: NDArray[np.bool_]
+    is_stand_in: Annotated[NDArray[np.bool_], ranges.flags("rows")]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -172,11 +180,12 @@ def stack(blocks: Sequence[Any]) -> Any:
 class ContractedBatches:
     """The batches that groups come from."""
 
-    sizes: NDArray[np.int64]  # number of rows of each
-    costs: NDArray[np.float64]  # their figures, as in ``ContractedBatch``
-    tally: NDArray[np.float64]  # sums over their views, as in ``tally_features``
+    sizes: Annotated[NDArray[np.int64], ranges.counts(ranges.ANY)]  # number of rows of each
+    costs: Annotated[NDArray[np.float64], ranges.cells("sizes", 6)]  # their figures, as in ``ContractedBatch``
+    # sums over their views, as in ``tally_features``; without batches, of no feature
+    tally: Annotated[NDArray[np.float64], ranges.measures(2, ranges.ANY)]
     # number of batches of groups that were contracted again: of groups of height 1, of height 2, and so on
-    n_again: tuple[int, ...] = ()
+    n_again: Annotated[tuple[int, ...], ranges.counts()] = ()
 
     def without(self, n_rows: int) -> ContractedBatches:
         """Return the batches after ``n_rows`` of their rows have left; which of the batches had these is not known."""
@@ -192,18 +201,35 @@ class ContractedBatches:
         return cls(np.empty(0, dtype=np.int64), np.empty((0, 6)), np.zeros((2, 0)))
 
 
+def check_next(next_number: int, labels: IntArray) -> None:
+    """Raise ValueError if the number of a new cluster is taken."""
+    if next_number <= labels.max(initial=-1):
+        raise ValueError(f"is {next_number}, which is not above the number {labels.max()} of a cluster")
+
+
+def check_updates(update_rows: tuple[int, ...], n_rows: int) -> None:
+    """Raise ValueError unless all rows came with some update."""
+    if sum(update_rows) != n_rows:
+        raise ValueError(f"has {sum(update_rows)} rows in all, and there are {n_rows}")
+
+
 @dataclass(frozen=True, eq=False)
 class Summary:
     """What a model keeps of its rows."""
 
-    entropy: Entropy  # entropy of the model, which seeds everything
-    batch_size: int | None  # the batch size that was settled by the first call
+    # entropy of the model, which seeds everything, in words of 32 bits
+    entropy: Annotated[Entropy, ranges.counts(most=2**32 - 1)]
+    # the batch size that was settled by the first call
+    batch_size: Annotated[int | None, ranges.counts(least=1)]
     groups: RowGroups  # groups of rows
     row_map: RowMap  # the group of each row
     batches: ContractedBatches  # where the groups come from; none if all rows are kept as they are
-    labels: IntArray  # number of the cluster of each group; -1 for noise
-    next_number: int  # the next number for a new cluster
-    update_rows: tuple[int, ...]  # number of rows of each update so far; a fit is the first one
+    # number of the cluster of each group; -1 for noise
+    labels: Annotated[IntArray, ranges.labels("groups", among="cluster_numbers_")]
+    # the next number for a new cluster
+    next_number: Annotated[int, ranges.counts(most=MOST_NUMBERS), ranges.Holds(check_next, "labels")]
+    # number of rows of each update so far; a fit is the first one
+    update_rows: Annotated[tuple[int, ...], ranges.counts(), ranges.Holds(check_updates, "n_rows")]
     # whether the clusters go on in updates. Those of ``fit`` do, and others as soon as there are 50 rows for each
     is_settled: bool = True
 
@@ -244,6 +270,11 @@ class Summary:
     def n_rows(self) -> int:
         """Number of rows of the model."""
         return self.row_map.n_rows
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.groups)
 
     @property
     def keeps_all(self) -> bool:

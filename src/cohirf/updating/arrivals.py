@@ -59,6 +59,16 @@ def number_arrivals(model: Model, before: Summary, data: Data, weights: Mass | N
     return np.where(nearest >= 0, nearest, numbers)
 
 
+def count_born(model: Model, data: Data) -> list[int]:
+    """Return how many of some new rows are in each cluster that an update would make of them."""
+    before = state_of(model).summary
+    if before is None or model.n_clusters_ == 0:
+        return []
+    numbers = number_arrivals(model, before, data, None)
+    _, counts = np.unique(numbers[numbers >= before.next_number], return_counts=True)
+    return [int(count) for count in counts]
+
+
 def _label(data: Data, cells: Cells, column_means: Any) -> IntArray:
     """Return the label of the point nearest to each row of the data."""
     found = np.empty(data.rows.n_rows, dtype=np.int64)

@@ -12,12 +12,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
+from cohirf.data import InMemory
+from cohirf.fitting.settings import Settings
 from cohirf.landmarks import Landmarks
+from cohirf.rows.grouping import IntArray
 from cohirf.summary.model import Model, base_method_of, set_state, state_of
+from cohirf.summary.numbers import Step
 from cohirf.summary.rows import RowMap, replace_results
 from cohirf.summary.summary import ContractedBatches, RowGroups, Summary, stack
 from cohirf.updating.methods import bring_here
-from cohirf.updating.rerun import Kind, Transition, known_landmarks, rerun
+from cohirf.updating.rerun import Kind, Transition, find_clusters, known_landmarks, rerun
 from cohirf.updating.update import goes_on, refuse_rows, summary_of
 
 
@@ -25,12 +29,15 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     """Return one model out of several that were fitted to different rows with the same features.
 
     The rows are not needed: the groups of rows that the models keep are put together, and the levels above them run
-    again. The result is that of ``partial_fit`` calls with all rows, except that blocks begin anew with each model:
-    while there are few rows, it is that of a ``fit`` to all rows; see :meth:`CoHiRF.partial_fit`.
+    again. While there are few rows, the clusters are those of a ``fit`` to all rows, the largest model first; see
+    :meth:`CoHiRF.partial_fit`. So the clusters do not depend on the order of the models, if these have the same
+    parameters. Only methods that find the number of clusters themselves see the rows in the given order. If the number
+    of clusters is given, there are as many as in the model with most, where some may have been born since its fit.
 
-    Numbers last as in updates. For this, the clusters of the second model are numbered after those of the first, and so
-    on. A cluster of the result has the number of the one with which it shares most rows, and ``changes_`` says which
-    clusters have merged.
+    The numbers of the first model last: a cluster of the result that has most rows of one of its clusters, or consists
+    mostly of such rows, keeps the number of that one. The clusters of the second model are numbered after those of the
+    first, and so on, and any other cluster of the result has one of these numbers. ``changes_`` says which clusters
+    have merged. The history of the first model goes on, and so do names.
 
     Parameters
     ----------
@@ -81,20 +88,80 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     >>> model.n_clusters_, len(model.labels_)
     (3, 900)
     >>> print(model.changes_)
-    Update 2: models merged, 563 older rows have another number
-      grown: 1 (191 rows); 2 (192 rows); 6 (180 rows)
-      merged: 6 <- 0, 4; 1 <- 3, 7; 2 <- 5, 8
+    Update 2: models merged, 600 rows added, 0 older rows have another number
+      grown: 0 (217 rows); 1 (191 rows); 2 (192 rows)
+      merged: 1 <- 3, 7; 0 <- 4, 6; 2 <- 5, 8
     """
     models = [load_results(model) for model in models]
     check_models(models, exemplars_only=exemplars_only)
-    merged = copy(models[0])
-    if len(models) > 1:
-        merged.history_ = ()  # numbers of the others have changed
     summaries = [reduce_to_clusters(model) if exemplars_only else summary_of(model) for model in models]
+    merged = copy(models[0])
+    merged.names_ = join_names(models, summaries)
+    merged.history_ = models[0].history_ or (Step.first(summaries[0].labels, summaries[0].sizes),)
+    order = order_models(summaries) if depends_on_order(merged) else np.arange(len(models))
+    set_state(merged, column_means=state_of(models[order[0]]).column_means)
     join_landmarks(merged, models, exemplars_only=exemplars_only)
-    attributes = rerun(merged, join_summaries(merged, models, summaries))
+    transition = join_summaries(merged, models, summaries)
+    n_wanted = count_wanted(models)
+    if (order[1:] < order[:-1]).any() or n_wanted != Settings.of(merged).goal.n_clusters:
+        # clusters are found in another order than that of the rows, or more than at the fit; then they go on in this
+        ordered = copy(merged)
+        ordered.n_clusters = merged.n_clusters if n_wanted is None else n_wanted
+        join_landmarks(ordered, [models[one] for one in order], exemplars_only=exemplars_only)
+        transition = find_in_order(ordered, models, summaries, order, transition)
+        merged.choice_ = ordered.choice_
+    attributes = rerun(merged, transition)
     replace_results(merged, copy(merged), attributes)
     return merged
+
+
+def join_names(models: list[Any], summaries: list[Summary]) -> dict[int, str]:
+    """Return the names of the clusters of all models; those of the second are numbered after the first, and so on."""
+    starts = np.cumsum([0, *(summary.next_number for summary in summaries)]).tolist()
+    pairs = zip(models, starts, strict=False)
+    return {start + number: name for model, start in pairs for number, name in model.names_.items()}
+
+
+def depends_on_order(model: Model) -> bool:
+    """Return whether the clusters of a model depend on the order of its rows, by which random numbers are drawn."""
+    goal = Settings.of(model).goal
+    return Kind.of(model, None).takes_k or goal.n_clusters is not None or goal.is_chosen
+
+
+def count_wanted(models: Sequence[Any]) -> int | None:
+    """Return the number of clusters of a merged model, if that is given: clusters that were born since the fit count.
+
+    None if the number is chosen, or found by the base method.
+    """
+    given = Settings.of(models[0]).goal.n_clusters
+    return given if given is None or len(models) == 1 else max(given, *(model.n_clusters_ for model in models))
+
+
+def order_models(summaries: list[Summary]) -> IntArray:
+    """Return an order of models that is the same however they are given: the largest first, then by their values."""
+    keys = [(-summary.n_rows, InMemory(summary.groups.values).fingerprint()) for summary in summaries]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__))
+
+
+def find_largest(models: Sequence[Any]) -> int:
+    """Return the position of the model with most rows; of several, always the same one, in whatever order they are."""
+    return int(order_models([summary_of(model) for model in models])[0])
+
+
+def find_in_order(
+    ordered: Any, models: list[Any], summaries: list[Summary], order: IntArray, transition: Transition
+) -> Transition:
+    """Return the change to a merged model whose clusters are found with the rows of the models in an ``order``.
+
+    The model ``ordered`` has the landmarks in this order, and gets the choice of the number of clusters.
+    """
+    of_order = join_summaries(ordered, [models[one] for one in order], [summaries[one] for one in order])
+    attributes, labels = find_clusters(ordered, of_order.after, None)
+    ordered.choice_ = attributes["choice_"]
+    bounds = np.cumsum([len(summaries[one].groups) for one in order])[:-1]
+    of_models = dict(zip(order.tolist(), np.split(labels, bounds), strict=True))
+    found = np.concatenate([of_models[number] for number in range(len(models))])
+    return replace(transition, after=replace(transition.after, labels=found), goes_on=True)
 
 
 def load_results(model: Model) -> Any:
@@ -226,7 +293,16 @@ def join_summaries(merged: Any, models: list[Any], summaries: list[Summary]) -> 
     if not keeps_all:
         after = replace(after, batches=_join_batches(models, summaries))
     going_on = len(models) == 1 and goes_on(models[0], first)
-    return Transition(after, np.concatenate(before), np.arange(len(sizes)), sizes, 0, goes_on=going_on, verb="merge")
+    return Transition(
+        after,
+        np.concatenate(before),
+        np.arange(len(sizes)),
+        sizes,
+        n_rows - first.n_rows,
+        goes_on=going_on,
+        n_first=first.next_number,
+        verb="merge",
+    )
 
 
 def _join_groups(joined: Summary, summaries: list[Summary]) -> Summary:

@@ -29,7 +29,7 @@ from cohirf.fitting.settings import Settings, Settled, make_contraction
 from cohirf.landmarks import MAX_LANDMARKS, Landmarks, sample_landmarks
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.summary.model import Model, base_method_of, set_state, state_of
-from cohirf.summary.numbers import Changes, Overlap, Step, continue_history
+from cohirf.summary.numbers import Changes, Overlap, Step, continue_history, keep_names
 from cohirf.summary.rows import BY_ROW, RowResults
 from cohirf.summary.summary import KEPT_ROWS, RowGroups, Summary, stack
 
@@ -68,20 +68,15 @@ class Transition:
     # for each cluster number before, how many rows of it were forgotten
     lost: dict[int, int] = field(default_factory=dict)
     goes_on: bool = False  # whether the clusters go on, so that those of all rows are known
+    n_first: int = 0  # numbers below this are those of the first model of a merge, which last before others
     verb: str = "update"  # what changes the rows, as in ``Changes``
 
 
 def rerun(model: Model, transition: Transition) -> dict[str, Any]:
     """Return the fitted attributes of a model after a change of its rows."""
     after = transition.after
-    former = after.labels if transition.goes_on else None
-    if after.keeps_all:
-        attributes = fit_kept(model, after, former)
-        labels = attributes["_rows"].look_up_labels()
-    else:
-        attributes = climb(model, after, Kind.of(model, after.batch_size).block_size, former)
-        labels = attributes["_rows"].labels
-    if former is not None:
+    attributes, labels = find_clusters(model, after, after.labels if transition.goes_on else None)
+    if transition.goes_on:
         attributes["choice_"] = _keep_choice(model.choice_, int(after.sizes[labels < 0].sum()))
     numbers, changes = match_numbers(transition, labels, attributes["n_clusters_"])
     if model.verbose:
@@ -90,11 +85,25 @@ def rerun(model: Model, transition: Transition) -> dict[str, Any]:
     next_number = max(after.next_number, int(numbers.max(initial=-1)) + 1)
     summary = replace(after, labels=named[labels], next_number=next_number).settled()
     history = getattr(model, "history_", ())
-    if not history and len(transition.before) and transition.verb != "merge":  # the model was fitted
+    if not history and len(transition.before):  # the model was fitted
         history = (Step.first(transition.before, transition.sizes),)
     history = continue_history(history, Step.of(changes, summary.labels, summary.sizes))
+    names = keep_names(getattr(model, "names_", {}), numbers, history)
     found = rename(attributes, numbers, named)
-    return {**found, "changes_": changes, "history_": history, "_summary": summary}
+    found |= {"changes_": changes.named(names, {}), "history_": history, "names_": names}
+    return {**found, "_summary": summary}
+
+
+def find_clusters(model: Model, summary: Summary, former: IntArray | None) -> tuple[dict[str, Any], IntArray]:
+    """Return fitted attributes from what a model keeps of its rows, and the cluster of each group, from 0, or -1.
+
+    Clusters of groups from before, the ``former`` ones, go on.
+    """
+    if summary.keeps_all:
+        attributes = fit_kept(model, summary, former)
+        return attributes, attributes["_rows"].look_up_labels()
+    attributes = climb(model, summary, Kind.of(model, summary.batch_size).block_size, former)
+    return attributes, attributes["_rows"].labels
 
 
 def _keep_choice(choice: Choice | None, n_noise: int) -> Choice | None:
@@ -202,11 +211,11 @@ def match_numbers(transition: Transition, labels: IntArray, n_clusters: int) -> 
     """
     after = transition.after
     overlap = Overlap.of(transition.before, labels[transition.now], transition.sizes)
-    numbers = overlap.match(n_clusters, after.next_number)
+    numbers = overlap.match(n_clusters, after.next_number, transition.n_first)
     clustered = labels >= 0
     rows_in = np.bincount(labels[clustered], weights=after.sizes[clustered], minlength=n_clusters).astype(np.int64)
     update = len(after.update_rows) - 1
-    changes = overlap.describe(numbers, rows_in, update, transition.n_rows, transition.lost)
+    changes = overlap.describe(numbers, rows_in, update, transition.n_rows, transition.lost, transition.n_first)
     return numbers, replace(changes, verb=transition.verb)
 
 

@@ -1,0 +1,72 @@
+"""Does a model survive all of it: sequences of updates, crafted files, kills, commands at the same time?
+
+    python -m benchmarks.faults.campaign [--seed 0] [--sequences 80] [--crafted 2000] [--kills 12] [--rounds 9]
+
+Runs the parts that are scripts of their own, which say what counts as broken: ``update_sequences``, ``crafted_models``,
+``killed_updates`` and ``concurrent_commands``. Another seed has other cases. Prints what is broken and how many cases
+there were, and ends with code 1 if anything is broken. It takes about ten minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from benchmarks._common import Table, make_parser, parse
+from benchmarks.faults.concurrent_commands import N_COMMANDS, run_rounds
+from benchmarks.faults.crafted_models import run_cases
+from benchmarks.faults.killed_updates import run_kills
+from benchmarks.faults.update_sequences import Tally, run_sequence
+
+
+def count_broken_sequences(n_sequences: int, seed: int) -> int:
+    tally = Tally()
+    for number in range(seed * n_sequences, (seed + 1) * n_sequences):
+        run_sequence(number, tally)
+        if number in tally.broken:
+            print(f"sequence {number} is broken: {tally.broken[number]}", flush=True)
+    return len(tally.broken)
+
+
+def count_broken_models(n_cases: int, seed: int) -> int:
+    counts, broken = run_cases(n_cases, seed)
+    print(", ".join(f"{count:,} {outcome}" for outcome, count in sorted(counts.items())), flush=True)
+    return len(broken)
+
+
+def count_broken_kills(n_kills: int, seed: int) -> int:
+    return n_kills - run_kills(n_kills, seed, program=False)[0]
+
+
+def count_broken_rounds(n_rounds: int, seed: int) -> int:
+    return len(run_rounds(n_rounds, seed))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--sequences", type=int, default=80)
+    parser.add_argument("--crafted", type=int, default=2000)
+    parser.add_argument("--kills", type=int, default=12)
+    parser.add_argument("--rounds", type=int, default=9)
+    arguments = parse(parser, argv, sequences=5, crafted=30, kills=2, rounds=1)
+    parts: dict[str, tuple[Callable[[int, int], int], int]] = {
+        "crafted models": (count_broken_models, arguments.crafted),  # first: threads do not mix with forks
+        "sequences of updates": (count_broken_sequences, arguments.sequences),
+        "kills of updates": (count_broken_kills, arguments.kills),
+        f"rounds of {N_COMMANDS} commands at once": (count_broken_rounds, arguments.rounds),
+    }
+    lines = []
+    for name, (count_broken, n_cases) in parts.items():
+        started = time.perf_counter()
+        n_broken = count_broken(n_cases, arguments.seed) if n_cases else 0
+        lines.append((name, n_cases, n_broken, time.perf_counter() - started))
+    table = Table({"what": "<30", "cases": ">7,", "broken": ">7,", "seconds": ">8.0f"})
+    for line in lines:
+        table.row(*line)
+    sys.exit(1 if any(n_broken for _, _, n_broken, _ in lines) else 0)
+
+
+if __name__ == "__main__":
+    main()
