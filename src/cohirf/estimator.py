@@ -64,8 +64,8 @@ class CoHiRF(
         The number of final clusters, before ``min_cluster_size`` is applied. An int gives exactly that many: after the
         levels, clusters are merged. If the base method finds fewer, or there are fewer distinct rows, these are the
         result, with a ConvergenceWarning. "auto" chooses the number, from 2 on, by the silhouette of the clusters and
-        by how many near neighbours they keep together; if halves of the rows have nothing in common, it is 2. The clusters are those of a fit
-        with this number. Up to three rows that are far from all others are no cluster: they are set
+        by how many near neighbours they keep together; if halves of the rows have nothing in common, it is 2. The
+        clusters are those of a fit with this number. Up to three rows that are far from all others are no cluster: they are set
         aside, with the label -1. None means the number of the base method (``n_clusters``, or ``n_components`` of a
         mixture); if it has none, the clusters that it finds; without an estimator, "auto". If the number is known, the
         base method is told a finer one inside the levels where this gives better clusters: four times as many for
