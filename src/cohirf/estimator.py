@@ -65,10 +65,10 @@ class CoHiRF(
         levels, clusters are merged. If the base method finds fewer, or there are fewer distinct rows, these are the
         result, with a ConvergenceWarning. "auto" chooses the number, from 2 on, by the silhouette of the clusters and
         by how many near neighbours they keep together; if halves of the rows have nothing in common, it is 2. The
-        clusters are those of a fit with this number. Up to three rows that are far from all others are no cluster: they are set
-        aside, with the label -1. None means the number of the base method (``n_clusters``, or ``n_components`` of a
-        mixture); if it has none, the clusters that it finds; without an estimator, "auto". If the number is known, the
-        base method is told a finer one inside the levels where this gives better clusters: four times as many for
+        clusters are those of a fit with this number. Up to three rows that are far from all others are no cluster: they
+        are set aside, with the label -1. None means the number of the base method (``n_clusters``, or ``n_components``
+        of a mixture); if it has none, the clusters that it finds; without an estimator, "auto". If the number is known,
+        the base method is told a finer one inside the levels where this gives better clusters: four times as many for
         K-Means and in several batches, or eight times in several batches with a single view. "levels" is the paper's
         algorithm: the base method is left as it is, and the clusters of the last level are the result, however many.
         A row that the base method called noise at the last level that clustered it, and that fused with no other row,
