@@ -86,6 +86,7 @@ def measure_batches(settings: Settings, data: Data, entropy: Entropy, weights: D
         return Settled(entropy, _fit_into_device(settings.batch_size, data, contraction))
     room, options = data.room(read_memory_limit(settings.batch_size), settings.n_jobs), dict[str, Any]()
     must_fit = settings.batch_size != "auto"
+    density = None
     read_sample: Callable[[int], Any] = partial(_draw_sample, data, entropy)
     if are_local(settings, contraction.views.method.prototype):
         spanned = choose_settings(data, n_rows, contraction)
@@ -99,14 +100,17 @@ def measure_batches(settings: Settings, data: Data, entropy: Entropy, weights: D
         options = {"overlap": choose_overlap(None), "n_readable": neighbourhood.n_rows}
     plan = plan_batches(read_sample, n_rows, contraction, room, **options)
     if settings.verbose:
-        progress.say(plan.describe())
+        may_grow = density is not None and plan.n_batches > 1
+        progress.say(plan.describe_growing() if may_grow else plan.describe())
     return Settled(entropy, plan.batch_size)
 
 
 def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -> None:
     """Warn before a fit begins that will take long, because the base method lists very many neighbours."""
     method, n_rows = contraction.views.method, data.rows.n_rows
-    if n_rows < LOOKED_AT_ROWS or contraction.device is not None or _has_own_kernels(method.prototype, data.n_features):
+    if n_rows < LOOKED_AT_ROWS or contraction.device is not None:
+        return
+    if is_installed("numba") and _has_kernels(method.prototype, data.n_features):
         return
     if method.clusterer is not method.prototype or data.n_features != contraction.views.n_features:
         return  # a pipeline has other features, and so has a view
@@ -116,27 +120,38 @@ def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -
     if sparse.issparse(sample):
         return
     batch_rows = min(n_rows, contraction.batch_size or n_rows)
-    seen = n_rows if are_local(settings, method.prototype) else batch_rows
+    is_local = are_local(settings, method.prototype)
+    seen = n_rows if is_local else batch_rows
     found = count_neighbours(method.prototype, fill_missing(sample, data.column_means), seen)
     if found is None:
         return
     name, radius, n_neighbours = found
     n_neighbours = min(n_neighbours, batch_rows)
-    seconds = n_rows * n_neighbours * LISTED_SECONDS
+    halos = choose_overlap(None) if is_local and batch_rows < n_rows else 0.0  # their rows are listed, too
+    seconds = (1 + halos) * n_rows * n_neighbours * LISTED_SECONDS
     if n_neighbours >= MANY_NEIGHBOURS and seconds >= LONG_SECONDS:
         warn_caller(
             f"This fit will take long: {method.name} lists all neighbours within {name}={radius:g}, about "
             f"{n_neighbours:,.0f} of each of {n_rows:,} rows, which takes {seconds / 60:,.0f} minutes of one core or "
-            f"more. Lower {name}, or use DBSCAN with a Euclidean, haversine or cosine metric, which lists none; or "
-            f"HDBSCAN, which needs no radius.",
+            f"more. {_remedy(method.prototype, name, data.n_features)}",
             UserWarning,
         )
 
 
-def _has_own_kernels(method: Any, n_features: int) -> bool:
-    """Return whether compiled kernels find the clusters of a method, without lists of neighbours."""
+def _has_kernels(method: Any, n_features: int) -> bool:
+    """Return whether kernels that numba compiles find the clusters of a method, without lists of neighbours."""
     is_dbscan = isinstance(method, GridDBSCAN) and find_space(method) is not None
-    return is_dbscan and is_installed("numba") and has_kernels(n_features, None)
+    return is_dbscan and has_kernels(n_features, None)
+
+
+def _remedy(method: Any, radius: str, n_features: int) -> str:
+    """Return what helps against long lists of neighbours; if numba would, it is not installed."""
+    if _has_kernels(method, n_features):
+        return f'Install numba, with which DBSCAN lists none: pip install "cohirf[fast]". Or lower {radius}.'
+    other = ""
+    if has_kernels(n_features, None):
+        other = "use DBSCAN with a Euclidean, haversine or cosine metric, which lists none with numba; or "
+    return f"Lower {radius}, or {other}use HDBSCAN, which needs no radius."
 
 
 def _fit_into_device(memory: str, data: Data, contraction: Contraction) -> int | None:
