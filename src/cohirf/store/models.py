@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sklearn
@@ -34,6 +34,9 @@ from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.rows import RowResults
 from cohirf.summary.summary import Summary
+
+if TYPE_CHECKING:
+    from cohirf.estimator import CoHiRF
 
 MODEL_KIND, MODEL_VERSION = "cohirf-model", 11
 
@@ -186,9 +189,9 @@ def save_model(
                 archive.append(content, arrays)
 
 
-def load_model(
+def load(
     path: str | os.PathLike[str], *, estimator: Any = None, views: list[Any] | None = None, medoid: Any = None
-) -> Any:
+) -> CoHiRF:
     """Load a model that :meth:`cohirf.CoHiRF.save` has written.
 
     Loading never runs code from the file, so it is safe to load models of unknown origin. Any damage is detected.
@@ -247,8 +250,8 @@ def load_model(
         if archive.file.read(1):
             raise ValueError("it has more bytes than a model")
         attributes = fitted.attributes()
-    model = restore_model(Path(path), about.model, fitted.n_features_in_, passed)
-    vars(model).update(attributes)
+    model: CoHiRF = restore_model(Path(path), about.model, fitted.n_features_in_, passed)
+    model.__dict__.update(attributes)
     return model
 
 
