@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from cohirf._version import __version__ as __version__
 from cohirf.optional import lazy_names
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ __all__ = [
     "suggest_eps",
     "to_dask_array",
 ]
-
-__version__ = "0.1.0"
 
 _PLACES = {
     "SampledMedoid": "cohirf.algorithm.choose_medoids",

@@ -12,7 +12,6 @@ import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ import numpy as np
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
+from cohirf._version import __version__
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.choice import Choice
@@ -171,7 +171,7 @@ def save_model(
     """
     _refuse_model(model)
     description = describe_model(model)
-    about = write(About, About(_package_version(), sklearn.__version__, description, preparation, origin))
+    about = write(About, About(__version__, sklearn.__version__, description, preparation, origin))
     try:
         absent = {name: getattr(model, name) for name in NOT_STORED if is_absent(description["parameters"][name])}
         restore_model(Path(), description, model.n_features_in_, absent)
@@ -336,10 +336,3 @@ def _refuse_model(model: Model) -> None:
             f"labels_ is {'on a device' if on_device else 'a Dask array'}, and cannot be saved with the model: call "
             f"gather() first, which loads 8 bytes per row into this process.{'' if on_device else without}"
         )
-
-
-def _package_version() -> str:
-    try:
-        return metadata.version("cohirf")
-    except metadata.PackageNotFoundError:  # run from a source tree
-        return "unknown"
