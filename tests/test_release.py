@@ -1,5 +1,6 @@
 """Releases: places that name a version agree, and the lines of recipe, workflows and RELEASING run."""
 
+import csv
 import datetime
 import importlib
 import os
@@ -194,6 +195,25 @@ def test_the_gallery_has_no_example_without_its_data(tmp_path: Path, monkeypatch
     scripts = [path for path in (ROOT / "examples").glob("*.py") if not ignored.search(path.name)]
     assert len(scripts) >= 12
     assert [path.name for path in scripts if ".parquet" in path.read_text(encoding="utf-8")] == []
+
+
+FOR_DEVELOPERS = {"dev", "docs", "mutation", "peers", "test"}
+
+
+def test_the_page_of_extras_has_each_of_them_with_its_packages() -> None:
+    page = (ROOT / "docs" / "reference" / "environments.rst").read_text(encoding="utf-8")
+    rows = csv.reader(re.findall(r"^   (``\w+``, .+)$", page, flags=re.MULTILINE), skipinitialspace=True)
+    shown = {extra.strip("`"): set(re.findall(r"[\w-]+", packages)) - {"those", "of"} for extra, packages, _ in rows}
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert shown == {name: named_in(needed) for name, needed in extras.items() if name not in FOR_DEVELOPERS}
+    assert all(f"``{name}``" in page for name in extras)
+
+
+def named_in(requirements: list[str]) -> set[str]:
+    """Return the packages and the extras that requirements name."""
+    packages = {re.split(r"[\[>]", one)[0] for one in requirements}
+    extras = {extra for one in requirements if one.startswith("cohirf[") for extra in one[7:-1].split(",")}
+    return packages - {"cohirf"} | extras
 
 
 @pytest.mark.slow
