@@ -35,7 +35,8 @@ from cohirf.rows.metric_spaces import find_space
 from cohirf.store.checkpoint import open_checkpoint
 
 # From so many rows and neighbours on, a fit is looked at; measured: scikit-learn takes about so long for each neighbour
-# that DBSCAN lists, and longer with OPTICS.
+# that DBSCAN lists, and longer with OPTICS. Halos and the number of batches change it threefold, either way: enough to
+# decide whether to warn, and not to name a time.
 LOOKED_AT_ROWS, SAMPLED, MANY_NEIGHBOURS = 20_000, 1000, 1000
 LISTED_SECONDS, LONG_SECONDS = 1e-7, 60.0
 
@@ -120,20 +121,17 @@ def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -
     if sparse.issparse(sample):
         return
     batch_rows = min(n_rows, contraction.batch_size or n_rows)
-    is_local = are_local(settings, method.prototype)
-    seen = n_rows if is_local else batch_rows
+    seen = n_rows if are_local(settings, method.prototype) else batch_rows
     found = count_neighbours(method.prototype, fill_missing(sample, data.column_means), seen)
     if found is None:
         return
     name, radius, n_neighbours = found
     n_neighbours = min(n_neighbours, batch_rows)
-    halos = choose_overlap(None) if is_local and batch_rows < n_rows else 0.0  # their rows are listed, too
-    seconds = (1 + halos) * n_rows * n_neighbours * LISTED_SECONDS
+    seconds = n_rows * n_neighbours * LISTED_SECONDS
     if n_neighbours >= MANY_NEIGHBOURS and seconds >= LONG_SECONDS:
         warn_caller(
             f"This fit will take long: {method.name} lists all neighbours within {name}={radius:g}, about "
-            f"{n_neighbours:,.0f} of each of {n_rows:,} rows, which takes {seconds / 60:,.0f} minutes of one core or "
-            f"more. {_remedy(method.prototype, name, data.n_features)}",
+            f"{n_neighbours:,.0f} of each of {n_rows:,} rows. {_remedy(method.prototype, name, data.n_features)}",
             UserWarning,
         )
 
