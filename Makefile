@@ -96,4 +96,4 @@ format: .venv/installed  ## put the code into shape
 	$(BIN)/ruff format .
 
 clean:  ## remove what the commands above have made
-	rm -rf .venv .venv-lowest mutants docs/_build docs/reference/generated docs/gallery build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-lowest mutants docs/_build docs/reference/generated docs/gallery docs/data build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

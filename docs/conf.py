@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from sphinx.util import logging
 
 import cohirf
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "docs" / "_extensions"), str(ROOT)]
 
 project = "cohirf"
 author = "The cohirf developers"
@@ -21,9 +25,14 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.extlinks",
     "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "class_pages",
+    "command_pages",
+    "table_cells",
+    "tutorial_data",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
@@ -35,8 +44,23 @@ autosummary_generate = True
 autodoc_typehints = "none"  # docstrings say it in words
 autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
+# Sections of methods on the page of a class. Methods that are in no section come before them.
+METHOD_GROUPS = {
+    "cohirf.CoHiRF": {
+        "Fit": ["fit", "fit_predict", "fit_transform", "as_published"],
+        "New rows": ["predict", "transform", "membership", "score_outliers", "drift", "get_feature_names_out"],
+        "Understand": ["summary", "explain", "diagnose", "score"],
+        "Update": ["partial_fit", "forget", "recluster"],
+        "Keep": ["save", "gather"],
+    },
+    "cohirf.FusionHierarchy": {
+        "Clusters": ["cut", "levels", "cluster_counts", "sizes", "medoids", "members", "lineage"],
+        "Smaller trees": ["condense", "sample", "find_leaves", "count_rows"],
+        "Other forms": ["to_frame", "to_linkage", "to_networkx", "to_newick", "to_json", "from_json", "of_fit"],
+    },
+}
+autosummary_context = {"method_groups": METHOD_GROUPS}
 
-ROOT = Path(__file__).parents[1]
 # Examples run in their own folder, where a path relative to the repository would not be found.
 DATA = (ROOT / os.environ.get("COHIRF_DATA", "../shared/data")).resolve()
 os.environ["COHIRF_DATA"] = str(DATA)
@@ -68,21 +92,29 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
 }
 
+REPOSITORY = "https://github.com/cohirf/cohirf"
+extlinks = {"notes": (f"{REPOSITORY}/blob/main/benchmarks/notes/%s.rst", "notes on %s")}
+
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"cohirf {version}"
 html_static_path = ["_static"]
+html_favicon = "_static/logo.svg"
 html_css_files = ["cohirf.css"]
 html_show_sourcelink = False
 html_theme_options = {
-    "logo": {"text": "cohirf"},
-    "header_links_before_dropdown": 8,
-    "navbar_end": ["theme-switcher"],
+    "logo": {"text": "cohirf", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
+    "github_url": REPOSITORY,
+    "header_links_before_dropdown": 9,
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher", "navbar-icon-links"],
+    "navbar_persistent": ["search-button"],  # a wide field would need a second row
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 3,
     "show_prev_next": False,
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",

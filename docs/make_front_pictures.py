@@ -1,7 +1,7 @@
-"""Make the pictures of the README, the home page, "Start" and the tutorial: ``python docs/make_front_pictures.py``.
+"""Make the pictures of the README, the home page and "Start": ``python docs/make_front_pictures.py``.
 
 The first shows the fit of the README's code: a map of handwritten digits in ten clusters, and the tree above them. The
-others show the fits of their pages.
+other shows the fit of its page.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from examples.synthetic import make_customers
 from matplotlib.axes import Axes
 from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 from PIL import Image
@@ -21,9 +20,8 @@ from sklearn.manifold import TSNE
 from sklearn.model_selection import train_test_split
 
 from cohirf import CoHiRF
-from cohirf.plotting import plot_heatmap, plot_map
+from cohirf.plotting import plot_map
 from cohirf.plotting.canvas import cluster_colours
-from cohirf.preparation import prepare
 
 FOLDER = Path(__file__).parent / "images"
 IMAGE_SHAPE = (8, 8)
@@ -102,16 +100,6 @@ def make_start() -> None:
     save(figure, "start.png")
 
 
-def make_tutorial() -> None:
-    """Draw the heatmap of the tutorial."""
-    prepared = prepare(make_customers(5_000, random_state=0)[0])
-    figure, axes = plt.subplots(figsize=(10, 4.6), layout="constrained")
-    model = CoHiRF(random_state=0).fit(prepared.rows())
-    plot_heatmap(model, prepared.array(), feature_names=prepared.feature_names, ax=axes)
-    save(figure, "tutorial-heatmap.png")
-
-
 if __name__ == "__main__":
     make_front()
     make_start()
-    make_tutorial()

@@ -23,7 +23,8 @@ DESKTOP = {"viewport": {"width": 1200, "height": 1000}, "device_scale_factor": 1
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}
 
 # name, screen, theme, and the section at the top of the picture
-SHOTS: list[tuple[str, dict[str, Any], str, str | None]] = [
+Shot = tuple[str, dict[str, Any], str, str | None]
+SHOTS: list[Shot] = [
     ("report-desktop-light", DESKTOP, "light", None),
     ("report-desktop-dark", DESKTOP, "dark", "clusters"),
     ("report-phone-light", PHONE, "light", None),
@@ -51,21 +52,21 @@ def save(shot: bytes, path: Path) -> None:
     Image.open(BytesIO(shot)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
-def take_screenshots() -> None:
-    """Take all screenshots."""
-    FOLDER.mkdir(exist_ok=True)
+def take_screenshots(report: Path, shots: list[Shot], folder: Path) -> None:
+    """Take screenshots of a report."""
+    folder.mkdir(exist_ok=True)
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium has none for root
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        report = write_customers_report(Path(folder))
+    with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=sandbox)
-        for name, screen, theme, section in SHOTS:
+        for name, screen, theme, section in shots:
             page = browser.new_page(color_scheme=theme, **screen)
-            page.goto(report.as_uri())
+            page.goto(report.absolute().as_uri())
             page.wait_for_selector("html[data-ready]", timeout=120_000)
             show(page, section)
-            save(page.screenshot(), FOLDER / f"{name}.png")
+            save(page.screenshot(), folder / f"{name}.png")
         browser.close()
 
 
 if __name__ == "__main__":
-    take_screenshots()
+    with tempfile.TemporaryDirectory() as written:
+        take_screenshots(write_customers_report(Path(written)), SHOTS, FOLDER)

@@ -5,6 +5,7 @@ import io
 import math
 import re
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -48,6 +49,31 @@ def test_the_examples_of_every_folder_of_pages_are_tests():
     assert [folder for folder in folders if f'"{folder}"' not in folders_of_tests()] == []
 
 
+def places_of_lines():
+    page = (DOCS / "understand" / "method.rst").read_text(encoding="utf-8")
+    return re.findall(r"``((?:algorithm|fitting)\.[\w.]+)``", page)
+
+
+def test_the_page_of_the_method_names_the_place_of_every_line():
+    page = (DOCS / "understand" / "method.rst").read_text(encoding="utf-8")
+    lines = re.findall(r"^   \* - \d+[a-e]?\n     - .+\n     - ``.+``$", page, re.MULTILINE)
+    assert len(lines) == 16
+
+
+@pytest.mark.parametrize("place", places_of_lines())
+def test_a_place_of_the_method_in_the_source_exists(place):
+    package, module, *names = place.split(".")
+    found = import_module(f"cohirf.{package}.{module}")
+    for name in names:
+        found = getattr(found, name)
+    assert callable(found)
+
+
+def test_notes_that_pages_link_to_exist():
+    named = {name for path in PAGES for name in re.findall(r":notes:`[^`]+<(\w+)>`", path.read_text(encoding="utf-8"))}
+    assert named == {path.stem for path in (ROOT / "benchmarks" / "notes").glob("*.rst")}
+
+
 def test_the_first_code_of_the_readme_prints_what_the_readme_says():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     source, shown = re.search(r"```python\n(.+?)```\n\n```text\n(.+?)```", text, re.DOTALL).groups()
@@ -88,10 +114,29 @@ def test_the_commands_and_examples_of_a_page_print_what_it_says(name, tmp_path, 
     plt.close("all")
 
 
+def test_the_numbers_in_the_decision_of_the_tutorial_are_those_of_its_table():
+    text = (DOCS / "tutorial.rst").read_text(encoding="utf-8")
+    table = re.search(r"^cluster\n((?:\d.*\n)+)", text, re.MULTILINE)[1]
+    rows = {int(line.split()[0]): line.split()[1:] for line in table.splitlines()}
+    told = re.findall(r"^- \*\*Cluster (\d)\*\*((?:.+\n)+?)(?=- |\n)", text, re.MULTILINE)
+    assert len(told) == 3
+    for cluster, sentences in told:
+        assert set(re.findall(r"\d+", sentences)) <= set(rows[int(cluster)])
+
+
 def test_output_on_a_page_that_is_not_what_is_printed_is_replaced(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = ".. code-block:: console\n\n   $ echo one\n   two\n\n>>> 1 + 1\n3\n>>> 2 + 2\n4\n"
     assert pages.run_page(page) == page.replace("two", "one").replace("\n3\n", "\n2\n")
+
+
+def test_long_lines_of_output_are_broken_between_words(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = "word " * 30
+    page = f".. code-block:: console\n\n   $ echo {words.strip()}\n   {words.strip()}\n"
+    output = pages.run_page(page).splitlines()[3:]
+    assert " ".join(output).split() == words.split()
+    assert max(map(len, output)) <= pages.WIDTH + len("   ")
 
 
 def test_times_and_sizes_of_memory_on_a_page_may_differ():

@@ -3,7 +3,8 @@
     python tools/pages.py docs/tutorial.rst
 
 All of them run in one temporary folder, in the order of the page. Output that only differs in times and sizes of memory
-is left as it is. ``tests/test_pages.py`` checks that nothing would change.
+is left as it is. Long lines are broken between words, as on a terminal. ``tests/test_pages.py`` checks that nothing
+would change.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -26,6 +28,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 CONSOLE = ".. code-block:: console"
 INSTALL = "pip "  # commands that are not run
+WIDTH = 96  # characters of a line of output, for which pages have room
+BREAKING = textwrap.TextWrapper(WIDTH, break_long_words=False, break_on_hyphens=False)
 MEASURED = re.compile(r"\d[\d.,]* (?:s|MB|GB)\b")  # seconds and sizes of memory differ from run to run
 
 
@@ -85,15 +89,21 @@ def run_page(text: str) -> str:
     """Return a page with the output of its commands and examples, which run in the current folder."""
     lines = text.splitlines()
     variables: dict[str, Any] = {"__name__": "__main__"}
-    replaced: list[tuple[Step, list[str]]] = []
+    outputs: list[tuple[Step, list[str]]] = []
     for step in find_steps(text):
         printed = _run_python(step.source, variables) if step.is_python else run_command(step.source)
         written = "\n".join(line.removeprefix(step.indent) for line in lines[step.start : step.end])
-        if not is_same(written, printed):
-            replaced.append((step, [(step.indent + line).rstrip() for line in printed.rstrip("\n").splitlines()]))
-    for step, output in reversed(replaced):
+        kept = written if is_same(written, printed) else printed
+        outputs.append((step, [(step.indent + line).rstrip() for line in wrap(kept)]))
+    for step, output in reversed(outputs):
         lines[step.start : step.end] = output
     return "\n".join(lines) + "\n"
+
+
+def wrap(printed: str) -> list[str]:
+    """Return the lines of an output, with those that are too long broken between words."""
+    lines = printed.rstrip("\n").splitlines()
+    return [part for line in lines for part in BREAKING.wrap(line) or [""]]
 
 
 def is_same(written: str, printed: str) -> bool:
