@@ -7,7 +7,7 @@ JOBS ?= 2
 # Tests start many processes, and each would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-gpu test-lowest mutants check constraints docs bench evidence figures experiments format clean
+.PHONY: demo environments test test-all test-gpu test-lowest mutants check constraints docs bench evidence figures experiments format clean
 
 # Python compiles what is imported; compiling all that is installed takes a minute.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
@@ -30,6 +30,10 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 
 demo: .venv/program  ## measure methods alone and with CoHiRF, and cluster a messy table: a table and a report
 	$(BIN)/python -m tools.demo
+
+# In environments of its own: neither needs .venv nor uses it.
+environments:  ## install without extras, with [cli] and with [cli,fast], and use each as README says
+	$(PYTHON) -m tools.environments
 
 # Workers take one file after the other, in the order of tests/conftest.py: long files first.
 PYTEST := python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder

@@ -79,9 +79,9 @@ WITHOUT_DATA = {path.stem: missing for path in EXAMPLES if (missing := missing_d
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    # Examples whose data is not here are shown, and not run.
-    "filename_pattern": "|".join(f"/{path.stem}\\.py" for path in EXAMPLES if path.stem not in WITHOUT_DATA),
-    "ignore_pattern": r"^(?!plot_)",
+    "filename_pattern": "/plot_",
+    # Examples whose data is not here are left out: a page without its picture shows nothing.
+    "ignore_pattern": "|".join(["^(?!plot_)", *(rf"^{stem}\.py$" for stem in WITHOUT_DATA)]),
     "doc_module": ("cohirf",),
     "backreferences_dir": "reference/generated/used_in",
     "image_srcset": ["2x"],
@@ -129,11 +129,9 @@ def escape_shapes(app: Any, what: str, name: str, obj: Any, options: Any, lines:
 
 
 def name_missing_data(app: Any) -> None:
-    """Say which examples are shown without their pictures."""
+    """Say which examples are left out."""
     for name, missing in WITHOUT_DATA.items():
-        message = (
-            "%s is shown without its picture: %s does not have %s. Set COHIRF_DATA to the folder of the data sets."
-        )
+        message = "%s is left out: %s does not have %s. Set COHIRF_DATA to the folder of the data sets."
         logging.getLogger(__name__).info(message, name, DATA, ", ".join(missing))
 
 

@@ -7,6 +7,7 @@ python -m examples.synthetic blobs 2000 blobs.csv --seed 1
 
 from __future__ import annotations
 
+import csv
 import os
 import sys
 from argparse import ArgumentParser
@@ -14,10 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.lib import format as npy_format
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import check_random_state
@@ -26,10 +26,14 @@ from cohirf.datasets import around_corners, draw_corners, make_spheres
 from cohirf.rows.grouping import row_blocks
 from cohirf.store.files import replacing, sync_file
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Points = NDArray[np.float64]
 Strings = NDArray[np.str_]
 Draws = np.random.RandomState
 Curve = Callable[[Points], Points]  # from places between 0 and 1 to points, one in each row
+Columns = dict[str, Any]  # arrays by name; missing cells are masked
 Drawing = Callable[[int], tuple[Any, NDArray[Any]]]  # from a number of rows to rows and labels
 FILE_BLOCK_CELLS = 2**24
 BOX_LOW, BOX_HIGH = (-3.0, -4.0), (18.0, 13.0)  # corners of the box with all shapes, in which noise is uniform
@@ -188,11 +192,11 @@ SEGMENTS = {
 }
 
 
-def make_customers(n_rows: int = 1000, *, random_state: Any = None) -> tuple[Any, Strings]:
+def make_customers(n_rows: int = 1000, *, random_state: Any = None) -> tuple[pd.DataFrame, Strings]:
     r"""Draw customers of a shop, as a table that nobody has cleaned, and the segment of each.
 
     The table is what ``pandas.read_csv`` reads from the file that :func:`write_table` writes: money, shares and dates
-    are text, and some cells are missing.
+    are text, and some cells are missing. It takes pandas, and the files do not.
 
     Parameters
     ----------
@@ -225,6 +229,8 @@ def make_customers(n_rows: int = 1000, *, random_state: Any = None) -> tuple[Any
     >>> segments[:3].tolist()
     ['bargain hunters', 'professionals', 'families']
     """
+    import pandas as pd
+
     columns, segments = draw_customers(n_rows, check_random_state(random_state))
     frame = pd.DataFrame({name: np.ma.getdata(values) for name, values in columns.items()})
     for name, values in columns.items():
@@ -232,7 +238,7 @@ def make_customers(n_rows: int = 1000, *, random_state: Any = None) -> tuple[Any
     return frame, segments
 
 
-def draw_customers(n: int, rng: Draws) -> tuple[dict[str, Any], Strings]:
+def draw_customers(n: int, rng: Draws) -> tuple[Columns, Strings]:
     """Draw columns of customers, with missing cells masked, and the segment of each."""
     kinds = list(SEGMENTS.values())
     kind = np.searchsorted(np.cumsum([one.share for one in kinds])[:-1], (rng.permutation(n) + 0.5) / n)
@@ -247,7 +253,7 @@ def draw_customers(n: int, rng: Draws) -> tuple[dict[str, Any], Strings]:
         return values
 
     tenure = np.clip(normal("tenure"), 0.1, None)
-    columns: dict[str, Any] = {
+    columns: Columns = {
         "customer_id": np.char.add("C-", (100_000 + np.arange(n)).astype(str)),
         "signed_up": (TODAY - (tenure * 365.25).astype("timedelta64[D]")).astype(str),
         "age": _drop(np.clip(normal("age"), 18, 95).round(), NO_AGE, rng),
@@ -290,31 +296,58 @@ def _comments(n: int, rng: Draws) -> Strings:
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
-def make_blobs(n_rows: int, *, random_state: Any = None) -> pd.DataFrame:
-    """Return a table of four spherical normal clusters with five features, and the column ``label``."""
+def make_blobs(n_rows: int, *, random_state: Any = None) -> Columns:
+    """Return the columns of four spherical normal clusters with five features, and the column ``label``."""
     rng = check_random_state(random_state)
     centres = rng.uniform(-10, 10, (4, 5))
     y = rng.permutation(np.arange(n_rows) % 4)
     X = centres[y] + rng.standard_normal((n_rows, 5))
-    return pd.DataFrame(X.astype(np.float32), columns=[f"x{j}" for j in range(5)]).assign(label=y)
+    features = X.astype(np.float32).T
+    return {f"x{j}": feature for j, feature in enumerate(features)} | {"label": y}
 
 
 def write_customers(path: str | Path, n_rows: int, *, random_state: Any = None) -> Path:
     """Write customers to a CSV or Parquet file, and return the path of a second one with their segments."""
     path = Path(path)
-    customers, segments = make_customers(n_rows, random_state=random_state)
+    customers, segments = draw_customers(n_rows, check_random_state(random_state))
     known = path.with_name(f"{path.stem}_segments{path.suffix}")
     write_table(path, customers)
-    write_table(known, customers[["customer_id"]].assign(segment=segments))
+    write_table(known, {"customer_id": customers["customer_id"], "segment": segments})
     return known
 
 
-def write_table(path: Path, table: pd.DataFrame) -> None:
-    """Write a table to a CSV or Parquet file."""
+def write_table(path: Path, columns: Columns) -> None:
+    """Write columns to a CSV file, or to a Parquet file, which takes PyArrow."""
     if path.suffix == ".parquet":
-        table.to_parquet(path, index=False)
+        write_parquet(path, columns)
     else:
-        table.to_csv(path, index=False, lineterminator="\n", float_format="%g" if "age" in table else None)
+        write_csv(path, columns)
+
+
+def write_csv(path: Path, columns: Columns) -> None:
+    """Write columns to a CSV file, with nothing in missing cells."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*map(_as_text, columns.values()), strict=True))
+
+
+def _as_text(values: NDArray[Any]) -> list[str]:
+    """Return cells as text: nothing for a missing one, and whole years without a decimal point."""
+    cells = np.ma.getdata(values)
+    text = np.char.mod("%g", cells) if cells.dtype == np.float64 else cells.astype(str)
+    return np.where(np.ma.getmaskarray(values), "", text).tolist()
+
+
+def write_parquet(path: Path, columns: Columns) -> None:
+    """Write columns to a Parquet file, with nulls in missing cells."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrays = {
+        name: pa.array(np.ma.getdata(values), mask=np.ma.getmaskarray(values)) for name, values in columns.items()
+    }
+    pq.write_table(pa.table(arrays), path)
 
 
 def write_data(

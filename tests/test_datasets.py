@@ -1,6 +1,9 @@
 """Synthetic data, and the table of customers."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +18,8 @@ from sklearn.preprocessing import scale
 from cohirf import datasets
 from cohirf.clusterers import GridDBSCAN
 from cohirf.datasets import make_hypercube, make_spheres
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_spheres_have_their_radii():
@@ -159,6 +164,15 @@ def test_a_file_of_customers_reads_as_the_frame(tmp_path):
     assert known == tmp_path / "c_segments.csv"
     assert pd.read_csv(known)["customer_id"].equals(customers["customer_id"])
     assert (pd.read_csv(known)["segment"] == segments).all()
+
+
+def test_the_demo_and_its_files_need_no_pandas(tmp_path):
+    code = (
+        "import sys; sys.modules['pandas'] = None; import tools.demo\n"
+        "from examples.synthetic import main; main(sys.argv[1:])"
+    )
+    subprocess.run([sys.executable, "-c", code, "customers", "9", tmp_path / "c.csv"], cwd=ROOT, check=True)
+    assert len(pd.read_csv(tmp_path / "c.csv")) == 9
 
 
 def test_the_program_writes_tables(tmp_path, capsys):

@@ -1,10 +1,23 @@
-"""What importing a part of the package imports, in a process of its own."""
+"""What importing a part of the package imports, where from, and what type checkers know of it."""
 
+import ast
+import compileall
+import inspect
 import json
+import os
+import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import cohirf
+from cohirf import clusterers, explain
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src"
 
 STEPS = """
 import json, sys
@@ -64,3 +77,67 @@ def test_plots_load_no_drawing_library(loaded):
 def test_reports_load_no_optional_package(loaded):
     assert "cohirf.explain.report" in loaded["cohirf.explain"]
     assert not {"jinja2", "PIL", "matplotlib"} & loaded["cohirf.explain"]
+
+
+def type_checked_names(package):
+    """Return the module of each name that a package imports for type checkers."""
+    tree = ast.parse(inspect.getsource(package))
+    nodes = [node for one in tree.body if isinstance(one, ast.If) for node in one.body]
+    return {name.name: node.module for node in nodes for name in node.names}
+
+
+@pytest.mark.parametrize("package", [cohirf, clusterers, explain])
+def test_type_checkers_find_names_where_programs_find_them(package):
+    assert type_checked_names(package) == package._PLACES
+    assert sorted(package._PLACES) == sorted(package.__all__)
+
+
+IN_ZIP = """
+import cohirf
+import numpy as np
+from cohirf.clusterers import KernelKMeans
+from cohirf.explain import write_report
+assert ".zip" in cohirf.__file__
+X = np.r_[np.zeros((20, 2)), np.ones((20, 2))]
+model = cohirf.CoHiRF(KernelKMeans(2), random_state=0).fit(X)
+model.save("model")
+assert (cohirf.load("model").labels_ == model.labels_).all()
+write_report(model, X, "report.html")
+"""
+
+
+def test_the_package_runs_from_a_zip_file_without_its_source(tmp_path):
+    compiled = tmp_path / "compiled"
+    shutil.copytree(SOURCE / "cohirf", compiled / "cohirf", ignore=shutil.ignore_patterns("__pycache__"))
+    compileall.compile_dir(compiled, quiet=1, legacy=True)  # files beside the source, where a zip file has them
+    for path in compiled.rglob("*.py"):
+        path.unlink()
+    archive = shutil.make_archive(str(tmp_path / "package"), "zip", compiled)
+    environment = os.environ | {"PYTHONPATH": archive}
+    subprocess.run([sys.executable, "-c", IN_ZIP], cwd=tmp_path, env=environment, check=True)
+    assert (tmp_path / "report.html").stat().st_size > 0
+
+
+USER = """
+from cohirf import CoHiRF, load
+
+model = CoHiRF(n_clusters=2).fit([[0.0], [1.0]])
+reveal_type(model)
+reveal_type(model.labels_)
+reveal_type(model.hierarchy_)
+reveal_type(load("model"))
+"""
+
+
+def test_a_type_checker_knows_what_users_get(tmp_path):
+    api = pytest.importorskip("mypy.api", reason="mypy checks the types that users see")
+    (tmp_path / "user.py").write_text(USER, encoding="utf-8")
+    report, errors, code = api.run(["--strict", f"--config-file={ROOT / 'pyproject.toml'}", str(tmp_path / "user.py")])
+    assert (code, errors) == (0, ""), report
+    revealed = re.findall(r'Revealed type is "(.+)"', report)
+    assert [re.sub(r"\w+\.", "", one).partition("[")[0] for one in revealed] == [
+        "CoHiRF",
+        "ndarray",
+        "FusionHierarchy",
+        "CoHiRF",
+    ]

@@ -132,3 +132,22 @@ def test_a_fit_that_will_take_long_says_so_before_it_begins(base, said):
         CoHiRF(base, batch_size=None).fit(X)
     told = " ".join(str(warning.message) for warning in caught)
     assert not told if said is None else re.search(said, told)
+
+
+@pytest.mark.parametrize(
+    ("base", "n_features", "said"),
+    [
+        (DBSCAN(0.9), 2, r'Install numba, with which DBSCAN lists none: pip install "cohirf\[fast\]"\. Or lower eps\.'),
+        (DBSCAN(0.9, metric="manhattan"), 2, "Lower eps, or use DBSCAN with a Euclidean, haversine or cosine metric"),
+        (DBSCAN(9.0), 16, r"Lower eps, or use HDBSCAN, which needs no radius\."),
+    ],
+)
+def test_the_remedy_for_a_long_fit_of_dbscan_is_one_that_helps(base, n_features, said, monkeypatch):
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    X = np.random.default_rng(0).random((30_000, n_features))
+    monkeypatch.setattr("cohirf.fitting.begin.is_installed", lambda name: False)
+    monkeypatch.setattr("cohirf.clusterers.grid_dbscan.GridDBSCAN.fit", stop)
+    with pytest.warns(UserWarning, match=said), pytest.raises(KeyboardInterrupt):
+        CoHiRF(base, batch_size=None).fit(X)

@@ -1,8 +1,12 @@
 """Imports: what does the work is imported when it is used, and what is missing is named."""
 
+import ast
 import pickle
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -10,6 +14,8 @@ import cohirf
 from cohirf import clusterers
 from cohirf.optional import import_optional, is_installed
 
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src"
 HEAVY = ("numpy", "scipy", "sklearn", "pandas", "pyarrow")
 
 
@@ -72,3 +78,36 @@ def test_models_are_pickled_by_the_place_of_their_class():
     content = pickle.dumps(cohirf.CoHiRF.as_published(views=3))
     assert b"cohirf.estimator" in content
     assert pickle.loads(content).views == 3
+
+
+def test_the_program_without_its_packages_says_in_one_line_what_to_install():
+    code = "import sys; sys.modules['typer'] = None; from cohirf.cli import main; sys.exit(main(['--help']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith('cohirf: The program cohirf needs typer: install it with pip install "cohirf[cli]"')
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("method", ["summary", "explain"])
+def test_a_method_that_lacks_pandas_names_itself(method, monkeypatch):
+    model = cohirf.CoHiRF(n_clusters=2).fit([[0.0], [0.1], [5.0], [5.1]])
+    missing = ModuleNotFoundError("No module named 'pandas'", name="pandas")
+    monkeypatch.setattr("cohirf.optional.import_module", Mock(side_effect=missing))
+    arguments = [0] if method == "explain" else []
+    with pytest.raises(ImportError, match=rf'{method} needs pandas: install it with pip install "cohirf\[frame\]"'):
+        getattr(model, method)(*arguments)
+
+
+def extras_by_file():
+    """Yield the file and the extra of each call of import_optional."""
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_optional":
+                yield path.name, ast.literal_eval(node.args[1])
+
+
+def test_errors_name_extras_that_there_are():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    named = list(extras_by_file())
+    assert len(named) > 40
+    assert [one for one in named if one[1] not in extras] == []

@@ -82,11 +82,25 @@ def test_the_first_code_of_the_readme_prints_what_the_readme_says():
     assert printed.getvalue() == shown
 
 
+SITE, HOME = "https://cohirf.github.io/cohirf/", "https://github.com/cohirf/cohirf/blob/main/"
+PICTURES = "https://raw.githubusercontent.com/cohirf/cohirf/main/"
+
+
+def links_of_readme():
+    return re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+def test_the_readme_has_no_relative_link_which_a_package_index_would_not_resolve():
+    assert [link for link in links_of_readme() if not link.startswith("https://")] == []
+
+
 def test_the_readme_names_pictures_and_pages_that_exist():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    named = re.findall(r"\]\((?!https?://)([^)#]+)\)", text)
-    assert named
-    assert [name for name in named if not (ROOT / name).is_file()] == []
+    links = links_of_readme()
+    named = [DOCS / link.removeprefix(SITE).replace(".html", ".rst") for link in links if link.startswith(SITE)]
+    for base in (HOME, PICTURES):
+        named += [ROOT / link.removeprefix(base) for link in links if link.startswith(base)]
+    assert len(named) > 8
+    assert [path for path in named if not path.is_file()] == []
 
 
 @pytest.mark.slow

@@ -1,17 +1,24 @@
-"""The places that name the version and the requirements of a release agree."""
+"""Releases: places that name a version agree, and the lines of recipe, workflows and RELEASING run."""
 
+import csv
 import datetime
+import importlib
 import os
 import re
+import runpy
 import shutil
+import stat
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 import cohirf
+from systems import linux_only
 
 ROOT = Path(__file__).parents[1]
 
@@ -21,15 +28,32 @@ def found(pattern: str, file: str) -> list[str]:
     return re.findall(pattern, (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
-def test_the_citation_and_the_recipe_name_the_version_of_the_package() -> None:
-    assert found(r"^version: (\S+)$", "CITATION.cff") == [cohirf.__version__]
-    assert found(r"^  version: (\d\S+)$", "conda/recipe.yaml") == [cohirf.__version__]
+def dated_versions() -> dict[str, str]:
+    """Return the date of each version of the changelog, the newest first."""
+    headings = found(r"^## (.+)$", "CHANGELOG.md")
+    return dict(heading.split(" - ") for heading in headings if heading != "Unreleased")
+
+
+def as_numbers(version: str) -> list[int]:
+    return [int(number) for number in version.split(".")]
+
+
+def test_the_package_has_the_last_version_or_is_in_development_after_it() -> None:
+    last, is_unreleased = next(iter(dated_versions())), found(r"^## (.+)$", "CHANGELOG.md")[0] == "Unreleased"
+    version, _, development = cohirf.__version__.partition(".dev")
+    assert bool(development) == is_unreleased
+    assert as_numbers(version) > as_numbers(last) if development else version == last
+
+
+def test_the_citation_and_the_recipe_name_the_last_version() -> None:
+    last = next(iter(dated_versions()))
+    assert found(r"^version: (\S+)$", "CITATION.cff") == [last]
+    assert found(r"^  version: (\d\S+)$", "conda/recipe.yaml") == [last]
 
 
 def test_the_changelog_dates_each_version_as_the_citation_does() -> None:
-    headings = found(r"^## (.+)$", "CHANGELOG.md")
-    dated = dict(heading.split(" - ") for heading in headings if heading != "Unreleased")
-    assert dated[cohirf.__version__] == found(r"^date-released: (\S+)$", "CITATION.cff")[0]
+    dated = dated_versions()
+    assert next(iter(dated.values())) == found(r"^date-released: (\S+)$", "CITATION.cff")[0]
     assert all(datetime.date.fromisoformat(date) for date in dated.values())
 
 
@@ -58,6 +82,138 @@ def test_the_workflows_pin_every_action_to_a_commit() -> None:
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):
         used = found(r"uses: (\S+)", str(path.relative_to(ROOT)))
         assert [each for each in used if not re.fullmatch(r"\./.+|.+@[0-9a-f]{40}", each)] == []
+
+
+def load_yaml(file: str) -> Any:
+    return yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))
+
+
+WORKFLOWS = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))]
+JOBS = {f"{Path(file).stem}/{name}": job for file in WORKFLOWS for name, job in load_yaml(file)["jobs"].items()}
+SCRIPTS = {name: [step["run"] for step in job.get("steps", []) if "run" in step] for name, job in JOBS.items()}
+# Modules that the scripts install before they use them.
+INSTALLED = {"build", "pip", "pytest", "twine"}
+
+
+def write_program(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Any:
+    """Return a function that runs a script in an empty folder as if this source were installed; it installs nothing."""
+    programs, folder = tmp_path / "programs", tmp_path / "folder"
+    programs.mkdir()
+    folder.mkdir()
+    python = f'exec "{sys.executable}"'
+    write_program(programs / "python", f'[ "$1 $2" = "-m pip" ] || {python} "$@"')
+    write_program(programs / "cohirf", f'{python} -m cohirf "$@"')
+    variables = os.environ | {
+        "PATH": os.pathsep.join([str(programs), os.environ["PATH"]]),
+        "PYTHONPATH": str(ROOT / "src"),
+    }
+
+    def run(script: str, files: tuple[str, ...] = (), **more: str) -> subprocess.CompletedProcess[str]:
+        for name in files:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, folder / name)
+        command = ["bash", "-euo", "pipefail", "-c", script]
+        environment = variables | more
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+    return run
+
+
+@pytest.mark.parametrize("module", load_yaml("conda/recipe.yaml")["tests"][0]["python"]["imports"])
+def test_an_import_of_the_recipe_is_there(module: str) -> None:
+    assert importlib.import_module(module).__name__ == module
+
+
+@linux_only
+def test_the_test_of_the_recipe_runs(shell: Any) -> None:
+    done = shell("\n".join(load_yaml("conda/recipe.yaml")["tests"][1]["script"]))
+    assert done.returncode == 0, done.stderr
+
+
+@linux_only
+def test_the_steps_that_try_the_wheel_run(shell: Any) -> None:
+    has_checkout = any(
+        str(step.get("uses")).startswith("actions/checkout") for step in JOBS["distributions/wheel"]["steps"]
+    )
+    for script in SCRIPTS["distributions/wheel"]:
+        done = shell(script, ("examples",) if has_checkout else ())
+        assert done.returncode == 0, done.stderr
+        has_checkout = False  # once is enough
+
+
+@linux_only
+@pytest.mark.parametrize(("tag", "code"), [("v{last}", 0), ("v99.0", 1)])
+def test_a_release_needs_a_tag_that_the_package_and_the_changelog_name(tag: str, code: int, shell: Any) -> None:
+    last = next(iter(dated_versions()))
+    file = "src/cohirf/_version.py"
+    release = f'sed --in-place "s/__version__ = .*/__version__ = \\"{last}\\"/" {file}\n'
+    done = shell(release + SCRIPTS["release/version"][0], (file, "CHANGELOG.md"), GITHUB_REF_NAME=tag.format(last=last))
+    assert done.returncode == code, done.stderr
+
+
+def targets() -> set[str]:
+    return set(found(r"^([\w.][\w./-]*):", "Makefile"))
+
+
+@pytest.mark.parametrize("file", [*WORKFLOWS, ".ci/run", "README.md", "RELEASING.md", "CONTRIBUTING.md"])
+def test_make_has_the_targets_that_are_named(file: str) -> None:
+    named = found(r"(?:^ *|run: |`)make ([\w./-]+)", file)
+    assert [name for name in named if name not in targets()] == []
+
+
+@pytest.mark.parametrize("name", [name for name, scripts in SCRIPTS.items() if scripts])
+def test_a_workflow_runs_modules_that_are_there(name: str) -> None:
+    modules = set(re.findall(r"python -m ([\w.]+)", "\n".join(SCRIPTS[name]))) - INSTALLED
+    assert [module for module in modules if not importlib.util.find_spec(module)] == []
+
+
+def test_the_commands_of_releasing_are_there(capsys: Any) -> None:
+    commands = found(r"`(cohirf [^`]+)`", "RELEASING.md")
+    assert commands
+    for command in commands:
+        assert importlib.import_module("cohirf.cli").main(command.split()[1:]) == 0
+    assert f"cohirf {cohirf.__version__}" in capsys.readouterr().out
+
+
+def test_the_files_that_releasing_names_are_there() -> None:
+    named = found(r"`((?:\w+/)*\w+\.(?:py|md|cff|yaml))`", "RELEASING.md")
+    assert {"src/cohirf/_version.py", "CITATION.cff", "conda/recipe.yaml"} <= set(named)
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def test_the_gallery_has_no_example_without_its_data(tmp_path: Path, monkeypatch: Any) -> None:
+    pytest.importorskip("sphinx")
+    monkeypatch.setenv("COHIRF_DATA", str(tmp_path))
+    settings = runpy.run_path(str(ROOT / "docs" / "conf.py"))
+    ignored = re.compile(settings["sphinx_gallery_conf"]["ignore_pattern"])
+    scripts = [path for path in (ROOT / "examples").glob("*.py") if not ignored.search(path.name)]
+    assert len(scripts) >= 12
+    assert [path.name for path in scripts if ".parquet" in path.read_text(encoding="utf-8")] == []
+
+
+FOR_DEVELOPERS = {"dev", "docs", "mutation", "peers", "test"}
+
+
+def test_the_page_of_extras_has_each_of_them_with_its_packages() -> None:
+    page = (ROOT / "docs" / "reference" / "environments.rst").read_text(encoding="utf-8")
+    rows = csv.reader(re.findall(r"^   (``\w+``, .+)$", page, flags=re.MULTILINE), skipinitialspace=True)
+    shown = {extra.strip("`"): set(re.findall(r"[\w-]+", packages)) - {"those", "of"} for extra, packages, _ in rows}
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert shown == {name: named_in(needed) for name, needed in extras.items() if name not in FOR_DEVELOPERS}
+    assert all(f"``{name}``" in page for name in extras)
+
+
+def named_in(requirements: list[str]) -> set[str]:
+    """Return the packages and the extras that requirements name."""
+    packages = {re.split(r"[\[>]", one)[0] for one in requirements}
+    extras = {extra for one in requirements if one.startswith("cohirf[") for extra in one[7:-1].split(",")}
+    return packages - {"cohirf"} | extras
 
 
 @pytest.mark.slow

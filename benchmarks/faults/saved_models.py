@@ -28,7 +28,7 @@ from cohirf import CoHiRF, FusionHierarchy
 from cohirf.beyond.merge_tree import MergeTree, link_groups
 from cohirf.landmarks import Landmarks
 from cohirf.store.files import ModelFileError
-from cohirf.store.models import load_model, save_model
+from cohirf.store.models import load, save_model
 
 N_LEVELS, N_CLUSTERS, N_FEATURES, N_LANDMARKS = 6, 10, 10, 10_000
 
@@ -43,7 +43,7 @@ def is_noticed(file: Path, damaged: bytes) -> bool:
     whole = file.read_bytes()
     file.write_bytes(damaged)
     try:
-        load_model(file)
+        load(file)
     except ModelFileError:
         return True
     finally:
@@ -81,7 +81,7 @@ def bench_kills(n_kills: int) -> None:
             time.sleep(rng.uniform(0.01, 0.05))
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            whole += load_model(path).views in (3, 5)
+            whole += load(path).views in (3, 5)
             with_strays += len(list(Path(folder).iterdir())) > 1
             save_model(models[0], path, overwrite=True)
             cleaned += list(Path(folder).iterdir()) == [path]
@@ -125,9 +125,9 @@ def large_model(n_rows: int) -> CoHiRF:
 
 def measure(step: str, folder: Path, n_rows: int) -> tuple[float, int]:
     """Return seconds by the clock and the rise of the peak resident size; run in a process of its own."""
-    load_model(folder / "small")  # imports and caches do not count
+    load(folder / "small")  # imports and caches do not count
     model = large_model(n_rows) if step == "save" else None
-    steps = {"save": lambda: save_model(model, folder / "large"), "load": lambda: load_model(folder / "large")}
+    steps = {"save": lambda: save_model(model, folder / "large"), "load": lambda: load(folder / "large")}
     rise, (seconds, _) = peak_rise(lambda: timed(steps[step], time.perf_counter))
     return seconds, rise
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from cohirf._version import __version__ as __version__
 from cohirf.optional import lazy_names
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from cohirf.screening import FeatureScreen
     from cohirf.sources import open_source
     from cohirf.store.files import CheckpointError, CheckpointWarning, ModelFileError
-    from cohirf.store.models import load_model as load
+    from cohirf.store.models import load
     from cohirf.summary.numbers import Changes
     from cohirf.updating.merge import merge
     from cohirf.voting import ConsensusResult, consensus
@@ -41,6 +42,25 @@ __all__ = [
     "to_dask_array",
 ]
 
-__version__ = "0.1.0"
+_PLACES = {
+    "SampledMedoid": "cohirf.algorithm.choose_medoids",
+    "LevelRecord": "cohirf.algorithm.levels",
+    "ThinBatchesWarning": "cohirf.beyond.reach",
+    "to_dask_array": "cohirf.data.dask_arrays",
+    "EpsSuggestion": "cohirf.eps",
+    "suggest_eps": "cohirf.eps",
+    "CoHiRF": "cohirf.estimator",
+    "FusionHierarchy": "cohirf.hierarchy",
+    "FeatureScreen": "cohirf.screening",
+    "open_source": "cohirf.sources",
+    "CheckpointError": "cohirf.store.files",
+    "CheckpointWarning": "cohirf.store.files",
+    "ModelFileError": "cohirf.store.files",
+    "load": "cohirf.store.models",
+    "Changes": "cohirf.summary.numbers",
+    "merge": "cohirf.updating.merge",
+    "ConsensusResult": "cohirf.voting",
+    "consensus": "cohirf.voting",
+}
 
-__getattr__, __dir__ = lazy_names(__name__, __file__)
+__getattr__, __dir__ = lazy_names(__name__, _PLACES)

@@ -9,29 +9,44 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
+from cohirf.algorithm.levels import LevelRecord
+from cohirf.choice import Choice
 from cohirf.data.open_data import choosing_client, map_new_rows, open_training_data
 from cohirf.degrees.degrees import density_of
 from cohirf.degrees.methods import DegreesMixin
 from cohirf.explain.methods import DescribedClusters
 from cohirf.fitting import fit_data
 from cohirf.fitting.settings import CENTRALITY, SIMILARITY, Settings
+from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import label_new_rows, measure_new_rows
 from cohirf.rows.arrays import to_host
+from cohirf.rows.grouping import IntArray
 from cohirf.store.models import save_model
 from cohirf.summary.model import base_method_of
+from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.rows import replace_results
 from cohirf.updating import UpdatingMixin, summarize_fit
 
 # Larger values would run for ever or fill the memory. The limit also applies to models that are loaded from disk.
 MOST_VIEWS_OR_LEVELS = 100_000
+
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def checking_parameters(fit: Fit) -> Fit:
+    """Check parameters before a fit, as scikit-learn does, and keep the types of the fit, which scikit-learn loses."""
+    checked: Fit = _fit_context(prefer_skip_nested_validation=False)(fit)
+    return checked
 
 
 class CoHiRF(
@@ -236,6 +251,27 @@ class CoHiRF(
     4
     """
 
+    # Labels, parents and stabilities have another type for data on a device or on Dask workers.
+    labels_: IntArray
+    parents_: IntArray
+    stability_: NDArray[np.float32]
+    hierarchy_: FusionHierarchy
+    choice_: Choice | None
+    n_clusters_: int
+    cluster_numbers_: IntArray
+    medoid_indices_: IntArray
+    medoids_: Any
+    exemplar_indices_: IntArray
+    exemplars_: Any
+    n_iter_: int
+    batch_size_: int | None
+    diagnostics_: list[LevelRecord]
+    feature_agreement_: NDArray[np.float64]
+    changes_: Changes | None
+    history_: tuple[Step, ...]
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # check_base_method has clearer messages
         "n_clusters": [None, StrOptions({"auto", "levels"}), Interval(Integral, 1, None, closed="left")],
@@ -332,7 +368,7 @@ class CoHiRF(
         parameters: dict[str, Any] = published | changes
         return cls(estimator, **parameters)
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @checking_parameters
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> Self:
         """Cluster the rows of ``X``.
 

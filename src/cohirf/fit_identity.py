@@ -9,7 +9,6 @@ import hashlib
 import re
 import sys
 from functools import partial
-from importlib import metadata
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -18,6 +17,8 @@ import scipy
 import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator
+
+from cohirf._version import __version__
 
 # Parameters that may change when a fit is resumed: they affect neither batches nor their results.
 FREE_PARAMETERS = {
@@ -111,7 +112,7 @@ def _describe_function(value: Any) -> str:
 def _versions(parameters: dict[str, Any]) -> dict[str, str]:
     """Return the versions of this package, of its dependencies, and of the packages that define the parameters."""
     versions = {
-        "cohirf": _own_version(),
+        "cohirf": __version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
@@ -122,13 +123,6 @@ def _versions(parameters: dict[str, Any]) -> dict[str, str]:
         if isinstance(version, str):
             versions[package] = version
     return versions
-
-
-def _own_version() -> str:
-    try:
-        return metadata.version("cohirf")
-    except metadata.PackageNotFoundError:  # run from a source tree
-        return "unknown"
 
 
 def _digest(*arrays: Any) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 
@@ -40,26 +38,21 @@ def is_installed(name: str) -> bool:
     return find_spec(name) is not None
 
 
-def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy_names(package: str, places: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a package whose names are imported on first use: it loads quickly.
 
     Parameters
     ----------
     package : str
         The ``__name__`` of the package.
-    file : str
-        Its ``__file__``, which imports the names for type checkers: under ``if TYPE_CHECKING:``.
+    places : mapping of str to str
+        The module of each name. The package imports the same names for type checkers, under ``if TYPE_CHECKING:``.
     """
-    parsed = ast.parse(Path(file).read_text(encoding="utf-8"))
-    imports = (node for one in parsed.body if isinstance(one, ast.If) for node in one.body)
-    named = [(node.module, one) for node in imports if isinstance(node, ast.ImportFrom) for one in node.names]
-    places = {one.asname or one.name: (str(module), one.name) for module, one in named}
 
     def get(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module, attribute = places[name]
-        found = getattr(import_module(module), attribute)
+        found = getattr(import_module(places[name]), name)
         setattr(sys.modules[package], name, found)  # so that this function is not called for it again
         return found
 

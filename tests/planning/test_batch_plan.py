@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hungry import Hungry, contraction_of
 from scipy import sparse
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN, KMeans
 
 from cohirf import CoHiRF
 from cohirf.planning import BatchPlan, Room, draw_rows, plan_batches, probe
@@ -332,3 +332,14 @@ def test_a_fit_in_the_chosen_batches_stays_under_the_limit(case):
     assert n_batches > 1
     assert peak <= 1
     assert expected <= 1
+
+
+@pytest.mark.parametrize(("n_batches", "says_seconds"), [(3, False), (1, True)])
+def test_no_time_is_forecast_for_batches_that_grow(n_batches, says_seconds, monkeypatch, capsys):
+    X = np.random.default_rng(0).random((300, 2))
+    plan = replace(PLAN, batch_size=300 // n_batches, n_batches=n_batches)
+    monkeypatch.setattr("cohirf.fitting.begin.plan_batches", lambda *arguments, **options: plan)
+    CoHiRF(DBSCAN(0.1, metric="manhattan"), batch_size="2GB", verbose=1).fit(X)
+    said = capsys.readouterr().out
+    assert (plan.describe() in said) == says_seconds
+    assert (f"batch_size={plan.batch_size}: larger where the neighbours" in said) != says_seconds

@@ -359,8 +359,8 @@ def test_another_version_of_a_package_is_named(module, half_done, monkeypatch):
 
 
 def test_another_version_of_this_package_is_named(half_done, monkeypatch):
-    version = cohirf.fit_identity._own_version()
-    monkeypatch.setattr(cohirf.fit_identity, "_own_version", lambda: "99.0")
+    version = cohirf.__version__
+    monkeypatch.setattr("cohirf.fit_identity.__version__", "99.0")
     with another_fit(half_done, "cohirf", version, "99.0"):
         fit(make_model(half_done))
 

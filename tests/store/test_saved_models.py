@@ -31,7 +31,7 @@ from cohirf.store.archive import Archive
 from cohirf.store.files import ModelFileError
 from cohirf.store.models import MODEL_KIND as KIND
 from cohirf.store.models import MODEL_VERSION as VERSION
-from cohirf.store.models import Origin, load_about, load_model, save_model
+from cohirf.store.models import Origin, load, load_about, save_model
 from cohirf.summary.rows import BY_ROW, Part, RowMap, RowResults
 from systems import posix_only
 
@@ -151,7 +151,7 @@ def test_a_loaded_model_is_the_saved_one_bit_by_bit(case, tmp_path):
     model, X = CASES[case]
     model = clone(model).fit(X)
     save_model(model, tmp_path / "model")
-    loaded = load_model(tmp_path / "model")
+    loaded = load(tmp_path / "model")
     assert_same_model(loaded, model, X)
     save_model(loaded, tmp_path / "again")
     assert (tmp_path / "model").read_bytes() == (tmp_path / "again").read_bytes()
@@ -164,7 +164,7 @@ def test_a_loaded_model_is_the_saved_one_bit_by_bit(case, tmp_path):
 def test_a_loaded_model_refuses_other_feature_names(tmp_path):
     save_model(published().fit(frame()), tmp_path / "model")
     with pytest.raises(ValueError, match="feature names should match"):
-        load_model(tmp_path / "model").predict(frame()[frame().columns[::-1]])
+        load(tmp_path / "model").predict(frame()[frame().columns[::-1]])
 
 
 def test_paths_that_a_fit_writes_to_are_neither_stored_nor_restored(model, tmp_path):
@@ -173,7 +173,7 @@ def test_paths_that_a_fit_writes_to_are_neither_stored_nor_restored(model, tmp_p
     held = copy.copy(model).set_params(estimator=base, checkpoint=tmp_path / "outer")
     save_model(held, tmp_path / "model")
     assert b"checkpoint" not in (tmp_path / "model").read_bytes()
-    loaded = load_model(tmp_path / "model")
+    loaded = load(tmp_path / "model")
     assert loaded.checkpoint is loaded.estimator.memory is loaded.estimator[1].checkpoint is None
 
 
@@ -199,8 +199,8 @@ def test_a_base_that_cannot_be_stored_must_be_passed(base, model, tmp_path):
     held = copy.copy(model).set_params(estimator=base)
     save_model(held, tmp_path / "model")
     with pytest.raises(ModelFileError, match=r"model: estimator=\w+\(.* pass it with load\(path, estimator="):
-        load_model(tmp_path / "model")
-    loaded = load_model(tmp_path / "model", estimator=KMeans(3))
+        load(tmp_path / "model")
+    loaded = load(tmp_path / "model", estimator=KMeans(3))
     assert (loaded.predict(rows(2, 12)) == held.predict(rows(2, 12))).all()
 
 
@@ -208,18 +208,18 @@ def test_a_callable_medoid_must_be_passed(tmp_path):
     held = published(medoid=similarity).fit(rows())
     save_model(held, tmp_path / "model")
     with pytest.raises(ModelFileError, match=r"medoid=<function similarity at .* pass it with load\(path, medoid="):
-        load_model(tmp_path / "model")
-    assert_same_model(held, load_model(tmp_path / "model", medoid=similarity), rows())
+        load(tmp_path / "model")
+    assert_same_model(held, load(tmp_path / "model", medoid=similarity), rows())
 
 
 def test_what_is_passed_takes_the_place_of_what_is_stored_and_is_checked(path):
-    loaded = load_model(path, estimator=DBSCAN(), medoid="rbf")
+    loaded = load(path, estimator=DBSCAN(), medoid="rbf")
     assert isinstance(loaded.estimator, DBSCAN)
     assert loaded.medoid == "rbf"
     with pytest.raises(TypeError, match="estimator=KMeans is a class"):
-        load_model(path, estimator=KMeans)
+        load(path, estimator=KMeans)
     with pytest.raises(ValueError, match="'medoid' parameter of CoHiRF must be"):
-        load_model(path, medoid="nearest")
+        load(path, medoid="nearest")
 
 
 # ---- what cannot be saved
@@ -257,7 +257,7 @@ def test_a_model_that_load_would_refuse_is_not_saved(message, model, path):
 def damage(path, content):
     path.write_bytes(content)
     with pytest.raises(ModelFileError, match=f"{path.name} cannot be used") as caught:
-        load_model(path)
+        load(path)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 1000
 
@@ -270,7 +270,7 @@ def test_every_flipped_bit_is_noticed(path, n_flips):
         damaged[bit // 8] ^= 1 << bit % 8
         damage(path, damaged)
     path.write_bytes(whole)
-    load_model(path)
+    load(path)
 
 
 def test_every_one_of_100_truncations_and_more_bytes_are_noticed(path):
@@ -292,26 +292,26 @@ def test_an_error_of_reading_names_the_file(path, monkeypatch):
 
     monkeypatch.setattr(os, "read", fail)
     with pytest.raises(OSError, match=r"The model was not read: Input/output error: .*model'"):
-        load_model(path)
+        load(path)
 
 
 def test_a_path_without_a_model_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no saved model: .*nothing'"):
-        load_model(tmp_path / "nothing")
+        load(tmp_path / "nothing")
     (tmp_path / "folder").mkdir()
     with pytest.raises(ModelFileError, match=r"folder is not a file, .* if an older version wrote it, fit the model"):
-        load_model(tmp_path / "folder")
+        load(tmp_path / "folder")
     for content in (b"", b"text", pickle.dumps(rows()), b"cohirf-checkpoint 5\n"):
         (tmp_path / "file").write_bytes(content)
         with pytest.raises(ModelFileError, match=r"file cannot be used: it (does not begin|is a cohirf-checkpoint)"):
-            load_model(tmp_path / "file")
+            load(tmp_path / "file")
 
 
 @pytest.mark.parametrize("version", [VERSION + 1, VERSION - 1])
 def test_another_format_is_refused_with_a_remedy(path, version):
     path.write_bytes(path.read_bytes().replace(f"{KIND} {VERSION}\n".encode(), f"{KIND} {version}\n".encode(), 1))
     with pytest.raises(ModelFileError, match=f"has format version {version}, .* reads version {VERSION}. .* fit"):
-        load_model(path)
+        load(path)
 
 
 # ---- hostile files
@@ -335,7 +335,7 @@ def assert_refused(path, message):
     """Check that loading fails with one short line, and changes nothing."""
     before = sorted(path.parent.rglob("*"))
     with pytest.raises(ModelFileError, match=message) as caught:
-        load_model(path)
+        load(path)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 1000
     assert sorted(path.parent.rglob("*")) == before
@@ -504,7 +504,7 @@ def test_pipes_and_devices_are_not_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(ModelFileError, match="is not a file"):
-            load_model(path)
+            load(path)
 
 
 # ---- writing
@@ -526,13 +526,13 @@ def test_a_failing_call_leaves_the_old_state_and_no_stray_files(name, overwrite,
             if len(calls) < fail_at:
                 break
         expected = [3, 2] if overwrite else [None, 2]  # some failures are survived
-        assert (load_model(path).views if path.exists() else None) in expected
+        assert (load(path).views if path.exists() else None) in expected
         assert [file.name for file in tmp_path.iterdir()] in (["model"], [])
         if overwrite:
             save_model(other, path, overwrite=True)
         else:
             path.unlink(missing_ok=True)
-    assert load_model(path).views == 2
+    assert load(path).views == 2
 
 
 def count_calls(monkeypatch, name, fail_at):
@@ -571,10 +571,10 @@ def save_and_die(model, path, call):
 @pytest.mark.parametrize(("call", "views"), [(1, 2), (2, 3)], ids=["file", "directory"])
 def test_a_killed_save_leaves_the_model_before_or_after_it_and_nothing_else(call, views, path, model):
     save_and_die(copy.copy(model).set_params(views=3), path, call)
-    assert load_model(path).views == views
+    assert load(path).views == views
     save_model(model, path, overwrite=True)
     assert [file.name for file in path.parent.iterdir()] == ["model"]
-    assert load_model(path).views == 2
+    assert load(path).views == 2
 
 
 def test_a_full_disk_is_reported_with_the_path_and_leaves_nothing(model, tmp_path):
@@ -599,12 +599,12 @@ def test_an_existing_model_is_replaced_only_when_asked(path, model):
     other = copy.copy(model).set_params(views=3)
     with pytest.raises(FileExistsError, match=r"pass overwrite=True or another path: .*model'"):
         save_model(other, path)
-    assert load_model(path).views == 2
+    assert load(path).views == 2
     save_model(other, path, overwrite=True)
-    assert load_model(path).views == 3
+    assert load(path).views == 3
     path.write_bytes(path.read_bytes()[:100])  # a damaged one, too
     save_model(other, path, overwrite=True)
-    load_model(path)
+    load(path)
 
 
 def test_what_is_no_model_is_never_replaced(model, tmp_path):
@@ -622,7 +622,7 @@ def test_a_link_keeps_pointing_at_the_model(path, model):
     link.symlink_to(path)
     save_model(copy.copy(model).set_params(views=3), link, overwrite=True)
     assert link.is_symlink()
-    assert load_model(link).views == load_model(path).views == 3
+    assert load(link).views == load(path).views == 3
 
 
 @pytest.mark.slow
@@ -646,7 +646,7 @@ def test_saving_and_loading_copy_no_array(model, tmp_path):
     )
     assert traced_peak(save_model, held, tmp_path / "model") < 0.5 * n_rows
     size = (tmp_path / "model").stat().st_size
-    assert traced_peak(load_model, tmp_path / "model") < size + 1.5 * n_rows
+    assert traced_peak(load, tmp_path / "model") < size + 1.5 * n_rows
 
 
 def traced_peak(function, *arguments):

@@ -26,9 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0, 2 for bad input, 3 if ``cohirf drift`` finds that rows have drifted, 130 after Ctrl-C, 143 after SIGTERM.
     """
     _arguments.set(tuple(sys.argv[1:] if arguments is None else arguments))
-    signals: list[int] = []
     try:
         typer = import_optional("typer", "cli", "The program cohirf")
+    except ImportError as error:  # in these words: those of options need typer
+        return _end(str(error), BAD_INPUT)
+    signals: list[int] = []
+    try:
         from cohirf.cli.app import app
 
         with _stopping_on_sigterm(signals):

@@ -33,7 +33,7 @@ from cohirf.estimator import CoHiRF
 from cohirf.preparation import Preparation, Prepared
 from cohirf.sources.source import NoRowsError, listed
 from cohirf.store.files import CONTENT_ERRORS, one_line, shown
-from cohirf.store.models import is_model, load_about, load_model, save_model
+from cohirf.store.models import is_model, load, load_about, save_model
 from cohirf.summary.numbers import Changes
 from cohirf.updating.merge import find_largest, in_other_units
 from cohirf.updating.merge import merge as merge_models
@@ -255,7 +255,7 @@ def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
     if not is_model(path):
         problem = "is not a saved model" if path.exists() else "does not exist"
         raise BadInputError(f"{shown(path.absolute())} {problem}: give the file that cohirf fit --model wrote.")
-    model = load_model(path)
+    model = load(path)
     content = load_about(path).preparation
     if content is None:
         return model, Preparation.of_numbers(list(getattr(model, "feature_names_in_", range(model.n_features_in_))))
@@ -309,13 +309,19 @@ def _update(
         with console.watching():
             if data is not None:
                 model.partial_fit(data.source).name_clusters(preparation=preparation)
-                changes.append(model.changes_)
+                changes.append(_changes_of(model))
             if recluster:
                 model.recluster().name_clusters(preparation=preparation)
-                changes.append(model.changes_)
+                changes.append(_changes_of(model))
     except KeyboardInterrupt:
         raise Interrupted("Stopped. The model is as it was before.") from None
     return changes
+
+
+def _changes_of(updated: CoHiRF) -> Changes:
+    """Return what the last update of a model has changed."""
+    assert updated.changes_ is not None  # as after a fit
+    return updated.changes_
 
 
 def _sizes(fitted: CoHiRF) -> dict[str, Any]:
@@ -343,10 +349,10 @@ def save_changed(
     save_model(fitted, path, overwrite=overwrite, preparation=about.preparation, origin=origin)
     document: dict[str, Any] = {"command": command, "model": str(path)}
     document |= {"models": [str(one) for one in merged]} if merged else {}
-    document |= _sizes(fitted) | {"changes": asdict(fitted.changes_)}
+    document |= _sizes(fitted) | {"changes": asdict(_changes_of(fitted))}
     document |= {"warnings": console.warned, "written": {"model": str(path)}}
     facts = TextGrid([("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}")])
-    console.show(document, *say_lines(fitted.changes_), facts, say_written(document["written"]))
+    console.show(document, *say_lines(_changes_of(fitted)), facts, say_written(document["written"]))
 
 
 def say_lines(*found: Drift | Changes) -> list[str]:

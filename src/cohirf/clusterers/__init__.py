@@ -12,4 +12,11 @@ if TYPE_CHECKING:
 
 __all__ = ["SCSRGF", "GridDBSCAN", "KernelKMeans", "TorchKMeans"]
 
-__getattr__, __dir__ = lazy_names(__name__, __file__)
+_PLACES = {
+    "GridDBSCAN": "cohirf.clusterers.grid_dbscan",
+    "KernelKMeans": "cohirf.clusterers.kernel_k_means",
+    "SCSRGF": "cohirf.clusterers.sc_srgf",
+    "TorchKMeans": "cohirf.clusterers.torch_k_means",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _PLACES)

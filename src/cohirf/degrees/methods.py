@@ -135,7 +135,7 @@ class DegreesMixin:
         if density is None:
             raise AttributeError(
                 "hdbscan_ needs HDBSCAN with Euclidean distances as the base method, its own clusters, at most 10,000 "
-                "rows without missing values, and numba: pip install cohirf[fast]."
+                'rows without missing values, and numba: pip install "cohirf[fast]".'
             )
         return density
 

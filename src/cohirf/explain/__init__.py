@@ -59,4 +59,23 @@ __all__ = [
     "write_tree",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, __file__)
+_PLACES = {
+    "ClusterDescription": "cohirf.explain.describe",
+    "Description": "cohirf.explain.describe",
+    "Headline": "cohirf.explain.describe",
+    "describe_clusters": "cohirf.explain.describe",
+    "make_headline": "cohirf.explain.describe",
+    "name_partition": "cohirf.explain.describe",
+    "name_tree": "cohirf.explain.describe",
+    "write_tree": "cohirf.explain.describe",
+    "Diagnosis": "cohirf.explain.diagnose",
+    "Trait": "cohirf.explain.effects",
+    "write_report": "cohirf.explain.report",
+    "BadlyFitting": "cohirf.explain.rows",
+    "Topic": "cohirf.explain.topics",
+    "Topics": "cohirf.explain.topics",
+    "name_topics": "cohirf.explain.topics",
+    "Finding": "cohirf.explain.verdict",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _PLACES)

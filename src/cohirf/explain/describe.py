@@ -126,21 +126,26 @@ class Description:
 
     def to_frame(self) -> Any:
         """Return a pandas table with one row for each cluster; a last row for noise, if there is any."""
-        labels = self.model.cluster_numbers_.tolist()
-        traits = {cluster.label: cluster.traits[:N_SHOWN] for cluster in self.clusters}
-        columns: dict[str, list[Any]] = {
-            "cluster": list(labels),
-            "name": [self.name(label) for label in labels],
-            "size": self.sizes.tolist(),
-            "share": (self.sizes / self.n_rows).tolist(),
-            "stability": self.stability.tolist(),
-            "exemplar": self.model.exemplar_indices_.tolist(),
-            "features": ["; ".join(trait.values for trait in traits.get(label, ())) for label in labels],
-        }
-        noise = [-1, "noise", self.n_noise, self.n_noise / self.n_rows, np.nan, None, ""]
-        for column, value in zip(columns.values(), noise if self.n_noise else (), strict=bool(self.n_noise)):
-            column.append(value)
-        return to_frame(columns, index="cluster").astype({"exemplar": "Int64"})
+        return tabulate(self, "to_frame")
+
+
+def tabulate(found: Description, user: str) -> Any:
+    """Return a description as a pandas table; ``user`` is what the caller has called."""
+    labels = found.model.cluster_numbers_.tolist()
+    traits = {cluster.label: cluster.traits[:N_SHOWN] for cluster in found.clusters}
+    columns: dict[str, list[Any]] = {
+        "cluster": list(labels),
+        "name": [found.name(label) for label in labels],
+        "size": found.sizes.tolist(),
+        "share": (found.sizes / found.n_rows).tolist(),
+        "stability": found.stability.tolist(),
+        "exemplar": found.model.exemplar_indices_.tolist(),
+        "features": ["; ".join(trait.values for trait in traits.get(label, ())) for label in labels],
+    }
+    noise = [-1, "noise", found.n_noise, found.n_noise / found.n_rows, np.nan, None, ""]
+    for column, value in zip(columns.values(), noise if found.n_noise else (), strict=bool(found.n_noise)):
+        column.append(value)
+    return to_frame(columns, "cluster", user).astype({"exemplar": "Int64"})
 
 
 def describe_clusters(

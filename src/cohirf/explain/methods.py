@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from cohirf.data.dask_arrays import require_labels_here
-from cohirf.explain.describe import describe_clusters, draw_model, remember_names
+from cohirf.explain.describe import describe_clusters, draw_model, remember_names, tabulate
 from cohirf.explain.diagnose import Diagnosis, diagnose_model
 from cohirf.explain.effects import measure_effects
 from cohirf.explain.study import check_study, draw_sample, make_study
@@ -59,7 +59,7 @@ class DescribedClusters:
         petal length (cm) 1.46 (others 4.91); petal width (cm) 0.246 (others 1.68); sepal length (cm) 5.01 (others 6.26)
         """
         require_labels_here(self)
-        return describe_clusters(self, X, feature_names).to_frame()
+        return tabulate(describe_clusters(self, X, feature_names), "summary")
 
     def name_clusters(
         self: Model, X: Any = None, *, feature_names: Sequence[str] | None = None, preparation: Any = None
@@ -166,4 +166,4 @@ def explain_cluster(model: Model, cluster: Any, X: Any = None) -> Any:
         "views_agree": model.feature_agreement_,
     }
     strongest = np.argsort(-np.abs(effects.effect[0]), kind="stable")
-    return to_frame(columns, index="feature").iloc[strongest]
+    return to_frame(columns, index="feature", user="explain").iloc[strongest]

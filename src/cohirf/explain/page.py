@@ -13,7 +13,7 @@ import json
 import zlib
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MOST_LABELLED = 5_000_000  # a browser could not write a CSV file with more lines
 MAX_CHARACTERS = 1_200_000  # of the page, for labels; and as many for names
 DENSEST = 6  # names are hardly ever compressed to less than a sixth: longer ones need not be tried
-HTML = Path(__file__).parent / "html"
+HTML = files("cohirf.explain") / "html"  # a folder, or a part of a zip file
 # The script is these files, one after the other, in one function: each answers one question.
 SCRIPTS = """
     unpack text dom theme state address map tree slider strip distributions cards heatmap odd_rows script downloads
@@ -106,7 +106,7 @@ def render_topics(content: dict[str, Any]) -> str:
 def _load_template(name: str, jinja2: Any) -> Any:
     """Return a template; to compile one takes a third of the time of a small report."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HTML),
+        loader=jinja2.FunctionLoader(_read_file),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -12,17 +12,24 @@ from typing import Any, cast
 from sklearn.base import BaseEstimator
 from sklearn.utils._pprint import _changed_params
 
+from cohirf._version import __version__
 from cohirf.estimator import CoHiRF
 from cohirf.explain.study import Study
 from cohirf.explain.words import clean, shorten
 from cohirf.store.models import Origin
 from cohirf.summary.model import base_method_of
 
-SHOWN_PACKAGES = ("cohirf", "numpy", "scipy", "scikit-learn")
+SHOWN_PACKAGES = ("numpy", "scipy", "scikit-learn")
 MAX_VALUE = 400  # characters
 MAX_CODE = 100_000
 NOT_REPEATED = {"checkpoint": None, "verbose": 0}  # what does not change labels
 CODE_WIDTH = 100
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that labels depend on."""
+    ours = {"Python": platform.python_version(), "cohirf": __version__}
+    return ours | {name: metadata.version(name) for name in SHOWN_PACKAGES}
 
 
 def describe_run(
@@ -37,7 +44,7 @@ def describe_run(
         "parameters": _list_parameters(model, skip="estimator"),
         "base_parameters": _list_parameters(base),
         "seed": None if model.random_state is None else shorten(repr(model.random_state)),
-        "versions": {"Python": platform.python_version(), **{name: metadata.version(name) for name in SHOWN_PACKAGES}},
+        "versions": _versions(),
         "command": clean(origin.command) if origin is not None and origin.command else None,
         "script": clean(write_script(model, origin, pipeline)),
         "is_repeatable": isinstance(model.random_state, Integral),

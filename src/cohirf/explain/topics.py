@@ -9,7 +9,6 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.manifold import TSNE
 from sklearn.utils.extmath import row_norms
 
+from cohirf._version import __version__
 from cohirf.error_contexts import warn_caller
 from cohirf.explain.columns import make_thumbnail
 from cohirf.explain.describe import mean_stability
@@ -423,7 +423,7 @@ def draw_topics(topics: Topics, *, title: str, written: str, images: Any = None)
     content = {
         "title": shorten(title, 300),
         "written": written,
-        "version": metadata.version("cohirf"),
+        "version": __version__,
         "n_rows": n_rows,
         "n_noise": int((topics.labels[:, -1] < 0).sum()),
         "counts": [f"{len(level):,}" for level in found],

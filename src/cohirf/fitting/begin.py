@@ -35,7 +35,8 @@ from cohirf.rows.metric_spaces import find_space
 from cohirf.store.checkpoint import open_checkpoint
 
 # From so many rows and neighbours on, a fit is looked at; measured: scikit-learn takes about so long for each neighbour
-# that DBSCAN lists, and longer with OPTICS.
+# that DBSCAN lists, and longer with OPTICS. Halos and the number of batches change it threefold, either way: enough to
+# decide whether to warn, and not to name a time.
 LOOKED_AT_ROWS, SAMPLED, MANY_NEIGHBOURS = 20_000, 1000, 1000
 LISTED_SECONDS, LONG_SECONDS = 1e-7, 60.0
 
@@ -91,6 +92,7 @@ def measure_batches(settings: Settings, data: Data, entropy: Entropy, weights: D
         return Settled(entropy, _fit_into_device(settings.batch_size, data, contraction))
     room, options = data.room(read_memory_limit(settings.batch_size), settings.n_jobs), dict[str, Any]()
     must_fit = settings.batch_size != "auto"
+    density = None
     read_sample: Callable[[int], Any] = partial(_draw_sample, data, entropy)
     if are_local(settings, contraction.views.method.prototype):
         spanned = choose_settings(data, n_rows, contraction)
@@ -104,14 +106,17 @@ def measure_batches(settings: Settings, data: Data, entropy: Entropy, weights: D
         options = {"overlap": choose_overlap(None), "n_readable": neighbourhood.n_rows}
     plan = plan_batches(read_sample, n_rows, contraction, room, **options)
     if settings.verbose:
-        progress.say(plan.describe())
+        may_grow = density is not None and plan.n_batches > 1
+        progress.say(plan.describe_growing() if may_grow else plan.describe())
     return Settled(entropy, plan.batch_size)
 
 
 def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -> None:
     """Warn before a fit begins that will take long, because the base method lists very many neighbours."""
     method, n_rows = contraction.views.method, data.rows.n_rows
-    if n_rows < LOOKED_AT_ROWS or contraction.device is not None or _has_own_kernels(method.prototype, data.n_features):
+    if n_rows < LOOKED_AT_ROWS or contraction.device is not None:
+        return
+    if is_installed("numba") and _has_kernels(method.prototype, data.n_features):
         return
     if method.clusterer is not method.prototype or data.n_features != contraction.views.n_features:
         return  # a pipeline has other features, and so has a view
@@ -131,17 +136,25 @@ def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -
     if n_neighbours >= MANY_NEIGHBOURS and seconds >= LONG_SECONDS:
         warn_caller(
             f"This fit will take long: {method.name} lists all neighbours within {name}={radius:g}, about "
-            f"{n_neighbours:,.0f} of each of {n_rows:,} rows, which takes {seconds / 60:,.0f} minutes of one core or "
-            f"more. Lower {name}, or use DBSCAN with a Euclidean, haversine or cosine metric, which lists none; or "
-            f"HDBSCAN, which needs no radius.",
+            f"{n_neighbours:,.0f} of each of {n_rows:,} rows. {_remedy(method.prototype, name, data.n_features)}",
             UserWarning,
         )
 
 
-def _has_own_kernels(method: Any, n_features: int) -> bool:
-    """Return whether compiled kernels find the clusters of a method, without lists of neighbours."""
+def _has_kernels(method: Any, n_features: int) -> bool:
+    """Return whether kernels that numba compiles find the clusters of a method, without lists of neighbours."""
     is_dbscan = isinstance(method, GridDBSCAN) and find_space(method) is not None
-    return is_dbscan and is_installed("numba") and has_kernels(n_features, None)
+    return is_dbscan and has_kernels(n_features, None)
+
+
+def _remedy(method: Any, radius: str, n_features: int) -> str:
+    """Return what helps against long lists of neighbours; if numba would, it is not installed."""
+    if _has_kernels(method, n_features):
+        return f'Install numba, with which DBSCAN lists none: pip install "cohirf[fast]". Or lower {radius}.'
+    other = ""
+    if has_kernels(n_features, None):
+        other = "use DBSCAN with a Euclidean, haversine or cosine metric, which lists none with numba; or "
+    return f"Lower {radius}, or {other}use HDBSCAN, which needs no radius."
 
 
 def _fit_into_device(memory: str, data: Data, contraction: Contraction) -> int | None:

@@ -70,9 +70,9 @@ def _merges_as_levels(
 # -- tables, graphs, text ------------------------------------------------------------------------------------------
 
 
-def to_frame(columns: dict[str, Any], index: str = "row") -> Any:
-    """Return the columns as a pandas table, one of them as its index."""
-    return import_optional("pandas", "frame", "to_frame").DataFrame(columns).set_index(index)
+def to_frame(columns: dict[str, Any], index: str = "row", user: str = "to_frame") -> Any:
+    """Return the columns as a pandas table, one of them as its index; ``user`` is what the caller has called."""
+    return import_optional("pandas", "frame", user).DataFrame(columns).set_index(index)
 
 
 def to_networkx(columns: dict[str, IntArray]) -> Any:

@@ -71,6 +71,13 @@ class BatchPlan:
         """Whether the memory limit is high enough."""
         return self.needed <= self.memory_limit
 
+    def describe_growing(self) -> str:
+        """Return the plan as one line, for batches that grow until all neighbours within a radius have room.
+
+        How far they grow is not known yet, and smaller batches were measured: so the line has no time and no memory.
+        """
+        return f"batch_size={self.batch_size}: larger where the neighbours of a batch need more room"
+
     def describe(self) -> str:
         """Return the plan as one line."""
         batches = "one batch" if self.n_batches == 1 else f"{self.n_batches:,} batches"

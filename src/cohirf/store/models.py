@@ -12,14 +12,14 @@ import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
+from cohirf._version import __version__
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.choice import Choice
@@ -36,6 +36,9 @@ from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.rows import RowResults
 from cohirf.summary.summary import MOST_NUMBERS, Summary
+
+if TYPE_CHECKING:
+    from cohirf.estimator import CoHiRF
 
 MODEL_KIND, MODEL_VERSION = "cohirf-model", 12
 
@@ -188,7 +191,7 @@ def save_model(
     """
     _refuse_model(model)
     description = describe_model(model)
-    about = write(About, About(_package_version(), sklearn.__version__, description, preparation, origin))
+    about = write(About, About(__version__, sklearn.__version__, description, preparation, origin))
     try:
         absent = {name: getattr(model, name) for name in NOT_STORED if is_absent(description["parameters"][name])}
         restore_model(Path(), description, model.n_features_in_, absent)
@@ -206,9 +209,9 @@ def save_model(
                 archive.append(content, arrays)
 
 
-def load_model(
+def load(
     path: str | os.PathLike[str], *, estimator: Any = None, views: list[Any] | None = None, medoid: Any = None
-) -> Any:
+) -> CoHiRF:
     """Load a model that :meth:`cohirf.CoHiRF.save` has written.
 
     Loading never runs code from the file, so it is safe to load models of unknown origin. Any damage is detected.
@@ -267,8 +270,8 @@ def load_model(
         if archive.file.read(1):
             raise ValueError("it has more bytes than a model")
         attributes = fitted.attributes()
-    model = restore_model(Path(path), about.model, fitted.n_features_in_, passed)
-    vars(model).update(attributes)
+    model: CoHiRF = restore_model(Path(path), about.model, fitted.n_features_in_, passed)
+    model.__dict__.update(attributes)
     return model
 
 
@@ -353,10 +356,3 @@ def _refuse_model(model: Model) -> None:
             f"labels_ is {'on a device' if on_device else 'a Dask array'}, and cannot be saved with the model: call "
             f"gather() first, which loads 8 bytes per row into this process.{'' if on_device else without}"
         )
-
-
-def _package_version() -> str:
-    try:
-        return metadata.version("cohirf")
-    except metadata.PackageNotFoundError:  # run from a source tree
-        return "unknown"
