@@ -42,7 +42,7 @@ for name, model in models.items():
     line = ax.plot(choice.candidates, choice.figures, linewidth=1.8, label=name)[0]
     chosen = choice.figures[choice.candidates == choice.n_clusters]
     ax.plot([choice.n_clusters], chosen, "o", markersize=9, color=line.get_color())
-ax.set(xlabel="number of clusters", ylabel="silhouette and near neighbours together")
+ax.set(xlabel="number of clusters", ylabel="silhouette and near neighbours together", xticks=range(2, 21, 2))
 ax.legend(frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
