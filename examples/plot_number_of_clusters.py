@@ -2,10 +2,9 @@
 How many clusters?
 ==================
 
-Without ``n_clusters``, a fit chooses the number of clusters by its prediction strength, how well the clusters of one
-half of the rows predict those of the other half, and by the silhouette. The curve says how much to trust the number: a
-strength near 1 that then falls steeply is a number that the data suggests, and a curve that falls slowly is a question
-of taste.
+Without ``n_clusters``, a fit chooses the number of clusters by their silhouette, and by how many near neighbours are in
+the same cluster. The curve says how much to trust the number: a clear peak is a number that the data suggests, and a
+flat curve is a question of taste. Whether there are clusters at all, random halves of the rows tell: do they agree?
 Four data sets of scikit-learn, and one made for the purpose.
 """
 
@@ -35,15 +34,15 @@ for name, model in models.items():
 # The curves
 # ----------
 #
-# The dot is the chosen number. If clusters are compact, their silhouette counts, too, so it is not always the highest.
+# The dot is the chosen number: the highest point, or 2 if there are no clear groups.
 
 figure, ax = plt.subplots(figsize=(9, 4.8), layout="constrained")
 for name, model in models.items():
     choice = model.choice_
-    line = ax.plot(choice.candidates, choice.strengths, linewidth=1.8, label=name)[0]
-    chosen = choice.strengths[choice.candidates == choice.n_clusters]
+    line = ax.plot(choice.candidates, choice.figures, linewidth=1.8, label=name)[0]
+    chosen = choice.figures[choice.candidates == choice.n_clusters]
     ax.plot([choice.n_clusters], chosen, "o", markersize=9, color=line.get_color())
-ax.set(xlabel="number of clusters", ylabel="prediction strength", ylim=(0, 1.05))
+ax.set(xlabel="number of clusters", ylabel="silhouette and near neighbours together", xticks=range(2, 21, 2))
 ax.legend(frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
@@ -52,8 +51,7 @@ plt.show()
 # One curve in detail
 # -------------------
 #
-# :func:`~cohirf.plotting.plot_choice` draws what the numbers were compared by, and the line above which they are nearly
-# the best.
+# :func:`~cohirf.plotting.plot_choice` draws the same for one model.
 
 plot_choice(models["wine, 3 cultivars"])
 plt.show()

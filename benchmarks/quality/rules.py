@@ -1,6 +1,6 @@
 """Do the weights hold by which merge and number of clusters are chosen, on sets that had no part in their choice?
 
-    python -m benchmarks.quality.rules [--first 0] [--sets 60] [--jobs 1]
+    python -m benchmarks.quality.rules [--first 0] [--sets 60] [--jobs 1] [--write]
 
 Five groups of sets: those of ``clustbench.py``, the real ones of ``answers.py``, and random ones, which are drawn here:
 mixtures of round and stretched clusters, some with a column of zeros and ones; mixtures that overlap; and shapes in the
@@ -28,7 +28,7 @@ from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import DATA_FOLDER, all_sets, make_parser, parse, print_markdown, standardise
+from benchmarks._common import DATA_FOLDER, add_write_option, all_sets, make_parser, parse, show_table, standardise
 from benchmarks.quality.clustbench import count_classes, read_sets
 from cohirf import CoHiRF
 from cohirf.beyond.choose_merge import MERGES, RULE, SampledRows, weighted_ari
@@ -40,6 +40,8 @@ LARGEST = 20  # number of clusters that K-Means is tried with
 N_FOLDS = 5
 # Weights of modularity, agreement and connection, and the lead of compact clusters
 GRID = list(product((0.0, 0.25, 0.5, 1.0), (0.0, 0.1, 0.2, 0.3, 0.5), (0.0, 0.1, 0.2, 0.3, 0.5), (0.0, 0.01, 0.02)))
+# Titles of methods that choose the number, and where a measured set has their figures
+AUTOMATIC = {"CoHiRF()": "auto", "K-Means, highest silhouette": "by_silhouette", "HDBSCAN": "hdbscan"}
 Set = tuple[str, np.ndarray, list[np.ndarray]]  # group, values, references
 
 
@@ -217,6 +219,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--sets", type=int, default=60)
     parser.add_argument("--jobs", type=int, default=1)
+    add_write_option(parser)
     arguments = parse(parser, argv, sets=2)
     sets = list(read_groups(arguments.first, arguments.sets))
     measured = Parallel(arguments.jobs)(delayed(measure)(*each) for each in sets)
@@ -226,7 +229,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "K-Means, ten starts": [each.k_means for each in measured],
         **{merge: [float(each.ari[:, place].max()) for each in measured] for place, merge in enumerate(MERGES)},
         "the merge that is taken": [each.take(rule) for each in measured],
-        "cross-validated": cross_validate(measured, groups),
+        "weights cross-validated over sets": cross_validate(measured, groups),
         "the best in each set": [float(each.ari.max()) for each in measured],
     }
 
@@ -236,13 +239,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         ]
 
     counts = [f"{name} ({sum(each.group == name for each in measured)})" for name in groups]
-    print_markdown(["ARI, k given", *counts], [[name, *map("{:.3f}".format, means(v))] for name, v in given.items()])
-    rows = []
-    for name, field in {"CoHiRF()": "auto", "K-Means, silhouette": "by_silhouette", "HDBSCAN": "hdbscan"}.items():
+    cells = [[name, *map("{:.3f}".format, means(values))] for name, values in given.items()]
+    show_table(arguments.write, "rules", [["ARI, k given", *counts], *cells])
+    cells = []
+    for name, field in AUTOMATIC.items():
         near = means([getattr(each, field)[0] for each in measured])
         ari = means([getattr(each, field)[1] for each in measured])
-        rows.append([name, *(f"{a:.3f}, {n:.0%}" for a, n in zip(ari, near, strict=True))])
-    print_markdown(["ARI, number right or nearly so", *counts], rows)
+        cells.append([name, *(f"{a:.3f}, {n:.0%}" for a, n in zip(ari, near, strict=True))])
+    show_table(arguments.write, "rules_number", [["ARI, number right or differs by one", *counts], *cells])
 
 
 if __name__ == "__main__":

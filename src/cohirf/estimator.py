@@ -62,8 +62,8 @@ class CoHiRF(
     At each level, the base method labels the active rows in several *views*: on random subsets of the features, or on
     all features with another seed. Rows on which the views agree fuse into a group: its most central row, the *medoid*,
     stays active for the next level, and absorbs the other rows. After the levels, groups merge to the wanted number of
-    clusters: compactly, or along a spanning tree, whichever separates fewer near neighbours. The result is a flat
-    partition and the hierarchy of all fusions.
+    clusters: compactly, along a spanning tree, or along the graph of near neighbours, whichever fits the rows. The
+    result is a flat partition and the hierarchy of all fusions.
     :meth:`as_published` returns a model that runs the algorithm of the paper, which ends when a level fuses nothing.
 
     Parameters
@@ -414,8 +414,8 @@ class CoHiRF(
         """Return, for each row, the cluster of the nearest point that the model stores.
 
         Without an estimator and around K-Means, a fit ends by assigning each row to the nearest of these points: a few
-        hundred centres or, if clusters are connected, at most 10,000 rows of the data. So ``predict`` of the rows of a
-        fit returns ``labels_``, for any number of rows.
+        hundred centres or, if clusters are not compact, at most 20,000 rows of the data. So ``predict`` of the rows of
+        a fit returns ``labels_``, for any number of rows.
 
         Other methods, ``n_clusters="levels"`` and updated models have landmarks, which are rows of the fit: all of them
         if there are at most 10,000, otherwise a sample of about 10,000 that contains rows of every cluster. A landmark

@@ -2,7 +2,8 @@
 
 The packages above choose these functions and pass them to the steps in ``cohirf.algorithm``, which do not know them.
 
-To change how groups merge into clusters, begin with ``link_groups`` in ``merge_tree`` (compact merges) and
-``link_connected`` in ``connected`` (merges along a spanning tree). ``choose_merge`` compares the two;
-``Chooser`` in ``fitting/merging.py`` and ``Fit.end`` in ``fitting/fit.py`` use them.
+To change how groups merge into clusters, begin with ``link_groups`` in ``merge_tree`` (compact merges), ``TreeCutter``
+in ``connected`` (parts of a spanning tree) and ``link_along_graph`` in ``along_graph``; the last two follow the
+``neighbour_graph``. ``choose_merge`` compares the three; ``Chooser`` in ``fitting/merging.py`` and ``Fit.end`` in
+``fitting/fit.py`` use them.
 """

@@ -66,7 +66,7 @@ class BadlyFitting:
     filled : float
         How dense rows are where they are sparsest between the centres of two neighbouring clusters, compared with the
         sparser of the two centres: 0 if there is an empty gap, about 1 if there is none. The highest of all clusters;
-        NaN if clusters are connected shapes, whose centres mean little.
+        NaN if clusters are not compact: their centres mean little.
     """
 
     loose: list[LooseRow]

@@ -48,9 +48,9 @@ def plot_dendrogram(
     """Plot the top of a hierarchy as a dendrogram.
 
     The hierarchy of a fit has a tree, in which clusters merge pairwise up to a single one: the height of a merge is
-    that of Ward's criterion or, if clusters are connected, the length of the edge. A dashed line shows where the tree
-    is cut into the final clusters. Noise rows are not in the tree. A hierarchy without a tree is drawn up to its last
-    level: the height of a fusion is its level.
+    that of Ward's criterion, for all merges. A dashed line shows where the tree is cut into the final clusters. Noise
+    rows are not in the tree. A hierarchy without a tree is drawn up to its last level: the height of a fusion is its
+    level.
 
     Colours are those of the final clusters, whose numbers are written on their lines.
 
