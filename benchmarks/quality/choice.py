@@ -8,7 +8,7 @@ centres. For each way: in how many fits the number is that of the classes, in ho
 mean adjusted Rand index of the clusters with the classes, and processor seconds. Classes are not clusters, so "right"
 is a weak goal. If there are several references, the best one counts; rows of class 0 are not scored.
 
-- auto: CoHiRF(n_clusters="auto"), the prediction strength and the silhouette of 2 to 20 clusters.
+- auto: CoHiRF(n_clusters="auto"), the silhouette of clusters, and how many near neighbours they keep together.
 - true k: CoHiRF with the number of classes.
 - silhouette: of separate K-Means fits with 2 to 30 clusters, each with three starts.
 - gap: the gap statistic (Tibshirani, Walther, Hastie 2001) of the same fits, with five uniform reference sets.

@@ -62,7 +62,7 @@ def test_a_bare_fit_says_what_it_chose_and_what_came_out(cohirf, folder, iris):
     ]
     assert re.match(r"level 1: 150 -> \d+ rows in 1 batch, 5 of 5 views kept, agr", lines[2])
     assert re.match(
-        r"\d+ clusters have a prediction strength of \d\.\d+.* The clusters are (compact|connected): ", lines[3]
+        r"\d+ clusters fit best, with a silhouette of \d\.\d+; .* The clusters are (compact|connected|merged)", lines[3]
     )
     assert len(lines) == 4
     sizes = np.bincount(labels)
@@ -86,10 +86,10 @@ def test_a_fit_says_how_clusters_merged_and_can_be_told_how(cohirf, folder):
     X, _ = make_moons(400, noise=0.05, random_state=0)
     np.save("moons.npy", X)
     command = ("fit", "moons.npy", "--clusters", 2, "--scale", "none")
-    line = r"^{}: [\d.]+% of near neighbours are in another cluster, with compact clusters [\d.]+%\.$"
+    line = r"^{}: [\d.]+% of near neighbours are in another cluster \(compact [\d.]+%, graph [\d.]+%\)\.$"
     for options, said in (
         ((), "The clusters are connected"),
-        (("--merge", "connected"), "Connected clusters were asked for"),
+        (("--merge", "connected"), "The clusters are connected, as asked for"),
     ):
         outcome = cohirf(*command, *options, "--out", "labels.npy", "--force")
         assert re.search(line.format(said), outcome.err, re.MULTILINE)
