@@ -20,8 +20,8 @@ def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
     """Plot how a fit with ``n_clusters="auto"`` chose the number of clusters.
 
     The curve has what the numbers of clusters were compared by: the silhouette of the clusters, and how many near
-    neighbours they keep together. The number with the highest figure is chosen. Without clear groups, it is the
-    smallest number, and the highest figure is marked by a dashed line.
+    neighbours they keep together. The number with the highest figure is chosen. If halves of the rows have nothing
+    in common, it is the smallest number. Without clear groups, a dashed line marks the highest figure.
 
     Parameters
     ----------
