@@ -61,7 +61,7 @@ def test_coding_and_filling_are_scikit_learns(cohirf, mixed, name, impute):
 
 
 def test_predict_codes_and_fills_as_the_fit_did(cohirf, mixed):
-    options = ("--impute", "median", "--scale", "standard")
+    options = ("--impute", "median", "--scale", "standard", "--param", "n_clusters=4")
     cohirf("fit", "mixed.csv", *options, "--model", "model", "--out", "labels.csv", "--quiet")
     part = mixed[40:60].assign(colour="red")  # categories that are missing do not shift the others
     part.to_parquet("part.parquet")
