@@ -14,8 +14,8 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_chunked
 from threadpoolctl import threadpool_limits
 
-from cohirf.choice import silhouettes
 from cohirf.rows.grouping import IntArray
+from cohirf.rows.silhouette import silhouettes
 from cohirf.tuning.search_space import SILHOUETTE_ROWS, Silhouettes
 from experiments.budgets import BUDGETS
 from experiments.cells import data_of

@@ -71,7 +71,9 @@ def test_the_paper_keeps_the_clusters_of_the_last_level():
 
 
 @pytest.mark.filterwarnings(
-    "ignore:Number of distinct clusters", "ignore:n_clusters=4 of KMeans is at least the number"
+    "ignore:Number of distinct clusters",
+    "ignore:n_clusters=4 of KMeans is at least the number",
+    "ignore:.*identical rows are not split",
 )
 @pytest.mark.parametrize("n_rows", [1, 2, 3])
 def test_fewer_distinct_rows_than_clusters_are_a_cluster_each(n_rows):

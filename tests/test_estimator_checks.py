@@ -36,7 +36,7 @@ NUMBERED = {check.__name__: "labels are numbered in order of first appearance" f
 def cheap_choices(monkeypatch):
     """Checks fit hundreds of times; how well features and the number of clusters are chosen matters little."""
     monkeypatch.setattr(screening, "N_VIEWS", 4)
-    monkeypatch.setattr(choice, "MAX_CHOICE", 4)
+    monkeypatch.setattr(choice, "FIRST_NUMBERS", 4)
 
 
 # Data in these checks may have fewer distinct rows than clusters, or merge nothing: scikit-learn's own warnings.

@@ -175,6 +175,7 @@ def test_predict_returns_labels_of_the_type_of_those_of_the_fit():
 
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")  # of K-Means
+@pytest.mark.filterwarnings("ignore:.*identical rows are not split")
 def test_too_few_clusters_are_explained_with_the_name_that_users_know():
     model = CoHiRF(n_clusters=500, random_state=0)
     with pytest.warns(ConvergenceWarning, match="cannot be reached: KMeans found only 2 groups"):

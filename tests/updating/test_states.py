@@ -68,10 +68,11 @@ class Interrupted(KMeans):
 
 def spoiling_calls():
     heavy = np.append(1e7, np.ones(49))
+    rows = np.random.default_rng(0).normal(size=(50, 5))
     return {
         "negative weights": (ValueError, lambda model: model.fit(np.ones((50, 5)), sample_weight=np.full(50, -1.0))),
         "other features": (ValueError, lambda model: model.fit(np.full((50, 7), np.nan))),
-        "interrupted fit": (KeyboardInterrupt, lambda model: model.fit(np.ones((50, 5)), sample_weight=heavy)),
+        "interrupted fit": (KeyboardInterrupt, lambda model: model.fit(rows, sample_weight=heavy)),
         "interrupted update": (
             KeyboardInterrupt,
             lambda model: model.partial_fit(np.ones((50, 5)), sample_weight=heavy),
