@@ -32,6 +32,16 @@ def test_parts_without_an_edge_are_joined_by_their_shortest_connection():
     assert graph.affinity[one, two].max() < 0.01 * inside
 
 
+def test_many_parts_are_joined_to_near_ones():
+    rng = np.random.default_rng(0)
+    places = np.array([[i, j] for i in range(10) for j in range(10)]) * 100.0
+    X = np.repeat(places, 12, axis=0) + rng.normal(size=(1200, 2))
+    graph = NeighbourGraph(X)
+    _, _, lengths = graph.bridges
+    assert connected_components(graph.affinity)[0] == 1
+    assert 90 < lengths.min() < lengths.max() < 100  # to a neighbour on the lattice, and not to a diagonal one
+
+
 def test_the_tree_is_the_minimum_spanning_tree_of_mutual_reachability():
     X = np.random.default_rng(1).normal(size=(200, 3))
     tree = NeighbourGraph(X).tree

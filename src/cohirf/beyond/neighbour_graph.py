@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from sklearn.metrics import pairwise_distances_argmin_min
@@ -30,6 +31,7 @@ N_NEIGHBOURS = 10
 CORE_NEIGHBOUR = 3  # its distance is the radius of a point: the inverse of the density around it
 BRIDGE_WEIGHT = 0.1  # of an edge that joins two parts, if it is as short as the edges around it
 SEARCHED_IN_PART = 500  # points from which the shortest connection of a part is sought
+MANY_PARTS, NEAR_PARTS = 50, 10  # of more parts, the shortest connection to one of so many is sought
 MOST_AT_ONCE = 200_000  # pairs of a row and its neighbour, in all divisions that are looked at together
 SHORTER = 1e-6  # weight of plain distances in the tree: they decide where radii are equal
 DENSE_FEATURES = 4  # up to so many features, neighbours are found by a tree, in little time
@@ -136,17 +138,32 @@ class NeighbourGraph:
             if n_parts == 1:
                 return np.array(found_one, dtype=np.int64), np.array(found_two, dtype=np.int64), np.array(lengths)
             largest = int(np.bincount(part).argmax())
+            near = self._find_near_parts(part, n_parts)
             for small in range(n_parts):
                 if small == largest:
                     continue
                 inside = np.flatnonzero(part == small)
                 inside = inside[:: -(-len(inside) // SEARCHED_IN_PART)]
-                outside = np.flatnonzero(part != small)
+                outside = np.flatnonzero(part != small if near is None else near[small][part])
                 nearest, distance = pairwise_distances_argmin_min(self.points[inside], self.points[outside])
                 best = int(distance.argmin())
                 found_one.append(int(inside[best]))
                 found_two.append(int(outside[nearest[best]]))
                 lengths.append(float(distance[best]))
+
+    def _find_near_parts(self, part: IntArray, n_parts: int) -> NDArray[np.bool_] | None:
+        """Return, for each of many parts, to which others its shortest connection is sought; None means to all.
+
+        These are the parts with the nearest means, so that the time does not grow with the product of parts and points.
+        """
+        if n_parts <= MANY_PARTS or sparse.issparse(self.points):
+            return None
+        sizes = np.bincount(part)
+        columns = [np.bincount(part, weights=column) / sizes for column in self.points.T]
+        nearest = NearestNeighbors(n_neighbors=NEAR_PARTS).fit(np.column_stack(columns)).kneighbors()[1]
+        is_near = np.zeros((n_parts, n_parts), dtype=bool)
+        is_near[np.arange(n_parts)[:, None], nearest] = True
+        return is_near
 
     @cached_property
     def affinity(self) -> sparse.csr_array:
