@@ -6,6 +6,8 @@ from scipy import sparse
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
+from cohirf import CoHiRF
+from cohirf.beyond import along_graph
 from cohirf.beyond.along_graph import DENSE_POINTS, link_along_graph
 from cohirf.beyond.choose_merge import cut_linkage
 from cohirf.beyond.neighbour_graph import NeighbourGraph
@@ -49,3 +51,21 @@ def test_of_equal_distances_the_first_points_merge_first():
 
 def test_a_single_point_has_no_merges():
     assert link_along_graph(sparse.csr_array((1, 1))).shape == (0, 4)
+
+
+@pytest.mark.parametrize("n_rows", [200, 3000])
+def test_distances_that_grow_along_a_chain_take_few_rounds(n_rows, monkeypatch):
+    rounds = []
+    find = along_graph._nearest_pairs
+    monkeypatch.setattr(along_graph, "_nearest_pairs", lambda *found: rounds.append(1) or find(*found))
+    graph = NeighbourGraph(np.logspace(0, 6, n_rows)[:, None])
+    assert link_along_graph(graph.affinity).shape == (n_rows - 1, 4)
+    assert len(rounds) < 300
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_rows_that_are_repeated_often_are_merged(container):
+    rows = container(np.repeat(np.eye(3), 50, axis=0))
+    model = CoHiRF(n_clusters=2, random_state=0).fit(rows)
+    assert model.n_clusters_ == 2
+    assert all(len(np.unique(model.labels_[part])) == 1 for part in np.split(np.arange(150), 3))

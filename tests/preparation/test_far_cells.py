@@ -55,5 +55,12 @@ def test_rare_ones_among_zeros_are_not_far():
 def test_infinite_cells_are_refused_all_the_same(table):
     X = table[0].copy()
     X[0, 0] = np.inf
+    X[1, 0] = 1e4
     with pytest.raises(ValueError, match="infinite values"):
         prepare(X)
+
+
+def test_minmax_scaling_maps_all_cells_to_0_to_1(table):
+    X = table[0].copy()
+    X[0, 0] = 1e4
+    assert np.max(prepare(X, scaling="minmax").rows()[:]) == pytest.approx(1)

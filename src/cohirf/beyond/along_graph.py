@@ -5,8 +5,9 @@ size of both: their distance is ``min(v1, v2) * sqrt(v1 + v2) / e``, where ``v``
 cluster's edges, and ``e`` that of the edges between the two. So clusters may have any shape, as long as they are not
 held together by a few edges, and large clusters are the last to merge.
 
-In each round, all pairs merge that are each other's nearest. Rounds are few, because each leaves about two thirds of
-the clusters, and each is a handful of operations on arrays.
+In each round, all pairs merge that are each other's nearest. Usually these are a third of the clusters. Where distances
+grow along a chain they are few, and then clusters also merge with the nearest one that is left. So rounds are few, and
+each is a handful of operations on arrays.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from cohirf.beyond.merge_tree import as_linkage
 from cohirf.rows.grouping import FloatArray, IntArray
 
 DENSE_POINTS = 300  # up to so many, a square array is faster than a sparse one
+FEW_PAIRS = 32  # if fewer than one of so many clusters are the first of a nearest pair, others merge, too
 
 
 def link_along_graph(affinity: sparse.csr_array) -> FloatArray:
@@ -101,7 +103,8 @@ def _nearest_pairs(edges: Any, volumes: FloatArray) -> tuple[IntArray, IntArray,
         one, two = np.nonzero(edges)
         weights = edges[one, two]
     smaller = np.minimum(volumes[one], volumes[two])
-    distance = (smaller * np.sqrt(volumes[one] + volumes[two]) / weights).astype(np.float32)
+    largest = np.finfo(np.float32).max
+    distance = np.minimum(smaller * np.sqrt(volumes[one] + volumes[two]) / weights, largest).astype(np.float32)
     distance[one == two] = np.inf
     starts = np.flatnonzero(np.diff(one, prepend=-1))
     least = np.minimum.reduceat(distance, starts)
@@ -110,5 +113,21 @@ def _nearest_pairs(edges: Any, volumes: FloatArray) -> tuple[IntArray, IntArray,
     in_order = tied[order]
     nearest = two[in_order[np.diff(one[in_order], prepend=-1) > 0]]
     cluster = np.arange(len(volumes))
-    is_mutual = (nearest[nearest] == cluster) & (cluster < nearest)
-    return cluster[is_mutual], nearest[is_mutual], least[is_mutual].astype(np.float64)
+    is_first = (nearest[nearest] == cluster) & (cluster < nearest)
+    if FEW_PAIRS * int(is_first.sum()) < len(cluster):
+        is_first = _match(nearest, least)
+    first = np.minimum(cluster, nearest)[is_first]
+    second = np.maximum(cluster, nearest)[is_first]
+    return first, second, least[is_first].astype(np.float64)
+
+
+def _match(nearest: IntArray, distance: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Return which clusters merge with their nearest one, if each merges once at most and near pairs go first."""
+    is_free = [True] * len(nearest)
+    merges = np.zeros(len(nearest), dtype=bool)
+    partner = nearest.tolist()
+    for cluster in np.argsort(distance, kind="stable").tolist():
+        if is_free[cluster] and is_free[partner[cluster]]:
+            is_free[cluster] = is_free[partner[cluster]] = False
+            merges[cluster] = True
+    return merges

@@ -266,11 +266,10 @@ def weighted_ari(labels: IntArray, other: IntArray, mass: FloatArray | None = No
     mass = mass[is_in]
     if len(labels) == 0:
         return 0.0
-    shape = (int(labels.max()) + 1, int(other.max()) + 1)
-    masses = np.bincount(labels * shape[1] + other, weights=mass, minlength=shape[0] * shape[1]).reshape(shape)
+    _, pair = np.unique(labels * (int(other.max()) + 1) + other, return_inverse=True)
     of_itself = float(mass @ mass)  # a row with itself is no pair
-    groups = (masses, masses.sum(axis=1), masses.sum(axis=0), masses.sum())
-    both, of_labels, of_other, of_all = (float((group**2).sum()) - of_itself for group in groups)
+    sums = (np.bincount(codes, weights=mass) for codes in (pair, labels, other, np.zeros_like(labels)))
+    both, of_labels, of_other, of_all = (float((group**2).sum()) - of_itself for group in sums)
     by_chance = of_labels * of_other / (of_all or 1)
     most = (of_labels + of_other) / 2
     return (both - by_chance) / (most - by_chance) if most > by_chance else 0.0

@@ -25,11 +25,13 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.neighbors import NearestNeighbors
 
+from cohirf.algorithm.base_method import find_distinct_rows
 from cohirf.rows.grouping import FloatArray, IntArray
 
 N_NEIGHBOURS = 10
 CORE_NEIGHBOUR = 3  # its distance is the radius of a point: the inverse of the density around it
 BRIDGE_WEIGHT = 0.1  # of an edge that joins two parts, if it is as short as the edges around it
+WEAKEST_BRIDGE = 1e-3  # lowest ratio of the distances around a bridge to its length
 SEARCHED_IN_PART = 500  # points from which the shortest connection of a part is sought
 MANY_PARTS, NEAR_PARTS = 50, 10  # of more parts, the shortest connection to one of so many is sought
 MOST_AT_ONCE = 200_000  # pairs of a row and its neighbour, in all divisions that are looked at together
@@ -74,9 +76,9 @@ class NeighbourGraph:
     Attributes
     ----------
     point_of_row : array of int, shape (n_rows,)
-        The point of each row. Identical rows of an array are one point.
+        The point of each row. Identical rows are one point.
     points : array or CSR matrix of float, shape (n_points, n_features)
-        Values of the points, around the origin: far from it, distances lose digits.
+        Values of the points; those of an array are around the origin: far from it, distances lose digits.
     mass : array of float, shape (n_points,)
         Mass of each point.
     neighbours : array of int, shape (n_points, n_neighbours)
@@ -95,12 +97,8 @@ class NeighbourGraph:
 
     def __init__(self, rows: Any, mass: FloatArray | None = None) -> None:
         mass = np.ones(rows.shape[0]) if mass is None else mass
-        if sparse.issparse(rows):
-            self.points = rows
-            self.point_of_row: IntArray = np.arange(rows.shape[0])
-        else:
-            self.points, first = _find_distinct(rows)
-            self.point_of_row = first
+        self.point_of_row: IntArray
+        self.points, self.point_of_row = _find_distinct(rows)
         self.mass: FloatArray = np.bincount(self.point_of_row, weights=mass).astype(np.float64)
         self.neighbours, self.distances = _find_neighbours(self.points)
 
@@ -180,6 +178,7 @@ class NeighbourGraph:
         from_one, to_two, lengths = self.bridges
         around = np.maximum(self.distances[from_one, -1], self.distances[to_two, -1])
         ratio = np.divide(around, lengths, out=np.ones(len(lengths)), where=lengths > around)
+        ratio = np.maximum(ratio, WEAKEST_BRIDGE)  # an edge of weight 0 is none
         of_bridges = 2 * BRIDGE_WEIGHT * ratio**2
         ends = np.concatenate([one, from_one]), np.concatenate([two, to_two])
         shape = (self.n_points, self.n_points)
@@ -237,14 +236,16 @@ def _find_distinct(rows: Any) -> tuple[Any, IntArray]:
 
     If the squares of all differences vanish, rows cannot be told apart.
     """
-    centred = rows - rows.mean(axis=0, dtype=np.float64)
-    if float(abs(centred).max(initial=0)) ** 2 < np.finfo(np.float64).tiny:
-        return centred[:1], np.zeros(len(rows), dtype=np.int64)
-    _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    centred = rows
+    if not sparse.issparse(rows):
+        centred = rows - rows.mean(axis=0, dtype=np.float64)
+        if float(abs(centred).max(initial=0)) ** 2 < np.finfo(np.float64).tiny:
+            return centred[:1], np.zeros(len(rows), dtype=np.int64)
+    first, place = find_distinct_rows(rows)
     order = np.argsort(first)
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.arange(len(order))
-    return centred[first[order]], number[place.ravel()]
+    return centred[first[order]], number[place]
 
 
 def _find_neighbours(points: Any) -> tuple[IntArray, FloatArray]:

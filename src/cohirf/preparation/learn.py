@@ -255,8 +255,7 @@ def learn(unscaled: Preparation, source: Source, *, impute: str, scaling: str) -
     """Return the preparation with fill values and scaling that are learned from the data."""
     if impute == "none" and scaling == "none":
         return unscaled
-    found = _measure(source, with_median=impute == "median")
-    _refuse_unusable(source, found)
+    found = _measure(source, with_median=impute == "median", leaves_far_out=scaling == "standard")
     weight = np.minimum(found.known / MOSTLY_KNOWN, 1.0) ** 2  # filled cells are all alike, whatever they were
     scale = {"standard": _share_weight(unscaled, found.std) / weight, "minmax": found.high - found.low}.get(scaling)
     offset = {"standard": found.mean, "minmax": found.low}.get(scaling)
@@ -292,11 +291,15 @@ class _Statistics(NamedTuple):
     known: FloatArray  # share of cells that are not missing
 
 
-def _measure(source: Source, *, with_median: bool) -> _Statistics:
-    """Read all rows once, and once more if a few cells are so far from all others that they would decide the scale."""
+def _measure(source: Source, *, with_median: bool, leaves_far_out: bool) -> _Statistics:
+    """Read all rows once, and once more if a few cells are so far from all others that they would decide the scale.
+
+    Columns that cannot be used are refused.
+    """
     extremes = _Extremes(source.n_features, n_far=count_crumbs(source.n_rows) - 1)
     found = _measure_within(source, None, extremes, with_median=with_median)
-    bounds = extremes.find_bounds()
+    _refuse_unusable(source, found)
+    bounds = extremes.find_bounds() if leaves_far_out else None
     if bounds is None:
         return found
     within = _measure_within(source, bounds, extremes, with_median=False)
