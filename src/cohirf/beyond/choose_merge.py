@@ -156,7 +156,7 @@ class SampledRows:
             _, smallest_part = self._connect(n_clusters, min_mass)
             of_points = self.cutter.link(n_clusters, n_groups, smallest_part, min_mass)
         point = self.graph.point_of_row
-        first = np.unique(point, return_index=True)[1]
+        first = self.graph.first_row
         is_copy = np.ones(len(point), dtype=bool)
         is_copy[first] = False
         copies = np.flatnonzero(is_copy)
@@ -175,8 +175,7 @@ class SampledRows:
 
     def measure(self, divisions: Sequence[IntArray]) -> Figures:
         """Return the figures of several divisions, each with a label for each row, or -1."""
-        first = np.unique(self.graph.point_of_row, return_index=True)[1]
-        of_points = np.stack([labels[first] for labels in divisions])
+        of_points = np.stack([labels[self.graph.first_row] for labels in divisions])
         rows, _, along_tree = self._compared
         mass = self.mass[rows]
         few = [labels[rows] for labels in divisions]

@@ -1,7 +1,8 @@
 """The neighbour graph of some rows: near neighbours, and what follows from them (not part of the paper).
 
-Near neighbours decide which merges fit the rows, how many clusters there are, and whether these are apart. So a fit has
-one graph of its rows, or of a sample of them, and all of these questions are asked of it:
+Near neighbours decide which merges fit the rows, and how many clusters there are. So a fit has a graph of its rows, or
+of a sample of them, by which merges are made and compared. If the number of clusters is chosen, that is done before,
+on graphs of smaller samples and of their halves. With a graph,
 
 - two kinds of merges follow it: ``connected`` along its spanning tree, and ``along_graph`` along all of its edges;
 - a division of the rows has a *cut* (the share of neighbours in another cluster) and a *modularity* (the share of the
@@ -101,6 +102,12 @@ class NeighbourGraph:
         self.points, self.point_of_row = _find_distinct(rows)
         self.mass: FloatArray = np.bincount(self.point_of_row, weights=mass).astype(np.float64)
         self.neighbours, self.distances = _find_neighbours(self.points)
+
+    @cached_property
+    def first_row(self) -> IntArray:
+        """The first row of each point."""
+        first: IntArray = np.unique(self.point_of_row, return_index=True)[1]
+        return first
 
     @property
     def n_points(self) -> int:

@@ -383,8 +383,7 @@ class Chooser:
             return division
         refined = refined.with_far_rows_last(min_share)
         some = self.sample.compared
-        first = np.unique(some.graph.point_of_row, return_index=True)[1]
-        labels = [each.label(some.points, n_clusters)[first] for each in (division, refined)]
+        labels = [each.label(some.points, n_clusters)[some.graph.first_row] for each in (division, refined)]
         cuts = some.graph.cut_shares(np.stack(labels))
         return division if cuts[0] < CLEARLY * cuts[1] else refined
 
