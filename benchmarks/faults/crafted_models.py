@@ -40,6 +40,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
 from sklearn.datasets import make_blobs
+from threadpoolctl import threadpool_limits
 
 from benchmarks._common import make_parser, parse
 from cohirf import CoHiRF, FusionHierarchy, load
@@ -418,7 +419,8 @@ def run_cases(n_cases: int, seed: int, first: int = 0, *, show: bool = False) ->
     """Run cases; return how many had which outcome, and what is broken."""
     counts: Counter[str] = Counter()
     broken = []
-    with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
+    # a process that is forked from one with threads of OpenMP waits for ever for threads that it does not have
+    with tempfile.TemporaryDirectory() as name, warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         folder = Path(name)
         bases = Bases.make(folder)
