@@ -1,4 +1,6 @@
-"""What the benchmarks share: options, time and memory, tables, kept results, data, and a small Dask cluster."""
+"""What the benchmarks share: options, time and memory, tables, kept results, data, and a small Dask
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +30,24 @@ from cohirf.algorithm.get_clusters import Views
 from cohirf.planning.memory import peak_bytes, reset_peak
 
 RESULTS = Path(__file__).parent / "results"
-PAGES = Path(__file__).parents[1] / "docs" / "results"  # tools/figures.py writes these figures into the pages
+PAGES = (
+    Path(__file__).parents[1] / "docs" / "results"
+)  # tools/figures.py writes these figures into the pages
 
-# -- options -------------------------------------------------------------------------------------------------------
+# -- options
+# -------------------------------------------------------------------------------------------------------
 
 
 def make_parser(doc: str | None) -> argparse.ArgumentParser:
     """Return a parser whose help begins with the docstring of the script."""
-    return argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    return argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
 
 
-def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None, **quick: Any) -> argparse.Namespace:
+def parse(
+    parser: argparse.ArgumentParser, argv: Sequence[str] | None, **quick: Any
+) -> argparse.Namespace:
     """Parse the options of a script, with ``--quick`` among them.
 
     Parameters
@@ -51,7 +60,9 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None, **quick: 
         What ``--quick`` sets options to. Options on the command line take precedence.
     """
     settings = " ".join(_as_option(name, value) for name, value in quick.items())
-    parser.add_argument("--quick", action="store_true", help=f"see in a minute or two that it works: {settings}")
+    parser.add_argument(
+        "--quick", action="store_true", help=f"see in a minute or two that it works: {settings}"
+    )
     arguments = parser.parse_args(argv)
     if arguments.quick:
         parser.set_defaults(**quick)
@@ -64,11 +75,17 @@ def _as_option(name: str, value: Any) -> str:
     return " ".join([f"--{name.replace('_', '-')}", *map(str, values)])
 
 
-# -- time and memory -----------------------------------------------------------------------------------------------
+# -- time and memory
+# -----------------------------------------------------------------------------------------------
 
 
-def timed(function: Callable[[], Any], clock: Callable[[], float] = time.process_time) -> tuple[float, Any]:
-    """Return the seconds that a call takes, and its result. Other programs disturb processor time the least."""
+def timed(
+    function: Callable[[], Any], clock: Callable[[], float] = time.process_time
+) -> tuple[float, Any]:
+    """Return the seconds that a call takes, and its result.
+
+    Other programs disturb processor time the least.
+    """
     started = clock()
     result = function()
     return clock() - started, result
@@ -80,7 +97,9 @@ def best_of(repeats: int, function: Callable[[], Any]) -> tuple[float, Any]:
 
 
 class TimedCalls:
-    """Makes a base method add up the time of its calls, over all its clones: ``class Timed(TimedCalls, KMeans)``."""
+    """Makes a base method add up the time of its calls, over all its clones:
+    ``class Timed(TimedCalls, KMeans)``.
+    """
 
     seconds = 0.0
 
@@ -92,7 +111,8 @@ class TimedCalls:
 
 
 def in_fresh_process(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function of a script in a process of its own, so that its memory is not that of earlier calls.
+    """Call a function of a script in a process of its own, so that its memory is not that of
+    earlier calls.
 
     Function, arguments and result are pickled; exceptions of the function are raised here.
     """
@@ -101,7 +121,9 @@ def in_fresh_process(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def peak_rise(function: Callable[[], Any]) -> tuple[int, Any]:
-    """Return by how many bytes a call raises the peak resident size of this process, and the result of the call."""
+    """Return by how many bytes a call raises the peak resident size of this process, and the result
+    of the call.
+    """
     reset_peak()
     before = peak_bytes()
     result = function()
@@ -119,8 +141,8 @@ class Table:
     Parameters
     ----------
     columns : dict of str
-        Title and format of each column, for example ``{"rows": ">9,", "peak MB": ">8.1f"}``. A cell that is a string,
-        such as "-", is printed as it is.
+        Title and format of each column, for example ``{"rows": ">9,", "peak MB": ">8.1f"}``. A cell
+        that is a string, such as "-", is printed as it is.
     """
 
     def __init__(self, columns: dict[str, str]) -> None:
@@ -131,7 +153,10 @@ class Table:
     def row(self, *cells: Any) -> None:
         """Print one row."""
         pairs = zip(cells, self.formats, strict=True)
-        words = [format(cell, self._for_text(spec) if isinstance(cell, str) else spec) for cell, spec in pairs]
+        words = [
+            format(cell, self._for_text(spec) if isinstance(cell, str) else spec)
+            for cell, spec in pairs
+        ]
         self.cells.append([word.strip() for word in words])
         print(" ".join(words), flush=True)
 
@@ -152,7 +177,9 @@ def print_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None
 
 
 def show_table(folder: Path | None, name: str, cells: Sequence[Sequence[str]]) -> None:
-    """Print a table, whose first row is the header, as Markdown, and write it as ``write_table`` does."""
+    """Print a table, whose first row is the header, as Markdown, and write it as ``write_table``
+    does.
+    """
     header, *rows = cells
     print_markdown(header, rows)
     write_table(folder, name, cells)
@@ -196,13 +223,16 @@ def mean_and_spread(values: Sequence[float]) -> str:
     return f"{np.mean(values):.2f}{spread}"
 
 
-# -- results that outlive a run ------------------------------------------------------------------------------------
+# -- results that outlive a run
+# ------------------------------------------------------------------------------------
 
 
 class Results:
-    """Figures of fits in a file of JSON lines, so that a run that was stopped continues where it was.
+    """Figures of fits in a file of JSON lines, so that a run that was stopped continues where it
+    was.
 
-    A fit is found by its key, which tells its settings, not the code: delete the file after a change of the code.
+    A fit is found by its key, which tells its settings, not the code: delete the file after a
+    change of the code.
     """
 
     def __init__(self, path: Path) -> None:
@@ -211,8 +241,12 @@ class Results:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         self.found = {tuple(entry["key"]): entry["figures"] for entry in map(json.loads, lines)}
 
-    def of(self, key: tuple[Any, ...], run: Callable[[], dict[str, Any]], *, again: bool = False) -> dict[str, Any]:
-        """Return the figures of a fit; run it, and write them to the file at once, if they are not there yet.
+    def of(
+        self, key: tuple[Any, ...], run: Callable[[], dict[str, Any]], *, again: bool = False
+    ) -> dict[str, Any]:
+        """Return the figures of a fit.
+
+        Run it, and write them to the file at once, if they are not there yet.
 
         With ``again`` it is run in any case, and the new figures replace the old ones.
         """
@@ -225,13 +259,21 @@ class Results:
 
 def add_results_option(parser: argparse.ArgumentParser) -> None:
     """Add ``--results``, the folder for files of results."""
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder with the results of earlier runs")
+    parser.add_argument(
+        "--results", type=Path, default=RESULTS, help="folder with the results of earlier runs"
+    )
 
 
-# -- data and fits -------------------------------------------------------------------------------------------------
+# -- data and fits
+# -------------------------------------------------------------------------------------------------
 
 DATA_FOLDER = Path(os.environ.get("COHIRF_DATA", "../shared/data"))
-BUNDLED = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer, "digits": load_digits}
+BUNDLED = {
+    "iris": load_iris,
+    "wine": load_wine,
+    "breast cancer": load_breast_cancer,
+    "digits": load_digits,
+}
 FILES = (
     "alizadeh-2000-v2",
     "garber-2001",
@@ -254,8 +296,8 @@ def standardise(X: np.ndarray) -> np.ndarray:
 def real_data_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Yield name, standardised rows and classes of 13 data sets.
 
-    scikit-learn brings four of them. The others are Parquet files in the folder that the environment variable
-    COHIRF_DATA names; those that are not there are left out.
+    scikit-learn brings four of them. The others are Parquet files in the folder that the
+    environment variable COHIRF_DATA names; those that are not there are left out.
     """
     for name, load in BUNDLED.items():
         X, y = load(return_X_y=True)
@@ -274,7 +316,10 @@ def all_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 
 def read_file(name: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return standardised rows and classes of a data set in COHIRF_DATA; if it is not there, say so and return None."""
+    """Return standardised rows and classes of a data set in COHIRF_DATA.
+
+    If it is not there, say so and return None.
+    """
     stored = _read_stored(name)
     return None if stored is None else (standardise(stored[0]), stored[1])
 
@@ -285,12 +330,17 @@ def write_npz(names: Sequence[str], folder: Path) -> None:
     for name in names:
         stored = _read_stored(name)
         if stored is not None:
-            classes = np.unique(stored[1], return_inverse=True)[1]  # names of classes would be pickled
+            classes = np.unique(stored[1], return_inverse=True)[
+                1
+            ]  # names of classes would be pickled
             np.savez_compressed(folder / f"{name}.npz", X=stored[0], label=classes)
 
 
 def _read_stored(name: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return rows and classes of a data set as they are stored; if it is not there, say so and return None."""
+    """Return rows and classes of a data set as they are stored.
+
+    If it is not there, say so and return None.
+    """
     path = DATA_FOLDER / f"{name}.parquet"
     if path.exists():
         import pandas as pd
@@ -311,15 +361,23 @@ def seeded(model: Any, seed: int) -> Any:
 
 
 def score_fit(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """Fit, and return the adjusted Rand index with the classes, the number of clusters, and processor seconds."""
+    """Fit, and return the adjusted Rand index with the classes, the number of clusters, and
+    processor seconds.
+    """
     seconds, labels = timed(lambda: model.fit_predict(X))
-    return {"ari": adjusted_rand_score(y, labels), "clusters": len(np.unique(labels)), "seconds": seconds}
+    return {
+        "ari": adjusted_rand_score(y, labels),
+        "clusters": len(np.unique(labels)),
+        "seconds": seconds,
+    }
 
 
 def contraction_of(
     base: Any, n_views: int, n_features: int, entropy: tuple[int, ...] = (0,), **options: Any
 ) -> Contraction:
-    """Return the batch step of a fit: strict consensus, exact cosine medoids, views of so many features."""
+    """Return the batch step of a fit: strict consensus, exact cosine medoids, views of so many
+    features.
+    """
     return Contraction(
         views=Views(BaseMethod.of(base), n_views, n_features, entropy),
         consensus=strict_consensus,
@@ -328,7 +386,8 @@ def contraction_of(
     )
 
 
-# -- faults and clusters -------------------------------------------------------------------------------------------
+# -- faults and clusters
+# -------------------------------------------------------------------------------------------
 
 
 def flip_bit(content: bytes, rng: np.random.Generator) -> bytes:
@@ -343,5 +402,8 @@ def two_dask_workers() -> Iterator[Any]:
     """Yield a Dask cluster of two workers with one thread each, and a client that is the default."""
     from distributed import Client, LocalCluster
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster),
+    ):
         yield cluster

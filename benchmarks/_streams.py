@@ -1,4 +1,6 @@
-"""Models of other packages that take rows in parts, with ``partial_fit``, and ``predict`` or ``labels_``."""
+"""Models of other packages that take rows in parts, with ``partial_fit``, and ``predict`` or
+``labels_``.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ from sklearn.metrics import pairwise_distances_argmin
 class Dbstream(BaseEstimator):
     """DBSTREAM of the package river, which learns row by row.
 
-    All settings but the radius are those that the authors of the method chose in their own package, stream for R: a
-    row counts half after 1,000 further rows, and micro-clusters that are weak are removed every 1,000 rows.
+    All settings but the radius are those that the authors of the method chose in their own package,
+    stream for R: a row counts half after 1,000 further rows, and micro-clusters that are weak are
+    removed every 1,000 rows.
 
     Parameters
     ----------
@@ -55,7 +58,8 @@ class Dbstream(BaseEstimator):
 
 
 class ApproximatePredict(BaseEstimator):
-    """The package hdbscan: a model of the first part, which gives later rows a label and does not change.
+    """The package hdbscan: a model of the first part, which gives later rows a label and does not
+    change.
 
     Parameters
     ----------
@@ -73,7 +77,9 @@ class ApproximatePredict(BaseEstimator):
         """Fit a model, which is the one for all later parts."""
         from hdbscan import HDBSCAN
 
-        model = HDBSCAN(self.min_cluster_size, self.min_samples, prediction_data=True, core_dist_n_jobs=1)
+        model = HDBSCAN(
+            self.min_cluster_size, self.min_samples, prediction_data=True, core_dist_n_jobs=1
+        )
         self.model_: Any = model.fit(X)
         self.labels_: np.ndarray = self.model_.labels_
         return self

@@ -1,4 +1,6 @@
-"""A task in a process of its own, on a number of cores, until it is done or passes a limit of time or memory."""
+"""A task in a process of its own, on a number of cores, until it is done or passes a limit of time
+or memory.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,13 @@ import psutil
 
 from cohirf.planning.memory import peak_bytes, reset_peak
 
-INTERVAL = 0.05  # seconds between two looks at a process; what it allocates in between can exceed the limit
+# seconds between two looks at a process; what it allocates in between can exceed the limit
+INTERVAL = 0.05
 PREPARATION_LIMIT = 600.0  # seconds; some packages compile for minutes when they are first used
 EXIT_LIMIT = 10.0  # seconds for a process to end after its result
-PATIENCE = 10  # times the limit, by the clock, after which a task on one core is stopped even if it does not compute
+# times the limit, by the clock, after which a task on one core is stopped even if it does not
+# compute
+PATIENCE = 10
 THREAD_VARIABLES = (
     "MKL_NUM_THREADS",
     "NUMBA_NUM_THREADS",
@@ -36,12 +41,13 @@ class Limits:
     Parameters
     ----------
     seconds : float
-        Processor time on one core, time by the clock on several. Other programs disturb processor time the least, but
-        it does not tell how long several cores take.
+        Processor time on one core, time by the clock on several. Other programs disturb processor
+        time the least, but it does not tell how long several cores take.
     megabytes : float
         Resident memory of the process and its children, with the interpreter, packages and data.
     cores : int
-        Number of cores. The process is bound to them where the system allows it, and starts as many threads.
+        Number of cores. The process is bound to them where the system allows it, and starts as many
+        threads.
     """
 
     seconds: float
@@ -72,8 +78,8 @@ def run_watched(task: Task, limits: Limits) -> dict[str, Any]:
     Returns
     -------
     figures : dict
-        Either "seconds", "peak" (in bytes), and the task's result; or "gave_up", the limit that it passed or the name
-        of its error, and "error", the first line of its message.
+        Either "seconds", "peak" (in bytes), and the task's result; or "gave_up", the limit that it
+        passed or the name of its error, and "error", the first line of its message.
     """
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
@@ -140,7 +146,9 @@ def _watch(connection: Connection, process: psutil.Process, limits: Limits) -> i
     PassedLimitError
         If the task uses more time or memory than it may.
     """
-    started, computed_before, peak = time.monotonic(), _processor_seconds(process), 0
+    started = time.monotonic()
+    computed_before = _processor_seconds(process)
+    peak = 0
     while not connection.poll(INTERVAL):
         elapsed = time.monotonic() - started
         seconds = _processor_seconds(process) - computed_before if limits.cores == 1 else elapsed
@@ -162,18 +170,25 @@ def _processor_seconds(process: psutil.Process) -> float:
 
 
 def tree_bytes(process: psutil.Process) -> int:
-    """Return the resident memory of a process and its children. A page that n of them share counts 1/n in each."""
+    """Return the resident memory of a process and its children.
+
+    A page that n of them share counts 1/n in each.
+    """
     with suppress(psutil.Error):  # one of them has just ended
         children = process.children(recursive=True)
         if not children:
             return process.memory_info().rss
         infos = [each.memory_full_info() for each in (process, *children)]
-        return sum(getattr(info, "pss", info.rss) for info in infos)  # only Linux tells what is shared
+        return sum(
+            getattr(info, "pss", info.rss) for info in infos
+        )  # only Linux tells what is shared
     return 0
 
 
 def own_bytes(process: psutil.Process) -> int:
-    """Return the memory of a process and its children without pages of files, which the system takes back at will."""
+    """Return the memory of a process and its children without pages of files, which the system
+    takes back at will.
+    """
     with suppress(psutil.Error):  # one of them has just ended
         infos = [each.memory_info() for each in (process, *process.children(recursive=True))]
         return sum(info.rss - getattr(info, "shared", 0) for info in infos)

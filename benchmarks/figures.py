@@ -3,12 +3,14 @@
     python -m benchmarks.figures --list               the commands, their files and their minutes
     python -m benchmarks.figures                      all of them, in this order
     python -m benchmarks.figures --only digits cost   those that write these files
-    python -m benchmarks.figures --kind quality       those of quality, of the algorithm as published, or of speed
+    python -m benchmarks.figures --kind quality       those of quality, of the algorithm as
+    published, or of speed
 
-Each command writes its tables to docs/results, beginning anew without the results of earlier runs. Then
-``tools/figures.py`` writes the figures into the pages. docs/results/measured.csv says when each command was run. ``pip
-install ".[peers]"`` installs the packages that we are compared with; without them, their rows are missing. Texts are
-not written: read the pages that have changed, because a sentence beside a figure can be wrong now.
+Each command writes its tables to docs/results, beginning anew without the results of earlier runs.
+Then ``tools/figures.py`` writes the figures into the pages. docs/results/measured.csv says when
+each command was run. ``pip install ".[peers]"`` installs the packages that we are compared with;
+without them, their rows are missing. Texts are not written: read the pages that have changed,
+because a sentence beside a figure can be wrong now.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ class Command:
     Attributes
     ----------
     kind : str
-        "quality" if its figures change with the rules for clusters and their number, "published" if they are about the
-        algorithm of the paper, "speed" if they change with the machine.
+        "quality" if its figures change with the rules for clusters and their number, "published" if
+        they are about the algorithm of the paper, "speed" if they change with the machine.
     module : str
         Its module, below benchmarks.
     options : str
@@ -50,7 +52,8 @@ class Command:
     files : tuple of str
         What it writes to docs/results, without ".csv".
     minutes : float
-        Processor time on one core of the machine where it was last run; an estimate if it writes files that are older.
+        Processor time on one core of the machine where it was last run; an estimate if it writes
+        files that are older.
     keeps_results : bool
         Whether it has the option ``--results``.
     """
@@ -65,7 +68,9 @@ class Command:
     @property
     def text(self) -> str:
         """Return what to type."""
-        return " ".join(filter(None, ["python -m", f"benchmarks.{self.module}", self.options, "--write"]))
+        return " ".join(
+            filter(None, ["python -m", f"benchmarks.{self.module}", self.options, "--write"])
+        )
 
     def run(self, *, resume: bool) -> float:
         """Run it, and return the minutes of processor time that it took."""
@@ -89,7 +94,9 @@ COMMANDS = (
     Command("quality", "quality.held_out", "", ("held_out",), 0.9),
     Command("quality", "quality.held_out", "--number", ("held_out_number",), 5),
     Command("quality", "quality.answers", "--batches 1", ("answers", "answers_sets"), 10, True),
-    Command("quality", "quality.answers", "--batches 8 40 --seeds 3", ("answers_in_batches",), 40, True),
+    Command(
+        "quality", "quality.answers", "--batches 8 40 --seeds 3", ("answers_in_batches",), 40, True
+    ),
     Command("quality", "quality.choice", "", ("choice",), 3),
     Command("quality", "quality.choice", "--suite --seeds 1", ("choice_suite",), 1.5),
     Command("quality", "quality.rules", "--first 5000", ("rules", "rules_number"), 25),
@@ -106,9 +113,17 @@ COMMANDS = (
     ),
     Command("quality", "quality.voting", "", ("voting", "voting_methods"), 30, True),
     Command("quality", "quality.ablation", "", ("ablation",), 25, True),
-    Command("quality", "quality.updates", "--tenths --sets pendigits satimage shuttle usps", ("updating/tenths",), 3),
+    Command(
+        "quality",
+        "quality.updates",
+        "--tenths --sets pendigits satimage shuttle usps",
+        ("updating/tenths",),
+        3,
+    ),
     Command("quality", "quality.updates", "", ("updating/ways", "updating/numbers"), 60, True),
-    Command("published", "quality.max_features", "", ("iris", "max_features", "max_features_sets"), 10),
+    Command(
+        "published", "quality.max_features", "", ("iris", "max_features", "max_features_sets"), 10
+    ),
     Command("published", "quality.base_methods", "", ("base_methods",), 60, True),
     Command("published", "quality.options", "--seeds 5", ("options",), 120, True),
     Command(
@@ -123,10 +138,14 @@ COMMANDS = (
     Command("published", "quality.noise_features", "--nuisance", ("noise_nuisance",), 15, True),
     Command("speed", "speed.answers", "--clusters 10 100", ("cost",), 8),
     Command("speed", "speed.clusterers", "--only cohirf", ("grid_dbscan_inside",), 0.6),
-    Command("speed", "speed.clusterers", "--only dbscan", ("grid_dbscan", "grid_dbscan_features"), 5),
+    Command(
+        "speed", "speed.clusterers", "--only dbscan", ("grid_dbscan", "grid_dbscan_features"), 5
+    ),
     Command("speed", "speed.voting", "", ("voting_cost",), 5),
     Command("speed", "speed.cores", "--jobs 1 16", ("cores",), 30),
-    Command("speed", "speed.density", "--seconds 240", ("density/dbscan", "density/hdbscan"), 40, True),
+    Command(
+        "speed", "speed.density", "--seconds 240", ("density/dbscan", "density/hdbscan"), 40, True
+    ),
     Command("speed", "speed.peers", "", ("peers/spheres", "peers/blobs", "peers/files"), 25, True),
     Command(
         "speed",
@@ -153,20 +172,35 @@ def note(command: Command, minutes: float) -> None:
         machine,
         f"{minutes:.1f}",
     ]
-    write_table(PAGES, MEASURED, [HEADER, *(by_command[each.text] for each in COMMANDS if each.text in by_command)])
+    write_table(
+        PAGES,
+        MEASURED,
+        [HEADER, *(by_command[each.text] for each in COMMANDS if each.text in by_command)],
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the commands that are asked for, and write the figures into the pages."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     names = [name for command in COMMANDS for name in command.files]
-    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="FILE", help=", ".join(names))
-    parser.add_argument("--kind", choices=["quality", "published", "speed"], help="only commands of this kind")
-    parser.add_argument("--resume", action="store_true", help="keep results of earlier runs, of the same code")
+    parser.add_argument(
+        "--only", nargs="+", choices=names, default=names, metavar="FILE", help=", ".join(names)
+    )
+    parser.add_argument(
+        "--kind", choices=["quality", "published", "speed"], help="only commands of this kind"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="keep results of earlier runs, of the same code"
+    )
     parser.add_argument("--list", action="store_true", help="only list the commands")
     arguments = parser.parse_args(argv)
     for command in COMMANDS:
-        if not set(command.files) & set(arguments.only) or arguments.kind not in (None, command.kind):
+        if not set(command.files) & set(arguments.only) or arguments.kind not in (
+            None,
+            command.kind,
+        ):
             continue
         print(f"\n{command.text}\n{command.minutes:g} min: {', '.join(command.files)}", flush=True)
         if not arguments.list:

@@ -1,4 +1,6 @@
-"""Settings of the documentation: ``python -m sphinx -W --keep-going -b html docs docs/_build/html``."""
+"""Settings of the documentation:
+``python -m sphinx -W --keep-going -b html docs docs/_build/html``.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,14 @@ toc_object_entries_show_parents = "hide"
 METHOD_GROUPS = {
     "cohirf.CoHiRF": {
         "Fit": ["fit", "fit_predict", "fit_transform", "as_published"],
-        "New rows": ["predict", "transform", "membership", "score_outliers", "drift", "get_feature_names_out"],
+        "New rows": [
+            "predict",
+            "transform",
+            "membership",
+            "score_outliers",
+            "drift",
+            "get_feature_names_out",
+        ],
         "Understand": ["summary", "explain", "diagnose", "score"],
         "Update": ["partial_fit", "forget", "recluster"],
         "Keep": ["save", "gather"],
@@ -57,7 +66,15 @@ METHOD_GROUPS = {
     "cohirf.FusionHierarchy": {
         "Clusters": ["cut", "levels", "cluster_counts", "sizes", "medoids", "members", "lineage"],
         "Smaller trees": ["condense", "sample", "find_leaves", "count_rows"],
-        "Other forms": ["to_frame", "to_linkage", "to_networkx", "to_newick", "to_json", "from_json", "of_fit"],
+        "Other forms": [
+            "to_frame",
+            "to_linkage",
+            "to_networkx",
+            "to_newick",
+            "to_json",
+            "from_json",
+            "of_fit",
+        ],
     },
 }
 autosummary_context = {"method_groups": METHOD_GROUPS}
@@ -124,14 +141,20 @@ html_sidebars = {"index": [], "tutorial": []}
 
 
 def escape_shapes(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Keep the underscore of fitted sizes, as in ``shape (n_clusters_,)``, from being read as a link."""
-    lines[:] = [re.sub(r"_(?=[,)])", r"\\_", line) if ", shape (" in line else line for line in lines]
+    """Keep the underscore of fitted sizes, as in ``shape (n_clusters_,)``, from being read as a
+    link.
+    """
+    lines[:] = [
+        re.sub(r"_(?=[,)])", r"\\_", line) if ", shape (" in line else line for line in lines
+    ]
 
 
 def name_missing_data(app: Any) -> None:
     """Say which examples are left out."""
     for name, missing in WITHOUT_DATA.items():
-        message = "%s is left out: %s does not have %s. Set COHIRF_DATA to the folder of the data sets."
+        message = (
+            "%s is left out: %s does not have %s. Set COHIRF_DATA to the folder of the data sets."
+        )
         logging.getLogger(__name__).info(message, name, DATA, ", ".join(missing))
 
 

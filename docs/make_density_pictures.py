@@ -16,14 +16,21 @@ from cohirf import CoHiRF
 from cohirf.beyond.cells import Cells
 
 FOLDER = Path(__file__).parent / "scale" / "images"
-N_ROWS, BATCH_SIZE, SHOWN = 16_000, 2_000, 6  # the last is the batch whose halo is marked
+# the last is the batch whose halo is marked
+N_ROWS = 16_000
+BATCH_SIZE = 2_000
+SHOWN = 6
 NOISE = "#c9c9c9"
-COLOURS = [colour for colour in mpl.colormaps["tab20"].colors if max(colour) - min(colour) > 0.1]  # without greys
+COLOURS = [
+    colour for colour in mpl.colormaps["tab20"].colors if max(colour) - min(colour) > 0.1
+]  # without greys
 
 
 def draw_rows(axes: Axes, X: np.ndarray, labels: np.ndarray) -> None:
     """Draw rows in the colour of their label, and noise in grey."""
-    order = np.random.default_rng(1).permutation(int(labels.max()) + 1)  # neighbours get different colours
+    order = np.random.default_rng(1).permutation(
+        int(labels.max()) + 1
+    )  # neighbours get different colours
     colours = np.array([COLOURS[number % len(COLOURS)] for number in order])
     is_noise = labels < 0
     axes.scatter(*X[is_noise].T, s=0.6, color=NOISE, linewidths=0)
@@ -47,10 +54,18 @@ def draw_boxes(axes: Axes, X: np.ndarray, cells: Cells) -> None:
         if node.left is not None:
             stack += [node.left, node.right]
             continue
-        low, high = (np.clip(bound + cells.axes.mean, X.min(axis=0), X.max(axis=0)) for bound in (node.low, node.high))
+        low, high = (
+            np.clip(bound + cells.axes.mean, X.min(axis=0), X.max(axis=0))
+            for bound in (node.low, node.high)
+        )
         is_shown = node.cell == SHOWN
-        style = {"edgecolor": "black" if is_shown else "#555555", "linewidth": 1.8 if is_shown else 0.6}
-        axes.add_patch(Rectangle(low, *(high - low), fill=False, zorder=3 if is_shown else 2, **style))
+        style = {
+            "edgecolor": "black" if is_shown else "#555555",
+            "linewidth": 1.8 if is_shown else 0.6,
+        }
+        axes.add_patch(
+            Rectangle(low, *(high - low), fill=False, zorder=3 if is_shown else 2, **style)
+        )
 
 
 def save(name: str, figure: plt.Figure, axes: Axes) -> None:
@@ -62,7 +77,9 @@ def save(name: str, figure: plt.Figure, axes: Axes) -> None:
 
 
 def main() -> None:
-    """Fit the shapes in batches, and draw them by batch, after the first level and after the second."""
+    """Fit the shapes in batches, and draw them by batch, after the first level and after the
+    second.
+    """
     X, _ = make_shapes(N_ROWS, random_state=0)
     eps = 30 / N_ROWS**0.5
     model = CoHiRF(DBSCAN(eps=eps, min_samples=10), batch_size=BATCH_SIZE, random_state=0).fit(X)
@@ -71,7 +88,9 @@ def main() -> None:
     # on so few rows, the cells of the fit do not depend on random numbers
     cells = Cells.build(X, np.zeros(N_ROWS), first.n_batches, reach=2 * eps)
     is_noise = model.labels_ < 0
-    before = np.where(is_noise, -1, np.unique(model.hierarchy_.cut(level=1), return_inverse=True)[1])
+    before = np.where(
+        is_noise, -1, np.unique(model.hierarchy_.cut(level=1), return_inverse=True)[1]
+    )
     clusters, before[~is_noise] = np.unique(before[~is_noise], return_inverse=True)
 
     figure, axes = plt.subplots(figsize=(7, 5.6))

@@ -1,7 +1,8 @@
-"""Make the pictures of the README, the home page and "Start": ``python docs/make_front_pictures.py``.
+"""Make the pictures of the README, the home page and "Start":
+``python docs/make_front_pictures.py``.
 
-The first shows the fit of the README's code: a map of handwritten digits in ten clusters, and the tree above them. The
-other shows the fit of its page.
+The first shows the fit of the README's code: a map of handwritten digits in ten clusters, and the
+tree above them. The other shows the fit of its page.
 """
 
 from __future__ import annotations
@@ -34,22 +35,32 @@ def find_typical(X: np.ndarray, digit: np.ndarray, model: CoHiRF) -> list[int]:
     for cluster in range(model.n_clusters_):
         members = np.flatnonzero(model.labels_ == cluster)
         of_digit = members[digit[members] == np.bincount(digit[members]).argmax()]
-        rows.append(int(of_digit[np.linalg.norm(X[of_digit] - X[of_digit].mean(axis=0), axis=1).argmin()]))
+        rows.append(
+            int(of_digit[np.linalg.norm(X[of_digit] - X[of_digit].mean(axis=0), axis=1).argmin()])
+        )
     return rows
 
 
-def draw_map(axes: Axes, X: np.ndarray, model: CoHiRF, typical: list[int], colours: np.ndarray) -> None:
-    """Draw images as points, near to images that are alike, and a typical one of each cluster as an image."""
+def draw_map(
+    axes: Axes, X: np.ndarray, model: CoHiRF, typical: list[int], colours: np.ndarray
+) -> None:
+    """Draw images as points, near to images that are alike, and a typical one of each cluster as an
+    image.
+    """
     points = TSNE(random_state=0, perplexity=40).fit_transform(X)
     axes.scatter(*points.T, s=8, color=colours[model.labels_], linewidths=0, alpha=0.8)
     for cluster, row in enumerate(typical):
         add_image(axes, X[row], points[row], colours[cluster])
-    title = f"{len(X):,} images in {model.n_clusters_} clusters, with the most frequent digit of each"
+    title = (
+        f"{len(X):,} images in {model.n_clusters_} clusters, with the most frequent digit of each"
+    )
     axes.set_title(title, color=INK)
     axes.axis("off")
 
 
-def draw_tree(axes: Axes, X: np.ndarray, model: CoHiRF, typical: list[int], colours: np.ndarray) -> None:
+def draw_tree(
+    axes: Axes, X: np.ndarray, model: CoHiRF, typical: list[int], colours: np.ndarray
+) -> None:
     """Draw how the final clusters merge, with their typical images at the leaves."""
     top = model.hierarchy_.condense(max_clusters=model.n_clusters_)
     cluster_of_leaf = model.labels_[top.rows]
@@ -63,9 +74,13 @@ def draw_tree(axes: Axes, X: np.ndarray, model: CoHiRF, typical: list[int], colo
     axes.axis("off")
 
 
-def add_image(axes: Axes, pixels: np.ndarray, place: tuple[float, float], colour: np.ndarray) -> None:
+def add_image(
+    axes: Axes, pixels: np.ndarray, place: tuple[float, float], colour: np.ndarray
+) -> None:
     """Draw an image in a frame of the given colour."""
-    image = OffsetImage(pixels.reshape(IMAGE_SHAPE), zoom=2.7, cmap="gray_r", interpolation="nearest")
+    image = OffsetImage(
+        pixels.reshape(IMAGE_SHAPE), zoom=2.7, cmap="gray_r", interpolation="nearest"
+    )
     frame = {"edgecolor": colour, "linewidth": 2.2, "boxstyle": "round,pad=0.15"}
     axes.add_artist(AnnotationBbox(image, place, pad=0.1, bboxprops=frame, zorder=3))
 
@@ -75,7 +90,9 @@ def save(figure: plt.Figure, name: str) -> None:
     buffer = BytesIO()
     figure.savefig(buffer, dpi=110, facecolor="white")
     FOLDER.mkdir(exist_ok=True)
-    Image.open(buffer).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(FOLDER / name, optimize=True)
+    Image.open(buffer).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(
+        FOLDER / name, optimize=True
+    )
     plt.close(figure)
 
 

@@ -20,7 +20,12 @@ from cohirf.cli import main
 
 FOLDER = Path(__file__).parent / "understand" / "images"
 DESKTOP = {"viewport": {"width": 1200, "height": 1000}, "device_scale_factor": 1}
-PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}
+PHONE = {
+    "viewport": {"width": 390, "height": 844},
+    "device_scale_factor": 2,
+    "has_touch": True,
+    "is_mobile": True,
+}
 
 # name, screen, theme, and the section at the top of the picture
 Shot = tuple[str, dict[str, Any], str, str | None]
@@ -43,13 +48,17 @@ def write_customers_report(folder: Path) -> Path:
 def show(page: Page, section: str | None) -> None:
     """Scroll to a section."""
     if section is not None:
-        page.evaluate(f"document.getElementById('{section}').scrollIntoView({{ behavior: 'instant' }})")
+        page.evaluate(
+            f"document.getElementById('{section}').scrollIntoView({{ behavior: 'instant' }})"
+        )
     page.wait_for_timeout(500)
 
 
 def save(shot: bytes, path: Path) -> None:
     """Save a screenshot with 256 colours, which is a third of its size."""
-    Image.open(BytesIO(shot)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    Image.open(BytesIO(shot)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(
+        path, optimize=True
+    )
 
 
 def take_screenshots(report: Path, shots: list[Shot], folder: Path) -> None:

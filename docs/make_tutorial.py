@@ -1,6 +1,7 @@
 """Run the tutorial, and write its output and its pictures: ``python docs/make_tutorial.py``.
 
-Text and pictures come from the same run. It takes the extra ``dev`` and, for the picture of the report, Chromium.
+Text and pictures come from the same run. It takes the extra ``dev`` and, for the picture of the
+report, Chromium.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from make_report_screenshots import DESKTOP, take_screenshots  # noqa: E402 - fo
 from tools import pages  # noqa: E402
 
 PAGE = DOCS / "tutorial.rst"
-REPORT, HEATMAP = Path("report.html"), Path("heatmap.png")  # which the tutorial writes
+# which the tutorial writes
+REPORT = Path("report.html")
+HEATMAP = Path("heatmap.png")
 
 
 def main() -> None:

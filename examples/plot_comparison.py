@@ -2,7 +2,8 @@
 A comparison of methods
 =======================
 
-Six kinds of data in the plane, and seven clustering methods: five of scikit-learn, and CoHiRF alone and around DBSCAN.
+Six kinds of data in the plane, and seven clustering methods: five of scikit-learn, and CoHiRF alone
+and around DBSCAN.
 :doc:`/choose/comparison` says what each of them costs.
 """
 
@@ -39,7 +40,9 @@ data = {
     "circles": make_circles(N_ROWS, factor=0.5, noise=0.05, random_state=0),
     "moons": make_moons(N_ROWS, noise=0.05, random_state=0),
     "round": make_clouds([(-1, -0.6), (1, -0.6), (0, 1.1)], [(0.3, 0.3)] * 3),
-    "different widths": make_clouds([(-4, 0), (0, 1), (3.5, 0)], [(0.4, 0.4), (1.3, 1.3), (0.3, 0.3)]),
+    "different widths": make_clouds(
+        [(-4, 0), (0, 1), (3.5, 0)], [(0.4, 0.4), (1.3, 1.3), (0.3, 0.3)]
+    ),
     "long": (long @ slanted, in_long),
     "no clusters": (np.random.default_rng(0).uniform(size=(N_ROWS, 2)), None),
 }
@@ -48,8 +51,9 @@ data = {
 # The methods
 # -----------
 #
-# Those that take a number of clusters are given the true one; for data without clusters, three. The radius of DBSCAN is
-# the one that :func:`cohirf.suggest_eps` suggests. ``CoHiRF(DBSCAN)`` runs in batches of about 300 rows.
+# Those that take a number of clusters are given the true one; for data without clusters, three. The
+# radius of DBSCAN is the one that :func:`cohirf.suggest_eps` suggests. ``CoHiRF(DBSCAN)`` runs in
+# batches of about 300 rows.
 
 
 def methods(X, n_clusters):
@@ -70,8 +74,8 @@ def methods(X, n_clusters):
 # The plot
 # --------
 #
-# Each panel has the adjusted Rand index with the groups that the data was drawn from: 1 is perfect, and 0 is chance.
-# Grey rows are noise.
+# Each panel has the adjusted Rand index with the groups that the data was drawn from: 1 is perfect,
+# and 0 is chance. Grey rows are noise.
 
 
 def draw(ax, X, labels, y):
@@ -96,5 +100,6 @@ for row, (kind, (X, y)) in zip(axes, data.items(), strict=True):
 plt.show()
 
 # %%
-# No method is best on all data. K-Means, the mixture and Ward's method divide whatever they are given, also where there
-# is nothing to divide. DBSCAN and HDBSCAN need no number of clusters, and call rows noise.
+# No method is best on all data. K-Means, the mixture and Ward's method divide whatever they are
+# given, also where there is nothing to divide. DBSCAN and HDBSCAN need no number of clusters, and
+# call rows noise.

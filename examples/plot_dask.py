@@ -2,12 +2,12 @@
 A fit on Dask
 =============
 
-Handwritten digits of USPS: 9,298 images, here as a Dask array in ten chunks, as if they were on ten machines. Each
-chunk is clustered where it is. Only the medoids of its groups are sent to the client, and the labels stay with the
-chunks.
+Handwritten digits of USPS: 9,298 images, here as a Dask array in ten chunks, as if they were on ten
+machines. Each chunk is clustered where it is. Only the medoids of its groups are sent to the
+client, and the labels stay with the chunks.
 
-This example reads ``usps.parquet`` (OpenML 41082) in the folder that ``COHIRF_DATA`` names. It computes in threads;
-with ``client = distributed.Client(address)`` the same code runs on a cluster.
+This example reads ``usps.parquet`` (OpenML 41082) in the folder that ``COHIRF_DATA`` names. It
+computes in threads; with ``client = distributed.Client(address)`` the same code runs on a cluster.
 """
 
 import os
@@ -27,7 +27,8 @@ from cohirf import CoHiRF, open_source
 # ---
 
 data = pd.read_parquet(Path(os.environ.get("COHIRF_DATA", "../shared/data")) / "usps.parquet")
-X, y = data.drop(columns="label").to_numpy(dtype=np.float32), data["label"].to_numpy()
+X = data.drop(columns="label").to_numpy(dtype=np.float32)
+y = data["label"].to_numpy()
 chunks = da.from_array(X, chunks=(930, 256))
 model = CoHiRF(n_clusters=10, batch_size=930, random_state=0)
 with dask.config.set(scheduler="threads", num_workers=1):
@@ -49,13 +50,23 @@ print(f"{np.mean(here.labels_ == found):.0%} of the labels are the same")
 # From chunks to clusters
 # -----------------------
 #
-# Above, the exemplars of the ten clusters. Below, how the rows of each chunk are distributed over the clusters.
+# Above, the exemplars of the ten clusters. Below, how the rows of each chunk are distributed over
+# the clusters.
 
-figure, (above, below) = plt.subplots(2, 1, figsize=(9, 5), height_ratios=[1, 2], layout="constrained")
+figure, (above, below) = plt.subplots(
+    2, 1, figsize=(9, 5), height_ratios=[1, 2], layout="constrained"
+)
 images = np.hstack([X[row].reshape(16, 16).T for row in here.exemplar_indices_])
 above.imshow(images, cmap="gray_r")
-above.set(xticks=np.arange(10) * 16 + 8, xticklabels=range(10), yticks=[], title="exemplars of the clusters")
-shares = np.array([np.bincount(part, minlength=10) for part in np.array_split(found, len(labels.chunks[0]))])
+above.set(
+    xticks=np.arange(10) * 16 + 8,
+    xticklabels=range(10),
+    yticks=[],
+    title="exemplars of the clusters",
+)
+shares = np.array(
+    [np.bincount(part, minlength=10) for part in np.array_split(found, len(labels.chunks[0]))]
+)
 drawn = below.imshow(shares, cmap="Blues", aspect="auto")
 below.set(xticks=range(10), yticks=range(len(shares)), xlabel="cluster", ylabel="chunk")
 figure.colorbar(drawn, ax=below, label="rows")

@@ -2,9 +2,9 @@
 Which eps?
 ==========
 
-DBSCAN needs a radius. :func:`cohirf.suggest_eps` sorts the distances of rows to their fifth neighbour, and suggests the
-knee of this curve. Chameleon's t4.8k, a classic test of density methods, shows what a radius does that is too small or
-too large.
+DBSCAN needs a radius. :func:`cohirf.suggest_eps` sorts the distances of rows to their fifth
+neighbour, and suggests the knee of this curve. Chameleon's t4.8k, a classic test of density
+methods, shows what a radius does that is too small or too large.
 
 This example reads ``chameleon-t4-8k.parquet`` in the folder that ``COHIRF_DATA`` names.
 """
@@ -27,8 +27,11 @@ from cohirf.plotting.canvas import cluster_colours
 # The suggestion
 # --------------
 
-data = pd.read_parquet(Path(os.environ.get("COHIRF_DATA", "../shared/data")) / "chameleon-t4-8k.parquet")
-X, y = StandardScaler().fit_transform(data.drop(columns="label")), data["label"].to_numpy()
+data = pd.read_parquet(
+    Path(os.environ.get("COHIRF_DATA", "../shared/data")) / "chameleon-t4-8k.parquet"
+)
+X = StandardScaler().fit_transform(data.drop(columns="label"))
+y = data["label"].to_numpy()
 suggestion = suggest_eps(X, random_state=0)
 print(suggestion.describe())
 
@@ -36,21 +39,24 @@ print(suggestion.describe())
 # The curve, and three radii
 # --------------------------
 #
-# :func:`~cohirf.plotting.plot_eps` draws the sorted distances, with the suggestion at their knee. With half of the
-# radius, clusters break into pieces, and many rows are noise (grey). With twice the radius, noise connects all
-# clusters to one.
+# :func:`~cohirf.plotting.plot_eps` draws the sorted distances, with the suggestion at their knee.
+# With half of the radius, clusters break into pieces, and many rows are noise (grey). With twice
+# the radius, noise connects all clusters to one.
 
 figure, axes = plt.subplots(2, 2, figsize=(9, 6.4), layout="constrained")
 plot_eps(suggestion, ax=axes[0, 0])
 for factor, ax in zip((0.5, 1, 2), axes.ravel()[1:], strict=True):
-    model = CoHiRF(DBSCAN(eps=factor * suggestion.eps), batch_size=2_000, min_cluster_size=10, random_state=0).fit(X)
+    model = CoHiRF(
+        DBSCAN(eps=factor * suggestion.eps), batch_size=2_000, min_cluster_size=10, random_state=0
+    ).fit(X)
     noise = model.labels_ < 0
     ax.scatter(*X[noise].T, s=1, color="#cccccc", linewidths=0)
     colours = cluster_colours(np.arange(model.n_clusters_))
     ax.scatter(*X[~noise].T, s=2, color=colours[model.labels_[~noise]], linewidths=0)
     score = adjusted_rand_score(y, model.labels_)
     ax.set_title(
-        f"eps={factor * suggestion.eps:.3f}: {model.n_clusters_} clusters, {noise.mean():.0%} noise, ARI {score:.2f}"
+        f"eps={factor * suggestion.eps:.3f}: {model.n_clusters_} clusters, {noise.mean():.0%} "
+        f"noise, ARI {score:.2f}"
     )
     ax.axis("off")
 plt.show()

@@ -2,8 +2,8 @@
 A gallery of plots
 ==================
 
-All matplotlib plots of :mod:`cohirf.plotting`, for one fit: 1,797 handwritten digits, each an image of 8 by 8 pixels.
-Each function creates its own axes, or draws into axes that you pass.
+All matplotlib plots of :mod:`cohirf.plotting`, for one fit: 1,797 handwritten digits, each an image
+of 8 by 8 pixels. Each function creates its own axes, or draws into axes that you pass.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +17,8 @@ from cohirf.plotting import plot_dendrogram, plot_heatmap, plot_map
 # The fit
 # -------
 #
-# Each view has 60 % of the pixels. Rows fuse if most of the three views put them into the same cluster. Then the
-# clusters are merged to ten.
+# Each view has 60 % of the pixels. Rows fuse if most of the three views put them into the same
+# cluster. Then the clusters are merged to ten.
 
 X, _ = load_digits(return_X_y=True)
 model = CoHiRF(
@@ -34,8 +34,8 @@ print(model.hierarchy_)
 # The tree
 # --------
 #
-# In the dendrogram, clusters merge pairwise, up to a single one. The dashed line is the cut into the final clusters.
-# The clusters of the first level are merged to at most 50 leaves.
+# In the dendrogram, clusters merge pairwise, up to a single one. The dashed line is the cut into
+# the final clusters. The clusters of the first level are merged to at most 50 leaves.
 
 plot_dendrogram(model)
 plt.show()
@@ -44,8 +44,9 @@ plt.show()
 # A map of the rows
 # -----------------
 #
-# Sixty-four features are too many to draw. The map shows the first two principal components, as the axis labels say.
-# They explain less than a third of the variance, so clusters that overlap here may be separate.
+# Sixty-four features are too many to draw. The map shows the first two principal components, as the
+# axis labels say. They explain less than a third of the variance, so clusters that overlap here may
+# be separate.
 
 plot_map(model, X)
 plt.show()
@@ -54,9 +55,9 @@ plt.show()
 # What sets clusters apart
 # ------------------------
 #
-# A row for each cluster, and a column for each pixel in which clusters differ most: orange where the pixel is darker
-# than in all other images, and blue where it is lighter. Similar clusters are neighbours. The names of the clusters are
-# made from these differences.
+# A row for each cluster, and a column for each pixel in which clusters differ most: orange where
+# the pixel is darker than in all other images, and blue where it is lighter. Similar clusters are
+# neighbours. The names of the clusters are made from these differences.
 
 plot_heatmap(model, X, feature_names=[f"pixel {i // 8}:{i % 8}" for i in range(64)])
 plt.show()

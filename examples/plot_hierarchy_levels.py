@@ -2,8 +2,8 @@
 How clusters fuse from level to level
 =====================================
 
-A fit gives more than one partition. It stores the partition of every level, and you can cut the hierarchy at any of
-them.
+A fit gives more than one partition. It stores the partition of every level, and you can cut the
+hierarchy at any of them.
 """
 
 import matplotlib.pyplot as plt
@@ -19,9 +19,10 @@ from cohirf.plotting.canvas import cluster_colours
 # Fit
 # ---
 #
-# K-Means with a random initialisation does not always find the same clusters. The views differ only by the
-# initialisation, since each of them has both features. Rows that are in the same cluster in all five views fuse, and
-# the next level clusters the medoids. The seeds are chosen so that there are several levels.
+# K-Means with a random initialisation does not always find the same clusters. The views differ only
+# by the initialisation, since each of them has both features. Rows that are in the same cluster in
+# all five views fuse, and the next level clusters the medoids. The seeds are chosen so that there
+# are several levels.
 
 X, _ = make_blobs(600, centers=6, cluster_std=0.9, random_state=0)
 model = CoHiRF.as_published(
@@ -40,14 +41,16 @@ print(hierarchy)
 # The partition of every level
 # ----------------------------
 #
-# Dots of one shade are one cluster of that level, and the large dot is its medoid. The hue shows the *final* cluster. A
-# line connects each medoid that the next level absorbs with its parent.
+# Dots of one shade are one cluster of that level, and the large dot is its medoid. The hue shows
+# the *final* cluster. A line connects each medoid that the next level absorbs with its parent.
 
 PALETTE = cluster_colours(range(model.n_clusters_))
 
 
 def shades(level):
-    """Return a colour for each cluster of a level: the hue of its final cluster, paler for smaller ones."""
+    """Return a colour for each cluster of a level: the hue of its final cluster, paler for smaller
+    ones.
+    """
     final = model.labels_[hierarchy.medoids(level)]
     colors = PALETTE[final]
     by_size = np.argsort(-hierarchy.sizes(level))
@@ -80,8 +83,9 @@ plt.show()
 # The same as a tree
 # ------------------
 #
-# The clusters merge pairwise, up to a single one: first those that fuse at the next level, and above the last level all
-# others. The height of a bar is that of Ward's criterion, and the dashed line is the cut into the final clusters.
+# The clusters merge pairwise, up to a single one: first those that fuse at the next level, and
+# above the last level all others. The height of a bar is that of Ward's criterion, and the dashed
+# line is the cut into the final clusters.
 
 plot_dendrogram(hierarchy)
 plt.show()
@@ -90,11 +94,14 @@ plt.show()
 # Diagnostics of each level
 # -------------------------
 #
-# The number of active rows before and after each level, and the agreement of the views. While the views disagree, only
-# part of the rows fuses. The last level fused nothing, so the fit ended.
+# The number of active rows before and after each level, and the agreement of the views. While the
+# views disagree, only part of the rows fuses. The last level fused nothing, so the fit ended.
 
 for record in model.diagnostics_:
-    print(f"level {record.level}: {record.rows_in} to {record.rows_out} rows, agreement {record.agreement:.2f}")
+    print(
+        f"level {record.level}: {record.rows_in} to {record.rows_out} rows, agreement "
+        f"{record.agreement:.2f}"
+    )
 
 # %%
 # Cuts

@@ -2,8 +2,9 @@
 Three sites that merge their models
 ===================================
 
-Three hospitals, regions or shards have rows with the same features. Each fits a model to its own rows, and only the
-models are brought together: :func:`cohirf.merge` makes one model out of what they keep.
+Three hospitals, regions or shards have rows with the same features. Each fits a model to its own
+rows, and only the models are brought together: :func:`cohirf.merge` makes one model out of what
+they keep.
 """
 
 import matplotlib.pyplot as plt
@@ -38,24 +39,32 @@ y = np.concatenate([classes for _, classes in sites.values()])
 # A model for each site, and one for all
 # --------------------------------------
 #
-# Every site fits the same kind of model to its own rows, with batches of 500, and finds its own number of clusters.
+# Every site fits the same kind of model to its own rows, with batches of 500, and finds its own
+# number of clusters.
 
 PARAMETERS = {"n_clusters": "auto", "batch_size": 500, "random_state": 0}
 models = {name: CoHiRF(**PARAMETERS).fit(rows) for name, (rows, _) in sites.items()}
 for name, model in models.items():
-    print(f"{name}: {model.n_clusters_} clusters, ARI {adjusted_rand_score(sites[name][1], model.labels_):.2f}")
+    print(
+        f"{name}: {model.n_clusters_} clusters, ARI "
+        f"{adjusted_rand_score(sites[name][1], model.labels_):.2f}"
+    )
 
 merged = cohirf.merge(list(models.values()))
 print(merged.changes_)
 
 # %%
-# The merged model labels the rows of all sites, in the order of the models. It is compared with a fit to all rows,
-# which needs them in one place, and with a merge of models that were reduced to one exemplar, one mean and one count
-# for each cluster before they left their site.
+# The merged model labels the rows of all sites, in the order of the models. It is compared with a
+# fit to all rows, which needs them in one place, and with a merge of models that were reduced to
+# one exemplar, one mean and one count for each cluster before they left their site.
 
 whole = CoHiRF(**PARAMETERS).fit(X)
 reduced = cohirf.merge(list(models.values()), exemplars_only=True)
-for name, model in {"merged": merged, "exemplars only": reduced, "all rows in one place": whole}.items():
+for name, model in {
+    "merged": merged,
+    "exemplars only": reduced,
+    "all rows in one place": whole,
+}.items():
     print(f"{name}: {model.n_clusters_} clusters, ARI {adjusted_rand_score(y, model.labels_):.2f}")
 
 # %%
@@ -65,7 +74,9 @@ for name, model in {"merged": merged, "exemplars only": reduced, "all rows in on
 # The numbers of the clusters are those of the merged model, so the sites can be compared.
 
 parts = np.split(merged.labels_, 3)
-shares = np.array([[(part == number).mean() for part in parts] for number in merged.cluster_numbers_])
+shares = np.array(
+    [[(part == number).mean() for part in parts] for number in merged.cluster_numbers_]
+)
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 bottom = np.zeros(3)
 for number, heights in zip(merged.cluster_numbers_, shares, strict=True):

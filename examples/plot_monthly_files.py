@@ -2,9 +2,11 @@
 A year of monthly files
 =======================
 
-Every month brings a file with new rows. Each file joins the model, and is not read again. Before it does,
+Every month brings a file with new rows. Each file joins the model, and is not read again. Before it
+does,
 :meth:`~cohirf.CoHiRF.drift` says whether its rows look like those of the months before; after it,
-``changes_`` says what the rows have changed. Clusters keep their numbers, so that they can be followed over the year.
+``changes_`` says what the rows have changed. Clusters keep their numbers, so that they can be
+followed over the year.
 """
 
 import tempfile
@@ -20,7 +22,8 @@ from cohirf import CoHiRF, open_source
 # Twelve files
 # ------------
 #
-# Three kinds of rows come all year. A fourth comes from May on, and the third does not come any more after August.
+# Three kinds of rows come all year. A fourth comes from May on, and the third does not come any
+# more after August.
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 CENTRES = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0], [6.0, 6.0]])
@@ -52,10 +55,10 @@ for name, path in zip(MONTHS, files, strict=True):
         print(model.changes_)
 
 # %%
-# The new kind of rows is told in May, when it comes, and has the next free number. After the update it belongs to the
-# model. That the third kind is missing is told from September on, every month: the model has all rows of the year, so
-# these months still differ from it. A window of six months would get used to it: ``model.forget(updates=month - 6)``.
-#
+# The new kind of rows is told in May, when it comes, and has the next free number. After the update
+# it belongs to the model. That the third kind is missing is told from September on, every month:
+# the model has all rows of the year, so these months still differ from it. A window of six months
+# would get used to it: ``model.forget(updates=month - 6)``.
 # Shares of the clusters
 # ----------------------
 #
@@ -64,7 +67,9 @@ for name, path in zip(MONTHS, files, strict=True):
 labels = model.labels_.reshape(len(MONTHS), -1)
 shares = np.array([(labels == number).mean(axis=1) for number in model.cluster_numbers_])
 _, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-axes.stackplot(MONTHS, shares, labels=[f"cluster {number}" for number in model.cluster_numbers_], alpha=0.8)
+axes.stackplot(
+    MONTHS, shares, labels=[f"cluster {number}" for number in model.cluster_numbers_], alpha=0.8
+)
 axes.set(xlabel="month", ylabel="share of the rows of the month", ylim=(0, 1))
 axes.legend(loc="lower left")
 plt.show()
@@ -73,8 +78,8 @@ plt.show()
 # Rows between clusters
 # ---------------------
 #
-# :meth:`~cohirf.CoHiRF.membership` rates how probable each cluster is, and :meth:`~cohirf.CoHiRF.score_outliers` how
-# far a row is from all of them.
+# :meth:`~cohirf.CoHiRF.membership` rates how probable each cluster is, and
+# :meth:`~cohirf.CoHiRF.score_outliers` how far a row is from all of them.
 
 december = np.load(files[-1])
 scores = model.score_outliers(december)
@@ -85,7 +90,9 @@ axes.set(title="December", xlabel="feature 0", ylabel="feature 1")
 plt.show()
 
 between = np.array([[3.0, 0.0], [1.0, 0.0], [20.0, 20.0]])
-for row, degrees, score in zip(between, model.membership(between), model.score_outliers(between), strict=True):
+for row, degrees, score in zip(
+    between, model.membership(between), model.score_outliers(between), strict=True
+):
     print(row, "membership", np.round(degrees, 2), "outlier score", round(float(score), 1))
 
 folder.cleanup()

@@ -2,10 +2,11 @@
 How many clusters?
 ==================
 
-Without ``n_clusters``, a fit chooses the number of clusters by their silhouette, and by how many near neighbours are in
-the same cluster. The curve says how much to trust the number: a clear peak is a number that the data suggests, and a
-flat curve is a question of taste. Whether there are clusters at all, random halves of the rows tell: do they agree?
-Four data sets of scikit-learn, and one made for the purpose.
+Without ``n_clusters``, a fit chooses the number of clusters by their silhouette, and by how many
+near neighbours are in the same cluster. The curve says how much to trust the number: a clear peak
+is a number that the data suggests, and a flat curve is a question of taste. Whether there are
+clusters at all, random halves of the rows tell: do they agree? Four data sets of scikit-learn, and
+one made for the purpose.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +27,9 @@ data = {
     "breast cancer, 2 diagnoses": load_breast_cancer().data,
     "digits, 10 digits": load_digits().data,
 }
-models = {name: CoHiRF(random_state=0).fit(StandardScaler().fit_transform(X)) for name, X in data.items()}
+models = {
+    name: CoHiRF(random_state=0).fit(StandardScaler().fit_transform(X)) for name, X in data.items()
+}
 for name, model in models.items():
     print(f"{name}: {model.choice_.describe()}")
 
@@ -42,7 +45,11 @@ for name, model in models.items():
     line = ax.plot(choice.candidates, choice.figures, linewidth=1.8, label=name)[0]
     chosen = choice.figures[choice.candidates == choice.n_clusters]
     ax.plot([choice.n_clusters], chosen, "o", markersize=9, color=line.get_color())
-ax.set(xlabel="number of clusters", ylabel="silhouette and near neighbours together", xticks=range(2, 21, 2))
+ax.set(
+    xlabel="number of clusters",
+    ylabel="silhouette and near neighbours together",
+    xticks=range(2, 21, 2),
+)
 ax.legend(frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

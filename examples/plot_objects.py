@@ -2,8 +2,9 @@
 Twenty objects on a turntable
 =============================
 
-COIL-20 has 1,440 images of 20 objects, each photographed from 72 sides. Images of one object from opposite sides differ
-more than images of two objects from the same side, so this is hard for K-Means.
+COIL-20 has 1,440 images of 20 objects, each photographed from 72 sides. Images of one object from
+opposite sides differ more than images of two objects from the same side, so this is hard for
+K-Means.
 
 This example reads ``coil-20.parquet`` (OpenML 46783) in the folder that ``COHIRF_DATA`` names.
 """
@@ -27,7 +28,8 @@ from cohirf.plotting.canvas import cluster_colours
 # Each image has 32 by 32 pixels. Pixels are not scaled: they have the same unit.
 
 data = pd.read_parquet(Path(os.environ.get("COHIRF_DATA", "../shared/data")) / "coil-20.parquet")
-X, y = data.drop(columns="label").to_numpy(), data["label"].to_numpy()
+X = data.drop(columns="label").to_numpy()
+y = data["label"].to_numpy()
 model = CoHiRF(n_clusters=20, random_state=0).fit(X)
 alone = KMeans(20, n_init=10, random_state=0).fit_predict(X)
 print(f"CoHiRF: adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}")
@@ -37,16 +39,21 @@ print(f"K-Means with ten starts:    {adjusted_rand_score(y, alone):.2f}")
 # Clusters
 # --------
 #
-# A row of the picture is a cluster: its exemplar in a frame, and eleven of its images, evenly spaced in the order of
-# the file. Some clusters have one object from all sides, others one side of several objects that are alike.
+# A row of the picture is a cluster: its exemplar in a frame, and eleven of its images, evenly
+# spaced in the order of the file. Some clusters have one object from all sides, others one side of
+# several objects that are alike.
 
-SIDE, SHOWN = 32, 11
+SIDE = 32
+SHOWN = 11
 
 
 def strip(cluster):
     """Return the exemplar of a cluster and some of its images, side by side."""
     rows = np.flatnonzero(model.labels_ == cluster)
-    chosen = [model.exemplar_indices_[cluster], *rows[np.linspace(0, len(rows) - 1, SHOWN).astype(int)]]
+    chosen = [
+        model.exemplar_indices_[cluster],
+        *rows[np.linspace(0, len(rows) - 1, SHOWN).astype(int)],
+    ]
     return np.hstack([X[row].reshape(SIDE, SIDE).T for row in chosen])
 
 

@@ -2,8 +2,8 @@
 The colours of a photograph
 ===========================
 
-A photograph has 273,280 pixels, and each pixel is a row with three features: red, green and blue. One fit gives a whole
-tree of colours, and every cut of it is a palette.
+A photograph has 273,280 pixels, and each pixel is a row with three features: red, green and blue.
+One fit gives a whole tree of colours, and every cut of it is a palette.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,8 @@ from cohirf import CoHiRF
 # Fit
 # ---
 #
-# Twenty-four clusters, and a tree above them. That takes a few seconds for all pixels; no sample is needed.
+# Twenty-four clusters, and a tree above them. That takes a few seconds for all pixels; no sample is
+# needed.
 
 image = load_sample_image("china.jpg")
 pixels = image.reshape(-1, 3).astype(float)
@@ -27,8 +28,9 @@ print(model.hierarchy_)
 # Three cuts of one tree
 # ----------------------
 #
-# Each pixel gets the mean colour of its cluster. The strip below each image is the palette, where the width of a colour
-# is its share of the pixels. Four colours are the sky, light stone and two dark shades; the finer cuts split these.
+# Each pixel gets the mean colour of its cluster. The strip below each image is the palette, where
+# the width of a colour is its share of the pixels. Four colours are the sky, light stone and two
+# dark shades; the finer cuts split these.
 
 
 def paint(n_colours):

@@ -2,8 +2,9 @@
 Questions on three levels
 =========================
 
-clinc150 has questions that people ask an assistant: 150 intents, such as "flight_status", in ten domains. Their vectors
-are clustered by cosine; one tree gives topics on three levels, and words that set each topic apart name it.
+clinc150 has questions that people ask an assistant: 150 intents, such as "flight_status", in ten
+domains. Their vectors are clustered by cosine; one tree gives topics on three levels, and words
+that set each topic apart name it.
 
 This example reads ``clinc150.parquet`` in the folder that ``COHIRF_DATA`` names.
 """
@@ -27,8 +28,8 @@ from cohirf.explain import name_topics, write_report
 # Vectors
 # -------
 #
-# Any embedding of texts will do. Here it is the plainest one that needs no download: word frequencies, reduced to 64
-# dimensions.
+# Any embedding of texts will do. Here it is the plainest one that needs no download: word
+# frequencies, reduced to 64 dimensions.
 
 data = pd.read_parquet(Path(os.environ.get("COHIRF_DATA", "../shared/data")) / "clinc150.parquet")
 data = data[data["part"] == "test"].reset_index(drop=True)
@@ -40,8 +41,9 @@ print(f"{X.shape[0]:,} questions, {X.shape[1]} dimensions")
 # Topics
 # ------
 #
-# ``hierarchy_.levels`` returns nested labels, and ``name_topics`` the words and typical texts of each topic. Compact
-# merges keep the coarse topics of similar sizes; those along the neighbour graph would leave one of 4,034 questions.
+# ``hierarchy_.levels`` returns nested labels, and ``name_topics`` the words and typical texts of
+# each topic. Compact merges keep the coarse topics of similar sizes; those along the neighbour
+# graph would leave one of 4,034 questions.
 
 model = CoHiRF(n_clusters=60, metric="cosine", merge="compact", random_state=0).fit(X)
 topics = name_topics(model, X, data["text"], levels=[60, 20, 6])
@@ -67,14 +69,24 @@ ax.set_yticks(range(len(table)), table.index)
 score = adjusted_rand_score(data["intent"], model.labels_)
 ax.set_title(f"Six topics of 4,500 questions (60 topics against 150 intents: ARI {score:.2f})")
 for (row, column), count in np.ndenumerate(table.to_numpy()):
-    ax.text(column, row, count, ha="center", va="center", color="white" if count > 200 else "black", fontsize=8)
+    ax.text(
+        column,
+        row,
+        count,
+        ha="center",
+        va="center",
+        color="white" if count > 200 else "black",
+        fontsize=8,
+    )
 fig.tight_layout()
 plt.show()
 
 # %%
 # A page to read: a map of topics, the tree with words and typical texts, and search, in one file.
 
-page = write_report(model, X, Path(tempfile.mkdtemp()) / "topics.html", texts=topics, title="Questions")
+page = write_report(
+    model, X, Path(tempfile.mkdtemp()) / "topics.html", texts=topics, title="Questions"
+)
 print(f"{page.name}: {page.stat().st_size / 1e3:.0f} kB")
 
 # %%

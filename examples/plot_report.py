@@ -2,8 +2,9 @@
 A report for people who do not write code
 =========================================
 
-Customers of a shop, in a table that nobody has cleaned. Four lines prepare it, cluster it, and write a page that opens
-without a network; :doc:`/understand/report` shows it. The two plots below are on that page, too.
+Customers of a shop, in a table that nobody has cleaned. Four lines prepare it, cluster it, and
+write a page that opens without a network; :doc:`/understand/report` shows it. The two plots below
+are on that page, too.
 """
 
 import tempfile

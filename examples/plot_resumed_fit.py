@@ -2,9 +2,10 @@
 A fit that was killed, and resumed
 ==================================
 
-A long fit stores the result of each batch in a folder, its checkpoint. Here the base method raises an error in the
-middle of a fit, as if the power had failed. The same call resumes it, and gives the labels of a fit that was never
-disturbed. The data are pen strokes of handwritten digits (Pendigits).
+A long fit stores the result of each batch in a folder, its checkpoint. Here the base method raises
+an error in the middle of a fit, as if the power had failed. The same call resumes it, and gives the
+labels of a fit that was never disturbed. The data are pen strokes of handwritten digits
+(Pendigits).
 
 This example reads ``pendigits.parquet`` (OpenML 32) in the folder that ``COHIRF_DATA`` names.
 """
@@ -59,25 +60,32 @@ with tempfile.TemporaryDirectory() as folder:
 second = len(calls) - first
 undisturbed = CoHiRF(Unlucky(10), **options).fit(X)
 whole = len(calls) - first - second
-print(f"calls of Ward's method: {first} until the error, {second} after it, {whole} in an undisturbed fit")
+print(
+    f"calls of Ward's method: {first} until the error, {second} after it, {whole} in an "
+    "undisturbed fit"
+)
 print("the labels are the same:", bool(np.array_equal(model.labels_, undisturbed.labels_)))
 
 # %%
 # What was computed when
 # ----------------------
 #
-# Each bar is a call of Ward's method, and its height the number of rows of the batch. The resumed fit computes the
-# batches that were missing. The strokes are those of the exemplars.
+# Each bar is a call of Ward's method, and its height the number of rows of the batch. The resumed
+# fit computes the batches that were missing. The strokes are those of the exemplars.
 
 figure, axes = plt.subplots(2, 1, figsize=(9, 5), height_ratios=[3, 2], layout="constrained")
 colours = ["#0072B2"] * (first - 1) + ["#D55E00"] + ["#009E73"] * second
 axes[0].bar(range(first + second), calls[: first + second], color=colours)
 axes[0].axvline(first - 0.5, color="black", linestyle="--")
 axes[0].text(first - 0.4, 1.03 * max(calls), "killed, then resumed", va="bottom")
-axes[0].set(xlabel="call of the base method", ylabel="rows of the batch", ylim=(0, 1.2 * max(calls)))
+axes[0].set(
+    xlabel="call of the base method", ylabel="rows of the batch", ylim=(0, 1.2 * max(calls))
+)
 for cluster, row in enumerate(model.exemplar_indices_):
     stroke = X[row].reshape(8, 2)
-    axes[1].plot(stroke[:, 0] + 130 * cluster, stroke[:, 1], linewidth=3, solid_capstyle="round", marker=".")
+    axes[1].plot(
+        stroke[:, 0] + 130 * cluster, stroke[:, 1], linewidth=3, solid_capstyle="round", marker="."
+    )
 axes[1].set(aspect="equal", title="exemplars of the ten clusters")
 axes[1].axis("off")
 plt.show()

@@ -2,9 +2,10 @@
 Rare states of a space shuttle
 ==============================
 
-Telemetry of radiators of a space shuttle (Statlog): 58,000 moments and nine sensors. Four fifths of the moments are
-normal (class 1), and some classes have a dozen. K-Means would cut the normal state into pieces. DBSCAN finds dense
-states of any size, and CoHiRF runs it in batches of neighbouring rows.
+Telemetry of radiators of a space shuttle (Statlog): 58,000 moments and nine sensors. Four fifths of
+the moments are normal (class 1), and some classes have a dozen. K-Means would cut the normal state
+into pieces. DBSCAN finds dense states of any size, and CoHiRF runs it in batches of neighbouring
+rows.
 
 This example reads ``shuttle.parquet`` (OpenML 40685) in the folder that ``COHIRF_DATA`` names.
 """
@@ -25,11 +26,12 @@ from cohirf.clusterers import GridDBSCAN
 # Fit
 # ---
 #
-# :class:`~cohirf.clusterers.GridDBSCAN` has the clusters of DBSCAN, and is faster. Clusters below 10 moments are too
-# small to be a state.
+# :class:`~cohirf.clusterers.GridDBSCAN` has the clusters of DBSCAN, and is faster. Clusters below
+# 10 moments are too small to be a state.
 
 data = pd.read_parquet(Path(os.environ.get("COHIRF_DATA", "../shared/data")) / "shuttle.parquet")
-X, y = StandardScaler().fit_transform(data.drop(columns="label")), data["label"].astype(str).to_numpy()
+X = StandardScaler().fit_transform(data.drop(columns="label"))
+y = data["label"].astype(str).to_numpy()
 model = CoHiRF(GridDBSCAN(eps=0.3), batch_size=20_000, min_cluster_size=10, random_state=0).fit(X)
 print(f"{model.n_clusters_} states, {np.mean(model.labels_ < 0):.1%} noise")
 print(f"adjusted Rand index with the classes: {adjusted_rand_score(y, model.labels_):.2f}")
@@ -48,11 +50,26 @@ first, second = np.argsort(-means.std(axis=0))[:2]
 shown = np.argsort(-sizes)[:10]
 figure, ax = plt.subplots(figsize=(8, 5), layout="constrained")
 is_noise = model.labels_ < 0
-ax.scatter(X[is_noise, first], X[is_noise, second], s=6, color="#bbbbbb", marker="x", linewidths=0.6, label="noise")
+ax.scatter(
+    X[is_noise, first],
+    X[is_noise, second],
+    s=6,
+    color="#bbbbbb",
+    marker="x",
+    linewidths=0.6,
+    label="noise",
+)
 for rank, state in enumerate(shown):
     rows = model.labels_ == state
     colour = "#888888" if rank == 0 else plt.get_cmap("tab10")(rank - 1)
-    ax.scatter(X[rows, first], X[rows, second], s=9, color=colour, linewidths=0, label=f"{sizes[state]:,} moments")
+    ax.scatter(
+        X[rows, first],
+        X[rows, second],
+        s=9,
+        color=colour,
+        linewidths=0,
+        label=f"{sizes[state]:,} moments",
+    )
 ax.set(xlabel=f"sensor {first}, standardised", ylabel=f"sensor {second}, standardised")
 ax.set_xscale("symlog")
 ax.set_yscale("symlog")

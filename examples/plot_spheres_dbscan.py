@@ -2,9 +2,9 @@
 Two spheres, one inside the other
 =================================
 
-K-Means cannot separate a sphere from a larger one around it. DBSCAN can, but its time and memory grow quickly with the
-number of rows. Here DBSCAN runs inside CoHiRF, on about 2,000 rows at a time. :meth:`~cohirf.CoHiRF.predict` labels new
-rows.
+K-Means cannot separate a sphere from a larger one around it. DBSCAN can, but its time and memory
+grow quickly with the number of rows. Here DBSCAN runs inside CoHiRF, on about 2,000 rows at a time.
+:meth:`~cohirf.CoHiRF.predict` labels new rows.
 """
 
 import matplotlib.pyplot as plt
@@ -20,42 +20,49 @@ from cohirf.datasets import make_spheres
 # Fit in batches
 # --------------
 #
-# Each batch has neighbouring rows, and the rows around them. DBSCAN is deterministic, and each view has all features.
-# So all views are the same, and DBSCAN runs once on each batch. Rows that are noise get the label -1. On this data
-# there are none.
+# Each batch has neighbouring rows, and the rows around them. DBSCAN is deterministic, and each view
+# has all features. So all views are the same, and DBSCAN runs once on each batch. Rows that are
+# noise get the label -1. On this data there are none.
 
 X, y = make_spheres(20_000, random_state=0)
 model = CoHiRF(DBSCAN(eps=0.2), batch_size=2_000, random_state=0)
 model.fit(X)
 print(model.hierarchy_)
-print(f"{model.n_clusters_} clusters, adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}")
+print(
+    f"{model.n_clusters_} clusters, adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}"
+)
 
 # %%
-# The diagnostics of each level: the first level found the clusters of each batch. The second level fused those that
-# have rows in common.
+# The diagnostics of each level: the first level found the clusters of each batch. The second level
+# fused those that have rows in common.
 
 for record in model.diagnostics_:
-    print(f"level {record.level}: {record.kind}, {record.n_batches} batches, {record.rows_out} clusters")
+    print(
+        f"level {record.level}: {record.kind}, {record.n_batches} batches, {record.rows_out} "
+        "clusters"
+    )
 
 # %%
 # Label new rows
 # --------------
 #
-# The two final medoids are two single points, which cannot separate the spheres. So a fit stores more rows, the
-# landmarks, and a new row gets the label of the nearest landmark.
+# The two final medoids are two single points, which cannot separate the spheres. So a fit stores
+# more rows, the landmarks, and a new row gets the label of the nearest landmark.
 
 X_fresh, y_fresh = make_spheres(4_000, random_state=1)
 labels_fresh = model.predict(X_fresh)
 print(f"new rows: adjusted Rand index {adjusted_rand_score(y_fresh, labels_fresh):.2f}")
 
 # %%
-# The left plot shows the fitted rows. The front of the outer sphere is cut away, so that the inner one is visible. The
-# right plot shows a slice through the middle. The dots are new rows, and the background colour is the label that a row
-# would get there.
+# The left plot shows the fitted rows. The front of the outer sphere is cut away, so that the inner
+# one is visible. The right plot shows a slice through the middle. The dots are new rows, and the
+# background colour is the label that a row would get there.
 
-INNER, OUTER = "#D55E00", "#0072B2"
+INNER = "#D55E00"
+OUTER = "#0072B2"
 
-# clusters are numbered in order of first appearance; the inner one has the medoid nearer to the middle
+# clusters are numbered in order of first appearance; the inner one has the medoid nearer to the
+# middle
 is_inner = np.linalg.norm(model.medoids_, axis=1) < 0.75
 colors = np.where(is_inner, INNER, OUTER)
 

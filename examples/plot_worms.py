@@ -2,9 +2,10 @@
 HDBSCAN in batches: worms, spirals and a ring
 =============================================
 
-Two worms, two spirals, a ring and four lumps lie in noise: 200,000 rows. HDBSCAN finds such shapes, but its time grows
-faster than the number of rows. Here CoHiRF computes the spanning trees of batches of neighbouring rows, joins them to
-one tree of all rows, and takes the labels from it as HDBSCAN does.
+Two worms, two spirals, a ring and four lumps lie in noise: 200,000 rows. HDBSCAN finds such shapes,
+but its time grows faster than the number of rows. Here CoHiRF computes the spanning trees of
+batches of neighbouring rows, joins them to one tree of all rows, and takes the labels from it as
+HDBSCAN does.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +21,8 @@ from cohirf.plotting.canvas import cluster_colours
 # Fit
 # ---
 #
-# ``min_cluster_size`` is a number of rows of the whole data, and can be larger than a batch. Scikit-learn's HDBSCAN on
-# its own needs more than four minutes for these rows.
+# ``min_cluster_size`` is a number of rows of the whole data, and can be larger than a batch.
+# Scikit-learn's HDBSCAN on its own needs more than four minutes for these rows.
 
 X, shape = make_shapes(200_000, random_state=0)
 hdbscan = HDBSCAN(min_cluster_size=1_000, min_samples=11, copy=True)

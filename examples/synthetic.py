@@ -36,7 +36,9 @@ Curve = Callable[[Points], Points]  # from places between 0 and 1 to points, one
 Columns = dict[str, Any]  # arrays by name; missing cells are masked
 Drawing = Callable[[int], tuple[Any, NDArray[Any]]]  # from a number of rows to rows and labels
 FILE_BLOCK_CELLS = 2**24
-BOX_LOW, BOX_HIGH = (-3.0, -4.0), (18.0, 13.0)  # corners of the box with all shapes, in which noise is uniform
+# corners of the box with all shapes, in which noise is uniform
+BOX_LOW = (-3.0, -4.0)
+BOX_HIGH = (18.0, 13.0)
 
 
 def make_shapes(
@@ -44,8 +46,8 @@ def make_shapes(
 ) -> tuple[Points, NDArray[np.int64]]:
     """Draw random points of nine shapes in the plane, with uniform noise around them.
 
-    The shapes are two worms, two spirals, a ring, and four lumps of different density. They do not depend on the number
-    of points: with more points they become denser.
+    The shapes are two worms, two spirals, a ring, and four lumps of different density. They do not
+    depend on the number of points: with more points they become denser.
 
     Parameters
     ----------
@@ -61,7 +63,8 @@ def make_shapes(
     X : array of float, shape (n_samples, 2)
         The points, in random order.
     y : array of int, shape (n_samples,)
-        The shape of each point, from 0 to 8, or -1 for noise. Noise is everywhere: a few of its points lie in shapes.
+        The shape of each point, from 0 to 8, or -1 for noise. Noise is everywhere: a few of its
+        points lie in shapes.
 
     Examples
     --------
@@ -70,7 +73,8 @@ def make_shapes(
     >>> X.shape, int((y == -1).sum()), int(y.max())
     ((1000, 2), 100, 8)
 
-    DBSCAN finds the shapes in any large number of points, with a radius that shrinks with the distances between them:
+    DBSCAN finds the shapes in any large number of points, with a radius that shrinks with the
+    distances between them:
 
     >>> from sklearn.cluster import DBSCAN
     >>> X, y = make_shapes(20_000, random_state=0)
@@ -80,7 +84,8 @@ def make_shapes(
     """
     if not 0 <= noise <= 1:
         raise ValueError(f"noise={noise!r} is not valid: give a share of the points from 0 to 1.")
-    rng, shares = check_random_state(random_state), (1 - noise) * np.array([shape.share for shape in SHAPES])
+    rng = check_random_state(random_state)
+    shares = (1 - noise) * np.array([shape.share for shape in SHAPES])
     y = np.searchsorted(np.cumsum(shares), (rng.permutation(n_samples) + 0.5) / n_samples)
     y[y == len(SHAPES)] = -1
     X = rng.uniform(BOX_LOW, BOX_HIGH, (n_samples, 2))
@@ -110,7 +115,8 @@ def worm(start: tuple[float, float], height: float, angle: float) -> Curve:
     forward, upward = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
 
     def curve(place: Points) -> Points:
-        along, across = 6 * place, height * np.sin(3 * np.pi * place)
+        along = 6 * place
+        across = height * np.sin(3 * np.pi * place)
         points: Points = np.asarray(start) + along[:, None] * forward + across[:, None] * upward
         return points
 
@@ -121,7 +127,9 @@ def spiral(centre: tuple[float, float], radius: float, angle: float) -> Curve:
     """Return one and a half turns, which end at the radius and half a turn beyond the angle."""
 
     def curve(place: Points) -> Points:
-        turned = np.sqrt(0.05 + 0.95 * place)  # points are about as dense near the centre as far from it
+        turned = np.sqrt(
+            0.05 + 0.95 * place
+        )  # points are about as dense near the centre as far from it
         return np.asarray(centre) + radius * turned[:, None] * direction(3 * np.pi * turned + angle)
 
     return curve
@@ -137,7 +145,8 @@ def direction(angle: Points) -> Points:
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
-# Lumps have different densities: the third has 17 times that of the second. The first is inside the ring.
+# Lumps have different densities: the third has 17 times that of the second. The first is inside the
+# ring.
 SHAPES = (
     Shape(0.15, 0.25, worm((0, 0), 1.0, 0.0)),
     Shape(0.12, 0.20, worm((0, 3), 0.8, 0.2)),
@@ -151,7 +160,8 @@ SHAPES = (
 )
 
 
-# -- customers of a shop: a table as people export it, with text, dates, money and missing cells -----------------------
+# -- customers of a shop: a table as people export it, with text, dates, money and missing cells
+# -----------------------
 
 TODAY = np.datetime64("2025-01-01")  # the day of the export
 SHOP_REGIONS = ("North", "South", "East", "West", "Islands")
@@ -165,7 +175,11 @@ REMARKS = (
     "could you send the invoice again",
     "the shop assistant was very helpful",
 )
-NO_REGION, NO_AGE, NO_SPEND, NO_COMMENT = 0.02, 0.03, 0.01, 0.7  # shares of missing cells
+# shares of missing cells
+NO_REGION = 0.02
+NO_AGE = 0.03
+NO_SPEND = 0.01
+NO_COMMENT = 0.7
 
 
 @dataclass(frozen=True)
@@ -187,7 +201,9 @@ SEGMENTS = {
     "students": Segment(0.25, (22, 2.5), (1.5, 0.6), 25, 8, 0.45, 22.5, (0.08, 0.90, 0.02), 0.10),
     "families": Segment(0.30, (40, 4), (6, 1.5), 220, 36, 0.25, 17.5, (0.85, 0.10, 0.05), 0.90),
     "seniors": Segment(0.20, (71, 4), (14, 2), 60, 14, 0.05, 10.0, (0.05, 0.01, 0.94), 0.15),
-    "professionals": Segment(0.15, (34, 3.5), (3.5, 1), 900, 18, 0.02, 20.5, (0.10, 0.88, 0.02), 0.08),
+    "professionals": Segment(
+        0.15, (34, 3.5), (3.5, 1), 900, 18, 0.02, 20.5, (0.10, 0.88, 0.02), 0.08
+    ),
     "bargain hunters": Segment(0.10, (52, 5), (8, 2), 35, 3, 0.80, 13.0, (0.90, 0.04, 0.06), 0.92),
 }
 
@@ -195,8 +211,9 @@ SEGMENTS = {
 def make_customers(n_rows: int = 1000, *, random_state: Any = None) -> tuple[pd.DataFrame, Strings]:
     r"""Draw customers of a shop, as a table that nobody has cleaned, and the segment of each.
 
-    The table is what ``pandas.read_csv`` reads from the file that :func:`write_table` writes: money, shares and dates
-    are text, and some cells are missing. It takes pandas, and the files do not.
+    The table is what ``pandas.read_csv`` reads from the file that :func:`write_table` writes:
+    money, shares and dates are text, and some cells are missing. It takes pandas, and the files do
+    not.
 
     Parameters
     ----------
@@ -208,14 +225,15 @@ def make_customers(n_rows: int = 1000, *, random_state: Any = None) -> tuple[pd.
     Returns
     -------
     customers : DataFrame of pandas
-        Customers in random order, with the columns ``customer_id``; ``signed_up`` (a date); ``age`` and ``tenure``
-        (years); ``spend`` (of a month, in euros: ``€1,204.50``); ``orders`` (of a year); ``discounted`` (share of the
-        spend: ``12.5%``); ``last_order`` (date and time); ``region`` and ``channel``; ``newsletter`` (yes or no);
-        ``country`` (the same for all) and ``comment`` (free text, with commas and line breaks).
-        About 3 % of ``age``, 2 % of ``region``, 1 % of ``spend`` and 70 % of ``comment`` are missing.
+        Customers in random order, with the columns ``customer_id``; ``signed_up`` (a date); ``age``
+        and ``tenure`` (years); ``spend`` (of a month, in euros: ``€1,204.50``); ``orders`` (of a
+        year); ``discounted`` (share of the spend: ``12.5%``); ``last_order`` (date and time);
+        ``region`` and ``channel``; ``newsletter`` (yes or no); ``country`` (the same for all) and
+        ``comment`` (free text, with commas and line breaks). About 3 % of ``age``, 2 % of
+        ``region``, 1 % of ``spend`` and 70 % of ``comment`` are missing.
     segments : array of str, shape (n_rows,)
-        The segment of each customer: students, families, seniors, professionals or bargain hunters. ``region`` does not
-        depend on it.
+        The segment of each customer: students, families, seniors, professionals or bargain hunters.
+        ``region`` does not depend on it.
 
     Examples
     --------
@@ -241,7 +259,9 @@ def make_customers(n_rows: int = 1000, *, random_state: Any = None) -> tuple[pd.
 def draw_customers(n: int, rng: Draws) -> tuple[Columns, Strings]:
     """Draw columns of customers, with missing cells masked, and the segment of each."""
     kinds = list(SEGMENTS.values())
-    kind = np.searchsorted(np.cumsum([one.share for one in kinds])[:-1], (rng.permutation(n) + 0.5) / n)
+    kind = np.searchsorted(
+        np.cumsum([one.share for one in kinds])[:-1], (rng.permutation(n) + 0.5) / n
+    )
 
     def normal(name: str) -> NDArray[np.float64]:
         mean, std = np.array([getattr(one, name) for one in kinds])[kind].T
@@ -259,12 +279,20 @@ def draw_customers(n: int, rng: Draws) -> tuple[Columns, Strings]:
         "age": _drop(np.clip(normal("age"), 18, 95).round(), NO_AGE, rng),
         "tenure": tenure.round(1),
         "spend": _drop(
-            np.array([f"€{one:,.2f}" for one in of_kind("spend") * np.exp(0.3 * rng.standard_normal(n))]), NO_SPEND, rng
+            np.array(
+                [f"€{one:,.2f}" for one in of_kind("spend") * np.exp(0.3 * rng.standard_normal(n))]
+            ),
+            NO_SPEND,
+            rng,
         ),
         "orders": 1 + rng.poisson(of_kind("orders")),
-        "discounted": np.char.mod("%.1f%%", 100 * np.clip(of_kind("discount") + 0.05 * rng.standard_normal(n), 0, 1)),
+        "discounted": np.char.mod(
+            "%.1f%%", 100 * np.clip(of_kind("discount") + 0.05 * rng.standard_normal(n), 0, 1)
+        ),
         "last_order": _moments(of_kind("hour") + 1.2 * rng.standard_normal(n), rng),
-        "region": _drop(np.array(SHOP_REGIONS)[rng.randint(len(SHOP_REGIONS), size=n)], NO_REGION, rng),
+        "region": _drop(
+            np.array(SHOP_REGIONS)[rng.randint(len(SHOP_REGIONS), size=n)], NO_REGION, rng
+        ),
         "channel": np.array(CHANNELS)[
             (of_kind("channels").cumsum(axis=1)[:, :-1] < rng.uniform(size=(n, 1))).sum(axis=1)
         ],
@@ -289,15 +317,25 @@ def _moments(hours: NDArray[np.float64], rng: Draws) -> Strings:
 
 
 def _comments(n: int, rng: Draws) -> Strings:
-    parts = zip(*(rng.randint(most, size=n) for most in (len(OPENINGS), len(REMARKS), 1_000_000)), strict=True)
-    return np.array([f"{OPENINGS[first]},\n{REMARKS[second]} (order {number})." for first, second, number in parts])
+    parts = zip(
+        *(rng.randint(most, size=n) for most in (len(OPENINGS), len(REMARKS), 1_000_000)),
+        strict=True,
+    )
+    return np.array(
+        [
+            f"{OPENINGS[first]},\n{REMARKS[second]} (order {number})."
+            for first, second, number in parts
+        ]
+    )
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
 def make_blobs(n_rows: int, *, random_state: Any = None) -> Columns:
-    """Return the columns of four spherical normal clusters with five features, and the column ``label``."""
+    """Return the columns of four spherical normal clusters with five features, and the column
+    ``label``.
+    """
     rng = check_random_state(random_state)
     centres = rng.uniform(-10, 10, (4, 5))
     y = rng.permutation(np.arange(n_rows) % 4)
@@ -307,7 +345,9 @@ def make_blobs(n_rows: int, *, random_state: Any = None) -> Columns:
 
 
 def write_customers(path: str | Path, n_rows: int, *, random_state: Any = None) -> Path:
-    """Write customers to a CSV or Parquet file, and return the path of a second one with their segments."""
+    """Write customers to a CSV or Parquet file, and return the path of a second one with their
+    segments.
+    """
     path = Path(path)
     customers, segments = draw_customers(n_rows, check_random_state(random_state))
     known = path.with_name(f"{path.stem}_segments{path.suffix}")
@@ -345,22 +385,28 @@ def write_parquet(path: Path, columns: Columns) -> None:
     import pyarrow.parquet as pq
 
     arrays = {
-        name: pa.array(np.ma.getdata(values), mask=np.ma.getmaskarray(values)) for name, values in columns.items()
+        name: pa.array(np.ma.getdata(values), mask=np.ma.getmaskarray(values))
+        for name, values in columns.items()
     }
     pq.write_table(pa.table(arrays), path)
 
 
 def write_data(
-    kind: str, path: str | os.PathLike[str], n_samples: int, *, random_state: Any = None, **options: Any
+    kind: str,
+    path: str | os.PathLike[str],
+    n_samples: int,
+    *,
+    random_state: Any = None,
+    **options: Any,
 ) -> Path:
     """Write synthetic data to a file, block by block, so that it may be larger than memory.
 
     Parameters
     ----------
     kind : {"spheres", "hypercube", "blobs"}
-        The data of :func:`make_spheres` or :func:`make_hypercube`; or spherical normal clusters, with the options
-        ``n_clusters=3``, ``n_features=2`` and ``spread=1.0``. With the same seed, the points are those of ``make_*`` if
-        there is only one block.
+        The data of :func:`make_spheres` or :func:`make_hypercube`; or spherical normal clusters,
+        with the options ``n_clusters=3``, ``n_features=2`` and ``spread=1.0``. With the same seed,
+        the points are those of ``make_*`` if there is only one block.
     path : str or path
         The ``.npy`` file to write. An existing file is replaced. Values are float32.
     n_samples : int
@@ -377,8 +423,9 @@ def write_data(
 
     Notes
     -----
-    Files appear when they are complete, the labels just before the points: if the process is killed between the two,
-    there are new labels beside the old points, or no points. Call the function again then.
+    Files appear when they are complete, the labels just before the points: if the process is killed
+    between the two, there are new labels beside the old points, or no points. Call the function
+    again then.
 
     Examples
     --------
@@ -400,31 +447,41 @@ def write_data(
             X, y = draw(block.stop - block.start)
             rows.write(np.ascontiguousarray(X, dtype=np.float32).data)
             labels.write(y.astype(np.int16).data)
-        sync_file(rows)  # takes long for large files: do it before the labels are replaced, not between the two
+        sync_file(
+            rows
+        )  # takes long for large files: do it before the labels are replaced, not between the two
     return labels_file(path)
 
 
 def labels_file(path: str | os.PathLike[str]) -> Path:
-    """Return the path of the labels of points that are written to the array ``path``: ``*_labels.npy``."""
+    """Return the path of the labels of points that are written to the array ``path``:
+    ``*_labels.npy``.
+    """
     return Path(path).with_name(f"{Path(path).stem}_labels.npy")
 
 
 def _write_header(file: IO[bytes], dtype: DTypeLike, shape: tuple[int, ...]) -> None:
     descr = npy_format.dtype_to_descr(np.dtype(dtype))
-    npy_format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
+    npy_format.write_array_header_1_0(
+        file, {"descr": descr, "fortran_order": False, "shape": shape}
+    )
 
 
 def _spheres(rng: Draws, **options: Any) -> Drawing:
     return partial(make_spheres, random_state=rng, **options)
 
 
-def _hypercube(rng: Draws, *, n_clusters: int = 5, n_informative: int = 3, n_noise: int = 10) -> Drawing:
+def _hypercube(
+    rng: Draws, *, n_clusters: int = 5, n_informative: int = 3, n_noise: int = 10
+) -> Drawing:
     corners = draw_corners(n_clusters, n_informative, rng)
     return lambda n: around_corners(corners, n_noise, n, rng)
 
 
 def _blobs(rng: Draws, *, n_clusters: int = 3, n_features: int = 2, spread: float = 1.0) -> Drawing:
-    """Return spherical normal clusters, with centres between -10 and 10, as those of scikit-learn's make_blobs."""
+    """Return spherical normal clusters, with centres between -10 and 10, as those of scikit-learn's
+    make_blobs.
+    """
     centres = rng.uniform(-10, 10, (n_clusters, n_features))
 
     def draw(n: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -434,12 +491,18 @@ def _blobs(rng: Draws, *, n_clusters: int = 3, n_features: int = 2, spread: floa
     return draw
 
 
-KINDS: dict[str, Callable[..., Drawing]] = {"spheres": _spheres, "hypercube": _hypercube, "blobs": _blobs}
+KINDS: dict[str, Callable[..., Drawing]] = {
+    "spheres": _spheres,
+    "hypercube": _hypercube,
+    "blobs": _blobs,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write a file, and print its name."""
-    parser = ArgumentParser(prog="python -m examples.synthetic", description="Write synthetic data.")
+    parser = ArgumentParser(
+        prog="python -m examples.synthetic", description="Write synthetic data."
+    )
     parser.add_argument("kind", choices=("blobs", "customers"))
     parser.add_argument("rows", type=int)
     parser.add_argument("file", type=Path, help="the file to write: .csv or .parquet")

@@ -1,4 +1,7 @@
-"""Run an experiment: ``python -m experiments iris --budget full``. What was computed before is not computed again."""
+"""Run an experiment: ``python -m experiments iris --budget full``.
+
+What was computed before is not computed again.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from experiments import authors, hypercube_noise, hypercube_size, silhouette_sample, spheres, trial_seeds
+from experiments import (
+    authors,
+    hypercube_noise,
+    hypercube_size,
+    silhouette_sample,
+    spheres,
+    trial_seeds,
+)
 from experiments.budgets import BUDGETS
 from experiments.cells import Cell, results_of, run_cells
 from experiments.keeping import is_kept, pack, unpack
@@ -37,7 +47,11 @@ def main() -> None:
         if name in TABLES:
             run_table(name, folder, arguments)
         elif name == AS_AUTHORS:
-            options = {"only_kept": arguments.write, "n_jobs": arguments.n_jobs, "metrics": arguments.metrics}
+            options = {
+                "only_kept": arguments.write,
+                "n_jobs": arguments.n_jobs,
+                "metrics": arguments.metrics,
+            }
             authors.run(arguments.budget, folder, say, **options)
         else:
             FIGURES[name](arguments.budget, folder, say, only_kept=arguments.write)
@@ -60,7 +74,9 @@ def run_table(name: str, folder: Path, arguments: argparse.Namespace) -> None:
     if not results:
         raise SystemExit(f"{folder / 'cells'} has no results for {name}: leave --write out.")
     peaks = {
-        (cell.data, cell.base, cell.variant): peak_of(cell, folder / "cells", may_fit=not arguments.write)
+        (cell.data, cell.base, cell.variant): peak_of(
+            cell, folder / "cells", may_fit=not arguments.write
+        )
         for cell in cells
         if is_measured(cell) and is_kept(folder / "cells", cell.about())
     }
@@ -78,11 +94,20 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("name", choices=["all", *NAMES])
     parser.add_argument(
-        "--budget", choices=BUDGETS, default="small", help="small: 3 trials, 2 seeds, 300 rows; full: 60, 5 and all"
+        "--budget",
+        choices=BUDGETS,
+        default="small",
+        help="small: 3 trials, 2 seeds, 300 rows; full: 60, 5 and all",
     )
-    parser.add_argument("--bases", nargs="*", choices=BASES, help="of a table, tune these base methods only")
-    parser.add_argument("--metrics", nargs="*", choices=METRICS, help="of a table, tune for these metrics only")
-    parser.add_argument("--write", action="store_true", help="write what there is, and compute nothing")
+    parser.add_argument(
+        "--bases", nargs="*", choices=BASES, help="of a table, tune these base methods only"
+    )
+    parser.add_argument(
+        "--metrics", nargs="*", choices=METRICS, help="of a table, tune for these metrics only"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="write what there is, and compute nothing"
+    )
     parser.add_argument("--n-jobs", type=int, default=1, help="how many cells at the same time")
     parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args()

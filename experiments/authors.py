@@ -1,9 +1,10 @@
 """The paper's tables on real data, searched as the authors' published program searches them.
 
-What that program does and the paper does not say: the sampler is multivariate, the first trial has default parameters,
-CoHiRF has 2 to 5 clusters in each view, and 1 to 10 views of DBSCAN; medoids of kernel K-Means are chosen by an RBF
-kernel; shares of features are rounded down; more clusters than half of the rows are not scored; and the silhouette is
-that of 1,000 random rows, others in each trial.
+What that program does and the paper does not say: the sampler is multivariate, the first trial has
+default parameters, CoHiRF has 2 to 5 clusters in each view, and 1 to 10 views of DBSCAN; medoids of
+kernel K-Means are chosen by an RBF kernel; shares of features are rounded down; more clusters than
+half of the rows are not scored; and the silhouette is that of 1,000 random rows, others in each
+trial.
 """
 
 from __future__ import annotations
@@ -30,37 +31,66 @@ from experiments.cells import Cell, data_for, memory_limit
 from experiments.circumstances import describe_run
 from experiments.figures import with_spread
 from experiments.keeping import look_up, store
-from experiments.methods import ALONE, KERNEL_K_MEANS, first_trial, make_model, search_space, with_floored_views
+from experiments.methods import (
+    ALONE,
+    KERNEL_K_MEANS,
+    first_trial,
+    make_model,
+    search_space,
+    with_floored_views,
+)
 from experiments.paper import METRICS, RESULTS, published
 from experiments.real_tables import TABLES
 from experiments.tables import HEADINGS, MOST_CLUSTERS, compare, mark
 
 AUTHORS = 4  # the protocol of these searches
 SILHOUETTE_ROWS = 1000
-UNSCORED = {"ari": 0.0, "calinski_harabasz": 0.0, "silhouette": -1.0}  # in the paper, if no trial has a score
-N_SEEDS = {("coil-20", "SC-SRGF"): 2, ("shuttle", "SC-SRGF"): 2, ("shuttle", KERNEL_K_MEANS): 3}  # of the dearest rows
+UNSCORED = {
+    "ari": 0.0,
+    "calinski_harabasz": 0.0,
+    "silhouette": -1.0,
+}  # in the paper, if no trial has a score
+N_SEEDS = {
+    ("coil-20", "SC-SRGF"): 2,
+    ("shuttle", "SC-SRGF"): 2,
+    ("shuttle", KERNEL_K_MEANS): 3,
+}  # of the dearest rows
 GRAPH = "published"
 MANY_SEEDS = 25  # of base methods alone on iris, whose searches take a second
-FEWEST_TRIALS = 0.5  # of all; a row with a search that was cut before, or scored nothing, is shown as it was earlier
+# of all; a row with a search that was cut before, or scored nothing, is shown as it was earlier
+FEWEST_TRIALS = 0.5
 TAKE_HOURS = (("shuttle", "SC-SRGF"), ("coil-20", "SC-SRGF"))
 SIZES = ("iris", "alizadeh-2000-v2", "garber-2001", "coil-20", "shuttle")
 COSTS = ("K-Means", "DBSCAN", "SC-SRGF", KERNEL_K_MEANS)
 
 
 def run(
-    budget: str, folder: Path, say: Callable[[str], None], *, only_kept: bool, n_jobs: int, metrics: list[str] | None
+    budget: str,
+    folder: Path,
+    say: Callable[[str], None],
+    *,
+    only_kept: bool,
+    n_jobs: int,
+    metrics: list[str] | None,
 ) -> None:
     """Search all rows of the paper's tables, and write them beside the paper's."""
     cells = list(cells_of(BUDGETS[budget], metrics or METRICS))
     if not only_kept:
         calls = (delayed(search)(cell, folder / "cells") for cell in cells)
-        for cell, found in zip(cells, Parallel(n_jobs=n_jobs, return_as="generator")(calls), strict=True):
-            say(f"{cell.data}, {cell.base}, {cell.variant}, {cell.metric}, seed {cell.seed}: {found['score']:.3f}")
+        for cell, found in zip(
+            cells, Parallel(n_jobs=n_jobs, return_as="generator")(calls), strict=True
+        ):
+            say(
+                f"{cell.data}, {cell.base}, {cell.variant}, {cell.metric}, seed {cell.seed}: "
+                f"{found['score']:.3f}"
+            )
     write_tables(found_rows(BUDGETS[budget], folder / "cells"), folder, budget)
 
 
 def found_rows(budget: Budget, folder: Path) -> pd.DataFrame:
-    """Return what was found for each row of the paper: by these searches or, if they were not done, earlier."""
+    """Return what was found for each row of the paper: by these searches or, if they were not done,
+    earlier.
+    """
     rows = {}
     for cell in chain.from_iterable(table.cells(budget) for table in TABLES.values()):
         rows.setdefault(row_of(cell), []).append(look_up(folder, cell.about()))
@@ -68,7 +98,9 @@ def found_rows(budget: Budget, folder: Path) -> pd.DataFrame:
         results = [found for cell in cells if (found := look_up(folder, cell.about()))]
         if results and (all(map(is_done, results)) or is_ahead(results, rows.get(key, []))):
             rows[key] = results
-    wanted = [found for key, results in rows.items() if key[:3] in RESULTS for found in results if found]
+    wanted = [
+        found for key, results in rows.items() if key[:3] in RESULTS for found in results if found
+    ]
     if not wanted:
         raise SystemExit(f"{folder} has no results: leave --write out.")
     return pd.DataFrame(wanted)
@@ -80,7 +112,9 @@ def is_done(found: dict[str, Any]) -> bool:
 
 
 def is_ahead(results: list[dict[str, Any]], earlier: list[dict[str, Any] | None]) -> bool:
-    """Tell whether searches that were cut are ahead of all earlier ones: with more trials, the best is not lower."""
+    """Tell whether searches that were cut are ahead of all earlier ones: with more trials, the best
+    is not lower.
+    """
     before = [found["score"] for found in earlier if found]
     return bool(before) and min(found["score"] for found in results) > max(before)
 
@@ -91,17 +125,23 @@ def row_of(cell: Cell) -> tuple[str, ...]:
 
 
 def cells_of(budget: Budget, metrics: list[str] | tuple[str, ...]) -> Iterator[Cell]:
-    """Yield what is to be searched: rows of each metric that take hours, then from the cheapest to the dearest."""
+    """Yield what is to be searched: rows of each metric that take hours, then from the cheapest to
+    the dearest.
+    """
     rows = [row for row in RESULTS if row[0] in SIZES]
     rows.sort(key=lambda row: (row[:2] not in TAKE_HOURS, SIZES.index(row[0]), COSTS.index(row[1])))
     for metric in metrics:
         for data, base, variant in rows:
             for seed in range(seeds_of(data, base, variant, metric, budget)):
-                yield Cell(data, base, variant, metric, seed, budget.n_trials, budget.max_rows, AUTHORS)
+                yield Cell(
+                    data, base, variant, metric, seed, budget.n_trials, budget.max_rows, AUTHORS
+                )
 
 
 def seeds_of(data: str, base: str, variant: str, metric: str, budget: Budget) -> int:
-    """Return the number of searches of a row: fewer if they take hours, and more if they take a second."""
+    """Return the number of searches of a row: fewer if they take hours, and more if they take a
+    second.
+    """
     if (data, variant, metric) == ("iris", ALONE, "ari") and budget == BUDGETS["full"]:
         return MANY_SEEDS
     return min(budget.n_seeds, N_SEEDS.get((data, base), budget.n_seeds))
@@ -123,7 +163,10 @@ def model_and_space(base: str, variant: str, n_rows: int) -> tuple[Any, dict[str
 
 
 def search(cell: Cell, folder: Path) -> dict[str, Any]:
-    """Return the best of all trials; each trial is kept, so that a search that was cut goes on where it was."""
+    """Return the best of all trials.
+
+    Each trial is kept, so that a search that was cut goes on where it was.
+    """
     found = look_up(folder, cell.about()) or {}
     known = found.get("trials", [])
     if found and not known:
@@ -136,7 +179,8 @@ def search(cell: Cell, folder: Path) -> dict[str, Any]:
         study = start_search(first_trial(cell.base, space), cell.seed)
         trials: list[dict[str, Any]] = []
         while len(trials) < cell.n_trials:
-            asked, seed = study.ask(space), int(seeds.integers(2**31 - 1))
+            asked = study.ask(space)
+            seed = int(seeds.integers(2**31 - 1))
             before = known[len(trials)] if len(trials) < len(known) else None
             if before is None or before["params"] != asked.params:
                 known = []  # another version of Optuna goes another way
@@ -159,7 +203,9 @@ def start_search(first: dict[str, Any], seed: int) -> optuna.Study:
     return study
 
 
-def try_parameters(model: Any, params: dict[str, Any], seed: int, X: Any, y: Any, metric: str) -> dict[str, Any]:
+def try_parameters(
+    model: Any, params: dict[str, Any], seed: int, X: Any, y: Any, metric: str
+) -> dict[str, Any]:
     """Fit a model once, and return its score, None if it has none."""
     model = with_floored_views(clone(model).set_params(**params), X.shape[1])
     if "random_state" in model.get_params(deep=False):
@@ -169,7 +215,8 @@ def try_parameters(model: Any, params: dict[str, Any], seed: int, X: Any, y: Any
         labels = model.fit(X).labels_
         score = score_labels(X, labels, y, metric, seed)
     except (ValueError, MemoryError):  # too few rows for the method, or one cluster
-        labels, score = np.zeros(1), None
+        labels = np.zeros(1)
+        score = None
     seconds = time.process_time() - started
     return {
         "params": params,
@@ -188,7 +235,9 @@ def score_labels(X: Any, labels: Any, y: Any, metric: str, seed: int) -> float |
         return float(adjusted_rand_score(y, labels))
     if metric == "calinski_harabasz":
         return float(calinski_harabasz_score(X, labels))
-    return float(silhouette_score(X, labels, sample_size=min(SILHOUETTE_ROWS, len(X)), random_state=seed))
+    return float(
+        silhouette_score(X, labels, sample_size=min(SILHOUETTE_ROWS, len(X)), random_state=seed)
+    )
 
 
 def summary_of(trials: list[dict[str, Any]], cell: Cell) -> dict[str, Any]:
@@ -198,35 +247,61 @@ def summary_of(trials: list[dict[str, Any]], cell: Cell) -> dict[str, Any]:
     score = best["score"] if is_scored else UNSCORED[cell.metric]
     more = {} if len(trials) == cell.n_trials else {"trials": trials}
     cpu = sum(trial["seconds"] for trial in trials)
-    return best | {"score": score, "is_scored": is_scored, "n_done": len(trials), "search_seconds": cpu} | more
+    return (
+        best
+        | {"score": score, "is_scored": is_scored, "n_done": len(trials), "search_seconds": cpu}
+        | more
+    )
 
 
 def write_tables(frame: pd.DataFrame, folder: Path, budget: str) -> None:
     """Write the best trials as Parquet, and for each metric a table of all rows of the paper."""
     n_done = frame.get("n_done", frame.n_trials).fillna(frame.n_trials)
     frame = frame.assign(n_done=n_done, params=frame.params.map(str))
-    frame.drop(columns="trials", errors="ignore").to_parquet(folder / "authors.parquet", index=False)
+    frame.drop(columns="trials", errors="ignore").to_parquet(
+        folder / "authors.parquet", index=False
+    )
     lines = ["# The paper's rows, searched as the authors' program does", ""]
     lines += [*describe_run(f"python -m experiments authors --budget {budget}"), ""]
-    lines += ["*Earlier* rows are those of the tables below: they were not searched as the authors do.", ""]
+    lines += [
+        "*Earlier* rows are those of the tables below: they were not searched as the authors do.",
+        "",
+    ]
     for metric in METRICS:
-        lines += [f"## {HEADINGS[metric]}", "", *metric_lines(frame[frame.metric == metric], metric), ""]
+        lines += [
+            f"## {HEADINGS[metric]}",
+            "",
+            *metric_lines(frame[frame.metric == metric], metric),
+            "",
+        ]
     (folder / "authors.md").write_text("\n".join(lines))
 
 
 def metric_lines(frame: pd.DataFrame, metric: str) -> list[str]:
-    """Return a table with a line for each row of the paper, and how many are within, better and worse."""
-    lines = ["| data | base | variant | paper | ours | | seeds | trials | search |", "| --- " * 9 + "|"]
+    """Return a table with a line for each row of the paper, and how many are within, better and
+    worse.
+    """
+    lines = [
+        "| data | base | variant | paper | ours | | seeds | trials | search |",
+        "| --- " * 9 + "|",
+    ]
     verdicts = []
     for row in (row for row in RESULTS if row[0] in SIZES):
         figure = published(*row, metric)
         found = frame[(frame.data == row[0]) & (frame.base == row[1]) & (frame.variant == row[2])]
         ours, verdict = compare(found, figure)
-        if verdict == "not comparable" and metric == "ari":  # which does not grow with the number of clusters
+        if (
+            verdict == "not comparable" and metric == "ari"
+        ):  # which does not grow with the number of clusters
             verdict = mark(found.score.mean(), figure)
         verdicts.append(verdict)
-        lines.append(f"| {' | '.join([*row, with_spread(*figure), ours, verdict, *say_search(found)])} |")
-    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in ("within", "better", "worse", "not comparable")]
+        lines.append(
+            f"| {' | '.join([*row, with_spread(*figure), ours, verdict, *say_search(found)])} |"
+        )
+    counts = [
+        f"{verdicts.count(verdict)} {verdict}"
+        for verdict in ("within", "better", "worse", "not comparable")
+    ]
     return [*lines, "", f"{len(verdicts)} rows: {', '.join(counts)}."]
 
 
@@ -234,6 +309,7 @@ def say_search(found: pd.DataFrame) -> list[str]:
     """Return the numbers of seeds and trials, and which search it was."""
     if found.empty:
         return ["", "", "not run"]
-    fewest, most = int(found.n_done.min()), int(found.n_done.max())
+    fewest = int(found.n_done.min())
+    most = int(found.n_done.max())
     trials = f"{fewest}" if fewest == most else f"{fewest} to {most}"
     return [f"{len(found)}", trials, "authors'" if (found.protocol == AUTHORS).all() else "earlier"]

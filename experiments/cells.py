@@ -24,12 +24,17 @@ from experiments.real_data import load_real
 from experiments.remembering import Fits, key_of, remembering
 
 MEMORY_LIMIT = 9 * 2**30  # of a process; a trial that wants more fails, and is the worst
-FLOAT64_ROWS = 10_000  # beyond them, kernel K-Means has the data in float32: half the memory and time
+FLOAT64_ROWS = (
+    10_000  # beyond them, kernel K-Means has the data in float32: half the memory and time
+)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is tuned: data set, base method, variant, metric; with which seed, in how many trials, on how many rows."""
+    """What is tuned: data set, base method, variant, metric.
+
+    With which seed, in how many trials, on how many rows.
+    """
 
     data: str
     base: str
@@ -46,11 +51,17 @@ class Cell:
 
 
 def run_cells(cells: list[Cell], folder: Path, n_jobs: int, say: Callable[[str], None]) -> None:
-    """Compute the results of all cells that are not there yet, neighbours that differ in the metric together."""
+    """Compute the results of all cells that are not there yet, neighbours that differ in the metric
+    together.
+    """
     missing = [cell for cell in cells if not is_kept(folder, cell.about())]
     say(f"{len(cells) - len(missing)} of {len(cells)} cells are there")
-    rows = [list(row) for _, row in groupby(missing, lambda cell: replace(cell, metric="", n_trials=0))]
-    runs = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(delayed(run_row)(row, folder) for row in rows)
+    rows = [
+        list(row) for _, row in groupby(missing, lambda cell: replace(cell, metric="", n_trials=0))
+    ]
+    runs = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+        delayed(run_row)(row, folder) for row in rows
+    )
     for number, result in enumerate(chain.from_iterable(runs), 1):
         say(f"{number} of {len(missing)}: {_describe(result)}")
 
@@ -61,7 +72,9 @@ def results_of(cells: list[Cell], folder: Path) -> list[dict[str, Any]]:
 
 
 def run_row(cells: list[Cell], folder: Path) -> list[dict[str, Any]]:
-    """Return the results of cells that differ in the metric, and maybe in the number of trials, alone."""
+    """Return the results of cells that differ in the metric, and maybe in the number of trials,
+    alone.
+    """
     fits: Fits = {}
     return [kept(folder, cell.about(), partial(tune_cell, cell, fits)) for cell in cells]
 
@@ -71,7 +84,16 @@ def tune_cell(cell: Cell, fits: Fits) -> dict[str, Any]:
     X, y = data_for(cell.base, cell.data, cell.max_rows)
     model = make_model(cell.base, cell.variant, len(X))
     space = search_space(model, cell.variant)
-    return tune_model(model, X, y, space=space, metric=cell.metric, n_trials=cell.n_trials, seed=cell.seed, fits=fits)
+    return tune_model(
+        model,
+        X,
+        y,
+        space=space,
+        metric=cell.metric,
+        n_trials=cell.n_trials,
+        seed=cell.seed,
+        fits=fits,
+    )
 
 
 def tune_model(
@@ -143,4 +165,6 @@ def data_of(name: str, max_rows: int | None) -> tuple[Any, Any]:
 
 def _describe(result: dict[str, Any]) -> str:
     what = ", ".join(result[name] for name in ("data", "base", "variant", "metric"))
-    return f"{what}, seed {result['seed']}: {result['score']:.3f} in {result['search_seconds']:.0f} s"
+    return (
+        f"{what}, seed {result['seed']}: {result['score']:.3f} in {result['search_seconds']:.0f} s"
+    )

@@ -14,4 +14,7 @@ def describe_run(command: str) -> list[str]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     today = datetime.datetime.now(tz=datetime.UTC).date()
-    return [f"`{command}`, written on {today}. {os.cpu_count()} cores, {memory:.0f} GiB of memory; {versions}."]
+    return [
+        f"`{command}`, written on {today}. {os.cpu_count()} cores, {memory:.0f} GiB of memory; "
+        f"{versions}."
+    ]

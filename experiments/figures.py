@@ -28,7 +28,9 @@ def bootstrap_interval(values: Any) -> tuple[float, float]:
 def draw_lines(frame: pd.DataFrame, x: str, label: str, path: Path, title: str) -> None:
     """Draw score and seconds of each method over ``x``."""
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
-    for axis, (column, name) in zip(axes, (("score", "adjusted Rand index"), ("seconds", "CPU seconds")), strict=True):
+    for axis, (column, name) in zip(
+        axes, (("score", "adjusted Rand index"), ("seconds", "CPU seconds")), strict=True
+    ):
         for number, (method, group) in enumerate(frame.groupby("method", sort=False)):
             sizes = sorted(group[x].unique())
             found = [group[group[x] == size][column] for size in sizes]
@@ -44,7 +46,13 @@ def draw_lines(frame: pd.DataFrame, x: str, label: str, path: Path, title: str) 
     axes[0].set_ylim(-0.05, 1.05)
     axes[1].set_yscale("log")
     figure.suptitle(title)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8, frameon=False)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=4,
+        fontsize=8,
+        frameon=False,
+    )
     figure.savefig(path, dpi=150)
     plt.close(figure)
 
@@ -54,8 +62,12 @@ def with_spread(mean: float, spread: float | None, digits: int = 3) -> str:
     return f"{mean:.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
 
 
-def figure_table(frame: pd.DataFrame, x: str, label: str, column: str = "score", digits: int = 3) -> list[str]:
-    """Return the lines of a table: a row for each size, mean and standard deviation of a column for each method."""
+def figure_table(
+    frame: pd.DataFrame, x: str, label: str, column: str = "score", digits: int = 3
+) -> list[str]:
+    """Return the lines of a table: a row for each size, mean and standard deviation of a column for
+    each method.
+    """
     methods = list(frame.method.unique())
     lines = [f"| {label} | " + " | ".join(methods) + " |", "| --- |" + " --- |" * len(methods)]
     for size, group in frame.groupby(x):

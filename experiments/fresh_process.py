@@ -42,7 +42,9 @@ def measure_sizes(
     *,
     only_kept: bool,
 ) -> pd.DataFrame:
-    """Fit all methods to data of all sizes, as far as each method goes; data are written when they are needed.
+    """Fit all methods to data of all sizes, as far as each method goes.
+
+    Data are written when they are needed.
 
     Parameters
     ----------
@@ -83,11 +85,15 @@ def measure_sizes(
 
 
 def report_fit(label_rows: Callable[[Path, str, int], Any]) -> None:
-    """Fit in this process, as the command line says, and print how good, how long and how large it was.
+    """Fit in this process, as the command line says, and print how good, how long and how large it
+    was.
 
-    What the first fit in a process takes beyond later ones, to load what is compiled, is not counted.
+    What the first fit in a process takes beyond later ones, to load what is compiled, is not
+    counted.
     """
-    path, method, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    path = Path(sys.argv[1])
+    method = sys.argv[2]
+    seed = int(sys.argv[3])
     y = np.load(path.with_name(f"{path.stem}_labels.npy"))
     label_rows(_some_of(path), method, seed)
     started = time.process_time()

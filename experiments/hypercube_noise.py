@@ -26,7 +26,8 @@ from experiments.figures import draw_lines, figure_table
 from experiments.keeping import is_kept, kept
 from experiments.methods import RELAXED
 
-N_ROWS, N_CLUSTERS = 1000, 5
+N_ROWS = 1000
+N_CLUSTERS = 5
 NOISE = {"small": (10, 100, 1000), "full": (10, 100, 1000, 3000, 10_000)}
 FRACTION = 0.6  # of features in a view, where it is not tuned
 
@@ -34,7 +35,9 @@ UNTUNED: dict[str, Any] = {
     "K-Means": KMeans(N_CLUSTERS),
     "CoHiRF": CoHiRF.as_published(KMeans(N_CLUSTERS), max_features=FRACTION),
     "R-CoHiRF": CoHiRF.as_published(KMeans(N_CLUSTERS), max_features=FRACTION, **RELAXED),
-    "CoHiRF, screening": make_pipeline(FeatureScreen(), CoHiRF.as_published(KMeans(N_CLUSTERS), max_features=FRACTION)),
+    "CoHiRF, screening": make_pipeline(
+        FeatureScreen(), CoHiRF.as_published(KMeans(N_CLUSTERS), max_features=FRACTION)
+    ),
 }
 TUNED: dict[str, Any] = {
     "K-Means, tuned": KMeans(),
@@ -45,11 +48,17 @@ TUNED: dict[str, Any] = {
 
 def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: bool) -> None:
     """Fit and tune all methods for all amounts of noise, and draw the figure."""
-    results, n_trials = [], BUDGETS[budget].n_trials
+    results = []
+    n_trials = BUDGETS[budget].n_trials
     for n_noise in NOISE[budget]:
         for seed in range(BUDGETS[budget].n_seeds):
             for method, model in (UNTUNED | TUNED).items():
-                about = {"figure": "hypercube noise", "n_noise": n_noise, "method": method, "seed": seed}
+                about = {
+                    "figure": "hypercube noise",
+                    "n_noise": n_noise,
+                    "method": method,
+                    "seed": seed,
+                }
                 compute = partial(fit, model, n_noise, seed)
                 if method in TUNED:
                     about["n_trials"] = n_trials
@@ -57,12 +66,22 @@ def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: boo
                 if only_kept and not is_kept(folder / "cells", about):
                     continue
                 results.append(kept(folder / "cells", about, compute))
-                say(f"{n_noise} features of noise, {method}, seed {seed}: {results[-1]['score']:.3f}")
+                say(
+                    f"{n_noise} features of noise, {method}, seed {seed}: "
+                    f"{results[-1]['score']:.3f}"
+                )
     frame = pd.DataFrame(results)
-    frame.drop(columns="params", errors="ignore").to_parquet(folder / "hypercube_noise.parquet", index=False)
+    frame.drop(columns="params", errors="ignore").to_parquet(
+        folder / "hypercube_noise.parquet", index=False
+    )
     title = f"Hypercube, {N_ROWS:,} rows, {N_CLUSTERS} clusters in 3 features"
     draw_lines(frame, "n_noise", "features of noise", folder / "hypercube_noise.png", title)
-    lines = [f"# {title}", "", *describe_run(f"python -m experiments hypercube_noise --budget {budget}"), ""]
+    lines = [
+        f"# {title}",
+        "",
+        *describe_run(f"python -m experiments hypercube_noise --budget {budget}"),
+        "",
+    ]
     lines += ["![Adjusted Rand index and time](hypercube_noise.png)", ""]
     lines += figure_table(frame, "n_noise", "features of noise")
     (folder / "hypercube_noise.md").write_text("\n".join([*lines, ""]))
@@ -74,7 +93,11 @@ def fit(model: Any, n_noise: int, seed: int) -> dict[str, Any]:
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         started = time.process_time()
-        seeds = [name for name in model.get_params() if name.endswith("random_state") and "estimator__" not in name]
+        seeds = [
+            name
+            for name in model.get_params()
+            if name.endswith("random_state") and "estimator__" not in name
+        ]
         labels = clone(model).set_params(**dict.fromkeys(seeds, seed)).fit_predict(X)
     return {"score": adjusted_rand_score(y, labels), "seconds": time.process_time() - started}
 
@@ -82,4 +105,6 @@ def fit(model: Any, n_noise: int, seed: int) -> dict[str, Any]:
 def tune(model: Any, n_noise: int, seed: int, n_trials: int) -> dict[str, Any]:
     """Tune a model for the adjusted Rand index."""
     X, y = make_hypercube(N_ROWS, n_noise=n_noise, random_state=seed)
-    return tune_model(model, X, y, space=paper_space(model), metric="ari", n_trials=n_trials, seed=seed)
+    return tune_model(
+        model, X, y, space=paper_space(model), metric="ari", n_trials=n_trials, seed=seed
+    )

@@ -17,7 +17,9 @@ from experiments.circumstances import describe_run
 from experiments.figures import draw_lines, figure_table
 from experiments.fresh_process import measure_sizes, report_fit
 
-N_CLUSTERS, N_INFORMATIVE, N_NOISE = 5, 10, 10_000
+N_CLUSTERS = 5
+N_INFORMATIVE = 10
+N_NOISE = 10_000
 LARGEST = 100_000  # 4 GB, with one seed
 ROWS = {"small": (100, 1000), "full": (100, 1000, 3000, 10_000, LARGEST)}
 BATCH = 1000
@@ -30,14 +32,35 @@ def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: boo
     n_seeds = BUDGETS[budget].n_seeds
     sizes = [(n_rows, n_seeds if n_rows < LARGEST else 1) for n_rows in ROWS[budget]]
     frame = measure_sizes(
-        "experiments.hypercube_size", sizes, MOST_ROWS, write, folder / "cells", say, only_kept=only_kept
+        "experiments.hypercube_size",
+        sizes,
+        MOST_ROWS,
+        write,
+        folder / "cells",
+        say,
+        only_kept=only_kept,
     )
     frame.to_parquet(folder / "hypercube_size.parquet", index=False)
     title = f"Hypercube, {N_CLUSTERS} clusters in {N_INFORMATIVE} of {N_INFORMATIVE + N_NOISE:,} features"
     draw_lines(frame, "n_rows", "rows", folder / "hypercube_size.png", title)
-    lines = [f"# {title}", "", *describe_run(f"python -m experiments hypercube_size --budget {budget}"), ""]
-    lines += ["![Adjusted Rand index and time](hypercube_size.png)", "", *figure_table(frame, "n_rows", "rows"), ""]
-    lines += ["Peak memory of a fit in MB:", "", *figure_table(frame, "n_rows", "rows", "peak_mb", 0), ""]
+    lines = [
+        f"# {title}",
+        "",
+        *describe_run(f"python -m experiments hypercube_size --budget {budget}"),
+        "",
+    ]
+    lines += [
+        "![Adjusted Rand index and time](hypercube_size.png)",
+        "",
+        *figure_table(frame, "n_rows", "rows"),
+        "",
+    ]
+    lines += [
+        "Peak memory of a fit in MB:",
+        "",
+        *figure_table(frame, "n_rows", "rows", "peak_mb", 0),
+        "",
+    ]
     (folder / "hypercube_size.md").write_text("\n".join(lines))
 
 
@@ -62,7 +85,10 @@ def label_rows(path: Path, method: str, seed: int) -> Any:
         return SCSRGF(N_CLUSTERS, graph="local", random_state=seed).fit_predict(np.load(path))
     source = open_source(path)
     model = CoHiRF.as_published(
-        SCSRGF(N_CLUSTERS, graph="local"), views=1, batch_size=min(BATCH, source.n_rows), random_state=seed
+        SCSRGF(N_CLUSTERS, graph="local"),
+        views=1,
+        batch_size=min(BATCH, source.n_rows),
+        random_state=seed,
     )
     return model.fit(source).labels_
 

@@ -1,6 +1,7 @@
 """Results that are kept: each in a file of its own, found again by what it is the result of.
 
-A folder of results is packed into one file, which is what the repository has, and unpacked where it is used again.
+A folder of results is packed into one file, which is what the repository has, and unpacked where it
+is used again.
 """
 
 from __future__ import annotations
@@ -19,8 +20,13 @@ PACKED = "cells.parquet"
 PROTOCOL = 2  # of results that do not name another; what is below is no longer good
 
 
-def kept(folder: Path, about: dict[str, Any], compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the result about something, with what it is about; it is computed if it is not there yet."""
+def kept(
+    folder: Path, about: dict[str, Any], compute: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the result about something, with what it is about.
+
+    It is computed if it is not there yet.
+    """
     return look_up(folder, about) or store(folder, about, compute())
 
 
@@ -52,7 +58,11 @@ def path_of(folder: Path, about: dict[str, Any]) -> Path:
 def pack(folder: Path) -> None:
     """Write all results of a folder that are still good to one file beside it."""
     texts = {file.stem: file.read_text() for file in sorted(folder.glob("*.json"))}
-    good = {name: text for name, text in texts.items() if json.loads(text).get("protocol", 0) >= PROTOCOL}
+    good = {
+        name: text
+        for name, text in texts.items()
+        if json.loads(text).get("protocol", 0) >= PROTOCOL
+    }
     packed = io.BytesIO()
     frame = pd.DataFrame({"name": list(good), "result": list(good.values())})
     frame.to_parquet(packed, index=False, compression="zstd")

@@ -65,7 +65,9 @@ MAJORITY: dict[str, Any] = {"consensus": "majority"}
 FEW_CLUSTERS: dict[str, Any] = {"n_clusters": IntDistribution(2, 5)}
 LARGE_EPS: dict[str, Any] = {"eps": FloatDistribution(0.1, 60.0)}
 SMALL_GAMMA: dict[str, Any] = {"gamma": FloatDistribution(1e-5, 30.0, log=True)}
-NEIGHBORS: dict[str, Any] = {"n_neighbors": IntDistribution(2, 30)}  # of SC-SRGF; the paper does not name it
+NEIGHBORS: dict[str, Any] = {
+    "n_neighbors": IntDistribution(2, 30)
+}  # of SC-SRGF; the paper does not name it
 ALL_OPTIONS: dict[str, Any] = {
     "consensus": CategoricalDistribution(("strict", "relaxed", "majority")),
     "medoid_weights": CategoricalDistribution((False, True)),
@@ -92,7 +94,9 @@ VARIANTS = {
     "CoHiRF, R=2": Variant({"views": 2}),
     "CoHiRF, R=2, k to 5": Variant({"views": 2}, ranges=FEW_CLUSTERS),
     "CoHiRF, R=2, neighbours to 30": Variant({"views": 2}, ranges=NEIGHBORS),
-    "CoHiRF, R=2, all options": Variant({"views": 2}, ranges=NEIGHBORS, all_options=True),  # neighbours among them
+    "CoHiRF, R=2, all options": Variant(
+        {"views": 2}, ranges=NEIGHBORS, all_options=True
+    ),  # neighbours among them
     "CoHiRF, 10 batches": Variant(n_batches=10),
     "R-CoHiRF, 10 batches": Variant(RELAXED, n_batches=10),
     "CoHiRF, 10 batches, weights": Variant(WEIGHTS, n_batches=10),
@@ -130,7 +134,9 @@ def first_trial(base: str, space: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_floored_views(model: Any, n_features: int) -> Any:
-    """Return a model whose views have as many features as in the authors' program, which rounds down."""
+    """Return a model whose views have as many features as in the authors' program, which rounds
+    down.
+    """
     share = model.get_params(deep=False).get("max_features")
     if not isinstance(share, float):
         return model

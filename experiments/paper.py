@@ -6,7 +6,9 @@ Nursery is in none of its tables. The one figure is what its authors recorded fo
 from __future__ import annotations
 
 Figure = tuple[float, float]
-FEW_CLUSTERS = ", k to 5"  # the paper says 2 to 30 clusters, the authors' configuration also has 2 to 5
+FEW_CLUSTERS = (
+    ", k to 5"  # the paper says 2 to 30 clusters, the authors' configuration also has 2 to 5
+)
 METRICS = ("ari", "calinski_harabasz", "silhouette")
 
 N_ROWS = {
@@ -28,9 +30,21 @@ RESULTS: dict[tuple[str, str, str], tuple[Figure | None, Figure, Figure | None]]
     ("alizadeh-2000-v2", "K-Means", "alone"): ((0.838, 0.014), (15.151, 0.0), (0.204, 0.036)),
     ("alizadeh-2000-v2", "K-Means", "CoHiRF"): ((0.871, 0.014), (15.094, 0.126), (0.186, 0.006)),
     ("alizadeh-2000-v2", "K-Means", "R-CoHiRF"): ((0.905, 0.039), (15.151, 0.0), (0.221, 0.043)),
-    ("alizadeh-2000-v2", "kernel K-Means", "alone"): ((0.044, 0.015), (1.376, 0.129), (0.014, 0.007)),
-    ("alizadeh-2000-v2", "kernel K-Means", "CoHiRF"): ((0.083, 0.034), (1.569, 0.143), (0.001, 0.012)),
-    ("alizadeh-2000-v2", "kernel K-Means", "R-CoHiRF"): ((0.142, 0.06), (2.43, 0.537), (0.041, 0.006)),
+    ("alizadeh-2000-v2", "kernel K-Means", "alone"): (
+        (0.044, 0.015),
+        (1.376, 0.129),
+        (0.014, 0.007),
+    ),
+    ("alizadeh-2000-v2", "kernel K-Means", "CoHiRF"): (
+        (0.083, 0.034),
+        (1.569, 0.143),
+        (0.001, 0.012),
+    ),
+    ("alizadeh-2000-v2", "kernel K-Means", "R-CoHiRF"): (
+        (0.142, 0.06),
+        (2.43, 0.537),
+        (0.041, 0.006),
+    ),
     ("alizadeh-2000-v2", "DBSCAN", "alone"): ((0.0, 0.0), (0.0, 0.0), (-1.0, 0.0)),
     ("alizadeh-2000-v2", "DBSCAN", "CoHiRF"): ((0.0, 0.0), (0.0, 0.0), (-1.0, 0.0)),
     ("alizadeh-2000-v2", "DBSCAN", "R-CoHiRF"): ((0.0, 0.0), (0.0, 0.0), (-1.0, 0.0)),
@@ -54,13 +68,29 @@ RESULTS: dict[tuple[str, str, str], tuple[Figure | None, Figure, Figure | None]]
     ("shuttle", "K-Means", "R-CoHiRF"): ((0.646, 0.025), (20315.311, 180.882), (0.969, 0.005)),
     ("shuttle", "kernel K-Means", "alone"): ((0.25, 0.084), (11742.148, 2434.781), (0.39, 0.01)),
     ("shuttle", "kernel K-Means", "CoHiRF"): ((0.581, 0.114), (11265.563, 3001.593), (0.69, 0.241)),
-    ("shuttle", "kernel K-Means", "R-CoHiRF"): ((0.553, 0.074), (13994.981, 2466.253), (0.856, 0.079)),
+    ("shuttle", "kernel K-Means", "R-CoHiRF"): (
+        (0.553, 0.074),
+        (13994.981, 2466.253),
+        (0.856, 0.079),
+    ),
     ("shuttle", "DBSCAN", "alone"): ((0.709, 0.013), (7504.082, 12.888), (0.948, 0.001)),
     ("shuttle", "DBSCAN", "CoHiRF"): ((0.704, 0.016), (5529.149, 9498.927), (0.923, 0.032)),
     ("shuttle", "DBSCAN", "R-CoHiRF"): ((0.696, 0.015), (1291.726, 583.649), (0.938, 0.032)),
-    ("shuttle", "DBSCAN", "CoHiRF, 10 batches"): ((0.723, 0.053), (1352.078, 307.578), (0.851, 0.047)),
-    ("shuttle", "DBSCAN", "R-CoHiRF, 10 batches"): ((0.71, 0.055), (1191.66, 136.736), (0.916, 0.03)),
-    ("shuttle", "SC-SRGF", "CoHiRF, R=1, 100 batches"): ((0.456, 0.017), (7317.554, 686.449), (0.573, 0.003)),
+    ("shuttle", "DBSCAN", "CoHiRF, 10 batches"): (
+        (0.723, 0.053),
+        (1352.078, 307.578),
+        (0.851, 0.047),
+    ),
+    ("shuttle", "DBSCAN", "R-CoHiRF, 10 batches"): (
+        (0.71, 0.055),
+        (1191.66, 136.736),
+        (0.916, 0.03),
+    ),
+    ("shuttle", "SC-SRGF", "CoHiRF, R=1, 100 batches"): (
+        (0.456, 0.017),
+        (7317.554, 686.449),
+        (0.573, 0.003),
+    ),
     ("coil-20", "K-Means", "alone"): ((0.664, 0.005), (288.095, 0.0), (0.225, 0.002)),
     ("coil-20", "K-Means", "CoHiRF"): ((0.335, 0.015), (288.091, 0.001), (0.176, 0.004)),
     ("coil-20", "K-Means", "R-CoHiRF"): ((0.244, 0.021), (288.092, 0.002), (0.181, 0.012)),
@@ -78,12 +108,17 @@ RESULTS: dict[tuple[str, str, str], tuple[Figure | None, Figure, Figure | None]]
 
 
 def published(data: str, base: str, variant: str, metric: str) -> Figure | None:
-    """Return the paper's figure, or None if it has none; it is the same for both ranges of the number of clusters."""
+    """Return the paper's figure, or None if it has none.
+
+    It is the same for both ranges of the number of clusters.
+    """
     figures = RESULTS.get((data, base, variant.removesuffix(FEW_CLUSTERS)))
     return None if figures is None else figures[METRICS.index(metric)]
 
 
 def best_published(data: str, base: str, metric: str) -> float | None:
-    """Return the highest mean that the paper has for a base method, alone or in CoHiRF, or None if it has none."""
+    """Return the highest mean that the paper has for a base method, alone or in CoHiRF, or None if
+    it has none.
+    """
     figures = [published(*row, metric) for row in RESULTS if row[:2] == (data, base)]
     return max((figure[0] for figure in figures if figure is not None), default=None)

@@ -1,4 +1,6 @@
-"""How much memory a fit of a row of a table takes: ``python -m experiments.peak_memory CELL.json`` prints it."""
+"""How much memory a fit of a row of a table takes: ``python -m experiments.peak_memory CELL.json``
+prints it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The real data sets of the paper's experiments, read from a folder or from OpenML and preprocessed as in the paper."""
+"""The real data sets of the paper's experiments, read from a folder or from OpenML and preprocessed
+as in the paper.
+"""
 
 from __future__ import annotations
 
@@ -38,20 +40,24 @@ REAL_DATA = {
 }
 
 
-def load_real(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def load_real(
+    name: str, folder: str | os.PathLike[str] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Load a real data set of the paper, preprocessed as in the paper.
 
-    Duplicated rows and constant features are dropped. Numeric features are standardised. Categorical features with
-    fewer than ten levels are encoded as one 0/1 column for each level except the first; others are dropped.
+    Duplicated rows and constant features are dropped. Numeric features are standardised.
+    Categorical features with fewer than ten levels are encoded as one 0/1 column for each level
+    except the first; others are dropped.
 
     Parameters
     ----------
     name : {"iris", "alizadeh-2000-v2", "garber-2001", "shuttle", "coil-20", "nursery"}
         Name of the data set.
     folder : str or path, default=None
-        Folder with the file ``NAME.parquet``, which has the classes in its column ``label``. By default, the folder
-        that the environment variable ``COHIRF_DATA`` names. If there is no such file, the data set is downloaded from
-        OpenML. Iris is part of scikit-learn and needs neither.
+        Folder with the file ``NAME.parquet``, which has the classes in its column ``label``. By
+        default, the folder that the environment variable ``COHIRF_DATA`` names. If there is no such
+        file, the data set is downloaded from OpenML. Iris is part of scikit-learn and needs
+        neither.
 
     Returns
     -------
@@ -75,7 +81,9 @@ def load_real(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[
     (147, 4)
     """
     if name not in REAL_DATA:
-        raise ValueError(f"{name!r} is not a data set of the paper: pass one of {', '.join(REAL_DATA)}.")
+        raise ValueError(
+            f"{name!r} is not a data set of the paper: pass one of {', '.join(REAL_DATA)}."
+        )
     frame, classes = _read_frame(name, folder)
     rows = np.flatnonzero(~frame.duplicated().to_numpy())
     y = np.unique(np.asarray(classes)[rows].astype(str), return_inverse=True)[1]
@@ -86,7 +94,9 @@ def prepare_as_published(frame: Any) -> NDArray[np.float64]:
     """Return the features of a frame, preprocessed as in the paper: see ``load_real``."""
     columns = [column for name in frame for column in _prepare_column(frame[name])]
     if not columns:
-        raise ValueError("No feature is left: all are constant, or categorical with ten levels or more.")
+        raise ValueError(
+            "No feature is left: all are constant, or categorical with ten levels or more."
+        )
     return np.column_stack(columns)
 
 
@@ -99,13 +109,19 @@ def _prepare_column(column: Any) -> list[NDArray[np.float64]]:
     levels = column.astype("category").cat.remove_unused_categories()
     codes = levels.cat.codes.to_numpy()
     n_levels = len(levels.cat.categories)
-    return [] if n_levels >= TOO_MANY_LEVELS else [(codes == level).astype(np.float64) for level in range(1, n_levels)]
+    return (
+        []
+        if n_levels >= TOO_MANY_LEVELS
+        else [(codes == level).astype(np.float64) for level in range(1, n_levels)]
+    )
 
 
 def _read_frame(name: str, folder: str | os.PathLike[str] | None) -> tuple[Any, Any]:
     """Return the features as a frame, and the classes."""
     pandas = import_optional("pandas", "frame", "load_real")
-    if name == "iris":  # that of UCI and OpenML, with which the scores of K-Means in the paper are exact
+    if (
+        name == "iris"
+    ):  # that of UCI and OpenML, with which the scores of K-Means in the paper are exact
         bunch = load_iris()
         X = bunch.data.copy()
         X[[34, 37]] = X[9]  # Fisher's version, which scikit-learn has, differs in these two rows
@@ -123,10 +139,14 @@ def _fetch(name: str, path: Path | None) -> tuple[Any, Any]:
         bunch = fetch_openml(data_id=REAL_DATA[name].openml_id, as_frame=True, parser="auto")
     except Exception as error:
         looked = (
-            f"{path} does not exist" if path is not None else f"no folder was given and {FOLDER_VARIABLE} is not set"
+            f"{path} does not exist"
+            if path is not None
+            else f"no folder was given and {FOLDER_VARIABLE} is not set"
         )
         raise FileNotFoundError(
-            f"{name} cannot be loaded: {looked}, and OpenML did not answer ({type(error).__name__}). "
-            f"Put {name}.parquet, with the classes in its column {LABEL_COLUMN!r}, into a folder, and pass folder=."
+            f"{name} cannot be loaded: {looked}, and OpenML did not answer "
+            f"({type(error).__name__}). "
+            f"Put {name}.parquet, with the classes in its column {LABEL_COLUMN!r}, into a folder, "
+            "and pass folder=."
         ) from error
     return bunch.data, bunch.target

@@ -14,7 +14,11 @@ Rows = dict[str, tuple[str, ...]]  # base method: variants
 Efforts = dict[str, tuple[int, int]]  # metric: trials and seeds
 
 SPECTRAL = (ALONE, "CoHiRF, R=1", "CoHiRF, R=2")
-WITH_NEIGHBORS = ("alone, neighbours to 30", "CoHiRF, R=1, neighbours to 30", "CoHiRF, R=2, neighbours to 30")
+WITH_NEIGHBORS = (
+    "alone, neighbours to 30",
+    "CoHiRF, R=1, neighbours to 30",
+    "CoHiRF, R=2, neighbours to 30",
+)
 WITH_SMALL_GAMMA = (
     "alone, gamma from 1e-5",
     "CoHiRF, gamma from 1e-5",
@@ -22,13 +26,18 @@ WITH_SMALL_GAMMA = (
     "majority, gamma from 1e-5, weights",
 )
 WITH_FEW_CLUSTERS = ("CoHiRF, k to 5", "R-CoHiRF, k to 5")
-RANDOM_SEARCH: Efforts = dict.fromkeys(METRICS, (10, 3))  # ten trials come before the sampler's first proposal
+RANDOM_SEARCH: Efforts = dict.fromkeys(
+    METRICS, (10, 3)
+)  # ten trials come before the sampler's first proposal
 MORE_FOR_ARI: Efforts = RANDOM_SEARCH | {"ari": (60, 3)}
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the paper: its heading, data sets and rows; and what is spent on base methods that take long."""
+    """A table of the paper: its heading, data sets and rows.
+
+    And what is spent on base methods that take long.
+    """
 
     heading: str
     data: tuple[str, ...]
@@ -36,16 +45,29 @@ class Table:
     dear: dict[str, Efforts] = field(default_factory=dict)
 
     def cells(self, budget: Budget) -> Iterator[Cell]:
-        """Yield what is to be tuned; cheap methods first, all metrics of a search one after another."""
+        """Yield what is to be tuned.
+
+        Cheap methods first, all metrics of a search one after another.
+        """
         for data in self.data:
             for base, variants in self.rows.items():
                 dear = self.dear.get(base, {})
-                affordable = {metric: budget.at_most(*dear[metric]) if dear else budget for metric in METRICS}
+                affordable = {
+                    metric: budget.at_most(*dear[metric]) if dear else budget for metric in METRICS
+                }
                 for variant in variants:
                     for seed in range(budget.n_seeds):
                         for metric, spent in affordable.items():
                             if seed < spent.n_seeds:
-                                yield Cell(data, base, variant, metric, seed, spent.n_trials, budget.max_rows)
+                                yield Cell(
+                                    data,
+                                    base,
+                                    variant,
+                                    metric,
+                                    seed,
+                                    spent.n_trials,
+                                    budget.max_rows,
+                                )
 
 
 TABLES = {
@@ -70,7 +92,12 @@ TABLES = {
         {
             "K-Means": OURS,
             KERNEL_K_MEANS: WITH_WEIGHTS,
-            "DBSCAN": (*OF_THE_PAPER, "CoHiRF, 10 batches", "R-CoHiRF, 10 batches", "CoHiRF, 10 batches, weights"),
+            "DBSCAN": (
+                *OF_THE_PAPER,
+                "CoHiRF, 10 batches",
+                "R-CoHiRF, 10 batches",
+                "CoHiRF, 10 batches, weights",
+            ),
             "SC-SRGF": ("CoHiRF, R=1, 100 batches",),
         },
         dear={KERNEL_K_MEANS: MORE_FOR_ARI, "SC-SRGF": dict.fromkeys(METRICS, (10, 2))},

@@ -20,7 +20,10 @@ Fits = dict[str, Fit]  # by the parameters of the model; all are of the same dat
 
 
 def remembering(model: Any, fits: Fits) -> Any:
-    """Return a model like this one that is fitted once for the same parameters; afterwards it has labels alone."""
+    """Return a model like this one that is fitted once for the same parameters.
+
+    Afterwards it has labels alone.
+    """
 
     class Remembering(type(model)):  # type: ignore[misc]  # the class of the model is known when it is there
         def fit(self, X: Any, y: Any = None, **options: Any) -> Self:

@@ -20,7 +20,12 @@ TIE = 0.0005  # half of the last digit that is printed
 
 
 def write_results(
-    name: str, results: list[dict[str, Any]], peaks: dict[Any, float | None], folder: Path, heading: str, command: str
+    name: str,
+    results: list[dict[str, Any]],
+    peaks: dict[Any, float | None],
+    folder: Path,
+    heading: str,
+    command: str,
 ) -> None:
     """Write results as Parquet, and the table as Markdown."""
     frame = pd.DataFrame(results)
@@ -28,16 +33,36 @@ def write_results(
     frame.to_parquet(folder / f"{name}.parquet", index=False)
     parts = [f"# {heading}", "", *describe_run(command), ""]
     for metric in [metric for metric in METRICS if metric in set(frame.metric)]:
-        parts += [f"## {heading}: {HEADINGS[metric]}", "", *metric_table(frame[frame.metric == metric], metric), ""]
-    parts += [f"## {heading}: our best beside the better of the base method and the paper", "", *moonshot(frame), ""]
-    parts += [f"## {heading}: time and memory", "", "One fit with the best parameters for the ARI.", ""]
+        parts += [
+            f"## {heading}: {HEADINGS[metric]}",
+            "",
+            *metric_table(frame[frame.metric == metric], metric),
+            "",
+        ]
+    parts += [
+        f"## {heading}: our best beside the better of the base method and the paper",
+        "",
+        *moonshot(frame),
+        "",
+    ]
+    parts += [
+        f"## {heading}: time and memory",
+        "",
+        "One fit with the best parameters for the ARI.",
+        "",
+    ]
     parts += cost_table(frame, peaks)
     (folder / f"{name}.md").write_text("\n".join([*parts, ""]))
 
 
 def metric_table(frame: pd.DataFrame, metric: str) -> list[str]:
-    """Return the lines of a table with the paper's figures, ours, ours with medoid weights, and how they compare."""
-    lines = ["| data | base | variant | paper | ours | | with medoid weights | |", "| --- " * 8 + "|"]
+    """Return the lines of a table with the paper's figures, ours, ours with medoid weights, and how
+    they compare.
+    """
+    lines = [
+        "| data | base | variant | paper | ours | | with medoid weights | |",
+        "| --- " * 8 + "|",
+    ]
     for (data, base), group in frame.groupby(["data", "base"], sort=False):
         for variant in dict.fromkeys(name.removesuffix(WEIGHTS) for name in group.variant):
             figure = published(data, base, variant, metric)
@@ -54,7 +79,10 @@ def say_unscored(frame: pd.DataFrame) -> list[str]:
     unscored = [", ".join(row) for row, group in rows if has_too_many_clusters(group).any()]
     if not unscored:
         return []
-    return ["", f"Not comparable, since the authors do not score as many clusters: {'; '.join(unscored)}."]
+    return [
+        "",
+        f"Not comparable, since the authors do not score as many clusters: {'; '.join(unscored)}.",
+    ]
 
 
 def has_too_many_clusters(frame: pd.DataFrame) -> pd.Series:
@@ -63,7 +91,9 @@ def has_too_many_clusters(frame: pd.DataFrame) -> pd.Series:
 
 
 def say_efforts(frame: pd.DataFrame) -> list[str]:
-    """Return lines that name the rows with fewer trials or seeds than others have, if there are such rows."""
+    """Return lines that name the rows with fewer trials or seeds than others have, if there are
+    such rows.
+    """
     rows = frame.groupby(["data", "base", "variant"], sort=False)
     efforts = rows.agg(trials=("n_trials", "max"), seeds=("seed", "nunique")).reset_index()
     usual = (efforts.trials.max(), efforts.seeds.max())
@@ -73,11 +103,19 @@ def say_efforts(frame: pd.DataFrame) -> list[str]:
             names = []
             for (data, base), group in fewer.groupby(["data", "base"], sort=False):
                 is_whole = len(group) == ((efforts.data == data) & (efforts.base == base)).sum()
-                names.append(f"{data}, {base}" if is_whole else f"{data}, {base} ({'; '.join(group.variant)})")
+                names.append(
+                    f"{data}, {base}"
+                    if is_whole
+                    else f"{data}, {base} ({'; '.join(group.variant)})"
+                )
             parts.append(f"{effort[0]} trials, {say_seeds(effort[1])}: {'; '.join(names)}")
     if not parts:
         return []
-    return ["", f"Searches have {usual[0]} trials and {say_seeds(usual[1])}, but for these. {'. '.join(parts)}."]
+    return [
+        "",
+        f"Searches have {usual[0]} trials and {say_seeds(usual[1])}, but for these. "
+        f"{'. '.join(parts)}.",
+    ]
 
 
 def say_seeds(n_seeds: int) -> str:
@@ -91,12 +129,16 @@ def compare(found: pd.DataFrame, figure: Figure | None) -> list[str]:
         return ["", ""]
     mean = found.score.mean()
     spread = found.score.std(ddof=1) if len(found) > 1 else None
-    verdict = "not comparable" if figure and has_too_many_clusters(found).any() else mark(mean, figure)
+    verdict = (
+        "not comparable" if figure and has_too_many_clusters(found).any() else mark(mean, figure)
+    )
     return [with_spread(mean, spread), verdict]
 
 
 def mark(mean: float, figure: Figure | None) -> str:
-    """Return how a mean compares with the paper's: within one standard deviation of it, better, or worse."""
+    """Return how a mean compares with the paper's: within one standard deviation of it, better, or
+    worse.
+    """
     if figure is None:
         return ""
     if abs(mean - figure[0]) <= figure[1] + TIE * max(1.0, abs(figure[0])):
@@ -107,36 +149,60 @@ def mark(mean: float, figure: Figure | None) -> str:
 def cost_table(frame: pd.DataFrame, peaks: dict[Any, float | None]) -> list[str]:
     """Return the lines of a table of times, and of the peak memory of a process that fits."""
     tuned = frame[frame.metric == "ari"]
-    lines = ["| data | base | variant | CPU seconds | over the base alone | peak MB |", "| --- " * 6 + "|"]
-    alone = {key: group.seconds.mean() for key, group in tuned[tuned.variant == ALONE].groupby(["data", "base"])}
+    lines = [
+        "| data | base | variant | CPU seconds | over the base alone | peak MB |",
+        "| --- " * 6 + "|",
+    ]
+    alone = {
+        key: group.seconds.mean()
+        for key, group in tuned[tuned.variant == ALONE].groupby(["data", "base"])
+    }
     for (data, base, variant), group in tuned.groupby(["data", "base", "variant"], sort=False):
         seconds = group.seconds.mean()
         ratio = f"{seconds / alone[data, base]:.1f}" if (data, base) in alone else ""
         peak = peaks.get((data, base, variant))
-        cells = [data, base, variant, f"{seconds:.3g}", ratio, "" if peak is None else f"{peak:.0f}"]
+        cells = [
+            data,
+            base,
+            variant,
+            f"{seconds:.3g}",
+            ratio,
+            "" if peak is None else f"{peak:.0f}",
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
 def moonshot(frame: pd.DataFrame) -> list[str]:
-    """Return the lines of a table that puts our best variant beside the better of base method and paper's best.
+    """Return the lines of a table that puts our best variant beside the better of base method and
+    paper's best.
 
     A base method alone that was searched in several ranges counts with the best of them.
     """
-    lines = ["| data | base | base alone | paper's best | our best | seeds | variant | |", "| --- " * 8 + "|"]
+    lines = [
+        "| data | base | base alone | paper's best | our best | seeds | variant | |",
+        "| --- " * 8 + "|",
+    ]
     tuned = frame[frame.metric == "ari"]
     for (data, base), group in tuned.groupby(["data", "base"], sort=False):
         means = group.groupby("variant", sort=False).score.mean()
         is_alone = means.index.str.startswith(ALONE)
-        alone, inside = means[is_alone].max(), means[~is_alone]
+        alone = means[is_alone].max()
+        inside = means[~is_alone]
         if inside.empty:
             continue
         best_of_paper = best_published(data, base, "ari")
         papers = np.nan if best_of_paper is None else best_of_paper
         target = np.nanmax([alone, papers])
         best = inside.round(6).idxmax()  # of equals, the first one
-        verdict = "at least as good" if inside[best] >= target - TIE else f"below by {target - inside[best]:.3f}"
-        cells = [f"{value:.3f}" if np.isfinite(value) else "" for value in (alone, papers, inside[best])]
+        verdict = (
+            "at least as good"
+            if inside[best] >= target - TIE
+            else f"below by {target - inside[best]:.3f}"
+        )
+        cells = [
+            f"{value:.3f}" if np.isfinite(value) else "" for value in (alone, papers, inside[best])
+        ]
         n_seeds = group[group.variant == best].seed.nunique()
         lines.append(f"| {data} | {base} | {' | '.join(cells)} | {n_seeds} | {best} | {verdict} |")
     return lines

@@ -1,4 +1,6 @@
-"""Do the trials of a search share a seed? K-Means alone, tuned in both ways, beside the paper's figures."""
+"""Do the trials of a search share a seed? K-Means alone, tuned in both ways, beside the paper's
+figures.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: boo
     """Tune K-Means in both ways for all data and metrics, and write the table."""
     lines = ["# K-Means alone: one seed for a search, or one for each trial", ""]
     lines += [*describe_run(f"python -m experiments trial_seeds --budget {budget}"), ""]
-    lines += ["| data | metric | paper | one seed | | a seed for each trial | |", "| --- " * 7 + "|"]
+    lines += [
+        "| data | metric | paper | one seed | | a seed for each trial | |",
+        "| --- " * 7 + "|",
+    ]
     results = []
     for data in DATA:
         for metric in METRICS:
@@ -55,7 +60,9 @@ def tune_seeds(
         cell = Cell(data, BASE, ALONE, metric, seed, budget.n_trials, budget.max_rows, PROTOCOL)
         about = {"one seed": True, **cell.about()} if one_seed else cell.about()
         if not only_kept or is_kept(folder, about):
-            tune_it = partial(tune_with_one_seed, cell) if one_seed else partial(tune_cell, cell, {})
+            tune_it = (
+                partial(tune_with_one_seed, cell) if one_seed else partial(tune_cell, cell, {})
+            )
             results.append(kept(folder, about, tune_it))
     return pd.DataFrame(results)
 
@@ -64,5 +71,10 @@ def tune_with_one_seed(cell: Cell) -> dict[str, Any]:
     """Tune a cell with the same seed in all trials."""
     X, y = data_of(cell.data, cell.max_rows)
     model = KMeans()
-    options = {"space": paper_space(model), "metric": cell.metric, "n_trials": cell.n_trials, "seed": cell.seed}
+    options = {
+        "space": paper_space(model),
+        "metric": cell.metric,
+        "n_trials": cell.n_trials,
+        "seed": cell.seed,
+    }
     return tune_model(model, X, y, **options, one_seed=True)

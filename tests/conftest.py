@@ -12,7 +12,8 @@ from importlib import import_module
 
 # scikit-learn's array API check runs only with this set before scipy is imported.
 os.environ["SCIPY_ARRAY_API"] = "1"
-# Tests run beside each other: threads of BLAS and OpenMP would wait for each other on the same cores.
+# Tests run beside each other: threads of BLAS and OpenMP would wait for each other on the same
+# cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Each process that a test starts would compile the whole package again.
@@ -22,25 +23,32 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-# What is imported and collected stays: to look for garbage in it takes a fifth of the time until the first test.
+# What is imported and collected stays: to look for garbage in it takes a fifth of the time until
+# the first test.
 gc.disable()
 
-# A first run of the tests does not depend on luck. The profile "all" looks for new examples, and for more of them.
+# A first run of the tests does not depend on luck. The profile "all" looks for new examples, and
+# for more of them.
 settings.register_profile(
-    "fast", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, max_examples=10
+    "fast",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+    max_examples=10,
 )
 settings.register_profile("all", settings.get_profile("fast"), derandomize=False, max_examples=100)
 settings.load_profile("fast")
 
 
-# Tests write thousands of small files. No test switches off the power, so none has to wait for the disk; and a file
-# that has never reached it is removed a hundred times faster. Tests of what is synced watch the calls of os.fsync.
+# Tests write thousands of small files. No test switches off the power, so none has to wait for the
+# disk; and a file that has never reached it is removed a hundred times faster. Tests of what is
+# synced watch the calls of os.fsync.
 os.fsync = os.fstat  # fails for a descriptor that is not open, as os.fsync does
 
-# Workers of pytest-xdist take one file after the other ("--dist loadfile"), so that what the tests of a file share is
-# made once. Files that take more than five seconds come first; short ones fill the workers evenly at the end. The first
-# two compile kernels with numba for half a minute, and leave them in a cache for the others: workers of Dask would
-# compile them once more each.
+# Workers of pytest-xdist take one file after the other ("--dist loadfile"), so that what the tests
+# of a file share is made once. Files that take more than five seconds come first; short ones fill
+# the workers evenly at the end. The first two compile kernels with numba for half a minute, and
+# leave them in a cache for the others: workers of Dask would compile them once more each.
 LONG_FILES = (
     "test_grid_dbscan.py",
     "test_label_runs.py",
@@ -68,9 +76,9 @@ LONG_FILES = (
 )
 RANKS = {name: rank for rank, name in enumerate(LONG_FILES)}
 
-# Measuring coverage takes nearly as long as the tests themselves. In long files it is measured in the first case of a
-# test alone. It is not measured in slow tests, in pages of the documentation and in these files, which run code that
-# other tests have run.
+# Measuring coverage takes nearly as long as the tests themselves. In long files it is measured in
+# the first case of a test alone. It is not measured in slow tests, in pages of the documentation
+# and in these files, which run code that other tests have run.
 WITHOUT_COVERAGE = {
     "test_accepted_input.py",
     "test_answers.py",
@@ -119,7 +127,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _adds_coverage(item: pytest.Item) -> bool:
     is_page = item.path.suffix == ".rst"
-    return not is_page and item.path.name not in WITHOUT_COVERAGE and item.get_closest_marker("slow") is None
+    return (
+        not is_page
+        and item.path.name not in WITHOUT_COVERAGE
+        and item.get_closest_marker("slow") is None
+    )
 
 
 @contextmanager
@@ -137,7 +149,9 @@ def untraced() -> Generator[None, None, None]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Measure coverage of what the package runs when it is imported, and not of collecting the tests."""
+    """Measure coverage of what the package runs when it is imported, and not of collecting the
+    tests.
+    """
     if sys.gettrace() is not None:
         import cohirf
 
@@ -156,15 +170,20 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_collection_finish() -> None:
-    """Prepare a process that runs tests; one that hands them to workers does not come here, and imports little."""
+    """Prepare a process that runs tests.
+
+    One that hands them to workers does not come here, and imports little.
+    """
     _make_collections_of_garbage_rare()
     _make_questions_of_scikit_learn_fast()
 
 
 def _make_collections_of_garbage_rare() -> None:
-    """Take what is imported and collected out of garbage collection, each of which takes half a second otherwise.
+    """Take what is imported and collected out of garbage collection, each of which takes half a
+    second otherwise.
 
-    Later collections are rarer than by default (700, 10, 10): fits make many objects, and few of them are garbage.
+    Later collections are rarer than by default (700, 10, 10): fits make many objects, and few of
+    them are garbage.
     """
     gc.freeze()
     gc.enable()
@@ -174,10 +193,12 @@ def _make_collections_of_garbage_rare() -> None:
 def _make_questions_of_scikit_learn_fast() -> None:
     from sklearn.base import BaseEstimator
 
-    # Each copy of an estimator looks at the signature of its class, which stays the same: a twentieth of all the time.
+    # Each copy of an estimator looks at the signature of its class, which stays the same: a
+    # twentieth of all the time.
     BaseEstimator._get_param_names = classmethod(cache(BaseEstimator._get_param_names.__func__))
 
-    # It asks narwhals of each array whether it is a table, which it is not: a fortieth of all the time.
+    # It asks narwhals of each array whether it is a table, which it is not: a fortieth of all the
+    # time.
     with suppress(ImportError):  # before version 1.9, it asks in other ways
         from narwhals.stable.v2 import dependencies as tables
 
@@ -192,7 +213,9 @@ WITH_ALL_SPLITS = {"test_answers.py", "test_choice.py", "test_pages.py"}
 
 @pytest.fixture(scope="module", autouse=True)
 def splits(request: pytest.FixtureRequest) -> Generator[None, None, None]:
-    """Choose numbers of clusters by one split instead of three, which take half the time of a fit of few rows."""
+    """Choose numbers of clusters by one split instead of three, which take half the time of a fit
+    of few rows.
+    """
     with pytest.MonkeyPatch.context() as patch:
         if request.path.name not in WITH_ALL_SPLITS:
             patch.setattr("cohirf.choice.N_SPLITS", 1)

@@ -1,7 +1,8 @@
-"""What fits with 20 seeds find, as hashes, for every way to run them: printed as JSON for test_determinism.py.
+"""What fits with 20 seeds find, as hashes, for every way to run them: printed as JSON for
+test_determinism.py.
 
-Also a program of its own, since BLAS and OpenMP read how many threads to use when a process starts, and so do the
-workers it starts.
+Also a program of its own, since BLAS and OpenMP read how many threads to use when a process starts,
+and so do the workers it starts.
 """
 
 import hashlib
@@ -21,7 +22,9 @@ X = np.random.default_rng(0).uniform(size=(900, 4))
 
 
 class LastBit(ClusterMixin, BaseEstimator):
-    """K-Means whose clusters fuse where the last bits of their centres say so: any difference in rounding shows."""
+    """K-Means whose clusters fuse where the last bits of their centres say so: any difference in
+    rounding shows.
+    """
 
     def __init__(self, n_clusters=4, random_state=None):
         self.n_clusters = n_clusters
@@ -50,12 +53,19 @@ WAYS = {
 
 def fit_hash(model, seed):
     fitted = clone(model).set_params(random_state=seed).fit(X)
-    found = (fitted.labels_, fitted.parents_, fitted.hierarchy_.absorbed_at, fitted.predict(X[::-1]))
+    found = (
+        fitted.labels_,
+        fitted.parents_,
+        fitted.hierarchy_.absorbed_at,
+        fitted.predict(X[::-1]),
+    )
     return hashlib.sha256(b"".join(part.tobytes() for part in found)).hexdigest()
 
 
 def hash_fits():
-    """Return the number of threads of this process, and the hashes of the fits for each way to run them."""
+    """Return the number of threads of this process, and the hashes of the fits for each way to run
+    them.
+    """
     hashes = {}
     for way, options in WAYS.items():
         with joblib.parallel_config(**options):

@@ -1,4 +1,6 @@
-"""How tests run under ``make mutants``: with few examples, and only those that are about the changed file."""
+"""How tests run under ``make mutants``: with few examples, and only those that are about the
+changed file.
+"""
 
 from pathlib import Path
 
@@ -18,7 +20,13 @@ settings.register_profile(
 # Test files that are named after something else than what they are about.
 LOCAL_BATCHES = tuple(
     f"cohirf.{module}."
-    for module in ("beyond.cells", "beyond.local_batches", "beyond.reach", "algorithm.contract_batch", "algorithm.runs")
+    for module in (
+        "beyond.cells",
+        "beyond.local_batches",
+        "beyond.reach",
+        "algorithm.contract_batch",
+        "algorithm.runs",
+    )
 )
 SUBJECTS: dict[str, str | tuple[str, ...]] = {
     "test_local_fits.py": LOCAL_BATCHES,
@@ -46,12 +54,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     items.sort(key=lambda item: state().duration_by_test.get(item.nodeid, 0))
     for item in items:
-        item._nodeid = item.nodeid  # what mutmut 3.8 asks for, and pytest 9.2 calls by its public name only
+        item._nodeid = (
+            item.nodeid
+        )  # what mutmut 3.8 asks for, and pytest 9.2 calls by its public name only
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Forget calls of functions that the test is not about, before mutmut notes which test calls which function.
+    """Forget calls of functions that the test is not about, before mutmut notes which test calls
+    which function.
 
     Otherwise nearly all tests would run for a mutant of a function that every fit calls.
     """

@@ -1,9 +1,11 @@
-"""Mutation score: the share of mutants that the tests find, for each folder that ``make mutants`` mutates.
+"""Mutation score: the share of mutants that the tests find, for each folder that ``make mutants``
+mutates.
 
-mutmut changes one expression at a time and runs the tests that are about the changed function. A mutant is found if a
-test fails. It is missed if all tests pass, or if none calls the function. These do not count: changes that cannot make
-a result wrong; mutants that were stopped because their tests ran too long, which a busy machine can cause as well; and
-mutants that were not tried, because pytest was interrupted or failed itself.
+mutmut changes one expression at a time and runs the tests that are about the changed function. A
+mutant is found if a test fails. It is missed if all tests pass, or if none calls the function.
+These do not count: changes that cannot make a result wrong; mutants that were stopped because their
+tests ran too long, which a busy machine can cause as well; and mutants that were not tried, because
+pytest was interrupted or failed itself.
 """
 
 import json
@@ -14,7 +16,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 LOWEST_SCORE = 0.9
-# By exit code. pytest ends with 2 if it was interrupted, 3 if it failed itself, and 4 if it was called wrongly.
+# By exit code. pytest ends with 2 if it was interrupted, 3 if it failed itself, and 4 if it was
+# called wrongly.
 OUTCOMES = {
     0: "survived",
     **dict.fromkeys((5, 33), "not called"),
@@ -30,11 +33,17 @@ def outcomes(meta: Path) -> dict[str, str]:
     found = {}
     source = meta.with_suffix("").read_text(encoding="utf-8").splitlines()
     spans = json.loads(meta.with_suffix(".spans").read_text(encoding="utf-8"))["spans"]
-    for mutant, exit_code in json.loads(meta.read_text(encoding="utf-8"))["exit_code_by_key"].items():
+    for mutant, exit_code in json.loads(meta.read_text(encoding="utf-8"))[
+        "exit_code_by_key"
+    ].items():
         name = mutant.rpartition(".")[2]
         original = name.rpartition("_")[0] + "_orig"
-        before, after = ("".join(source[start - 1 : end]) for start, end in (spans[original], spans[name]))
-        harmless = before and HARMLESS.sub("", before) == HARMLESS.sub("", after.replace(name, original))
+        before, after = (
+            "".join(source[start - 1 : end]) for start, end in (spans[original], spans[name])
+        )
+        harmless = before and HARMLESS.sub("", before) == HARMLESS.sub(
+            "", after.replace(name, original)
+        )
         found[mutant] = "harmless" if harmless else OUTCOMES.get(exit_code, "found")
     return found
 
@@ -46,14 +55,19 @@ def score(counts: Counter[str]) -> float:
 
 
 def main() -> int:
-    """Print missed mutants, a line for each folder and one for all; return 1 if the score of all is too low."""
+    """Print missed mutants, a line for each folder and one for all.
+
+    Return 1 if the score of all is too low.
+    """
     package = Path("mutants", "src", "cohirf")
     by_folder: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for meta in sorted(package.rglob("*.meta")):
         of_mutant = outcomes(meta)
         for name in (meta.relative_to(package).parts[0].removesuffix(".meta"), "all"):
             by_folder[name].update(of_mutant.values())
-        for mutant in (mutant for mutant, outcome in of_mutant.items() if outcome in ("survived", "not called")):
+        for mutant in (
+            mutant for mutant, outcome in of_mutant.items() if outcome in ("survived", "not called")
+        ):
             print(f"{of_mutant[mutant]}: {mutant}")  # noqa: T201
     columns = ["found", "survived", "not called", "stopped", "harmless", "not tried"]
     print(f"{'':14}" + "".join(f"{column:>12}" for column in columns) + f"{'score':>9}")  # noqa: T201

@@ -1,8 +1,10 @@
-"""Makes a process on Linux look like one on Windows or macOS: what only Linux has is hidden from our code.
+"""Makes a process on Linux look like one on Windows or macOS: what only Linux has is hidden from
+our code.
 
-psutil, numpy, joblib and the standard library still see the system as it is: on Windows and macOS they have their own
-ways, and those are not ours to test. The exception is shutil, which removes directories in the way it does on Windows,
-because its other way needs a name that is hidden. Processes that are started while this lasts are not changed.
+psutil, numpy, joblib and the standard library still see the system as it is: on Windows and macOS
+they have their own ways, and those are not ours to test. The exception is shutil, which removes
+directories in the way it does on Windows, because its other way needs a name that is hidden.
+Processes that are started while this lasts are not changed.
 """
 
 import asyncio.selector_events  # noqa: F401 - calls os.sysconf when it is imported: before that is hidden
@@ -37,9 +39,15 @@ _WindowsMemory = namedtuple("_WindowsMemory", "rss vms peak_wset")
 
 @contextmanager
 def as_on(system):
-    """Hide from our code what only Linux has; on Windows, too, what POSIX has. Skip the test on another system."""
+    """Hide from our code what only Linux has; on Windows, too, what POSIX has.
+
+    Skip the test on another system.
+    """
     if not sys.platform.startswith("linux"):
-        pytest.skip("only a process on Linux can look like one on another system: the other tests run here as they are")
+        pytest.skip(
+            "only a process on Linux can look like one on another system: the other tests run "
+            "here as they are"
+        )
     with pytest.MonkeyPatch.context() as patch:
         hide(system, patch)
         yield
@@ -53,18 +61,26 @@ def hide(system, patch):
             patch.delattr(module, name, raising=False)
     for name in NO_MODULE[system]:
         patch.setitem(sys.modules, name, None)
-    for module, name in [(builtins, "open"), (io, "open"), *((os, name) for name in ["open", "stat", "readlink"])]:
+    for module, name in [
+        (builtins, "open"),
+        (io, "open"),
+        *((os, name) for name in ["open", "stat", "readlink"]),
+    ]:
         patch.setattr(module, name, _without_proc(getattr(module, name)))
     patch.setattr(ctypes, "CDLL", _load_library(system, ctypes.CDLL))
     if system == "windows":
         for name in ("unlink", "remove", "replace", "rename"):
             patch.setattr(os, name, _refusing_open_files(getattr(os, name), is_open))
-        patch.setattr(shutil, "_use_fd_functions", False)  # as on Windows: with descriptors it needs os.O_NONBLOCK
+        patch.setattr(
+            shutil, "_use_fd_functions", False
+        )  # as on Windows: with descriptors it needs os.O_NONBLOCK
         patch.setattr(psutil.Process, "memory_info", _with_peak(psutil.Process.memory_info))
 
 
 def _is_ours():
-    """Tell whether our code makes a call: the nearest frames that are not of the standard library are ours."""
+    """Tell whether our code makes a call: the nearest frames that are not of the standard library
+    are ours.
+    """
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
@@ -78,7 +94,11 @@ def _is_ours():
 
 def _without_proc(call):
     def without_proc(path, *args, **kwargs):
-        if isinstance(path, str | os.PathLike) and os.fspath(path).startswith(("/proc", "/sys", "/dev")) and _is_ours():
+        if (
+            isinstance(path, str | os.PathLike)
+            and os.fspath(path).startswith(("/proc", "/sys", "/dev"))
+            and _is_ours()
+        ):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
         return call(path, *args, **kwargs)
 
@@ -97,20 +117,26 @@ def _load_library(system, load):
 
 
 def _refusing_open_files(call, is_open):
-    """Return a call as Windows has it, where a file that is open or mapped can be neither removed nor replaced."""
+    """Return a call as Windows has it, where a file that is open or mapped can be neither removed
+    nor replaced.
+    """
 
     def refuse_open_files(*paths, **kwargs):
         if _is_ours():
             for path in paths:
                 if is_open(path):
-                    raise PermissionError(errno.EACCES, "The process cannot access the file", os.fspath(path))
+                    raise PermissionError(
+                        errno.EACCES, "The process cannot access the file", os.fspath(path)
+                    )
         return call(*paths, **kwargs)
 
     return refuse_open_files
 
 
 def _make_is_open():
-    stat, list_directory, open_file = os.stat, os.listdir, io.open
+    stat = os.stat
+    list_directory = os.listdir
+    open_file = io.open
 
     def is_open(path):
         """Tell whether this process has a file open, or mapped to memory."""

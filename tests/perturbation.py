@@ -1,7 +1,9 @@
-"""The option ``--perturb SEED``: tests, doctests and pages, with noise in the last digits of what fits compute with.
+"""The option ``--perturb SEED``: tests, doctests and pages, with noise in the last digits of what
+fits compute with.
 
-Tests that are marked ``exact`` run without noise. They compare the values that a base method is given with those of the
-data, or are about distances that are exactly equal, in numbers that every processor adds without rounding.
+Tests that are marked ``exact`` run without noise. They compare the values that a base method is
+given with those of the data, or are about distances that are exactly equal, in numbers that every
+processor adds without rounding.
 """
 
 import os
@@ -26,7 +28,9 @@ def pytest_configure(config: pytest.Config) -> None:
     seed = config.getoption("perturb")
     if seed is not None:
         os.environ[SEED] = str(seed)
-        os.environ["PYTHONPATH"] = os.pathsep.join([str(FOLDER), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+        os.environ["PYTHONPATH"] = os.pathsep.join(
+            [str(FOLDER), os.environ.get("PYTHONPATH", "")]
+        ).rstrip(os.pathsep)
         install()
 
 

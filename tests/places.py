@@ -19,7 +19,9 @@ class Place:
 
     name: str
     put: Callable[[Any], Any]  # returns an array of NumPy there
-    fetch: Callable[[Any], Any]  # returns an array that is there as one of NumPy; raises if it is elsewhere
+    fetch: Callable[
+        [Any], Any
+    ]  # returns an array that is there as one of NumPy; raises if it is elsewhere
 
 
 def _strict(name: str) -> Place:
@@ -29,7 +31,9 @@ def _strict(name: str) -> Place:
         assert array.device == device
         return np.asarray(array.to_device(array_api_strict.Device("CPU_DEVICE")))
 
-    return Place(f"strict-{name}", lambda values: array_api_strict.asarray(values, device=device), fetch)
+    return Place(
+        f"strict-{name}", lambda values: array_api_strict.asarray(values, device=device), fetch
+    )
 
 
 def _torch(name: str) -> Place:
@@ -69,10 +73,11 @@ PLACES = [_strict("CPU_DEVICE"), FAR, *_find_torch(), *_find_cupy()]
 
 
 class NearestSeeds(ClusterMixin, BaseEstimator):
-    """Assigns each row to the nearest mean of a few random rows and their neighbours, after two steps of Lloyd's.
+    """Assigns each row to the nearest mean of a few random rows and their neighbours, after two
+    steps of Lloyd's.
 
-    It takes arrays of one library only, and returns labels in this library, as methods for GPUs do. Rows farther than
-    ``radius`` from all means are noise.
+    It takes arrays of one library only, and returns labels in this library, as methods for GPUs do.
+    Rows farther than ``radius`` from all means are noise.
     """
 
     def __init__(self, n_clusters=8, *, library="array_api_strict", radius=None, random_state=None):
@@ -88,7 +93,9 @@ class NearestSeeds(ClusterMixin, BaseEstimator):
         xp = np if is_here(X) else namespace(X)
         rng = check_random_state(self.random_state)
         means = take_rows(X, np.sort(rng.choice(X.shape[0], self.n_clusters, replace=False)))
-        weights = xp.ones_like(X[:, 0]) if sample_weight is None else xp.astype(sample_weight, X.dtype)
+        weights = (
+            xp.ones_like(X[:, 0]) if sample_weight is None else xp.astype(sample_weight, X.dtype)
+        )
         labels = None
         for _ in range(3):
             squares = xp.sum((X[:, None, :] - means[None, :, :]) ** 2, axis=2)
@@ -96,7 +103,9 @@ class NearestSeeds(ClusterMixin, BaseEstimator):
             belongs = labels[:, None] == put_beside(np.arange(self.n_clusters), X)[None, :]
             mass = xp.astype(belongs, X.dtype) * weights[:, None]
             total = xp.sum(mass, axis=0)[:, None]
-            means = xp.where(total > 0, xp.matmul(mass.T, X) / xp.where(total > 0, total, 1.0), means)
+            means = xp.where(
+                total > 0, xp.matmul(mass.T, X) / xp.where(total > 0, total, 1.0), means
+            )
         if self.radius is not None:
             labels = xp.where(xp.min(squares, axis=1) > self.radius**2, -1, labels)
         self.labels_ = labels

@@ -1,8 +1,8 @@
 """Algorithm 1 of the paper, transcribed literally and slowly.
 
-Parts of the paper that DESIGN corrects are corrected here, too: the most central row is the medoid. Base labels,
-features of a view and candidates of a cluster are drawn by the package's own functions, since they are what the
-algorithm is given, not what it does.
+Parts of the paper that DESIGN corrects are corrected here, too: the most central row is the medoid.
+Base labels, features of a view and candidates of a cluster are drawn by the package's own
+functions, since they are what the algorithm is given, not what it does.
 """
 
 from __future__ import annotations
@@ -20,8 +20,22 @@ from cohirf.validation import count_view_features
 TIE = 1e-9
 
 
-def cohirf(X, estimator, *, views, max_features, medoid, random_state, threshold=None, majority=None, max_iter=100):
-    """Return final labels and parents; without ``threshold`` and ``majority`` the consensus is strict."""
+def cohirf(
+    X,
+    estimator,
+    *,
+    views,
+    max_features,
+    medoid,
+    random_state,
+    threshold=None,
+    majority=None,
+    max_iter=100,
+):
+    """Return final labels and parents.
+
+    Without ``threshold`` and ``majority`` the consensus is strict.
+    """
     n, p = X.shape
     entropy = root_entropy(random_state)
     q = count_view_features(max_features, p)
@@ -58,7 +72,10 @@ def consensus_clusters(views, threshold):
     n = len(views[0])
     while threshold is not None and len(kept) > 1:
         full = labels_from_codes(views, kept, n)
-        scores = [adjusted_rand_score(full, labels_from_codes(views, [v for v in kept if v != r], n)) for r in kept]
+        scores = [
+            adjusted_rand_score(full, labels_from_codes(views, [v for v in kept if v != r], n))
+            for r in kept
+        ]
         worst = int(np.argmin(scores))
         if scores[worst] >= threshold:
             break
@@ -129,20 +146,27 @@ def majority_clusters(views, mass, majority):
     labels = labels_from_codes(views, list(range(len(views))), len(views[0]))
     groups = [[i for i in range(len(labels)) if labels[i] == k] for k in dict.fromkeys(labels)]
     while True:
-        pairs = {(a, b): agreement(views, mass, groups[a], groups[b]) for b in range(len(groups)) for a in range(b)}
+        pairs = {
+            (a, b): agreement(views, mass, groups[a], groups[b])
+            for b in range(len(groups))
+            for a in range(b)
+        }
         best = max(pairs.values(), default=0)
         if best < Fraction(str(majority)):
             return groups
         tied = [set(pair) for pair, value in pairs.items() if value == best]
         a, b = sorted(tied[0])
-        # A third group that agrees as much with both will fuse with them, too, whichever pair is first.
+        # A third group that agrees as much with both will fuse with them, too, whichever pair is
+        # first.
         if any(({a, c} in tied) != ({b, c} in tied) for c in range(len(groups)) if c not in (a, b)):
             raise TieError
         groups[a] += groups.pop(b)
 
 
 def agreement(views, mass, left, right):
-    """Return the share of views in which two rows have the same label, on average over the rows of two groups."""
+    """Return the share of views in which two rows have the same label, on average over the rows of
+    two groups.
+    """
     agree = total = Fraction(0)
     for i in left:
         for j in right:

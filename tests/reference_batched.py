@@ -1,12 +1,14 @@
-"""Batched CoHiRF (paper, section 2.4), transcribed literally and slowly: rows are handled one by one, in dictionaries.
+"""Batched CoHiRF (paper, section 2.4), transcribed literally and slowly: rows are handled one by
+one, in dictionaries.
 
-One level splits the active rows into batches and holds one batch's worth of rows aside. Each batch runs one iteration
-of Algorithm 1 by itself: GetClusters, ChooseMedoids, UpdateParents. The medoids and the held-aside rows are the active
-rows of the next level. What the paper leaves open follows DESIGN: the number of batches, blocks of consecutive rows for
-data that is read in order, the mass of medoids, and when the levels end. Local batches are left out.
+One level splits the active rows into batches and holds one batch's worth of rows aside. Each batch
+runs one iteration of Algorithm 1 by itself: GetClusters, ChooseMedoids, UpdateParents. The medoids
+and the held-aside rows are the active rows of the next level. What the paper leaves open follows
+DESIGN: the number of batches, blocks of consecutive rows for data that is read in order, the mass
+of medoids, and when the levels end. Local batches are left out.
 
-Random numbers come from the package's generators by place (level, batch, view), so that results can be compared for
-equality. The consensus of a batch is that of ``reference.py``.
+Random numbers come from the package's generators by place (level, batch, view), so that results can
+be compared for equality. The consensus of a batch is that of ``reference.py``.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ class Level:
 class BatchedCoHiRF:
     """The parameters of ``CoHiRF`` that concern batches.
 
-    The data is a source with ``in_order``, and arrives in updates with ``in_blocks``; otherwise, it is an array.
+    The data is a source with ``in_order``, and arrives in updates with ``in_blocks``; otherwise, it
+    is an array.
     """
 
     estimator: Any
@@ -70,7 +73,9 @@ class BatchedCoHiRF:
             split = split_in_order if in_order and level == 1 else split_at_random
             if self.in_blocks and level == 1 and count_batches(len(active), self.batch_size) > 1:
                 split = split_into_blocks
-            batches, held_aside = split(active, self.batch_size, generator_at(entropy, Draw.SPLIT, level))
+            batches, held_aside = split(
+                active, self.batch_size, generator_at(entropy, Draw.SPLIT, level)
+            )
             medoids = []
             for number, batch in enumerate(batches):
                 medoids += self.contract(fit, batch, entropy, (level, number))
@@ -87,7 +92,9 @@ class BatchedCoHiRF:
         """Run one iteration of Algorithm 1 on a batch, and return its medoids."""
         views = [self.label_view(fit, batch, entropy, place, view) for view in range(self.views)]
         clusters = self.get_clusters(views, [fit.mass[row] for row in batch])
-        candidates = self.draw_candidates(clusters, views, generator_at(entropy, Draw.MEDOIDS, *place))
+        candidates = self.draw_candidates(
+            clusters, views, generator_at(entropy, Draw.MEDOIDS, *place)
+        )
         medoids = []
         for members, some in zip(clusters, candidates, strict=True):
             rows = [batch[i] for i in members]
@@ -103,7 +110,11 @@ class BatchedCoHiRF:
         """Return the labels of the base method on one view of a batch."""
         rng = generator_at(entropy, Draw.VIEW, *place, view)
         p = fit.X.shape[1]
-        q = self.max_features if isinstance(self.max_features, int) else max(1, round(self.max_features * p))
+        q = (
+            self.max_features
+            if isinstance(self.max_features, int)
+            else max(1, round(self.max_features * p))
+        )
         features = sorted(rng.choice(p, size=q, replace=False))
         if len(batch) == 1:
             return [0]
@@ -115,7 +126,11 @@ class BatchedCoHiRF:
         if "random_state" in parameters:
             method.set_params(random_state=int(rng.integers(2**31 - 1)))
         if not has_fit_parameter(method, "sample_weight"):
-            beside = self.draw_companions(fit, batch, entropy, place) if self.medoid_weights and place[0] > 1 else []
+            beside = (
+                self.draw_companions(fit, batch, entropy, place)
+                if self.medoid_weights and place[0] > 1
+                else []
+            )
             return method.fit(take(fit.X, batch + beside, features)).labels_[: len(batch)].tolist()
         weighted = fit.has_weights or self.medoid_weights
         weights = np.array([fit.mass[row] for row in batch]) if weighted else None
@@ -125,21 +140,29 @@ class BatchedCoHiRF:
         """Return the consensus of the views: lists of positions in the batch."""
         if self.consensus == "majority":
             return reference.majority_clusters(views, mass, contraction.MAJORITY)
-        return reference.consensus_clusters(views, None if self.consensus == "strict" else self.consensus)
+        return reference.consensus_clusters(
+            views, None if self.consensus == "strict" else self.consensus
+        )
 
     def draw_candidates(self, clusters, views, rng):
-        """Return the members of each cluster among which the medoid is chosen; only without a sum form are they few.
+        """Return the members of each cluster among which the medoid is chosen.
 
-        Each row draws a number, and those with the lowest are the candidates. Rows draw in the order of their codes
-        under strict consensus, noise last; the order under another consensus is not transcribed.
+        Only without a sum form are they few.
+
+        Each row draws a number, and those with the lowest are the candidates. Rows draw in the
+        order of their codes under strict consensus, noise last; the order under another consensus
+        is not transcribed.
         """
         most = contraction.MAX_CANDIDATES
-        if self.medoid in ("cosine", "euclidean") or all(len(members) <= most for members in clusters):
+        if self.medoid in ("cosine", "euclidean") or all(
+            len(members) <= most for members in clusters
+        ):
             return clusters
         assert self.consensus == "strict"
         codes = [[labels[members[0]] for labels in views] for members in clusters]
         numbered = sorted(
-            range(len(clusters)), key=lambda k: (True, clusters[k]) if min(codes[k]) < 0 else (False, codes[k])
+            range(len(clusters)),
+            key=lambda k: (True, clusters[k]) if min(codes[k]) < 0 else (False, codes[k]),
         )
         candidates = dict.fromkeys(numbered)
         for k in numbered:
@@ -148,13 +171,18 @@ class BatchedCoHiRF:
         return [candidates[k] for k in range(len(clusters))]
 
     def draw_companions(self, fit, batch, entropy, place):
-        """Return rows of the data that are shown beside medoids to a method without sample weights (not in the paper).
+        """Return rows of the data that are shown beside medoids to a method without sample weights
+        (not in the paper).
 
         They are drawn from the same larger sample of the data in all batches.
         """
         n = len(fit.X)
-        n_shown = min(n, self.batch_size, max(300, 10 * self.estimator.get_params().get("n_clusters", 0)))
-        pool = sorted(generator_at(entropy, Draw.COMPANIONS).choice(n, min(n, 4 * n_shown), replace=False))
+        n_shown = min(
+            n, self.batch_size, max(300, 10 * self.estimator.get_params().get("n_clusters", 0))
+        )
+        pool = sorted(
+            generator_at(entropy, Draw.COMPANIONS).choice(n, min(n, 4 * n_shown), replace=False)
+        )
         rng = generator_at(entropy, Draw.COMPANIONS, *place)
         drawn = rng.choice(len(pool), max(0, n_shown - len(batch)), replace=False)
         return [pool[i] for i in sorted(drawn) if pool[i] not in batch]
@@ -183,18 +211,29 @@ class Fit:
                 self.absorbed_at[row] = level
 
     def join_rows_of_weight_0(self):
-        """Let each row without weight join the first-level cluster of the nearest row whose values are still known."""
+        """Let each row without weight join the first-level cluster of the nearest row whose values
+        are still known.
+        """
         for row in self.parent:
             if self.weight[row] == 0:
-                distance = {other: squared_distance(self.X[row], self.X[other]) for other in self.rows_at_hand}
+                distance = {
+                    other: squared_distance(self.X[row], self.X[other])
+                    for other in self.rows_at_hand
+                }
                 nearest = [other for other in distance if distance[other] == min(distance.values())]
-                medoids = {self.parent[other] if self.absorbed_at[other] == 1 else other for other in nearest}
+                medoids = {
+                    self.parent[other] if self.absorbed_at[other] == 1 else other
+                    for other in nearest
+                }
                 if len(medoids) > 1:
                     raise reference.TieError
                 self.update_parents([row], medoids.pop(), level=1)
 
     def get_final_labels(self, min_cluster_size):
-        """Follow parents to the root, and number clusters by their first row; rows of small clusters get -1."""
+        """Follow parents to the root, and number clusters by their first row.
+
+        Rows of small clusters get -1.
+        """
         root = {}
         size = {}
         for row in self.parent:
@@ -208,19 +247,25 @@ class Fit:
 
 
 def has_ended(levels):
-    """Return whether one batch of all active rows merged nothing, or two levels in a row merged nothing."""
+    """Return whether one batch of all active rows merged nothing, or two levels in a row merged
+    nothing.
+    """
     if not levels or levels[-1].merged:
         return False
     return levels[-1].rows_held_aside == 0 or (len(levels) > 1 and not levels[-2].merged)
 
 
 def count_batches(n, batch_size):
-    """Return the number of batches, held-aside rows included, whose size is as close to ``batch_size`` as possible."""
+    """Return the number of batches, held-aside rows included, whose size is as close to
+    ``batch_size`` as possible.
+    """
     return max(1, floor(n / batch_size + 0.5))
 
 
 def split_at_random(active, batch_size, rng):
-    """Return batches of random rows, each sorted, and the rows of one more batch, which is held aside."""
+    """Return batches of random rows, each sorted, and the rows of one more batch, which is held
+    aside.
+    """
     n_batches = count_batches(len(active), batch_size)
     if n_batches == 1:
         return [active], []
@@ -231,13 +276,17 @@ def split_at_random(active, batch_size, rng):
 
 
 def split_in_order(active, batch_size, rng):
-    """Return batches of consecutive rows; random rows of each, together one batch's worth, are held aside."""
+    """Return batches of consecutive rows.
+
+    Random rows of each, together one batch's worth, are held aside.
+    """
     n_batches = count_batches(len(active), batch_size)
     if n_batches == 1:
         return [active], []
     blocks = cut(active, n_batches - 1)
     shares = cut(range(len(active) // n_batches), n_batches - 1)
-    batches, held_aside = [], []
+    batches = []
+    held_aside = []
     for block, share in zip(blocks, shares, strict=True):
         drawn = set(rng.choice(len(block), size=len(share), replace=False, shuffle=False))
         batches.append([row for i, row in enumerate(block) if i not in drawn])
@@ -246,7 +295,9 @@ def split_in_order(active, batch_size, rng):
 
 
 def split_into_blocks(active, batch_size, rng):
-    """Return blocks of ``batch_size`` consecutive rows, and the rows that do not fill a block, which are held aside."""
+    """Return blocks of ``batch_size`` consecutive rows, and the rows that do not fill a block,
+    which are held aside.
+    """
     n_blocks = len(active) // batch_size
     blocks = [active[k * batch_size : (k + 1) * batch_size] for k in range(n_blocks)]
     return blocks, active[n_blocks * batch_size :]
@@ -263,17 +314,24 @@ def take(X, rows, features):
 
 
 def mean_jaccard(i, members, views):
-    """Return the Jaccard index between the group of a position and its cluster in a view, on average over views."""
+    """Return the Jaccard index between the group of a position and its cluster in a view, on
+    average over views.
+    """
     group = set(members)
     total = 0.0
     for labels in views:
-        cluster = {j for j in range(len(labels)) if labels[j] == labels[i]} if labels[i] >= 0 else {i}
+        cluster = (
+            {j for j in range(len(labels)) if labels[j] == labels[i]} if labels[i] >= 0 else {i}
+        )
         total += len(group & cluster) / len(group | cluster)
     return total / len(views)
 
 
 def choose_medoid(X, rows, mass, medoid):
-    """Return the row that is most similar to the others, each counted with its mass; the lowest of equal ones."""
+    """Return the row that is most similar to the others, each counted with its mass.
+
+    The lowest of equal ones.
+    """
     total = sum(mass[row] for row in rows)
     share = {row: mass[row] / total for row in rows}
     if medoid == "cosine":

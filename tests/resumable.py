@@ -1,4 +1,6 @@
-"""What the tests of checkpoints share: a base method that counts its calls and can be stopped, and small data."""
+"""What the tests of checkpoints share: a base method that counts its calls and can be stopped, and
+small data.
+"""
 
 import hashlib
 import json
@@ -21,7 +23,10 @@ class Stop(Exception):  # noqa: N818 - it stands for the end of the process
 
 
 class Cells(ClusterMixin, BaseEstimator):
-    """Puts the rows of a cell of a grid together. Where the grid starts is random, and depends on the weights."""
+    """Puts the rows of a cell of a grid together.
+
+    Where the grid starts is random, and depends on the weights.
+    """
 
     def __init__(self, width=0.6, random_state=None):
         self.width = width
@@ -35,7 +40,9 @@ class Cells(ClusterMixin, BaseEstimator):
     def fit(self, X, y=None, sample_weight=None):
         note_call(X)
         values = X[:, [0]].toarray().ravel() if sparse.issparse(X) else X[:, 0]
-        shift = np.random.RandomState(self.random_state).uniform() + np.average(values, weights=sample_weight)
+        shift = np.random.RandomState(self.random_state).uniform() + np.average(
+            values, weights=sample_weight
+        )
         self.labels_ = np.unique(np.floor((values + shift) / self.width), return_inverse=True)[1]
         return self
 
@@ -62,7 +69,10 @@ def make_model(checkpoint=None, **parameters):
 
 
 def fit(model, data=X, *, stop_at=None, **fit_options):
-    """Fit, and return the model and the calls of its base method; None for the model if it was stopped."""
+    """Fit, and return the model and the calls of its base method.
+
+    None for the model if it was stopped.
+    """
     CALLS.clear()
     STOP_AT[0] = stop_at
     try:
@@ -74,7 +84,16 @@ def fit(model, data=X, *, stop_at=None, **fit_options):
 def result(model):
     """Return everything a fit found, but not how long it took."""
     medoids = model.medoids_.toarray() if sparse.issparse(model.medoids_) else model.medoids_
-    arrays = (model.labels_, model.parents_, model.hierarchy_.absorbed_at, model.medoid_indices_, medoids)
+    arrays = (
+        model.labels_,
+        model.parents_,
+        model.hierarchy_.absorbed_at,
+        model.medoid_indices_,
+        medoids,
+    )
     records = [asdict(record) for record in model.diagnostics_]
-    found = [{name: value for name, value in record.items() if "seconds" not in name} for record in records]
+    found = [
+        {name: value for name, value in record.items() if "seconds" not in name}
+        for record in records
+    ]
     return [(array.dtype, array.tobytes()) for array in map(np.asarray, arrays)], json.dumps(found)

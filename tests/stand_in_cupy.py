@@ -7,13 +7,17 @@ import numpy as np
 
 
 class Array:
-    """An array that NumPy and torch do not recognise, and that hands its memory over as CuPy's does, by DLPack."""
+    """An array that NumPy and torch do not recognise, and that hands its memory over as CuPy's
+    does, by DLPack.
+    """
 
     __array_ufunc__ = None
 
     def __init__(self, values):
         self._values = np.asarray(values)
-        self.shape, self.dtype, self.ndim = self._values.shape, self._values.dtype, self._values.ndim
+        self.shape = self._values.shape
+        self.dtype = self._values.dtype
+        self.ndim = self._values.ndim
         self.device = nullcontext()
 
     def __len__(self):

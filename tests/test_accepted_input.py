@@ -20,7 +20,9 @@ BASES = [KMeans(3), DBSCAN(eps=1.0, min_samples=2), GaussianMixture(3)]
 
 
 def fit(X, base=None, **options):
-    return CoHiRF.as_published(KMeans(4) if base is None else base, random_state=0, **options).fit(X)
+    return CoHiRF.as_published(KMeans(4) if base is None else base, random_state=0, **options).fit(
+        X
+    )
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -98,7 +100,9 @@ def test_every_container_gives_the_labels_of_a_float64_array(convert):
 
 
 @pytest.mark.parametrize(
-    "make", [pd.DataFrame, pl.DataFrame, lambda d: pa.table(dict(d))], ids=["pandas", "polars", "pa"]
+    "make",
+    [pd.DataFrame, pl.DataFrame, lambda d: pa.table(dict(d))],
+    ids=["pandas", "polars", "pa"],
 )
 def test_tables_give_their_column_names(make):
     frame = make({"a": np.arange(9.0), "b": np.arange(9.0) ** 2})
@@ -198,8 +202,12 @@ def test_the_users_estimator_is_never_touched(blobs):
 
 @pytest.mark.filterwarnings("ignore:n_clusters=8 of KMeans is at least")
 @pytest.mark.parametrize("n_features", [1, 20])
-@pytest.mark.parametrize(("size", "dtype"), [(1e-150, "f8"), (1e150, "f8"), (1e-40, "f4"), (1e-25, "f4"), (1e15, "f4")])
-def test_training_rows_of_any_size_whose_squares_do_not_vanish_get_their_labels_back(size, dtype, n_features):
+@pytest.mark.parametrize(
+    ("size", "dtype"), [(1e-150, "f8"), (1e150, "f8"), (1e-40, "f4"), (1e-25, "f4"), (1e15, "f4")]
+)
+def test_training_rows_of_any_size_whose_squares_do_not_vanish_get_their_labels_back(
+    size, dtype, n_features
+):
     X = np.repeat(np.arange(1, 6)[:, None] * np.dtype(dtype).type(size), n_features, axis=1)
     model = fit(X, KMeans(8))
     assert model.labels_.tolist() == [0, 1, 2, 3, 4]
@@ -217,16 +225,18 @@ class Signs(KMeans):
         return (first.ravel() > 0).astype(int)
 
 
-@pytest.mark.filterwarnings("ignore:All of the rows are noise")  # some weights add up to less than min_cluster_size
+@pytest.mark.filterwarnings(
+    "ignore:All of the rows are noise"
+)  # some weights add up to less than min_cluster_size
 @pytest.mark.parametrize("medoid", ["cosine", "euclidean", "rbf", "laplacian"])
 def test_sparse_and_dense_fits_agree_on_signed_data(medoid):
     for seed in range(3):
         X = np.random.default_rng(seed).integers(-1, 2, (30, 4)).astype(float)
         weights = np.random.default_rng(seed).integers(1, 4, 30) * 2.0 ** (200 * (seed % 3 - 1))
         dense, as_csr = (
-            CoHiRF.as_published(Signs(2), max_features=3, views=3, medoid=medoid, random_state=seed).fit(
-                rows, sample_weight=weights
-            )
+            CoHiRF.as_published(
+                Signs(2), max_features=3, views=3, medoid=medoid, random_state=seed
+            ).fit(rows, sample_weight=weights)
             for rows in (X, sparse.csr_matrix(X))
         )
         assert as_csr.medoid_indices_.tolist() == dense.medoid_indices_.tolist()
@@ -234,5 +244,7 @@ def test_sparse_and_dense_fits_agree_on_signed_data(medoid):
 
 
 def test_a_pair_of_opposite_sparse_rows_is_fitted():
-    model = CoHiRF.as_published(KMeans(1), random_state=0).fit(sparse.csr_matrix([[1.0, 0.0], [-1.0, 0.0]]))
+    model = CoHiRF.as_published(KMeans(1), random_state=0).fit(
+        sparse.csr_matrix([[1.0, 0.0], [-1.0, 0.0]])
+    )
     assert model.labels_.tolist() == [0, 0]

@@ -1,4 +1,6 @@
-"""What a fit ends with: exactly k clusters, noise, a tree up to one cluster, exemplars, a chosen number."""
+"""What a fit ends with: exactly k clusters, noise, a tree up to one cluster, exemplars, a chosen
+number.
+"""
 
 import numpy as np
 import pytest
@@ -24,7 +26,9 @@ from sklearn.preprocessing import StandardScaler
 import cohirf
 from cohirf import CoHiRF, open_source
 
-pytestmark = pytest.mark.filterwarnings("ignore:Graph is not fully connected:UserWarning")  # of spectral clustering
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Graph is not fully connected:UserWarning"
+)  # of spectral clustering
 IRIS = load_iris().data
 BLOBS, BLOB_OF = make_blobs(300, n_features=4, centers=5, cluster_std=0.5, random_state=0)
 TOLD = {
@@ -40,13 +44,16 @@ TOLD = {
 FINDING = {"dbscan": DBSCAN(0.5), "hdbscan": HDBSCAN(copy=True), "optics": OPTICS(min_samples=7)}
 
 
-# -- the number of clusters ----------------------------------------------------------------------------------------
+# -- the number of clusters
+# ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("batch_size", [None, 40])
 @pytest.mark.parametrize("base", TOLD)
 def test_a_number_that_is_asked_for_is_reached_exactly(base, batch_size):
-    model = CoHiRF(TOLD[base], n_clusters=5, batch_size=batch_size, views=3, random_state=0).fit(IRIS)
+    model = CoHiRF(TOLD[base], n_clusters=5, batch_size=batch_size, views=3, random_state=0).fit(
+        IRIS
+    )
     assert np.unique(model.labels_).tolist() == list(range(5))
     assert model.n_clusters_ == 5
 
@@ -65,9 +72,18 @@ def test_separated_clusters_are_found_without_a_base_method():
 
 def test_the_paper_keeps_the_clusters_of_the_last_level():
     model = CoHiRF.as_published(KMeans(5, n_init=1), views=8, random_state=0).fit(IRIS)
-    assert model.n_clusters_ == model.hierarchy_.cluster_counts()[-1] == model.diagnostics_[-1].rows_out > 5
+    assert (
+        model.n_clusters_
+        == model.hierarchy_.cluster_counts()[-1]
+        == model.diagnostics_[-1].rows_out
+        > 5
+    )
     changed = CoHiRF.as_published(consensus="relaxed").get_params()
-    assert (changed["consensus"], changed["n_clusters"], changed["medoid_weights"]) == ("relaxed", "levels", False)
+    assert (changed["consensus"], changed["n_clusters"], changed["medoid_weights"]) == (
+        "relaxed",
+        "levels",
+        False,
+    )
 
 
 @pytest.mark.filterwarnings(
@@ -86,7 +102,8 @@ def test_fewer_distinct_rows_than_clusters_are_a_cluster_each(n_rows):
 
 def test_a_method_that_finds_fewer_clusters_says_so_and_keeps_them():
     with pytest.warns(
-        ConvergenceWarning, match="n_clusters=7 cannot be reached: DBSCAN found 2 clusters, and clusters"
+        ConvergenceWarning,
+        match="n_clusters=7 cannot be reached: DBSCAN found 2 clusters, and clusters",
     ):
         model = CoHiRF(DBSCAN(0.5), n_clusters=7).fit(IRIS)
     assert (model.labels_ == CoHiRF(DBSCAN(0.5)).fit(IRIS).labels_).all()
@@ -107,7 +124,8 @@ class FailsOnFewRows(KMeans):
 def test_a_method_that_fails_above_the_first_level_loses_nothing(n_jobs):
     options = {"batch_size": 50, "views": 1, "n_jobs": n_jobs, "random_state": 0}
     with pytest.warns(
-        ConvergenceWarning, match="FailsOnFewRows failed on 38 rows of level 2, which stay apart in this"
+        ConvergenceWarning,
+        match="FailsOnFewRows failed on 38 rows of level 2, which stay apart in this",
     ):
         model = CoHiRF.as_published(FailsOnFewRows(5, n_init=1), **options).fit(BLOBS)
     assert model.n_clusters_ == model.diagnostics_[0].rows_out == 75
@@ -120,7 +138,9 @@ def test_clusters_that_a_method_finds_are_merged_to_the_number_asked_for():
     merged = CoHiRF(OPTICS(min_samples=5), n_clusters=2).fit(IRIS)
     assert found.n_clusters_ > 2 == merged.n_clusters_
     assert ((found.labels_ < 0) == (merged.labels_ < 0)).all()
-    assert all(len(set(merged.labels_[found.labels_ == label])) == 1 for label in range(found.n_clusters_))
+    assert all(
+        len(set(merged.labels_[found.labels_ == label])) == 1 for label in range(found.n_clusters_)
+    )
 
 
 def test_labels_do_not_depend_on_jobs_or_the_kind_of_source(tmp_path):
@@ -142,7 +162,9 @@ def test_weights_count_as_repeated_rows_in_the_merges():
     weighted = CoHiRF(base, **options).fit(IRIS, sample_weight=weights)
     repeated = CoHiRF(base, **options).fit(np.repeat(IRIS, weights.astype(int), axis=0))
     assert (np.repeat(weighted.labels_, weights.astype(int)) == repeated.labels_).all()
-    assert np.allclose(weighted.hierarchy_.tree.linkage[:, 2], repeated.hierarchy_.tree.linkage[:, 2])
+    assert np.allclose(
+        weighted.hierarchy_.tree.linkage[:, 2], repeated.hierarchy_.tree.linkage[:, 2]
+    )
 
 
 def test_groups_beyond_the_bound_are_contracted_by_further_levels(monkeypatch):
@@ -208,7 +230,8 @@ def test_if_all_is_noise_there_is_no_cluster_and_an_empty_tree(tmp_path):
     assert cohirf.load(tmp_path / "model").hierarchy_ == model.hierarchy_
 
 
-# -- small clusters ------------------------------------------------------------------------------------------------
+# -- small clusters
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("min_size", [20, 0.14])
@@ -219,7 +242,8 @@ def test_small_clusters_are_noise(min_size):
     assert (model.labels_[:-5] >= 0).all()
 
 
-# -- the tree ------------------------------------------------------------------------------------------------------
+# -- the tree
+# ------------------------------------------------------------------------------------------------------
 
 MODELS = {
     "one batch": CoHiRF(n_clusters=4, random_state=0),
@@ -237,7 +261,9 @@ def test_every_level_is_a_cut_of_the_tree_and_every_number_can_be_cut(name):
     for n_clusters in range(1, tree.n_leaves + 1):
         labels = hierarchy.cut(n_clusters=n_clusters)
         assert np.unique(labels).tolist() == list(range(n_clusters))
-        assert len(set(zip(labels.tolist(), coarser.tolist(), strict=True))) == n_clusters  # it refines the one before
+        assert (
+            len(set(zip(labels.tolist(), coarser.tolist(), strict=True))) == n_clusters
+        )  # it refines the one before
         coarser = labels
     for level in range(tree.level, hierarchy.n_levels + 1):
         labels = hierarchy.cut(level=level)
@@ -253,7 +279,8 @@ def test_the_last_level_is_the_final_partition():
     assert set(model.medoid_indices_) == set(model.hierarchy_.medoids(model.hierarchy_.n_levels))
 
 
-# -- exemplars -----------------------------------------------------------------------------------------------------
+# -- exemplars
+# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
@@ -267,7 +294,8 @@ def test_the_exemplar_is_the_row_nearest_to_the_mean_of_all_rows_of_its_cluster(
     assert (values == IRIS[model.exemplar_indices_]).all()
 
 
-# -- the chosen number ---------------------------------------------------------------------------------------------
+# -- the chosen number
+# ---------------------------------------------------------------------------------------------
 
 
 def test_the_number_with_the_highest_figure_is_chosen_and_saved(tmp_path):
@@ -282,7 +310,9 @@ def test_the_number_with_the_highest_figure_is_chosen_and_saved(tmp_path):
     assert CoHiRF(n_clusters=5, random_state=0).fit(BLOBS).choice_.is_given
 
 
-@pytest.mark.parametrize("base", [SpectralClustering(3, affinity="nearest_neighbors"), DBSCAN(1.6, min_samples=2)])
+@pytest.mark.parametrize(
+    "base", [SpectralClustering(3, affinity="nearest_neighbors"), DBSCAN(1.6, min_samples=2)]
+)
 def test_the_number_is_chosen_for_other_methods_and_in_batches(base):
     options = {} if isinstance(base, SpectralClustering) else {"batch_size": 60}
     model = CoHiRF(base, n_clusters="auto", views=2, random_state=0, **options).fit(BLOBS)
@@ -295,7 +325,8 @@ def test_identical_rows_leave_nothing_to_choose():
     assert model.choice_.describe() == "There is one cluster, and nothing to choose."
 
 
-# -- quality -------------------------------------------------------------------------------------------------------
+# -- quality
+# -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -311,19 +342,27 @@ def test_the_defaults_beat_k_means_with_ten_starts_on_digits():
     assert ours > theirs
 
 
-# -- what once went wrong ------------------------------------------------------------------------------------------
+# -- what once went wrong
+# ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("scale", "weight"), [(1e140, 1e20), (1.0, 1e147), (1e140, 1e-20)])
 def test_large_values_and_weights_do_not_overflow(scale, weight):
-    model = CoHiRF(n_clusters=5, random_state=0).fit(BLOBS * scale, sample_weight=np.full(300, weight))
+    model = CoHiRF(n_clusters=5, random_state=0).fit(
+        BLOBS * scale, sample_weight=np.full(300, weight)
+    )
     assert adjusted_rand_score(BLOB_OF, model.labels_) == 1
     assert np.isfinite(model.hierarchy_.tree.linkage).all()
 
 
 def test_weights_below_one_hide_no_cluster():
     weights = np.random.default_rng(0).random(300)
-    assert CoHiRF(n_clusters=4, random_state=0).fit(BLOBS, sample_weight=weights / weights.sum()).n_clusters_ == 4
+    assert (
+        CoHiRF(n_clusters=4, random_state=0)
+        .fit(BLOBS, sample_weight=weights / weights.sum())
+        .n_clusters_
+        == 4
+    )
 
 
 @pytest.mark.parametrize("n_clusters", [None, "auto"])
@@ -341,10 +380,16 @@ def test_among_noise_there_is_nothing_to_merge(n_clusters):
 
 
 @pytest.mark.parametrize(
-    ("base", "n_clusters"), [(DBSCAN(0.2), 2), (HDBSCAN(min_cluster_size=15, copy=True), 2), (DBSCAN(0.2), "auto")]
+    ("base", "n_clusters"),
+    [(DBSCAN(0.2), 2), (HDBSCAN(min_cluster_size=15, copy=True), 2), (DBSCAN(0.2), "auto")],
 )
-def test_a_density_method_in_batches_judges_the_rows_held_aside_whatever_number_is_asked_for(base, n_clusters):
-    X = np.r_[make_moons(900, noise=0.05, random_state=0)[0], np.random.default_rng(0).uniform(-2, 3, (60, 2))]
+def test_a_density_method_in_batches_judges_the_rows_held_aside_whatever_number_is_asked_for(
+    base, n_clusters
+):
+    X = np.r_[
+        make_moons(900, noise=0.05, random_state=0)[0],
+        np.random.default_rng(0).uniform(-2, 3, (60, 2)),
+    ]
     found = CoHiRF(base, batch_size=320, random_state=0).fit(X)
     assert found.n_clusters_ == 2
     asked = CoHiRF(base, n_clusters=n_clusters, batch_size=320, random_state=0).fit(X)

@@ -1,4 +1,6 @@
-"""Every clusterer of scikit-learn, mixtures, pipelines, our own and some of others work as base methods."""
+"""Every clusterer of scikit-learn, mixtures, pipelines, our own and some of others work as base
+methods.
+"""
 
 import importlib
 
@@ -18,7 +20,9 @@ from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
 
 OF_FEATURES = {"FeatureAgglomeration"}  # clusters columns, not rows
-BASES = {name: base() for name, base in all_estimators(type_filter="cluster") if name not in OF_FEATURES}
+BASES = {
+    name: base() for name, base in all_estimators(type_filter="cluster") if name not in OF_FEATURES
+}
 BASES |= {
     "GaussianMixture": GaussianMixture(3),
     "BayesianGaussianMixture": BayesianGaussianMixture(n_components=3),
@@ -32,14 +36,22 @@ BASES |= {
 MODES = {"strict": {}, "relaxed": {"consensus": "relaxed"}, "batched": {"batch_size": 40}}
 BLOBS = make_blobs(120, 3, centers=3, cluster_std=0.3, random_state=0)[0]
 
-# On tiny and degenerate levels base methods warn of fewer clusters than asked for, of graphs in several parts, ...
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # scikit-learn's methods, one by one
+# On tiny and degenerate levels base methods warn of fewer clusters than asked for, of graphs in
+# several parts, ...
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),
+]  # scikit-learn's methods, one by one
 
 
 # fast_hdbscan is compiled for half a minute, when it is first imported
 @pytest.fixture(params=[*BASES, pytest.param("fast_hdbscan", marks=pytest.mark.slow)])
 def base(request):
-    return BASES[request.param] if request.param in BASES else importlib.import_module(request.param).HDBSCAN()
+    return (
+        BASES[request.param]
+        if request.param in BASES
+        else importlib.import_module(request.param).HDBSCAN()
+    )
 
 
 def assert_valid(model, n_rows):
@@ -48,19 +60,28 @@ def assert_valid(model, n_rows):
     assert (model.hierarchy_.cut(level=model.hierarchy_.n_levels) == model.labels_).all()
 
 
-@pytest.mark.parametrize("mode", ["strict", "batched", pytest.param("relaxed", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "mode", ["strict", "batched", pytest.param("relaxed", marks=pytest.mark.slow)]
+)
 def test_it_clusters_blobs(base, mode):
-    assert_valid(CoHiRF.as_published(base, views=2, max_iter=5, random_state=0, **MODES[mode]).fit(BLOBS), len(BLOBS))
+    assert_valid(
+        CoHiRF.as_published(base, views=2, max_iter=5, random_state=0, **MODES[mode]).fit(BLOBS),
+        len(BLOBS),
+    )
 
 
-@pytest.mark.parametrize("n_rows", [2, 3, *(pytest.param(n_rows, marks=pytest.mark.slow) for n_rows in (4, 5))])
+@pytest.mark.parametrize(
+    "n_rows", [2, 3, *(pytest.param(n_rows, marks=pytest.mark.slow) for n_rows in (4, 5))]
+)
 def test_it_survives_a_tiny_level(base, n_rows):
     assert_valid(CoHiRF.as_published(base, views=2, random_state=0).fit(BLOBS[:n_rows]), n_rows)
 
 
 @pytest.mark.parametrize("n_rows", [2, 12])
 def test_it_survives_identical_rows(base, n_rows):
-    assert_valid(CoHiRF.as_published(base, views=2, random_state=0).fit(np.ones((n_rows, 3))), n_rows)
+    assert_valid(
+        CoHiRF.as_published(base, views=2, random_state=0).fit(np.ones((n_rows, 3))), n_rows
+    )
 
 
 def test_a_method_that_clusters_features_is_refused():

@@ -22,8 +22,16 @@ from cohirf import CoHiRF
 
 day = datetime.datetime(2026, 1, 1)
 DATA = {
-    "0 rows": (np.empty((0, 3)), ValueError, r"0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required"),
-    "0 columns": (np.empty((3, 0)), ValueError, r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required"),
+    "0 rows": (
+        np.empty((0, 3)),
+        ValueError,
+        r"0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required",
+    ),
+    "0 columns": (
+        np.empty((3, 0)),
+        ValueError,
+        r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required",
+    ),
     "1-D": (np.arange(4.0), ValueError, "Expected 2D array, got 1D array instead"),
     "3-D": (np.zeros((2, 2, 2)), ValueError, "Found array with dim 3"),
     "None": (None, TypeError, "X is None: give an array or table with one row per sample"),
@@ -47,7 +55,11 @@ DATA = {
         ValueError,
         r"contains infinity: replace infinite values.* Column 0 has 1 such cell, in row 1\.$",
     ),
-    "minus infinity": (np.array([[1.0], [-np.inf]]), ValueError, "contains infinity: replace infinite values"),
+    "minus infinity": (
+        np.array([[1.0], [-np.inf]]),
+        ValueError,
+        "contains infinity: replace infinite values",
+    ),
     "sparse NaN": (
         sparse.csr_array([[1.0, np.nan]]),
         ValueError,
@@ -64,16 +76,32 @@ DATA = {
         "Column 'size' of X holds text, such as '1': turn it into numbers",
     ),
     "complex": (np.array([[1j]]), ValueError, "Complex data not supported"),
-    "strings": (np.array([["a"]]), ValueError, "X holds values of type <U1: turn them into numbers first"),
-    "numbers as strings": ([["1", "2"]], ValueError, "X holds values of type <U1: turn them into numbers first"),
+    "strings": (
+        np.array([["a"]]),
+        ValueError,
+        "X holds values of type <U1: turn them into numbers first",
+    ),
+    "numbers as strings": (
+        [["1", "2"]],
+        ValueError,
+        "X holds values of type <U1: turn them into numbers first",
+    ),
     "objects": (np.array([[{}]]), TypeError, "float.. argument must be a string or a real number"),
     "dates": (
         np.array([["2026-01-01"]], dtype="M8[D]"),
         ValueError,
         r"X holds values of type datetime64\[D\]: turn them into numbers",
     ),
-    "ragged": ([[1, 2], [3]], ValueError, "The rows of X differ in length: give the same number of values in each row"),
-    "dict": ({"a": [1]}, TypeError, r"X is a dict: give an array or table.*such as pandas.DataFrame\(X\)"),
+    "ragged": (
+        [[1, 2], [3]],
+        ValueError,
+        "The rows of X differ in length: give the same number of values in each row",
+    ),
+    "dict": (
+        {"a": [1]},
+        TypeError,
+        r"X is a dict: give an array or table.*such as pandas.DataFrame\(X\)",
+    ),
     "masked": (
         np.ma.masked_array([[1.0, 2.0]], mask=[[False, True]]),
         ValueError,
@@ -84,34 +112,69 @@ DATA = {
         ValueError,
         r"up to 1e\+200, whose squares overflow float64: scale",
     ),
-    "float32 squares": (np.float32([[1e30], [1]]), ValueError, r"up to 1e\+30, whose squares overflow float32: scale"),
-    "path": ("data.parquet", TypeError, "X='data.parquet' is a path: open it with cohirf.open_source"),
-    "Path": (Path("a") / "b.npy", TypeError, "X='a/b.npy' is a path: open it with cohirf.open_source"),
+    "float32 squares": (
+        np.float32([[1e30], [1]]),
+        ValueError,
+        r"up to 1e\+30, whose squares overflow float32: scale",
+    ),
+    "path": (
+        "data.parquet",
+        TypeError,
+        "X='data.parquet' is a path: open it with cohirf.open_source",
+    ),
+    "Path": (
+        Path("a") / "b.npy",
+        TypeError,
+        "X='a/b.npy' is a path: open it with cohirf.open_source",
+    ),
     "repeated names": (
         pd.DataFrame([[1, 2]], columns=["a", "a"]),
         ValueError,
         "The column name 'a' of X appears more than once: rename the columns",
     ),
-    "mixed names": (pd.DataFrame({"a": [1.0], 1: [2.0]}), TypeError, "Feature names are only supported if all input"),
+    "mixed names": (
+        pd.DataFrame({"a": [1.0], 1: [2.0]}),
+        TypeError,
+        "Feature names are only supported if all input",
+    ),
     "pandas dates": (
         pd.DataFrame({"when": [day]}),
         ValueError,
-        "Column 'when' of X has type datetime64.*numbers first, for instance into the days since a fixed date, or",
+        "Column 'when' of X has type datetime64.*numbers first, for instance into the days since "
+        "a fixed date, or",
     ),
     "pandas strings": (
         pd.DataFrame({"who": ["a"]}),
         ValueError,
-        "Column 'who' of X (has type str|holds text, such as 'a'): turn it into numbers",  # pandas 3, 2
+        # pandas 3, 2
+        "Column 'who' of X (has type str|holds text, such as 'a'): turn it into numbers",
     ),
     "pandas dates as objects": (
         pd.DataFrame({"size": [1.0], "when": [day.date()]}),
         ValueError,
-        "Column 'when' of X holds dates or times, such as .*: turn it into numbers first, .* days since a fixed date",
+        "Column 'when' of X holds dates or times, such as .*: turn it into numbers first, .* days "
+        "since a fixed date",
     ),
-    "datetime in a list": ([[1.0, day], [2.0, day]], ValueError, "Column 1 of X holds dates or times"),
-    "polars dates": (pl.DataFrame({"when": [day]}), ValueError, "Column 'when' of X has type Datetime.* days since"),
-    "polars strings": (pl.DataFrame({"who": ["a"]}), ValueError, "Column 'who' of X has type String.*OneHotEncoder"),
-    "arrow dates": (pa.table({"when": [day]}), ValueError, "Column 'when' of X has type timestamp.* days since"),
+    "datetime in a list": (
+        [[1.0, day], [2.0, day]],
+        ValueError,
+        "Column 1 of X holds dates or times",
+    ),
+    "polars dates": (
+        pl.DataFrame({"when": [day]}),
+        ValueError,
+        "Column 'when' of X has type Datetime.* days since",
+    ),
+    "polars strings": (
+        pl.DataFrame({"who": ["a"]}),
+        ValueError,
+        "Column 'who' of X has type String.*OneHotEncoder",
+    ),
+    "arrow dates": (
+        pa.table({"when": [day]}),
+        ValueError,
+        "Column 'when' of X has type timestamp.* days since",
+    ),
     "arrow strings": (pa.table({"who": ["a"]}), ValueError, "Column 'who' of X has type string"),
 }
 
@@ -123,11 +186,17 @@ def test_data_is_refused(X, error, message):
 
 
 PARAMETERS = [
-    ({"max_features": 0}, "'max_features' parameter of CoHiRF must be an int in the range .1, inf. or a float in"),
+    (
+        {"max_features": 0},
+        "'max_features' parameter of CoHiRF must be an int in the range .1, inf. or a float in",
+    ),
     ({"max_features": 0.0}, r"'max_features' .* Got 0.0 instead"),
     ({"max_features": 1.5}, r"'max_features' .* Got 1.5 instead"),
     ({"max_features": float("nan")}, "'max_features' .* Got nan instead"),
-    ({"max_features": 4}, "max_features=4 is above the 3 features of X: give an int from 1 to 3 or a fraction in"),
+    (
+        {"max_features": 4},
+        "max_features=4 is above the 3 features of X: give an int from 1 to 3 or a fraction in",
+    ),
     (
         {"views": 0},
         r"'views' parameter of CoHiRF must be an int in the range \[1, 100000\] or an instance of 'list'. Got 0",
@@ -145,8 +214,14 @@ PARAMETERS = [
     ({"min_cluster_size": 0}, "'min_cluster_size' .* Got 0 instead"),
     ({"n_jobs": 0}, r"n_jobs=0 is not valid: give 1 or more, or -1 for all cores\."),
     ({"consensus": "loose"}, "'consensus' parameter of CoHiRF must be a str among .*'relaxed'"),
-    ({"medoid": "manhattan"}, "'medoid' parameter of CoHiRF must be a str among .*'laplacian'.* or a callable"),
-    ({"medoid_weights": "yes"}, "'medoid_weights' parameter of CoHiRF must be an instance of 'bool'"),
+    (
+        {"medoid": "manhattan"},
+        "'medoid' parameter of CoHiRF must be a str among .*'laplacian'.* or a callable",
+    ),
+    (
+        {"medoid_weights": "yes"},
+        "'medoid_weights' parameter of CoHiRF must be an instance of 'bool'",
+    ),
 ]
 
 
@@ -170,7 +245,11 @@ class FitlessBase:
             r"estimator=FitlessBase\(\) is not a clustering estimator: give an instance with",
         ),
         ("kmeans", TypeError, "estimator='kmeans' is not a clustering estimator"),
-        (3, TypeError, "estimator=3 is not a clustering estimator: for 3 clusters, give n_clusters=3"),
+        (
+            3,
+            TypeError,
+            "estimator=3 is not a clustering estimator: for 3 clusters, give n_clusters=3",
+        ),
         (KMeans, TypeError, r"estimator=KMeans is a class: give an instance, such as KMeans\(\)"),
         (
             DBSCAN(metric="precomputed"),
@@ -185,7 +264,11 @@ class FitlessBase:
         ),
         (make_pipeline(StandardScaler(), LogisticRegression()), TypeError, "is a classifier"),
         (LinearRegression(), TypeError, r"estimator=LinearRegression\(\) is a regressor"),
-        (NeighborhoodComponentsAnalysis(), TypeError, "is a supervised method: it needs labels to learn from"),
+        (
+            NeighborhoodComponentsAnalysis(),
+            TypeError,
+            "is a supervised method: it needs labels to learn from",
+        ),
     ],
 )
 def test_a_base_method_is_refused(base, error, message):
@@ -195,7 +278,9 @@ def test_a_base_method_is_refused(base, error, message):
 
 def test_sparse_missing_values_are_refused_for_every_base():
     X = sparse.csr_array([[1.0, np.nan], [2.0, 3.0]])
-    with pytest.raises(ValueError, match="Missing values are allowed only in dense arrays and tables in memory"):
+    with pytest.raises(
+        ValueError, match="Missing values are allowed only in dense arrays and tables in memory"
+    ):
         CoHiRF.as_published(make_pipeline(SimpleImputer(), KMeans(2))).fit(X)
 
 
@@ -230,7 +315,9 @@ def test_new_rows_must_have_the_columns_of_the_fit(method):
     model = CoHiRF.as_published(KMeans(2), random_state=0).fit(frame)
     with pytest.raises(ValueError, match="X has 3 features, but CoHiRF is expecting 4 features"):
         getattr(model, method)(np.eye(3))
-    with pytest.raises(ValueError, match="Feature names must be in the same order as they were in fit"):
+    with pytest.raises(
+        ValueError, match="Feature names must be in the same order as they were in fit"
+    ):
         getattr(model, method)(frame[list("badc")])
     with pytest.raises(TypeError, match="is a path"):
         getattr(model, method)("rows.npy")

@@ -1,4 +1,6 @@
-"""The benchmarks: each is listed and answers ``--help``, and what the documentation says to run exists."""
+"""The benchmarks: each is listed and answers ``--help``, and what the documentation says to run
+exists.
+"""
 
 import importlib
 import re
@@ -14,12 +16,22 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks"
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="the benchmarks are not here")
 
-SCRIPTS = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.glob("*/*.py") if not path.name.startswith("_"))
-ROW = re.compile(r"^\| \[(?P<name>[^]]+)\]\((?P<link>[^)]+)\) \| .+ \| ~?\d+ \| \[[^]]+\]\((?P<page>[^)]+)\) \|$", re.M)
+SCRIPTS = sorted(
+    path.relative_to(FOLDER).as_posix()
+    for path in FOLDER.glob("*/*.py")
+    if not path.name.startswith("_")
+)
+ROW = re.compile(
+    r"^\| \[(?P<name>[^]]+)\]\((?P<link>[^)]+)\) \| .+ \| ~?\d+ \| \[[^]]+\]\((?P<page>[^)]+)\) \|$",
+    re.M,
+)
 
 
 def rows_of_the_readme():
-    return [match.groupdict() for match in ROW.finditer((FOLDER / "README.md").read_text(encoding="utf-8"))]
+    return [
+        match.groupdict()
+        for match in ROW.finditer((FOLDER / "README.md").read_text(encoding="utf-8"))
+    ]
 
 
 def test_the_readme_lists_every_script_once_and_nothing_else():
@@ -29,7 +41,9 @@ def test_the_readme_lists_every_script_once_and_nothing_else():
 
 
 def test_the_readme_names_pages_that_exist():
-    assert [row["page"] for row in rows_of_the_readme() if not (FOLDER / row["page"]).is_file()] == []
+    assert [
+        row["page"] for row in rows_of_the_readme() if not (FOLDER / row["page"]).is_file()
+    ] == []
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of packages that a script imports
@@ -50,8 +64,14 @@ def test_a_script_answers_help_with_its_question_and_a_quick_mode(script, capsys
 
 
 def texts_that_name_benchmarks():
-    yield from (ROOT / name for name in ("README.md", "CONTRIBUTING.md", "Makefile", "benchmarks/README.md"))
-    for folder, patterns in {"docs": ("*.rst", "*.md", "*.py"), "src": ("*.py",), "benchmarks": ("*.py",)}.items():
+    yield from (
+        ROOT / name for name in ("README.md", "CONTRIBUTING.md", "Makefile", "benchmarks/README.md")
+    )
+    for folder, patterns in {
+        "docs": ("*.rst", "*.md", "*.py"),
+        "src": ("*.py",),
+        "benchmarks": ("*.py",),
+    }.items():
         for pattern in patterns:
             yield from (ROOT / folder).rglob(pattern)
 
@@ -61,7 +81,9 @@ def test_every_benchmark_that_a_text_names_exists():
     for path in texts_that_name_benchmarks():
         text = path.read_text(encoding="utf-8")
         named = [name.replace(".", "/") for name in re.findall(r"-m (benchmarks(?:\.\w+)+)", text)]
-        named += [name.removesuffix(".py") for name in re.findall(r"\b(benchmarks/[\w/]+\.py)", text)]
+        named += [
+            name.removesuffix(".py") for name in re.findall(r"\b(benchmarks/[\w/]+\.py)", text)
+        ]
         missing += [f"{path.name}: {name}" for name in named if not (ROOT / f"{name}.py").is_file()]
     assert missing == []
 
@@ -98,7 +120,9 @@ def test_results_are_found_again_in_another_run(tmp_path, monkeypatch):
 def test_data_sets_are_read_without_pandas_from_copies(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     common = importlib.import_module("benchmarks._common")
-    table = pd.DataFrame({"x": [1.0, 2.0, 4.0, 8.0], "y": [0.5, 0.0, 0.5, 0.0], "label": ["b", "a", "b", "c"]})
+    table = pd.DataFrame(
+        {"x": [1.0, 2.0, 4.0, 8.0], "y": [0.5, 0.0, 0.5, 0.0], "label": ["b", "a", "b", "c"]}
+    )
     table.to_parquet(tmp_path / "some.parquet")
     monkeypatch.setattr(common, "DATA_FOLDER", tmp_path)
     X, y = common.read_file("some")

@@ -31,7 +31,9 @@ def test_figures_are_silhouette_and_half_of_modularity_less_cut():
     at = choice.candidates.tolist().index(3)
     assert choice.n_clusters == 3
     assert choice.silhouettes[at] == pytest.approx(silhouette)
-    assert choice.figures[at] == pytest.approx(silhouette + (found.modularity[0] - found.cut[0]) / 2)
+    assert choice.figures[at] == pytest.approx(
+        silhouette + (found.modularity[0] - found.cut[0]) / 2
+    )
     assert choice.figures.argmax() == at
 
 
@@ -53,14 +55,18 @@ def test_without_clear_groups_the_rows_are_divided_in_two():
     choice = choose(X)
     assert (choice.n_clusters, choice.is_clear, choice.is_strong) == (2, False, False)
     best = int(choice.candidates[choice.figures.argmax()])
-    assert choice.describe_number().startswith(f"There are no clear groups: the best number, {best}, has a silhouette ")
+    assert choice.describe_number().startswith(
+        f"There are no clear groups: the best number, {best}, has a silhouette "
+    )
 
 
 def test_samples_that_disagree_are_counted():
     three, _ = make_blobs(200, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
     two, _ = make_blobs(200, centers=[[0, 0], [9, 0]], random_state=0)
     samples = [three, three, two]
-    choice = choose_number(lambda number: (samples[number], np.ones(200)), np.random.default_rng(0), n_samples=3)
+    choice = choose_number(
+        lambda number: (samples[number], np.ones(200)), np.random.default_rng(0), n_samples=3
+    )
     assert (choice.n_clusters, choice.n_samples, choice.n_agreeing) == (3, 3, 2)
     assert "2 of 3 samples of the rows give this number." in choice.describe()
 
@@ -72,7 +78,9 @@ def test_several_samples_of_many_rows_are_drawn():
 
 
 def test_the_search_goes_on_where_the_best_number_is_large():
-    X, _ = make_blobs(900, centers=np.array([[i, j] for i in range(6) for j in range(5)]) * 9.0, random_state=0)
+    X, _ = make_blobs(
+        900, centers=np.array([[i, j] for i in range(6) for j in range(5)]) * 9.0, random_state=0
+    )
     choice = choose(X)
     assert choice.n_clusters == 30
     assert choice.candidates.max() == 80
@@ -109,8 +117,12 @@ def test_a_few_far_rows_decide_nothing(far):
     assert (model.labels_[150:] == -1).all()
     assert (model.predict(X) == model.labels_).all()
     rows = "1 row is" if len(far) == 1 else "3 rows are"
-    assert f"{rows} apart from all clusters, too few to be one, and noise." in model.choice_.describe()
-    assert {row.row for row in find_badly_fitting(model).loose} >= set(range(150, len(X)))  # rows to check
+    assert (
+        f"{rows} apart from all clusters, too few to be one, and noise." in model.choice_.describe()
+    )
+    assert {row.row for row in find_badly_fitting(model).loose} >= set(
+        range(150, len(X))
+    )  # rows to check
 
 
 def test_clusters_of_a_number_that_was_chosen_are_those_of_the_number():
@@ -131,16 +143,22 @@ def test_the_smallest_size_of_a_cluster_counts_in_the_choice():
 
 def test_the_end_of_the_range_is_said():
     X, _ = make_blobs(24, centers=[[0, 0], [90, 0], [0, 90]], random_state=0)
-    with pytest.warns(ConvergenceWarning, match="3 is the largest number that was tried, so there may be more"):
+    with pytest.warns(
+        ConvergenceWarning, match="3 is the largest number that was tried, so there may be more"
+    ):
         CoHiRF(random_state=0).fit(X)
 
 
-@pytest.mark.parametrize(("n_clusters", "dtype"), [(2, np.float64), (7, np.float32), (150, np.float64)])
+@pytest.mark.parametrize(
+    ("n_clusters", "dtype"), [(2, np.float64), (7, np.float32), (150, np.float64)]
+)
 def test_the_silhouette_is_that_of_scikit_learn(n_clusters, dtype):
     rng = np.random.default_rng(n_clusters)
     X = rng.normal(size=(3 * COLUMNS + 5, 4))
     labels = rng.integers(n_clusters, size=len(X)) - 1  # with gaps, clusters of one row, and -1
-    assert mean_silhouette(pairwise_distances(X).astype(dtype), labels) == pytest.approx(silhouette_score(X, labels))
+    assert mean_silhouette(pairwise_distances(X).astype(dtype), labels) == pytest.approx(
+        silhouette_score(X, labels)
+    )
 
 
 def test_rows_that_are_all_equal_have_a_silhouette_of_zero():
@@ -152,7 +170,9 @@ def test_rows_that_are_all_equal_have_a_silhouette_of_zero():
 def test_rows_that_were_read_once_may_be_fewer_than_clusters(tmp_path):
     X, _ = make_blobs(4000, n_features=5, centers=6, random_state=3)
     np.save(tmp_path / "x.npy", X)
-    model = CoHiRF(n_clusters=700, batch_size=700, views=2, random_state=0).fit(open_source(tmp_path / "x.npy"))
+    model = CoHiRF(n_clusters=700, batch_size=700, views=2, random_state=0).fit(
+        open_source(tmp_path / "x.npy")
+    )
     assert model.n_clusters_ == 700
 
 
@@ -161,7 +181,8 @@ def test_few_distinct_rows_are_no_reason_to_warn():
     assert CoHiRF(n_clusters=3, random_state=0).fit(X).n_clusters_ == 3
 
 
-# -- weights -------------------------------------------------------------------------------------------------------
+# -- weights
+# -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_clusters", [2, None])
@@ -177,15 +198,22 @@ def test_rows_of_next_to_no_weight_do_not_choose(n_clusters):
 def test_equal_weights_choose_as_none(monkeypatch):
     monkeypatch.setattr("cohirf.fitting.merging.CHOICE_ROWS", 100)
     X, _ = make_blobs(200, centers=5, random_state=0)
-    plain, weighted = (CoHiRF(random_state=0).fit(X, sample_weight=each) for each in (None, np.full(200, 0.3)))
+    plain, weighted = (
+        CoHiRF(random_state=0).fit(X, sample_weight=each) for each in (None, np.full(200, 0.3))
+    )
     for figure in ("n_clusters", "cuts", "scores", "figures", "silhouettes", "strength"):
-        np.testing.assert_array_equal(getattr(plain.choice_, figure), getattr(weighted.choice_, figure))
+        np.testing.assert_array_equal(
+            getattr(plain.choice_, figure), getattr(weighted.choice_, figure)
+        )
     assert (plain.labels_ == weighted.labels_).all()
 
 
 def test_figures_of_weighted_rows_are_those_of_repeated_rows():
     rng = np.random.default_rng(0)
-    X, labels, carried, mass = rng.normal(size=(40, 3)), rng.integers(3, size=40), rng.integers(3, size=40), np.ones(40)
+    X = rng.normal(size=(40, 3))
+    labels = rng.integers(3, size=40)
+    carried = rng.integers(3, size=40)
+    mass = np.ones(40)
     mass[7:20] = 3
     times = mass.astype(int)
     of_pairs = weighted_ari(labels, carried, mass)
@@ -199,37 +227,60 @@ def test_figures_of_weighted_rows_are_those_of_repeated_rows():
     assert weighted == pytest.approx(silhouette_score(*repeated[:2]), abs=0.05)
 
 
-# -- words and bad input -------------------------------------------------------------------------------------------
+# -- words and bad input
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("merge", "words"),
     [
         ("compact", "The clusters are compact, as asked for."),
-        ("connected", "The clusters are connected, as asked for: 0.0% of near neighbours are in another cluster (comp"),
-        ("graph", "The clusters are merged along the neighbour graph, as asked for: 0.0% of near neighbours are in"),
+        (
+            "connected",
+            "The clusters are connected, as asked for: 0.0% of near neighbours are in another "
+            "cluster (comp",
+        ),
+        (
+            "graph",
+            "The clusters are merged along the neighbour graph, as asked for: 0.0% of near "
+            "neighbours are in",
+        ),
     ],
 )
 def test_a_merge_that_was_asked_for_is_said_to_be(merge, words):
     X, _ = make_blobs(100, centers=[[0, 0], [9, 0]], random_state=0)
-    assert CoHiRF(n_clusters=2, merge=merge, random_state=0).fit(X).choice_.describe().startswith(words)
+    assert (
+        CoHiRF(n_clusters=2, merge=merge, random_state=0)
+        .fit(X)
+        .choice_.describe()
+        .startswith(words)
+    )
 
 
 @pytest.mark.parametrize("n_clusters", [2, None])
 def test_differences_whose_squares_vanish_are_said(n_clusters):
     X, y = make_blobs(100, centers=[[0, 0], [9, 0]], random_state=0)
     with pytest.warns(
-        ConvergenceWarning, match=r"The values of X differ by 7.\de-200 or less.*: multiply X by 1e\+199"
+        ConvergenceWarning,
+        match=r"The values of X differ by 7.\de-200 or less.*: multiply X by 1e\+199",
     ):
         CoHiRF(n_clusters=n_clusters, random_state=0).fit(X * 1e-200)
-    assert adjusted_rand_score(y, CoHiRF(n_clusters=n_clusters, random_state=0).fit(X * 1e-155).labels_) == 1
+    assert (
+        adjusted_rand_score(
+            y, CoHiRF(n_clusters=n_clusters, random_state=0).fit(X * 1e-155).labels_
+        )
+        == 1
+    )
 
 
 def test_a_small_cluster_beside_the_chosen_ones_is_said():
     X, _ = make_blobs([3000, 3000, 10], centers=[[0, 0], [9, 0], [0, 60]], random_state=0)
     model = CoHiRF(random_state=0).fit(X)
     assert (model.n_clusters_, model.choice_.n_clusters, model.choice_.n_small) == (3, 2, 1)
-    assert "1 more cluster is small and apart, with less than 0.4% of the rows." in model.choice_.describe()
+    assert (
+        "1 more cluster is small and apart, with less than 0.4% of the rows."
+        in model.choice_.describe()
+    )
 
 
 def test_one_row_that_weighs_more_than_all_others_is_no_error():

@@ -1,4 +1,6 @@
-"""Every command of the program that README and the documentation show runs, in the order of its page."""
+"""Every command of the program that README and the documentation show runs, in the order of its
+page.
+"""
 
 import re
 import shlex
@@ -24,8 +26,13 @@ def find_commands(path):
     lines = path.read_text(encoding="utf-8").splitlines()
     found = []
     for number, line in enumerate(lines):
-        if (match := COMMAND.match(line)) and line.startswith((" ", "$")) and not match[1].startswith(SKIPPED):
-            words, end = match[1], number
+        if (
+            (match := COMMAND.match(line))
+            and line.startswith((" ", "$"))
+            and not match[1].startswith(SKIPPED)
+        ):
+            words = match[1]
+            end = number
             while words.endswith("\\"):
                 end += 1
                 words = words[:-1] + lines[end].strip().removeprefix("> ")
@@ -37,7 +44,11 @@ def shows_commands(path):
     return len(find_commands(path)) > 0
 
 
-PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.rst"))) if shows_commands(path)]
+PAGES = [
+    path
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.rst")))
+    if shows_commands(path)
+]
 
 
 def write_files(folder):
@@ -46,13 +57,20 @@ def write_files(folder):
     X, _ = make_blobs(600, n_features=3, centers=4, cluster_std=0.05, random_state=0)
     table = pd.DataFrame(X, columns=["x0", "x1", "x2"])
     for name in names:
-        table.to_csv(name, index=False) if name.endswith("csv") else table.to_parquet(name, index=False)
+        table.to_csv(name, index=False) if name.endswith("csv") else table.to_parquet(
+            name, index=False
+        )
     write_data("spheres", folder / "points.npy", 10_000, random_state=0)
     vectors = list(np.random.default_rng(0).normal(size=(500, 8)))
-    pd.DataFrame({"embedding": vectors, "body": "some words"}).to_parquet("docs.parquet", index=False)
+    pd.DataFrame({"embedding": vectors, "body": "some words"}).to_parquet(
+        "docs.parquet", index=False
+    )
     pd.read_parquet("new.parquet").to_csv("new.csv", index=False)
     for name in ("model", "north", "south", "west"):
-        assert main(["fit", "data.csv", "--clusters", "4", "--model", f"{name}.cohirf", "--quiet"]) == 0
+        assert (
+            main(["fit", "data.csv", "--clusters", "4", "--model", f"{name}.cohirf", "--quiet"])
+            == 0
+        )
 
 
 def run(command):

@@ -9,7 +9,9 @@ ENTRY = re.compile(r"^(?P<indent> +)(?P<name>[\w/.]+)  +\S")
 
 
 def mapped() -> dict[str, list[str]]:
-    """Return the names on the map: those of the package under "", those of a folder under the folder's name."""
+    """Return the names on the map: those of the package under "", those of a folder under the
+    folder's name.
+    """
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     lines = text.partition("    src/cohirf/\n")[2].partition("\n\n")[0].splitlines()
     names: dict[str, list[str]] = {"": []}
@@ -25,9 +27,13 @@ def mapped() -> dict[str, list[str]]:
 
 
 def modules(folder: Path) -> list[str]:
-    """Return the modules ("name.py") and packages ("name/") of a folder, without __init__ and __main__."""
+    """Return the modules ("name.py") and packages ("name/") of a folder, without __init__ and
+    __main__.
+    """
     packages = [f"{path.parent.name}/" for path in folder.glob("*/__init__.py")]
-    return sorted([*packages, *(path.name for path in folder.glob("*.py") if not path.name.startswith("__"))])
+    return sorted(
+        [*packages, *(path.name for path in folder.glob("*.py") if not path.name.startswith("__"))]
+    )
 
 
 def test_the_map_names_every_module_and_package_and_nothing_else() -> None:

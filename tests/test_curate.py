@@ -11,14 +11,18 @@ RNG = np.random.default_rng(0)
 
 
 def plant(n_rows, n_features, cosines):
-    """Return clustered rows of any length, of which the last have the given cosines to some of the first."""
+    """Return clustered rows of any length, of which the last have the given cosines to some of the
+    first.
+    """
     centres = RNG.normal(size=(10, n_features))
     X = 0.7 * centres[RNG.integers(10, size=n_rows)] + RNG.normal(size=(n_rows, n_features))
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     for number, cosine in enumerate(cosines):
         aside = RNG.normal(size=n_features)
         aside -= aside @ unit[number] * unit[number]
-        X[-1 - number] = 5 * (cosine * unit[number] + np.sqrt(1 - cosine**2) * aside / np.linalg.norm(aside))
+        X[-1 - number] = 5 * (
+            cosine * unit[number] + np.sqrt(1 - cosine**2) * aside / np.linalg.norm(aside)
+        )
     return X
 
 
@@ -85,7 +89,9 @@ def test_with_groups_only_their_rows_are_compared():
 
 @pytest.mark.parametrize("threshold", [0, 1.5, float("nan")])
 def test_a_threshold_that_is_no_similarity_is_refused(threshold):
-    with pytest.raises(ValueError, match="is not valid: give a cosine similarity above 0 and at most 1"):
+    with pytest.raises(
+        ValueError, match="is not valid: give a cosine similarity above 0 and at most 1"
+    ):
         near_duplicates(np.eye(2), threshold)
 
 
@@ -100,4 +106,6 @@ def test_too_many_pairs_and_rows_of_zeros_are_refused(monkeypatch):
 def test_pairs_of_rows_on_a_device_are_found_there():
     torch = pytest.importorskip("torch")
     X = plant(500, 40, np.repeat([0.92, 0.97], 20))
-    np.testing.assert_array_equal(near_duplicates(torch.as_tensor(X)).pairs, near_duplicates(X).pairs)
+    np.testing.assert_array_equal(
+        near_duplicates(torch.as_tensor(X)).pairs, near_duplicates(X).pairs
+    )

@@ -30,7 +30,13 @@ from cohirf import CoHiRF, __version__, load, open_source, to_dask_array
 from cohirf.algorithm.batches import Run
 from cohirf.algorithm.runs import RunTask
 from cohirf.data.dask_arrays import LazyDaskSource
-from cohirf.engines.dask import DaskEngine, Worker, find_fullest_worker, naming_faults, refuse_other_packages
+from cohirf.engines.dask import (
+    DaskEngine,
+    Worker,
+    find_fullest_worker,
+    naming_faults,
+    refuse_other_packages,
+)
 from cohirf.explain import write_report
 from cohirf.fitting import locality
 from cohirf.store.files import CheckpointError
@@ -49,7 +55,9 @@ MODELS = {
     "dbscan": CoHiRF.as_published(DBSCAN(eps=1.5), views=2),
     "relaxed": CoHiRF.as_published(K_MEANS, views=3, max_features=0.6, consensus="relaxed"),
     "majority": CoHiRF.as_published(K_MEANS, views=3, max_features=0.6, consensus="majority"),
-    "medoid weights": CoHiRF.as_published(K_MEANS, views=2, medoid_weights=True, medoid="euclidean"),
+    "medoid weights": CoHiRF.as_published(
+        K_MEANS, views=2, medoid_weights=True, medoid="euclidean"
+    ),
     "rbf": CoHiRF.as_published(K_MEANS, views=2, medoid="rbf"),
     "medoid weights in other words": CoHiRF.as_published(
         AgglomerativeClustering(4), views=2, max_features=0.6, medoid_weights=True
@@ -66,12 +74,24 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def client():
-    """Two workers in this process. Tasks and rows are pickled on their way, as between processes."""
-    options = {"processes": False, "protocol": "tcp", "threads_per_worker": 1, "memory_limit": "2GiB"}
+    """Two workers in this process.
+
+    Tasks and rows are pickled on their way, as between processes.
+    """
+    options = {
+        "processes": False,
+        "protocol": "tcp",
+        "threads_per_worker": 1,
+        "memory_limit": "2GiB",
+    }
     trace = threading.gettrace()
-    threading.settrace(None)  # to measure coverage in the threads of the cluster takes long, and finds nothing new
+    threading.settrace(
+        None
+    )  # to measure coverage in the threads of the cluster takes long, and finds nothing new
     with (
-        dask.config.set({"distributed.worker.profile.enabled": False}),  # looks at each thread a hundred times a second
+        dask.config.set(
+            {"distributed.worker.profile.enabled": False}
+        ),  # looks at each thread a hundred times a second
         LocalCluster(n_workers=2, dashboard_address=":0", **options) as cluster,
         Client(cluster) as client,
     ):
@@ -82,8 +102,11 @@ def client():
 
 @pytest.fixture(scope="module")
 def processes():
-    """Two workers in processes of their own, each of which imports all packages again: for tests at the end."""
-    # A LocalCluster gives up a worker that is not back in time. The port of the dashboard may be taken.
+    """Two workers in processes of their own, each of which imports all packages again: for tests at
+    the end.
+    """
+    # A LocalCluster gives up a worker that is not back in time. The port of the dashboard may be
+    # taken.
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
@@ -94,7 +117,9 @@ def processes():
 
 @pytest.fixture(scope="module")
 def X():  # noqa: N802 - what scikit-learn calls data
-    return make_blobs(1500, n_features=5, centers=4, cluster_std=0.8, random_state=3)[0].astype(np.float32)
+    return make_blobs(1500, n_features=5, centers=4, cluster_std=0.8, random_state=3)[0].astype(
+        np.float32
+    )
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +159,9 @@ def fit_here(model, data, **options):
 
 
 def assert_same(on_dask, here):
-    """Compare all that a fit on Dask says with what the fit of the same rows in the same order says here."""
+    """Compare all that a fit on Dask says with what the fit of the same rows in the same order says
+    here.
+    """
     labels, parents, stability = dask.compute(on_dask.labels_, on_dask.parents_, on_dask.stability_)
     assert (labels == here.labels_).all()
     assert (parents == here.parents_).all()
@@ -149,21 +176,30 @@ def assert_same(on_dask, here):
     assert (on_dask.hierarchy_.tree.linkage == here.hierarchy_.tree.linkage).all()
     assert (on_dask._landmarks.points == here._landmarks.points).all()
     assert (on_dask._landmarks.labels == here._landmarks.labels).all()
-    top, whole = on_dask.hierarchy_, here.hierarchy_
+    top = on_dask.hierarchy_
+    whole = here.hierarchy_
     assert (top.rows[top.parents] == whole.parents[top.rows]).all()
     for level in range(top.n_levels + 1):
         assert sorted(zip(top.medoids(level), top.sizes(level), strict=True)) == sorted(
             zip(whole.medoids(level + 1), whole.sizes(level + 1), strict=True)
         )
     for there, local in zip(on_dask.diagnostics_, here.diagnostics_, strict=True):
-        assert (there.n_batches, there.rows_in, there.rows_out) == (local.n_batches, local.rows_in, local.rows_out)
+        assert (there.n_batches, there.rows_in, there.rows_out) == (
+            local.n_batches,
+            local.rows_in,
+            local.rows_out,
+        )
         assert there.rows_held_aside == local.rows_held_aside
         assert there.agreement == pytest.approx(local.agreement, nan_ok=True)
         assert there.stability == pytest.approx(local.stability)
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in FAST_MODELS else pytest.param(name, marks=pytest.mark.slow) for name in MODELS]
+    "name",
+    [
+        name if name in FAST_MODELS else pytest.param(name, marks=pytest.mark.slow)
+        for name in MODELS
+    ],
 )
 def test_a_fit_on_the_cluster_is_the_fit_on_one_machine(name, client, X):
     array = da.from_array(X, chunks=CHUNKS)
@@ -173,7 +209,14 @@ def test_a_fit_on_the_cluster_is_the_fit_on_one_machine(name, client, X):
 
 
 @pytest.mark.parametrize(
-    "name", ["dbscan", *(pytest.param(name, marks=pytest.mark.slow) for name in ("medoid weights", "small clusters"))]
+    "name",
+    [
+        "dbscan",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("medoid weights", "small clusters")
+        ),
+    ],
 )
 def test_weights_on_the_cluster_count_as_they_do_on_one_machine(name, client, X, weights):
     options = {"min_cluster_size": 30}
@@ -187,7 +230,9 @@ def test_a_checkpoint_of_other_chunks_is_refused(client, X, tmp_path):
     model = model_of(MODELS["k-means"], checkpoint=tmp_path / "fit")
     model.fit(da.from_array(X, chunks=(300, 5)))
     for data in (da.from_array(X, chunks=(600, 5)), open_source(X), X):
-        refused = pytest.raises(CheckpointError, match=r"belongs to another fit: (reading|data) was")
+        refused = pytest.raises(
+            CheckpointError, match=r"belongs to another fit: (reading|data) was"
+        )
         with refused, dask.config.set(scheduler="threads"):  # where a source stays here
             model.fit(data)
 
@@ -196,17 +241,27 @@ def test_a_checkpoint_of_other_chunks_is_refused(client, X, tmp_path):
 def test_weights_may_be_a_column_of_a_table(client, X, weights):
     frame = dd.from_array(np.column_stack([X, weights]), chunksize=800, columns=list("abcdew"))
     model = model_of(MODELS["medoid weights"])
-    on_dask = model.fit(frame[list("abcde")].astype(np.float32), sample_weight=frame["w"]).labels_.compute()
-    assert (on_dask == fit_here(model_of(MODELS["medoid weights"]), X, sample_weight=weights).labels_).all()
+    on_dask = model.fit(
+        frame[list("abcde")].astype(np.float32), sample_weight=frame["w"]
+    ).labels_.compute()
+    assert (
+        on_dask == fit_here(model_of(MODELS["medoid weights"]), X, sample_weight=weights).labels_
+    ).all()
 
 
 def test_what_needs_the_labels_here_is_refused(fitted, X, tmp_path):
-    for ask in (fitted.diagnose, lambda: fitted.explain(0), lambda: write_report(fitted, X, tmp_path / "page.html")):
+    for ask in (
+        fitted.diagnose,
+        lambda: fitted.explain(0),
+        lambda: write_report(fitted, X, tmp_path / "page.html"),
+    ):
         with pytest.raises(ValueError, match="labels_ is a Dask array"):
             ask()
 
 
-@pytest.mark.parametrize("chunks", [(1500, 5), pytest.param((499, 5), marks=pytest.mark.slow), (190, 5)], ids=str)
+@pytest.mark.parametrize(
+    "chunks", [(1500, 5), pytest.param((499, 5), marks=pytest.mark.slow), (190, 5)], ids=str
+)
 def test_chunks_need_not_match_batches(chunks, client, X, fitted_here):
     array = client.persist(da.from_array(X, chunks=chunks))
     assert_same(model_of(MODELS["k-means"]).fit(array), fitted_here)
@@ -274,12 +329,15 @@ def test_a_task_is_pickled_while_the_client_can_receive_what_it_reads(client):
     assert noted.was_free == [True, True]
 
 
-# -- files and tables ----------------------------------------------------------------------------------------------
+# -- files and tables
+# ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def parquet(X, tmp_path):
-    pq.write_table(pa.table({f"f{i}": column for i, column in enumerate(X.T)}), tmp_path / "data.parquet")
+    pq.write_table(
+        pa.table({f"f{i}": column for i, column in enumerate(X.T)}), tmp_path / "data.parquet"
+    )
     return tmp_path / "data.parquet"
 
 
@@ -287,7 +345,9 @@ def parquet(X, tmp_path):
 def test_a_parquet_file_is_read_by_the_workers(client, parquet, X):
     array = to_dask_array(open_source(parquet), chunks=450)
     assert array.chunks == ((450,) * 3 + (150,), (5,))
-    assert_same(model_of(MODELS["dbscan"]).fit(array), fit_here(model_of(MODELS["dbscan"]), parquet))
+    assert_same(
+        model_of(MODELS["dbscan"]).fit(array), fit_here(model_of(MODELS["dbscan"]), parquet)
+    )
 
 
 def test_a_table_of_dask_is_fitted_with_the_names_of_its_columns(client, parquet, X):
@@ -320,12 +380,14 @@ def test_sources_of_every_kind_become_arrays_of_dask(X, tmp_path):
         assert (made.compute() == X).all()
 
 
-# -- predict -------------------------------------------------------------------------------------------------------
+# -- predict
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_predict_and_transform_keep_the_chunks(fitted, X):
     array = da.from_array(X, chunks=CHUNKS)
-    labels, distances = fitted.predict(array), fitted.transform(array)
+    labels = fitted.predict(array)
+    distances = fitted.transform(array)
     assert labels.chunks == (CHUNKS[0],)
     assert (labels.compute() == fitted.predict(X)).all()
     assert distances.chunks == (CHUNKS[0], (fitted.n_clusters_,))
@@ -343,12 +405,15 @@ def test_predict_refuses_another_number_of_columns(X, fitted_here):
         fitted_here.predict(da.from_array(X[:, :4], chunks=(500, 4)))
 
 
-# -- what a fit needs ----------------------------------------------------------------------------------------------
+# -- what a fit needs
+# ----------------------------------------------------------------------------------------------
 
 
 def test_one_batch_of_a_dask_array_is_fitted_like_an_array(client, X, weights):
     array = da.from_array(X, chunks=CHUNKS)
-    there = model_of(MODELS["k-means"], batch_size=1250).fit(array, sample_weight=da.from_array(weights))
+    there = model_of(MODELS["k-means"], batch_size=1250).fit(
+        array, sample_weight=da.from_array(weights)
+    )
     here = model_of(MODELS["k-means"], batch_size=1250).fit(X, sample_weight=weights)
     assert there.labels_.chunks == there.parents_.chunks == (CHUNKS[0],)
     assert (there.labels_.compute() == here.labels_).all()
@@ -357,14 +422,20 @@ def test_one_batch_of_a_dask_array_is_fitted_like_an_array(client, X, weights):
 
 @pytest.mark.slow
 def test_auto_plans_with_the_memory_of_a_worker(client, X, capsys):
-    model = model_of(MODELS["k-means"], batch_size="auto", verbose=1).fit(da.from_array(X, chunks=CHUNKS))
+    model = model_of(MODELS["k-means"], batch_size="auto", verbose=1).fit(
+        da.from_array(X, chunks=CHUNKS)
+    )
     assert "of 1.29 GB memory" in capsys.readouterr().out  # 60 % of 2 GiB
     assert model.n_clusters_ == 4
 
 
 def tell(n_threads, memory_limit, memory, managed=0, spilled=0):
     """Return what a scheduler tells of a worker."""
-    metrics = {"memory": memory, "managed_bytes": managed, "spilled_bytes": {"memory": spilled, "disk": 0}}
+    metrics = {
+        "memory": memory,
+        "managed_bytes": managed,
+        "spilled_bytes": {"memory": spilled, "disk": 0},
+    }
     return {"nthreads": n_threads, "memory_limit": memory_limit, "metrics": metrics}
 
 
@@ -388,7 +459,9 @@ def test_what_a_worker_takes_counts_against_its_limit(client, X, monkeypatch):
     full = Worker(1, 2**31, 2**30 + 2**28)
     monkeypatch.setattr("cohirf.data.on_dask.find_fullest_worker", lambda: full)
     model = model_of(MODELS["k-means"], batch_size="auto")
-    with pytest.raises(ValueError, match=r"the worker with the least memory left takes 1\.34 GB already"):
+    with pytest.raises(
+        ValueError, match=r"the worker with the least memory left takes 1\.34 GB already"
+    ):
         model.fit(da.from_array(X, chunks=CHUNKS))
 
 
@@ -398,12 +471,18 @@ def test_progress_is_shown_here_and_tasks_have_names_there(client, X, capsys):
     names = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
     assert {"cohirf_contract_batches", "cohirf_summarize"} <= set(names)
     model.labels_.compute()
-    assert "cohirf_look_up" in client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
+    assert "cohirf_look_up" in client.run_on_scheduler(
+        lambda dask_scheduler: list(dask_scheduler.task_prefixes)
+    )
 
 
 def test_a_task_takes_its_own_rows_of_a_dask_array_along_and_no_others(X):
     many = np.tile(X, (2, 1))
-    task = RunTask(Run.of_rows(np.arange(0, 3000, 100)), 1, LazyDaskSource(da.from_array(many, chunks=(1000, -1))))
+    task = RunTask(
+        Run.of_rows(np.arange(0, 3000, 100)),
+        1,
+        LazyDaskSource(da.from_array(many, chunks=(1000, -1))),
+    )
     pickled = pickle.dumps(task)
     assert len(pickled) < many.nbytes / 10
     assert (pickle.loads(pickled).values.take(np.array([200])) == many[200]).all()
@@ -441,7 +520,8 @@ def test_a_client_may_be_chosen(client, X, fitted_here):
         there = model_of(MODELS["k-means"]).fit(open_source(X), client=other)
         assert "cohirf_contract_batches" in cluster.scheduler.task_prefixes
         with pytest.raises(
-            RuntimeError, match=r"its client is not the active one: activate the client with client\.as_current"
+            RuntimeError,
+            match=r"its client is not the active one: activate the client with client\.as_current",
         ):
             there.gather()
         with other.as_current():
@@ -452,7 +532,9 @@ def test_a_client_may_be_chosen(client, X, fitted_here):
 
 
 def test_a_client_that_has_nothing_to_do_is_refused(client, X):
-    with pytest.raises(TypeError, match=r"X is in memory \(ndarray\): give open_source\(X\), or leave client out"):
+    with pytest.raises(
+        TypeError, match=r"X is in memory \(ndarray\): give open_source\(X\), or leave client out"
+    ):
         model_of(MODELS["k-means"]).fit(X, client=client)
     with pytest.raises(ValueError, match="set batch_size to a number"):
         model_of(MODELS["k-means"], batch_size=None).fit(open_source(X), client=client)
@@ -463,11 +545,15 @@ def test_a_client_that_has_nothing_to_do_is_refused(client, X):
 def test_what_is_in_memory_or_in_one_batch_stays_here(client, parquet, X):
     assert isinstance(model_of(MODELS["k-means"]).fit(X).labels_, np.ndarray)
     assert isinstance(model_of(MODELS["k-means"]).fit(open_source(X)).labels_, np.ndarray)
-    assert isinstance(model_of(MODELS["k-means"], batch_size=None).fit(open_source(parquet)).labels_, np.ndarray)
+    assert isinstance(
+        model_of(MODELS["k-means"], batch_size=None).fit(open_source(parquet)).labels_, np.ndarray
+    )
 
 
 def test_weights_of_a_source_on_the_cluster_may_be_a_series(client, parquet, X, weights):
-    there = model_of(MODELS["dbscan"]).fit(open_source(parquet), sample_weight=pd.Series(weights), client=client)
+    there = model_of(MODELS["dbscan"]).fit(
+        open_source(parquet), sample_weight=pd.Series(weights), client=client
+    )
     assert_same(there, fit_here(model_of(MODELS["dbscan"]), parquet, sample_weight=weights))
 
 
@@ -476,7 +562,9 @@ def test_a_fit_is_gathered_in_one_computation(client, parquet, monkeypatch):
     assert there.labels_.numblocks == (7,)
     graphs = []
     submit = Client._graph_to_futures
-    monkeypatch.setattr(Client, "_graph_to_futures", lambda *args, **kw: (graphs.append(1), submit(*args, **kw))[1])
+    monkeypatch.setattr(
+        Client, "_graph_to_futures", lambda *args, **kw: (graphs.append(1), submit(*args, **kw))[1]
+    )
     there.gather()
     assert len(graphs) == 1
 
@@ -510,18 +598,22 @@ def test_what_is_gathered_is_the_fit_on_one_machine(batch_size, client, X, tmp_p
     write_report(there, X, tmp_path / "page.html")
 
 
-# -- what is refused -----------------------------------------------------------------------------------------------
+# -- what is refused
+# -----------------------------------------------------------------------------------------------
 
 
 def test_unknown_chunk_sizes_are_refused(X):
     array = da.from_array(X, chunks=CHUNKS)
-    with pytest.raises(ValueError, match=r"unknown chunk sizes.*call array\.compute_chunk_sizes\(\) first"):
+    with pytest.raises(
+        ValueError, match=r"unknown chunk sizes.*call array\.compute_chunk_sizes\(\) first"
+    ):
         model_of(MODELS["k-means"]).fit(array[array[:, 0] > 0])
 
 
 def test_no_batch_size_is_refused(X):
     with pytest.raises(
-        ValueError, match=r'batch_size=None contracts all rows together.*set batch_size to a number or to "auto"'
+        ValueError,
+        match=r'batch_size=None contracts all rows together.*set batch_size to a number or to "auto"',
     ):
         CoHiRF.as_published().fit(da.from_array(X))
 
@@ -536,7 +628,9 @@ def test_what_is_no_table_of_numbers_is_refused(X):
     with pytest.raises(TypeError, match=r"X is a Dask Delayed\w*: pass a Dask array or data frame"):
         model_of(MODELS["k-means"]).fit(dask.delayed(X))
     with pytest.raises(TypeError, match="has chunks of type csr_"):
-        model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS).map_blocks(sparse.csr_array))
+        model_of(MODELS["k-means"]).fit(
+            da.from_array(X, chunks=CHUNKS).map_blocks(sparse.csr_array)
+        )
     with pytest.raises(ValueError, match="holds values of type complex64"):
         model_of(MODELS["k-means"]).fit(da.from_array(X * 1j, chunks=CHUNKS))
 
@@ -544,7 +638,9 @@ def test_what_is_no_table_of_numbers_is_refused(X):
 def test_missing_values_are_refused_with_their_place(client, X):
     holes = X.copy()
     holes[1345, 1] = np.nan
-    with pytest.raises(ValueError, match=r"The Dask array, rows .* The first is in row 1,345, column 1"):
+    with pytest.raises(
+        ValueError, match=r"The Dask array, rows .* The first is in row 1,345, column 1"
+    ):
         model_of(MODELS["k-means"]).fit(da.from_array(holes, chunks=CHUNKS))
 
 
@@ -567,18 +663,26 @@ def test_columns_that_are_no_numbers_are_refused(parquet):
 def test_a_model_is_not_saved_with_labels_that_are_elsewhere(fitted, X, tmp_path):
     model = copy(fitted)
     expected = model.predict(X)
-    with pytest.raises(TypeError, match=r"call gather\(\) first.*Or write the labels with model\.labels_\.to_zarr"):
+    with pytest.raises(
+        TypeError, match=r"call gather\(\) first.*Or write the labels with model\.labels_\.to_zarr"
+    ):
         model.save(tmp_path / "model")
     del model.labels_, model.parents_, model.stability_
     assert (pickle.loads(pickle.dumps(model)).predict(X) == expected).all()
 
 
 def test_a_cluster_that_is_gone_is_named(X):
-    with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster, Client(cluster) as client:
-        # a name of its own: another cluster may hold chunks of the same name, and would be asked for them
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        # a name of its own: another cluster may hold chunks of the same name, and would be asked
+        # for them
         array = client.persist(da.from_array(X, chunks=CHUNKS, name=False))
         wait(array)
-    with pytest.raises(RuntimeError, match=r"The Dask cluster is gone.* connect to a cluster and repeat the fit"):
+    with pytest.raises(
+        RuntimeError, match=r"The Dask cluster is gone.* connect to a cluster and repeat the fit"
+    ):
         model_of(MODELS["k-means"]).fit(array)
 
 
@@ -586,10 +690,15 @@ def test_workers_that_die_of_their_task_are_named():
     from distributed.scheduler import KilledWorker
 
     with (
-        pytest.raises(RuntimeError, match=r"Several workers died while they ran the same batches.* lower batch_size"),
+        pytest.raises(
+            RuntimeError,
+            match=r"Several workers died while they ran the same batches.* lower batch_size",
+        ),
         naming_faults(),
     ):
-        raise KilledWorker("cohirf_contract_batches-0", SimpleNamespace(address="tcp://127.0.0.1:1"), 3)
+        raise KilledWorker(
+            "cohirf_contract_batches-0", SimpleNamespace(address="tcp://127.0.0.1:1"), 3
+        )
     with pytest.raises(ValueError, match="of the base method"), naming_faults():
         raise ValueError("of the base method")
 
@@ -604,7 +713,9 @@ def _note_read(block):
 
 def test_workers_gather_the_rows_of_local_batches_and_keep_their_chunks(X, client, monkeypatch):
     monkeypatch.setattr(locality, "DENSITY_ROWS", 1)
-    data = da.from_array(X, chunks=(CHUNKS[0], -1)).map_blocks(_note_read, dtype=X.dtype, meta=X[:0])
+    data = da.from_array(X, chunks=(CHUNKS[0], -1)).map_blocks(
+        _note_read, dtype=X.dtype, meta=X[:0]
+    )
     model = CoHiRF(DBSCAN(eps=0.6), batch_size=100, random_state=0).fit(data)
     assert model.diagnostics_[0].n_batches > 1
     # once for the batches, and once for the values of medoids and exemplars
@@ -612,7 +723,8 @@ def test_workers_gather_the_rows_of_local_batches_and_keep_their_chunks(X, clien
     assert (model.labels_.compute() == clone(model).fit(X).labels_).all()
 
 
-# -- workers in other processes --------------------------------------------------------------------------------------
+# -- workers in other processes
+# --------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -628,7 +740,9 @@ def test_twenty_seeds_give_one_fit_each_in_serial_threads_processes_and_dask(pro
 
     def fit(seed, data, n_jobs=None):
         return np.asarray(
-            CoHiRF.as_published(LastBit(), random_state=seed, n_jobs=n_jobs, **options).fit(data).labels_
+            CoHiRF.as_published(LastBit(), random_state=seed, n_jobs=n_jobs, **options)
+            .fit(data)
+            .labels_
         ).tobytes()
 
     distinct = set()
@@ -645,7 +759,9 @@ def test_twenty_seeds_give_one_fit_each_in_serial_threads_processes_and_dask(pro
 
 
 class LoggedKMeans(KMeans):
-    """K-Means that writes down what it is called for, in a file that its worker can find, and takes its time."""
+    """K-Means that writes down what it is called for, in a file that its worker can find, and takes
+    its time.
+    """
 
     def __init__(self, n_clusters=8, log=None, seconds=0.0, random_state=None):
         super().__init__(n_clusters, n_init=1, random_state=random_state)
@@ -662,13 +778,21 @@ class LoggedKMeans(KMeans):
 
 def fit_logged(data, log, checkpoint):
     model = CoHiRF.as_published(
-        LoggedKMeans(4, str(log), 0.1), views=1, batch_size=75, random_state=0, checkpoint=checkpoint
+        LoggedKMeans(4, str(log), 0.1),
+        views=1,
+        batch_size=75,
+        random_state=0,
+        checkpoint=checkpoint,
     )
     return model.fit(data)
 
 
 def read_calls(log):
-    return [line.split(maxsplit=1) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+    return (
+        [line.split(maxsplit=1) for line in log.read_text(encoding="utf-8").splitlines()]
+        if log.exists()
+        else []
+    )
 
 
 def wait_for(condition, seconds=300):
@@ -729,14 +853,23 @@ with Client(address):
     wait_for(lambda: count_records(journal) > 0)
     fit.kill()
     fit.wait()
-    wait_for(lambda: not any(processes.processing().values()) and not any(processes.run(_count_running).values()))
+    wait_for(
+        lambda: (
+            not any(processes.processing().values())
+            and not any(processes.run(_count_running).values())
+        )
+    )
     log.unlink()
     with dask.config.set(scheduler="threads"):
         fit_logged(open_source(X), tmp_path / "in order", None)
-    committed = {call for _, call in read_calls(tmp_path / "in order")[:2]}  # of the first of ten runs
+    committed = {
+        call for _, call in read_calls(tmp_path / "in order")[:2]
+    }  # of the first of ten runs
 
     model = fit_logged(da.from_array(X, chunks=(150, 5)), log, tmp_path / "checkpoint")
     assert not committed & {call for _, call in read_calls(log)}
-    assert_same(model, fit_here(CoHiRF.as_published(K_MEANS, views=1, batch_size=75, random_state=0), X))
+    assert_same(
+        model, fit_here(CoHiRF.as_published(K_MEANS, views=1, batch_size=75, random_state=0), X)
+    )
     with pytest.raises(CheckpointError, match="belongs to another fit: reading was"):
         fit_logged(da.from_array(X, chunks=(500, 5)), log, tmp_path / "checkpoint")

@@ -9,7 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from examples import synthetic
-from examples.synthetic import SHAPES, labels_file, main, make_customers, make_shapes, write_customers, write_data
+from examples.synthetic import (
+    SHAPES,
+    labels_file,
+    main,
+    make_customers,
+    make_shapes,
+    write_customers,
+    write_data,
+)
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
@@ -37,7 +45,8 @@ def test_spheres_are_drawn_in_random_order_and_reproducibly():
 def test_spheres_are_written_block_by_block(tmp_path, monkeypatch):
     monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 300)
     labels_path = write_data("spheres", tmp_path / "spheres.npy", 1001, noise=0, random_state=0)
-    X, y = np.load(tmp_path / "spheres.npy"), np.load(labels_path)
+    X = np.load(tmp_path / "spheres.npy")
+    y = np.load(labels_path)
     assert labels_path == labels_file(tmp_path / "spheres.npy") == tmp_path / "spheres_labels.npy"
     assert (X.dtype, y.dtype) == (np.float32, np.int16)
     assert np.allclose(np.linalg.norm(X, axis=1), np.array([0.5, 1.0])[y])
@@ -49,7 +58,10 @@ def test_spheres_are_written_block_by_block(tmp_path, monkeypatch):
 def test_shapes_have_their_shares_and_noise():
     _, y = make_shapes(10_000, noise=0.25, random_state=0)
     assert (y == -1).sum() == 2500
-    assert np.abs(np.bincount(y[y >= 0]) - 7500 * np.array([shape.share for shape in SHAPES])).max() <= 1
+    assert (
+        np.abs(np.bincount(y[y >= 0]) - 7500 * np.array([shape.share for shape in SHAPES])).max()
+        <= 1
+    )
 
 
 def test_shapes_are_drawn_in_random_order_and_reproducibly():
@@ -70,12 +82,17 @@ def test_points_lie_within_the_width_of_their_shape():
     X, y = make_shapes(2000, random_state=0)
     for number, shape in enumerate(SHAPES):
         curve = shape.curve(np.linspace(0, 1, 2000))
-        assert NearestNeighbors(n_neighbors=1).fit(curve).kneighbors(X[y == number])[0].max() <= shape.width + 0.01
+        assert (
+            NearestNeighbors(n_neighbors=1).fit(curve).kneighbors(X[y == number])[0].max()
+            <= shape.width + 0.01
+        )
 
 
 @pytest.mark.parametrize("noise", [-0.1, 1.5])
 def test_noise_that_is_not_a_share_is_refused(noise):
-    with pytest.raises(ValueError, match=f"noise={noise} is not valid: give a share of the points from 0 to 1"):
+    with pytest.raises(
+        ValueError, match=f"noise={noise} is not valid: give a share of the points from 0 to 1"
+    ):
         make_shapes(10, noise=noise)
 
 
@@ -107,37 +124,54 @@ def test_corners_that_are_drawn_twice_are_drawn_anew(monkeypatch):
 
 
 def test_more_clusters_than_corners_are_refused():
-    with pytest.raises(ValueError, match="n_clusters=9 is above the 8 corners of a hypercube with n_informative=3: i"):
+    with pytest.raises(
+        ValueError,
+        match="n_clusters=9 is above the 8 corners of a hypercube with n_informative=3: i",
+    ):
         make_hypercube(100, n_clusters=9, n_informative=3)
 
 
 def test_hypercube_is_written_block_by_block_around_the_same_corners(tmp_path, monkeypatch):
     whole, y_whole = make_hypercube(600, n_noise=2, random_state=0)
     assert (
-        write_data("hypercube", tmp_path / "whole.npy", 600, n_noise=2, random_state=0) == tmp_path / "whole_labels.npy"
+        write_data("hypercube", tmp_path / "whole.npy", 600, n_noise=2, random_state=0)
+        == tmp_path / "whole_labels.npy"
     )
     assert (np.load(tmp_path / "whole.npy") == whole).all()
     assert (np.load(tmp_path / "whole_labels.npy") == y_whole).all()
     monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 500)
     labels = write_data("hypercube", tmp_path / "parts.npy", 600, n_noise=2, random_state=0)
-    X, y = np.load(tmp_path / "parts.npy"), np.load(labels)
+    X = np.load(tmp_path / "parts.npy")
+    y = np.load(labels)
     assert len(np.unique(X, axis=0)) == 600
-    distances = [np.linalg.norm(X[y == k, :3].mean(axis=0) - whole[y_whole == k, :3].mean(axis=0)) for k in range(5)]
+    distances = [
+        np.linalg.norm(X[y == k, :3].mean(axis=0) - whole[y_whole == k, :3].mean(axis=0))
+        for k in range(5)
+    ]
     assert max(distances) < 1
 
 
 def test_blobs_are_written_around_the_same_centres_in_every_block(tmp_path, monkeypatch):
     monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 100)
-    labels = write_data("blobs", tmp_path / "blobs.npy", 900, n_clusters=300, n_features=4, spread=0, random_state=0)
-    X, y = np.load(tmp_path / "blobs.npy"), np.load(labels)
+    labels = write_data(
+        "blobs", tmp_path / "blobs.npy", 900, n_clusters=300, n_features=4, spread=0, random_state=0
+    )
+    X = np.load(tmp_path / "blobs.npy")
+    y = np.load(labels)
     assert (X.dtype, y.dtype) == (np.float32, np.int16)
     assert X.shape == (900, 4)
-    assert len(np.unique(np.column_stack([X, y]), axis=0)) == len(np.unique(y)) == len(np.unique(X, axis=0))
+    assert (
+        len(np.unique(np.column_stack([X, y]), axis=0))
+        == len(np.unique(y))
+        == len(np.unique(X, axis=0))
+    )
 
 
 def test_labels_are_replaced_when_the_rows_are_on_disk(tmp_path, monkeypatch):
-    rows, labels = tmp_path / "s.npy", tmp_path / "s_labels.npy"
-    before_labels, sync = [], os.fsync
+    rows = tmp_path / "s.npy"
+    labels = tmp_path / "s_labels.npy"
+    before_labels = []
+    sync = os.fsync
 
     def note(descriptor):
         if not labels.exists():
@@ -171,27 +205,41 @@ def test_the_demo_and_its_files_need_no_pandas(tmp_path):
         "import sys; sys.modules['pandas'] = None; import tools.demo\n"
         "from examples.synthetic import main; main(sys.argv[1:])"
     )
-    subprocess.run([sys.executable, "-c", code, "customers", "9", tmp_path / "c.csv"], cwd=ROOT, check=True)
+    subprocess.run(
+        [sys.executable, "-c", code, "customers", "9", tmp_path / "c.csv"], cwd=ROOT, check=True
+    )
     assert len(pd.read_csv(tmp_path / "c.csv")) == 9
 
 
 def test_the_program_writes_tables(tmp_path, capsys):
     main(["customers", "500", str(tmp_path / "c.csv"), "--seed", "3"])
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "c.csv"), make_customers(500, random_state=3)[0])
+    pd.testing.assert_frame_equal(
+        pd.read_csv(tmp_path / "c.csv"), make_customers(500, random_state=3)[0]
+    )
     main(["blobs", "20", str(tmp_path / "b.csv")])
-    assert pd.read_csv(tmp_path / "b.csv").columns.tolist() == ["x0", "x1", "x2", "x3", "x4", "label"]
+    assert pd.read_csv(tmp_path / "b.csv").columns.tolist() == [
+        "x0",
+        "x1",
+        "x2",
+        "x3",
+        "x4",
+        "label",
+    ]
     assert capsys.readouterr().out.endswith("b.csv\n")
 
 
 def test_a_kind_that_nobody_draws_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="kind='cubes' is not valid: give one of spheres, hypercube, blobs"):
+    with pytest.raises(
+        ValueError, match="kind='cubes' is not valid: give one of spheres, hypercube, blobs"
+    ):
         write_data("cubes", tmp_path / "c.npy", 10)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_parquet_stores_the_same_text(tmp_path):
     write_customers(tmp_path / "c.parquet", 200, random_state=3)
-    stored, customers = pd.read_parquet(tmp_path / "c.parquet"), make_customers(200, random_state=3)[0]
+    stored = pd.read_parquet(tmp_path / "c.parquet")
+    customers = make_customers(200, random_state=3)[0]
     assert stored.shape == customers.shape
     assert (stored["spend"].fillna("") == customers["spend"].fillna("")).all()
 
@@ -206,7 +254,9 @@ def test_customers_have_what_a_raw_table_has():
     assert customers["comment"].str.contains("\n").sum() == customers["comment"].notna().sum() > 500
     assert customers["age"].isna().mean() == pytest.approx(0.03, abs=0.02)
     assert set(customers["newsletter"]) == {"yes", "no"}
-    assert pd.to_datetime(customers["signed_up"]).max() < pd.to_datetime(customers["last_order"]).max()
+    assert (
+        pd.to_datetime(customers["signed_up"]).max() < pd.to_datetime(customers["last_order"]).max()
+    )
 
 
 def test_segments_are_groups_that_a_clustering_finds():
@@ -214,5 +264,7 @@ def test_segments_are_groups_that_a_clustering_finds():
     spend = np.log(customers["spend"].str.strip("€").str.replace(",", "").astype(float))
     discounted = customers["discounted"].str.strip("%").astype(float)
     numbers = pd.concat([customers[["age", "tenure", "orders"]], spend, discounted], axis=1)
-    labels = KMeans(5, random_state=0, n_init=3).fit_predict(scale(numbers.fillna(numbers.median())))
+    labels = KMeans(5, random_state=0, n_init=3).fit_predict(
+        scale(numbers.fillna(numbers.median()))
+    )
     assert adjusted_rand_score(segments, labels) > 0.9

@@ -55,8 +55,8 @@ def serial():
         return {name: result(model, n_jobs=1) for name, model in MODELS.items()}
 
 
-# All models with one configuration after the other: a change of it starts new processes. With max_nbytes, the data
-# reach them as memory maps.
+# All models with one configuration after the other: a change of it starts new processes. With
+# max_nbytes, the data reach them as memory maps.
 @pytest.mark.parametrize(
     "config",
     [
@@ -81,20 +81,32 @@ def test_the_number_of_blas_and_openmp_threads_does_not_matter(name, serial):
 
 def hash_fits_elsewhere(n_threads):
     """Run fit_hashes.py in a process whose BLAS and OpenMP start with so many threads."""
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(n_threads))
+    threads = dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(n_threads)
+    )
     script = Path(__file__).with_name("fit_hashes.py")
-    run = subprocess.run([sys.executable, script], env=os.environ | threads, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, script],
+        env=os.environ | threads,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return json.loads(run.stdout)
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # the paper's fits of some seeds stay fine
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning"
+)  # the paper's fits of some seeds stay fine
 def test_twenty_seeds_have_one_result_each_in_serial_threads_and_processes_with_any_number_of_blas_threads():
     here = hash_fits()
     runs = [here, hash_fits_elsewhere(3 - min(here["threads"], 2))]
     assert runs[0]["threads"] != runs[1]["threads"]
     for name in ("strict", "relaxed and batched"):
-        found = [hashes for run in runs for way, hashes in run["hashes"].items() if way.endswith(name)]
+        found = [
+            hashes for run in runs for way, hashes in run["hashes"].items() if way.endswith(name)
+        ]
         assert len(found) == 6
         assert [len(set(of_one_seed)) for of_one_seed in zip(*found, strict=True)] == [1] * 20
         assert len(set(found[0])) > 10
@@ -119,7 +131,9 @@ class CountThreads(ClusterMixin, BaseEstimator):
 @pytest.mark.parametrize("batch_size", [pytest.param(None, marks=pytest.mark.slow), 100])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_base_method_runs_on_one_thread_everywhere(backend, batch_size, n_jobs):
-    model = CoHiRF.as_published(CountThreads(), max_features=0.5, batch_size=batch_size, n_jobs=n_jobs, random_state=0)
+    model = CoHiRF.as_published(
+        CountThreads(), max_features=0.5, batch_size=batch_size, n_jobs=n_jobs, random_state=0
+    )
     with threadpool_limits(limits=2), joblib.parallel_config(backend=backend):
         assert model.fit(X).n_clusters_ > 1
 
@@ -131,14 +145,18 @@ def test_all_sources_have_one_result_which_is_that_of_an_array_unless_there_are_
     np.save(tmp_path / "rows.npy", X)
     model = CoHiRF(KMeans(6, n_init=1), batch_size=batch_size, random_state=0)
     in_memory, as_source, from_file = (
-        hash_fit(clone(model).fit(data)) for data in (X, open_source(X), open_source(tmp_path / "rows.npy"))
+        hash_fit(clone(model).fit(data))
+        for data in (X, open_source(X), open_source(tmp_path / "rows.npy"))
     )
     assert as_source == from_file
     assert (in_memory == from_file) == (batch_size is None)
 
 
 def test_another_seed_gives_another_fit():
-    parents = {clone(MODELS["strict"]).set_params(random_state=seed).fit(X).parents_.tobytes() for seed in range(4)}
+    parents = {
+        clone(MODELS["strict"]).set_params(random_state=seed).fit(X).parents_.tobytes()
+        for seed in range(4)
+    }
     assert len(parents) == 4
 
 

@@ -1,4 +1,6 @@
-"""Extensions of the documentation: commands from the program, sections of classes, cells without a value."""
+"""Extensions of the documentation: commands from the program, sections of classes, cells without a
+value.
+"""
 
 import re
 from pathlib import Path
@@ -31,12 +33,16 @@ def test_the_reference_of_commands_has_every_command_and_option():
     from command_pages import write_commands
 
     sections = dict(
-        re.findall(r"^(cohirf [a-z ]+)\n-+\n(.+?)(?=^cohirf [a-z ]+\n--|\Z)", write_commands(), re.M | re.S)
+        re.findall(
+            r"^(cohirf [a-z ]+)\n-+\n(.+?)(?=^cohirf [a-z ]+\n--|\Z)", write_commands(), re.M | re.S
+        )
     )
     commands = dict(find_commands(typer.main.get_command(app)))
     assert sections.keys() == commands.keys()
     for path, command in commands.items():
-        flags = {flag for parameter in command.params for flag in parameter.opts if flag.startswith("--")}
+        flags = {
+            flag for parameter in command.params for flag in parameter.opts if flag.startswith("--")
+        }
         assert [flag for flag in flags - {"--help"} if f"``{flag}" not in sections[path]] == []
 
 
@@ -46,14 +52,17 @@ def test_the_reference_of_commands_is_parsed_without_a_message():
     from docutils.parsers.rst import Directive, directives
 
     class Code(Directive):
-        has_content, optional_arguments = True, 1
+        has_content = True
+        optional_arguments = 1
 
         def run(self):
             return []
 
     directives.register_directive("commands", Commands)
     directives.register_directive("code-block", Code)
-    tree = publish_doctree("Title\n=====\n\n.. commands::\n", settings_overrides={"report_level": 1, "halt_level": 1})
+    tree = publish_doctree(
+        "Title\n=====\n\n.. commands::\n", settings_overrides={"report_level": 1, "halt_level": 1}
+    )
     assert "cohirf party run" in tree.astext()
 
 
@@ -83,7 +92,9 @@ def test_fields_and_rubrics_of_a_docstring_become_sections():
     from class_pages import split_content
     from docutils.core import publish_doctree
 
-    content = publish_doctree("What it is.\n\n:Parameters: **a** : int\n\n.. rubric:: Notes\n\nA note.\n\nAnother.\n")
+    content = publish_doctree(
+        "What it is.\n\n:Parameters: **a** : int\n\n.. rubric:: Notes\n\nA note.\n\nAnother.\n"
+    )
     sections = split_content(content)
     assert content.astext() == "What it is."
     assert [section[0].astext() for section in sections] == ["Parameters", "Notes"]
@@ -111,4 +122,6 @@ def test_a_figure_with_its_source_shows_the_figure():
 
     roles.register_local_role("figure", Figure())
     text = "It has :figure:`0.58 <answers; K-Means; defaults>` here."
-    assert "<paragraph>It has 0.58 here.</paragraph>" in core.publish_doctree(text)[0].asdom().toxml()
+    assert (
+        "<paragraph>It has 0.58 here.</paragraph>" in core.publish_doctree(text)[0].asdom().toxml()
+    )

@@ -33,7 +33,9 @@ def test_distances_are_those_at_which_rows_become_core_rows(two_blobs, min_sampl
     X = two_blobs[0] + 0.0
     found = suggest_eps(np.unique(X, axis=0), 5 if min_samples == 1 else min_samples)
     core = (
-        DBSCAN(eps=found.eps * (1 + 1e-9), min_samples=found.min_samples).fit(np.unique(X, axis=0)).core_sample_indices_
+        DBSCAN(eps=found.eps * (1 + 1e-9), min_samples=found.min_samples)
+        .fit(np.unique(X, axis=0))
+        .core_sample_indices_
     )
     assert len(core) == round(found.core_share * len(X))
 
@@ -48,7 +50,9 @@ def test_distances_are_exact_among_all_rows_and_sorted(two_blobs):
 
 
 def test_the_same_seed_draws_the_same_rows(two_blobs):
-    first, second = (suggest_eps(two_blobs[0], max_rows=50, random_state=1).distances for _ in range(2))
+    first, second = (
+        suggest_eps(two_blobs[0], max_rows=50, random_state=1).distances for _ in range(2)
+    )
     assert np.array_equal(first, second)
 
 

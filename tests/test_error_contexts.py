@@ -51,7 +51,9 @@ def fail(context, references):
         1 / 0  # noqa: B018 - an error of Python itself
 
 
-@pytest.mark.parametrize("make_context", [explaining, explaining_inside_another, checking_at_the_end])
+@pytest.mark.parametrize(
+    "make_context", [explaining, explaining_inside_another, checking_at_the_end]
+)
 def test_what_a_failed_function_held_is_freed_with_its_error(make_context, without_collector):
     references = []
     with pytest.raises(ValueError, match="explained") as found:
@@ -65,7 +67,9 @@ def test_what_a_failed_function_held_is_freed_with_its_error(make_context, witho
 def test_the_cause_still_tells_where_it_was_raised():
     with pytest.raises(ValueError, match="explained") as found:
         fail(explaining(), [])
-    assert [frame.line for frame in traceback.extract_tb(found.value.__cause__.__traceback__)][-1].startswith("1 / 0")
+    assert [frame.line for frame in traceback.extract_tb(found.value.__cause__.__traceback__)][
+        -1
+    ].startswith("1 / 0")
 
 
 def test_other_errors_pass_unchanged():

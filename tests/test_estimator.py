@@ -18,7 +18,12 @@ from sklearn.preprocessing import StandardScaler
 from cohirf import CoHiRF
 from cohirf.datasets import make_spheres
 
-SPHERES = {"estimator": DBSCAN(eps=0.2, min_samples=5), "views": 1, "max_features": 1.0, "random_state": 0}
+SPHERES = {
+    "estimator": DBSCAN(eps=0.2, min_samples=5),
+    "views": 1,
+    "max_features": 1.0,
+    "random_state": 0,
+}
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +68,15 @@ def test_relaxed_consensus_keeps_fewer_views_where_they_disagree():
 
 def test_without_an_estimator_the_base_is_k_means(blobs):
     default = CoHiRF.as_published(random_state=0).fit(blobs[0])
-    assert (default.labels_ == CoHiRF.as_published(KMeans(), random_state=0).fit(blobs[0]).labels_).all()
+    assert (
+        default.labels_ == CoHiRF.as_published(KMeans(), random_state=0).fit(blobs[0]).labels_
+    ).all()
 
 
 def test_small_clusters_are_reported_as_noise_and_kept_in_the_hierarchy():
-    X = np.concatenate([np.random.default_rng(0).normal(0, 0.1, (30, 2)), [[9.0, 9.0]], [[-9.0, 9.0]]])
+    X = np.concatenate(
+        [np.random.default_rng(0).normal(0, 0.1, (30, 2)), [[9.0, 9.0]], [[-9.0, 9.0]]]
+    )
     common = {"views": 1, "max_features": 1.0, "random_state": 0}
     model = CoHiRF.as_published(DBSCAN(eps=0.5), min_cluster_size=2, **common).fit(X)
     assert model.labels_[-2:].tolist() == [-1, -1]
@@ -75,7 +84,9 @@ def test_small_clusters_are_reported_as_noise_and_kept_in_the_hierarchy():
     assert model.n_clusters_ == len(model.medoids_) == len(model.medoid_indices_) == 1
     assert (model.predict(X) == model.labels_).all()
     assert len(model.hierarchy_.sizes(model.hierarchy_.n_levels)) == 3
-    with pytest.warns(ConvergenceWarning, match="All of the rows are noise: lower min_cluster_size=99"):
+    with pytest.warns(
+        ConvergenceWarning, match="All of the rows are noise: lower min_cluster_size=99"
+    ):
         nothing = CoHiRF.as_published(DBSCAN(eps=0.5), min_cluster_size=99, **common).fit(X)
     assert set(nothing.labels_) == {-1}
     assert nothing.transform(X).shape == (32, 0)
@@ -97,7 +108,10 @@ def blobs_at(n, seed):
 
 PREDICTED = {
     "blobs": (blobs_at, {"estimator": KMeans(5), "random_state": 0}),
-    "collinear": (collinear, {"estimator": KMeans(3, n_init=5), "views": 2, "max_features": 1.0, "random_state": 0}),
+    "collinear": (
+        collinear,
+        {"estimator": KMeans(3, n_init=5), "views": 2, "max_features": 1.0, "random_state": 0},
+    ),
     "spheres": (lambda n, seed: make_spheres(n, random_state=seed), SPHERES),
 }
 
@@ -108,7 +122,9 @@ def test_predict_gives_the_labels_of_training_rows_and_fits_fresh_ones(make, opt
     X, y = make(n, 1)
     model = CoHiRF.as_published(**options).fit(X)
     assert adjusted_rand_score(model.labels_, y) == 1
-    assert adjusted_rand_score(model.predict(X), model.labels_) > (0.99 if options is SPHERES else 1 - 1e-12)
+    assert adjusted_rand_score(model.predict(X), model.labels_) > (
+        0.99 if options is SPHERES else 1 - 1e-12
+    )
     fresh, truth = make(2000, 2)
     assert adjusted_rand_score(model.predict(fresh), truth) > 0.99
 
@@ -122,7 +138,8 @@ def test_predict_finds_a_training_row_far_from_the_origin_exactly():
 def test_later_changes_of_the_data_do_not_change_the_model(blobs):
     X = blobs[0].copy()
     model = CoHiRF.as_published(KMeans(4), random_state=0).fit(X)
-    labels, medoids = model.predict(X), model.medoids_.copy()
+    labels = model.predict(X)
+    medoids = model.medoids_.copy()
     X[:] = 0
     assert (model.predict(blobs[0]) == labels).all()
     assert (model.medoids_ == medoids).all()
@@ -134,7 +151,9 @@ def test_time_stamps_are_predicted_and_measured_exactly(n_features, container):
     X = 0.1 * np.random.default_rng(0).normal(size=(300, n_features))
     X[:, 0] += 1.7e9 + np.repeat(10 * np.arange(6), 50)
     X = container(X)
-    model = CoHiRF.as_published(DBSCAN(eps=8, min_samples=2, metric="manhattan"), views=1, random_state=0).fit(X)
+    model = CoHiRF.as_published(
+        DBSCAN(eps=8, min_samples=2, metric="manhattan"), views=1, random_state=0
+    ).fit(X)
     assert model.n_clusters_ == 6
     assert (model.predict(X) == model.labels_).all()
     assert (model.transform(X).argmin(axis=1) == model.labels_).all()
@@ -160,7 +179,9 @@ def test_it_works_in_a_pipeline_and_a_grid_search(blobs):
     X, y = blobs
     pipeline = make_pipeline(StandardScaler(), CoHiRF.as_published(KMeans(), random_state=0))
     scoring = lambda fitted, X, y: adjusted_rand_score(y, fitted.predict(X))  # noqa: E731 - shorter than a def
-    search = GridSearchCV(pipeline, {"cohirf__estimator__n_clusters": [2, 4]}, scoring=scoring, cv=3).fit(X, y)
+    search = GridSearchCV(
+        pipeline, {"cohirf__estimator__n_clusters": [2, 4]}, scoring=scoring, cv=3
+    ).fit(X, y)
     assert search.best_params_ == {"cohirf__estimator__n_clusters": 4}
     assert search.best_score_ == 1
 
@@ -168,7 +189,9 @@ def test_it_works_in_a_pipeline_and_a_grid_search(blobs):
 def test_transform_has_the_papers_rule_for_new_rows_which_is_the_nearest_medoid():
     X, _ = make_blobs(300, 3, centers=5, cluster_std=3, random_state=0)
     model = CoHiRF.as_published(KMeans(4, n_init=1), random_state=0).fit(X[:200])
-    nearest = NearestNeighbors(n_neighbors=1).fit(X[model.medoid_indices_]).kneighbors(X[200:])[1].ravel()
+    nearest = (
+        NearestNeighbors(n_neighbors=1).fit(X[model.medoid_indices_]).kneighbors(X[200:])[1].ravel()
+    )
     by_medoid = model.cluster_numbers_[model.transform(X[200:]).argmin(axis=1)]
     assert by_medoid.tolist() == model.labels_[model.medoid_indices_][nearest].tolist()
 
@@ -201,7 +224,9 @@ def test_batches_bound_what_the_base_sees():
             seen.append(len(X))
             return super().fit(X, y, sample_weight)
 
-    model = CoHiRF.as_published(**SPHERES | {"estimator": Recorder(eps=0.2, min_samples=5)}, batch_size=2000).fit(X)
+    model = CoHiRF.as_published(
+        **SPHERES | {"estimator": Recorder(eps=0.2, min_samples=5)}, batch_size=2000
+    ).fit(X)
     assert adjusted_rand_score(model.labels_, y) == 1
     assert max(seen) <= 3000
     assert model.diagnostics_[0].n_batches == 9
@@ -237,12 +262,16 @@ def test_an_unhashable_callable_is_a_medoid_rule(blobs):
         def __call__(self, X):
             return X @ X.T
 
-    assert CoHiRF.as_published(KMeans(4), medoid=Rule(), random_state=0).fit(blobs[0]).n_clusters_ == 4
+    assert (
+        CoHiRF.as_published(KMeans(4), medoid=Rule(), random_state=0).fit(blobs[0]).n_clusters_ == 4
+    )
 
 
 def test_a_level_that_merged_nothing_is_said_and_not_that_the_fit_stopped_early():
     X = np.random.default_rng(0).normal(size=(100, 3))
-    model = CoHiRF.as_published(KMeans(25), batch_size=20, max_iter=1, random_state=0)  # more clusters than rows
+    model = CoHiRF.as_published(
+        KMeans(25), batch_size=20, max_iter=1, random_state=0
+    )  # more clusters than rows
     with pytest.warns(ConvergenceWarning, match="Nothing fused") as warned:
         model.fit(X)
     assert len(warned) == 1
@@ -256,7 +285,10 @@ def test_a_mixture_is_a_base_like_any_other(blobs):
 
 def test_stopping_early_is_said():
     X = np.random.default_rng(0).normal(size=(200, 4))
-    with pytest.warns(ConvergenceWarning, match="still merged clusters when max_iter=1 was reached: raise max_iter"):
+    with pytest.warns(
+        ConvergenceWarning,
+        match="still merged clusters when max_iter=1 was reached: raise max_iter",
+    ):
         model = CoHiRF.as_published(KMeans(3), max_iter=1, random_state=0).fit(X)
     assert model.n_iter_ == 1
     assert model.hierarchy_.n_levels == 1
@@ -265,7 +297,8 @@ def test_stopping_early_is_said():
 def test_batches_that_merge_nothing_are_said():
     X = np.random.default_rng(0).normal(size=(100, 3))
     with pytest.warns(
-        ConvergenceWarning, match="Levels 1 and 2 merged nothing in any batch: 100 .*Raise batch_size above 20"
+        ConvergenceWarning,
+        match="Levels 1 and 2 merged nothing in any batch: 100 .*Raise batch_size above 20",
     ):
         CoHiRF.as_published(KMeans(25), batch_size=20, random_state=0).fit(X)
 
@@ -302,7 +335,10 @@ def test_more_clusters_than_rows_are_warned_of(blobs):
     assert model.n_clusters_ == 150
     assert warned[0].filename == __file__
     weights = np.r_[np.ones(100), np.zeros(50)]
-    with pytest.warns(ConvergenceWarning, match=r"n_clusters=100 of Pipeline is at least the number of rows \(100\)"):
+    with pytest.warns(
+        ConvergenceWarning,
+        match=r"n_clusters=100 of Pipeline is at least the number of rows \(100\)",
+    ):
         CoHiRF.as_published(make_pipeline(StandardScaler(), KMeans(100)), random_state=0).fit(
             blobs[0][:150], sample_weight=weights
         )
@@ -319,7 +355,9 @@ def test_the_score_is_that_of_k_means_with_medoids_as_centres(blobs):
     centres.cluster_centers_ = model.medoids_
     weights = np.arange(1.0, len(X) + 1)
     assert model.score(X) == pytest.approx(centres.score(X))
-    assert model.score(X, sample_weight=weights) == pytest.approx(centres.score(X, sample_weight=weights))
+    assert model.score(X, sample_weight=weights) == pytest.approx(
+        centres.score(X, sample_weight=weights)
+    )
     assert model.score(pd.DataFrame(X)) == pytest.approx(model.score(X))
 
 

@@ -1,9 +1,10 @@
 """scikit-learn's own checks, all of them, with no expected failure that has no counterpart here.
 
-Two of them want `predict` to give the same label *numbers* for repeated rows and for shuffled rows with weights.
-Labels are numbered in order of first appearance, so that can only hold where no cluster is reported. For these two
-checks the estimators have many views, which agree on nothing in the checks' structureless rows, and they report
-clusters of five rows or more. `test_sample_weight.py` shows the same promise up to the names of clusters.
+Two of them want `predict` to give the same label *numbers* for repeated rows and for shuffled rows
+with weights. Labels are numbered in order of first appearance, so that can only hold where no
+cluster is reported. For these two checks the estimators have many views, which agree on nothing in
+the checks' structureless rows, and they report clusters of five rows or more.
+`test_sample_weight.py` shows the same promise up to the names of clusters.
 """
 
 import pytest
@@ -26,20 +27,29 @@ ESTIMATORS = {
     "batched": CoHiRF(KMeans(n_clusters=3), batch_size=20, **few_views),
     "published": CoHiRF.as_published(KMeans(n_clusters=3), **few_views),
 }
-ON_WEIGHTS = [check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data]
-# The clusters of few views have other numbers; and with K-Means, whose random start depends on the number of rows, they
-# can differ, as those of K-Means itself do.
-NUMBERED = {check.__name__: "labels are numbered in order of first appearance" for check in ON_WEIGHTS}
+ON_WEIGHTS = [
+    check_sample_weight_equivalence_on_dense_data,
+    check_sample_weight_equivalence_on_sparse_data,
+]
+# The clusters of few views have other numbers; and with K-Means, whose random start depends on the
+# number of rows, they can differ, as those of K-Means itself do.
+NUMBERED = {
+    check.__name__: "labels are numbered in order of first appearance" for check in ON_WEIGHTS
+}
 
 
 @pytest.fixture(autouse=True)
 def cheap_choices(monkeypatch):
-    """Checks fit hundreds of times; how well features and the number of clusters are chosen matters little."""
+    """Checks fit hundreds of times.
+
+    How well features and the number of clusters are chosen matters little.
+    """
     monkeypatch.setattr(screening, "N_VIEWS", 4)
     monkeypatch.setattr(choice, "FIRST_NUMBERS", 4)
 
 
-# Data in these checks may have fewer distinct rows than clusters, or merge nothing: scikit-learn's own warnings.
+# Data in these checks may have fewer distinct rows than clusters, or merge nothing: scikit-learn's
+# own warnings.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
@@ -76,4 +86,7 @@ def test_all_checks_pass_with_dbscan_for_clusters_of_any_size(estimator, check):
 @pytest.mark.parametrize("check", ON_WEIGHTS)
 @pytest.mark.parametrize("name", ["strict", "weighted", "batched", "published"])
 def test_checks_on_weights_pass_where_many_views_find_nothing(name, check):
-    check("CoHiRF", clone(ESTIMATORS[name]).set_params(views=20, n_clusters="levels", consensus="strict"))
+    check(
+        "CoHiRF",
+        clone(ESTIMATORS[name]).set_params(views=20, n_clusters="levels", consensus="strict"),
+    )

@@ -1,7 +1,8 @@
-"""Every fault of the file system is survived: the fit says what failed and where, and goes on when it is called again.
+"""Every fault of the file system is survived: the fit says what failed and where, and goes on when
+it is called again.
 
-The calls to the system that checkpoints and scratch files make are counted, and the k-th one fails: for k = 1, 2 and
-so on, until a fit gets through without a fault.
+The calls to the system that checkpoints and scratch files make are counted, and the k-th one fails:
+for k = 1, 2 and so on, until a fit gets through without a fault.
 """
 
 import contextlib
@@ -41,8 +42,23 @@ SEAM = [
     (io, "open"),
     (fcntl, "flock"),
     (mmap, "mmap"),
-    *((os, name) for name in ("open", "read", "write", "fsync", "ftruncate", "replace", "mkdir", "unlink", "scandir")),
-    *((os, name) for name in ("fstat", "stat", "posix_fallocate", "utime") if hasattr(os, name)),  # macOS has not all
+    *(
+        (os, name)
+        for name in (
+            "open",
+            "read",
+            "write",
+            "fsync",
+            "ftruncate",
+            "replace",
+            "mkdir",
+            "unlink",
+            "scandir",
+        )
+    ),
+    *(
+        (os, name) for name in ("fstat", "stat", "posix_fallocate", "utime") if hasattr(os, name)
+    ),  # macOS has not all
 ]
 EXIT_CODE = 77
 
@@ -84,14 +100,18 @@ class Faults:
 
     def _counting(self, name, original):
         def call(*args, **kwargs):
-            unlocks = self.end is not None and args[1:] == (fcntl.LOCK_UN,)  # as the end of a process does
+            unlocks = self.end is not None and args[1:] == (
+                fcntl.LOCK_UN,
+            )  # as the end of a process does
             if unlocks or not _is_ours(sys._getframe(1)):
                 return original(*args, **kwargs)
             self.n_calls += 1
             if self.n_calls == self.fail_at and self.end is not None:
                 _do_half(name, original, args, kwargs)
                 self.end()
-            if self.n_calls == self.fail_at or (self.n_calls > self.fail_at and self.end is not None):
+            if self.n_calls == self.fail_at or (
+                self.n_calls > self.fail_at and self.end is not None
+            ):
                 code = errno.EIO if self.fail_at % 2 else errno.ENOSPC
                 raise OSError(code, os.strerror(code))
             return original(*args, **kwargs)
@@ -119,7 +139,9 @@ def _do_half(name, original, args, kwargs):
 
 
 def crash():
-    """End the fit; what it tries to do to files on its way out fails, so that they stay as a kill leaves them."""
+    """End the fit; what it tries to do to files on its way out fails, so that they stay as a kill
+    leaves them.
+    """
     raise Crash
 
 
@@ -150,8 +172,12 @@ def is_clear(error, path):
     """Tell whether an error says what was not done, and names the path."""
     if isinstance(error, Crash):
         return True
-    of_checkpoint = str(error.filename).startswith(str(path.parent)) and "The checkpoint was not " in str(error)
-    return of_checkpoint or f"{tempfile.gettempdir()}, the directory for temporary files" in str(error)
+    of_checkpoint = str(error.filename).startswith(
+        str(path.parent)
+    ) and "The checkpoint was not " in str(error)
+    return of_checkpoint or f"{tempfile.gettempdir()}, the directory for temporary files" in str(
+        error
+    )
 
 
 @pytest.fixture(scope="module")
@@ -181,8 +207,12 @@ def check_that_it_goes_on(path, whole, n_before):
 @pytest.mark.parametrize("resumed", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("end", [None, crash])
 def test_a_fit_goes_on_after_any_fault(end, resumed, step, stopped, tmp_path, whole, monkeypatch):
-    if end is crash:  # what a process leaves is removed once it has ended; the one of this test goes on
-        monkeypatch.setattr("cohirf.store.files.psutil.pid_exists", lambda process: process != os.getpid())
+    if (
+        end is crash
+    ):  # what a process leaves is removed once it has ended; the one of this test goes on
+        monkeypatch.setattr(
+            "cohirf.store.files.psutil.pid_exists", lambda process: process != os.getpid()
+        )
     for fail_at in itertools.count(1 if end is None else 2, step):
         path = tmp_path / str(fail_at)
         if resumed:
@@ -222,7 +252,8 @@ def test_a_fit_goes_on_after_its_process_group_was_killed():
     assert done.returncode == 0
 
 
-# -- full disks ----------------------------------------------------------------------------------------------------
+# -- full disks
+# ----------------------------------------------------------------------------------------------------
 
 
 def not_written(path, reason):
@@ -235,7 +266,8 @@ def not_written(path, reason):
 
 def no_room(directory, reason):
     message = (
-        f"{directory}, the directory for temporary files of the fit, {reason}: free some space, or set the environment "
+        f"{directory}, the directory for temporary files of the fit, {reason}: free some space, or "
+        "set the environment "
         f"variable TMPDIR to another directory"
     )
     return pytest.raises(OSError, match=rf"^\[Errno \d+\] {re.escape(message)}$")
@@ -258,7 +290,10 @@ def small_disk(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", str(disk)]
-    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(mount, capture_output=True, check=False).returncode != 0
+    ):
         pytest.skip("only a privileged user can mount a file system")
     yield disk
     subprocess.run(["umount", str(disk)], check=True)
@@ -317,7 +352,10 @@ def test_a_disk_that_is_full_from_the_start_is_named(small_disk, whole):
     path = small_disk / "checkpoint"
     path.mkdir()
     ballast = fill(small_disk, leave=0)
-    with pytest.raises(OSError, match=r"The checkpoint was not opened \(No space left on device\): give .*checkpoint"):
+    with pytest.raises(
+        OSError,
+        match=r"The checkpoint was not opened \(No space left on device\): give .*checkpoint",
+    ):
         fit_small(path)
     assert sorted(file.name for file in path.iterdir()) == ["lock"]
     ballast.unlink()
@@ -332,11 +370,15 @@ def test_scratch_files_that_cannot_grow_name_their_directory(path, monkeypatch, 
 
 
 @pytest.mark.parametrize("leave", [0, 4096, 8192, 12288])
-def test_a_full_disk_under_the_scratch_files_is_named_and_the_fit_goes_on_later(leave, small_disk, path, monkeypatch):
+def test_a_full_disk_under_the_scratch_files_is_named_and_the_fit_goes_on_later(
+    leave, small_disk, path, monkeypatch
+):
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
     ballast = fill(small_disk, leave)
     with no_room(small_disk, "is full"):
         fit(small_model(path), open_source(DATA))
     ballast.unlink()
     assert list(small_disk.iterdir()) == []
-    assert result(fit(small_model(path), open_source(DATA))[0]) == result(fit(small_model(), open_source(DATA))[0])
+    assert result(fit(small_model(path), open_source(DATA))[0]) == result(
+        fit(small_model(), open_source(DATA))[0]
+    )

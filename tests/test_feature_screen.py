@@ -24,8 +24,11 @@ def few_views(monkeypatch):
 
 
 def test_a_pipeline_finds_clusters_under_noise_that_hides_them_from_the_base():
-    model = make_pipeline(FeatureScreen(random_state=0), CoHiRF(KMeans(4, n_init=5), random_state=0)).fit(X)
-    screen, clusters = model["featurescreen"], model["cohirf"]
+    model = make_pipeline(
+        FeatureScreen(random_state=0), CoHiRF(KMeans(4, n_init=5), random_state=0)
+    ).fit(X)
+    screen = model["featurescreen"]
+    clusters = model["cohirf"]
     assert screen.get_support(indices=True).tolist() == RELEVANT
     assert (np.flatnonzero(screen.statistics_ > 1) == RELEVANT).all()
     assert adjusted_rand_score(Y, clusters.labels_) == 1
@@ -85,7 +88,9 @@ def test_a_sample_of_rows_decides_and_the_seed_says_which(monkeypatch):
 
 
 def test_the_same_seed_gives_the_same_statistics():
-    first, again, other = (FeatureScreen(random_state=seed).fit(X).statistics_ for seed in (0, 0, 1))
+    first, again, other = (
+        FeatureScreen(random_state=seed).fit(X).statistics_ for seed in (0, 0, 1)
+    )
     assert (first == again).all()
     assert (first != other).any()
 
@@ -98,7 +103,9 @@ def test_csr_rows_are_screened_as_arrays_are_but_for_words_in_few_rows(dtype):
     rare = np.eye(300)[:, :50] + np.eye(300, k=-50)[:, :50]
     counts = np.c_[words, rng.poisson(0.5, (300, 200)), rare].astype(dtype)
     for given in (counts, sparse.csr_array(counts)):
-        assert FeatureScreen(random_state=0).fit(given).get_support(indices=True).tolist() == list(range(30))
+        assert FeatureScreen(random_state=0).fit(given).get_support(indices=True).tolist() == list(
+            range(30)
+        )
     unclear = FeatureScreen(random_state=0).fit(sparse.csr_array(rare))
     assert unclear.get_support().all()
     assert (unclear.statistics_ == 0).all()
@@ -111,7 +118,8 @@ def test_sparse_cells_may_be_missing_and_of_any_scale():
     counts = np.c_[words, rng.poisson(0.5, (300, 70))].astype(float)
     counts[rng.random(counts.shape) < 0.03] = np.nan
     plain, small, large = (
-        FeatureScreen(random_state=0).fit(sparse.csr_array(counts * scale)) for scale in (1, 1e-200, 1e200)
+        FeatureScreen(random_state=0).fit(sparse.csr_array(counts * scale))
+        for scale in (1, 1e-200, 1e200)
     )
     assert plain.get_support(indices=True).tolist() == list(range(30))
     assert small.statistics_ == pytest.approx(plain.statistics_)

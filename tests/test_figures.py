@@ -1,4 +1,6 @@
-"""Figures of pages: they are those of the files in docs/results, which the commands of benchmarks/figures.py write."""
+"""Figures of pages: they are those of the files in docs/results, which the commands of
+benchmarks/figures.py write.
+"""
 
 import re
 
@@ -10,7 +12,8 @@ commands = benchmarks.COMMANDS
 measured = benchmarks.MEASURED
 
 RESULTS = sorted(
-    path.relative_to(figures.RESULTS).with_suffix("").as_posix() for path in figures.RESULTS.rglob("*.csv")
+    path.relative_to(figures.RESULTS).with_suffix("").as_posix()
+    for path in figures.RESULTS.rglob("*.csv")
 )
 SHOWN = {path: figures.names_of_files(path) for path in figures.pages()}
 
@@ -28,7 +31,9 @@ def scores(tmp_path, monkeypatch):
     (tmp_path / "scores.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", figures.pages(), ids=lambda path: path.relative_to(figures.ROOT).as_posix())
+@pytest.mark.parametrize(
+    "path", figures.pages(), ids=lambda path: path.relative_to(figures.ROOT).as_posix()
+)
 def test_a_page_has_the_figures_of_the_files(path):
     text = path.read_text(encoding="utf-8")
     assert figures.rewrite(text, path.suffix) == text
@@ -63,7 +68,10 @@ def test_a_new_run_of_a_command_replaces_its_note(tmp_path, monkeypatch):
     for command, minutes in ((commands[1], 2.0), (commands[0], 1.0), (commands[1], 3.0)):
         benchmarks.note(command, minutes)
     rows = figures.Results.read(measured).rows
-    assert [(row[1], row[-1]) for row in rows] == [(commands[0].text, "1.0"), (commands[1].text, "3.0")]
+    assert [(row[1], row[-1]) for row in rows] == [
+        (commands[0].text, "1.0"),
+        (commands[1].text, "3.0"),
+    ]
 
 
 def test_commands_are_listed_by_their_files(capsys):
@@ -76,7 +84,12 @@ def test_commands_are_listed_by_their_files(capsys):
 def test_no_line_of_markdown_begins_with_a_figure():
     for path in SHOWN:
         if path.suffix == ".md":
-            assert re.findall(r"^ *<!-- [^\n>]+ -->\S.*$", path.read_text(encoding="utf-8"), re.MULTILINE) == []
+            assert (
+                re.findall(
+                    r"^ *<!-- [^\n>]+ -->\S.*$", path.read_text(encoding="utf-8"), re.MULTILINE
+                )
+                == []
+            )
 
 
 @pytest.mark.usefixtures("scores")

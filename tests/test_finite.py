@@ -21,7 +21,9 @@ def test_a_block_is_judged_as_the_whole(value):
     X = np.ones((100, 4))
     X[70, 2] = value
     blocks = [find_fault(X[start : start + 10], allow_nan=False) for start in range(0, 100, 10)]
-    assert [fault for fault in blocks if fault] == [fault for fault in [find_fault(X, allow_nan=False)] if fault]
+    assert [fault for fault in blocks if fault] == [
+        fault for fault in [find_fault(X, allow_nan=False)] if fault
+    ]
 
 
 def test_nan_may_be_allowed_in_arrays_and_never_in_sparse_matrices():

@@ -108,8 +108,12 @@ write_report(model, X, "report.html")
 
 def test_the_package_runs_from_a_zip_file_without_its_source(tmp_path):
     compiled = tmp_path / "compiled"
-    shutil.copytree(SOURCE / "cohirf", compiled / "cohirf", ignore=shutil.ignore_patterns("__pycache__"))
-    compileall.compile_dir(compiled, quiet=1, legacy=True)  # files beside the source, where a zip file has them
+    shutil.copytree(
+        SOURCE / "cohirf", compiled / "cohirf", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    compileall.compile_dir(
+        compiled, quiet=1, legacy=True
+    )  # files beside the source, where a zip file has them
     for path in compiled.rglob("*.py"):
         path.unlink()
     archive = shutil.make_archive(str(tmp_path / "package"), "zip", compiled)
@@ -132,7 +136,9 @@ reveal_type(load("model"))
 def test_a_type_checker_knows_what_users_get(tmp_path):
     api = pytest.importorskip("mypy.api", reason="mypy checks the types that users see")
     (tmp_path / "user.py").write_text(USER, encoding="utf-8")
-    report, errors, code = api.run(["--strict", f"--config-file={ROOT / 'pyproject.toml'}", str(tmp_path / "user.py")])
+    report, errors, code = api.run(
+        ["--strict", f"--config-file={ROOT / 'pyproject.toml'}", str(tmp_path / "user.py")]
+    )
     assert (code, errors) == (0, ""), report
     revealed = re.findall(r'Revealed type is "(.+)"', report)
     assert [re.sub(r"\w+\.", "", one).partition("[")[0] for one in revealed] == [

@@ -11,7 +11,9 @@ from cohirf.landmarks import Landmarks, find_ranked, sample_landmarks
 
 
 def test_small_data_is_kept_whole():
-    rows = sample_landmarks(np.zeros(50, dtype=np.int32), np.array([3]), np.random.default_rng(0), max_landmarks=50)
+    rows = sample_landmarks(
+        np.zeros(50, dtype=np.int32), np.array([3]), np.random.default_rng(0), max_landmarks=50
+    )
     assert rows.tolist() == list(range(50))
 
 
@@ -30,7 +32,10 @@ def test_every_cluster_has_landmarks_and_their_number_is_bounded():
 def test_more_clusters_than_landmarks_keep_their_medoids():
     labels = np.repeat(np.arange(50), 2).astype(np.int32)
     medoids = np.arange(0, 100, 2)
-    assert sample_landmarks(labels, medoids, np.random.default_rng(0), max_landmarks=20).tolist() == medoids.tolist()
+    assert (
+        sample_landmarks(labels, medoids, np.random.default_rng(0), max_landmarks=20).tolist()
+        == medoids.tolist()
+    )
 
 
 def test_rows_of_hidden_clusters_are_sampled_as_one_group():
@@ -47,7 +52,9 @@ def make_separated_blobs():
     return X.astype(np.float32), y
 
 
-@pytest.mark.parametrize("make", [make_separated_blobs, partial(make_spheres, 50_000, random_state=0)])
+@pytest.mark.parametrize(
+    "make", [make_separated_blobs, partial(make_spheres, 50_000, random_state=0)]
+)
 def test_many_rows_of_separated_clusters_get_their_own_label(make):
     X, y = make()
     assert (Landmarks(X[:10_000], y[:10_000]).label(X) == y).all()

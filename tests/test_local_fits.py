@@ -1,4 +1,6 @@
-"""Fits in local batches: where halos follow the radius, the result is that of the base method on all rows."""
+"""Fits in local batches: where halos follow the radius, the result is that of the base method on
+all rows.
+"""
 
 from types import SimpleNamespace
 
@@ -35,7 +37,9 @@ from cohirf.rows.storage import ArrayRows, Storage
 from cohirf.sources import Source
 from resumable import result
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # few clusters, or only noise
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning"
+)  # few clusters, or only noise
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -68,20 +72,30 @@ def number_by_first(labels):
 
 
 def assert_clusters_of_dbscan(base, X, labels, sample_weight=None):
-    """Assert that labels are those of DBSCAN on all rows, except that border rows may be in another cluster near by."""
+    """Assert that labels are those of DBSCAN on all rows, except that border rows may be in another
+    cluster near by.
+    """
     alone = clone(base).fit(X, sample_weight=sample_weight)
     core = alone.core_sample_indices_
     np.testing.assert_array_equal(labels == -1, alone.labels_ == -1)
-    np.testing.assert_array_equal(number_by_first(labels[core]), number_by_first(alone.labels_[core]))
+    np.testing.assert_array_equal(
+        number_by_first(labels[core]), number_by_first(alone.labels_[core])
+    )
     border = np.setdiff1d(np.flatnonzero(alone.labels_ >= 0), core)
     if len(border):
-        near = NearestNeighbors(radius=base.eps, metric=getattr(base, "metric", "euclidean")).fit(X[core])
-        for row, neighbours in zip(border, near.radius_neighbors(X[border], return_distance=False), strict=True):
+        near = NearestNeighbors(radius=base.eps, metric=getattr(base, "metric", "euclidean")).fit(
+            X[core]
+        )
+        for row, neighbours in zip(
+            border, near.radius_neighbors(X[border], return_distance=False), strict=True
+        ):
             assert labels[row] in labels[core[neighbours]]
 
 
 def assert_parts_of_clusters(base, X, labels, sample_weight=None):
-    """Assert that no two clusters of DBSCAN were mixed, and no noise was put into one, whatever the halos missed."""
+    """Assert that no two clusters of DBSCAN were mixed, and no noise was put into one, whatever the
+    halos missed.
+    """
     alone = clone(base).fit(X, sample_weight=sample_weight)
     assert (labels[alone.labels_ == -1] == -1).all()
     core = alone.core_sample_indices_[labels[alone.core_sample_indices_] >= 0]
@@ -89,19 +103,26 @@ def assert_parts_of_clusters(base, X, labels, sample_weight=None):
     assert len(np.unique(pairs[:, 0])) == len(pairs)
 
 
-# -- data sets -----------------------------------------------------------------------------------------------------
+# -- data sets
+# -----------------------------------------------------------------------------------------------------
 
 
 def make_blobs_of_different_density(rng, n_rows, n_features):
-    centre, width = rng.normal(size=(4, n_features)), rng.uniform(0.02, 0.3, 4)
+    centre = rng.normal(size=(4, n_features))
+    width = rng.uniform(0.02, 0.3, 4)
     blob = rng.integers(4, size=n_rows)
     return centre[blob] + rng.normal(size=(n_rows, n_features)) * width[blob, None]
 
 
 def make_lines(rng, n_rows, n_features):
     ends = rng.normal(size=(3, 2, n_features))
-    line, place = rng.integers(3, size=n_rows), rng.random((n_rows, 1))
-    return ends[line, 0] + place * (ends[line, 1] - ends[line, 0]) + rng.normal(size=(n_rows, n_features)) * 0.01
+    line = rng.integers(3, size=n_rows)
+    place = rng.random((n_rows, 1))
+    return (
+        ends[line, 0]
+        + place * (ends[line, 1] - ends[line, 0])
+        + rng.normal(size=(n_rows, n_features)) * 0.01
+    )
 
 
 def make_grid(rng, n_rows, n_features):
@@ -110,7 +131,9 @@ def make_grid(rng, n_rows, n_features):
 
 
 def make_duplicates(rng, n_rows, n_features):
-    return rng.normal(size=(max(1, n_rows // 10), n_features))[rng.integers(max(1, n_rows // 10), size=n_rows)]
+    return rng.normal(size=(max(1, n_rows // 10), n_features))[
+        rng.integers(max(1, n_rows // 10), size=n_rows)
+    ]
 
 
 def make_one_lump(rng, n_rows, n_features):
@@ -123,7 +146,14 @@ def make_uniform(rng, n_rows, n_features):
     return rng.random((n_rows, n_features))
 
 
-KINDS = (make_blobs_of_different_density, make_lines, make_grid, make_duplicates, make_one_lump, make_uniform)
+KINDS = (
+    make_blobs_of_different_density,
+    make_lines,
+    make_grid,
+    make_duplicates,
+    make_one_lump,
+    make_uniform,
+)
 
 
 @st.composite
@@ -138,7 +168,9 @@ def data_sets(draw):
 
 @st.composite
 def radii(draw, X):
-    """Draw the distance of some row to one of its nearest neighbours, which is often the same for many rows."""
+    """Draw the distance of some row to one of its nearest neighbours, which is often the same for
+    many rows.
+    """
     k = min(draw(st.integers(1, 8)), len(X) - 1)
     distance = NearestNeighbors(n_neighbors=k).fit(X).kneighbors()[0][:, -1]
     eps = float(np.quantile(distance, draw(st.sampled_from([0.1, 0.5, 0.9]))))
@@ -159,7 +191,9 @@ def test_dbscan_in_local_batches_is_dbscan(data):
     model = in_local_batches(base, batch_size)
     model.fit(open_source(X) if data.draw(st.booleans()) else X, sample_weight=weights)
     assert_is_a_partition(model)
-    alone = DBSCAN(eps=base.eps, min_samples=base.min_samples, algorithm="kd_tree").fit(X, sample_weight=weights)
+    alone = DBSCAN(eps=base.eps, min_samples=base.min_samples, algorithm="kd_tree").fit(
+        X, sample_weight=weights
+    )
     np.testing.assert_array_equal(number_by_first(model.labels_), number_by_first(alone.labels_))
 
 
@@ -222,12 +256,14 @@ def assert_is_a_partition(model):
     np.testing.assert_array_equal(labels[model.exemplar_indices_], np.arange(model.n_clusters_))
 
 
-# -- everything that a fit finds -----------------------------------------------------------------------------------
+# -- everything that a fit finds
+# -----------------------------------------------------------------------------------
 
 RNG = np.random.default_rng(0)
 ANGLE = RNG.uniform(0, 2 * np.pi, 500)
 RINGS = (
-    np.c_[np.cos(ANGLE), np.sin(ANGLE)] * np.repeat([1.0, 3.0], [150, 350])[:, None] + RNG.normal(size=(500, 2)) / 20
+    np.c_[np.cos(ANGLE), np.sin(ANGLE)] * np.repeat([1.0, 3.0], [150, 350])[:, None]
+    + RNG.normal(size=(500, 2)) / 20
 )
 RINGS = np.r_[RINGS, RNG.uniform(-4, 4, (40, 2))]
 RING_METHOD = DBSCAN(eps=0.3, min_samples=4)
@@ -254,11 +290,14 @@ def test_the_fusion_of_batches_is_a_level_like_any_other(rings):
     assert second.rows_out == rings.n_clusters_ + (rings.labels_ == -1).sum()
     hierarchy = rings.hierarchy_
     assert hierarchy.cluster_counts().tolist() == [540, first.rows_out, second.rows_out]
-    before, after = hierarchy.cut(level=1), hierarchy.cut(level=2)
+    before = hierarchy.cut(level=1)
+    after = hierarchy.cut(level=2)
     for cluster in np.unique(before):
         assert len(np.unique(after[before == cluster])) == 1
     clustered = rings.labels_ >= 0
-    np.testing.assert_array_equal(number_by_first(after[clustered]), number_by_first(rings.labels_[clustered]))
+    np.testing.assert_array_equal(
+        number_by_first(after[clustered]), number_by_first(rings.labels_[clustered])
+    )
     np.testing.assert_array_equal(hierarchy.cut(n_clusters=2), rings.labels_)
     assert (hierarchy.cut(n_clusters=1)[clustered] == 0).all()
 
@@ -294,7 +333,9 @@ def test_sources_and_jobs_change_nothing(rings):
     assert result(in_local_batches(RING_METHOD, 80, n_jobs=2).fit(RINGS)) == result(rings)
     from_source = in_local_batches(RING_METHOD, 80).fit(open_source(RINGS))
     assert result(from_source) == result(rings)
-    assert result(in_local_batches(RING_METHOD, 80, n_jobs=2).fit(open_source(RINGS))) == result(rings)
+    assert result(in_local_batches(RING_METHOD, 80, n_jobs=2).fit(open_source(RINGS))) == result(
+        rings
+    )
 
 
 class CountingSource(Source):
@@ -302,7 +343,8 @@ class CountingSource(Source):
 
     def __init__(self, X):
         super().__init__("The rows", X.shape, X.dtype)
-        self.X, self.n_read = X, 0
+        self.X = X
+        self.n_read = 0
 
     def _fill(self, start, out):
         self.n_read += len(out)
@@ -315,8 +357,11 @@ def test_a_source_is_read_a_few_times_however_many_batches_there_are(batch_size,
     monkeypatch.setattr(local_batches, "KNOWN_BYTES", 1)
     source = CountingSource(RINGS)
     model = in_local_batches(RING_METHOD, batch_size).fit(source)
-    np.testing.assert_array_equal(model.labels_, in_local_batches(RING_METHOD, batch_size).fit(RINGS).labels_)
-    # for the sample, to count the rows of each cell, to place them, and to write them batch after batch
+    np.testing.assert_array_equal(
+        model.labels_, in_local_batches(RING_METHOD, batch_size).fit(RINGS).labels_
+    )
+    # for the sample, to count the rows of each cell, to place them, and to write them batch after
+    # batch
     assert source.n_read <= 4 * len(RINGS)
 
 
@@ -342,13 +387,17 @@ def test_the_number_of_clusters_can_be_asked_for(rings):
 
 
 def test_several_views_and_few_features_still_find_a_consensus():
-    X = np.concatenate([np.random.default_rng(5).normal(size=(120, 6)) * 0.3 + 4 * i for i in range(3)])
+    X = np.concatenate(
+        [np.random.default_rng(5).normal(size=(120, 6)) * 0.3 + 4 * i for i in range(3)]
+    )
     model = in_local_batches(DBSCAN(eps=1.5), 60, views=3, max_features=0.5).fit(X)
     assert adjusted_rand_score(np.repeat(np.arange(3), 120), model.labels_) > 0.9
 
 
 def test_one_view_of_some_features_has_no_radius_in_units_of_all():
-    """The halos are those of the overlap: two rows that are near in some features can be far apart in all."""
+    """The halos are those of the overlap: two rows that are near in some features can be far apart
+    in all.
+    """
     model = in_local_batches(DBSCAN(eps=1e-3), 80, views=1, max_features=1)
     views = Views(BaseMethod.of(DBSCAN(eps=1e-3)), n_views=1, n_features=1, entropy=(0,))
     contraction = SimpleNamespace(batch_size=80, views=views, space=EUCLIDEAN, device=None)
@@ -357,9 +406,12 @@ def test_one_view_of_some_features_has_no_radius_in_units_of_all():
     assert locality.reach is None
 
 
-# -- other base methods --------------------------------------------------------------------------------------------
+# -- other base methods
+# --------------------------------------------------------------------------------------------
 
-BLOBS, BLOB_OF = make_blobs(300, centers=[[0, 0], [6, 0], [0, 6], [6, 6]], cluster_std=0.6, random_state=0)
+BLOBS, BLOB_OF = make_blobs(
+    300, centers=[[0, 0], [6, 0], [0, 6], [6, 6]], cluster_std=0.6, random_state=0
+)
 
 
 @pytest.mark.parametrize(
@@ -382,14 +434,16 @@ def test_optics_with_a_radius_has_its_core_rows_in_batches_and_is_not_said_to_be
     # border rows depend on the order of rows, even in one batch
     base = OPTICS(min_samples=RING_METHOD.min_samples, cluster_method="dbscan", eps=RING_METHOD.eps)
     X = RINGS[::2]
-    model, core = in_local_batches(base, 80).fit(X), clone(RING_METHOD).fit(X).core_sample_indices_
+    model = in_local_batches(base, 80).fit(X)
+    core = clone(RING_METHOD).fit(X).core_sample_indices_
     assert [record.kind for record in model.diagnostics_[:2]] == ["local", "fused"]
     alone = clone(base).fit_predict(X)[core]
     assert len(np.unique(alone)) > 1
     np.testing.assert_array_equal(number_by_first(model.labels_[core]), number_by_first(alone))
 
 
-# -- metrics -------------------------------------------------------------------------------------------------------
+# -- metrics
+# -------------------------------------------------------------------------------------------------------
 
 
 def make_places(rng, n_rows):
@@ -404,17 +458,25 @@ def make_places(rng, n_rows):
 
 @pytest.mark.parametrize(("seed", "few_rows"), [(0, 1), (1, 10**6), (2, 10**6), (3, 1)], ids=str)
 @pytest.mark.parametrize("metric", ["haversine", "cosine"])
-def test_clusters_on_the_globe_and_of_directions_are_those_of_scikit_learn(metric, seed, few_rows, monkeypatch):
+def test_clusters_on_the_globe_and_of_directions_are_those_of_scikit_learn(
+    metric, seed, few_rows, monkeypatch
+):
     monkeypatch.setattr(grid_dbscan, "MIN_KERNEL_ROWS", few_rows)
     rng = np.random.default_rng(seed)
-    X = make_places(rng, 800) if metric == "haversine" else make_blobs_of_different_density(rng, 800, 3)
+    X = (
+        make_places(rng, 800)
+        if metric == "haversine"
+        else make_blobs_of_different_density(rng, 800, 3)
+    )
     base = DBSCAN(eps={"haversine": 0.01, "cosine": 0.001}[metric], metric=metric)
     weights = None if seed % 2 else rng.integers(1, 4, 800)
     expected = number_by_first(clone(base).fit(X, sample_weight=weights).labels_)
     assert expected.max() > 4
     for batch_size in (None, 150):
         for data in (X, open_source(X)):
-            model = CoHiRF(base, batch_size=batch_size, random_state=0).fit(data, sample_weight=weights)
+            model = CoHiRF(base, batch_size=batch_size, random_state=0).fit(
+                data, sample_weight=weights
+            )
             np.testing.assert_array_equal(number_by_first(model.labels_), expected)
     assert model.diagnostics_[0].kind == "exact"
     assert model.diagnostics_[0].n_batches > 2
@@ -434,7 +496,9 @@ def test_directions_of_many_features_are_clustered_in_batches():
 def test_other_metrics_of_coordinates_are_followed_by_halos(data):
     X = data.draw(data_sets())
     metric = data.draw(
-        st.sampled_from([{"metric": "manhattan"}, {"metric": "chebyshev"}, {"metric": "minkowski", "p": 3}])
+        st.sampled_from(
+            [{"metric": "manhattan"}, {"metric": "chebyshev"}, {"metric": "minkowski", "p": 3}]
+        )
     )
     base = DBSCAN(eps=data.draw(radii(X)), min_samples=data.draw(st.integers(1, 8)), **metric)
     batch_size = data.draw(st.integers(2, max(2, len(X) // 2)))
@@ -478,7 +542,8 @@ def test_rows_without_a_direction_are_named_in_batches_and_noise_in_one():
     assert CoHiRF(base, batch_size=None).fit(X).labels_[3] == -1
 
 
-# -- rows that are hard to divide ----------------------------------------------------------------------------------
+# -- rows that are hard to divide
+# ----------------------------------------------------------------------------------
 
 
 def make_spot(rng):
@@ -498,13 +563,18 @@ def make_constant_features(rng):
 
 
 def make_integers(rng):
-    return rng.integers(12, size=(2500, 2)).astype(float) * np.where(rng.random((2500, 1)) < 0.5, 1, 3)
+    return rng.integers(12, size=(2500, 2)).astype(float) * np.where(
+        rng.random((2500, 1)) < 0.5, 1, 3
+    )
 
 
 @pytest.mark.parametrize("eps", [0.05, 0.5])
-@pytest.mark.parametrize("make", [make_spot, make_cauchy, make_dense_lump, make_constant_features, make_integers])
+@pytest.mark.parametrize(
+    "make", [make_spot, make_cauchy, make_dense_lump, make_constant_features, make_integers]
+)
 def test_dbscan_is_itself_where_rows_are_hard_to_divide(make, eps):
-    X, base = make(np.random.default_rng(3)), DBSCAN(eps=eps, min_samples=5)
+    X = make(np.random.default_rng(3))
+    base = DBSCAN(eps=eps, min_samples=5)
     rows_of_batch = []
 
     class Counting(DBSCAN):
@@ -519,7 +589,8 @@ def test_dbscan_is_itself_where_rows_are_hard_to_divide(make, eps):
     assert adjusted_rand_score(alone.labels_, model.labels_) > 0.97
 
 
-# -- which batches are local ---------------------------------------------------------------------------------------
+# -- which batches are local
+# ---------------------------------------------------------------------------------------
 
 
 def holds_rows_aside(model, X=BLOBS):
@@ -529,7 +600,9 @@ def holds_rows_aside(model, X=BLOBS):
 def test_batches_are_local_by_default_for_methods_that_find_the_number_of_clusters():
     assert not holds_rows_aside(CoHiRF(DBSCAN(1.0), batch_size=75, random_state=0))
     assert holds_rows_aside(CoHiRF(KMeans(4), batch_size=75, random_state=0))
-    assert holds_rows_aside(CoHiRF(make_pipeline(StandardScaler(), DBSCAN()), batch_size=75, random_state=0))
+    assert holds_rows_aside(
+        CoHiRF(make_pipeline(StandardScaler(), DBSCAN()), batch_size=75, random_state=0)
+    )
     assert holds_rows_aside(CoHiRF(DBSCAN(1.0), batches="random", batch_size=75, random_state=0))
     assert not holds_rows_aside(CoHiRF(KMeans(4), batches="local", batch_size=75, random_state=0))
 
@@ -552,7 +625,8 @@ def test_other_values_are_refused():
         CoHiRF(DBSCAN(), batches="near").fit(BLOBS)
 
 
-# -- a fit that is stopped -----------------------------------------------------------------------------------------
+# -- a fit that is stopped
+# -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("as_source", [False, True], ids=["array", "source"])
@@ -577,7 +651,10 @@ def test_dbscan_resumes_with_its_core_rows(rings, tmp_path):
             return super().fit(X, sample_weight=sample_weight)
 
     base = Stopped(eps=0.3, min_samples=4)
-    assert resumable.fit(in_local_batches(base, 80, checkpoint=tmp_path / "fit"), RINGS, stop_at=5)[0] is None
+    assert (
+        resumable.fit(in_local_batches(base, 80, checkpoint=tmp_path / "fit"), RINGS, stop_at=5)[0]
+        is None
+    )
     resumed, _ = resumable.fit(in_local_batches(base, 80, checkpoint=tmp_path / "fit"), RINGS)
     assert result(resumed) == result(rings)
 
@@ -590,7 +667,8 @@ def test_a_pipeline_cannot_have_local_batches():
 
 def test_many_rows_on_one_spot_are_dealt_in_time_that_grows_with_the_rows():
     X = np.ones((4000, 2))
-    active, place = ActiveRows(ArrayRows(X)), Locality(100, 1.0, None, root_entropy(0))
+    active = ActiveRows(ArrayRows(X))
+    place = Locality(100, 1.0, None, root_entropy(0))
     batches = make_local_batches(active, place, None, Storage())
     assert len(batches.home) == 4000
     assert len(batches.halo) < 3 * 4000  # not one for each of the 80 cells
@@ -598,7 +676,10 @@ def test_many_rows_on_one_spot_are_dealt_in_time_that_grows_with_the_rows():
 
 def test_clusters_that_were_merged_afterwards_are_not_said_to_be_those_of_dbscan():
     X, _ = make_blobs(1500, centers=9, cluster_std=0.3, center_box=(-20, 20), random_state=0)
-    kinds = {options: in_local_batches(DBSCAN(eps=0.4), 300, n_clusters=options).fit(X) for options in (None, 2)}
+    kinds = {
+        options: in_local_batches(DBSCAN(eps=0.4), 300, n_clusters=options).fit(X)
+        for options in (None, 2)
+    }
     assert all(model.diagnostics_[0].kind == "exact" for model in kinds.values())
     assert "those of DBSCAN on all rows" in kinds[None].diagnose().line
     assert "those of DBSCAN on all rows" not in kinds[2].diagnose().line

@@ -33,7 +33,9 @@ def several_batches(monkeypatch):
 @pytest.fixture(scope="module")
 def moons():
     rng = np.random.default_rng(0)
-    return np.concatenate([make_moons(1500, noise=0.05, random_state=0)[0], rng.uniform(-1.5, 2.5, (150, 2))])
+    return np.concatenate(
+        [make_moons(1500, noise=0.05, random_state=0)[0], rng.uniform(-1.5, 2.5, (150, 2))]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +56,9 @@ def test_the_clusters_are_those_of_all_rows(moons, alone):
     assert adjusted_rand_score(model.labels_, alone) > 0.99
     assert ((model.labels_ < 0) == (alone < 0)).mean() > 0.99
     clustered = model.labels_ >= 0
-    assert adjusted_rand_score(model.hierarchy_.cut(level=2)[clustered], model.labels_[clustered]) == 1
+    assert (
+        adjusted_rand_score(model.hierarchy_.cut(level=2)[clustered], model.labels_[clustered]) == 1
+    )
     assert "spanning tree" in model.diagnose().line
 
 
@@ -77,7 +81,9 @@ def test_rows_with_missing_values_are_noise_and_change_nothing_else(moons):
 
 
 def test_rows_without_values_do_not_take_the_place_of_others_in_batches(moons):
-    X = np.concatenate([moons, np.full((1500, 2), np.nan)])  # they would fill the cells around the mean
+    X = np.concatenate(
+        [moons, np.full((1500, 2), np.nan)]
+    )  # they would fill the cells around the mean
     model = fit(X)
     assert model.diagnostics_[0].kind == "spanning"
     assert (model.labels_[len(moons) :] == -1).all()
@@ -105,7 +111,8 @@ def test_a_fit_goes_on_with_the_spanning_trees_of_its_checkpoint(moons, tmp_path
 @pytest.fixture(scope="module")
 def many_features():
     rng = np.random.default_rng(0)
-    centres, spread = rng.normal(size=(6, 16)) * 0.7, rng.uniform(0.2, 0.4, size=(6, 1))
+    centres = rng.normal(size=(6, 16)) * 0.7
+    spread = rng.uniform(0.2, 0.4, size=(6, 1))
     y = rng.integers(6, size=3000)
     X = centres[y] + spread[y] * rng.normal(size=(3000, 16))
     X[:200] = rng.uniform(X.min(axis=0), X.max(axis=0), size=(200, 16))
@@ -115,13 +122,16 @@ def many_features():
 def same_share(labels, expected):
     """The share of rows that are in the same cluster, or noise in both."""
     is_noise = (labels < 0) & (expected < 0)
-    table = contingency_matrix(expected[(labels >= 0) & (expected >= 0)], labels[(labels >= 0) & (expected >= 0)])
+    table = contingency_matrix(
+        expected[(labels >= 0) & (expected >= 0)], labels[(labels >= 0) & (expected >= 0)]
+    )
     one, two = linear_sum_assignment(-table)
     return (is_noise.sum() + table[one, two].sum()) / len(labels)
 
 
 def test_many_features_in_small_batches_have_the_labels_of_all_rows(many_features):
-    model, alone = fit(many_features), BASE.fit_predict(many_features)
+    model = fit(many_features)
+    alone = BASE.fit_predict(many_features)
     assert model.diagnostics_[0].n_batches > 10
     assert (alone < 0).any()
     assert same_share(model.labels_, alone) > 0.98
@@ -129,11 +139,15 @@ def test_many_features_in_small_batches_have_the_labels_of_all_rows(many_feature
 
 def test_many_features_have_the_same_labels_in_sources_and_with_jobs(many_features, tmp_path):
     labels = fit(many_features).labels_
-    assert (fit(open_source(many_features), n_jobs=2, checkpoint=tmp_path / "fit").labels_ == labels).all()
+    assert (
+        fit(open_source(many_features), n_jobs=2, checkpoint=tmp_path / "fit").labels_ == labels
+    ).all()
 
 
 def test_neighbours_that_are_missing_are_said_to_be(many_features, monkeypatch):
-    monkeypatch.setattr(spanning_labels, "LONGEST_LIST", 10)  # min_samples is 30: lists are not improved
+    monkeypatch.setattr(
+        spanning_labels, "LONGEST_LIST", 10
+    )  # min_samples is 30: lists are not improved
     monkeypatch.setattr(join_batches, "ENOUGH_RIGHT", 0.99)
     with pytest.warns(ConvergenceWarning, match=r"all nearest neighbours of only \d+% of the rows"):
         fit(many_features)
@@ -151,25 +165,40 @@ def test_neighbours_that_are_missing_are_said_to_be(many_features, monkeypatch):
     ],
     ids=str,
 )
-def test_options_probabilities_and_predictions_are_those_of_the_packages(moons, options, smallest, monkeypatch):
+def test_options_probabilities_and_predictions_are_those_of_the_packages(
+    moons, options, smallest, monkeypatch
+):
     monkeypatch.setattr(locality, "SPANNED_ROWS", smallest)
     new = np.random.default_rng(1).uniform(-1.5, 2.5, (200, 2))
-    for base in (HDBSCAN(min_cluster_size=30, copy=True), hdbscan.HDBSCAN(30, approx_min_span_tree=False)):
+    for base in (
+        HDBSCAN(min_cluster_size=30, copy=True),
+        hdbscan.HDBSCAN(30, approx_min_span_tree=False),
+    ):
         base.set_params(**options)
-        model, alone = CoHiRF(base, batch_size=400, random_state=0).fit(moons), clone(base).fit(moons)
+        model = CoHiRF(base, batch_size=400, random_state=0).fit(moons)
+        alone = clone(base).fit(moons)
         assert model.diagnostics_[0].kind == "spanning"
-        # leaves depend on edges of equal weight: in another order of rows, scikit-learn has 96 % of the same labels
+        # leaves depend on edges of equal weight: in another order of rows, scikit-learn has 96 % of
+        # the same labels
         is_leaf = "cluster_selection_method" in options
         assert same_share(model.labels_, alone.labels_) > (0.95 if is_leaf else 0.99)
-        assert np.isclose(model.hdbscan_.probabilities, alone.probabilities_, atol=0.05).mean() > 0.95
+        assert (
+            np.isclose(model.hdbscan_.probabilities, alone.probabilities_, atol=0.05).mean() > 0.95
+        )
         np.testing.assert_array_equal(model.predict(moons), model.labels_)
-    expected = hdbscan.approximate_predict(clone(base).set_params(prediction_data=True).fit(moons), new)[0]
+    expected = hdbscan.approximate_predict(
+        clone(base).set_params(prediction_data=True).fit(moons), new
+    )[0]
     assert same_share(model.predict(new), expected) > 0.95
     assert np.isclose(model.hdbscan_.outlier_scores, alone.outlier_scores_, atol=0.05).mean() > 0.95
 
 
 def test_models_that_are_not_hdbscan_on_all_rows_have_no_probabilities(moons):
-    for model in (CoHiRF(n_clusters=2, random_state=0), CoHiRF(BASE, n_clusters=1), CoHiRF.as_published(BASE)):
+    for model in (
+        CoHiRF(n_clusters=2, random_state=0),
+        CoHiRF(BASE, n_clusters=1),
+        CoHiRF.as_published(BASE),
+    ):
         with pytest.raises(AttributeError, match="hdbscan_ needs HDBSCAN"):
             _ = model.fit(moons).hdbscan_
 
@@ -180,7 +209,10 @@ def test_too_little_memory_is_refused(data, request, monkeypatch):
     monkeypatch.setattr(locality, "SPANNED_ROWS", 400 * locality.SMALLER_LISTED)
     model = CoHiRF(BASE, batch_size="100GB", random_state=0).fit(X)
     assert model.batch_size_ < len(X) or data == "moons"
-    with pytest.raises(ValueError, match=r"too little: .* for what is kept of all rows, and a batch of HDBSCAN takes"):
+    with pytest.raises(
+        ValueError,
+        match=r"too little: .* for what is kept of all rows, and a batch of HDBSCAN takes",
+    ):
         model.set_params(batch_size="50MB").fit(X)
 
 
@@ -197,8 +229,13 @@ def test_clusters_that_were_merged_afterwards_are_not_said_to_be_those_of_the_me
 
 
 def test_a_run_counts_its_rows_without_halos_and_its_bytes_with_them():
-    rows, edges = np.arange(1000), np.arange(999)
+    rows = np.arange(1000)
+    edges = np.arange(999)
     run = SpannedRun(rows, np.ones(1000), edges, edges + 1, np.ones(999), np.array([400, 300]))
     assert (run.n_batches, run.rows_in, run.rows_out) == (2, 700, 700)
     parts = [run.rows, run.core, run.one, run.two, run.lengths, run.batch_sizes]
-    assert sum(part.nbytes for part in parts) < sys.getsizeof(run) < 1.1 * sum(map(sys.getsizeof, parts))
+    assert (
+        sum(part.nbytes for part in parts)
+        < sys.getsizeof(run)
+        < 1.1 * sum(map(sys.getsizeof, parts))
+    )

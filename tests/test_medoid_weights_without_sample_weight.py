@@ -1,4 +1,6 @@
-"""``medoid_weights=True`` around base methods that take no weights: they see other rows beside the medoids."""
+"""``medoid_weights=True`` around base methods that take no weights: they see other rows beside the
+medoids.
+"""
 
 import numpy as np
 import pytest
@@ -44,7 +46,9 @@ def test_it_keeps_what_the_base_finds_where_views_differ():
     def mean_index(**options):
         return np.mean(
             [
-                adjusted_rand_score(Y, fit(WINE, AgglomerativeClustering(3), random_state=s, **options).labels_)
+                adjusted_rand_score(
+                    Y, fit(WINE, AgglomerativeClustering(3), random_state=s, **options).labels_
+                )
                 for s in range(3)
             ]
         )

@@ -32,7 +32,9 @@ def write_rows(path, n_rows):
 
 def fit_and_trace(source, checkpoint):
     """Return the most bytes that a fit holds, those of mapped files left out, and the model."""
-    model = CoHiRF.as_published(Bins(), views=1, batch_size=BATCH_ROWS, random_state=0, checkpoint=checkpoint)
+    model = CoHiRF.as_published(
+        Bins(), views=1, batch_size=BATCH_ROWS, random_state=0, checkpoint=checkpoint
+    )
     tracemalloc.start()
     try:
         model.fit(source)

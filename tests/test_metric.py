@@ -26,13 +26,21 @@ def as_dask(rows):
 
 @pytest.mark.parametrize(
     ("place", "batch_size"),
-    [(np.asarray, None), (np.asarray, 150), (sparse.csr_array, None), (open_source, 150), (as_dask, 150)],
+    [
+        (np.asarray, None),
+        (np.asarray, 150),
+        (sparse.csr_array, None),
+        (open_source, 150),
+        (as_dask, 150),
+    ],
 )
 def test_a_cosine_fit_is_the_fit_of_unit_vectors(place, batch_size):
     cosine = CoHiRF(metric="cosine", batch_size=batch_size, **OPTIONS).fit(place(X))
     expected = CoHiRF(batch_size=batch_size, **OPTIONS).fit(place(UNIT))
     np.testing.assert_array_equal(np.asarray(cosine.labels_), np.asarray(expected.labels_))
-    np.testing.assert_array_equal(np.asarray(cosine.predict(place(3 * X))), np.asarray(cosine.labels_))
+    np.testing.assert_array_equal(
+        np.asarray(cosine.predict(place(3 * X))), np.asarray(cosine.labels_)
+    )
     np.testing.assert_allclose(sparse.csr_array(cosine.exemplars_).power(2).sum(axis=1), 1)
 
 
@@ -41,7 +49,9 @@ def test_what_is_asked_of_a_model_sees_directions_only(tmp_path):
     np.testing.assert_allclose(model.membership(5 * X), model.membership(UNIT))
     np.testing.assert_allclose(model.transform(5 * X), model.transform(UNIT), atol=1e-7)
     model.save(tmp_path / "model.cohirf")
-    np.testing.assert_array_equal(cohirf.load(tmp_path / "model.cohirf").predict(0.1 * X), model.labels_)
+    np.testing.assert_array_equal(
+        cohirf.load(tmp_path / "model.cohirf").predict(0.1 * X), model.labels_
+    )
     assert write_report(model, X, tmp_path / "report.html").stat().st_size > 0
     assert model.explain(0, X)["mean"].abs().max() <= 1
     model.partial_fit(7 * X[:50])
@@ -52,7 +62,10 @@ def test_what_is_asked_of_a_model_sees_directions_only(tmp_path):
 def test_a_row_of_zeros_is_refused_by_its_number(place):
     with_zeros = X.copy()
     with_zeros[17] = 0
-    with pytest.raises(ValueError, match=r'row 17 is all zeros, .* metric="cosine" compares directions: leave the row'):
+    with pytest.raises(
+        ValueError,
+        match=r'row 17 is all zeros, .* metric="cosine" compares directions: leave the row',
+    ):
         CoHiRF(metric="cosine", **OPTIONS).fit(place(with_zeros))
 
 
@@ -62,7 +75,9 @@ def test_unit_vectors_are_not_copied_and_half_precision_becomes_single():
     for dtype in (np.float32, np.float64):
         rows = UNIT.astype(dtype)
         assert unit_rows(rows) is rows
-    assert CoHiRF(metric="cosine", **OPTIONS).fit(UNIT.astype(np.float16)).medoids_.dtype == np.float32
+    assert (
+        CoHiRF(metric="cosine", **OPTIONS).fit(UNIT.astype(np.float16)).medoids_.dtype == np.float32
+    )
 
 
 def test_rows_on_a_device_are_scaled_there():

@@ -73,7 +73,9 @@ def test_points_of_any_size_find_themselves(size, dtype, n_features, container, 
 
 
 def blobs(n_rows, n_features, std, n_centres=6):
-    return make_blobs(n_rows, n_features=n_features, centers=n_centres, cluster_std=std, random_state=0)
+    return make_blobs(
+        n_rows, n_features=n_features, centers=n_centres, cluster_std=std, random_state=0
+    )
 
 
 def merged(n_rows, n_features):
@@ -112,14 +114,18 @@ def label_of_nearest(X, points, labels):
 
 
 @pytest.mark.parametrize(
-    ("n_features", "dtype", "rows_dtype"), [(30, "f4", "f4"), (4, "f4", "f8"), (30, "f8", "f4"), (4, "f8", "f8")]
+    ("n_features", "dtype", "rows_dtype"),
+    [(30, "f4", "f4"), (4, "f4", "f8"), (30, "f8", "f4"), (4, "f8", "f8")],
 )
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_label_is_that_of_the_nearest_point(shape, n_features, dtype, rows_dtype, n_rows_are):
     X, labels = SHAPES[shape](1500, n_features)
-    points, labels = X[:900].astype(dtype), labels[:900]
+    points = X[:900].astype(dtype)
+    labels = labels[:900]
     rows = (X[500:] + np.random.default_rng(0).normal(size=(1000, n_features))).astype(rows_dtype)
-    assert_array_equal(NearestLabel.build(points, labels).label(rows), label_of_nearest(rows, points, labels))
+    assert_array_equal(
+        NearestLabel.build(points, labels).label(rows), label_of_nearest(rows, points, labels)
+    )
 
 
 @pytest.mark.parametrize("n_features", [4, 50])
@@ -131,17 +137,22 @@ def test_clusters_that_are_apart_are_told_apart_by_a_ball_each(n_features):
     assert len(search.balls.find_undecided(look)) == 0
 
 
-@pytest.mark.parametrize("within", [1, 2], ids=["clusters of several parts", "clusters that border within"])
+@pytest.mark.parametrize(
+    "within", [1, 2], ids=["clusters of several parts", "clusters that border within"]
+)
 def test_separated_rows_are_compared_with_few_points(within, monkeypatch):
     X, y = blobs(3000, 50, 1.0)
     labels = y // 2 if within == 1 else 2 * y + (X[:, 0] > np.median(X[:, 0]))
     search = NearestLabel.build(X[:2000], labels[:2000])
     assert search.balls is not None
-    compared, measure = [], Expanded.bound_squares
+    compared = []
+    measure = Expanded.bound_squares
     monkeypatch.setattr(
         Expanded,
         "bound_squares",
-        lambda rows, points: compared.append(len(rows.error) * len(points.error)) or measure(rows, points),
+        lambda rows, points: (
+            compared.append(len(rows.error) * len(points.error)) or measure(rows, points)
+        ),
     )
     search.label(X)
     assert sum(compared) < 2000 * 3000 / 4
@@ -158,7 +169,9 @@ def test_balls_that_decide_too_few_rows_are_not_used(n_features):
 def test_rows_next_to_a_border_get_the_label_of_the_nearer_side(offset, n_rows_are):
     points = (np.random.default_rng(0).normal(size=(400, 16)) + offset).astype(np.float32)
     labels = (np.arange(400) >= 200).astype(int)
-    rows = np.repeat((points[:200] + points[200:]) / 2, 8, axis=0)  # rounded, so that one of the two sides is nearer
+    rows = np.repeat(
+        (points[:200] + points[200:]) / 2, 8, axis=0
+    )  # rounded, so that one of the two sides is nearer
     search = NearestLabel.build(np.vstack([points, points + 50]), np.tile(labels, 2))
     assert_array_equal(search.label(rows), label_of_nearest(rows, points, labels))
 
@@ -186,7 +199,9 @@ def test_few_rows_and_many_rows_in_any_blocks_get_the_same_labels(monkeypatch):
 
 def test_rows_far_beyond_the_range_of_float32_find_a_point(n_rows_are):
     X, labels = blobs(1200, 20, 1.0)
-    found = NearestLabel.build(X.astype(np.float32), labels).label(np.vstack([np.full((2, 20), 1e100), X]))
+    found = NearestLabel.build(X.astype(np.float32), labels).label(
+        np.vstack([np.full((2, 20), 1e100), X])
+    )
     assert found[0] in labels
     assert_array_equal(found[2:], labels)
 

@@ -42,7 +42,11 @@ def test_what_is_installed_is_returned():
 
 
 def run(code):
-    command = [sys.executable, "-c", f"import sys; {code}; print([m for m in {HEAVY} if m in sys.modules])"]
+    command = [
+        sys.executable,
+        "-c",
+        f"import sys; {code}; print([m for m in {HEAVY} if m in sys.modules])",
+    ]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
@@ -84,7 +88,9 @@ def test_the_program_without_its_packages_says_in_one_line_what_to_install():
     code = "import sys; sys.modules['typer'] = None; from cohirf.cli import main; sys.exit(main(['--help']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith('cohirf: The program cohirf needs typer: install it with pip install "cohirf[cli]"')
+    assert done.stderr.startswith(
+        'cohirf: The program cohirf needs typer: install it with pip install "cohirf[cli]"'
+    )
     assert done.stderr.count("\n") == 1
 
 
@@ -94,7 +100,9 @@ def test_a_method_that_lacks_pandas_names_itself(method, monkeypatch):
     missing = ModuleNotFoundError("No module named 'pandas'", name="pandas")
     monkeypatch.setattr("cohirf.optional.import_module", Mock(side_effect=missing))
     arguments = [0] if method == "explain" else []
-    with pytest.raises(ImportError, match=rf'{method} needs pandas: install it with pip install "cohirf\[frame\]"'):
+    with pytest.raises(
+        ImportError, match=rf'{method} needs pandas: install it with pip install "cohirf\[frame\]"'
+    ):
         getattr(model, method)(*arguments)
 
 
@@ -107,7 +115,9 @@ def extras_by_file():
 
 
 def test_errors_name_extras_that_there_are():
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     named = list(extras_by_file())
     assert len(named) > 40
     assert [one for one in named if one[1] not in extras] == []

@@ -21,7 +21,9 @@ X = np.random.default_rng(0).normal(size=(300, 3)) + np.repeat(np.eye(3) * 20, 1
 
 @pytest.fixture(params=OTHER_SYSTEMS)
 def system(request, tmp_path, monkeypatch):
-    """Run a test as on another system, with a directory of its own for temporary files, which is empty at the end."""
+    """Run a test as on another system, with a directory of its own for temporary files, which is
+    empty at the end.
+    """
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
@@ -62,7 +64,9 @@ def test_threads_share_the_work(system, data, labels):
 
 def test_a_fit_goes_on_from_its_checkpoint(system, data, labels, tmp_path):
     for _ in range(2):
-        model = make_model(batch_size=100, checkpoint=tmp_path / "checkpoint").fit(open_source(data))
+        model = make_model(batch_size=100, checkpoint=tmp_path / "checkpoint").fit(
+            open_source(data)
+        )
         assert (model.labels_ == labels).all()
 
 
@@ -85,7 +89,15 @@ def test_a_report_is_written_and_replaced(system, tmp_path):
 def test_the_program_fits_and_writes_labels(system, data, tmp_path):
     from cohirf.cli import main
 
-    command = ["fit", str(data), "--param", "n_clusters=3", "--out", str(tmp_path / "labels.csv"), "--quiet"]
+    command = [
+        "fit",
+        str(data),
+        "--param",
+        "n_clusters=3",
+        "--out",
+        str(tmp_path / "labels.csv"),
+        "--quiet",
+    ]
     assert main(command) == 0
     assert main([*command, "--force"]) == 0
     assert len((tmp_path / "labels.csv").read_bytes().split(b"\n")) == len(X) + 2
@@ -115,16 +127,25 @@ hide({system!r}, pytest.MonkeyPatch())
 
 @pytest.mark.slow
 @pytest.mark.parametrize("system_name", OTHER_SYSTEMS)
-def test_processes_that_a_fit_starts_need_nothing_of_linux_either(system_name, data, labels, tmp_path):
+def test_processes_that_a_fit_starts_need_nothing_of_linux_either(
+    system_name, data, labels, tmp_path
+):
     (tmp_path / "temporary").mkdir()
-    (tmp_path / "sitecustomize.py").write_text(ON_START.format(system=system_name), encoding="utf-8")
+    (tmp_path / "sitecustomize.py").write_text(
+        ON_START.format(system=system_name), encoding="utf-8"
+    )
     paths = [str(tmp_path), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(tmp_path / "temporary")}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "TMPDIR": str(tmp_path / "temporary"),
+    }
     command = [sys.executable, "-c", EVERYWHERE, data, tmp_path / "labels.npy"]
     subprocess.run(command, env=environment, check=True)
     in_processes, auto = np.load(tmp_path / "labels.npy")
     assert (in_processes == labels).all()
     assert len(set(auto)) == 3
     with as_on(system_name):
-        TemporaryFile(tmp_path / "temporary")  # Windows keeps files that were in use until the process ended
+        TemporaryFile(
+            tmp_path / "temporary"
+        )  # Windows keeps files that were in use until the process ended
     assert list((tmp_path / "temporary").glob(".temporary*")) == []

@@ -36,8 +36,16 @@ def fit(source, base=None, **options):
 
 
 def digest(model):
-    parts = (model.labels_, model.parents_, model.hierarchy_.absorbed_at, model.medoids_, model._landmarks.labels)
-    return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
+    parts = (
+        model.labels_,
+        model.parents_,
+        model.hierarchy_.absorbed_at,
+        model.medoids_,
+        model._landmarks.labels,
+    )
+    return hashlib.sha256(
+        b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
+    ).hexdigest()
 
 
 def save_as(kind, X, directory):
@@ -48,7 +56,9 @@ def save_as(kind, X, directory):
         return directory / "data.npy"
     pyarrow = pytest.importorskip("pyarrow")
     table = pyarrow.table({f"f{i}": column for i, column in enumerate(X.T)})
-    pytest.importorskip("pyarrow.parquet").write_table(table, directory / "data.parquet", row_group_size=450)
+    pytest.importorskip("pyarrow.parquet").write_table(
+        table, directory / "data.parquet", row_group_size=450
+    )
     return directory / "data.parquet"
 
 
@@ -139,9 +149,13 @@ class WeightedKMeans(KMeans):
 def test_sample_weights_reach_the_base_method(blobs, tmp_path):
     weights = np.random.default_rng(0).uniform(1, 2, len(blobs[0]))
     WeightedKMeans.seen.clear()
-    model = CoHiRF.as_published(WeightedKMeans(4, n_init=1), views=1, batch_size=300, random_state=0)
+    model = CoHiRF.as_published(
+        WeightedKMeans(4, n_init=1), views=1, batch_size=300, random_state=0
+    )
     model.fit(open_source(save_as("npy", blobs[0], tmp_path)), sample_weight=weights)
-    assert np.isin(np.concatenate(WeightedKMeans.seen[: model.diagnostics_[0].n_batches]), weights).all()
+    assert np.isin(
+        np.concatenate(WeightedKMeans.seen[: model.diagnostics_[0].n_batches]), weights
+    ).all()
 
 
 def test_rows_of_weight_zero_join_in_the_end(blobs, tmp_path):
@@ -170,17 +184,25 @@ def test_sparse_rows_stay_sparse():
 def test_a_value_that_is_not_finite_is_reported_with_its_rows(blobs, tmp_path):
     X = blobs[0].copy()
     X[2718, 3] = np.nan
-    with pytest.raises(ValueError, match=r"data.npy, rows 2,\d\d\d to 2,\d\d\d: .*NaN.* row 2,718, column 3"):
+    with pytest.raises(
+        ValueError, match=r"data.npy, rows 2,\d\d\d to 2,\d\d\d: .*NaN.* row 2,718, column 3"
+    ):
         fit(open_source(save_as("npy", X, tmp_path)))
 
 
 def test_a_source_with_other_columns_is_refused_in_words(blobs, tmp_path):
     source = open_source(save_as("parquet", blobs[0], tmp_path))
     model = fit(source)
-    with pytest.raises(ValueError, match="The source has 4 columns, but the fit had 5: select the same columns"):
+    with pytest.raises(
+        ValueError, match="The source has 4 columns, but the fit had 5: select the same columns"
+    ):
         model.predict(open_source(tmp_path / "data.parquet", columns=["f0", "f1", "f2", "f3"]))
-    with pytest.raises(ValueError, match="The source has column 'f1' in the place of column 'f0' of the fit"):
-        model.predict(open_source(tmp_path / "data.parquet", columns=["f1", "f0", "f2", "f3", "f4"]))
+    with pytest.raises(
+        ValueError, match="The source has column 'f1' in the place of column 'f0' of the fit"
+    ):
+        model.predict(
+            open_source(tmp_path / "data.parquet", columns=["f1", "f0", "f2", "f3", "f4"])
+        )
 
 
 def test_refitting_on_data_without_names_forgets_them(blobs, tmp_path):
@@ -215,7 +237,9 @@ def test_the_batch_size_can_be_left_to_measurement(blobs, tmp_path, capsys):
 
 def test_a_fit_that_goes_on_keeps_the_batch_size_it_began_with(blobs, tmp_path, monkeypatch):
     source = open_source(save_as("npy", blobs[0], tmp_path))
-    monkeypatch.setattr("cohirf.fitting.begin.plan_batches", lambda *_, **__: SimpleNamespace(batch_size=400))
+    monkeypatch.setattr(
+        "cohirf.fitting.begin.plan_batches", lambda *_, **__: SimpleNamespace(batch_size=400)
+    )
     first = fit(source, batch_size="auto", checkpoint=tmp_path / "checkpoint")
     monkeypatch.undo()
     again = fit(source, batch_size="4GB", checkpoint=tmp_path / "checkpoint")

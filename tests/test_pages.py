@@ -1,4 +1,6 @@
-"""The README, the tutorial and the other pages: what they print is what runs, and each has a picture or a table."""
+"""The README, the tutorial and the other pages: what they print is what runs, and each has a
+picture or a table.
+"""
 
 import contextlib
 import io
@@ -21,12 +23,16 @@ PAGES = sorted(
     for path in DOCS.glob(pattern)
     if not GENERATED & set(path.relative_to(DOCS).parts) and path.name != "changelog.md"
 )
-SHOWN = re.compile(r"^\.\. (image|figure|csv-table|list-table)::|^=+  =+|^\| --- |^   column +kind", re.MULTILINE)
+SHOWN = re.compile(
+    r"^\.\. (image|figure|csv-table|list-table)::|^=+  =+|^\| --- |^   column +kind", re.MULTILINE
+)
 
 
 def title_of(path):
     text = path.read_text(encoding="utf-8")
-    return re.search(r"^(?:# )?(\w.*)$", re.sub(r"^\.\. .*$", "", text, flags=re.MULTILINE), re.MULTILINE)[1]
+    return re.search(
+        r"^(?:# )?(\w.*)$", re.sub(r"^\.\. .*$", "", text, flags=re.MULTILINE), re.MULTILINE
+    )[1]
 
 
 def folders_of_tests():
@@ -70,7 +76,11 @@ def test_a_place_of_the_method_in_the_source_exists(place):
 
 
 def test_notes_that_pages_link_to_exist():
-    named = {name for path in PAGES for name in re.findall(r":notes:`[^`]+<(\w+)>`", path.read_text(encoding="utf-8"))}
+    named = {
+        name
+        for path in PAGES
+        for name in re.findall(r":notes:`[^`]+<(\w+)>`", path.read_text(encoding="utf-8"))
+    }
     assert named == {path.stem for path in (ROOT / "benchmarks" / "notes").glob("*.rst")}
 
 
@@ -82,7 +92,8 @@ def test_the_first_code_of_the_readme_prints_what_the_readme_says():
     assert printed.getvalue() == shown
 
 
-SITE, HOME = "https://cohirf.github.io/cohirf/", "https://github.com/cohirf/cohirf/blob/main/"
+SITE = "https://cohirf.github.io/cohirf/"
+HOME = "https://github.com/cohirf/cohirf/blob/main/"
 PICTURES = "https://raw.githubusercontent.com/cohirf/cohirf/main/"
 
 
@@ -96,7 +107,11 @@ def test_the_readme_has_no_relative_link_which_a_package_index_would_not_resolve
 
 def test_the_readme_names_pictures_and_pages_that_exist():
     links = links_of_readme()
-    named = [DOCS / link.removeprefix(SITE).replace(".html", ".rst") for link in links if link.startswith(SITE)]
+    named = [
+        DOCS / link.removeprefix(SITE).replace(".html", ".rst")
+        for link in links
+        if link.startswith(SITE)
+    ]
     for base in (HOME, PICTURES):
         named += [ROOT / link.removeprefix(base) for link in links if link.startswith(base)]
     assert len(named) > 8
@@ -107,7 +122,9 @@ def test_the_readme_names_pictures_and_pages_that_exist():
 @pytest.mark.parametrize("name", ["tutorial.rst", "start/command_line.rst"])
 def test_the_commands_and_examples_of_a_page_print_what_it_says(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("cohirf.progress.LOG_SECONDS", math.inf)  # a slow run prints no more lines than a fast one
+    monkeypatch.setattr(
+        "cohirf.progress.LOG_SECONDS", math.inf
+    )  # a slow run prints no more lines than a fast one
     text = (DOCS / name).read_text(encoding="utf-8")
     assert len(pages.find_steps(text)) > 10
     assert pages.run_page(text) == text

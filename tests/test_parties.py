@@ -51,10 +51,15 @@ def make_parties(X, folder=None, scale=1.0, **options):
 
 
 def run_threads(folder, parties, **options):
-    """Run each party in a thread, and the coordinator here; return its result and the labels that parties got."""
+    """Run each party in a thread, and the coordinator here.
+
+    Return its result and the labels that parties got.
+    """
     got = {}
     threads = [
-        threading.Thread(target=lambda one=party: got.update({one.name: join(folder, one, timeout=60)}))
+        threading.Thread(
+            target=lambda one=party: got.update({one.name: join(folder, one, timeout=60)})
+        )
         for party in parties
     ]
     for thread in threads:
@@ -68,9 +73,16 @@ def run_threads(folder, parties, **options):
 @pytest.mark.parametrize("medoid", ["cosine", "euclidean"])
 @pytest.mark.parametrize(
     ("consensus", "weights", "method"),
-    [("strict", False, METHOD), ("majority", True, METHOD), ("relaxed", True, METHOD), ("strict", False, DBSCAN(4.0))],
+    [
+        ("strict", False, METHOD),
+        ("majority", True, METHOD),
+        ("relaxed", True, METHOD),
+        ("strict", False, DBSCAN(4.0)),
+    ],
 )
-def test_one_party_with_all_columns_is_cohirf_label_for_label(blobs, medoid, consensus, weights, method):
+def test_one_party_with_all_columns_is_cohirf_label_for_label(
+    blobs, medoid, consensus, weights, method
+):
     X, _ = blobs
     options = {"consensus": consensus, "medoid_weights": weights}
     views = {"views": 4, "max_features": 0.6, "medoid": medoid, "random_state": 3}
@@ -110,7 +122,9 @@ def test_rows_that_a_party_does_not_have_are_ranked_by_the_others():
     clusters = np.zeros(4, dtype=int)
     one = np.array([NOT_HELD, 1, 0, 2])
     two = np.array([0, 1, NOT_HELD, 2])
-    assert combine_ranks([one, two], clusters, 1).tolist() == [0]  # mean shares 0, 1/3, 0, 2/3: the first of two
+    assert combine_ranks([one, two], clusters, 1).tolist() == [
+        0
+    ]  # mean shares 0, 1/3, 0, 2/3: the first of two
     nobody = np.array([NOT_HELD, NOT_HELD, 1, 0])
     assert combine_ranks([nobody], clusters, 1).tolist() == [3]
 
@@ -129,8 +143,14 @@ def test_mass_decides_which_row_is_central():
         ([0, -1, 2], "bank is asked for row -1, but there are 3 rows: ask for rows from 0 to 2"),
         ([-3, 1, 2], "bank is asked for row -3, but there are 3 rows"),
         ([0, 3, 1], "bank is asked for row 3, but there are 3 rows"),
-        ([0, 0, 1], "bank is asked for rows in another order: ask for sorted rows, each of them once"),
-        ([2, 1, 0], "bank is asked for rows in another order: ask for sorted rows, each of them once"),
+        (
+            [0, 0, 1],
+            "bank is asked for rows in another order: ask for sorted rows, each of them once",
+        ),
+        (
+            [2, 1, 0],
+            "bank is asked for rows in another order: ask for sorted rows, each of them once",
+        ),
     ],
 )
 def test_a_party_answers_for_existing_rows_only_and_for_each_once(rows, message):
@@ -153,8 +173,12 @@ def test_parties_may_lack_rows(blobs):
         run(parties[1:], n_clusters=4)
 
 
-@pytest.mark.parametrize("options", [{}, {"n_clusters": 4}, {"consensus": "majority", "medoid_weights": True}])
-def test_folder_gives_the_same_as_one_process_and_the_parties_get_the_labels(blobs, tmp_path, options):
+@pytest.mark.parametrize(
+    "options", [{}, {"n_clusters": 4}, {"consensus": "majority", "medoid_weights": True}]
+)
+def test_folder_gives_the_same_as_one_process_and_the_parties_get_the_labels(
+    blobs, tmp_path, options
+):
     X, _ = blobs
     found, got = run_threads(tmp_path, make_parties(X), **options)
     assert np.array_equal(found.labels, run(make_parties(X), **options).labels)
@@ -168,13 +192,21 @@ def test_what_leaves_a_party_is_in_its_log_and_does_not_depend_on_values(blobs, 
         folder.mkdir()
         run_threads(folder / "shared", make_parties(X, folder, scale))
     for name in NAMES:
-        sent = [json.loads(line) for line in (folders[0] / f"{name}.jsonl").read_text().splitlines()]
+        sent = [
+            json.loads(line) for line in (folders[0] / f"{name}.jsonl").read_text().splitlines()
+        ]
         files = sorted((folders[0] / "shared").glob(f"*{name}.*"))
         assert {entry["file"]: entry["sha256"] for entry in sent} == {
             path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files
         }
-    assert {path.name.split(".")[-1] for path in (folders[0] / "shared").iterdir()} == {"joined", "request", "reply"}
-    for path in (folders[0] / "shared").iterdir():  # other values with the same labels and ranks: the same bytes
+    assert {path.name.split(".")[-1] for path in (folders[0] / "shared").iterdir()} == {
+        "joined",
+        "request",
+        "reply",
+    }
+    for path in (
+        folders[0] / "shared"
+    ).iterdir():  # other values with the same labels and ranks: the same bytes
         assert path.read_bytes() == (folders[1] / "shared" / path.name).read_bytes()
 
 
@@ -207,7 +239,13 @@ def test_bad_parties_are_refused(blobs, options, message):
 
 
 @pytest.mark.parametrize(
-    "options", [{"consensus": "all"}, {"consensus": "refined"}, {"consensus": "all", "n_clusters": 3}, {"max_iter": 0}]
+    "options",
+    [
+        {"consensus": "all"},
+        {"consensus": "refined"},
+        {"consensus": "all", "n_clusters": 3},
+        {"max_iter": 0},
+    ],
 )
 def test_bad_options_of_a_run_are_refused(blobs, options):
     with pytest.raises(ValueError, match="is not valid: give"):
@@ -217,7 +255,8 @@ def test_bad_options_of_a_run_are_refused(blobs, options):
 def test_files_that_do_not_fit_are_refused_and_nothing_is_lost(blobs, tmp_path):
     X, _ = blobs
     expected, _ = run_threads(tmp_path, make_parties(X))
-    first, second = tmp_path / "0001.bank.reply", tmp_path / "0003.bank.reply"
+    first = tmp_path / "0001.bank.reply"
+    second = tmp_path / "0003.bank.reply"
     whole = second.read_bytes()
     for content, message in [
         (first.read_bytes(), "answers another request than number 3"),
@@ -270,7 +309,10 @@ def test_program_runs_parties(tmp_path, monkeypatch, capsys):
     ]
     for thread in threads:
         thread.start()
-    assert main(["party", "run", "shared", "--parties", "2", "--clusters", "3", "--out", "labels.npy"]) == 0
+    assert (
+        main(["party", "run", "shared", "--parties", "2", "--clusters", "3", "--out", "labels.npy"])
+        == 0
+    )
     for thread in threads:
         thread.join()
     assert adjusted_rand_score(y, np.load("labels.npy")) > 0.8
@@ -294,10 +336,14 @@ def _coordinate(folder, out):
 def test_labels_are_the_same_after_fifty_kills(tmp_path):
     """Kill the coordinator or a party at random instants, and start it again, until 50 were killed."""
     X, _ = make_blobs(3000, n_features=8, centers=4, cluster_std=3.0, random_state=0)
-    expected, context = run(make_parties(X)).labels, multiprocessing.get_context("fork")
-    chance, n_killed, n_runs = random.Random(0), 0, 0
+    expected = run(make_parties(X)).labels
+    context = multiprocessing.get_context("fork")
+    chance = random.Random(0)
+    n_killed = 0
+    n_runs = 0
     while n_killed < 50:
-        folder, out = tmp_path / f"run{n_runs}", tmp_path / f"labels{n_runs}.npy"
+        folder = tmp_path / f"run{n_runs}"
+        out = tmp_path / f"labels{n_runs}.npy"
         folder.mkdir()
         calls = {name: (_take_part, (folder / "shared", X, name, folder)) for name in NAMES}
         calls["coordinator"] = (_coordinate, (folder / "shared", out))
@@ -326,7 +372,10 @@ def _start(context, function, arguments):
 def test_rows_that_are_noise_at_every_party_are_in_no_cluster(tmp_path):
     X, _ = make_blobs(60, centers=[[0, 0], [9, 9]], cluster_std=0.3, random_state=0)
     X[0] = 100
-    parties = [Party(X * scale, DBSCAN(eps=scale), name=name) for name, scale in zip(NAMES, (1.0, 1.5), strict=True)]
+    parties = [
+        Party(X * scale, DBSCAN(eps=scale), name=name)
+        for name, scale in zip(NAMES, (1.0, 1.5), strict=True)
+    ]
     found = run(parties, n_clusters=2)
     np.testing.assert_array_equal(np.flatnonzero(found.labels < 0), [0])
     np.testing.assert_array_equal(found.labels[found.medoid_indices], [0, 1])

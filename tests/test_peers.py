@@ -1,4 +1,6 @@
-"""The comparison with other packages: its rows, its limits, and results that are merged with earlier ones."""
+"""The comparison with other packages: its rows, its limits, and results that are merged with
+earlier ones.
+"""
 
 import csv
 import sys
@@ -18,7 +20,9 @@ LIMITS = _watched.Limits(seconds=60.0, megabytes=4000.0, cores=1)
 FIGURES = {"seconds": 0.5, "peak": 300_000_000, "ari": 0.25}
 
 
-@pytest.mark.parametrize("method", [method for method in peers.METHODS if method.package in ("scikit-learn", "cohirf")])
+@pytest.mark.parametrize(
+    "method", [method for method in peers.METHODS if method.package in ("scikit-learn", "cohirf")]
+)
 def test_a_method_accepts_its_settings_and_clusters(method):
     X = np.random.default_rng(0).normal(size=(SMALL.rows, 3)).astype(np.float32)
     assert method.make(SMALL, 1).fit_predict(X).shape == (SMALL.rows,)
@@ -71,7 +75,9 @@ def test_a_method_that_gave_up_is_left_out_on_more_rows(tmp_path):
 
 
 def test_all_methods_have_the_cores_that_were_asked_for():
-    alone, together = ([row.title for row in peers.rows_of("spheres", replace(LIMITS, cores=n))] for n in (1, 4))
+    alone, together = (
+        [row.title for row in peers.rows_of("spheres", replace(LIMITS, cores=n))] for n in (1, 4)
+    )
     assert together == [f"{title}, 4 cores" for title in alone]
     assert "CoHiRF(DBSCAN)" in alone
     assert "CoHiRF.as_published(KMeans), 1 view" not in alone

@@ -55,6 +55,10 @@ def test_other_processes_have_noise_if_their_environment_says_so(seed, n_changed
     environment = {name: value for name, value in os.environ.items() if name != SEED}
     environment |= {"PYTHONPATH": os.pathsep.join(folders)} | ({} if seed is None else {SEED: seed})
     run = subprocess.run(
-        [sys.executable, "-c", COUNT_CHANGES], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", COUNT_CHANGES],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert int(run.stdout) == n_changed

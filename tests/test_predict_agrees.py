@@ -1,4 +1,6 @@
-"""predict of the rows of a fit returns labels_ in every row, wherever they are, if groups are cells."""
+"""predict of the rows of a fit returns labels_ in every row, wherever they are, if groups are
+cells.
+"""
 
 import numpy as np
 import pytest
@@ -47,18 +49,23 @@ def test_in_batches_from_any_kind_of_data(base, opened):
 
 @pytest.mark.parametrize("merge", ["compact", "connected"])
 def test_on_dask(merge):
-    da, distributed = pytest.importorskip("dask.array"), pytest.importorskip("distributed")
+    da = pytest.importorskip("dask.array")
+    distributed = pytest.importorskip("distributed")
     X = da.from_array(TOUCHING, chunks=((300, 400, 500), (6,)))
-    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0"):
+    with distributed.Client(
+        processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0"
+    ):
         model = CoHiRF(n_clusters=4, merge=merge, views=2, batch_size=400, random_state=0).fit(X)
-        labels, found = np.asarray(model.labels_), model.predict(X).compute()
+        labels = np.asarray(model.labels_)
+        found = model.predict(X).compute()
     assert model.choice_.merge == merge
     np.testing.assert_array_equal(found, labels)
     np.testing.assert_array_equal(model.predict(TOUCHING), labels)
 
 
 def test_of_any_method_in_batches_if_clusters_are_connected():
-    turn, arm = np.tile(np.linspace(1, 9, 300), 3), np.repeat(np.arange(3), 300)
+    turn = np.tile(np.linspace(1, 9, 300), 3)
+    arm = np.repeat(np.arange(3), 300)
     angle = turn + 2 * np.pi / 3 * arm
     spirals = (turn * [np.cos(angle), np.sin(angle)]).T
     model = CoHiRF(GaussianMixture(3), views=2, batch_size=150, random_state=0).fit(spirals)

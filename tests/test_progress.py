@@ -31,7 +31,8 @@ RECORD = LevelRecord(
 )
 
 
-LEVEL, PREFIX = Work("level 1", 10, "batches"), "[CoHiRF] "
+LEVEL = Work("level 1", 10, "batches")
+PREFIX = "[CoHiRF] "
 
 
 class Terminal(io.StringIO):
@@ -62,7 +63,8 @@ def notebook(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
 
 
-# -- lines in a log ------------------------------------------------------------------------------------------------
+# -- lines in a log
+# ------------------------------------------------------------------------------------------------
 
 
 def test_a_log_gets_a_line_every_ten_seconds(clock, capsys):
@@ -161,7 +163,9 @@ def test_ipython_alone_is_no_notebook(module, monkeypatch):
     assert is_log(LEVEL)
 
 
-@pytest.mark.parametrize("stream", [None, SimpleNamespace(write=lambda text: None)], ids=["none", "no isatty"])
+@pytest.mark.parametrize(
+    "stream", [None, SimpleNamespace(write=lambda text: None)], ids=["none", "no isatty"]
+)
 def test_a_stream_that_cannot_tell_is_a_log(stream, monkeypatch):
     monkeypatch.setattr(sys, "stderr", stream)
     assert is_log(LEVEL)
@@ -199,7 +203,9 @@ def test_a_log_shows_the_batches_of_levels_that_have_several(n_jobs, capsys, mon
     ]
     first = model.diagnostics_[0]
     assert f"200 -> {first.rows_out - first.rows_held_aside} rows" in lines[-1]
-    assert shown.out.splitlines() == [f"[CoHiRF] {describe_level(record, 1)}" for record in model.diagnostics_]
+    assert shown.out.splitlines() == [
+        f"[CoHiRF] {describe_level(record, 1)}" for record in model.diagnostics_
+    ]
 
 
 def test_the_bar_changes_no_result(monkeypatch):

@@ -11,7 +11,9 @@ from cohirf import CoHiRF
 from cohirf.fitting import settings as contraction
 
 # Random data may fuse nothing, which the fit says.
-pytestmark = pytest.mark.filterwarnings("ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning"
+)
 
 options = st.fixed_dictionaries(
     {
@@ -25,23 +27,32 @@ options = st.fixed_dictionaries(
         "n_clusters": st.sampled_from(["levels", "auto", None, 1]),
         "random_state": st.integers(0, 99),
     }
-).map(lambda chosen: chosen | ({"n_clusters": "levels"} if isinstance(chosen["estimator"], DBSCAN) else {}))  # no noise
+).map(
+    lambda chosen: (
+        chosen | ({"n_clusters": "levels"} if isinstance(chosen["estimator"], DBSCAN) else {})
+    )
+)  # no noise
 data = st.integers(0, 10_000).map(
     lambda seed: np.random.default_rng(seed).normal(size=(1 + seed % 40, 1 + seed % 4)).round(1)
 )
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # some of these merge nothing in batches
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning"
+)  # some of these merge nothing in batches
 @settings(max_examples=2 * settings.default.max_examples)
 @given(data, options)
 def test_every_fit_is_a_forest_of_nested_levels(X, options):
     model = CoHiRF(**options).fit(X)
     n = len(X)
-    parents, absorbed_at = model.parents_, model.hierarchy_.absorbed_at
+    parents = model.parents_
+    absorbed_at = model.hierarchy_.absorbed_at
     roots = parents == np.arange(n)
     assert (roots == (absorbed_at == 0)).all()
     until = absorbed_at[parents]
-    assert ((until == 0) | (until > absorbed_at) | roots).all()  # a parent outlives its children: no cycles
+    assert (
+        (until == 0) | (until > absorbed_at) | roots
+    ).all()  # a parent outlives its children: no cycles
     assert list(dict.fromkeys(model.labels_.tolist())) == list(range(model.n_clusters_))
     assert model.n_clusters_ == roots.sum() == len(model.medoid_indices_)
     assert (model.hierarchy_.cut(level=model.hierarchy_.n_levels) == model.labels_).all()
@@ -49,12 +60,16 @@ def test_every_fit_is_a_forest_of_nested_levels(X, options):
     assert (model.hierarchy_.cut(n_clusters=model.n_clusters_) == model.labels_).all()
     assert model.hierarchy_.cut(n_clusters=tree.n_leaves).max() == tree.n_leaves - 1
     assert (model.labels_[model.exemplar_indices_] == np.arange(model.n_clusters_)).all()
-    known = model.stability_[~np.isnan(model.stability_)]  # not of rows that were held aside to the end
+    known = model.stability_[
+        ~np.isnan(model.stability_)
+    ]  # not of rows that were held aside to the end
     assert ((known > 0) & (known <= 1)).all()
     finer = np.arange(n)
     for level in range(model.hierarchy_.n_levels + 1):
         labels = model.hierarchy_.cut(level=level)
-        assert len(set(zip(finer.tolist(), labels.tolist(), strict=True))) == len(set(finer.tolist()))
+        assert len(set(zip(finer.tolist(), labels.tolist(), strict=True))) == len(
+            set(finer.tolist())
+        )
         assert model.hierarchy_.sizes(level).sum() == n
         assert (labels[model.hierarchy_.medoids(level)] == np.arange(labels.max() + 1)).all()
         finer = labels
@@ -87,15 +102,23 @@ def fitted(make):
 
 @pytest.mark.parametrize(
     ("make", "medoid"),
-    [*((name, "cosine") for name in MODELS), *(("strict", medoid) for medoid in ("euclidean", "rbf", "laplacian"))],
+    [
+        *((name, "cosine") for name in MODELS),
+        *(("strict", medoid) for medoid in ("euclidean", "rbf", "laplacian")),
+    ],
     indirect=["make"],
 )
 def test_scaling_by_a_power_of_two_changes_nothing(make, medoid):
     model = make(medoid=medoid, max_features=0.5).fit(X)
-    labels, parents = model.labels_, model.parents_
+    labels = model.labels_
+    parents = model.parents_
     for power in (-20, 5):
         if hasattr(model.estimator, "eps"):
-            model = make(medoid=medoid, max_features=0.5, estimator=DBSCAN(eps=3.0 * 2.0**power, min_samples=3))
+            model = make(
+                medoid=medoid,
+                max_features=0.5,
+                estimator=DBSCAN(eps=3.0 * 2.0**power, min_samples=3),
+            )
         model.fit(X * 2.0**power)
         assert (model.labels_ == labels).all(), power
         assert (model.parents_ == parents).all(), power
@@ -148,7 +171,10 @@ def test_weights_of_one_are_no_weights(make, fitted):
 def test_weights_on_another_scale_change_nothing_for_k_means():
     model = CoHiRF.as_published(KMeans(5, n_init=3), random_state=0)
     weights = np.random.default_rng(1).integers(1, 5, len(X))
-    assert (model.fit(X, sample_weight=weights).labels_ == model.fit(X, sample_weight=4 * weights).labels_).all()
+    assert (
+        model.fit(X, sample_weight=weights).labels_
+        == model.fit(X, sample_weight=4 * weights).labels_
+    ).all()
 
 
 def test_threshold_zero_is_strict(make):
@@ -168,7 +194,8 @@ def test_more_levels_than_needed_change_nothing(make, fitted):
 
 def test_leaving_out_small_clusters_changes_no_other_label(make):
     loner = np.r_[X, [[1e3] * 6]]
-    labels, hidden = make().fit(loner).labels_, make(min_cluster_size=2).fit(loner).labels_
+    labels = make().fit(loner).labels_
+    hidden = make(min_cluster_size=2).fit(loner).labels_
     assert adjusted_rand_score(labels[hidden >= 0], hidden[hidden >= 0]) == 1
 
 
@@ -186,6 +213,8 @@ def test_float32_and_float64_find_the_same_clusters(make, fitted):
 
 def test_codes_beyond_2_to_the_63_do_not_overflow():
     rows = np.random.default_rng(0).normal(size=(60, 3))
-    model = CoHiRF.as_published(KMeans(30), views=20, random_state=0).fit(np.repeat(rows, 2, axis=0))  # 30 ** 20 codes
+    model = CoHiRF.as_published(KMeans(30), views=20, random_state=0).fit(
+        np.repeat(rows, 2, axis=0)
+    )  # 30 ** 20 codes
     assert model.n_clusters_ > 40
     assert (model.labels_[::2] == model.labels_[1::2]).all()

@@ -60,7 +60,9 @@ def test_kmeans_finds_what_the_paper_says(name, score, value):
 def test_kmeans_finds_the_index_of_the_paper_on_shuttle(monkeypatch):
     monkeypatch.setenv("COHIRF_DATA", str(FOLDER))
     X, y = load_real("shuttle")
-    assert adjusted_rand_score(y, KMeans(2, random_state=0).fit_predict(X)) == pytest.approx(0.608, abs=5e-4)
+    assert adjusted_rand_score(y, KMeans(2, random_state=0).fit_predict(X)) == pytest.approx(
+        0.608, abs=5e-4
+    )
 
 
 def test_numbers_are_standardised_categories_coded_and_what_says_nothing_is_dropped():
@@ -85,12 +87,17 @@ def test_data_without_a_feature_are_refused():
 
 
 def test_an_unknown_name_is_refused():
-    with pytest.raises(ValueError, match="'irises' is not a data set of the paper: pass one of iris, alizadeh-2000-v2"):
+    with pytest.raises(
+        ValueError,
+        match="'irises' is not a data set of the paper: pass one of iris, alizadeh-2000-v2",
+    ):
         load_real("irises")
 
 
 def test_rows_that_are_there_twice_are_dropped(tmp_path):
-    frame = pd.DataFrame({"a": [1.0, 2.0, 1.0, 4.0], "b": [1.0, 1.0, 1.0, 3.0], "label": ["x", "y", "x", "x"]})
+    frame = pd.DataFrame(
+        {"a": [1.0, 2.0, 1.0, 4.0], "b": [1.0, 1.0, 1.0, 3.0], "label": ["x", "y", "x", "x"]}
+    )
     frame.to_parquet(tmp_path / "shuttle.parquet")
     X, y = load_real("shuttle", tmp_path)
     assert X.shape == (3, 2)
@@ -106,9 +113,13 @@ def test_without_a_file_and_without_openml_the_message_says_where_to_put_it(monk
 
     monkeypatch.setattr(real, "fetch_openml", no_network)
     looked = (
-        "no folder was given and COHIRF_DATA is not set" if folder is None else "nowhere/coil-20.parquet does not exist"
+        "no folder was given and COHIRF_DATA is not set"
+        if folder is None
+        else "nowhere/coil-20.parquet does not exist"
     )
-    with pytest.raises(FileNotFoundError, match=rf"coil-20 cannot be loaded: {looked}, and OpenML did not answer"):
+    with pytest.raises(
+        FileNotFoundError, match=rf"coil-20 cannot be loaded: {looked}, and OpenML did not answer"
+    ):
         load_real("coil-20", folder)
 
 

@@ -16,7 +16,9 @@ from cohirf import CoHiRF
 from cohirf.fitting import settings as contraction
 
 # Random data may fuse nothing, which the fit says.
-pytestmark = pytest.mark.filterwarnings("ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning"
+)
 
 MEDOIDS = {
     "cosine": reference.cosine,
@@ -69,7 +71,11 @@ def test_labels_and_parents_equal_the_literal_algorithm(
         base, consensus=threshold if consensus == "relaxed" else consensus, medoid=medoid, **common
     ).fit(X)
     labels, parents = reference.cohirf(
-        X, base, threshold=threshold if consensus == "relaxed" else None, medoid=MEDOIDS[medoid], **common
+        X,
+        base,
+        threshold=threshold if consensus == "relaxed" else None,
+        medoid=MEDOIDS[medoid],
+        **common,
     )
     assert model.parents_.tolist() == parents
     assert model.labels_.tolist() == labels
@@ -94,7 +100,9 @@ def test_a_callable_medoid_rule_equals_the_literal_algorithm(X, base, seed):
 def test_majority_consensus_equals_the_literal_algorithm(X, base, views, majority, seed):
     common = {"views": views, "max_features": 0.6, "random_state": seed}
     try:
-        labels, parents = reference.cohirf(X, base, medoid=reference.cosine, majority=majority, **common)
+        labels, parents = reference.cohirf(
+            X, base, medoid=reference.cosine, majority=majority, **common
+        )
     except reference.TieError:
         reject()
     with pytest.MonkeyPatch.context() as patch:

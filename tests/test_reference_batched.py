@@ -18,7 +18,9 @@ from reference import TieError
 from reference_batched import BatchedCoHiRF
 
 # Random data may fuse nothing, which the fit says.
-pytestmark = pytest.mark.filterwarnings("ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning"
+)
 
 
 class MassBins(ClusterMixin, BaseEstimator):
@@ -52,7 +54,9 @@ class Cells(ClusterMixin, BaseEstimator):
 
 
 def points(n, p=3, seed=0, step=1 / 8):
-    """Rows around a few centres, in multiples of a step that is a power of two: sums are exact, so ties are real."""
+    """Rows around a few centres, in multiples of a step that is a power of two: sums are exact, so
+    ties are real.
+    """
     rng = np.random.default_rng(seed)
     centres = rng.integers(-4, 5, (4, p))
     return np.round((centres[rng.integers(4, size=n)] + rng.normal(0, 0.5, (n, p))) / step) * step
@@ -63,14 +67,23 @@ def quarters(n, seed=0, lightest=1):
     return np.random.default_rng(seed).integers(lightest, 13, n) / 4
 
 
-def assert_same_as_reference(X, base, *, in_order=False, sample_weight=None, n_jobs=None, **options):
-    """Compare all results of a fit with those of the reference; return these, and the warnings of the fit."""
+def assert_same_as_reference(
+    X, base, *, in_order=False, sample_weight=None, n_jobs=None, **options
+):
+    """Compare all results of a fit with those of the reference.
+
+    Return these, and the warnings of the fit.
+    """
     options = {"views": 3, "max_features": 0.7, "random_state": 0} | options
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = CoHiRF.as_published(base, n_jobs=n_jobs, **options)
         model.fit(open_source(X) if in_order else X, sample_weight=sample_weight)
-    messages = [str(warning.message) for warning in caught if issubclass(warning.category, ConvergenceWarning)]
+    messages = [
+        str(warning.message)
+        for warning in caught
+        if issubclass(warning.category, ConvergenceWarning)
+    ]
     expected = BatchedCoHiRF(estimator=base, in_order=in_order, **options).fit(X, sample_weight)
     assert model.parents_.tolist() == list(expected.parent.values())
     assert model.hierarchy_.parents.tolist() == list(expected.parent.values())
@@ -105,7 +118,9 @@ IN_ORDER_SLOWLY = pytest.mark.parametrize(
 @pytest.mark.parametrize(("consensus", "in_order"), [("strict", False), ("relaxed", True)], ids=str)
 @pytest.mark.parametrize("base", BASES)
 def test_batches_of_several_levels_equal_the_literal_algorithm(base, consensus, in_order):
-    fit, _ = assert_same_as_reference(points(48), BASES[base], in_order=in_order, batch_size=8, **CONSENSUS[consensus])
+    fit, _ = assert_same_as_reference(
+        points(48), BASES[base], in_order=in_order, batch_size=8, **CONSENSUS[consensus]
+    )
     assert fit.levels[0].n_batches == 5
     assert fit.levels[1].n_batches > 1
     assert all(level.rows_held_aside > 0 for level in fit.levels[:3])
@@ -113,34 +128,58 @@ def test_batches_of_several_levels_equal_the_literal_algorithm(base, consensus, 
 
 @pytest.mark.parametrize(
     ("base", "medoid_weights", "in_order"),
-    [("kmeans", False, True), ("kmeans", True, False), ("dbscan", False, False), ("dbscan", True, True)],
+    [
+        ("kmeans", False, True),
+        ("kmeans", True, False),
+        ("dbscan", False, False),
+        ("dbscan", True, True),
+    ],
 )
 def test_majorities_in_batches_equal_the_literal_algorithm(base, medoid_weights, in_order):
-    options = {"batch_size": 8, "views": 5, "medoid_weights": medoid_weights, **CONSENSUS["majority"]}
+    options = {
+        "batch_size": 8,
+        "views": 5,
+        "medoid_weights": medoid_weights,
+        **CONSENSUS["majority"],
+    }
     for seed in range(20):
         with suppress(TieError):
-            assert_same_as_reference(points(30, 4, seed), BASES[base], in_order=in_order, random_state=seed, **options)
+            assert_same_as_reference(
+                points(30, 4, seed), BASES[base], in_order=in_order, random_state=seed, **options
+            )
             return
     pytest.fail("Every fit has ties.")
 
 
 @pytest.mark.parametrize(
     ("base", "medoid_weights", "in_order"),
-    [("kmeans", False, True), ("kmeans", True, False), ("bins", False, False), ("bins", True, True)],
+    [
+        ("kmeans", False, True),
+        ("kmeans", True, False),
+        ("bins", False, False),
+        ("bins", True, True),
+    ],
 )
 def test_weighted_batches_equal_the_literal_algorithm(base, medoid_weights, in_order):
     weights = quarters(44, lightest=0)
     assert np.count_nonzero(weights == 0) > 2
     X = points(44, step=2**-20)  # no two rows are equally near to one of weight 0
     fit, _ = assert_same_as_reference(
-        X, BASES[base], in_order=in_order, batch_size=8, medoid_weights=medoid_weights, sample_weight=weights
+        X,
+        BASES[base],
+        in_order=in_order,
+        batch_size=8,
+        medoid_weights=medoid_weights,
+        sample_weight=weights,
     )
     assert fit.levels[1].n_batches > 1
 
 
 @IN_ORDER_SLOWLY
 def test_batches_that_run_at_the_same_time_equal_the_literal_algorithm(in_order):
-    fit, _ = assert_same_as_reference(points(60), BASES["bins"], in_order=in_order, batch_size=6, n_jobs=2)
+    fit, _ = assert_same_as_reference(
+        points(60), BASES["bins"], in_order=in_order, batch_size=6, n_jobs=2
+    )
     assert fit.levels[0].n_batches == 9
 
 
@@ -149,16 +188,22 @@ def test_batches_in_processes_equal_the_literal_algorithm(in_order, monkeypatch)
     monkeypatch.setattr(local, "_are_processes_running", lambda _: True)
     monkeypatch.setattr(local, "WARM_SECONDS", 0.0)
     monkeypatch.setattr(local, "_last_used", {})
-    fit, _ = assert_same_as_reference(points(60), BASES["dbscan"], in_order=in_order, batch_size=6, n_jobs=2)
+    fit, _ = assert_same_as_reference(
+        points(60), BASES["dbscan"], in_order=in_order, batch_size=6, n_jobs=2
+    )
     assert fit.levels[0].n_batches == 9
     assert 2 in local._last_used  # two processes have finished
 
 
 @IN_ORDER
-@pytest.mark.parametrize("medoid", ["euclidean", "rbf", "laplacian"])  # cosine is the default of all others
+@pytest.mark.parametrize(
+    "medoid", ["euclidean", "rbf", "laplacian"]
+)  # cosine is the default of all others
 def test_medoids_of_batches_equal_the_literal_algorithm(medoid, in_order):
     options = {"medoid": medoid, "medoid_weights": True, "min_cluster_size": 9, "views": 1}
-    fit, _ = assert_same_as_reference(points(60), BASES["bins"], in_order=in_order, batch_size=12, **options)
+    fit, _ = assert_same_as_reference(
+        points(60), BASES["bins"], in_order=in_order, batch_size=12, **options
+    )
     assert {-1, 0} <= set(fit.labels.values())
 
 
@@ -185,9 +230,13 @@ def test_companions_of_medoids_equal_the_literal_algorithm(n_clusters, in_order)
 @IN_ORDER
 def test_levels_end_when_two_in_a_row_merge_nothing(in_order):
     X = 8.0 * np.arange(40)[:, None]
-    fit, messages = assert_same_as_reference(X, KMeans(13), in_order=in_order, batch_size=10)  # more than a batch has
+    fit, messages = assert_same_as_reference(
+        X, KMeans(13), in_order=in_order, batch_size=10
+    )  # more than a batch has
     assert [level.merged for level in fit.levels] == [False, False]
-    assert messages[0].startswith("Levels 1 and 2 merged nothing in any batch: 40 clusters are left.")
+    assert messages[0].startswith(
+        "Levels 1 and 2 merged nothing in any batch: 40 clusters are left."
+    )
 
 
 @IN_ORDER
@@ -203,7 +252,9 @@ def test_levels_end_at_max_iter(max_iter, in_order):
 @IN_ORDER_SLOWLY
 def test_a_fit_of_thin_batches_goes_on_as_the_literal_algorithm_does(in_order):
     X = np.random.default_rng(0).random((200, 2))
-    fit, messages = assert_same_as_reference(X, DBSCAN(eps=0.12, min_samples=3), in_order=in_order, batch_size=10)
+    fit, messages = assert_same_as_reference(
+        X, DBSCAN(eps=0.12, min_samples=3), in_order=in_order, batch_size=10
+    )
     assert len(fit.levels) > 1
     assert any('Use batches="local"' in message for message in messages)
 
@@ -247,7 +298,9 @@ def test_every_fit_equals_the_literal_algorithm(X, base, in_order, lightest, con
     if weights is not None:
         weights[-1] = 1
     try:
-        assert_same_as_reference(X, base, in_order=in_order, sample_weight=weights, **CONSENSUS[consensus] | options)
+        assert_same_as_reference(
+            X, base, in_order=in_order, sample_weight=weights, **CONSENSUS[consensus] | options
+        )
     except TieError:
         reject()
 
@@ -264,7 +317,8 @@ def test_every_fit_equals_the_literal_algorithm(X, base, in_order, lightest, con
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_updates_equal_the_literal_algorithm_with_blocks_in_order(base, options, parts):
-    X, weights = points(46), quarters(46)
+    X = points(46)
+    weights = quarters(46)
     options = {"views": 3, "max_features": 0.7, "random_state": 0, "batch_size": 8} | options
     model = CoHiRF.as_published(BASES[base], **options)
     stops = np.cumsum(parts)

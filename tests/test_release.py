@@ -39,7 +39,8 @@ def as_numbers(version: str) -> list[int]:
 
 
 def test_the_package_has_the_last_version_or_is_in_development_after_it() -> None:
-    last, is_unreleased = next(iter(dated_versions())), found(r"^## (.+)$", "CHANGELOG.md")[0] == "Unreleased"
+    last = next(iter(dated_versions()))
+    is_unreleased = found(r"^## (.+)$", "CHANGELOG.md")[0] == "Unreleased"
     version, _, development = cohirf.__version__.partition(".dev")
     assert bool(development) == is_unreleased
     assert as_numbers(version) > as_numbers(last) if development else version == last
@@ -67,7 +68,9 @@ def test_the_recipe_requires_what_the_program_requires() -> None:
 def requirements(extra: str) -> set[str]:
     """Return what the package requires with an extra, extras of extras included."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras, waiting, needed = project["optional-dependencies"], [extra], set(project["dependencies"])
+    extras = project["optional-dependencies"]
+    waiting = [extra]
+    needed = set(project["dependencies"])
     while waiting:
         for requirement in extras[waiting.pop()]:
             nested = re.fullmatch(r"cohirf\[(.+)\]", requirement)
@@ -88,9 +91,19 @@ def load_yaml(file: str) -> Any:
     return yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))
 
 
-WORKFLOWS = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))]
-JOBS = {f"{Path(file).stem}/{name}": job for file in WORKFLOWS for name, job in load_yaml(file)["jobs"].items()}
-SCRIPTS = {name: [step["run"] for step in job.get("steps", []) if "run" in step] for name, job in JOBS.items()}
+WORKFLOWS = [
+    path.relative_to(ROOT).as_posix()
+    for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+]
+JOBS = {
+    f"{Path(file).stem}/{name}": job
+    for file in WORKFLOWS
+    for name, job in load_yaml(file)["jobs"].items()
+}
+SCRIPTS = {
+    name: [step["run"] for step in job.get("steps", []) if "run" in step]
+    for name, job in JOBS.items()
+}
 # Modules that the scripts install before they use them.
 INSTALLED = {"build", "pip", "pytest", "twine"}
 
@@ -102,8 +115,12 @@ def write_program(path: Path, text: str) -> None:
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Any:
-    """Return a function that runs a script in an empty folder as if this source were installed; it installs nothing."""
-    programs, folder = tmp_path / "programs", tmp_path / "folder"
+    """Return a function that runs a script in an empty folder as if this source were installed.
+
+    It installs nothing.
+    """
+    programs = tmp_path / "programs"
+    folder = tmp_path / "folder"
     programs.mkdir()
     folder.mkdir()
     python = f'exec "{sys.executable}"'
@@ -114,13 +131,17 @@ def shell(tmp_path: Path) -> Any:
         "PYTHONPATH": str(ROOT / "src"),
     }
 
-    def run(script: str, files: tuple[str, ...] = (), **more: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        script: str, files: tuple[str, ...] = (), **more: str
+    ) -> subprocess.CompletedProcess[str]:
         for name in files:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, folder / name)
         command = ["bash", "-euo", "pipefail", "-c", script]
         environment = variables | more
-        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
 
     return run
 
@@ -139,7 +160,8 @@ def test_the_test_of_the_recipe_runs(shell: Any) -> None:
 @linux_only
 def test_the_steps_that_try_the_wheel_run(shell: Any) -> None:
     has_checkout = any(
-        str(step.get("uses")).startswith("actions/checkout") for step in JOBS["distributions/wheel"]["steps"]
+        str(step.get("uses")).startswith("actions/checkout")
+        for step in JOBS["distributions/wheel"]["steps"]
     )
     for script in SCRIPTS["distributions/wheel"]:
         done = shell(script, ("examples",) if has_checkout else ())
@@ -149,11 +171,17 @@ def test_the_steps_that_try_the_wheel_run(shell: Any) -> None:
 
 @linux_only
 @pytest.mark.parametrize(("tag", "code"), [("v{last}", 0), ("v99.0", 1)])
-def test_a_release_needs_a_tag_that_the_package_and_the_changelog_name(tag: str, code: int, shell: Any) -> None:
+def test_a_release_needs_a_tag_that_the_package_and_the_changelog_name(
+    tag: str, code: int, shell: Any
+) -> None:
     last = next(iter(dated_versions()))
     file = "src/cohirf/_version.py"
     release = f'sed --in-place "s/__version__ = .*/__version__ = \\"{last}\\"/" {file}\n'
-    done = shell(release + SCRIPTS["release/version"][0], (file, "CHANGELOG.md"), GITHUB_REF_NAME=tag.format(last=last))
+    done = shell(
+        release + SCRIPTS["release/version"][0],
+        (file, "CHANGELOG.md"),
+        GITHUB_REF_NAME=tag.format(last=last),
+    )
     assert done.returncode == code, done.stderr
 
 
@@ -161,7 +189,9 @@ def targets() -> set[str]:
     return set(found(r"^([\w.][\w./-]*):", "Makefile"))
 
 
-@pytest.mark.parametrize("file", [*WORKFLOWS, ".ci/run", "README.md", "RELEASING.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize(
+    "file", [*WORKFLOWS, ".ci/run", "README.md", "RELEASING.md", "CONTRIBUTING.md"]
+)
 def test_make_has_the_targets_that_are_named(file: str) -> None:
     named = found(r"(?:^ *|run: |`)make ([\w./-]+)", file)
     assert [name for name in named if name not in targets()] == []
@@ -202,26 +232,41 @@ FOR_DEVELOPERS = {"dev", "docs", "mutation", "peers", "test"}
 
 def test_the_page_of_extras_has_each_of_them_with_its_packages() -> None:
     page = (ROOT / "docs" / "reference" / "environments.rst").read_text(encoding="utf-8")
-    rows = csv.reader(re.findall(r"^   (``\w+``, .+)$", page, flags=re.MULTILINE), skipinitialspace=True)
-    shown = {extra.strip("`"): set(re.findall(r"[\w-]+", packages)) - {"those", "of"} for extra, packages, _ in rows}
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    assert shown == {name: named_in(needed) for name, needed in extras.items() if name not in FOR_DEVELOPERS}
+    rows = csv.reader(
+        re.findall(r"^   (``\w+``, .+)$", page, flags=re.MULTILINE), skipinitialspace=True
+    )
+    shown = {
+        extra.strip("`"): set(re.findall(r"[\w-]+", packages)) - {"those", "of"}
+        for extra, packages, _ in rows
+    }
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    assert shown == {
+        name: named_in(needed) for name, needed in extras.items() if name not in FOR_DEVELOPERS
+    }
     assert all(f"``{name}``" in page for name in extras)
 
 
 def named_in(requirements: list[str]) -> set[str]:
     """Return the packages and the extras that requirements name."""
     packages = {re.split(r"[\[>]", one)[0] for one in requirements}
-    extras = {extra for one in requirements if one.startswith("cohirf[") for extra in one[7:-1].split(",")}
+    extras = {
+        extra for one in requirements if one.startswith("cohirf[") for extra in one[7:-1].split(",")
+    }
     return packages - {"cohirf"} | extras
 
 
 @pytest.mark.slow
-def test_tests_and_doctests_are_collected_where_a_copy_of_the_package_is_installed(tmp_path: Path) -> None:
+def test_tests_and_doctests_are_collected_where_a_copy_of_the_package_is_installed(
+    tmp_path: Path,
+) -> None:
     shutil.copytree(ROOT / "src" / "cohirf", tmp_path / "cohirf")
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
     files = ["tests/test_finite.py", "src/cohirf/validation.py"]
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    run = subprocess.run([*command, *files], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [*command, *files], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
     assert run.returncode == 0, run.stdout
     assert "src/cohirf/validation.py::" in run.stdout

@@ -52,8 +52,12 @@ def warnings_of(fit):
 @pytest.mark.parametrize("batch_size", [None, 40])
 def test_a_warning_comes_once_in_a_fit(n_jobs, batch_size):
     model = CoHiRF.as_published(Warner(), batch_size=batch_size, n_jobs=n_jobs, random_state=0)
-    assert [text for text in warnings_of(lambda: model.fit(X)) if text.endswith("rows did not settle")] != []
-    assert sum(text.endswith("rows did not settle") for text in warnings_of(lambda: model.fit(X))) == 1
+    assert [
+        text for text in warnings_of(lambda: model.fit(X)) if text.endswith("rows did not settle")
+    ] != []
+    assert (
+        sum(text.endswith("rows did not settle") for text in warnings_of(lambda: model.fit(X))) == 1
+    )
 
 
 def test_a_warning_of_scikit_learn_comes_once_in_a_fit():
@@ -64,7 +68,9 @@ def test_a_warning_of_scikit_learn_comes_once_in_a_fit():
 
 def test_a_fit_within_a_fit_does_not_repeat_warnings():
     shown = warnings_of(
-        lambda: CoHiRF.as_published(CoHiRF.as_published(Warner(), views=2), views=2, random_state=0).fit(X)
+        lambda: CoHiRF.as_published(
+            CoHiRF.as_published(Warner(), views=2), views=2, random_state=0
+        ).fit(X)
     )
     assert sum(text.endswith("rows did not settle") for text in shown) == 1
 
@@ -81,12 +87,16 @@ def test_a_filter_that_makes_warnings_errors_does_so(n_jobs):
 @pytest.mark.parametrize("action", ["always", "error", "ignore"])
 def test_a_warning_of_worker_processes_comes_once_through_the_filters_of_the_fit(action):
     X = np.repeat(np.eye(3), 20, axis=0)
-    model = CoHiRF.as_published(KMeans(8, n_init=1), views=2, batch_size=20, n_jobs=2, random_state=0)
+    model = CoHiRF.as_published(
+        KMeans(8, n_init=1), views=2, batch_size=20, n_jobs=2, random_state=0
+    )
     with warnings.catch_warnings(record=True) as shown, parallel_config(backend="loky"):
         warnings.simplefilter(action)
         with pytest.raises(ConvergenceWarning) if action == "error" else nullcontext():
             model.fit(X)
-    assert sum("distinct clusters" in str(warning.message) for warning in shown) == (action == "always")
+    assert sum("distinct clusters" in str(warning.message) for warning in shown) == (
+        action == "always"
+    )
 
 
 def test_collected_warnings_are_issued_again_where_they_arose():
@@ -130,8 +140,10 @@ def test_different_warnings_are_shown_all():
 
 
 def test_fits_that_overlap_leave_the_warnings_module_as_it_was():
-    before, filters = warnings.showwarning, list(warnings.filters)
-    first, second = showing_warnings_once(), showing_warnings_once()
+    before = warnings.showwarning
+    filters = list(warnings.filters)
+    first = showing_warnings_once()
+    second = showing_warnings_once()
     first.__enter__()
     thread = threading.Thread(target=second.__enter__)
     thread.start()

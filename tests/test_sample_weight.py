@@ -32,10 +32,15 @@ def test_weights_are_repeated_rows(options, seed):
     base = DBSCAN(eps=1.0, min_samples=1)
     model = CoHiRF.as_published(base, views=3, max_features=0.5, random_state=0, **options)
     weighted = model.fit(X, sample_weight=weights)
-    labels, medoids = weighted.labels_, weighted.medoids_
+    labels = weighted.labels_
+    medoids = weighted.medoids_
     repeated = model.fit(np.repeat(X, weights, axis=0))
     assert adjusted_rand_score(np.repeat(labels, weights), repeated.labels_) == 1
-    assert (medoids == repeated.medoids_).all() if weights.all() else len(medoids) == len(repeated.medoids_)
+    assert (
+        (medoids == repeated.medoids_).all()
+        if weights.all()
+        else len(medoids) == len(repeated.medoids_)
+    )
 
 
 def test_a_row_of_weight_0_joins_the_cluster_of_its_nearest_row(blobs):
@@ -71,7 +76,9 @@ def test_medoid_weights_pass_the_absorbed_mass_to_the_base():
 
 
 def test_weights_are_refused_where_the_base_does_not_take_them():
-    with pytest.raises(ValueError, match=r"^sample_weight needs a base method whose fit takes it, but Agg"):
+    with pytest.raises(
+        ValueError, match=r"^sample_weight needs a base method whose fit takes it, but Agg"
+    ):
         CoHiRF.as_published(AgglomerativeClustering()).fit(np.eye(10), sample_weight=np.ones(10))
 
 
@@ -86,7 +93,10 @@ def test_weights_are_refused_where_the_base_does_not_take_them():
             np.r_[1.7e308, 1.7e308, np.ones(8)],
             r"sample_weight has sum inf, and sums of more than 1e\+150 would overflow",
         ),
-        (np.full(10, 1e-320), "sample_weight has positive values down to 1e-320, and those below 1e-150 would vanish"),
+        (
+            np.full(10, 1e-320),
+            "sample_weight has positive values down to 1e-320, and those below 1e-150 would vanish",
+        ),
     ],
 )
 @pytest.mark.parametrize("base", [KMeans(2), DBSCAN()])
@@ -97,12 +107,16 @@ def test_impossible_weights_are_refused(base, weights, message):
 
 def test_min_cluster_size_counts_weights():
     X = np.array([[0.0], [0.1], [5.0], [9.0]])
-    model = CoHiRF.as_published(DBSCAN(eps=0.5, min_samples=1), max_features=1.0, min_cluster_size=3, random_state=0)
+    model = CoHiRF.as_published(
+        DBSCAN(eps=0.5, min_samples=1), max_features=1.0, min_cluster_size=3, random_state=0
+    )
     assert model.fit(X).labels_.tolist() == [-1, -1, -1, -1]
     assert model.fit(X, sample_weight=[1, 1, 4, 3]).labels_.tolist() == [-1, -1, 0, 1]
 
 
 def test_weights_of_fitted_rows_count_in_updates():
-    model = CoHiRF(DBSCAN(0.5, min_samples=3), random_state=0).fit([[0.0], [10.0], [20.0]], sample_weight=[5, 5, 1])
+    model = CoHiRF(DBSCAN(0.5, min_samples=3), random_state=0).fit(
+        [[0.0], [10.0], [20.0]], sample_weight=[5, 5, 1]
+    )
     assert model.labels_.tolist() == [0, 1, -1]
     assert model.partial_fit([[30.0]], sample_weight=[4]).labels_.tolist() == [0, 1, -1, 2]

@@ -41,7 +41,8 @@ def test_a_vector_is_a_writable_memory_map(dtype, storage):
 
 
 def test_vectors_do_not_share_memory(storage):
-    first, second = storage.vector(10, np.int32), storage.vector(10, np.int32)
+    first = storage.vector(10, np.int32)
+    second = storage.vector(10, np.int32)
     first[:], second[:] = 1, 2
     assert first.sum() == 10
 
@@ -74,7 +75,8 @@ def test_sparse_blocks_stay_in_memory(storage):
 
 @linux_only
 def test_files_have_no_name_where_the_system_has_such_files(storage, tmp_path):
-    vector, rows = storage.vector(1000, np.int32), gather(storage, [np.ones((5, 2))])
+    vector = storage.vector(1000, np.int32)
+    rows = gather(storage, [np.ones((5, 2))])
     assert list(tmp_path.iterdir()) == []
     assert vector.size + rows.n_rows == 1005
 
@@ -82,11 +84,14 @@ def test_files_have_no_name_where_the_system_has_such_files(storage, tmp_path):
 @pytest.mark.parametrize("system", OTHER_SYSTEMS)
 def test_files_with_a_name_are_removed_with_the_last_array(system, storage, tmp_path):
     with as_on(system):
-        vector, rows = storage.vector(1000, np.int32), gather(storage, [np.ones((5, 2))])
+        vector = storage.vector(1000, np.int32)
+        rows = gather(storage, [np.ones((5, 2))])
         vector[:] = 7
         part = vector[10:20]
         assert len(list(tmp_path.iterdir())) == 2
-        assert (np.memmap(vector.filename, np.int32, "r") == 7).all()  # as a worker of joblib finds it
+        assert (
+            np.memmap(vector.filename, np.int32, "r") == 7
+        ).all()  # as a worker of joblib finds it
         storage.mappings.clear()
         del vector, rows
         assert len(list(tmp_path.iterdir())) == 1
@@ -101,7 +106,8 @@ def test_a_file_lives_as_long_as_its_array(storage, tmp_path):
         gc.collect()
         return sum(str(tmp_path) in name for name in open_files())
 
-    vector, rows = storage.vector(1000, np.int32), gather(storage, [np.ones((5, 2))])
+    vector = storage.vector(1000, np.int32)
+    rows = gather(storage, [np.ones((5, 2))])
     assert of_storage() > 0
     storage.mappings.clear()
     del vector, rows
@@ -156,7 +162,9 @@ def test_room_is_taken_before_a_file_is_mapped(system, storage, monkeypatch):
     ("code", "reason"),
     [(errno.ENOSPC, "is full"), (errno.EDQUOT, "cannot be written to (Disk quota exceeded)")],
 )
-def test_an_error_names_the_directory_and_a_remedy(name, code, reason, storage, monkeypatch, tmp_path):
+def test_an_error_names_the_directory_and_a_remedy(
+    name, code, reason, storage, monkeypatch, tmp_path
+):
     def fail(*_):
         raise OSError(code, os.strerror(code))
 
@@ -172,7 +180,9 @@ def test_an_error_names_the_directory_and_a_remedy(name, code, reason, storage, 
 
 def test_a_missing_directory_is_named(tmp_path):
     missing = tmp_path / "missing"
-    with pytest.raises(FileNotFoundError, match=rf"{missing}, the directory .* cannot be written to \(No such file"):
+    with pytest.raises(
+        FileNotFoundError, match=rf"{missing}, the directory .* cannot be written to \(No such file"
+    ):
         ScratchStorage(missing).vector(10, np.int32)
 
 

@@ -37,11 +37,15 @@ def with_noise(X, n_noise, seed=0):
 def correlated_blocks(n_rows, n_blocks, size, seed=0):
     rng = np.random.default_rng(seed)
     factors = rng.standard_normal((n_rows, n_blocks))
-    return 0.95 * np.repeat(factors, size, axis=1) + 0.3 * rng.standard_normal((n_rows, n_blocks * size))
+    return 0.95 * np.repeat(factors, size, axis=1) + 0.3 * rng.standard_normal(
+        (n_rows, n_blocks * size)
+    )
 
 
 @pytest.mark.parametrize("scale", [standardise, np.asarray], ids=["standardised", "raw"])
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+)
 def test_corners_of_a_cube_are_found_among_noise(scale, seed):
     assert screen_features(scale(hypercube(250, seed)), (seed,))[0].tolist() == [0, 1, 2]
 
@@ -59,13 +63,17 @@ NULLS = {
     "few rows": lambda rng: rng.standard_normal((40, 300)),
     "heavy tails": lambda rng: rng.standard_t(1, (300, 200)),
     "skewed": lambda rng: rng.exponential(size=(100, 300)) ** 3,
-    "outliers": lambda rng: rng.standard_normal((300, 200)) + 1e6 * (rng.random((300, 200)) < 0.002),
+    "outliers": lambda rng: (
+        rng.standard_normal((300, 200)) + 1e6 * (rng.random((300, 200)) < 0.002)
+    ),
     "rare": lambda rng: (rng.random((500, 300)) < 0.01).astype(float),
     "binary": lambda rng: rng.integers(0, 2, (200, 300)).astype(float),
 }
 
 
-@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 3), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize(
+    "seeds", [range(1), pytest.param(range(1, 3), marks=pytest.mark.slow)], ids=str
+)
 @pytest.mark.parametrize("draw", NULLS.values(), ids=NULLS)
 def test_independent_features_pass_hardly_ever_and_then_all_stay(draw, seeds):
     passed = 0
@@ -99,7 +107,9 @@ def test_the_scale_of_features_does_not_matter():
         assert screen_features(X * scales, (0,))[0].tolist() == relevant
 
 
-@pytest.mark.parametrize("X", [np.ones((50, 4)), np.zeros((1, 3)), np.eye(3), np.arange(60.0)[:, None]])
+@pytest.mark.parametrize(
+    "X", [np.ones((50, 4)), np.zeros((1, 3)), np.eye(3), np.arange(60.0)[:, None]]
+)
 def test_data_that_cannot_be_tested_keeps_all_features(X):
     kept, statistics = screen_features(X, (0,))
     assert kept.tolist() == list(range(X.shape[1]))
@@ -125,7 +135,9 @@ def test_the_statistic_is_the_f_statistic_of_the_softened_values_over_its_critic
 
 def test_two_means_explain_what_the_best_split_explains():
     rng = np.random.default_rng(0)
-    X = np.c_[rng.standard_normal(80), rng.integers(0, 2, 80) * 5.0 + rng.standard_normal(80), np.ones(80)]
+    X = np.c_[
+        rng.standard_normal(80), rng.integers(0, 2, 80) * 5.0 + rng.standard_normal(80), np.ones(80)
+    ]
     sample = SoftenedSample.of(X)
     dense = np.asarray(sample.values, dtype=np.float64)
     share = two_means_share(sample)
@@ -156,18 +168,25 @@ def test_clusters_of_a_view_are_large_enough_for_a_test():
 
 
 def test_clusters_that_are_too_small_join_the_smallest_large_one(monkeypatch):
-    labels = np.repeat(np.arange(5), [200, 150, 13, 12, 28])[np.random.default_rng(0).permutation(403)]
+    labels = np.repeat(np.arange(5), [200, 150, 13, 12, 28])[
+        np.random.default_rng(0).permutation(403)
+    ]
     monkeypatch.setattr(screening.KMeans, "fit_predict", lambda self, X: labels)
-    found = cluster_on_features(SoftenedSample.of(np.ones((403, 3))), np.arange(3), np.random.default_rng(0))
+    found = cluster_on_features(
+        SoftenedSample.of(np.ones((403, 3))), np.arange(3), np.random.default_rng(0)
+    )
     expected = np.where(labels == 3, 2, labels)
     assert ((found[:, None] == found) == (expected[:, None] == expected)).all()
     assert sorted(np.unique(found)) == [0, 1, 2, 3]
 
 
-# -- the parts of a screening ---------------------------------------------------------------------------------------
+# -- the parts of a screening
+# ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n_rows", "n_clusters"), [(1, 2), (29, 2), (30, 3), (79, 7), (80, 8), (10_000, 8)])
+@pytest.mark.parametrize(
+    ("n_rows", "n_clusters"), [(1, 2), (29, 2), (30, 3), (79, 7), (80, 8), (10_000, 8)]
+)
 def test_views_have_a_cluster_for_each_ten_rows_and_at_most_eight(n_rows, n_clusters):
     assert count_clusters(n_rows) == n_clusters
 
@@ -182,7 +201,12 @@ def skewed_columns():
     """Ordinary columns, a constant one, and columns of ever fewer ones among zeros."""
     rng = np.random.default_rng(0)
     rare = [np.arange(200) < n_ones for n_ones in (1, 2, 5, 20, 40, 100)]
-    return np.c_[rng.standard_normal((200, 3)), rng.exponential(size=200), np.full(200, 7.0), np.transpose(rare)]
+    return np.c_[
+        rng.standard_normal((200, 3)),
+        rng.exponential(size=200),
+        np.full(200, 7.0),
+        np.transpose(rare),
+    ]
 
 
 @pytest.mark.parametrize("block_cells", [50, 2**17])
@@ -196,7 +220,9 @@ def test_values_are_softened_by_twice_their_mean_absolute_deviation(block_cells,
 
 
 @pytest.mark.parametrize("block_cells", [50, 2**17])
-def test_a_sample_knows_the_moments_of_its_features_and_which_vary_in_enough_rows(block_cells, monkeypatch):
+def test_a_sample_knows_the_moments_of_its_features_and_which_vary_in_enough_rows(
+    block_cells, monkeypatch
+):
     monkeypatch.setattr(screening, "SCREENED_CELLS", block_cells)
     sample = SoftenedSample.of(skewed_columns())
     values = sample.values
@@ -204,7 +230,9 @@ def test_a_sample_knows_the_moments_of_its_features_and_which_vary_in_enough_row
     assert sample.means == pytest.approx(values.mean(axis=0, dtype=np.float64), abs=1e-9)
     assert sample.squares == pytest.approx((deviations**2).sum(axis=0), abs=1e-6)
     fourths = (deviations**4).mean(axis=0)
-    rows_that_vary = 200 * (deviations**2).mean(axis=0) ** 2 / np.where(fourths > 1e-9, fourths, np.inf)
+    rows_that_vary = (
+        200 * (deviations**2).mean(axis=0) ** 2 / np.where(fourths > 1e-9, fourths, np.inf)
+    )
     assert sample.is_testable.tolist() == (rows_that_vary >= 4 * 8).tolist()
     assert 3 < sample.is_testable.sum() < 9
     assert (sample.n_rows, sample.n_features) == (200, 11)
@@ -221,13 +249,16 @@ def test_blocks_are_found_as_their_definition_says():
     values = sample.values
     correlation = np.abs(np.corrcoef(values.T))
     correlation[correlation < 0.5] = 0
-    left, expected = list(range(15)), []
+    left = list(range(15))
+    expected = []
     while left:
         first = max(left, key=lambda feature: correlation[feature, left].sum())
         expected.append((first, [feature for feature in left if correlation[first, feature] > 0]))
         left = [feature for feature in left if feature not in expected[-1][1]]
     representatives, block = find_blocks(sample)
-    assert [(first, np.flatnonzero(block == k).tolist()) for k, first in enumerate(representatives)] == expected
+    assert [
+        (first, np.flatnonzero(block == k).tolist()) for k, first in enumerate(representatives)
+    ] == expected
     assert 3 < len(expected) < 15
 
 
@@ -240,8 +271,11 @@ def test_the_share_of_two_means_does_not_depend_on_the_size_of_temporary_arrays(
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """The features of each view, and the level of significance of each test, in the order of the screening."""
-    views, levels = [], []
+    """The features of each view, and the level of significance of each test, in the order of the
+    screening.
+    """
+    views = []
+    levels = []
 
     def label_and_note(sample, features, rng, label=screening.cluster_on_features):
         views.append(features)
@@ -260,7 +294,12 @@ def test_without_a_relevant_feature_there_is_one_round_of_views(drawn):
     views, levels = drawn
     noise = SoftenedSample.of(np.random.default_rng(0).standard_normal((50, 40)))
     statistics = measure_dependence(noise, (0,), stage=0, odds=None)
-    assert [len(features) for features in views] == [3, 10, 27, 27] * 5  # two thirds of the features at most
+    assert [len(features) for features in views] == [
+        3,
+        10,
+        27,
+        27,
+    ] * 5  # two thirds of the features at most
     assert all((np.diff(features) > 0).all() for features in views)
     assert len({tuple(features) for features in views}) == 20
     assert levels == pytest.approx([0.01 / (40 * 20 * 3)] * 20)
@@ -279,7 +318,10 @@ def test_half_of_the_views_of_the_first_round_draw_features_with_given_odds(draw
     views, _ = drawn
     odds = np.r_[[1.0] * 3, [1e-12] * 97]
     measure_dependence(
-        SoftenedSample.of(np.random.default_rng(0).standard_normal((50, 100))), (0,), stage=0, odds=odds / odds.sum()
+        SoftenedSample.of(np.random.default_rng(0).standard_normal((50, 100))),
+        (0,),
+        stage=0,
+        odds=odds / odds.sum(),
     )
     small = [features.tolist() == [0, 1, 2] for features in views[::4]]
     assert small == [True, False, True, False, True]

@@ -146,7 +146,8 @@ def test_a_change_by_a_reader_does_not_reach_others(kind):
     X = MATRICES[kind].copy()
     before = dense(X).copy()
     shared = share_rows(ArrayRows(X))
-    first, second = send(shared), send(shared)
+    first = send(shared)
+    second = send(shared)
     values = first.X.data if sparse.issparse(X) else first.X
     values[:10] = 7.0
     assert (dense(first.X) == 7.0).any()

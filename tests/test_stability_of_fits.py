@@ -60,8 +60,14 @@ def test_out_of_core_it_is_kept_on_disk_and_is_the_same_for_every_storage():
 
 def test_a_resumed_fit_has_the_same(tmp_path):
     model = CoHiRF.as_published(
-        KMeans(3), views=3, max_features=0.5, batch_size=60, checkpoint=tmp_path / "fit", random_state=0
+        KMeans(3),
+        views=3,
+        max_features=0.5,
+        batch_size=60,
+        checkpoint=tmp_path / "fit",
+        random_state=0,
     )
-    first, agreement = model.fit(X).stability_.copy(), model.feature_agreement_
+    first = model.fit(X).stability_.copy()
+    agreement = model.feature_agreement_
     assert (model.fit(X).stability_ == first).all()
     assert (model.feature_agreement_ == agreement).all()

@@ -36,5 +36,7 @@ for path in sorted(Path.cwd().rglob("test_*.py")):
 def test_test_files_are_imported_without_what_only_posix_has():
     command = [sys.executable, "-c", IMPORT_WITHOUT_POSIX]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(command, cwd=TESTS, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=TESTS, env=environment, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr

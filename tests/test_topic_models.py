@@ -1,4 +1,6 @@
-"""CoHiRF inside BERTopic, and around EVoC and UMAP: with the real packages, where they are installed."""
+"""CoHiRF inside BERTopic, and around EVoC and UMAP: with the real packages, where they are
+installed.
+"""
 
 from itertools import combinations
 
@@ -36,7 +38,9 @@ def test_it_is_the_cluster_model_of_bertopic(bertopic):
     X, own, texts = make_texts()
     model = CoHiRF(n_clusters=6, metric="cosine", random_state=0)
     topics = bertopic.BERTopic(
-        embedding_model=BaseEmbedder(), umap_model=BaseDimensionalityReduction(), hdbscan_model=model
+        embedding_model=BaseEmbedder(),
+        umap_model=BaseDimensionalityReduction(),
+        hdbscan_model=model,
     )
     found, _ = topics.fit_transform(texts, embeddings=X)
     assert adjusted_rand_score(own, found) == 1
@@ -54,14 +58,20 @@ def test_evoc_leaves_no_fragments_if_the_number_is_given_and_is_steadier_than_al
     X, y = load_digits(return_X_y=True)
     X = X.astype(np.float32)
     alone = [evoc(random_state=seed).fit_predict(X) for seed in range(3)]
-    models = [CoHiRF(evoc(), n_clusters=10, metric="cosine", random_state=seed).fit(X) for seed in range(3)]
+    models = [
+        CoHiRF(evoc(), n_clusters=10, metric="cosine", random_state=seed).fit(X)
+        for seed in range(3)
+    ]
     assert [model.n_clusters_ for model in models] == [10, 10, 10]
     ours = [model.labels_ for model in models]
     assert agreement(ours) > agreement(alone) + 0.1
     assert np.mean([adjusted_rand_score(y, one) for one in ours]) > 0.45
     fragments = CoHiRF(evoc(), metric="cosine", random_state=0).fit(X)
     assert fragments.n_clusters_ > 1.5 * (alone[0].max() + 1)
-    assert "the fit has fragments, because its views differ: give n_clusters" in fragments.diagnose().line
+    assert (
+        "the fit has fragments, because its views differ: give n_clusters"
+        in fragments.diagnose().line
+    )
 
 
 def test_a_pipeline_of_umap_and_hdbscan_is_a_base_method():

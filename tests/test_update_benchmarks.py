@@ -1,4 +1,6 @@
-"""The benchmarks of updates: which rows are counted as moved, the order of labels, tables, and random sequences."""
+"""The benchmarks of updates: which rows are counted as moved, the order of labels, tables, and
+random sequences.
+"""
 
 import csv
 
@@ -71,12 +73,19 @@ def test_tables_have_the_results_of_earlier_runs_and_nothing_for_what_was_not_ru
         (indices,) = csv.DictReader(file)
     with (tmp_path / "updating/numbers.csv").open(newline="") as file:
         (numbers,) = csv.DictReader(file)
-    assert [indices[way] for way in ("fit", "10", "100", "update, s")] == ["0.50", "", "0.50/0.25", "0.020"]
+    assert [indices[way] for way in ("fit", "10", "100", "update, s")] == [
+        "0.50",
+        "",
+        "0.50/0.25",
+        "0.020",
+    ]
     assert (numbers["mean"], numbers["above 1 %"], numbers["at most 1 %"]) == ("1.50%", "1", "no")
     assert "Birch" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, *(pytest.param(n, marks=pytest.mark.slow) for n in range(3, 8))])
+@pytest.mark.parametrize(
+    "number", [0, 1, 2, *(pytest.param(n, marks=pytest.mark.slow) for n in range(3, 8))]
+)
 def test_a_random_sequence_of_updates_leaves_a_whole_model(number):
     tally = sequences.Tally()
     sequences.run_sequence(number, tally)

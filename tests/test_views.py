@@ -51,7 +51,9 @@ def test_methods_and_pipelines_vote_together(blobs, batch_size):
     assert np.array_equal(model.predict(X) >= 0, np.ones(len(X), dtype=bool))
 
 
-@pytest.mark.parametrize("columns", [[0, 1], slice(0, 2), ["a", "b"], np.array([True, True] + [False] * 4), [1, 0]])
+@pytest.mark.parametrize(
+    "columns", [[0, 1], slice(0, 2), ["a", "b"], np.array([True, True] + [False] * 4), [1, 0]]
+)
 def test_columns_are_those_of_a_column_transformer(blobs, columns):
     X, _ = blobs
     frame = pd.DataFrame(X, columns=list("abcdef"))
@@ -62,7 +64,9 @@ def test_columns_are_those_of_a_column_transformer(blobs, columns):
             seen.append(X.shape[1])
             return super().fit(X, y, sample_weight)
 
-    model = CoHiRF.as_published(views=[(Seer(4, n_init=1), columns), KMeans(4, n_init=1)], random_state=0).fit(frame)
+    model = CoHiRF.as_published(
+        views=[(Seer(4, n_init=1), columns), KMeans(4, n_init=1)], random_state=0
+    ).fit(frame)
     assert set(seen) == {2}
     assert np.isfinite(model.feature_agreement_).all()
 
@@ -98,7 +102,10 @@ def test_killed_fit_of_a_list_resumes_with_the_same_result_and_repeats_no_batch(
     expected, calls = resumable.fit(resumable.make_model(**options), resumable.X)
     for stop_at in (2, len(calls) // 2, len(calls)):
         path = tmp_path / str(stop_at)
-        assert resumable.fit(resumable.make_model(path, **options), resumable.X, stop_at=stop_at)[0] is None
+        assert (
+            resumable.fit(resumable.make_model(path, **options), resumable.X, stop_at=stop_at)[0]
+            is None
+        )
         resumed, rest = resumable.fit(resumable.make_model(path, **options), resumable.X)
         assert resumable.result(resumed) == resumable.result(expected)
         assert rest == calls[stop_at - 1 :]
@@ -117,7 +124,11 @@ def test_update_of_a_loaded_list_is_that_of_the_fitted_one(blobs, tmp_path):
 IN_THIS_MEMORY = [place for place in PLACES if place is not FAR and "cuda" not in place.name]
 LISTS = {
     "mixed": MIXED,
-    "columns": [(KMeans(4, n_init=1), [0, 1, 2]), (GaussianMixture(4), slice(2, 6)), KMeans(4, n_init=1)],
+    "columns": [
+        (KMeans(4, n_init=1), [0, 1, 2]),
+        (GaussianMixture(4), slice(2, 6)),
+        KMeans(4, n_init=1),
+    ],
 }
 
 
@@ -136,7 +147,9 @@ def test_list_on_dask_is_that_in_memory(blobs, views, tmp_path):
 @pytest.mark.parametrize("batch_size", [None, 150])
 @pytest.mark.parametrize("views", LISTS.values(), ids=LISTS)
 @pytest.mark.parametrize("place", IN_THIS_MEMORY, ids=lambda place: place.name)
-def test_list_on_a_device_of_which_methods_can_read_is_that_in_memory(blobs, place, views, batch_size):
+def test_list_on_a_device_of_which_methods_can_read_is_that_in_memory(
+    blobs, place, views, batch_size
+):
     X, _ = blobs
     options = {"views": views, "batch_size": batch_size, "random_state": 0}
     found = CoHiRF(**options).fit(place.put(X))
@@ -147,9 +160,13 @@ def test_list_on_another_device_needs_methods_for_it_and_the_one_that_fails_is_n
     X, _ = blobs
     parts = [slice(0, 3), slice(3, 6)]
     options = {"batch_size": 150, "random_state": 0}
-    here = CoHiRF(views=[(NearestSeeds(4, library="numpy"), part) for part in parts], **options).fit(X)
+    here = CoHiRF(
+        views=[(NearestSeeds(4, library="numpy"), part) for part in parts], **options
+    ).fit(X)
     views = [(NearestSeeds(4), part) for part in parts]
-    assert np.array_equal(FAR.fetch(CoHiRF(views=views, **options).fit(FAR.put(X)).labels_), here.labels_)
+    assert np.array_equal(
+        FAR.fetch(CoHiRF(views=views, **options).fit(FAR.put(X)).labels_), here.labels_
+    )
     with pytest.raises(RuntimeError, match="device1") as raised:
         CoHiRF(views=[*views, GaussianMixture(4)], **options).fit(FAR.put(X))
     assert "GaussianMixture was given rows on a device" in raised.value.__notes__[0]
@@ -164,14 +181,19 @@ def test_methods_that_find_the_number_may_be_among_them(blobs):
 
 
 class ByRanks:
-    """A similarity by which CoHiRF chooses the row with the lowest mean rank over groups of columns, as parties do."""
+    """A similarity by which CoHiRF chooses the row with the lowest mean rank over groups of
+    columns, as parties do.
+    """
 
     def __init__(self, parts):
         self.parts = parts
 
     def __call__(self, X):
         label = np.zeros(len(X), dtype=int)
-        ranks = sum(rank_rows(CENTRALITY["cosine"](Members(X[:, part], label, 1, None)), label) for part in self.parts)
+        ranks = sum(
+            rank_rows(CENTRALITY["cosine"](Members(X[:, part], label, 1, None)), label)
+            for part in self.parts
+        )
         return np.tile(-ranks[:, None] / len(X), (1, len(X)))
 
 
@@ -180,7 +202,9 @@ def test_parties_with_columns_split_at_random_are_cohirf_with_those_views(blobs)
     order = np.random.default_rng(1).permutation(6)
     parts = [np.sort(order[:2]), np.sort(order[2:4]), np.sort(order[4:])]
     base = AgglomerativeClustering(6)  # draws nothing, so that seeds of parties do not matter
-    model = CoHiRF.as_published(views=[(base, part) for part in parts], medoid=ByRanks(parts)).fit(X)
+    model = CoHiRF.as_published(views=[(base, part) for part in parts], medoid=ByRanks(parts)).fit(
+        X
+    )
     found = run([Party(X[:, part], base, name=f"p{number}") for number, part in enumerate(parts)])
     assert np.array_equal(found.labels, model.labels_)
     assert np.array_equal(found.hierarchy.parents, model.parents_)

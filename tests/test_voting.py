@@ -34,7 +34,10 @@ def co_associate(labels, n_clusters=None, needed=0.5):
 
 
 def make_votes(n_rows=60, n_vectors=211, n_clusters=4, noise=0.3, missing=0.0, seed=0):
-    """Return classes, and vectors that have them but for noise; with many vectors, no two agreements are equal."""
+    """Return classes, and vectors that have them but for noise.
+
+    With many vectors, no two agreements are equal.
+    """
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, n_clusters, n_rows)
     other = rng.integers(0, n_clusters, (n_rows, n_vectors))
@@ -70,7 +73,9 @@ def test_rows_without_any_opinion_are_in_no_cluster_and_others_go_by_the_opinion
     assert found.hierarchy.cut(n_clusters=1).tolist() == [0, 0, 0, -1, 0]
 
 
-@pytest.mark.parametrize("vector", [[0, 0, 1, -1, None], pd.array(["a", "a", "b", None, pd.NA], dtype="string")])
+@pytest.mark.parametrize(
+    "vector", [[0, 0, 1, -1, None], pd.array(["a", "a", "b", None, pd.NA], dtype="string")]
+)
 def test_cells_that_are_negative_or_missing_are_no_opinion(vector):
     np.testing.assert_array_equal(cohirf.consensus([vector]).labels, [0, 0, 1, -1, -1])
 
@@ -88,7 +93,8 @@ def test_agreement_is_the_adjusted_rand_index_and_stability_the_mean_jaccard_ind
         assert agreement == pytest.approx(adjusted_rand_score(column[some], found.labels[some]))
     overlaps = []
     for column in labels.T[labels[0] >= 0]:
-        cluster, group = (column == column[0]), (found.labels == found.labels[0]) & (column >= 0)
+        cluster = column == column[0]
+        group = (found.labels == found.labels[0]) & (column >= 0)
         overlaps.append((cluster & group).sum() / (cluster | group).sum())
     assert found.stability[0] == pytest.approx(np.mean(overlaps))
 
@@ -100,7 +106,9 @@ def test_hierarchy_is_valid_and_cuts_to_every_number(with_values):
     X = X if with_values else None
     found = cohirf.consensus(labels, X=X)
     hierarchy = found.hierarchy
-    assert hierarchy == FusionHierarchy(hierarchy.parents, hierarchy.absorbed_at, tree=hierarchy.tree)
+    assert hierarchy == FusionHierarchy(
+        hierarchy.parents, hierarchy.absorbed_at, tree=hierarchy.tree
+    )
     assert np.array_equal(hierarchy.cut(level=2), found.labels)
     for n_clusters in range(1, found.n_clusters + 1):
         again = cohirf.consensus(labels, n_clusters=n_clusters, X=X)
@@ -108,7 +116,8 @@ def test_hierarchy_is_valid_and_cuts_to_every_number(with_values):
 
 
 def test_strict_means_all_vectors_and_relaxed_drops_those_that_disagree():
-    agreed, other = [0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1]
+    agreed = [0, 0, 1, 1, 2, 2]
+    other = [0, 1, 0, 1, 0, 1]
     assert cohirf.consensus([agreed, agreed, other], consensus="strict").n_clusters == 6
     relaxed = cohirf.consensus([agreed, agreed, other], consensus="relaxed")
     assert (relaxed.labels.tolist(), relaxed.views_kept) == (agreed, (0, 1))
@@ -117,20 +126,26 @@ def test_strict_means_all_vectors_and_relaxed_drops_those_that_disagree():
 
 def test_refined_rows_are_where_they_agree_most():
     _, labels = make_votes(n_rows=300, n_vectors=12, noise=0.6, missing=0.1)
-    linked, found = (cohirf.consensus(labels, n_clusters=4, consensus=name) for name in ("majority", "refined"))
+    linked, found = (
+        cohirf.consensus(labels, n_clusters=4, consensus=name) for name in ("majority", "refined")
+    )
     assert not is_same(linked.labels, found.labels)
     assert np.array_equal(found.hierarchy.cut(level=2), found.labels)
     assert len(np.unique(found.hierarchy.cut(n_clusters=2))) == 2
     has_opinion = (labels >= 0).astype(float)
     same = sum(((column[:, None] == column) & (column >= 0)).astype(float) for column in labels.T)
     members = np.eye(4)[found.labels]
-    agreement = (same @ members) / (has_opinion @ has_opinion.T @ members)  # as the mean over pairs of labels
+    agreement = (same @ members) / (
+        has_opinion @ has_opinion.T @ members
+    )  # as the mean over pairs of labels
     assert np.array_equal(agreement.argmax(axis=1), found.labels)
     assert found.agreement.mean() > linked.agreement.mean()
 
 
 def test_codes_that_agree_with_none_join_the_lightest_first():
-    labels = np.array([[0, 0, 0], [0, 0, 1], [2, 2, 2], [3, 3, 3]])  # the first two agree, and weigh the most together
+    labels = np.array(
+        [[0, 0, 0], [0, 0, 1], [2, 2, 2], [3, 3, 3]]
+    )  # the first two agree, and weigh the most together
     linkage = votes.link_votes(labels, np.array([3.0, 3.0, 4.0, 5.0]))
     assert linkage[:, :2].tolist() == [[0, 1], [2, 3], [4, 5]]
 
@@ -147,7 +162,11 @@ def test_more_codes_than_can_be_linked_join_groups_and_blocks_change_nothing(mon
     classes, labels = make_votes(n_rows=400, n_vectors=12, noise=0.3, missing=0.1)
     exact = cohirf.consensus(labels, n_clusters=4)
     monkeypatch.setattr(voting, "VOTED_ROWS", 37)
-    for waiting in (10**6, 80, 0):  # codes of blocks are joined at the end, sometimes, and after each block
+    for waiting in (
+        10**6,
+        80,
+        0,
+    ):  # codes of blocks are joined at the end, sometimes, and after each block
         monkeypatch.setattr(voting, "WAITING_CODES", waiting)
         found = cohirf.consensus(labels, n_clusters=4)
         assert np.array_equal(found.labels, exact.labels)
@@ -181,7 +200,20 @@ def test_all_labels_of_a_type_are_told_apart(dtype):
     assert np.array_equal(found.labels, vector)
 
 
-KINDS = ["list", "rows", "float", "pandas", "polars", "arrow", "memmap", "npy", "parquet", "path", "dask", "dask frame"]
+KINDS = [
+    "list",
+    "rows",
+    "float",
+    "pandas",
+    "polars",
+    "arrow",
+    "memmap",
+    "npy",
+    "parquet",
+    "path",
+    "dask",
+    "dask frame",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -189,14 +221,18 @@ def test_all_kinds_of_labels_give_the_same(kind, tmp_path):
     X, _ = make_blobs(90, n_features=2, random_state=0)
     _, labels = make_votes(n_rows=90, n_vectors=6, noise=0.5, missing=0.1)
     expected = cohirf.consensus(labels, n_clusters=4, X=X)
-    given, values = _as_kind(labels, kind, tmp_path), X
+    given = _as_kind(labels, kind, tmp_path)
+    values = X
     if kind.startswith("dask"):
         values = pytest.importorskip("dask.array").from_array(X, chunks=25)
     found = cohirf.consensus(given, n_clusters=4, X=values)
     assert np.array_equal(np.asarray(found.labels), expected.labels)
     assert np.array_equal(np.asarray(found.stability), expected.stability)
     assert np.array_equal(found.agreement, expected.agreement)
-    assert found.hierarchy.sizes(found.hierarchy.n_levels).tolist() == expected.hierarchy.sizes(2).tolist()
+    assert (
+        found.hierarchy.sizes(found.hierarchy.n_levels).tolist()
+        == expected.hierarchy.sizes(2).tolist()
+    )
 
 
 def _as_kind(labels, kind, folder):
@@ -219,7 +255,10 @@ def _as_kind(labels, kind, folder):
         return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=3)
     arrow = pytest.importorskip("pyarrow")
     table = arrow.table(
-        {name: arrow.array(column, mask=column < 0) for name, column in zip(names, labels.T, strict=True)}
+        {
+            name: arrow.array(column, mask=column < 0)
+            for name, column in zip(names, labels.T, strict=True)
+        }
     )
     if kind == "arrow":
         return table
@@ -228,7 +267,11 @@ def _as_kind(labels, kind, folder):
         path = folder / "labels.parquet"
         return path if kind == "path" else open_source(path)
     np.save(folder / "labels.npy", labels)
-    return np.load(folder / "labels.npy", mmap_mode="r") if kind == "memmap" else open_source(folder / "labels.npy")
+    return (
+        np.load(folder / "labels.npy", mmap_mode="r")
+        if kind == "memmap"
+        else open_source(folder / "labels.npy")
+    )
 
 
 BAD = [
@@ -238,7 +281,10 @@ BAD = [
     ({"labels": np.zeros(3)}, "shape"),
     ({"labels": [[0, 1], [0, 1, 2]]}, "vector 1 has 3 rows, but labels have 2"),
     ({"labels": [[0.5, 1.0]]}, "0.5 is not a label"),
-    ({"labels": np.array([[2**63]], dtype=np.uint64)}, r"e\+18 is not a label: give integers below"),
+    (
+        {"labels": np.array([[2**63]], dtype=np.uint64)},
+        r"e\+18 is not a label: give integers below",
+    ),
     ({"labels": [[-1, -1], [-1, np.nan]]}, "No vector has an opinion"),
     ({"labels": [[1j, 2j]]}, "complex"),
     ({"labels": [[0, 1]], "n_clusters": 0}, "n_clusters=0"),
@@ -264,7 +310,9 @@ def test_fewer_codes_than_clusters_warn():
 
 
 @pytest.mark.parametrize("with_values", [False, True])
-def test_there_are_as_many_clusters_as_asked_for_also_if_fewer_codes_are_linked(monkeypatch, with_values):
+def test_there_are_as_many_clusters_as_asked_for_also_if_fewer_codes_are_linked(
+    monkeypatch, with_values
+):
     monkeypatch.setattr("cohirf.beyond.votes.MAX_LINKED", 5)
     labels = np.random.default_rng(0).integers(0, 4, (60, 6))
     result = cohirf.consensus(labels, n_clusters=9, X=labels if with_values else None)
@@ -274,7 +322,9 @@ def test_there_are_as_many_clusters_as_asked_for_also_if_fewer_codes_are_linked(
 
 def test_consensus_of_seeds_is_a_good_partition():
     X, y = make_blobs(600, n_features=6, centers=5, cluster_std=2.0, random_state=3)
-    runs = [KMeans(5, n_init=1, init="random", random_state=seed).fit_predict(X) for seed in range(15)]
+    runs = [
+        KMeans(5, n_init=1, init="random", random_state=seed).fit_predict(X) for seed in range(15)
+    ]
     single = np.mean([adjusted_rand_score(y, run) for run in runs])
     assert adjusted_rand_score(y, cohirf.consensus(runs, n_clusters=5).labels) > single
 
@@ -283,7 +333,17 @@ def test_program_writes_labels_with_names_of_rows(tmp_path, capsys):
     pytest.importorskip("pyarrow")
     (tmp_path / "labels.csv").write_text("id,a,b,c\nx,0,1,0\ny,0,1,\nz,1,0,1\n")
     out = tmp_path / "agreed.csv"
-    main(["consensus", str(tmp_path / "labels.csv"), "--id-column", "id", "--out", str(out), "--json"])
+    main(
+        [
+            "consensus",
+            str(tmp_path / "labels.csv"),
+            "--id-column",
+            "id",
+            "--out",
+            str(out),
+            "--json",
+        ]
+    )
     document = json.loads(capsys.readouterr().out)
     assert (document["clusters"], document["agreement"]["a"]) == (2, 1.0)
     assert out.read_text() == '"id","cluster"\n"x",0\n"y",0\n"z",1\n'
@@ -291,7 +351,9 @@ def test_program_writes_labels_with_names_of_rows(tmp_path, capsys):
 
 def test_the_program_names_the_remedy_for_a_column_of_names(tmp_path, capsys):
     (tmp_path / "labels.csv").write_text("who,a,b\nx,0,1\ny,1,0\n", encoding="utf-8")
-    assert main(["consensus", str(tmp_path / "labels.csv"), "--out", str(tmp_path / "out.csv")]) == 2
+    assert (
+        main(["consensus", str(tmp_path / "labels.csv"), "--out", str(tmp_path / "out.csv")]) == 2
+    )
     assert (
         "column 'who' has no labels, which are integers: give --id-column who if it names the"
         in capsys.readouterr().err

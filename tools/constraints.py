@@ -1,8 +1,10 @@
-"""Which versions ``constraints.txt`` pins: those installed of every package that ``cohirf[dev]`` needs, and no others.
+"""Which versions ``constraints.txt`` pins: those installed of every package that ``cohirf[dev]``
+needs, and no others.
 
-Without options this writes ``constraints.txt``. With ``--check`` it changes nothing, and fails if the file pins a
-package that nothing needs, lacks one that something needs, or names another version than the installed one. Which
-packages are needed differs between systems, so it checks only on the system that the file was written on.
+Without options this writes ``constraints.txt``. With ``--check`` it changes nothing, and fails if
+the file pins a package that nothing needs, lacks one that something needs, or names another version
+than the installed one. Which packages are needed differs between systems, so it checks only on the
+system that the file was written on.
 """
 
 from __future__ import annotations
@@ -26,8 +28,12 @@ HEADING = f"# What `make` installs, and `make constraints` wrote: the developmen
 def main() -> int:
     """Write or check ``constraints.txt``; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="fail if constraints.txt is not what is needed")
-    pins = [f"{name}=={version}" for name, version in sorted(needed_versions("cohirf", {"dev"}).items())]
+    parser.add_argument(
+        "--check", action="store_true", help="fail if constraints.txt is not what is needed"
+    )
+    pins = [
+        f"{name}=={version}" for name, version in sorted(needed_versions("cohirf", {"dev"}).items())
+    ]
     if parser.parse_args().check:
         return check(pins)
     FILE.write_text("\n".join([HEADING, *pins, ""]), encoding="utf-8")
@@ -41,14 +47,19 @@ def check(pins: list[str]) -> int:
         print(f"constraints.txt is not checked: it was not written by {SYSTEM}")
         return 0
     for pin in sorted(set(pinned) - set(pins)):
-        print(f"constraints.txt pins {pin}, which is not what cohirf[dev] needs and .venv has: make constraints")
+        print(
+            f"constraints.txt pins {pin}, which is not what cohirf[dev] needs and .venv has: make "
+            "constraints"
+        )
     for pin in sorted(set(pins) - set(pinned)):
         print(f"constraints.txt lacks {pin}, which cohirf[dev] needs: make constraints")
     return int(pinned != pins)
 
 
 def needed_versions(project: str, extras: set[str]) -> dict[str, str]:
-    """Return the installed version of each package that a project with these extras needs, directly or indirectly."""
+    """Return the installed version of each package that a project with these extras needs, directly
+    or indirectly.
+    """
     versions: dict[str, str] = {}
     visited: set[tuple[str, str]] = set()
     waiting = [(project, extra) for extra in ("", *sorted(extras))]
@@ -67,14 +78,19 @@ def needed_versions(project: str, extras: set[str]) -> dict[str, str]:
 
 
 def requirements(package: Distribution, extra: str) -> Iterable[Requirement]:
-    """Yield what a package requires here: by itself if ``extra`` is empty, else for this extra as well."""
+    """Yield what a package requires here: by itself if ``extra`` is empty, else for this extra as
+    well.
+    """
     for requirement in map(Requirement, package.requires or ()):
         if requirement.marker is None or applies(requirement.marker, extra):
             yield requirement
 
 
 def applies(marker: Marker, extra: str) -> bool:
-    """Tell whether a marker holds on this machine for an extra; extras are compared by their normalised names."""
+    """Tell whether a marker holds on this machine for an extra.
+
+    Extras are compared by their normalised names.
+    """
     return marker.evaluate({"extra": extra})
 
 

@@ -1,4 +1,6 @@
-"""Methods alone and with CoHiRF around them, measured here and now; and a messy table with its report.
+"""Methods alone and with CoHiRF around them, measured here and now.
+
+And a messy table with its report.
 
 python -m tools.demo
 """
@@ -33,15 +35,21 @@ from cohirf.preparation import prepare
 HEADINGS = ("data", "rows", "method", "alone", "ARI", "with CoHiRF", "ARI")
 ROWS = {"blobs": 300_000, "shapes": 200_000, "connected": 50_000, "customers": 5_000}
 SCORE = "ARI is the adjusted Rand index with the known clusters: 1 if all rows are in theirs, 0 by chance."
-N_BLOBS, N_FEATURES = 10, 28
+N_BLOBS = 10
+N_FEATURES = 28
 LIMIT = 10  # seconds after which a method alone is stopped
 FEW = 2_000  # rows of a first fit
-TIE, AS_LONG = 0.01, 1.25  # differences of indices and ratios of times that are not called a difference
+# differences of indices and ratios of times that are not called a difference
+TIE = 0.01
+AS_LONG = 1.25
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Seconds by the clock, and the adjusted Rand index with the known clusters; NaN if the fit was stopped."""
+    """Seconds by the clock, and the adjusted Rand index with the known clusters.
+
+    NaN if the fit was stopped.
+    """
 
     seconds: float
     index: float = nan
@@ -50,12 +58,18 @@ class Fitted:
     def cells(self) -> tuple[str, str]:
         """What the table says."""
         is_done = not np.isnan(self.index)
-        return (f"{self.seconds:.1f} s", f"{self.index:.3f}") if is_done else (f"over {self.seconds:g} s", "-")
+        return (
+            (f"{self.seconds:.1f} s", f"{self.index:.3f}")
+            if is_done
+            else (f"over {self.seconds:g} s", "-")
+        )
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Rows with known clusters, a method for them, and CoHiRF around that method or for the same number of clusters."""
+    """Rows with known clusters, a method for them, and CoHiRF around that method or for the same
+    number of clusters.
+    """
 
     data: str
     method: str
@@ -69,7 +83,10 @@ class Trial:
         return replace(self, X=self.X[:n_rows], y=self.y[:n_rows])
 
     def run(self, pool: Pool) -> tuple[Fitted, Fitted]:
-        """Fit both, one after the other; the method alone in a process of the pool, which ends if it takes too long."""
+        """Fit both, one after the other.
+
+        The method alone in a process of the pool, which ends if it takes too long.
+        """
         waiting = pool.apply_async(measure, (self, self.alone))
         try:
             alone = waiting.get(LIMIT)
@@ -82,7 +99,10 @@ class Trial:
     def fit_few(self) -> None:
         """Fit a few rows, in as many batches, which imports and compiles what the model needs."""
         model = clone(self.model)
-        measure(self.part(FEW), model if model.batch_size is None else model.set_params(batch_size=FEW // 4))
+        measure(
+            self.part(FEW),
+            model if model.batch_size is None else model.set_params(batch_size=FEW // 4),
+        )
 
 
 def measure(trial: Trial, method: Any) -> Fitted:
@@ -94,9 +114,12 @@ def measure(trial: Trial, method: Any) -> Fitted:
 
 
 def demo(out: Path) -> None:
-    """Measure methods alone and with CoHiRF around them, and write a report on a table that nobody has cleaned."""
+    """Measure methods alone and with CoHiRF around them, and write a report on a table that nobody
+    has cleaned.
+    """
     console = Console()
-    rows, sentences = [], []
+    rows = []
+    sentences = []
     trials = make_trials()
     with ExitStack() as stack, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a few rows are thinner than all
@@ -125,12 +148,25 @@ def start_pool() -> Pool:
 
 def make_trials() -> list[Trial]:
     """Return what is compared."""
-    blobs, in_blobs = make_blobs(ROWS["blobs"], N_FEATURES, centers=N_BLOBS, center_box=(-1.5, 1.5), random_state=0)
-    alone, ours = KMeans(N_BLOBS, n_init=10, random_state=0), CoHiRF(n_clusters=N_BLOBS, random_state=0)
-    trials = [Trial("blobs that overlap", "K-Means with ten starts", blobs.astype(np.float32), in_blobs, alone, ours)]
+    blobs, in_blobs = make_blobs(
+        ROWS["blobs"], N_FEATURES, centers=N_BLOBS, center_box=(-1.5, 1.5), random_state=0
+    )
+    alone = KMeans(N_BLOBS, n_init=10, random_state=0)
+    ours = CoHiRF(n_clusters=N_BLOBS, random_state=0)
+    trials = [
+        Trial(
+            "blobs that overlap",
+            "K-Means with ten starts",
+            blobs.astype(np.float32),
+            in_blobs,
+            alone,
+            ours,
+        )
+    ]
     X, y = make_shapes(ROWS["connected"], noise=0, random_state=0)
     n_shapes = int(y.max()) + 1
-    alone, ours = KMeans(n_shapes, n_init=10, random_state=0), CoHiRF(n_clusters=n_shapes, random_state=0)
+    alone = KMeans(n_shapes, n_init=10, random_state=0)
+    ours = CoHiRF(n_clusters=n_shapes, random_state=0)
     trials.append(Trial("shapes", "K-Means with ten starts", X, y, alone, ours))
     n_rows = ROWS["shapes"]
     X, y = make_shapes(n_rows, random_state=0)
@@ -147,15 +183,30 @@ def judge(alone: Fitted, ours: Fitted) -> str:
     """Say who finds more of the known clusters, and who is faster."""
     if np.isnan(alone.index):
         return f"CoHiRF is done after {ours.seconds:.1f} s; alone, the method was stopped after {alone.seconds:g} s"
-    gain, ratio = ours.index - alone.index, ours.seconds / alone.seconds
-    found = "the same clusters, or nearly so" if abs(gain) < TIE else f"{'better' if gain > 0 else 'worse'} clusters"
-    longer, shorter = f"in {ratio:.1f} times the time", f"{1 / ratio:.1f} times as fast"
-    pace = "in about the same time" if 1 / AS_LONG < ratio < AS_LONG else longer if ratio > 1 else shorter
+    gain = ours.index - alone.index
+    ratio = ours.seconds / alone.seconds
+    found = (
+        "the same clusters, or nearly so"
+        if abs(gain) < TIE
+        else f"{'better' if gain > 0 else 'worse'} clusters"
+    )
+    longer = f"in {ratio:.1f} times the time"
+    shorter = f"{1 / ratio:.1f} times as fast"
+    pace = (
+        "in about the same time"
+        if 1 / AS_LONG < ratio < AS_LONG
+        else longer
+        if ratio > 1
+        else shorter
+    )
     return f"CoHiRF finds {found}, {pace}"
 
 
 def cluster_customers(out: Path) -> tuple[list[tuple[str, str]], str]:
-    """Write and cluster a table of customers, and write the report; return the size and the name of each cluster."""
+    """Write and cluster a table of customers, and write the report.
+
+    Return the size and the name of each cluster.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "customers.csv"
         segments = write_customers(path, ROWS["customers"], random_state=0)
@@ -169,8 +220,10 @@ def cluster_customers(out: Path) -> tuple[list[tuple[str, str]], str]:
     names = [(f"{cluster.size:,}", cluster.name) for cluster in description.clusters]
     index = adjusted_rand_score(known, model.labels_)
     return names, (
-        f"A table that nobody has cleaned, with text, dates and gaps: {model.n_clusters_} groups with names and a page "
-        f"about them in {seconds:.1f} s; ARI {index:.3f} with the {len(set(known))} segments that are in it."
+        f"A table that nobody has cleaned, with text, dates and gaps: {model.n_clusters_} groups "
+        "with names and a page "
+        f"about them in {seconds:.1f} s; ARI {index:.3f} with the {len(set(known))} segments that "
+        "are in it."
     )
 
 

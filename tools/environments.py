@@ -1,10 +1,11 @@
-"""Install the package with no extra, with [cli] and with [cli,fast], and use each as README and the pages say.
+"""Install the package with no extra, with [cli] and with [cli,fast], and use each as README and the
+pages say.
 
     python -m tools.environments
 
-Each installation has a new environment below a temporary folder, with the wheel of this source and the versions of
-constraints.txt. The program needs Python and a package index, and nothing else. It ends with exit code 1 if something
-that should be enough is not.
+Each installation has a new environment below a temporary folder, with the wheel of this source and
+the versions of constraints.txt. The program needs Python and a package index, and nothing else. It
+ends with exit code 1 if something that should be enough is not.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-FIRST_CODE, FIRST_OUTPUT = re.findall(r"```python\n(.+?)```\n\n```text\n(.+?)```", README, re.DOTALL)[0]
+FIRST_CODE, FIRST_OUTPUT = re.findall(
+    r"```python\n(.+?)```\n\n```text\n(.+?)```", README, re.DOTALL
+)[0]
 BLOCKS = re.findall(r"```python\n(.+?)```", README, re.DOTALL)
 [CONSOLE] = re.findall(r"```console\n(.+?)```", README, re.DOTALL)
 PIP = ("pip", "install", "--quiet", "--disable-pip-version-check")
@@ -64,7 +67,9 @@ def program(line: str, says: str = "") -> Use:
 
 
 def commands_of(console: str) -> list[str]:
-    """Return the commands of a block of console lines, without their comments and without those that install."""
+    """Return the commands of a block of console lines, without their comments and without those
+    that install.
+    """
     lines = re.sub(r"\\\n *", "", console).splitlines()
     commands = [line.removeprefix("$ ").partition("  # ")[0].strip() for line in lines]
     return [command for command in commands if not command.startswith("pip ")]
@@ -107,18 +112,35 @@ LIBRARY = (
     python("DBSCAN and HDBSCAN of a file; save, load, predict, cut", USE_LIBRARY, "2 2"),
 )
 NO_PROGRAM = tuple(
-    Use(f"{' '.join(words)} --help", (*words, "--help"), 'pip install "cohirf[cli]"', code=2, n_lines=1)
+    Use(
+        f"{' '.join(words)} --help",
+        (*words, "--help"),
+        'pip install "cohirf[cli]"',
+        code=2,
+        n_lines=1,
+    )
     for words in (("cohirf",), ("python", "-m", "cohirf"))
 )
 PROGRAM = (
     program("cohirf --help", "fit"),
-    Use("points.npy, data.csv, points.parquet, new.parquet", ("python", "-c", MAKE_DATA, "--tables")),
+    Use(
+        "points.npy, data.csv, points.parquet, new.parquet", ("python", "-c", MAKE_DATA, "--tables")
+    ),
     *map(program, commands_of(CONSOLE)),
-    program("cohirf fit points.npy --estimator dbscan --param eps=0.2 --out dbscan.npy", "2 clusters"),
-    program("cohirf fit points.npy --estimator hdbscan --param min_cluster_size=100 --out hdbscan.csv", "2 clusters"),
+    program(
+        "cohirf fit points.npy --estimator dbscan --param eps=0.2 --out dbscan.npy", "2 clusters"
+    ),
+    program(
+        "cohirf fit points.npy --estimator hdbscan --param min_cluster_size=100 --out hdbscan.csv",
+        "2 clusters",
+    ),
 )
 COMPILED = (
-    *(python("README's lines on data beyond memory", block) for block in BLOCKS if "GridDBSCAN" in block),
+    *(
+        python("README's lines on data beyond memory", block)
+        for block in BLOCKS
+        if "GridDBSCAN" in block
+    ),
     program("cohirf fit points.npy --estimator hdbscan --batch-size 1000 --out batches.csv"),
 )
 # By extras: "" is an installation without any.
@@ -170,7 +192,9 @@ class Environment:
         is_of_length = use.n_lines is None or n_lines == use.n_lines
         if done.returncode == use.code and use.says in done.stdout and is_of_length:
             return None
-        return f"exit code {done.returncode}, expected {use.code} and {use.says!r} in:\n{done.stdout}"
+        return (
+            f"exit code {done.returncode}, expected {use.code} and {use.says!r} in:\n{done.stdout}"
+        )
 
 
 def check(environment: Environment, wheel: Path) -> int:
@@ -190,7 +214,17 @@ def check(environment: Environment, wheel: Path) -> int:
 
 def build_wheel(folder: Path) -> Path:
     """Return the wheel of this source, in a folder."""
-    command = [sys.executable, "-m", "pip", "wheel", *PIP[2:], "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        *PIP[2:],
+        "--no-deps",
+        "--wheel-dir",
+        str(folder),
+        str(ROOT),
+    ]
     subprocess.run(command, check=True)
     [wheel] = folder.glob("cohirf-*.whl")
     return wheel
@@ -200,7 +234,9 @@ def main() -> int:
     """Check all environments at the same time; return 1 if something failed."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as threads:
         wheel = build_wheel(Path(folder))
-        environments = [Environment(extras, Path(folder) / (extras or "base")) for extras in ENVIRONMENTS]
+        environments = [
+            Environment(extras, Path(folder) / (extras or "base")) for extras in ENVIRONMENTS
+        ]
         for environment in environments:
             environment.folder.mkdir()
         n_wrong = sum(threads.map(check, environments, [wheel] * len(environments)))

@@ -1,19 +1,20 @@
-"""Write the figures of README.md and of the pages in docs/ from the files that the benchmarks write.
+"""Write the figures of README.md and of the pages in docs/ from the files that the benchmarks
+write.
 
     python -m tools.figures            after a benchmark has written to docs/results
     python -m tools.figures --check    only say which pages would change
 
-A figure on a page stands beside its source: a file of docs/results without ".csv", the first cells of a row, and a
-column, separated by semicolons. In Markdown and in reStructuredText:
+A figure on a page stands beside its source: a file of docs/results without ".csv", the first cells
+of a row, and a column, separated by semicolons. In Markdown and in reStructuredText:
 
     <!-- answers; K-Means; defaults -->0.582<!-- -->
     :figure:`0.582 <answers; K-Means; defaults>`
 
-In Markdown, no line begins with a figure: GitHub would end the paragraph there. ``#2`` after the column takes the
-second part of a cell such as "0.51 s, 429 MB, 1.00".
+In Markdown, no line begins with a figure: GitHub would end the paragraph there. ``#2`` after the
+column takes the second part of a cell such as "0.51 s, 429 MB, 1.00".
 
-A table in Markdown says which rows and columns of a file it has; without these lines it has all of them. Rows are named
-by their first cells:
+A table in Markdown says which rows and columns of a file it has; without these lines it has all of
+them. Rows are named by their first cells:
 
     <!-- table: peers/spheres
     columns: method; 200,000 rows; 2,000,000 rows
@@ -22,7 +23,8 @@ by their first cells:
     ...
     <!-- end of table -->
 
-Tables in reStructuredText are ``csv-table`` with ``:file:``, or, where pages are read as text, as in benchmarks/notes:
+Tables in reStructuredText are ``csv-table`` with ``:file:``, or, where pages are read as text, as
+in benchmarks/notes:
 
     .. table: voting_methods
     ...
@@ -46,11 +48,16 @@ RESULTS = ROOT / "docs" / "results"
 EMPTY = "\\"  # a cell of a simple table that would be taken for a part of the row above
 GENERATED = {"_build", "_templates", "gallery", "generated"}
 
-IN_MARKDOWN = re.compile(r"(?P<before><!-- (?P<source>[^<>;]+;[^<>]+?) -->)(?P<shown>[^<]*)(?P<after><!-- -->)")
+IN_MARKDOWN = re.compile(
+    r"(?P<before><!-- (?P<source>[^<>;]+;[^<>]+?) -->)(?P<shown>[^<]*)(?P<after><!-- -->)"
+)
 IN_RST = re.compile(r"(?P<before>:figure:`)(?P<shown>[^`<]*)(?P<after> <(?P<source>[^`<>]+)>`)")
-TABLE = re.compile(r"(?P<head><!-- table: (?P<options>[^<>]+?)-->\n).*?(?P<end><!-- end of table -->)", re.DOTALL)
+TABLE = re.compile(
+    r"(?P<head><!-- table: (?P<options>[^<>]+?)-->\n).*?(?P<end><!-- end of table -->)", re.DOTALL
+)
 RST_TABLE = re.compile(
-    r"(?P<head>^\.\. table: (?P<name>\S+)\n)\n.*?(?P<end>^\.\. end of table$)", re.DOTALL | re.MULTILINE
+    r"(?P<head>^\.\. table: (?P<name>\S+)\n)\n.*?(?P<end>^\.\. end of table$)",
+    re.DOTALL | re.MULTILINE,
 )
 
 
@@ -81,7 +88,9 @@ class Results:
         """Read a file of docs/results."""
         path = RESULTS / f"{name}.csv"
         if not path.is_file():
-            raise NoSuchFigureError(f"{path} does not exist: the benchmarks write it, see benchmarks/figures.py.")
+            raise NoSuchFigureError(
+                f"{path} does not exist: the benchmarks write it, see benchmarks/figures.py."
+            )
         with path.open(newline="", encoding="utf-8") as file:
             header, *rows = csv.reader(file)
         return cls(name, header, rows)
@@ -89,7 +98,9 @@ class Results:
     def column(self, title: str) -> int:
         """Return the number of a column."""
         if title not in self.header:
-            raise NoSuchFigureError(f"{self.name}.csv has no column {title!r}: it has {'; '.join(self.header)}.")
+            raise NoSuchFigureError(
+                f"{self.name}.csv has no column {title!r}: it has {'; '.join(self.header)}."
+            )
         return self.header.index(title)
 
     def row(self, *keys: str) -> list[str]:
@@ -98,7 +109,8 @@ class Results:
         if len(found) != 1:
             begins = "; ".join(dict.fromkeys(row[0] for row in self.rows))
             raise NoSuchFigureError(
-                f"{self.name}.csv has {len(found)} rows that begin with {'; '.join(keys)!r}: give the first cells of"
+                f"{self.name}.csv has {len(found)} rows that begin with {'; '.join(keys)!r}: give "
+                "the first cells of"
                 f" one row. Rows begin with {begins}."
             )
         return found[0]
@@ -121,7 +133,10 @@ def figure(source: str) -> str:
 def markdown_table(options: str) -> str:
     """Return the lines of a table, given what follows "table:" in its comment."""
     name, *lines = (line.strip() for line in options.strip().splitlines())
-    chosen = {key: [word.strip() for word in value.split(";")] for key, _, value in (x.partition(":") for x in lines)}
+    chosen = {
+        key: [word.strip() for word in value.split(";")]
+        for key, _, value in (x.partition(":") for x in lines)
+    }
     results = Results.read(name)
     titles = chosen.get("columns", results.header)
     rows = [results.row(key) for key in chosen["rows"]] if "rows" in chosen else results.rows
@@ -140,7 +155,10 @@ def rst_table(name: str) -> str:
 
 
 def rewrite(text: str, suffix: str) -> str:
-    """Return the text of a page with the figures of the files; ``suffix`` is that of the page, such as ".md"."""
+    """Return the text of a page with the figures of the files.
+
+    ``suffix`` is that of the page, such as ".md".
+    """
 
     def with_figure(match: re.Match[str]) -> str:
         return match["before"] + figure(match["source"]) + match["after"]
@@ -164,22 +182,31 @@ def names_of_files(path: Path) -> set[str]:
         return names | {match["options"].split()[0] for match in TABLE.finditer(text)}
     names = {match["source"].split(";")[0] for match in IN_RST.finditer(text)}
     names |= {match["name"] for match in RST_TABLE.finditer(text)}
-    tables = [(path.parent / name).resolve() for name in re.findall(r"^ +:file: (\S+)$", text, re.MULTILINE)]
+    tables = [
+        (path.parent / name).resolve()
+        for name in re.findall(r"^ +:file: (\S+)$", text, re.MULTILINE)
+    ]
     return names | {
-        table.relative_to(RESULTS).with_suffix("").as_posix() for table in tables if RESULTS in table.parents
+        table.relative_to(RESULTS).with_suffix("").as_posix()
+        for table in tables
+        if RESULTS in table.parents
     }
 
 
 def pages() -> list[Path]:
     """Return README.md, and the pages of docs/ and the notes of benchmarks/ that a person writes."""
-    docs, notes = ROOT / "docs", ROOT / "benchmarks" / "notes"
+    docs = ROOT / "docs"
+    notes = ROOT / "benchmarks" / "notes"
     found = [path for pattern in ("*.rst", "*.md") for path in sorted(docs.rglob(pattern))]
     written = [path for path in found if not GENERATED & set(path.relative_to(docs).parts)]
     return [ROOT / "README.md", *written, *sorted(notes.glob("*.*"))]
 
 
 def update(write: Callable[[Path, str], object]) -> list[str]:
-    """Call ``write`` with each page that has other figures than the files, and its new text; return these pages."""
+    """Call ``write`` with each page that has other figures than the files, and its new text.
+
+    Return these pages.
+    """
     changed = []
     for path in pages():
         text = path.read_text(encoding="utf-8")
@@ -195,15 +222,22 @@ def update(write: Callable[[Path, str], object]) -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the figures of pages, or check them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page would change")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit with 1 if a page would change"
+    )
     arguments = parser.parse_args(argv)
     if not arguments.check:
         print("\n".join(update(lambda path, text: path.write_text(text, encoding="utf-8"))))
         return
     stale = update(lambda path, text: None)
     if stale:
-        sys.exit(f"Other figures than in docs/results: {', '.join(stale)}. To write them: python -m tools.figures")
+        sys.exit(
+            f"Other figures than in docs/results: {', '.join(stale)}. To write them: python -m "
+            "tools.figures"
+        )
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
     python -m tools.house
 
-The goals are the house rules of CONTRIBUTING. A figure above its goal is marked; the exit code is 0 in any case.
+The goals are the house rules of CONTRIBUTING. A figure above its goal is marked; the exit code is 0
+in any case.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ NO_CODE = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A measured figure and its goal, the largest value that the house rules allow; None if there is no rule."""
+    """A measured figure and its goal, the largest value that the house rules allow.
+
+    None if there is no rule.
+    """
 
     name: str
     value: int
@@ -67,15 +71,23 @@ def lines_of_code(text: str) -> set[int]:
         if token.type not in NO_CODE:
             lines |= set(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
             lines -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return lines
 
 
 def count_any_models(tree: ast.AST) -> int:
     """Return how many parameters are called ``model`` and have no other type than Any."""
-    arguments = (node for node in ast.walk(tree) if isinstance(node, ast.arg) and node.arg == "model")
-    return sum(isinstance(node.annotation, ast.Name) and node.annotation.id == "Any" for node in arguments)
+    arguments = (
+        node for node in ast.walk(tree) if isinstance(node, ast.arg) and node.arg == "model"
+    )
+    return sum(
+        isinstance(node.annotation, ast.Name) and node.annotation.id == "Any" for node in arguments
+    )
 
 
 def count_private_reads(tree: ast.AST) -> int:
@@ -92,10 +104,14 @@ def count_private_reads(tree: ast.AST) -> int:
 
 
 def repeated_names(trees: dict[Path, ast.Module]) -> dict[str, list[Path]]:
-    """Return the functions, classes and constants that several files define at their top level, and these files."""
+    """Return the functions, classes and constants that several files define at their top level, and
+    these files.
+    """
     places: dict[str, list[Path]] = defaultdict(list)
     for path, tree in trees.items():
-        for name in {name for node in tree.body for name in _defined(node) if not name.startswith("__")}:
+        for name in {
+            name for node in tree.body for name in _defined(node) if not name.startswith("__")
+        }:
             places[name].append(path)
     return {name: paths for name, paths in places.items() if len(paths) > 1}
 
@@ -103,7 +119,13 @@ def repeated_names(trees: dict[Path, ast.Module]) -> dict[str, list[Path]]:
 def _defined(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return [node.name]
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    targets = (
+        node.targets
+        if isinstance(node, ast.Assign)
+        else [node.target]
+        if isinstance(node, ast.AnnAssign)
+        else []
+    )
     names = (name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
     return [name.id for name in names if isinstance(name.ctx, ast.Store)]
 
@@ -130,20 +152,28 @@ def _frames(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def measure_runs() -> Iterator[Figure]:
-    """Yield figures of a tiny fit and of a prediction, after a first run that imports what they need."""
+    """Yield figures of a tiny fit and of a prediction, after a first run that imports what they
+    need.
+    """
     X = np.random.default_rng(0).normal(size=(40, 3))
     model = cohirf.CoHiRF(Halves(), random_state=0)
     model.fit(X).predict(X)
-    fitted, predicted = functions_run(lambda: model.fit(X)), functions_run(lambda: model.predict(X))
+    fitted = functions_run(lambda: model.fit(X))
+    predicted = functions_run(lambda: model.predict(X))
     fit = cohirf.CoHiRF.fit.__wrapped__.__code__  # scikit-learn wraps it, to validate parameters
-    yield Figure("frames from fit to the base method's fit_predict", 1 + Halves.callers.index(fit), 12)
+    yield Figure(
+        "frames from fit to the base method's fit_predict", 1 + Halves.callers.index(fit), 12
+    )
     yield Figure("files run by a tiny fit", len({code.co_filename for code in fitted}), 25)
     yield Figure("functions run by a tiny fit", len(fitted), 180)
     yield Figure("files run by predict", len({code.co_filename for code in predicted}), 6)
 
 
 def functions_run(call: Callable[[], object]) -> set[CodeType]:
-    """Return the functions of the package that a call runs; comprehensions and lambdas belong to their function."""
+    """Return the functions of the package that a call runs.
+
+    Comprehensions and lambdas belong to their function.
+    """
     seen: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, argument: object) -> None:
@@ -154,7 +184,11 @@ def functions_run(call: Callable[[], object]) -> set[CodeType]:
         call()
     finally:
         sys.setprofile(None)
-    return {code for code in seen if Path(code.co_filename).is_relative_to(PACKAGE) and code.co_name[0] != "<"}
+    return {
+        code
+        for code in seen
+        if Path(code.co_filename).is_relative_to(PACKAGE) and code.co_name[0] != "<"
+    }
 
 
 def program() -> Any:
@@ -167,7 +201,9 @@ def program() -> Any:
 
 
 def count_options(command: Any) -> int:
-    """Return the number of options of a command and of all commands below it, each counted for each command."""
+    """Return the number of options of a command and of all commands below it, each counted for each
+    command.
+    """
     own = sum(param.param_type_name == "option" for param in command.params)
     return own + sum(map(count_options, getattr(command, "commands", {}).values()))
 

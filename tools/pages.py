@@ -2,9 +2,9 @@
 
     python tools/pages.py docs/tutorial.rst
 
-All of them run in one temporary folder, in the order of the page. Output that only differs in times and sizes of memory
-is left as it is. Long lines are broken between words, as on a terminal. ``tests/test_pages.py`` checks that nothing
-would change.
+All of them run in one temporary folder, in the order of the page. Output that only differs in times
+and sizes of memory is left as it is. Long lines are broken between words, as on a terminal.
+``tests/test_pages.py`` checks that nothing would change.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ CONSOLE = ".. code-block:: console"
 INSTALL = "pip "  # commands that are not run
 WIDTH = 96  # characters of a line of output, for which pages have room
 BREAKING = textwrap.TextWrapper(WIDTH, break_long_words=False, break_on_hyphens=False)
-MEASURED = re.compile(r"\d[\d.,]* (?:s|MB|GB)\b")  # seconds and sizes of memory differ from run to run
+MEASURED = re.compile(
+    r"\d[\d.,]* (?:s|MB|GB)\b"
+)  # seconds and sizes of memory differ from run to run
 
 
 @dataclass(frozen=True)
@@ -58,19 +60,26 @@ class Step:
 
 def find_steps(text: str) -> list[Step]:
     """Return the commands and examples of a page in their order."""
-    return sorted([*_find_examples(text), *_find_commands(text.splitlines())], key=lambda step: step.start)
+    return sorted(
+        [*_find_examples(text), *_find_commands(text.splitlines())], key=lambda step: step.start
+    )
 
 
 def _find_examples(text: str) -> Iterator[Step]:
     for example in doctest.DocTestParser().get_examples(text):
         start = example.lineno + example.source.count("\n")
-        yield Step(example.source, True, start, start + example.want.count("\n"), " " * example.indent)
+        yield Step(
+            example.source, True, start, start + example.want.count("\n"), " " * example.indent
+        )
 
 
 def _find_commands(lines: list[str]) -> Iterator[Step]:
     for number, line in enumerate(lines):
         if line == CONSOLE:
-            end = next((i for i in range(number + 1, len(lines)) if lines[i] and lines[i][0] != " "), len(lines))
+            end = next(
+                (i for i in range(number + 1, len(lines)) if lines[i] and lines[i][0] != " "),
+                len(lines),
+            )
             while not lines[end - 1]:
                 end -= 1
             yield from _commands_of_block(lines, number + 1, end)
@@ -91,7 +100,9 @@ def run_page(text: str) -> str:
     variables: dict[str, Any] = {"__name__": "__main__"}
     outputs: list[tuple[Step, list[str]]] = []
     for step in find_steps(text):
-        printed = _run_python(step.source, variables) if step.is_python else run_command(step.source)
+        printed = (
+            _run_python(step.source, variables) if step.is_python else run_command(step.source)
+        )
         written = "\n".join(line.removeprefix(step.indent) for line in lines[step.start : step.end])
         kept = written if is_same(written, printed) else printed
         outputs.append((step, [(step.indent + line).rstrip() for line in wrap(kept)]))
@@ -111,7 +122,8 @@ def is_same(written: str, printed: str) -> bool:
 
     If the written one ends with "...", it is the beginning of the other.
     """
-    shown, found = _without_measurements(written), _without_measurements(printed)
+    shown = _without_measurements(written)
+    found = _without_measurements(printed)
     if shown[-1:] == ["..."]:
         return found[: len(shown) - 1] == shown[:-1]
     return shown == found
@@ -128,13 +140,18 @@ def _run_python(source: str, variables: dict[str, Any]) -> str:
 
 
 def run_command(command: str) -> str:
-    """Return what a command prints; the program runs in this process, which is quicker, unless in a pipe."""
+    """Return what a command prints.
+
+    The program runs in this process, which is quicker, unless in a pipe.
+    """
     words = shlex.split(command, comments=True)
     if words[0] != "cohirf" or "|" in words:
         python = shlex.quote(sys.executable)
         command = re.sub(r"(^|\| )cohirf ", rf"\1{python} -m cohirf ", command)
         command = re.sub(r"(^|\| )python ", rf"\1{python} ", command)
-        env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}  # for scripts there
+        env = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+        }  # for scripts there
         options: Any = {"shell": True, "check": True, "capture_output": True, "env": env}
         run = subprocess.run(command, text=True, encoding="utf-8", **options)
         return run.stdout + run.stderr

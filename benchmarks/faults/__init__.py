@@ -1,4 +1,6 @@
-"""What is lost when processes are killed, files are damaged or forged, and commands run at the same time."""
+"""What is lost when processes are killed, files are damaged or forged, and commands run at the same
+time.
+"""
 
 from contextlib import suppress
 from pathlib import Path
@@ -9,11 +11,16 @@ from cohirf.store.files import CONTENT_ERRORS
 
 
 def count_records(path: Path) -> int:
-    """Return how many runs a journal holds that a fit can resume from. The journal is not changed."""
+    """Return how many runs a journal holds that a fit can resume from.
+
+    The journal is not changed.
+    """
     if not path.exists():
         return 0
     with path.open("rb", buffering=0) as file:
-        archive, n_records = Archive(file), -1  # the first one identifies the fit
+        # the first one identifies the fit
+        archive = Archive(file)
+        n_records = -1
         archive.open(CHECKPOINT_KIND, CHECKPOINT_VERSION)
         with suppress(*CONTENT_ERRORS):  # damaged records are not resumed from
             while archive.read() is not None:

@@ -1,10 +1,13 @@
-"""Does a model survive all of it: sequences of updates, crafted files, kills, commands at the same time?
+"""Does a model survive all of it: sequences of updates, crafted files, kills, commands at the same
+time?
 
-    python -m benchmarks.faults.campaign [--seed 0] [--sequences 80] [--crafted 2000] [--kills 12] [--rounds 9]
+    python -m benchmarks.faults.campaign [--seed 0] [--sequences 80] [--crafted 2000] [--kills 12]
+    [--rounds 9]
 
-Runs the parts that are scripts of their own, which say what counts as broken: ``update_sequences``, ``crafted_models``,
-``killed_updates`` and ``concurrent_commands``. Another seed has other cases. Prints what is broken and how many cases
-there were, and ends with code 1 if anything is broken. It takes about ten minutes on two cores.
+Runs the parts that are scripts of their own, which say what counts as broken: ``update_sequences``,
+``crafted_models``, ``killed_updates`` and ``concurrent_commands``. Another seed has other cases.
+Prints what is broken and how many cases there were, and ends with code 1 if anything is broken. It
+takes about ten minutes on two cores.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ def count_broken_sequences(n_sequences: int, seed: int) -> int:
 
 def count_broken_models(n_cases: int, seed: int) -> int:
     counts, broken = run_cases(n_cases, seed)
-    print(", ".join(f"{count:,} {outcome}" for outcome, count in sorted(counts.items())), flush=True)
+    print(
+        ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(counts.items())), flush=True
+    )
     return len(broken)
 
 
@@ -52,7 +57,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=9)
     arguments = parse(parser, argv, sequences=5, crafted=30, kills=2, rounds=1)
     parts: dict[str, tuple[Callable[[int, int], int], int]] = {
-        "crafted models": (count_broken_models, arguments.crafted),  # first: threads do not mix with forks
+        "crafted models": (
+            count_broken_models,
+            arguments.crafted,
+        ),  # first: threads do not mix with forks
         "sequences of updates": (count_broken_sequences, arguments.sequences),
         "kills of updates": (count_broken_kills, arguments.kills),
         f"rounds of {N_COMMANDS} commands at once": (count_broken_rounds, arguments.rounds),

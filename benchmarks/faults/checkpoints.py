@@ -1,17 +1,20 @@
 """Does a checkpoint survive kills at random instants, flipped bits, and files cut short anywhere?
 
-A batched fit that reads a ``.npy`` file with two jobs runs in a process group of its own. The whole group is killed at
-a random instant; the same fit is called again, and killed again, until it gets through. Then labels and parents are
-compared with those of an undisturbed fit. The base method notes the rows of each call, so that batches are found that
-were in the journal and computed again nevertheless. After each kill, files are looked for that should not be there:
-in the checkpoint and in the directory for temporary files. Files that joblib leaves in shared memory are removed and
-counted separately.
-The first fit uses processes (joblib's loky), for so many of the kills, the others threads.
+A batched fit that reads a ``.npy`` file with two jobs runs in a process group of its own. The whole
+group is killed at a random instant; the same fit is called again, and killed again, until it gets
+through. Then labels and parents are compared with those of an undisturbed fit. The base method
+notes the rows of each call, so that batches are found that were in the journal and computed again
+nevertheless. After each kill, files are looked for that should not be there: in the checkpoint and
+in the directory for temporary files. Files that joblib leaves in shared memory are removed and
+counted separately. The first fit uses processes (joblib's loky), for so many of the kills, the
+others threads.
 
-Damage is done to the checkpoint of a small finished fit. It is noticed if the fit refuses it, or warns and computes
-again what it has lost. A file that is cut short looks like one that a kill has left, and needs no warning.
+Damage is done to the checkpoint of a small finished fit. It is noticed if the fit refuses it, or
+warns and computes again what it has lost. A file that is cut short looks like one that a kill has
+left, and needs no warning.
 
-    python -m benchmarks.faults.checkpoints [--kills 100] [--in-processes 5] [--flips 1000] [--rows 40000] [--seed 0]
+    python -m benchmarks.faults.checkpoints [--kills 100] [--in-processes 5] [--flips 1000] [--rows
+    40000] [--seed 0]
 """
 
 from __future__ import annotations
@@ -77,7 +80,9 @@ class Job:
 
     def model(self, **options: Any) -> CoHiRF:
         """Return the model before its fit."""
-        return CoHiRF.as_published(LoggedDBSCAN(eps=0.3), batch_size=self.batch_size, **self.options, **options)
+        return CoHiRF.as_published(
+            LoggedDBSCAN(eps=0.3), batch_size=self.batch_size, **self.options, **options
+        )
 
     def run(self, log: Path, result: Path, **options: Any) -> None:
         """Fit, and store what was found; in a process of its own."""
@@ -136,9 +141,14 @@ def kill_group(child: int) -> None:
 
 
 def sweep_shared_memory(child: int) -> int:
-    """Remove what joblib has not cleaned up itself after a kill, and return how many files that are."""
+    """Remove what joblib has not cleaned up itself after a kill, and return how many files that
+    are.
+    """
     time.sleep(1)
-    left = [*SHARED.glob(f"joblib_memmapping_folder_{child}_*"), *SHARED.glob(f"sem.loky-{child}-*")]
+    left = [
+        *SHARED.glob(f"joblib_memmapping_folder_{child}_*"),
+        *SHARED.glob(f"sem.loky-{child}-*"),
+    ]
     for path in left:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     return len(left)
@@ -175,28 +185,48 @@ class Count:
 
 
 def torture(job: Job, max_kills: int, rng: np.random.Generator) -> Count:
-    """Kill a fit again and again until it gets through or there were enough kills; then let it finish."""
+    """Kill a fit again and again until it gets through or there were enough kills.
+
+    Then let it finish.
+    """
     folder = job.folder
     for name in ("tmp", "logs"):
         (folder / name).mkdir()
-    count = Count(", ".join([job.backend, *(f"{name}={value}" for name, value in job.options.items())]))
-    # The undisturbed fit takes one batch after the other, so its log tells which calls belong to which batch.
+    count = Count(
+        ", ".join([job.backend, *(f"{name}={value}" for name, value in job.options.items())])
+    )
+    # The undisturbed fit takes one batch after the other, so its log tells which calls belong to
+    # which batch.
     serial = start(lambda: job.run(folder / "logs" / "serial", folder / "expected.npz", n_jobs=1))
     assert wait(serial, 3600) == 0, "the undisturbed fit failed"
     begun = time.monotonic()
-    assert wait(start(lambda: job.run(folder / "logs" / "parallel", folder / "again.npz", n_jobs=2)), 3600) == 0
+    assert (
+        wait(
+            start(lambda: job.run(folder / "logs" / "parallel", folder / "again.npz", n_jobs=2)),
+            3600,
+        )
+        == 0
+    )
     seconds = time.monotonic() - begun
     calls = read_lines(folder / "logs" / "serial")
     count.batches = len(calls) // job.n_runs
-    batches = [frozenset(calls[job.n_runs * number :][: job.n_runs]) for number in range(count.batches)]
-    assert len(frozenset().union(*batches)) == sum(map(len, batches)), "two batches have the same rows"
+    batches = [
+        frozenset(calls[job.n_runs * number :][: job.n_runs]) for number in range(count.batches)
+    ]
+    assert len(frozenset().union(*batches)) == sum(map(len, batches)), (
+        "two batches have the same rows"
+    )
 
     checkpoint = folder / "checkpoint"
-    longest = seconds * (0.2 if job.backend == "threading" else 0.8)  # it takes longer to start processes
+    longest = seconds * (
+        0.2 if job.backend == "threading" else 0.8
+    )  # it takes longer to start processes
     while True:
         committed = set(calls[: job.n_runs * count_records(checkpoint / JOURNAL)])
         log = folder / "logs" / str(count.kills)
-        child = start(lambda log=log: job.run(log, folder / "found.npz", n_jobs=2, checkpoint=checkpoint))
+        child = start(
+            lambda log=log: job.run(log, folder / "found.npz", n_jobs=2, checkpoint=checkpoint)
+        )
         done = wait(child, rng.uniform(0, longest) if count.kills < max_kills else 3600)
         if done is None:
             kill_group(child)
@@ -208,7 +238,9 @@ def torture(job: Job, max_kills: int, rng: np.random.Generator) -> Count:
             assert done == 0, "the resumed fit failed"
             break
     with np.load(folder / "expected.npz") as expected, np.load(folder / "found.npz") as found:
-        count.identical = all(np.array_equal(expected[name], found[name]) for name in ("labels", "parents"))
+        count.identical = all(
+            np.array_equal(expected[name], found[name]) for name in ("labels", "parents")
+        )
     return count
 
 
@@ -229,11 +261,15 @@ def bench_kills(n_kills: int, n_in_processes: int, n_rows: int, rng: np.random.G
             in_processes = number == 0 and n_in_processes > 0
             options = VARIANTS[number % len(VARIANTS)] | {"random_state": number}
             job = Job(Path(folder), options, "loky" if in_processes else "threading")
-            counts.append(torture(job, min(left, n_in_processes if in_processes else KILLS_A_FIT), rng))
+            counts.append(
+                torture(job, min(left, n_in_processes if in_processes else KILLS_A_FIT), rng)
+            )
             print(counts[-1], flush=True)
     clean = sum(count.kills for count in counts if count.is_clean)
     print(f"{clean} of {sum(count.kills for count in counts)} kills survived")
-    print(f"{sum(count.left_by_joblib for count in counts)} entries left by joblib in shared memory\n")
+    print(
+        f"{sum(count.left_by_joblib for count in counts)} entries left by joblib in shared memory\n"
+    )
     return all(count.is_clean for count in counts)
 
 
@@ -262,9 +298,16 @@ def classify(fit: Callable[[], Any], expected: Any) -> str:
             found = fit()
         except CheckpointError:
             return "refused"
-    if not (found.labels_ == expected.labels_).all() or not (found.parents_ == expected.parents_).all():
+    if (
+        not (found.labels_ == expected.labels_).all()
+        or not (found.parents_ == expected.parents_).all()
+    ):
         return "wrong"
-    return "repaired" if any(issubclass(entry.category, CheckpointWarning) for entry in caught) else "no warning"
+    return (
+        "repaired"
+        if any(issubclass(entry.category, CheckpointWarning) for entry in caught)
+        else "no warning"
+    )
 
 
 def bench_damage(n_flips: int, step: int, rng: np.random.Generator) -> bool:
@@ -273,7 +316,9 @@ def bench_damage(n_flips: int, step: int, rng: np.random.Generator) -> bool:
     X = make_spheres(60, random_state=0)[0]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "checkpoint"
-        model = CoHiRF.as_published(DBSCAN(eps=1.0), views=1, batch_size=20, random_state=0, checkpoint=path)
+        model = CoHiRF.as_published(
+            DBSCAN(eps=1.0), views=1, batch_size=20, random_state=0, checkpoint=path
+        )
         expected = model.fit(X)
         whole = {file: file.read_bytes() for file in path.iterdir()}
         kinds = {
@@ -287,9 +332,15 @@ def bench_damage(n_flips: int, step: int, rng: np.random.Generator) -> bool:
                 for name, content in whole.items():
                     name.write_bytes(content)
                 file.write_bytes(damaged)
-                counts[classify(lambda: CoHiRF.as_published(**model.get_params(deep=False)).fit(X), expected)] += 1
+                counts[
+                    classify(
+                        lambda: CoHiRF.as_published(**model.get_params(deep=False)).fit(X), expected
+                    )
+                ] += 1
             table.row(kind, len(cases), *(counts[outcome] for outcome in outcomes))
-            good = good and counts["wrong"] == 0 and (kind != "bit flips" or counts["no warning"] == 0)
+            good = (
+                good and counts["wrong"] == 0 and (kind != "bit flips" or counts["no warning"] == 0)
+            )
     return good
 
 
@@ -298,7 +349,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--in-processes", type=int, default=5)
     parser.add_argument("--flips", type=int, default=1000)
-    parser.add_argument("--step", type=int, default=1, help="cut files short at every so many bytes")
+    parser.add_argument(
+        "--step", type=int, default=1, help="cut files short at every so many bytes"
+    )
     parser.add_argument("--rows", type=int, default=40_000)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parse(parser, argv, kills=6, in_processes=2, flips=50, step=50, rows=6000)

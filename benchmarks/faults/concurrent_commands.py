@@ -1,10 +1,11 @@
 """Do commands that change one model at the same time all take effect?
 
-In each round, three commands start at once on one saved model: ``cohirf update`` with the rows of a day, with and
-without ``--recluster``, ``cohirf forget`` and ``cohirf merge`` into the same file. Meanwhile, ``cohirf predict`` reads
-it. In a third of the rounds, one of the commands is killed at a random instant. A command that ends with exit code 0
-must be in the model: its rows, and a step of the history. A killed one may be there or not, but never in part. All
-others must end with exit code 0, and nothing may be left beside the model.
+In each round, three commands start at once on one saved model: ``cohirf update`` with the rows of a
+day, with and without ``--recluster``, ``cohirf forget`` and ``cohirf merge`` into the same file.
+Meanwhile, ``cohirf predict`` reads it. In a third of the rounds, one of the commands is killed at a
+random instant. A command that ends with exit code 0 must be in the model: its rows, and a step of
+the history. A killed one may be there or not, but never in part. All others must end with exit code
+0, and nothing may be left beside the model.
 
     python -m benchmarks.faults.concurrent_commands [--rounds 30] [--seed 0]
 """
@@ -26,7 +27,10 @@ from sklearn.datasets import make_blobs
 from benchmarks._common import make_parser, parse
 from cohirf import CoHiRF, load
 
-N_ROWS, N_NEW, N_OTHER, N_FORGOTTEN = 400, 70, 110, 9
+N_ROWS = 400
+N_NEW = 70
+N_OTHER = 110
+N_FORGOTTEN = 9
 N_COMMANDS = 3  # that change the model at the same time
 SECONDS = 120  # for all commands of a round; a hang takes longer
 NEEDED = {"model", "other", "day.npy"}  # files of a round that must stay, and the only ones
@@ -63,25 +67,39 @@ def prepare(folder: Path, rng: np.random.Generator) -> None:
 def start(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "cohirf", *arguments]
     return subprocess.Popen(
-        command, cwd=folder, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, errors="replace"
+        command,
+        cwd=folder,
+        text=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        errors="replace",
     )
 
 
-def find_broken(folder: Path, changes: list[Change], killed: int | None, codes: list[int | None]) -> str | None:
+def find_broken(
+    folder: Path, changes: list[Change], killed: int | None, codes: list[int | None]
+) -> str | None:
     """Return what is wrong with a model after a round; None if nothing is."""
     left = {path.name for path in folder.iterdir()} - NEEDED - {"labels.csv"}
     model = load(folder / "model")
-    n_rows, n_steps = len(model.labels_), len(model.history_)
+    n_rows = len(model.labels_)
+    n_steps = len(model.history_)
     others = [number for number in range(len(changes)) if number != killed]
     failed = [(changes[number].arguments, codes[number]) for number in others if codes[number] != 0]
     if failed:
         return f"cohirf {' '.join(failed[0][0])} ended with {failed[0][1]}"
-    sure = [change for number, change in enumerate(changes) if number != killed or codes[number] == 0]
+    sure = [
+        change for number, change in enumerate(changes) if number != killed or codes[number] == 0
+    ]
     possible = [sure] if killed is None or codes[killed] == 0 else [sure, [*sure, changes[killed]]]
     if n_rows not in {N_ROWS + sum(change.n_rows for change in some) for some in possible}:
         return f"the model has {n_rows} rows after {[change.arguments for change in changes]}"
-    has_merged = any(change.arguments[0] == "merge" for change in changes)  # the history of a merge begins anew
-    if not has_merged and n_steps not in {1 + sum(change.n_steps for change in some) for some in possible}:
+    has_merged = any(
+        change.arguments[0] == "merge" for change in changes
+    )  # the history of a merge begins anew
+    if not has_merged and n_steps not in {
+        1 + sum(change.n_steps for change in some) for some in possible
+    }:
         return f"the history has {n_steps} steps after {[change.arguments for change in changes]}"
     if left and killed is None:
         return f"{sorted(left)} were left"
@@ -103,7 +121,10 @@ def run_round(number: int, seed: int) -> str | None:
             time.sleep(rng.uniform(1, 6))
             running[killed].kill()
         try:
-            said = [process.communicate(timeout=deadline - time.monotonic())[1] for process in (*running, reader)]
+            said = [
+                process.communicate(timeout=deadline - time.monotonic())[1]
+                for process in (*running, reader)
+            ]
         except (subprocess.TimeoutExpired, ValueError):
             for process in (*running, reader):
                 process.kill()

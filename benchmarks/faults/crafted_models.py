@@ -1,19 +1,21 @@
 """Is a model with valid hashes and invalid content refused, or loaded whole?
 
-Some small models of different kinds are saved. Each case takes one of them, changes one to three things at random, and
-writes it again with digests that fit, as an attacker would: a value of an array, all of its values, its length, type or
-order, which array a field has, a number or a text, or an item of a list. Some cases do what is known to be dangerous:
-row numbers at the limits of integers, groups that absorb each other, rows that stand for each other's groups, huge
-numbers of clusters.
+Some small models of different kinds are saved. Each case takes one of them, changes one to three
+things at random, and writes it again with digests that fit, as an attacker would: a value of an
+array, all of its values, its length, type or order, which array a field has, a number or a text, or
+an item of a list. Some cases do what is known to be dangerous: row numbers at the limits of
+integers, groups that absorb each other, rows that stand for each other's groups, huge numbers of
+clusters.
 
-The changed model is loaded in a process of its own, with a limit of time and of memory. It is fine if it is refused
-with ``ModelFileError``, or if what a model can do works, or is refused with ``ValueError``: predictions and four other
-calls are tried. Broken are: a crash, a hang, any other error, and memory above ten times the file while it is loaded
-(or half a MB, if that is more).
+The changed model is loaded in a process of its own, with a limit of time and of memory. It is fine
+if it is refused with ``ModelFileError``, or if what a model can do works, or is refused with
+``ValueError``: predictions and four other calls are tried. Broken are: a crash, a hang, any other
+error, and memory above ten times the file while it is loaded (or half a MB, if that is more).
 
     python -m benchmarks.faults.crafted_models [--cases 2000] [--seed 0]
 
-Case n is the same in every run: ``--cases 1 --first n`` repeats it, and ``--show`` prints its traceback.
+Case n is the same in every run: ``--cases 1 --first n`` repeats it, and ``--show`` prints its
+traceback.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ ROOM = 2**30  # bytes of address space for everything that a loaded model does
 MOST_TIMES = 10  # as many bytes as the file has may be taken while it is loaded
 SMALLEST = 2**19  # bytes that any load may take
 N_OTHERS = 2  # calls of a case beside those that read the model: all would take ten times as long
-DONE, BROKEN = 0, 3  # exit codes of a case
+# exit codes of a case
+DONE = 0
+BROKEN = 3
 
 Record = tuple[Any, list[np.ndarray]]
 
@@ -88,7 +92,8 @@ def make_models() -> list[tuple[CoHiRF, Any]]:
     ]
 
 
-# -- changes ---------------------------------------------------------------------------------------------------------
+# -- changes
+# ---------------------------------------------------------------------------------------------------------
 
 
 def integers_for(rng: np.random.Generator, array: np.ndarray) -> Any:
@@ -125,7 +130,15 @@ def reorder(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
 def resize(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
     """Return an array of another length or shape."""
     flat = array.reshape(-1)
-    shapes = [array[:-1], array[:0], array[:, None], flat, np.concatenate([array, array[-1:]]), array.T, array[None]]
+    shapes = [
+        array[:-1],
+        array[:0],
+        array[:, None],
+        flat,
+        np.concatenate([array, array[-1:]]),
+        array.T,
+        array[None],
+    ]
     return shapes[rng.integers(len(shapes))] if array.ndim else flat
 
 
@@ -134,7 +147,16 @@ def retype(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
         return array.astype(rng.choice(["?", "i1", "u1", "i4", "i8", "u8", "f2", "f4", "f8"]))
 
 
-ARRAY_CHANGES = (change_value, change_value, change_value, change_value, fill, reorder, resize, retype)
+ARRAY_CHANGES = (
+    change_value,
+    change_value,
+    change_value,
+    change_value,
+    fill,
+    reorder,
+    resize,
+    retype,
+)
 
 
 def change_array(rng: np.random.Generator, content: Any, arrays: list[np.ndarray]) -> None:
@@ -213,7 +235,10 @@ CHANGES: dict[Callable[..., None], float] = {
 
 
 def craft(records: list[Record], rng: np.random.Generator) -> list[Record]:
-    """Return the records of a model with one to three changes; most are of its results, some of its parameters."""
+    """Return the records of a model with one to three changes.
+
+    Most are of its results, some of its parameters.
+    """
     (about, about_arrays), (content, arrays) = deepcopy(records)
     shares = np.array(list(CHANGES.values()))
     for _ in range(int(rng.choice([1, 1, 1, 2, 3]))):
@@ -248,7 +273,8 @@ def write_records(path: Path, records: list[Record]) -> bool:
     return True
 
 
-# -- what a loaded model can do --------------------------------------------------------------------------------------
+# -- what a loaded model can do
+# --------------------------------------------------------------------------------------
 
 
 def look(model: CoHiRF, new: Any) -> None:
@@ -324,7 +350,9 @@ def try_out(path: Path, new: Any, calls: Sequence[Callable[[CoHiRF, Any], None]]
     finally:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert peak <= limit, f"loading took {peak:,} bytes, and the file has {path.stat().st_size:,}"
+        assert peak <= limit, (
+            f"loading took {peak:,} bytes, and the file has {path.stat().st_size:,}"
+        )
     outcome = "whole"
     for call in calls:
         try:
@@ -347,7 +375,8 @@ class Bases:
     @classmethod
     def make(cls, folder: Path) -> Bases:
         """Fit and save the models, and do everything once, so that a case measures no imports."""
-        records, new = [], []
+        records = []
+        new = []
         for model, rows in make_models():
             path = folder / "base"
             model.save(path, overwrite=True)
@@ -393,7 +422,11 @@ def _be_tried(try_model: Callable[[], str], said: Path, *, show: bool) -> None:
         said.write_text(try_model(), encoding="utf-8")
         status = DONE
     except BaseException as error:
-        where = [frame for frame in traceback.extract_tb(error.__traceback__) if "cohirf" in frame.filename]
+        where = [
+            frame
+            for frame in traceback.extract_tb(error.__traceback__)
+            if "cohirf" in frame.filename
+        ]
         place = f"{Path(where[-1].filename).name}:{where[-1].lineno}" if where else "?"
         said.write_text(f"{type(error).__name__}: {error} ({place})"[:300], encoding="utf-8")
         if show:
@@ -403,7 +436,10 @@ def _be_tried(try_model: Callable[[], str], said: Path, *, show: bool) -> None:
 
 
 def _wait(child: int) -> int | None:
-    """Return the exit code of a process, negative for a signal; None if it had to be killed because it hung."""
+    """Return the exit code of a process, negative for a signal.
+
+    None if it had to be killed because it hung.
+    """
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -415,11 +451,14 @@ def _wait(child: int) -> int | None:
     return None
 
 
-def run_cases(n_cases: int, seed: int, first: int = 0, *, show: bool = False) -> tuple[Counter[str], list[str]]:
+def run_cases(
+    n_cases: int, seed: int, first: int = 0, *, show: bool = False
+) -> tuple[Counter[str], list[str]]:
     """Run cases; return how many had which outcome, and what is broken."""
     counts: Counter[str] = Counter()
     broken = []
-    # a process that is forked from one with threads of OpenMP waits for ever for threads that it does not have
+    # a process that is forked from one with threads of OpenMP waits for ever for threads that it
+    # does not have
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         folder = Path(name)
@@ -441,10 +480,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--show", action="store_true", help="print tracebacks")
     arguments = parse(parser, argv, cases=50)
     started = time.perf_counter()
-    counts, broken = run_cases(arguments.cases, arguments.seed, arguments.first, show=arguments.show)
+    counts, broken = run_cases(
+        arguments.cases, arguments.seed, arguments.first, show=arguments.show
+    )
     for outcome, count in sorted(counts.items()):
         print(f"{outcome:<40} {count:>6,}")
-    print(f"{len(broken)} of {arguments.cases:,} crafted models broken, {time.perf_counter() - started:.0f} s")
+    print(
+        f"{len(broken)} of {arguments.cases:,} crafted models broken, "
+        f"{time.perf_counter() - started:.0f} s"
+    )
     sys.exit(1 if broken else 0)
 
 

@@ -2,9 +2,10 @@
 
     python -m benchmarks.faults.dask_workers [--kills 50]
 
-Two workers of one thread each run fits of different kinds, one after the other. During each fit, one or two workers are
-killed at random instants; their nannies start new ones. A fit that takes longer than ``--patience`` seconds counts as
-hung. Labels and parents are compared with those of the fit on one machine.
+Two workers of one thread each run fits of different kinds, one after the other. During each fit,
+one or two workers are killed at random instants; their nannies start new ones. A fit that takes
+longer than ``--patience`` seconds counts as hung. Labels and parents are compared with those of the
+fit on one machine.
 """
 
 from __future__ import annotations
@@ -60,9 +61,13 @@ VARIANTS = {
 class Killer(threading.Thread):
     """Kills random workers after random times until it is stopped."""
 
-    def __init__(self, cluster: LocalCluster, instants: list[float], rng: np.random.Generator) -> None:
+    def __init__(
+        self, cluster: LocalCluster, instants: list[float], rng: np.random.Generator
+    ) -> None:
         super().__init__(daemon=True)
-        self.cluster, self.instants, self.rng = cluster, instants, rng
+        self.cluster = cluster
+        self.instants = instants
+        self.rng = rng
         self.done = threading.Event()
         self.kills = 0
 
@@ -77,15 +82,22 @@ class Killer(threading.Thread):
                 self.kills += 1
 
     def processes(self) -> list[int]:
-        """Return the processes of workers that the scheduler knows; a nanny whose worker dies earlier gives up."""
+        """Return the processes of workers that the scheduler knows.
+
+        A nanny whose worker dies earlier gives up.
+        """
         known = set(self.cluster.scheduler.workers)
-        return [nanny.pid for nanny in list(self.cluster.workers.values()) if nanny.worker_address in known]
+        return [
+            nanny.pid
+            for nanny in list(self.cluster.workers.values())
+            if nanny.worker_address in known
+        ]
 
 
 def fit(model: CoHiRF, data: Any, seed: int) -> tuple[Any, Any]:
-    fitted = CoHiRF.as_published(**(model.get_params(deep=False) | {"batch_size": 1000, "random_state": seed})).fit(
-        data
-    )
+    fitted = CoHiRF.as_published(
+        **(model.get_params(deep=False) | {"batch_size": 1000, "random_state": seed})
+    ).fit(data)
     return np.asarray(fitted.labels_), np.asarray(fitted.parents_)
 
 
@@ -97,19 +109,25 @@ def bench(n_kills: int, n_rows: int, patience: int, rng: np.random.Generator) ->
     X = make_spheres(n_rows, random_state=0)[0].astype(np.float32)
     signal.signal(signal.SIGALRM, hang)
     table = Table({"fit": "<10", "kills": ">5", "seconds": ">8.1f", "same labels and parents": ""})
-    n_done, good, number = 0, True, 0
+    n_done = 0
+    good = True
+    number = 0
     with two_dask_workers() as cluster:
         array = da.from_array(X, chunks=(2500, 3))
         while n_done < n_kills:
             name = list(VARIANTS)[number % len(VARIANTS)]
             expected = fit(VARIANTS[name], open_source(X), number)  # in this process
-            killer = Killer(cluster, rng.uniform(0.2, 2.0, size=min(2, n_kills - n_done)).tolist(), rng)
+            killer = Killer(
+                cluster, rng.uniform(0.2, 2.0, size=min(2, n_kills - n_done)).tolist(), rng
+            )
             started = time.monotonic()
             signal.alarm(patience)
             killer.start()
             try:
                 found = fit(VARIANTS[name], array, number)
-                same = all(np.array_equal(left, right) for left, right in zip(expected, found, strict=True))
+                same = all(
+                    np.array_equal(left, right) for left, right in zip(expected, found, strict=True)
+                )
                 outcome = "yes" if same else "NO"
             except (TimeoutError, RuntimeError) as error:
                 outcome = f"NO, with {len(cluster.scheduler.workers)} workers: {error}"
@@ -117,7 +135,8 @@ def bench(n_kills: int, n_rows: int, patience: int, rng: np.random.Generator) ->
             killer.done.set()
             killer.join()
             good = good and outcome == "yes"
-            n_done, number = n_done + killer.kills, number + 1
+            n_done = n_done + killer.kills
+            number = number + 1
             table.row(name, killer.kills, time.monotonic() - started, outcome)
     print(f"{n_done} kills in {number} fits: {'all survived' if good else 'NOT all survived'}")
     return good
@@ -127,11 +146,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--rows", type=int, default=30_000)
-    parser.add_argument("--patience", type=int, default=300, help="seconds after which a fit counts as hung")
+    parser.add_argument(
+        "--patience", type=int, default=300, help="seconds after which a fit counts as hung"
+    )
     parser.add_argument("--seed", type=int, default=0)
     arguments = parse(parser, argv, kills=4, rows=10_000)
     warnings.simplefilter("ignore")
-    # 15 s after it lost a worker, a LocalCluster gives it up if it is missing, even if it was back and killed again.
+    # 15 s after it lost a worker, a LocalCluster gives it up if it is missing, even if it was back
+    # and killed again.
     dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
     logging.disable(logging.ERROR)  # Dask tells of each worker that it lost
     rng = np.random.default_rng(arguments.seed)

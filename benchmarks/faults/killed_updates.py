@@ -1,13 +1,15 @@
 """Does a kill during an update leave the model before it, or after it?
 
-A process loads a saved model, updates it with new rows and saves it over the old one, again and again, and is killed at
-a random instant. The model that it leaves is loaded, compared with those before and after each update, and updated.
+A process loads a saved model, updates it with new rows and saves it over the old one, again and
+again, and is killed at a random instant. The model that it leaves is loaded, compared with those
+before and after each update, and updated.
 
     python -m benchmarks.faults.killed_updates [--kills 50] [--program]
 
-With ``--program``, the process is ``cohirf update``. Runs that are not killed are measured first, and again after every
-ten kills: how long one takes, and when it puts the new model in the place of the old one. Half of the kills are at
-random instants of that duration, the others within a tenth of it before or after the replacement.
+With ``--program``, the process is ``cohirf update``. Runs that are not killed are measured first,
+and again after every ten kills: how long one takes, and when it puts the new model in the place of
+the old one. Half of the kills are at random instants of that duration, the others within a tenth of
+it before or after the replacement.
 """
 
 from __future__ import annotations
@@ -28,12 +30,15 @@ from sklearn.datasets import make_blobs
 from benchmarks._common import make_parser, parse
 from cohirf import CoHiRF, load
 
-N_UPDATES, N_ROWS = 20, 300
+N_UPDATES = 20
+N_ROWS = 300
 
 
 @dataclass(frozen=True)
 class Left:
-    """What a kill left: the labels of the saved model, and the number of rows that it had when the process started."""
+    """What a kill left: the labels of the saved model, and the number of rows that it had when the
+    process started.
+    """
 
     n_before: int
     labels: np.ndarray
@@ -69,7 +74,9 @@ def kill_loops(path: Path, parts: list[np.ndarray], n_kills: int, seed: int) -> 
     for _ in range(n_kills):
         ready.unlink(missing_ok=True)
         n_before = len(load(path).labels_)
-        process = multiprocessing.get_context("spawn").Process(target=update_for_ever, args=(path, ready, parts))
+        process = multiprocessing.get_context("spawn").Process(
+            target=update_for_ever, args=(path, ready, parts)
+        )
         process.start()
         while not ready.exists() and process.is_alive():  # until all packages are imported
             time.sleep(0.01)
@@ -80,7 +87,9 @@ def kill_loops(path: Path, parts: list[np.ndarray], n_kills: int, seed: int) -> 
 
 
 def kill_program(path: Path, parts: list[np.ndarray], n_kills: int, seed: int) -> Iterator[Left]:
-    """Yield what each kill leaves of ``cohirf update`` with the rows that a model does not have yet."""
+    """Yield what each kill leaves of ``cohirf update`` with the rows that a model does not have
+    yet.
+    """
     rng = np.random.default_rng(seed)
     for number in range(n_kills):
         if number % 10 == 0:  # other programs may come and go
@@ -95,38 +104,55 @@ def kill_program(path: Path, parts: list[np.ndarray], n_kills: int, seed: int) -
 
 
 def measure_program(path: Path, parts: list[np.ndarray]) -> tuple[float, float]:
-    """Return when a run replaces the model, and how long it takes, in seconds from its start; medians of three runs."""
+    """Return when a run replaces the model, and how long it takes, in seconds from its start.
+
+    Medians of three runs.
+    """
     measured = []
     for _ in range(3):
         process, _ = start_program(path, parts)
-        started, before, replaced = time.perf_counter(), path.stat().st_ino, 0.0
+        started = time.perf_counter()
+        before = path.stat().st_ino
+        replaced = 0.0
         while process.poll() is None:
             if not replaced and path.stat().st_ino != before:
                 replaced = time.perf_counter() - started
             time.sleep(0.002)
         measured.append((replaced, time.perf_counter() - started))
     replaced, duration = np.median(measured, axis=0).tolist()
-    print(f"a run replaces the model after {replaced:.2f} s, and ends after {duration:.2f} s", flush=True)
+    print(
+        f"a run replaces the model after {replaced:.2f} s, and ends after {duration:.2f} s",
+        flush=True,
+    )
     return replaced, duration
 
 
 def start_program(path: Path, parts: list[np.ndarray]) -> tuple[subprocess.Popen[bytes], int]:
-    """Start an update with the next rows, or begin again if there are none; return it and the rows before it."""
+    """Start an update with the next rows, or begin again if there are none.
+
+    Return it and the rows before it.
+    """
     done = len(load(path).labels_) // N_ROWS
     if done == len(parts):
         first_model(parts).save(path, overwrite=True)
         done = 1
     new = path.parent / "new.npy"
     np.save(new, parts[done])
-    return subprocess.Popen([sys.executable, "-m", "cohirf", "update", str(path), str(new), "--quiet"]), done * N_ROWS
+    return subprocess.Popen(
+        [sys.executable, "-m", "cohirf", "update", str(path), str(new), "--quiet"]
+    ), done * N_ROWS
 
 
 def first_model(parts: list[np.ndarray]) -> CoHiRF:
-    return CoHiRF(KMeans(4, n_init=1), batch_size=200, views=2, random_state=0).partial_fit(parts[0])
+    return CoHiRF(KMeans(4, n_init=1), batch_size=200, views=2, random_state=0).partial_fit(
+        parts[0]
+    )
 
 
 def run_kills(n_kills: int, seed: int, *, program: bool) -> tuple[int, int]:
-    """Return how many kills left the model before or after an update, and how many the one before the process."""
+    """Return how many kills left the model before or after an update, and how many the one before
+    the process.
+    """
     parts = np.array_split(make_blobs(N_UPDATES * N_ROWS, centers=4, random_state=0)[0], N_UPDATES)
     expected = expected_labels(parts)
     with tempfile.TemporaryDirectory() as folder:
@@ -141,13 +167,17 @@ def run_kills(n_kills: int, seed: int, *, program: bool) -> tuple[int, int]:
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--program", action="store_true", help="kill cohirf update, and not a process of Python")
+    parser.add_argument(
+        "--program", action="store_true", help="kill cohirf update, and not a process of Python"
+    )
     parser.add_argument("--seed", type=int, default=0)
     arguments = parse(parser, argv, kills=5)
     intact, same_rows = run_kills(arguments.kills, arguments.seed, program=arguments.program)
     print(f"{intact} of {arguments.kills} kills left the model before or after an update")
     others = arguments.kills - same_rows
-    print(f"{same_rows} had the rows from before the process, {others} those of one or more updates")
+    print(
+        f"{same_rows} had the rows from before the process, {others} those of one or more updates"
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
-"""Is damage to a saved model noticed, does a killed save leave a whole model, and what do saving and loading cost?
+"""Is damage to a saved model noticed, does a killed save leave a whole model, and what do saving
+and loading cost?
 
-Damage is done to a small model: single bits are flipped and the file is cut short, at random places.
-Processes that save one model over another, again and again, are killed at random instants; what they leave beside the
-model is gone after the next save.
-Time and memory are those of a fresh process each; memory is the rise of its peak resident size, also in units of the
-arrays that make up the model.
+Damage is done to a small model: single bits are flipped and the file is cut short, at random
+places. Processes that save one model over another, again and again, are killed at random instants;
+what they leave beside the model is gone after the next save.
+Time and memory are those of a fresh process each; memory is the rise of its peak resident size,
+also in units of the arrays that make up the model.
 
-    python -m benchmarks.faults.saved_models [--flips 1000] [--cuts 100] [--kills 100] [--rows 10000000]
+    python -m benchmarks.faults.saved_models [--flips 1000] [--cuts 100] [--kills 100] [--rows
+    10000000]
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ from cohirf.landmarks import Landmarks
 from cohirf.store.files import ModelFileError
 from cohirf.store.models import load, save_model
 
-N_LEVELS, N_CLUSTERS, N_FEATURES, N_LANDMARKS = 6, 10, 10, 10_000
+N_LEVELS = 6
+N_CLUSTERS = 10
+N_FEATURES = 10
+N_LANDMARKS = 10_000
 
 
 def small_model() -> CoHiRF:
@@ -39,7 +44,9 @@ def small_model() -> CoHiRF:
 
 
 def is_noticed(file: Path, damaged: bytes) -> bool:
-    """Put damaged content into the file of a model, see whether the model is refused, and repair the file."""
+    """Put damaged content into the file of a model, see whether the model is refused, and repair
+    the file.
+    """
     whole = file.read_bytes()
     file.write_bytes(damaged)
     try:
@@ -85,13 +92,18 @@ def bench_kills(n_kills: int) -> None:
             with_strays += len(list(Path(folder).iterdir())) > 1
             save_model(models[0], path, overwrite=True)
             cleaned += list(Path(folder).iterdir()) == [path]
-    print(f"{'kills while one model replaces another':<44} {whole:>5,} of {n_kills:>5,} left a whole model")
+    print(
+        f"{'kills while one model replaces another':<44} {whole:>5,} of {n_kills:>5,} left a whole "
+        "model"
+    )
     print(f"{'files beside the model after a kill':<44} {with_strays:>5,} of {n_kills:>5,}")
     print(f"{'none of them after the next save':<44} {cleaned:>5,} of {n_kills:>5,}")
 
 
 def large_model(n_rows: int) -> CoHiRF:
-    """Return a model as a fit would leave it, without the fit: six levels, each of which keeps the first rows."""
+    """Return a model as a fit would leave it, without the fit: six levels, each of which keeps the
+    first rows.
+    """
     sizes = np.geomspace(n_rows, N_CLUSTERS, N_LEVELS + 1).astype(np.int64)
     parents = np.arange(n_rows, dtype=np.int32)
     absorbed_at = np.zeros(n_rows, dtype=np.uint8)
@@ -124,10 +136,16 @@ def large_model(n_rows: int) -> CoHiRF:
 
 
 def measure(step: str, folder: Path, n_rows: int) -> tuple[float, int]:
-    """Return seconds by the clock and the rise of the peak resident size; run in a process of its own."""
+    """Return seconds by the clock and the rise of the peak resident size.
+
+    Run in a process of its own.
+    """
     load(folder / "small")  # imports and caches do not count
     model = large_model(n_rows) if step == "save" else None
-    steps = {"save": lambda: save_model(model, folder / "large"), "load": lambda: load(folder / "large")}
+    steps = {
+        "save": lambda: save_model(model, folder / "large"),
+        "load": lambda: load(folder / "large"),
+    }
     rise, (seconds, _) = peak_rise(lambda: timed(steps[step], time.perf_counter))
     return seconds, rise
 

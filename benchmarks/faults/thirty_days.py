@@ -1,14 +1,16 @@
-"""Thirty days of one model through the program: do numbers, names, history and exit codes stay what a person expects?
+"""Thirty days of one model through the program: do numbers, names, history and exit codes stay what
+a person expects?
 
-A shop has five kinds of customers. A model is fitted to the first of them, and each day ``cohirf drift`` and
-``cohirf update`` get those of the day. Among the thirty days are an odd one, with customers of a new kind; one without
-customers; one that comes in two files, which two processes add at the same time; one on which a kind stays away; a
-merge with the model of another site; and the day on which the odd one is forgotten.
+A shop has five kinds of customers. A model is fitted to the first of them, and each day
+``cohirf drift`` and ``cohirf update`` get those of the day. Among the thirty days are an odd one,
+with customers of a new kind; one without customers; one that comes in two files, which two
+processes add at the same time; one on which a kind stays away; a merge with the model of another
+site; and the day on which the odd one is forgotten.
 
     python -m benchmarks.faults.thirty_days [--out docs/results/updating/thirty_days.txt]
 
-prints a line for each day on which something happened, and each fault that it found. The exit status is 1 if there is
-one.
+prints a line for each day on which something happened, and each fault that it found. The exit
+status is 1 if there is one.
 """
 
 from __future__ import annotations
@@ -37,10 +39,22 @@ COLUMNS = ["spend", "visits", "age"]
 CENTRES = np.array([[100, 5, 30], [900, 5, 30], [100, 45, 30], [100, 5, 70], [900, 45, 70]])
 NEW_KIND = np.array([5000, 300, 30])  # customers that are none: programs
 SPREAD = np.array([40, 2, 3])
-FIRST_ROWS, DAY_ROWS, SITE_ROWS, ODD_ROWS = 600, 200, 400, 40
-ODD, EMPTY, TWO_FILES, MERGED, STAYS_AWAY, FORGOTTEN, LAST = 7, 12, 15, 18, 22, 25, 30
+FIRST_ROWS = 600
+DAY_ROWS = 200
+SITE_ROWS = 400
+ODD_ROWS = 40
+ODD = 7
+EMPTY = 12
+TWO_FILES = 15
+MERGED = 18
+STAYS_AWAY = 22
+FORGOTTEN = 25
+LAST = 30
 AWAY = 4  # the kind of customers that stays away on one day
-NOTHING, DRIFTED, OF_A_NEW_KIND = 0, 3, 4  # exit statuses of cohirf drift
+# exit statuses of cohirf drift
+NOTHING = 0
+DRIFTED = 3
+OF_A_NEW_KIND = 4
 
 
 @dataclass(frozen=True)
@@ -83,12 +97,19 @@ class Month:
         """Load the model; no row may have another number than before, and no cluster another name."""
         model = load(self.path)
         before = self.labels[kept]
-        self.check(len(model.labels_) == len(self.kinds), f"{len(model.labels_)} rows, not {len(self.kinds)}")
-        self.check(np.array_equal(model.labels_[: len(before)], before), "rows have changed their number")
+        self.check(
+            len(model.labels_) == len(self.kinds),
+            f"{len(model.labels_)} rows, not {len(self.kinds)}",
+        )
+        self.check(
+            np.array_equal(model.labels_[: len(before)], before), "rows have changed their number"
+        )
         same = {number: model.names_.get(number) for number in self.names}
         self.check(same == self.names, f"names have changed: {same}, before {self.names}")
         table = pd.crosstab(np.array(self.kinds), model.labels_[: len(self.kinds)]).to_numpy()
-        self.check(bool(((table > 0).sum(axis=1) == 1).all()), "a kind of customers is in several clusters")
+        self.check(
+            bool(((table > 0).sum(axis=1) == 1).all()), "a kind of customers is in several clusters"
+        )
         self.labels = model.labels_
         self.names = dict(model.names_)
         return model
@@ -132,7 +153,10 @@ def add_two_files_at_once(month: Month) -> None:
 def merge_other_site(month: Month) -> None:
     """Merge the model with one that another site has fitted to its own customers."""
     kinds = month.write("site.csv", usual_kinds(SITE_ROWS))
-    month.check(run_program("fit", "site.csv", "--clusters", 5, "--model", "site.cohirf")[0] == 0, "the site's fit")
+    month.check(
+        run_program("fit", "site.csv", "--clusters", 5, "--model", "site.cohirf")[0] == 0,
+        "the site's fit",
+    )
     both = Path("both.cohirf")
     status, _ = run_program("merge", month.path, "site.cohirf", "--model", both)
     month.check(status == 0, f"exit status of the merge is {status}")
@@ -172,14 +196,20 @@ def run_day(month: Month, number: int) -> None:
         what = f"day {ODD} is forgotten"
         kept = forget_odd_day(month)
     else:
-        what = {ODD: "a new kind", EMPTY: "no customers", STAYS_AWAY: "a kind stays away"}.get(number, "")
+        what = {ODD: "a new kind", EMPTY: "no customers", STAYS_AWAY: "a kind stays away"}.get(
+            number, ""
+        )
         kinds = month.write("day.csv", kinds_of_day(number))
         drift, _ = run_program("drift", month.path, "day.csv", "--json")
         month.check(drift == expected_drift(number), f"exit status of drift is {drift}")
-        status, printed = run_program("update", month.path, "day.csv", "--json", "--report", "page.html", "--force")
+        status, printed = run_program(
+            "update", month.path, "day.csv", "--json", "--report", "page.html", "--force"
+        )
         month.check(status == 0, f"exit status of update is {status}")
         is_untouched = json.loads(printed)["changes"] is None
-        month.check(is_untouched == (number == EMPTY), "an empty day must leave the model, and no other day")
+        month.check(
+            is_untouched == (number == EMPTY), "an empty day must leave the model, and no other day"
+        )
         month.kinds += kinds
     model = month.compare(kept)
     changed = len(model.labels_) != month.days[-1].n_rows
@@ -206,7 +236,10 @@ def check_end(month: Month) -> None:
     """Note what is wrong with the history and the page after the month."""
     model = load(month.path)
     added = sum(step.n_added for step in model.history_)
-    month.check(added == len(model.labels_), f"the history counts {added} rows, and there are {len(model.labels_)}")
+    month.check(
+        added == len(model.labels_),
+        f"the history counts {added} rows, and there are {len(model.labels_)}",
+    )
     verbs = [step.verb for step in model.history_]
     month.check((verbs.count("merge"), verbs.count("forget")) == (1, 1), f"the history has {verbs}")
     page = Path("page.html").read_text(encoding="utf-8")
@@ -216,7 +249,9 @@ def check_end(month: Month) -> None:
 
 def tell(month: Month) -> Iterator[str]:
     """Yield the lines of a table of the month, and its faults."""
-    told = [day for day in month.days if day.what or day.drift or day.said or day.number in (1, LAST)]
+    told = [
+        day for day in month.days if day.what or day.drift or day.said or day.number in (1, LAST)
+    ]
     yield f"{'day':>3}  {'drift':>5}  {'rows':>5}  {'clusters':>8}  what happened"
     for day in told:
         drift = "" if day.drift is None else day.drift

@@ -1,9 +1,10 @@
 """Is a model whole after any sequence of updates?
 
-Each sequence draws small data (blobs, tied or sparse rows, a few distinct rows), a base method, parameters and steps at
-random: fit, partial_fit, forget, merge, save and load, and calls that must fail. After each step, everything that holds
-for every state of a model is checked, against rows, weights and labels that are kept beside it; so are cut, predict,
-transform, membership, score_outliers, explain and, at the end, a report. The limits beyond which a model thins or
+Each sequence draws small data (blobs, tied or sparse rows, a few distinct rows), a base method,
+parameters and steps at random: fit, partial_fit, forget, merge, save and load, and calls that must
+fail. After each step, everything that holds for every state of a model is checked, against rows,
+weights and labels that are kept beside it; so are cut, predict, transform, membership,
+score_outliers, explain and, at the end, a report. The limits beyond which a model thins or
 contracts its rows are lowered in half of the sequences, so that small models do what large ones do.
 
     python -m benchmarks.faults.update_sequences [--sequences 1000] [--first 0]
@@ -53,7 +54,9 @@ ROUNDING = 1e-6
 
 
 class TrimmedKMeans(ClusterMixin, BaseEstimator):
-    """K-Means that is told the number of clusters, and calls the rows that are furthest from their centre noise."""
+    """K-Means that is told the number of clusters, and calls the rows that are furthest from their
+    centre noise.
+    """
 
     def __init__(self, n_clusters: int = 3, share: float = 0.1, random_state: Any = None) -> None:
         self.n_clusters = n_clusters
@@ -62,7 +65,9 @@ class TrimmedKMeans(ClusterMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TrimmedKMeans:
         """Cluster rows."""
-        found = KMeans(self.n_clusters, n_init=1, random_state=self.random_state).fit(X, sample_weight=sample_weight)
+        found = KMeans(self.n_clusters, n_init=1, random_state=self.random_state).fit(
+            X, sample_weight=sample_weight
+        )
         distance = found.transform(X).min(axis=1)
         self.labels_ = np.where(distance > np.quantile(distance, 1 - self.share), -1, found.labels_)
         return self
@@ -120,9 +125,11 @@ class State:
     rows : array of int
         Which rows of the case it has, in the order of its labels.
     knows_weights : bool
-        Whether the weights of groups follow from those of rows: not if rows were forgotten without their weights.
+        Whether the weights of groups follow from those of rows: not if rows were forgotten without
+        their weights.
     moved : int or None
-        How many rows from before the last step have another label, counted in the labels; None if it was no update.
+        How many rows from before the last step have another label, counted in the labels; None if
+        it was no update.
     """
 
     model: CoHiRF
@@ -140,14 +147,18 @@ class Tally:
     broken: dict[int, str] = field(default_factory=dict)
 
 
-# -- what is drawn ---------------------------------------------------------------------------------------------------
+# -- what is drawn
+# ---------------------------------------------------------------------------------------------------
 
 
 def draw_rows(rng: np.random.Generator) -> Any:
     """Return the rows of a case: blobs, blobs on a lattice, a few distinct rows, or a CSR matrix."""
-    n_rows, n_features = int(rng.integers(40, 240)), int(rng.integers(1, 6))
+    n_rows = int(rng.integers(40, 240))
+    n_features = int(rng.integers(1, 6))
     spread = float(rng.choice([0.3, 1.0, 2.5]))
-    X = make_blobs(n_rows, n_features, centers=4, cluster_std=spread, random_state=int(rng.integers(2**31)))[0]
+    X = make_blobs(
+        n_rows, n_features, centers=4, cluster_std=spread, random_state=int(rng.integers(2**31))
+    )[0]
     kind = rng.choice(["blobs", "ties", "few", "sparse", "float32"], p=[0.4, 0.2, 0.1, 0.2, 0.1])
     if kind == "ties":
         return np.round(X / 2)
@@ -159,7 +170,8 @@ def draw_rows(rng: np.random.Generator) -> Any:
 
 
 def draw_case(rng: np.random.Generator) -> Case:
-    X, k = draw_rows(rng), int(rng.integers(2, 5))
+    X = draw_rows(rng)
+    k = int(rng.integers(2, 5))
     methods: list[Any] = [KMeans(k, n_init=1), TrimmedKMeans(k), DBSCAN(1.0, min_samples=4)]
     if not sparse.issparse(X):
         methods += [HDBSCAN(min_cluster_size=5, copy=True), GridDBSCAN(1.0, min_samples=4)]
@@ -200,7 +212,8 @@ def partial_fit(case: Case, state: State, rng: np.random.Generator) -> State:
 
 def forget(case: Case, state: State, rng: np.random.Generator) -> State:
     """Forget random rows, rows that stand for others, or updates."""
-    n_rows, summary = len(state.rows), state.model._summary
+    n_rows = len(state.rows)
+    summary = state.model._summary
     if summary is None:
         state.model.forget([0])
     which = rng.choice(["some", "most", "medoids", "updates"])
@@ -208,7 +221,9 @@ def forget(case: Case, state: State, rng: np.random.Generator) -> State:
     if which == "updates":
         numbers = rng.permutation(len(summary.update_rows))[:2]
         stops = np.cumsum(summary.update_rows)
-        gone = np.concatenate([np.arange(stops[n] - summary.update_rows[n], stops[n]) for n in np.sort(numbers)])
+        gone = np.concatenate(
+            [np.arange(stops[n] - summary.update_rows[n], stops[n]) for n in np.sort(numbers)]
+        )
         arguments["updates"] = numbers
     else:
         gone = summary.groups.rows if which == "medoids" else np.arange(n_rows)
@@ -217,7 +232,9 @@ def forget(case: Case, state: State, rng: np.random.Generator) -> State:
     stay = np.setdiff1d(np.arange(n_rows), gone)
     model = copy(state.model).forget(**arguments)
     knows_weights = state.knows_weights and (not case.is_weighted or summary.keeps_all)
-    moved = count_moved(state.model.labels_[stay], model.labels_) if len(gone) else None  # without rows, no update
+    moved = (
+        count_moved(state.model.labels_[stay], model.labels_) if len(gone) else None
+    )  # without rows, no update
     return State(model, state.rows[stay], knows_weights, moved)
 
 
@@ -235,13 +252,16 @@ def save_and_load(case: Case, state: State, rng: np.random.Generator) -> State:
     compare(state.model, loaded)
     if rng.random() < 0.3:
         later = partial_fit(case, state, deepcopy(rng))
-        compare(later.model, partial_fit(case, replace(state, model=copy(loaded)), deepcopy(rng)).model)
+        compare(
+            later.model, partial_fit(case, replace(state, model=copy(loaded)), deepcopy(rng)).model
+        )
     return replace(state, model=loaded, moved=None)
 
 
 def fail(case: Case, state: State, rng: np.random.Generator) -> State:
     """Make a call that must fail; the model must stay as it is."""
-    X, model = case.X[state.rows], state.model
+    X = case.X[state.rows]
+    model = state.model
     before = deepcopy(model)
     calls: list[Callable[[], Any]] = [
         lambda: model.fit(X, sample_weight=np.full(X.shape[0], -1.0)),
@@ -261,7 +281,8 @@ def fail(case: Case, state: State, rng: np.random.Generator) -> State:
 STEPS = {partial_fit: 8, forget: 5, merge_models: 2, save_and_load: 3, fit: 1, fail: 1}
 
 
-# -- what holds for every state --------------------------------------------------------------------------------------
+# -- what holds for every state
+# --------------------------------------------------------------------------------------
 
 
 def count_moved(before: np.ndarray, after: np.ndarray) -> int:
@@ -283,19 +304,34 @@ def are_close(values: np.ndarray, rows: np.ndarray) -> bool:
 
 
 def unknown_rows(model: CoHiRF) -> np.ndarray:
-    """Return the numbers of rows whose values in the model are stand-ins for those of forgotten rows."""
+    """Return the numbers of rows whose values in the model are stand-ins for those of forgotten
+    rows.
+    """
     return np.arange(0) if model._summary is None else model._summary.unknown_rows
 
 
 def compare(one: CoHiRF, other: CoHiRF) -> None:
     """Raise unless two models have the same results."""
-    for name in ("labels_", "parents_", "stability_", "feature_agreement_", "medoid_indices_", "exemplar_indices_"):
-        require(np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True), f"{name} differs")
+    for name in (
+        "labels_",
+        "parents_",
+        "stability_",
+        "feature_agreement_",
+        "medoid_indices_",
+        "exemplar_indices_",
+    ):
+        require(
+            np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True),
+            f"{name} differs",
+        )
     for name in ("medoids_", "exemplars_"):
         values = (as_dense(getattr(model, name)) for model in (one, other))
         require(np.array_equal(*values, equal_nan=True), f"{name} differs")
     require(one.hierarchy_ == other.hierarchy_, "hierarchy_ differs")
-    require(one.changes_ == other.changes_ and one.history_ == other.history_, "changes_ or history_ differ")
+    require(
+        one.changes_ == other.changes_ and one.history_ == other.history_,
+        "changes_ or history_ differ",
+    )
     require(np.array_equal(one._landmark_rows, other._landmark_rows), "landmarks differ")
 
 
@@ -309,56 +345,89 @@ def check(case: Case, state: State, rng: np.random.Generator) -> None:
 
 
 def check_clusters(case: Case, state: State) -> None:
-    model, X = state.model, as_dense(case.X[state.rows])
-    labels, numbers = model.labels_, model.cluster_numbers_
+    model = state.model
+    X = as_dense(case.X[state.rows])
+    labels = model.labels_
+    numbers = model.cluster_numbers_
     require(len(labels) == len(state.rows), f"{len(labels)} labels of {len(state.rows)} rows")
     require(np.diff(numbers) > 0, "numbers of clusters are not sorted")
-    require(np.array_equal(np.unique(labels[labels >= 0]), numbers), "labels are not the numbers of clusters")
+    require(
+        np.array_equal(np.unique(labels[labels >= 0]), numbers),
+        "labels are not the numbers of clusters",
+    )
     require(model.n_clusters_ == len(numbers), "n_clusters_ is wrong")
     asked = model.n_clusters
-    require(not isinstance(asked, int) or len(numbers) <= asked, "there are more clusters than were asked for")
+    require(
+        not isinstance(asked, int) or len(numbers) <= asked,
+        "there are more clusters than were asked for",
+    )
     unknown = unknown_rows(model)
     for name in ("medoid", "exemplar"):
-        rows, values = getattr(model, f"{name}_indices_"), as_dense(getattr(model, f"{name}s_"))
+        rows = getattr(model, f"{name}_indices_")
+        values = as_dense(getattr(model, f"{name}s_"))
         require(np.array_equal(labels[rows], numbers), f"{name}s are not in their clusters")
         known = ~np.isin(rows, unknown)
         require(are_close(values[known], X[rows[known]]), f"{name}s are not rows")
     for name, length in (("stability_", len(labels)), ("feature_agreement_", X.shape[1])):
         shares = getattr(model, name)
         require(len(shares) == length, f"{name} has a wrong length")
-        require(np.isnan(shares) | ((shares > 0) & (shares <= 1 + ROUNDING)), f"{name} is not a share")
+        require(
+            np.isnan(shares) | ((shares > 0) & (shares <= 1 + ROUNDING)), f"{name} is not a share"
+        )
     landmarks = model._landmark_rows
-    require(np.array_equal(labels[landmarks], model._landmarks.labels), "landmarks have other labels")
+    require(
+        np.array_equal(labels[landmarks], model._landmarks.labels), "landmarks have other labels"
+    )
     known = ~np.isin(landmarks, unknown)
-    require(are_close(as_dense(model._landmarks.points)[known], X[landmarks[known]]), "landmarks are not rows")
+    require(
+        are_close(as_dense(model._landmarks.points)[known], X[landmarks[known]]),
+        "landmarks are not rows",
+    )
 
 
 def check_hierarchy(model: CoHiRF, rng: np.random.Generator) -> None:
-    """Check that the hierarchy is one, that clusters are those of its last level, and that it can be cut."""
-    hierarchy, labels = model.hierarchy_, model.labels_
+    """Check that the hierarchy is one, that clusters are those of its last level, and that it can
+    be cut.
+    """
+    hierarchy = model.hierarchy_
+    labels = model.labels_
     FusionHierarchy(hierarchy.parents, hierarchy.absorbed_at, tree=hierarchy.tree)
     last = hierarchy.cut(level=hierarchy.n_levels)
     pairs = np.unique(np.stack([labels, last])[:, labels >= 0], axis=1)
-    require(len(pairs[0]) == model.n_clusters_ == len(np.unique(pairs[1])), "clusters are not those of the last level")
+    require(
+        len(pairs[0]) == model.n_clusters_ == len(np.unique(pairs[1])),
+        "clusters are not those of the last level",
+    )
     hierarchy.cut(level=int(rng.integers(hierarchy.n_levels + 1)))
     if hierarchy.tree.n_leaves:
         n_clusters = int(rng.integers(1, hierarchy.tree.n_leaves + 1))
         found = hierarchy.cut(n_clusters=n_clusters)
-        require(len(np.unique(found[found >= 0])) == n_clusters, f"a cut to {n_clusters} clusters has others")
+        require(
+            len(np.unique(found[found >= 0])) == n_clusters,
+            f"a cut to {n_clusters} clusters has others",
+        )
 
 
 def check_summary(case: Case, state: State) -> None:
     summary = state.model._summary
     if summary is None:
         return
-    require(summary.n_rows == len(state.rows) == sum(summary.update_rows), "the summary has other rows")
-    require(summary.sizes.sum() == len(state.rows), "sizes of groups do not sum to the number of rows")
+    require(
+        summary.n_rows == len(state.rows) == sum(summary.update_rows), "the summary has other rows"
+    )
+    require(
+        summary.sizes.sum() == len(state.rows), "sizes of groups do not sum to the number of rows"
+    )
     expected = len(state.rows) if case.weights is None else case.weights[state.rows].sum()
     if state.knows_weights:
         require(
-            abs(summary.groups.mass.sum() - expected) <= ROUNDING * max(expected, 1), "masses do not sum to the weights"
+            abs(summary.groups.mass.sum() - expected) <= ROUNDING * max(expected, 1),
+            "masses do not sum to the weights",
         )
-    require(summary.labels.max(initial=-1) < summary.next_number, "a cluster has a number that is not taken yet")
+    require(
+        summary.labels.max(initial=-1) < summary.next_number,
+        "a cluster has a number that is not taken yet",
+    )
 
 
 def check_changes(state: State) -> None:
@@ -366,27 +435,46 @@ def check_changes(state: State) -> None:
     model, counts = state.model, Counter(state.model.labels_.tolist())
     n_noise = counts.pop(-1, 0)
     if state.moved is not None:
-        require(model.changes_.n_moved == state.moved, f"n_moved is {model.changes_.n_moved}, not {state.moved}")
-        require(all(counts[number] == n for number, n in model.changes_.born.items()), "born has wrong sizes")
+        require(
+            model.changes_.n_moved == state.moved,
+            f"n_moved is {model.changes_.n_moved}, not {state.moved}",
+        )
+        require(
+            all(counts[number] == n for number, n in model.changes_.born.items()),
+            "born has wrong sizes",
+        )
     if model.history_:
         step = model.history_[-1]
-        require((step.n_rows, step.n_noise) == (len(state.rows), n_noise), "history_ has other rows")
-        require(all(counts[n] == size for n, size in step.sizes.items()), "history_ has other sizes of clusters")
-        require(len(step.sizes) == min(len(counts), MAX_STEP_CLUSTERS), "history_ has other clusters")
+        require(
+            (step.n_rows, step.n_noise) == (len(state.rows), n_noise), "history_ has other rows"
+        )
+        require(
+            all(counts[n] == size for n, size in step.sizes.items()),
+            "history_ has other sizes of clusters",
+        )
+        require(
+            len(step.sizes) == min(len(counts), MAX_STEP_CLUSTERS), "history_ has other clusters"
+        )
 
 
 def check_methods(case: Case, state: State, rng: np.random.Generator) -> None:
-    model, X = state.model, case.X[state.rows]
+    model = state.model
+    X = case.X[state.rows]
     labels = model.predict(X)
     require(np.isin(labels, np.append(model.cluster_numbers_, -1)), "predict returns other numbers")
     if len(model._landmark_rows) == len(state.rows) and not len(unknown_rows(model)):
-        points = as_dense(model._landmarks.points)  # missing cells are filled, which can make rows equal
+        points = as_dense(
+            model._landmarks.points
+        )  # missing cells are filled, which can make rows equal
         _, inverse, copies = np.unique(points, axis=0, return_inverse=True, return_counts=True)
         alone = copies[inverse.ravel()] == 1
-        require(labels[alone] == model.labels_[alone], "predict of the rows of the fit is not labels_")
+        require(
+            labels[alone] == model.labels_[alone], "predict of the rows of the fit is not labels_"
+        )
         require(len(model.outlier_scores_) == len(state.rows), "outlier_scores_ has a wrong length")
     require(
-        model.transform(X).shape == (len(state.rows), len(model.get_feature_names_out())), "transform has other columns"
+        model.transform(X).shape == (len(state.rows), len(model.get_feature_names_out())),
+        "transform has other columns",
     )
     require(np.isfinite(model.score_outliers(X)), "score_outliers is not finite")
     degrees = as_dense(model.membership(X))
@@ -395,11 +483,15 @@ def check_methods(case: Case, state: State, rng: np.random.Generator) -> None:
         clustered = labels >= 0
         own = np.searchsorted(model.cluster_numbers_, labels[clustered])
         most = degrees[clustered].max(axis=1)
-        require(degrees[clustered, own] >= most - ROUNDING, "the cluster of predict has not the largest degree")
+        require(
+            degrees[clustered, own] >= most - ROUNDING,
+            "the cluster of predict has not the largest degree",
+        )
         model.explain(int(rng.choice(model.cluster_numbers_)), X)
 
 
-# -- sequences -------------------------------------------------------------------------------------------------------
+# -- sequences
+# -------------------------------------------------------------------------------------------------------
 
 
 def run_sequence(number: int, tally: Tally) -> None:
@@ -449,7 +541,10 @@ def begin(case: Case, rng: np.random.Generator, tally: Tally) -> State | None:
 
 
 def take_step(step: Any, case: Case, state: State, rng: np.random.Generator, tally: Tally) -> State:
-    """Return the state after a step, which is checked; the state before it if the step is refused."""
+    """Return the state after a step, which is checked.
+
+    The state before it if the step is refused.
+    """
     tally.steps[step.__name__] += 1
     try:
         state = step(case, state, rng)
@@ -472,7 +567,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--sequences", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
     arguments = parse(parser, argv, sequences=50)
-    tally, started = Tally(), time.perf_counter()
+    tally = Tally()
+    started = time.perf_counter()
     for number in range(arguments.first, arguments.first + arguments.sequences):
         run_sequence(number, tally)
         if number in tally.broken:
@@ -482,7 +578,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     for name, count in sorted(tally.refused.items()):
         print(f"{f'refused: {name}':<60} {count:>6,}")
     print(
-        f"{len(tally.broken)} of {arguments.sequences:,} sequences broken, {sum(tally.steps.values()):,} steps, "
+        f"{len(tally.broken)} of {arguments.sequences:,} sequences broken, "
+        f"{sum(tally.steps.values()):,} steps, "
         f"{time.perf_counter() - started:.0f} s"
     )
 

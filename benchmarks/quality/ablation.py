@@ -1,11 +1,12 @@
 """Which parts of the default earn their place?
 
-    python -m benchmarks.quality.ablation [--data FOLDER] [--seeds 3] [--variants default strict ...] [--write]
+    python -m benchmarks.quality.ablation [--data FOLDER] [--seeds 3] [--variants default strict
+    ...] [--write]
 
-The default model and changes of it, on the 14 data sets of ``answers.py`` (standardised, at most 2,000 rows) and on
-those of ``clustbench.py``, all given the true number of clusters: the mean adjusted Rand index (ARI), its difference to
-the default with the standard error over data sets, how much two seeds agree (their ARI), and the processor time
-relative to the default.
+The default model and changes of it, on the 14 data sets of ``answers.py`` (standardised, at most
+2,000 rows) and on those of ``clustbench.py``, all given the true number of clusters: the mean
+adjusted Rand index (ARI), its difference to the default with the standard error over data sets, how
+much two seeds agree (their ARI), and the processor time relative to the default.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ from benchmarks.quality.clustbench import read_sets
 from cohirf import CoHiRF
 from cohirf.beyond.choose_merge import MergeRule
 
-GOAL, CHOOSE, GRAPH = "cohirf.fitting.settings.", "cohirf.beyond.choose_merge.", "cohirf.beyond.neighbour_graph."
+GOAL = "cohirf.fitting.settings."
+CHOOSE = "cohirf.beyond.choose_merge."
+GRAPH = "cohirf.beyond.neighbour_graph."
 
 
 # parameters, and constants of the package that are changed
@@ -81,9 +84,13 @@ def collections(folder: Path) -> Iterator[tuple[str, str, np.ndarray, list[np.nd
         yield "shapes", name, X, references
 
 
-def fit_seeds(variant: str, X: np.ndarray, references: list[np.ndarray], n_seeds: int) -> dict[str, float]:
+def fit_seeds(
+    variant: str, X: np.ndarray, references: list[np.ndarray], n_seeds: int
+) -> dict[str, float]:
     """Return the mean ARI of several seeds, how much their labels agree, and processor seconds."""
-    scores, agreement, seconds = [], [], 0.0
+    scores = []
+    agreement = []
+    seconds = 0.0
     numbers = [len(np.unique(y[y > 0])) for y in references]
     found: dict[int, list[np.ndarray]] = {}
     for k in set(numbers):
@@ -92,10 +99,15 @@ def fit_seeds(variant: str, X: np.ndarray, references: list[np.ndarray], n_seeds
         agreement += [adjusted_rand_score(*pair) for pair in combinations(found[k], 2)]
     for seed in range(n_seeds):
         of_seed = [
-            adjusted_rand_score(y[y > 0], found[k][seed][y > 0]) for y, k in zip(references, numbers, strict=True)
+            adjusted_rand_score(y[y > 0], found[k][seed][y > 0])
+            for y, k in zip(references, numbers, strict=True)
         ]
         scores.append(max(of_seed))
-    return {"ari": float(np.mean(scores)), "agreement": float(np.mean(agreement or [1.0])), "seconds": seconds}
+    return {
+        "ari": float(np.mean(scores)),
+        "agreement": float(np.mean(agreement or [1.0])),
+        "seconds": seconds,
+    }
 
 
 def label(variant: str, X: np.ndarray, k: int, seed: int) -> np.ndarray:
@@ -129,7 +141,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=DATA_FOLDER / "clustbench")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--sets", type=int, default=None, help="only the first so many of all")
-    parser.add_argument("--variants", nargs="+", default=[*VARIANTS, *ALONE], choices=[*VARIANTS, *ALONE])
+    parser.add_argument(
+        "--variants", nargs="+", default=[*VARIANTS, *ALONE], choices=[*VARIANTS, *ALONE]
+    )
     add_results_option(parser)
     add_write_option(parser)
     arguments = parse(parser, argv, seeds=2, sets=3, variants=["default", "one view"])
@@ -146,10 +160,16 @@ def main(argv: Sequence[str] | None = None) -> None:
                 found = results.of((kind, name, variant, arguments.seeds), run)
                 figures.setdefault(kind, {}).setdefault(variant, []).append(found)
             print(f"{kind}, {name}", flush=True)
-    header, rows = ["variant"], [[variant] for variant in variants]
+    header = ["variant"]
+    rows = [[variant] for variant in variants]
     for kind, by_variant in figures.items():
         n_sets = len(by_variant["default"])
-        header += [f"{kind}, {n_sets} sets", f"{kind}, difference", f"{kind}, agreement", f"{kind}, time"]
+        header += [
+            f"{kind}, {n_sets} sets",
+            f"{kind}, difference",
+            f"{kind}, agreement",
+            f"{kind}, time",
+        ]
         for row, found in zip(rows, by_variant.values(), strict=True):
             row += summarize(found, by_variant["default"])
     show_table(arguments.write, "ablation", [header, *rows])

@@ -1,15 +1,16 @@
 """How good are the paper's four base methods, alone and in CoHiRF, on five real data sets?
 
-Features are standardised. K-Means, kernel K-Means and SC-SRGF have the true number of clusters; kernel K-Means has
-gamma = 1 / number of features. DBSCAN has min_samples=5; its eps is the largest percentile of the distances to the
-fifth neighbour, from the 99th down, that gives at least the true number of clusters, or the 90th if none does. Nothing
-else is tuned. SC-SRGF has two views; on shuttle, whose rows it cannot hold, it runs in batches with one view, as in the
-paper.
+Features are standardised. K-Means, kernel K-Means and SC-SRGF have the true number of clusters;
+kernel K-Means has gamma = 1 / number of features. DBSCAN has min_samples=5; its eps is the largest
+percentile of the distances to the fifth neighbour, from the 99th down, that gives at least the true
+number of clusters, or the 90th if none does. Nothing else is tuned. SC-SRGF has two views; on
+shuttle, whose rows it cannot hold, it runs in batches with one view, as in the paper.
 
-Every fit is written to a file as soon as it is done, and is not run again: a run that was stopped continues where it
-was. Delete the file after a change of the code.
+Every fit is written to a file as soon as it is done, and is not run again: a run that was stopped
+continues where it was. Delete the file after a change of the code.
 
-    python -m benchmarks.quality.base_methods [--data-sets iris shuttle] [--bases DBSCAN SC-SRGF] [--seeds 5]
+    python -m benchmarks.quality.base_methods [--data-sets iris shuttle] [--bases DBSCAN SC-SRGF]
+    [--seeds 5]
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def choose_eps(X: np.ndarray, k: int) -> dict[str, float]:
     return {"eps": float(np.percentile(distances, 90)), "percentile": 90}
 
 
-def base_methods(name: str, X: np.ndarray, k: int, results: Results) -> dict[str, Callable[[], Any]]:
+def base_methods(
+    name: str, X: np.ndarray, k: int, results: Results
+) -> dict[str, Callable[[], Any]]:
     return {
         "K-Means": lambda: KMeans(k),
         "kernel K-Means": lambda: KernelKMeans(k, gamma=1 / X.shape[1]),
@@ -74,10 +77,15 @@ def base_methods(name: str, X: np.ndarray, k: int, results: Results) -> dict[str
 
 
 def models(base: Any, n_rows: int, batch_size: int) -> Iterator[tuple[str, Any]]:
-    """Yield the base alone and in the variants of CoHiRF; None in the place of those that cannot run."""
+    """Yield the base alone and in the variants of CoHiRF.
+
+    None in the place of those that cannot run.
+    """
     if not isinstance(base, SCSRGF):
         yield "alone", base
-        yield from ((variant, CoHiRF.as_published(base, **options)) for variant, options in VARIANTS.items())
+        yield from (
+            (variant, CoHiRF.as_published(base, **options)) for variant, options in VARIANTS.items()
+        )
         return
     in_batches = n_rows > MAX_SPECTRAL_ROWS
     common: dict[str, Any] = {"views": 1, "batch_size": batch_size} if in_batches else {"views": 2}
@@ -90,7 +98,9 @@ def models(base: Any, n_rows: int, batch_size: int) -> Iterator[tuple[str, Any]]
     yield "strict + weights", None  # SC-SRGF takes none
 
 
-def scores(model: Any, X: np.ndarray, y: np.ndarray, name: str, n_seeds: int, results: Results) -> list[float]:
+def scores(
+    model: Any, X: np.ndarray, y: np.ndarray, name: str, n_seeds: int, results: Results
+) -> list[float]:
     """Return the adjusted Rand index of each seed."""
     found = []
     for seed in range(n_seeds):
@@ -100,7 +110,9 @@ def scores(model: Any, X: np.ndarray, y: np.ndarray, name: str, n_seeds: int, re
     return found
 
 
-def print_scores(names: list[str], bases: list[str], n_seeds: int, batch_size: int, results: Results) -> Table:
+def print_scores(
+    names: list[str], bases: list[str], n_seeds: int, batch_size: int, results: Results
+) -> Table:
     columns = dict.fromkeys(("alone", *VARIANTS), ">16")
     table = Table({"data set": "<18", "base": "<15"} | columns)
     for name, X, y in real_data_sets():
@@ -109,8 +121,11 @@ def print_scores(names: list[str], bases: list[str], n_seeds: int, batch_size: i
         for base_name, make in base_methods(name, X, len(np.unique(y)), results).items():
             if base_name not in bases:
                 continue
-            base, cells = make(), []
-            n_fits = n_seeds if "random_state" in base.get_params() else 1  # all features, exact medoids: none is drawn
+            base = make()
+            cells = []
+            n_fits = (
+                n_seeds if "random_state" in base.get_params() else 1
+            )  # all features, exact medoids: none is drawn
             for _, model in models(base, len(X), batch_size):
                 found = [] if model is None else scores(model, X, y, name, n_fits, results)
                 cells.append(mean_and_spread(found) if found else "-")
@@ -123,13 +138,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--data-sets", nargs="+", choices=DATA_SETS, default=DATA_SETS)
     parser.add_argument("--bases", nargs="+", choices=BASES, default=BASES)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--batch-size", type=int, default=500, help="rows that SC-SRGF gets where it cannot hold all")
+    parser.add_argument(
+        "--batch-size",
+        type=int,
+        default=500,
+        help="rows that SC-SRGF gets where it cannot hold all",
+    )
     add_results_option(parser)
     add_write_option(parser)
     arguments = parse(parser, argv, data_sets=["iris"], seeds=2)
     warnings.simplefilter("ignore")
     results = Results(arguments.results / "base_methods.jsonl")
-    table = print_scores(arguments.data_sets, arguments.bases, arguments.seeds, arguments.batch_size, results)
+    table = print_scores(
+        arguments.data_sets, arguments.bases, arguments.seeds, arguments.batch_size, results
+    )
     table.write(arguments.write, "base_methods")
 
 

@@ -1,9 +1,11 @@
-"""What do larger batches cost, and what do they gain? The measurement behind the rule of batch_size="auto".
+"""What do larger batches cost, and what do they gain? The measurement behind the rule of
+batch_size="auto".
 
-For each base method a ladder of batch sizes, with the processor time of a fit in units of the cheapest, the time that
-the forecast expects in the same units, and the adjusted Rand index. A star marks the size that the rule takes when
-there is memory for all of them: the largest whose expected time is at most twice that of the cheapest. What the rule
-adds for short fits, a minute whatever the size, is left out here.
+For each base method a ladder of batch sizes, with the processor time of a fit in units of the
+cheapest, the time that the forecast expects in the same units, and the adjusted Rand index. A star
+marks the size that the rule takes when there is memory for all of them: the largest whose expected
+time is at most twice that of the cheapest. What the rule adds for short fits, a minute whatever the
+size, is left out here.
 
     python -m benchmarks.quality.batch_size_rule [--seeds 3] [--rows 100000] [--largest 50000]
 """
@@ -58,14 +60,19 @@ def cases(n_rows: int) -> list[Case]:
         ),
         Case(
             "K-Means, blobs",
-            CoHiRF.as_published(KMeans(10, n_init=1), views=3, medoid_weights=True, min_cluster_size=10),
+            CoHiRF.as_published(
+                KMeans(10, n_init=1), views=3, medoid_weights=True, min_cluster_size=10
+            ),
             *blobs,
             (200, 1000, 5000, 20_000, 50_000),
         ),
         Case(
             "SC-SRGF, blobs in 10 of 100 features",
             CoHiRF.as_published(
-                SCSRGF(5, n_affinities=5, graph="local"), views=3, max_features=0.5, min_cluster_size=10
+                SCSRGF(5, n_affinities=5, graph="local"),
+                views=3,
+                max_features=0.5,
+                min_cluster_size=10,
             ),
             *noisy,
             (100, 200, 500, 1000, 2000),
@@ -76,7 +83,9 @@ def cases(n_rows: int) -> list[Case]:
 def learn_cost(case: Case) -> BatchCost:
     n_rows, n_features = case.X.shape
     n_sampled = count_view_features(case.model.max_features, n_features)
-    contraction = contraction_of(case.model.estimator, case.model.views, n_sampled, weighted=case.model.medoid_weights)
+    contraction = contraction_of(
+        case.model.estimator, case.model.views, n_sampled, weighted=case.model.medoid_weights
+    )
     with fresh_process() as call:
         call(probe_batch, case.X[:100], contraction)
         return probe_increasing_sizes(
@@ -102,10 +111,20 @@ def bench(case: Case, n_seeds: int, largest: int) -> None:
     expected = np.array([forecast_levels(len(case.X), size, cost, 1)[1] for size in sizes])
     runs = np.array([[fit(case, size, seed) for seed in range(n_seeds)] for size in sizes])
     seconds = runs[:, :, 0].mean(axis=1)
-    chosen = max(size for size, time in zip(sizes, expected, strict=True) if time <= 2 * expected.min())
+    chosen = max(
+        size for size, time in zip(sizes, expected, strict=True) if time <= 2 * expected.min()
+    )
     exponent = sizes[-1] * cost.seconds.deriv()(sizes[-1]) / cost.seconds(sizes[-1])
     print(f"\n{case.name}, {len(case.X):,} rows; time grows as b ** {exponent:.1f}")
-    table = Table({"batch_size": ">10,", "": "1", "time": ">7.1f", "expected": ">9.1f", "adjusted Rand index": ""})
+    table = Table(
+        {
+            "batch_size": ">10,",
+            "": "1",
+            "time": ">7.1f",
+            "expected": ">9.1f",
+            "adjusted Rand index": "",
+        }
+    )
     for i, size in enumerate(sizes):
         indices = " ".join(f"{index:.2f}" for index in runs[i, :, 1])
         mark = "*" if size == chosen else ""
@@ -115,7 +134,9 @@ def bench(case: Case, n_seeds: int, largest: int) -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=100_000, help="rows for DBSCAN and K-Means; SC-SRGF has a 25th")
+    parser.add_argument(
+        "--rows", type=int, default=100_000, help="rows for DBSCAN and K-Means; SC-SRGF has a 25th"
+    )
     parser.add_argument("--largest", type=int, default=50_000, help="leave out larger batches")
     arguments = parse(parser, argv, seeds=1, rows=20_000, largest=1000)
     with threadpool_limits(1):

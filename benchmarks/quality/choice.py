@@ -1,18 +1,22 @@
 """How often does ``n_clusters="auto"`` find the number of classes, beside other ways to choose it?
 
-    python -m benchmarks.quality.choice [--seeds 2] [--sets 18] [--ways auto silhouette] [--rows 1500] [--write]
-    python -m benchmarks.quality.choice --suite    the sets of clustbench.py instead
+    python -m benchmarks.quality.choice [--seeds 2] [--sets 18] [--ways auto silhouette] [--rows
+    1500] [--write] python -m benchmarks.quality.choice --suite    the sets of clustbench.py instead
 
-The 14 data sets of answers.py, at most 1,500 rows each, standardised, and four sets of blobs with 3, 6, 12 and 20
-centres. For each way: in how many fits the number is that of the classes, in how many it differs by at most one, the
-mean adjusted Rand index of the clusters with the classes, and processor seconds. Classes are not clusters, so "right"
-is a weak goal. If there are several references, the best one counts; rows of class 0 are not scored.
+The 14 data sets of answers.py, at most 1,500 rows each, standardised, and four sets of blobs with
+3, 6, 12 and 20 centres. For each way: in how many fits the number is that of the classes, in how
+many it differs by at most one, the mean adjusted Rand index of the clusters with the classes, and
+processor seconds. Classes are not clusters, so "right" is a weak goal. If there are several
+references, the best one counts; rows of class 0 are not scored.
 
-- auto: CoHiRF(n_clusters="auto"), the silhouette of clusters, and how many near neighbours they keep together.
+- auto: CoHiRF(n_clusters="auto"), the silhouette of clusters, and how many near neighbours they
+  keep together.
 - true k: CoHiRF with the number of classes.
 - silhouette: of separate K-Means fits with 2 to 30 clusters, each with three starts.
-- gap: the gap statistic (Tibshirani, Walther, Hastie 2001) of the same fits, with five uniform reference sets.
-- X-means: 2-means splits that raise the Bayesian information criterion (Pelleg, Moore 2000), from 2 to 30 clusters.
+- gap: the gap statistic (Tibshirani, Walther, Hastie 2001) of the same fits, with five uniform
+  reference sets.
+- X-means: 2-means splits that raise the Bayesian information criterion (Pelleg, Moore 2000), from 2
+  to 30 clusters.
 - HDBSCAN: min_cluster_size=15; noise is a cluster of its own in the adjusted Rand index.
 """
 
@@ -29,11 +33,21 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import DATA_FOLDER, Table, add_write_option, all_sets, make_parser, parse, standardise
+from benchmarks._common import (
+    DATA_FOLDER,
+    Table,
+    add_write_option,
+    all_sets,
+    make_parser,
+    parse,
+    standardise,
+)
 from benchmarks.quality.clustbench import count_classes, find_partitions, read_sets
 from cohirf import CoHiRF
 
-MAX_ROWS, MAX_CLUSTERS, N_REFERENCES = 1500, 30, 5
+MAX_ROWS = 1500
+MAX_CLUSTERS = 30
+N_REFERENCES = 5
 Labels = np.ndarray
 
 
@@ -52,7 +66,9 @@ def silhouette(X: np.ndarray, seed: int) -> Labels:
 
 
 def gap(X: np.ndarray, seed: int) -> Labels:
-    """Return the clusters of the smallest k whose gap is at least the next one minus its standard error."""
+    """Return the clusters of the smallest k whose gap is at least the next one minus its standard
+    error.
+    """
     rng = np.random.default_rng(seed)
     found = fits(X, seed)
     uniform = (rng.uniform(X.min(axis=0), X.max(axis=0), X.shape) for _ in range(N_REFERENCES))
@@ -78,12 +94,18 @@ def x_means(X: np.ndarray, seed: int) -> Labels:
 
 
 def _split(X: np.ndarray, centre: np.ndarray, seed: int) -> list[np.ndarray]:
-    """Return two centres if they describe the rows better than one, by the Bayesian information criterion."""
+    """Return two centres if they describe the rows better than one, by the Bayesian information
+    criterion.
+    """
     if len(X) < 4:
         return [centre]
     two = KMeans(2, n_init=1, random_state=seed).fit(X)
     whole = _information(X, np.zeros(len(X), dtype=int), ((X - X.mean(axis=0)) ** 2).sum())
-    return list(two.cluster_centers_) if _information(X, two.labels_, two.inertia_) > whole else [centre]
+    return (
+        list(two.cluster_centers_)
+        if _information(X, two.labels_, two.inertia_) > whole
+        else [centre]
+    )
 
 
 def _information(X: np.ndarray, labels: Labels, inertia: float) -> float:
@@ -91,7 +113,9 @@ def _information(X: np.ndarray, labels: Labels, inertia: float) -> float:
     sizes = np.bincount(labels)
     k = len(sizes)
     variance = max(inertia / max(p * (n - k), 1), 1e-12)
-    likelihood = (sizes * np.log(np.maximum(sizes, 1) / n)).sum() - n * p / 2 * np.log(2 * np.pi * variance)
+    likelihood = (sizes * np.log(np.maximum(sizes, 1) / n)).sum() - n * p / 2 * np.log(
+        2 * np.pi * variance
+    )
     return likelihood - p * (n - k) / 2 - (k * (p + 1)) / 2 * np.log(n)
 
 
@@ -146,7 +170,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", type=int, default=None)
     parser.add_argument("--ways", nargs="+", default=SHOWN, choices=[*WAYS, TRUE])
     parser.add_argument("--suite", action="store_true")
-    parser.add_argument("--rows", type=int, default=MAX_ROWS, help="of larger sets, a sample of so many rows")
+    parser.add_argument(
+        "--rows", type=int, default=MAX_ROWS, help="of larger sets, a sample of so many rows"
+    )
     add_write_option(parser)
     arguments = parse(parser, argv, seeds=1, sets=2)
     ways = arguments.ways
@@ -156,8 +182,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     with threadpool_limits(1):
         for name, X, references in islice(data_sets(of_suite=arguments.suite), arguments.sets):
             rows = np.sort(np.random.default_rng(0).permutation(len(X))[: arguments.rows])
-            X, references = X[rows], [y[rows] for y in references]
-            classes, numbers = sorted({count_classes(y) for y in references}), {way: [] for way in ways}
+            X = X[rows]
+            references = [y[rows] for y in references]
+            classes = sorted({count_classes(y) for y in references})
+            numbers = {way: [] for way in ways}
             for seed in range(arguments.seeds):
                 for way in ways:
                     started = time.process_time()
@@ -166,13 +194,26 @@ def main(argv: Sequence[str] | None = None) -> None:
                     number = len(np.unique(labels[labels >= 0]))
                     numbers[way].append(number)
                     missed = min(abs(number - k) for k in classes)
-                    figures[way].append((missed == 0, missed <= 1, best_score(references, labels), seconds))
-            table.row(name, " ".join(map(str, classes)), *(" ".join(map(str, numbers[way])) for way in ways))
+                    figures[way].append(
+                        (missed == 0, missed <= 1, best_score(references, labels), seconds)
+                    )
+            table.row(
+                name,
+                " ".join(map(str, classes)),
+                *(" ".join(map(str, numbers[way])) for way in ways),
+            )
     columns = {"fits": ">5", "right": ">6", "within one": ">11", "ARI": ">6.3f", "seconds": ">8.0f"}
     summary = Table({"way": "<45"} | columns)
     for way, of_way in figures.items():
         right, near, score, seconds = zip(*of_way, strict=True)
-        summary.row(TITLES[way], str(len(of_way)), str(sum(right)), str(sum(near)), np.mean(score), sum(seconds))
+        summary.row(
+            TITLES[way],
+            str(len(of_way)),
+            str(sum(right)),
+            str(sum(near)),
+            np.mean(score),
+            sum(seconds),
+        )
     summary.write(arguments.write, "choice_suite" if arguments.suite else "choice")
 
 

@@ -1,12 +1,14 @@
-"""Are the labels of DBSCAN in CoHiRF those of scikit-learn, border rows and noise included, on random data?
+"""Are the labels of DBSCAN in CoHiRF those of scikit-learn, border rows and noise included, on
+random data?
 
-    python -m benchmarks.quality.dbscan_labels              300 data sets, each in one batch and in several
-    python -m benchmarks.quality.dbscan_labels --sets 30    fewer
+    python -m benchmarks.quality.dbscan_labels              300 data sets, each in one batch and in
+    several python -m benchmarks.quality.dbscan_labels --sets 30    fewer
 
-Data sets have 1 to 8 features: lattices whose points are exactly ``eps`` apart, rows that occur many times, and groups
-of different density; half of them have weights. The metrics take turns. Haversine and cosine distances are irrational
-numbers that each way to compute them rounds differently: their lattices have another ``eps``, so that no two points are
-exactly so far apart. Rows are few, and in batches smaller than those of a fit, so that each set has several.
+Data sets have 1 to 8 features: lattices whose points are exactly ``eps`` apart, rows that occur
+many times, and groups of different density; half of them have weights. The metrics take turns.
+Haversine and cosine distances are irrational numbers that each way to compute them rounds
+differently: their lattices have another ``eps``, so that no two points are exactly so far apart.
+Rows are few, and in batches smaller than those of a fit, so that each set has several.
 """
 
 from __future__ import annotations
@@ -33,21 +35,33 @@ METRICS: dict[str, dict[str, Any]] = {
     "haversine": {"metric": "haversine"},
     "cosine": {"metric": "cosine"},
 }
-COLUMNS = {"metric": "<10", "sets": ">5", "fits": ">5", "equal": ">5", "clusters": ">8.1f", "noise": ">6.2f"}
+COLUMNS = {
+    "metric": "<10",
+    "sets": ">5",
+    "fits": ">5",
+    "equal": ">5",
+    "clusters": ">8.1f",
+    "noise": ">6.2f",
+}
 
 
 def make_rows(rng: np.random.Generator, metric: str) -> tuple[np.ndarray, float]:
     """Return rows, and a radius."""
-    n_rows, n_features = int(rng.integers(200, 900)), 2 if metric == "haversine" else int(rng.integers(1, 9))
+    n_rows = int(rng.integers(200, 900))
+    n_features = 2 if metric == "haversine" else int(rng.integers(1, 9))
     kind = rng.integers(3)
     if kind == 0:
-        X = rng.integers(0, max(3, round(400 ** (1 / n_features))), (n_rows, n_features)).astype(np.float64)
+        X = rng.integers(0, max(3, round(400 ** (1 / n_features))), (n_rows, n_features)).astype(
+            np.float64
+        )
         X = np.radians(X * [4, 15] - [80, 170]) if metric == "haversine" else X
     elif kind == 1:
         X = rng.normal(size=(n_rows // 4, n_features))[rng.integers(n_rows // 4, size=n_rows)]
     else:
         centres = rng.uniform(-4, 4, (6, n_features))
-        X = centres[rng.integers(6, size=n_rows)] + rng.normal(size=(n_rows, n_features)) * rng.choice([0.05, 0.6])
+        X = centres[rng.integers(6, size=n_rows)] + rng.normal(
+            size=(n_rows, n_features)
+        ) * rng.choice([0.05, 0.6])
     if metric == "haversine" and kind:
         X = np.clip(X * 0.35, -np.pi / 2, np.pi / 2)
     if metric == "cosine":
@@ -59,7 +73,9 @@ def make_rows(rng: np.random.Generator, metric: str) -> tuple[np.ndarray, float]
 
 
 def compare(metric: str, seed: int) -> tuple[int, int, float]:
-    """Return how many of two fits have the labels of scikit-learn, its number of clusters and its share of noise."""
+    """Return how many of two fits have the labels of scikit-learn, its number of clusters and its
+    share of noise.
+    """
     rng = np.random.default_rng(seed)
     X, eps = make_rows(rng, metric)
     weights = rng.integers(1, 4, len(X)) if rng.random() < 0.5 else None
@@ -77,7 +93,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", type=int, default=300)
     arguments = parse(parser, argv, sets=30)
     warnings.simplefilter("ignore")  # about data that is all noise
-    grid_dbscan.MIN_KERNEL_ROWS = locality.DENSITY_ROWS = 1  # kernels take part, in batches as small as asked for
+    grid_dbscan.MIN_KERNEL_ROWS = locality.DENSITY_ROWS = (
+        1  # kernels take part, in batches as small as asked for
+    )
     table = Table(COLUMNS)
     for place, metric in enumerate(METRICS):
         seeds = range(place, arguments.sets, len(METRICS))

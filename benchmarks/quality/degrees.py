@@ -1,27 +1,31 @@
-"""Are degrees of membership the shares of right classes, and do outlier scores find planted outliers?
+"""Are degrees of membership the shares of right classes, and do outlier scores find planted
+outliers?
 
     python -m benchmarks.quality.degrees [--parts membership outliers new time] [--rows 4000]
 
-*membership*: of the rows with a largest degree in a range, the share whose class is the most frequent one of their
-cluster, in brackets the number of rows; the mean of the absolute differences between degrees and shares over these
-ranges (ECE); and the adjusted Rand index with the classes. Degrees can only be right where clusters match classes: look
-at rows with a high index.
+*membership*: of the rows with a largest degree in a range, the share whose class is the most
+frequent one of their cluster, in brackets the number of rows; the mean of the absolute differences
+between degrees and shares over these ranges (ECE); and the adjusted Rand index with the classes.
+Degrees can only be right where clusters match classes: look at rows with a high index.
 
-*outliers*: the area under the ROC curve of ``outlier_scores_`` with two percent of outliers planted in three ways,
-beside those of scikit-learn's LocalOutlierFactor and IsolationForest and hdbscan's GLOSH. *box*: uniform between the
-minimum and the maximum of each feature; *moved*: rows of the data plus normal noise of one standard deviation; *mixed*:
-each value from another row.
+*outliers*: the area under the ROC curve of ``outlier_scores_`` with two percent of outliers planted
+in three ways, beside those of scikit-learn's LocalOutlierFactor and IsolationForest and hdbscan's
+GLOSH. *box*: uniform between the minimum and the maximum of each feature; *moved*: rows of the data
+plus normal noise of one standard deviation; *mixed*: each value from another row.
 
-The formula of the score was chosen among three, and two constants of the membership among three values each, on some of
-these data sets. Those marked *held out* had no part in that, and are the fairer test.
+The formula of the score was chosen among three, and two constants of the membership among three
+values each, on some of these data sets. Those marked *held out* had no part in that, and are the
+fairer test.
 
-*new*: the area under the ROC curve of ``score_outliers`` for rows that are not among those of the fit: one half of the
-rows is fitted, and the same outliers are planted among the other half. *around*: rows are compared with the landmarks
-around them, as usual if there are many; *all*: with all landmarks. *higher*: by how much the first score is higher, on
-average over usual rows and over outliers.
+*new*: the area under the ROC curve of ``score_outliers`` for rows that are not among those of the
+fit: one half of the rows is fitted, and the same outliers are planted among the other half.
+*around*: rows are compared with the landmarks around them, as usual if there are many; *all*: with
+all landmarks. *higher*: by how much the first score is higher, on average over usual rows and over
+outliers.
 
-*time*: seconds of processor time to score a million rows in 20 features, over those of IsolationForest; and those of
-LocalOutlierFactor and GLOSH, which compare all pairs of rows in so many features, for a fiftieth of the rows.
+*time*: seconds of processor time to score a million rows in 20 features, over those of
+IsolationForest; and those of LocalOutlierFactor and GLOSH, which compare all pairs of rows in so
+many features, for a fiftieth of the rows.
 """
 
 from __future__ import annotations
@@ -40,7 +44,15 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 from sklearn.neighbors import LocalOutlierFactor
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import Table, add_write_option, make_parser, parse, read_file, standardise, timed
+from benchmarks._common import (
+    Table,
+    add_write_option,
+    make_parser,
+    parse,
+    read_file,
+    standardise,
+    timed,
+)
 from cohirf import CoHiRF
 from cohirf.degrees import outliers
 
@@ -57,14 +69,20 @@ def normals(n_rows: int, n_features: int, distance: float) -> Data:
     """Return four normal classes whose centres have the given distance, in standard deviations."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, n_rows)
-    return rng.normal(size=(n_rows, n_features)) + distance / np.sqrt(2) * np.eye(4, n_features)[y], y
+    return rng.normal(size=(n_rows, n_features)) + distance / np.sqrt(2) * np.eye(4, n_features)[
+        y
+    ], y
 
 
 def unequal_normals(n_rows: int, n_features: int, seed: int) -> Data:
-    """Return five normal classes with unequal shares, spreads and distances, and features that depend on each other."""
+    """Return five normal classes with unequal shares, spreads and distances, and features that
+    depend on each other.
+    """
     rng = np.random.default_rng(seed)
     y = rng.choice(5, n_rows, p=[0.4, 0.25, 0.2, 0.1, 0.05])
-    mixing = np.eye(n_features) + 0.3 * rng.normal(size=(5, n_features, n_features)) / np.sqrt(n_features)
+    mixing = np.eye(n_features) + 0.3 * rng.normal(size=(5, n_features, n_features)) / np.sqrt(
+        n_features
+    )
     noise = np.einsum("ij,ijk->ik", rng.normal(size=(n_rows, n_features)), mixing[y])
     centres = rng.normal(size=(5, n_features)) * 4.5 / np.sqrt(2 * n_features)
     return centres[y] + noise * rng.uniform(0.6, 1.2, size=5)[y, None], y
@@ -102,9 +120,11 @@ def rate_membership(X: np.ndarray, y: np.ndarray) -> list[Any]:
     y = np.unique(y, return_inverse=True)[1]
     counts = np.zeros((degrees.shape[1], y.max() + 1))
     np.add.at(counts, (own, y), 1)
-    is_right, largest = counts.argmax(axis=1)[own] == y, degrees.max(axis=1)
+    is_right = counts.argmax(axis=1)[own] == y
+    largest = degrees.max(axis=1)
     place = np.digitize(largest, RANGES) - 1
-    cells, error = [], 0.0
+    cells = []
+    error = 0.0
     for number in range(len(RANGES) - 1):
         inside = place == number
         error += abs(largest[inside].sum() - is_right[inside].sum()) / len(y)
@@ -182,7 +202,9 @@ def show_new_rows(n_rows: int, names: Sequence[str]) -> None:
         model = CoHiRF(n_clusters=len(np.unique(data[1])), random_state=0).fit(fitted)
         for way in ("box", "moved", "mixed"):
             X, is_outlier = plant(other, way)
-            around, exact = (score_among(model, X, most) for most in (outliers.MANY_LANDMARKS, math.inf))
+            around, exact = (
+                score_among(model, X, most) for most in (outliers.MANY_LANDMARKS, math.inf)
+            )
             higher = around / exact - 1
             areas = [roc_auc_score(is_outlier, scores) for scores in (around, exact)]
             mean_higher = [higher[is_outlier == kind].mean() for kind in (0, 1)]
@@ -190,8 +212,11 @@ def show_new_rows(n_rows: int, names: Sequence[str]) -> None:
 
 
 def score_among(model: CoHiRF, X: np.ndarray, most: float) -> np.ndarray:
-    """Return the scores of rows, which are compared with all landmarks if these are at most so many."""
-    before, outliers.MANY_LANDMARKS = outliers.MANY_LANDMARKS, most
+    """Return the scores of rows, which are compared with all landmarks if these are at most so
+    many.
+    """
+    before = outliers.MANY_LANDMARKS
+    outliers.MANY_LANDMARKS = most
     vars(model).pop("_degrees", None)  # learned from the landmarks
     scores = model.score_outliers(X)
     outliers.MANY_LANDMARKS = before
@@ -216,9 +241,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parts = ("membership", "outliers", "new", "time")
     parser.add_argument("--parts", nargs="+", default=list(parts), choices=parts)
-    parser.add_argument("--sets", nargs="+", default=[*FILES, *HELD_OUT], choices=[*FILES, *HELD_OUT])
+    parser.add_argument(
+        "--sets", nargs="+", default=[*FILES, *HELD_OUT], choices=[*FILES, *HELD_OUT]
+    )
     parser.add_argument("--rows", type=int, default=4000, help="at most so many of each data set")
-    parser.add_argument("--new-rows", type=int, default=20_000, help="at most so many of each data set, in part new")
+    parser.add_argument(
+        "--new-rows", type=int, default=20_000, help="at most so many of each data set, in part new"
+    )
     parser.add_argument("--timed-rows", type=int, default=1_000_000)
     add_write_option(parser)
     arguments = parse(parser, argv, rows=1000, new_rows=5000, timed_rows=50_000, sets=["satimage"])

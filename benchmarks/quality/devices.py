@@ -1,16 +1,20 @@
 """Are the clusters found on a GPU those found on the CPU?
 
-Six real data sets, standardised, in float32. CoHiRF(TorchKMeans(k)), where k is the number of classes, is fitted to
-tensors on the CPU and to tensors on a device, with the same seed. The table shows:
+Six real data sets, standardised, in float32. CoHiRF(TorchKMeans(k)), where k is the number of
+classes, is fitted to tensors on the CPU and to tensors on a device, with the same seed. The table
+shows:
 
-- differ, at most: the share of rows whose label differs between the two, its mean and its maximum over the seeds;
-- CuPy: the mean share of rows whose label differs between tensors and CuPy arrays on the device, if CuPy is installed;
-- CPU, device, scikit-learn: the adjusted Rand index with the classes, and its standard deviation over the seeds; the
-  last one is that of CoHiRF(KMeans(k)).
+- differ, at most: the share of rows whose label differs between the two, its mean and its maximum
+  over the seeds;
+- CuPy: the mean share of rows whose label differs between tensors and CuPy arrays on the device, if
+  CuPy is installed;
+- CPU, device, scikit-learn: the adjusted Rand index with the classes, and its standard deviation
+  over the seeds; the last one is that of CoHiRF(KMeans(k)).
 
     python -m benchmarks.quality.devices [--device cuda] [--seeds 5]
 
-The data sets are Parquet files in the folder that COHIRF_DATA names. For a machine without pandas, copy them first:
+The data sets are Parquet files in the folder that COHIRF_DATA names. For a machine without pandas,
+copy them first:
 
     python -m benchmarks.quality.devices --write FOLDER
 
@@ -72,8 +76,13 @@ def compare(X: np.ndarray, k: int, device: str, seed: int) -> dict[str, np.ndarr
 
 
 def share_that_differs(fits: list[dict[str, np.ndarray]], one: str, other: str) -> np.ndarray:
-    """Return the share of rows with different labels, for each seed; NaN if one of the fits was not made."""
-    return np.array([np.mean(found[one] != found[other]) if other in found else np.nan for found in fits])
+    """Return the share of rows with different labels, for each seed.
+
+    NaN if one of the fits was not made.
+    """
+    return np.array(
+        [np.mean(found[one] != found[other]) if other in found else np.nan for found in fits]
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -81,7 +90,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
-    parser.add_argument("--write", type=Path, metavar="FOLDER", help="write the data sets as .npz files, and stop")
+    parser.add_argument(
+        "--write", type=Path, metavar="FOLDER", help="write the data sets as .npz files, and stop"
+    )
     arguments = parse(parser, argv, seeds=1, sets=("pbmc68k-reduced", "satimage"))
     if arguments.write is not None:
         write_npz(arguments.sets, arguments.write)
@@ -92,10 +103,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         data = read_file(name)
         if data is None:
             continue
-        X, y = data[0].astype(np.float32), data[1]
+        X = data[0].astype(np.float32)
+        y = data[1]
         k = len(np.unique(y))
         fits = [compare(X, k, arguments.device, seed) for seed in range(arguments.seeds)]
-        differ, in_cupy = (share_that_differs(fits, *pair) for pair in (("CPU", "device"), ("device", "CuPy")))
+        differ, in_cupy = (
+            share_that_differs(fits, *pair) for pair in (("CPU", "device"), ("device", "CuPy"))
+        )
         scores = [
             mean_and_spread([adjusted_rand_score(y, found[place]) for found in fits])
             for place in ("CPU", "device", "scikit-learn")

@@ -2,10 +2,10 @@
 
     python -m benchmarks.quality.digits [--seeds 20] [--write]
 
-The 1,797 images of handwritten digits that scikit-learn brings, as they are, in ten clusters. For each method: the
-adjusted Rand index (ARI) with the true digits of seed 0, which the front page shows, and mean, lowest and highest of
-all seeds; the mean ARI between two seeds; and the share of images that have the most frequent digit of their cluster,
-for seed 0.
+The 1,797 images of handwritten digits that scikit-learn brings, as they are, in ten clusters. For
+each method: the adjusted Rand index (ARI) with the true digits of seed 0, which the front page
+shows, and mean, lowest and highest of all seeds; the mean ARI between two seeds; and the share of
+images that have the most frequent digit of their cluster, for seed 0.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """How good is DBSCAN with the radius of `suggest_eps`, against the best radius of a grid?
 
-Features are standardised, min_samples is 5. The grid has 40 radii in a geometric series between the smallest and the
-largest distance of a row to its neighbour number five; the best one is chosen with the true classes, which nobody has
-in practice. Noise counts as one cluster of the adjusted Rand index.
+Features are standardised, min_samples is 5. The grid has 40 radii in a geometric series between the
+smallest and the largest distance of a row to its neighbour number five; the best one is chosen with
+the true classes, which nobody has in practice. Noise counts as one cluster of the adjusted Rand
+index.
 
     python -m benchmarks.quality.eps [--radii 40] [--rows 4000] [--write]
 """
@@ -15,7 +16,15 @@ import numpy as np
 from sklearn.cluster import DBSCAN
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks._common import BUNDLED, Table, add_write_option, make_parser, parse, read_file, standardise
+from benchmarks._common import (
+    BUNDLED,
+    Table,
+    add_write_option,
+    make_parser,
+    parse,
+    read_file,
+    standardise,
+)
 from cohirf import suggest_eps
 
 NAMES = ("iris", "digits", "pendigits", "satimage", "chameleon-t4-8k")
@@ -23,7 +32,10 @@ MIN_SAMPLES = 5
 
 
 def data_sets(n_rows: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield name, standardised rows and classes of each data set; of large ones, some rows drawn at random."""
+    """Yield name, standardised rows and classes of each data set.
+
+    Of large ones, some rows drawn at random.
+    """
     for name in NAMES:
         if name in BUNDLED:
             X, y = BUNDLED[name](return_X_y=True)
@@ -38,7 +50,9 @@ def data_sets(n_rows: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 
 def score(X: np.ndarray, y: np.ndarray, eps: float) -> tuple[float, int, float]:
-    """Return the adjusted Rand index of DBSCAN, its number of clusters, and its share of noise rows."""
+    """Return the adjusted Rand index of DBSCAN, its number of clusters, and its share of noise
+    rows.
+    """
     labels = DBSCAN(eps=eps, min_samples=MIN_SAMPLES).fit_predict(X)
     return adjusted_rand_score(y, labels), int(labels.max()) + 1, float(np.mean(labels < 0))
 

@@ -1,21 +1,25 @@
-"""Do density methods find the same in local batches as on all rows, and what do they find in random batches?
+"""Do density methods find the same in local batches as on all rows, and what do they find in random
+batches?
 
-    python -m benchmarks.quality.local_batches [--sets pendigits shapes] [--methods HDBSCAN] [--batches 5 20]
-    python -m benchmarks.quality.local_batches --hard      DBSCAN on data that is hard to divide into cells
+    python -m benchmarks.quality.local_batches [--sets pendigits shapes] [--methods HDBSCAN]
+    [--batches 5 20] python -m benchmarks.quality.local_batches --hard      DBSCAN on data that is
+    hard to divide into cells
 
-For each data set and method: the adjusted Rand index with the classes, of the method alone, in random batches and in
-local batches; the adjusted Rand index of the labels in batches with those of the method alone; the share of rows that
-both call noise, or neither; and the processor time in batches divided by that of the method alone. Then the means over
-the data sets. In every index, noise counts as one cluster.
+For each data set and method: the adjusted Rand index with the classes, of the method alone, in
+random batches and in local batches; the adjusted Rand index of the labels in batches with those of
+the method alone; the share of rows that both call noise, or neither; and the processor time in
+batches divided by that of the method alone. Then the means over the data sets. In every index,
+noise counts as one cluster.
 
-DBSCAN has ``min_samples=5`` and, as radius, either twice the median distance to the fifth neighbour or the value of
-``cohirf.suggest_eps``; HDBSCAN has ``min_cluster_size=15``. Nothing is tuned. Data sets have at most 10,000 rows, drawn
-at random; features are standardised. Batches have 1.5 n / 5 or 1.5 n / 20 rows, halos included, so that there are about
-5 or 20 local ones. HDBSCAN in local batches has a single batch on so few rows: its batches are never smaller than that.
-Results go to a file, one line for each data set and method, and are not computed again.
+DBSCAN has ``min_samples=5`` and, as radius, either twice the median distance to the fifth neighbour
+or the value of ``cohirf.suggest_eps``; HDBSCAN has ``min_cluster_size=15``. Nothing is tuned. Data
+sets have at most 10,000 rows, drawn at random; features are standardised. Batches have 1.5 n / 5 or
+1.5 n / 20 rows, halos included, so that there are about 5 or 20 local ones. HDBSCAN in local
+batches has a single batch on so few rows: its batches are never smaller than that. Results go to a
+file, one line for each data set and method, and are not computed again.
 
-With ``--hard``, DBSCAN has ``eps=0.3``, ``min_samples=10`` and batches of 2,000 rows of shapes that were changed: many
-rows on one spot, few digits, a dense lump, heavy tails, more features.
+With ``--hard``, DBSCAN has ``eps=0.3``, ``min_samples=10`` and batches of 2,000 rows of shapes that
+were changed: many rows on one spot, few digits, a dense lump, heavy tails, more features.
 """
 
 from __future__ import annotations
@@ -32,7 +36,16 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import Results, Table, add_results_option, make_parser, parse, print_markdown, read_file, timed
+from benchmarks._common import (
+    Results,
+    Table,
+    add_results_option,
+    make_parser,
+    parse,
+    print_markdown,
+    read_file,
+    timed,
+)
 from cohirf import CoHiRF, suggest_eps
 
 SETS = ("pendigits", "satimage", "shuttle", "usps", "chameleon-t4-8k", "shapes")
@@ -41,7 +54,9 @@ KINDS = ("random", "local")
 
 
 def median_rule(X: np.ndarray) -> DBSCAN:
-    distances = NearestNeighbors(n_neighbors=5).fit(X).kneighbors()[0][:, -1]  # without the row itself
+    distances = (
+        NearestNeighbors(n_neighbors=5).fit(X).kneighbors()[0][:, -1]
+    )  # without the row itself
     return DBSCAN(eps=2 * float(np.median(distances)))
 
 
@@ -55,7 +70,8 @@ METHODS: dict[str, Callable[[np.ndarray], Any]] = {
 def hard_sets() -> dict[str, np.ndarray]:
     """Return rows that are hard to divide into cells."""
     X, y = make_shapes(MAX_ROWS, random_state=0)
-    rng, n = np.random.default_rng(0), len(X)
+    rng = np.random.default_rng(0)
+    n = len(X)
     return {
         "shapes": X,
         "a constant feature": np.c_[X, np.zeros(n)],
@@ -80,14 +96,18 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray] | None:
     return X[chosen], y[chosen]
 
 
-def compare(make: Callable[[Any], Any], X: np.ndarray, y: np.ndarray, batches: Sequence[int]) -> dict[str, float]:
+def compare(
+    make: Callable[[Any], Any], X: np.ndarray, y: np.ndarray, batches: Sequence[int]
+) -> dict[str, float]:
     """Return the figures of a method alone and in batches; ``make`` chooses its parameters."""
     method = make(X)
     alone_seconds, alone = timed(lambda: method.fit_predict(X))
     figures = {"alone": adjusted_rand_score(y, alone)}
     for n_batches in batches:
         for kind in KINDS:
-            model = CoHiRF(method, batch_size=int(1.5 * len(X) / n_batches), batches=kind, random_state=0)
+            model = CoHiRF(
+                method, batch_size=int(1.5 * len(X) / n_batches), batches=kind, random_state=0
+            )
             seconds, labels = timed(partial(model.fit_predict, X))
             found = {
                 "ari": adjusted_rand_score(y, labels),
@@ -101,18 +121,27 @@ def compare(make: Callable[[Any], Any], X: np.ndarray, y: np.ndarray, batches: S
 
 def compile_kernels() -> None:
     """Fit a few rows, so that the time of the first fit is not that of a compiler."""
-    CoHiRF(METHODS["HDBSCAN"](None), batch_size=100, random_state=0).fit(make_shapes(300, random_state=0)[0])
+    CoHiRF(METHODS["HDBSCAN"](None), batch_size=100, random_state=0).fit(
+        make_shapes(300, random_state=0)[0]
+    )
 
 
 def row_of(figures: dict[str, float], n_batches: int) -> list[float]:
-    """Return the figures of a row of the table: alone, then each figure for random and for local batches."""
+    """Return the figures of a row of the table: alone, then each figure for random and for local
+    batches.
+    """
     names = ("ari", "agreement", "noise", "time")
-    return [figures["alone"], *(figures[f"{kind} {n_batches} {name}"] for name in names for kind in KINDS)]
+    return [
+        figures["alone"],
+        *(figures[f"{kind} {n_batches} {name}"] for name in names for kind in KINDS),
+    ]
 
 
 def print_tables(found: dict[str, dict[str, dict[str, float]]], batches: Sequence[int]) -> None:
     """Print all figures, by method and data set, and the means over the data sets."""
-    header = ["alone"] + [f"{name}, {kind}" for name in ("ARI", "agreement", "same noise", "time") for kind in KINDS]
+    header = ["alone"] + [
+        f"{name}, {kind}" for name in ("ARI", "agreement", "same noise", "time") for kind in KINDS
+    ]
     columns = {"method": "<20", "batches": ">7", "data": "<16"}
     table = Table(columns | {title: f">{len(title)}.3f" for title in header})
     means = []
@@ -128,17 +157,33 @@ def print_tables(found: dict[str, dict[str, dict[str, float]]], batches: Sequenc
 
 
 def print_hard() -> None:
-    """Print how DBSCAN in local batches agrees with DBSCAN on all rows, on data that is hard to divide."""
+    """Print how DBSCAN in local batches agrees with DBSCAN on all rows, on data that is hard to
+    divide.
+    """
     rows = []
     for name, X in hard_sets().items():
         method = DBSCAN(eps=0.3, min_samples=10)
         alone = method.fit_predict(X)
         model = CoHiRF(method, batch_size=2_000, random_state=0).fit(X)
-        core, record = method.core_sample_indices_, model.diagnostics_[0]
+        core = method.core_sample_indices_
+        record = model.diagnostics_[0]
         n_other = int(((model.labels_ < 0) != (alone < 0)).sum())
-        scores = [adjusted_rand_score(alone[chosen], model.labels_[chosen]) for chosen in (slice(None), core)]
-        rows.append([name, record.kind, str(record.n_batches), *(f"{score:.4f}" for score in scores), str(n_other)])
-    print_markdown(["data", "kind", "batches", "agreement", "of core rows", "rows with other noise"], rows)
+        scores = [
+            adjusted_rand_score(alone[chosen], model.labels_[chosen])
+            for chosen in (slice(None), core)
+        ]
+        rows.append(
+            [
+                name,
+                record.kind,
+                str(record.n_batches),
+                *(f"{score:.4f}" for score in scores),
+                str(n_other),
+            ]
+        )
+    print_markdown(
+        ["data", "kind", "batches", "agreement", "of core rows", "rows with other noise"], rows
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -146,9 +191,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--batches", nargs="+", type=int, default=[5, 20])
-    parser.add_argument("--hard", action="store_true", help="DBSCAN on data that is hard to divide into cells")
+    parser.add_argument(
+        "--hard", action="store_true", help="DBSCAN on data that is hard to divide into cells"
+    )
     add_results_option(parser)
-    arguments = parse(parser, argv, sets=["satimage", "shapes"], methods=["DBSCAN, median rule"], batches=[5])
+    arguments = parse(
+        parser, argv, sets=["satimage", "shapes"], methods=["DBSCAN, median rule"], batches=[5]
+    )
     warnings.simplefilter("ignore")
     if arguments.hard:
         print_hard()

@@ -1,14 +1,17 @@
-"""Does HDBSCAN in local batches find what it finds on all rows, if there are more than ten features?
+"""Does HDBSCAN in local batches find what it finds on all rows, if there are more than ten
+features?
 
-    python -m benchmarks.quality.many_features                                          60,000 rows of 16 features
-    python -m benchmarks.quality.many_features --rows 1000000 --batch 8192 --jobs 16 --alone none
-    python -m benchmarks.quality.many_features --rows 300000 --features 50 --unit --batch 8192 --jobs 16
+    python -m benchmarks.quality.many_features                                          60,000 rows
+    of 16 features python -m benchmarks.quality.many_features --rows 1000000 --batch 8192 --jobs 16
+    --alone none python -m benchmarks.quality.many_features --rows 300000 --features 50 --unit
+    --batch 8192 --jobs 16
 
-Rows are 20 normal clusters of different densities that overlap (``--scale`` moves their centres), and 5 % of noise;
-``--unit`` makes them unit vectors. Alone is the method on all rows: the same spanning tree in one batch, or a package
-(``--alone fast_hdbscan``, ``hdbscan_rs`` or ``hdbscan``); ``--alone none`` leaves it out. Agreement is
-the share of rows that are in the same cluster, or noise in both. Seconds are processor time with one job (start with
-OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1), and by the clock with several. The peak memory is that of this process so far.
+Rows are 20 normal clusters of different densities that overlap (``--scale`` moves their centres),
+and 5 % of noise; ``--unit`` makes them unit vectors. Alone is the method on all rows: the same
+spanning tree in one batch, or a package (``--alone fast_hdbscan``, ``hdbscan_rs`` or ``hdbscan``);
+``--alone none`` leaves it out. Agreement is the share of rows that are in the same cluster, or
+noise in both. Seconds are processor time with one job (start with OMP_NUM_THREADS=1
+NUMBA_NUM_THREADS=1), and by the clock with several. The peak memory is that of this process so far.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ from cohirf.planning.memory import peak_bytes
 def draw_rows(n_rows: int, n_features: int, scale: float, *, unit: bool) -> np.ndarray:
     """Return rows of 20 clusters, and noise."""
     rng = np.random.default_rng(0)
-    centres, spread = rng.normal(size=(20, n_features)) * scale, rng.uniform(0.15, 0.45, size=(20, 1))
+    centres = rng.normal(size=(20, n_features)) * scale
+    spread = rng.uniform(0.15, 0.45, size=(20, 1))
     clusters = rng.integers(20, size=n_rows)
     X = centres[clusters] + spread[clusters] * rng.normal(size=(n_rows, n_features))
     noise = slice(n_rows // 20)
@@ -73,7 +77,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             "peak MB": ">7,.0f",
         }
     )
-    found, clock = [], process_time if arguments.jobs == 1 else perf_counter
+    found = []
+    clock = process_time if arguments.jobs == 1 else perf_counter
     for name in ("batches", *([] if arguments.alone == "none" else [arguments.alone])):
         method = in_batches
         if name == "one batch":
@@ -84,7 +89,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         found.append(np.asarray(method.fit_predict(X)))
         seconds = clock() - started
         share = float((found[-1] < 0).mean())
-        table.row(name, seconds, int(found[-1].max()) + 1, share, agreement(found[0], found[-1]), peak_bytes() / 1e6)
+        table.row(
+            name,
+            seconds,
+            int(found[-1].max()) + 1,
+            share,
+            agreement(found[0], found[-1]),
+            peak_bytes() / 1e6,
+        )
 
 
 if __name__ == "__main__":

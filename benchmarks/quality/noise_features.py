@@ -1,8 +1,10 @@
-"""How well do K-Means, PCA, CoHiRF and feature screening cope with features that carry no information?
+"""How well do K-Means, PCA, CoHiRF and feature screening cope with features that carry no
+information?
 
-    python -m benchmarks.quality.noise_features               the paper's hypercube with noise, raw and standardised
-    python -m benchmarks.quality.noise_features --nuisance    noise and correlated blocks added to real features
-    python -m benchmarks.quality.noise_features --defaults    the default model and its rivals, on the raw hypercube
+    python -m benchmarks.quality.noise_features               the paper's hypercube with noise, raw
+    and standardised python -m benchmarks.quality.noise_features --nuisance    noise and correlated
+    blocks added to real features python -m benchmarks.quality.noise_features --defaults    the
+    default model and its rivals, on the raw hypercube
 
 Results go to a file, one line each, and are not computed again.
 """
@@ -42,7 +44,10 @@ N_NUISANCE_SETS = 4
 
 
 def draw_hypercube(n_noise: int, seed: int, n_rows: int = 1000) -> tuple[np.ndarray, np.ndarray]:
-    """Draw the paper's hypercube in double precision; the figures in the documentation come from these draws."""
+    """Draw the paper's hypercube in double precision.
+
+    The figures in the documentation come from these draws.
+    """
     rng = np.random.default_rng(seed)
     bits = (rng.choice(8, 5, replace=False)[:, None] >> np.arange(3)) & 1
     y = rng.integers(0, 5, n_rows)
@@ -56,7 +61,10 @@ def screened(base: Any, **options: Any) -> Any:
 
 
 def hypercube(results: Results, n_seeds: int, most_noise: int) -> list[list[str]]:
-    """Compare models as published on the raw and on the standardised hypercube; return the table."""
+    """Compare models as published on the raw and on the standardised hypercube.
+
+    Return the table.
+    """
     models = {
         "K-Means": KMeans(5, n_init=1),
         "PCA(5) + K-Means": make_pipeline(PCA(5), KMeans(5, n_init=1)),
@@ -74,14 +82,19 @@ def hypercube(results: Results, n_seeds: int, most_noise: int) -> list[list[str]
                 X = standardise(X) if scale == "standardised" else X
                 for name, model in models.items():
                     key = ("hypercube", n_noise, scale, name, seed)
-                    found[name].append(results.of(key, partial(score_fit, seeded(model, seed), X, y))["ari"])
+                    found[name].append(
+                        results.of(key, partial(score_fit, seeded(model, seed), X, y))["ari"]
+                    )
             print(f"{n_noise} noise features, {scale}", flush=True)
             rows.append([f"{n_noise:,}", scale, *map(mean_and_spread, found.values())])
     return [["noise features", "scale", *models], *rows]
 
 
 def defaults(results: Results, n_seeds: int, most_noise: int) -> list[list[str]]:
-    """Compare the default model with K-Means and with features that are screened before; return the table."""
+    """Compare the default model with K-Means and with features that are screened before.
+
+    Return the table.
+    """
     models = {
         "K-Means, one start": KMeans(5, n_init=1),
         "K-Means, ten starts": KMeans(5, n_init=10),
@@ -103,9 +116,14 @@ def defaults(results: Results, n_seeds: int, most_noise: int) -> list[list[str]]
 
 
 def correlated_blocks(n_rows: int, correlation: float, rng: np.random.Generator) -> np.ndarray:
-    """Ten blocks of twenty features; two of one block correlate by ``correlation``, of different blocks not at all."""
+    """Ten blocks of twenty features.
+
+    Two of one block correlate by ``correlation``, of different blocks not at all.
+    """
     factors = np.repeat(rng.standard_normal((n_rows, 10)), 20, axis=1)
-    return np.sqrt(correlation) * factors + np.sqrt(1 - correlation) * rng.standard_normal((n_rows, 200))
+    return np.sqrt(correlation) * factors + np.sqrt(1 - correlation) * rng.standard_normal(
+        (n_rows, 200)
+    )
 
 
 NUISANCE = {
@@ -118,7 +136,10 @@ NUISANCE = {
 
 
 def score_screening(model: Any, X: np.ndarray, y: np.ndarray, n_real: int) -> dict[str, float]:
-    """Return the figures of a fit, and how many features of either kind it kept; -1 for a model without a screen."""
+    """Return the figures of a fit, and how many features of either kind it kept.
+
+    -1 for a model without a screen.
+    """
     found = score_fit(model, X, y)
     screen = getattr(model, "named_steps", {}).get("featurescreen")
     if screen is None:
@@ -128,7 +149,10 @@ def score_screening(model: Any, X: np.ndarray, y: np.ndarray, n_real: int) -> di
 
 
 def nuisance(results: Results, n_seeds: int, n_sets: int) -> list[list[str]]:
-    """Add features that mean nothing to real data sets, standardised; the last two columns say how many were kept."""
+    """Add features that mean nothing to real data sets, standardised.
+
+    The last two columns say how many were kept.
+    """
     rows = []
     for name, X, y in islice(real_data_sets(), n_sets):
         k = len(np.unique(y))
@@ -145,8 +169,13 @@ def nuisance(results: Results, n_seeds: int, n_sets: int) -> list[list[str]]:
                 for method, model in models.items():
                     fit = partial(score_screening, seeded(model, seed), Z, y, X.shape[1])
                     found[method].append(results.of(("nuisance", name, kind, method, seed), fit))
-            real, other = (np.mean([entry[what] for entry in found["with screening"]]) for what in ("real", "other"))
-            cells = [mean_and_spread([entry["ari"] for entry in entries]) for entries in found.values()]
+            real, other = (
+                np.mean([entry[what] for entry in found["with screening"]])
+                for what in ("real", "other")
+            )
+            cells = [
+                mean_and_spread([entry["ari"] for entry in entries]) for entries in found.values()
+            ]
             kept = [f"{real:.1f} of {X.shape[1]}", f"{other:.1f} of {Z.shape[1] - X.shape[1]}"]
             rows.append([name, kind, *cells, *kept])
             print(f"{name}, {kind}", flush=True)
@@ -155,11 +184,19 @@ def nuisance(results: Results, n_seeds: int, n_sets: int) -> list[list[str]]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("--nuisance", action="store_true", help="real features instead of the hypercube")
-    parser.add_argument("--defaults", action="store_true", help="the default model instead of that of the paper")
+    parser.add_argument(
+        "--nuisance", action="store_true", help="real features instead of the hypercube"
+    )
+    parser.add_argument(
+        "--defaults", action="store_true", help="the default model instead of that of the paper"
+    )
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--most-noise", type=int, default=NOISE[-1], help="leave out more features of noise")
-    parser.add_argument("--sets", type=int, default=N_NUISANCE_SETS, help="data sets for --nuisance")
+    parser.add_argument(
+        "--most-noise", type=int, default=NOISE[-1], help="leave out more features of noise"
+    )
+    parser.add_argument(
+        "--sets", type=int, default=N_NUISANCE_SETS, help="data sets for --nuisance"
+    )
     add_results_option(parser)
     add_write_option(parser)
     arguments = parse(parser, argv, seeds=2, most_noise=100, sets=1)
@@ -167,11 +204,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     results = Results(arguments.results / "noise_features.jsonl")
     with threadpool_limits(1):
         if arguments.defaults:
-            show_table(arguments.write, "noise", defaults(results, arguments.seeds, arguments.most_noise))
+            show_table(
+                arguments.write, "noise", defaults(results, arguments.seeds, arguments.most_noise)
+            )
         elif arguments.nuisance:
-            show_table(arguments.write, "noise_nuisance", nuisance(results, arguments.seeds, arguments.sets))
+            show_table(
+                arguments.write,
+                "noise_nuisance",
+                nuisance(results, arguments.seeds, arguments.sets),
+            )
         else:
-            show_table(arguments.write, "noise_hypercube", hypercube(results, arguments.seeds, arguments.most_noise))
+            show_table(
+                arguments.write,
+                "noise_hypercube",
+                hypercube(results, arguments.seeds, arguments.most_noise),
+            )
 
 
 if __name__ == "__main__":

@@ -1,15 +1,18 @@
 """What do options beyond the paper gain over the base method alone, and what do they cost?
 
-    python -m benchmarks.quality.options [--bases K-Means Ward] [--seeds 3] [--sets 14] [--max-features 1.0]
+    python -m benchmarks.quality.options [--bases K-Means Ward] [--seeds 3] [--sets 14]
+    [--max-features 1.0]
 
-14 data sets, 5 base methods, 6 variants; the tables are Markdown. Features are standardised, methods with a fixed
-number of clusters have the true one, nothing is tuned. DBSCAN has min_samples=5 and the median distance to the fifth
-neighbour as eps, and clusters below 5 rows count as noise. GMM has diagonal covariances, spectral clustering works on a
-graph of 10 nearest neighbours. Large data sets are sampled, at most MAX_ROWS rows for each method and seed, the same
+14 data sets, 5 base methods, 6 variants; the tables are Markdown. Features are standardised,
+methods with a fixed number of clusters have the true one, nothing is tuned. DBSCAN has
+min_samples=5 and the median distance to the fifth neighbour as eps, and clusters below 5 rows count
+as noise. GMM has diagonal covariances, spectral clustering works on a graph of 10 nearest
+neighbours. Large data sets are sampled, at most MAX_ROWS rows for each method and seed, the same
 rows for the method alone and in CoHiRF. Medoids have weights where the method takes sample_weight;
 weight_substitutes.py is about the others.
 
-Results go to a file, one line each, and are not computed again. Times are processor times on one thread.
+Results go to a file, one line each, and are not computed again. Times are processor times on one
+thread.
 """
 
 from __future__ import annotations
@@ -93,7 +96,9 @@ class Case:
 
     def model(self, options: dict[str, Any] | None, max_features: float) -> Any:
         """Return a variant of the base method, with the number of classes of the whole data set."""
-        return make_model(base_method(self.base, self.X, self.n_classes), options, max_features, self.seed)
+        return make_model(
+            base_method(self.base, self.X, self.n_classes), options, max_features, self.seed
+        )
 
 
 def all_cases(bases: Sequence[str], n_seeds: int, n_sets: int | None) -> Iterator[Case]:
@@ -126,7 +131,9 @@ def sample(X: np.ndarray, base_name: str, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).choice(len(X), MAX_ROWS[base_name], replace=False)
 
 
-def fit_variant(case: Case, options: dict[str, Any] | None, max_features: float) -> dict[str, float]:
+def fit_variant(
+    case: Case, options: dict[str, Any] | None, max_features: float
+) -> dict[str, float]:
     return score_fit(case.model(options, max_features), case.X, case.y)
 
 
@@ -150,33 +157,56 @@ def run(
     return list(dict.fromkeys(names))
 
 
-def collect(results: Results, base: str, variant: str, max_features: float, names: list[str]) -> np.ndarray:
+def collect(
+    results: Results, base: str, variant: str, max_features: float, names: list[str]
+) -> np.ndarray:
     """Return mean ARI, clusters and seconds for each data set."""
     rows = []
     for name in names:
-        of_set = [entry for key, entry in results.found.items() if key[:4] == (name, base, variant, max_features)]
-        rows.append([np.mean([entry[what] for entry in of_set]) for what in ("ari", "clusters", "seconds")])
+        of_set = [
+            entry
+            for key, entry in results.found.items()
+            if key[:4] == (name, base, variant, max_features)
+        ]
+        rows.append(
+            [np.mean([entry[what] for entry in of_set]) for what in ("ari", "clusters", "seconds")]
+        )
     return np.array(rows)
 
 
-def summarize(results: Results, bases: Sequence[str], max_features: float, names: list[str]) -> list[list[str]]:
+def summarize(
+    results: Results, bases: Sequence[str], max_features: float, names: list[str]
+) -> list[list[str]]:
     """Return a table with a row for each base method and variant: means over the data sets."""
     rows = []
     for base in bases:
         alone = collect(results, base, "alone", 1.0, names)
         for variant, options in variants_of(base).items():
-            found = alone if options is None else collect(results, base, variant, max_features, names)
+            found = (
+                alone if options is None else collect(results, base, variant, max_features, names)
+            )
             gain = found[:, 0] - alone[:, 0]
             error = gain.std(ddof=1) / np.sqrt(len(gain))
             more, slower = (np.exp(np.mean(np.log(found[:, i] / alone[:, i]))) for i in (1, 2))
             wins = [str((gain > TIE).sum()), str((gain < -TIE).sum())]
             means = [f"{found[:, 0].mean():.3f}", f"{gain.mean():+.3f} ± {error:.3f}"]
             rows.append([base, variant, *means, *wins, f"{more:.2f}", f"{slower:.1f}"])
-    columns = ["base", "variant", "mean ARI", "difference", "wins", "losses", "clusters / alone", "time / alone"]
+    columns = [
+        "base",
+        "variant",
+        "mean ARI",
+        "difference",
+        "wins",
+        "losses",
+        "clusters / alone",
+        "time / alone",
+    ]
     return [columns, *rows]
 
 
-def print_details(results: Results, bases: Sequence[str], max_features: float, names: list[str]) -> None:
+def print_details(
+    results: Results, bases: Sequence[str], max_features: float, names: list[str]
+) -> None:
     """Print a row for each data set and base method."""
     rows = []
     for name in names:
@@ -200,11 +230,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     add_results_option(parser)
     add_write_option(parser)
     arguments = parse(parser, argv, bases=["K-Means", "DBSCAN"], seeds=1, sets=2)
-    warnings.simplefilter("ignore")  # of many small levels: duplicate rows, unconnected graphs, unfinished iterations
+    warnings.simplefilter(
+        "ignore"
+    )  # of many small levels: duplicate rows, unconnected graphs, unfinished iterations
     results = Results(arguments.results / "options.jsonl")
     with threadpool_limits(1):
-        names = run(results, arguments.bases, arguments.max_features, arguments.seeds, arguments.sets)
-    show_table(arguments.write, "options", summarize(results, arguments.bases, arguments.max_features, names))
+        names = run(
+            results, arguments.bases, arguments.max_features, arguments.seeds, arguments.sets
+        )
+    show_table(
+        arguments.write,
+        "options",
+        summarize(results, arguments.bases, arguments.max_features, names),
+    )
     print_details(results, arguments.bases, arguments.max_features, names)
 
 

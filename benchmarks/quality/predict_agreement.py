@@ -1,13 +1,15 @@
 """How far does `predict` of the training rows agree with `labels_`, and how long does it take?
 
-Without an estimator and around K-Means, the last step of a fit is `predict`, and the two agree in every row. Otherwise
-`predict` gives a row the label of the nearest landmark. Up to 10,000 rows, every row is its own landmark, and the two
-agree. Beyond, landmarks are a sample, and a row near the border of two clusters can be nearer to a landmark of the
-other one. The column "border" shows how near the border these rows are: the distance to the nearest landmark of any
-other cluster, over the distance to the nearest landmark of the row's own cluster (median).
+Without an estimator and around K-Means, the last step of a fit is `predict`, and the two agree in
+every row. Otherwise `predict` gives a row the label of the nearest landmark. Up to 10,000 rows,
+every row is its own landmark, and the two agree. Beyond, landmarks are a sample, and a row near the
+border of two clusters can be nearer to a landmark of the other one. The column "border" shows how
+near the border these rows are: the distance to the nearest landmark of any other cluster, over the
+distance to the nearest landmark of the row's own cluster (median).
 
-Data: blobs that touch, one cloud, which has no clusters, and a real data set. "predict / fit" is the ratio of the
-processor times of both on one thread; the first call of `predict` is measured, which prepares the search.
+Data: blobs that touch, one cloud, which has no clusters, and a real data set. "predict / fit" is
+the ratio of the processor times of both on one thread; the first call of `predict` is measured,
+which prepares the search.
 
     python -m benchmarks.quality.predict_agreement [--rows 5000 20000] [--seed 0]
 """
@@ -28,7 +30,8 @@ from benchmarks._common import Table, make_parser, parse, read_file, timed
 from cohirf import CoHiRF
 from cohirf.eps import suggest_eps
 
-MANY_ROWS = 20_000  # of more, Ward and spectral clustering in one batch are left out: they compare all pairs
+# of more, Ward and spectral clustering in one batch are left out: they compare all pairs
+MANY_ROWS = 20_000
 
 
 def data_sets(sizes: Sequence[int]) -> Iterator[tuple[str, np.ndarray, int]]:
@@ -51,14 +54,19 @@ def models(X: np.ndarray, k: int) -> Iterator[tuple[str, Any]]:
     yield "mixture, batches", CoHiRF(GaussianMixture(k), batch_size=5000)
     if len(X) <= MANY_ROWS:
         yield "Ward", CoHiRF(AgglomerativeClustering(k))
-        yield "spectral, one view", CoHiRF(SpectralClustering(k, affinity="nearest_neighbors"), views=1)
+        yield (
+            "spectral, one view",
+            CoHiRF(SpectralClustering(k, affinity="nearest_neighbors"), views=1),
+        )
     yield "Ward, batches", CoHiRF(AgglomerativeClustering(k), batch_size=2000)
     yield "DBSCAN", CoHiRF(DBSCAN(suggest_eps(X, random_state=0).eps))
     yield "HDBSCAN", CoHiRF(HDBSCAN(min_cluster_size=50, copy=True))
 
 
 def border_ratio(model: Any, X: np.ndarray, rows: np.ndarray) -> float:
-    """Return the median, over rows, of the distance to other clusters in units of the distance to their own."""
+    """Return the median, over rows, of the distance to other clusters in units of the distance to
+    their own.
+    """
     ratios = []
     for label in np.unique(model.labels_[rows]):
         of_label = model._landmarks.labels == label
@@ -76,7 +84,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parse(parser, argv, rows=(2000, 11_000))
     table = Table(
-        {"data": "<10", "method": "<22", "rows": ">8,", "clusters": ">8", "equal": ">8.2%", "border": ">6.2f"}
+        {
+            "data": "<10",
+            "method": "<22",
+            "rows": ">8,",
+            "clusters": ">8",
+            "equal": ">8.2%",
+            "border": ">6.2f",
+        }
         | {"fit s": ">7.1f", "predict / fit": ">13.3f"}
     )
     with threadpool_limits(1):
@@ -88,7 +103,14 @@ def main(argv: Sequence[str] | None = None) -> None:
                 differ = np.flatnonzero(labels != model.labels_)
                 border = border_ratio(model, X, differ) if len(differ) else "-"
                 table.row(
-                    name, method, len(X), model.n_clusters_, 1 - len(differ) / len(X), border, fit, prediction / fit
+                    name,
+                    method,
+                    len(X),
+                    model.n_clusters_,
+                    1 - len(differ) / len(X),
+                    border,
+                    fit,
+                    prediction / fit,
                 )
 
 

@@ -1,11 +1,12 @@
 """What do clusters lose if a batch with too many groups joins the rare ones?
 
-    python -m benchmarks.quality.rare_groups            200,000 rows of 10 and of 40 clusters that touch, five seeds
-    python -m benchmarks.quality.rare_groups --quick    40,000 rows, one seed
+    python -m benchmarks.quality.rare_groups            200,000 rows of 10 and of 40 clusters that
+    touch, five seeds python -m benchmarks.quality.rare_groups --quick    40,000 rows, one seed
 
-Fits join rare groups only above 524,288 groups, which takes millions of rows. So the limit is lowered here, to a number
-that these rows exceed. The table has the adjusted Rand index with the classes of fits that join nothing, of fits that
-join, and of K-Means with ten starts, and the number of groups that the views leave.
+Fits join rare groups only above 524,288 groups, which takes millions of rows. So the limit is
+lowered here, to a number that these rows exceed. The table has the adjusted Rand index with the
+classes of fits that join nothing, of fits that join, and of K-Means with ten starts, and the number
+of groups that the views leave.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from cohirf import CoHiRF
 from cohirf.beyond import majority
 
 N_FEATURES = 10
-SPREAD = {10: 5.0, 40: 3.5}  # standard deviation of a cluster, by the number of clusters: so they touch
+SPREAD = {
+    10: 5.0,
+    40: 3.5,
+}  # standard deviation of a cluster, by the number of clusters: so they touch
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -35,9 +39,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--views", type=int, default=10)
     options = parse(parser, argv, rows=40_000, seeds=1)
     warnings.simplefilter("ignore")
-    table = Table({"k": ">3", "groups": ">8,", "all kept": ">8.3f", "joined": ">8.3f", "K-Means": ">8.3f"})
+    table = Table(
+        {"k": ">3", "groups": ">8,", "all kept": ">8.3f", "joined": ">8.3f", "K-Means": ">8.3f"}
+    )
     for k in SPREAD:
-        found = np.mean([compare(k, options.rows, options.views, seed) for seed in range(options.seeds)], axis=0)
+        found = np.mean(
+            [compare(k, options.rows, options.views, seed) for seed in range(options.seeds)], axis=0
+        )
         table.row(k, int(found[0]), *found[1:])
 
 
@@ -46,7 +54,8 @@ def compare(k: int, n_rows: int, views: int, seed: int) -> tuple[float, ...]:
     X, y = make_blobs(n_rows, N_FEATURES, centers=k, cluster_std=SPREAD[k], random_state=seed)
     model = CoHiRF(n_clusters=k, views=views, random_state=seed)
     kept = model.fit(X)
-    n_groups, index_kept = kept.diagnostics_[0].rows_out, adjusted_rand_score(y, kept.labels_)
+    n_groups = kept.diagnostics_[0].rows_out
+    index_kept = adjusted_rand_score(y, kept.labels_)
     with mock.patch.object(majority, "MOST_LEFT", n_groups // 2):
         joined = adjusted_rand_score(y, model.fit(X).labels_)
     alone = adjusted_rand_score(y, KMeans(k, n_init=10, random_state=seed).fit(X).labels_)

@@ -1,18 +1,20 @@
-"""Do the weights hold by which merge and number of clusters are chosen, on sets that had no part in their choice?
+"""Do the weights hold by which merge and number of clusters are chosen, on sets that had no part in
+their choice?
 
     python -m benchmarks.quality.rules [--first 0] [--sets 60] [--jobs 1] [--write]
 
-Five groups of sets: those of ``clustbench.py``, the real ones of ``answers.py``, and random ones, which are drawn here:
-mixtures of round and stretched clusters, some with a column of zeros and ones; mixtures that overlap; and shapes in the
-plane, some in noise. The weights were chosen on the first two groups, on tables that are not part of this repository,
-and on random sets that were drawn in the same way with other random numbers. ``--first`` is the seed of the first
-random set.
+Five groups of sets: those of ``clustbench.py``, the real ones of ``answers.py``, and random ones,
+which are drawn here: mixtures of round and stretched clusters, some with a column of zeros and
+ones; mixtures that overlap; and shapes in the plane, some in noise. The weights were chosen on the
+first two groups, on tables that are not part of this repository, and on random sets that were drawn
+in the same way with other random numbers. ``--first`` is the seed of the first random set.
 
-First, with the true number of clusters: the mean adjusted Rand index (ARI) of K-Means with ten starts, of each merge
-alone, of the merge that the package takes, of weights that were chosen on the other sets (five-fold cross-validation
-over data sets: the weights with the highest mean over the groups), and of the best of the three merges in each set.
-Then, without the number: the ARI, and how often the number is right or differs by one, of ``CoHiRF()``, of K-Means with
-the highest silhouette, and of HDBSCAN. Files that are not there are left out.
+First, with the true number of clusters: the mean adjusted Rand index (ARI) of K-Means with ten
+starts, of each merge alone, of the merge that the package takes, of weights that were chosen on the
+other sets (five-fold cross-validation over data sets: the weights with the highest mean over the
+groups), and of the best of the three merges in each set. Then, without the number: the ARI, and how
+often the number is right or differs by one, of ``CoHiRF()``, of K-Means with the highest
+silhouette, and of HDBSCAN. Files that are not there are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +30,15 @@ from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import DATA_FOLDER, add_write_option, all_sets, make_parser, parse, show_table, standardise
+from benchmarks._common import (
+    DATA_FOLDER,
+    add_write_option,
+    all_sets,
+    make_parser,
+    parse,
+    show_table,
+    standardise,
+)
 from benchmarks.quality.clustbench import count_classes, read_sets
 from cohirf import CoHiRF
 from cohirf.beyond.choose_merge import MERGES, RULE, SampledRows, weighted_ari
@@ -39,14 +49,27 @@ MOST_ROWS = 3000  # of a real set
 LARGEST = 20  # number of clusters that K-Means is tried with
 N_FOLDS = 5
 # Weights of modularity, agreement and connection, and the lead of compact clusters
-GRID = list(product((0.0, 0.25, 0.5, 1.0), (0.0, 0.1, 0.2, 0.3, 0.5), (0.0, 0.1, 0.2, 0.3, 0.5), (0.0, 0.01, 0.02)))
+GRID = list(
+    product(
+        (0.0, 0.25, 0.5, 1.0),
+        (0.0, 0.1, 0.2, 0.3, 0.5),
+        (0.0, 0.1, 0.2, 0.3, 0.5),
+        (0.0, 0.01, 0.02),
+    )
+)
 # Titles of methods that choose the number, and where a measured set has their figures
-AUTOMATIC = {"CoHiRF()": "auto", "K-Means, highest silhouette": "by_silhouette", "HDBSCAN": "hdbscan"}
+AUTOMATIC = {
+    "CoHiRF()": "auto",
+    "K-Means, highest silhouette": "by_silhouette",
+    "HDBSCAN": "hdbscan",
+}
 Set = tuple[str, np.ndarray, list[np.ndarray]]  # group, values, references
 
 
 def draw_mixture(seed: int) -> Set:
-    """Draw 3 to 12 clusters of unequal sizes and widths in 2 to 20 features, some with a column of zeros and ones."""
+    """Draw 3 to 12 clusters of unequal sizes and widths in 2 to 20 features, some with a column of
+    zeros and ones.
+    """
     rng = np.random.default_rng([1, seed])
     n_features = int(rng.integers(2, 21))
     k = int(rng.integers(3, 13))
@@ -62,7 +85,9 @@ def draw_mixture(seed: int) -> Set:
 
 
 def draw_overlapping(seed: int) -> Set:
-    """Draw 3 to 8 clusters in 2 to 6 features, so near each other that no method finds more than most of them."""
+    """Draw 3 to 8 clusters in 2 to 6 features, so near each other that no method finds more than
+    most of them.
+    """
     rng = np.random.default_rng([2, seed])
     n_features = int(rng.integers(2, 7))
     k = int(rng.integers(3, 9))
@@ -107,7 +132,10 @@ def draw_shapes(seed: int) -> Set:
             points = draw_shape(rng, int(rng.integers(60, 400)))
             for _ in range(60):
                 moved = points + rng.uniform(-1.3, 1.3, 2) * np.sqrt(n_shapes)
-                gaps = [np.sqrt(((moved[::5, None] - other[::5]) ** 2).sum(axis=-1)).min() for other in placed]
+                gaps = [
+                    np.sqrt(((moved[::5, None] - other[::5]) ** 2).sum(axis=-1)).min()
+                    for other in placed
+                ]
                 if min(gaps, default=np.inf) > rng.uniform(0.12, 0.4):
                     placed.append(moved)
                     break
@@ -135,7 +163,10 @@ def read_groups(first: int, n_sets: int) -> Iterator[Set]:
 
 @dataclass(frozen=True)
 class Measured:
-    """What is known of a set; arrays have a row for each number of clusters, and a column for each merge."""
+    """What is known of a set.
+
+    Arrays have a row for each number of clusters, and a column for each merge.
+    """
 
     group: str
     figures: np.ndarray  # of the last axis: cut, modularity, agreement and connection
@@ -146,7 +177,10 @@ class Measured:
     hdbscan: tuple[bool, float]
 
     def take(self, weights: Sequence[float]) -> float:
-        """Return the ARI of the merge that has the highest score by some weights; of several numbers, the best."""
+        """Return the ARI of the merge that has the highest score by some weights.
+
+        Of several numbers, the best.
+        """
         modularity, agreement, connection, lead = weights
         scores = self.figures @ np.array([-1.0, modularity, agreement, connection])
         scores[:, 0] += lead
@@ -158,7 +192,9 @@ def score(y: np.ndarray, labels: np.ndarray) -> float:
 
 
 def judge(references: list[np.ndarray], labels: np.ndarray) -> tuple[bool, float]:
-    """Return whether the number of clusters is right or differs by one, and the ARI, for the best reference."""
+    """Return whether the number of clusters is right or differs by one, and the ARI, for the best
+    reference.
+    """
     n_found = len(np.unique(labels[labels >= 0]))
     is_near = min(abs(n_found - count_classes(y)) for y in references) <= 1
     return is_near, max(score(y, labels) for y in references)
@@ -182,12 +218,16 @@ def measure(group: str, X: np.ndarray, references: list[np.ndarray]) -> Measured
                 np.mean([weighted_ari(labels, other) for other in divisions if other is not labels])
                 for labels in divisions
             ]
-            figures.append(np.column_stack([found.cut, found.modularity, agreement, found.connection]))
+            figures.append(
+                np.column_stack([found.cut, found.modularity, agreement, found.connection])
+            )
             of_number = [y for y in references if count_classes(y) == k]
             scores.append([max(score(y[rows], labels) for y in of_number) for labels in divisions])
             labels = KMeans(k, n_init=10, random_state=0).fit_predict(X)
             k_means.append(max(score(y, labels) for y in of_number))
-        candidates = [KMeans(k, n_init=3, random_state=0).fit_predict(X) for k in range(2, LARGEST + 1)]
+        candidates = [
+            KMeans(k, n_init=3, random_state=0).fit_predict(X) for k in range(2, LARGEST + 1)
+        ]
         few = np.sort(rng.permutation(len(X))[:1000])
         best = max(candidates, key=lambda labels: silhouette_score(X[few], labels[few]))
         return Measured(
@@ -227,7 +267,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     rule = (RULE.modularity, RULE.agreement, RULE.connection, RULE.lead)
     given = {
         "K-Means, ten starts": [each.k_means for each in measured],
-        **{merge: [float(each.ari[:, place].max()) for each in measured] for place, merge in enumerate(MERGES)},
+        **{
+            merge: [float(each.ari[:, place].max()) for each in measured]
+            for place, merge in enumerate(MERGES)
+        },
         "the merge that is taken": [each.take(rule) for each in measured],
         "weights cross-validated over sets": cross_validate(measured, groups),
         "the best in each set": [float(each.ari.max()) for each in measured],
@@ -235,7 +278,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     def means(values: Sequence[float]) -> list[float]:
         return [
-            float(np.mean([v for v, each in zip(values, measured, strict=True) if each.group == g])) for g in groups
+            float(np.mean([v for v, each in zip(values, measured, strict=True) if each.group == g]))
+            for g in groups
         ]
 
     counts = [f"{name} ({sum(each.group == name for each in measured)})" for name in groups]
@@ -246,7 +290,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         near = means([getattr(each, field)[0] for each in measured])
         ari = means([getattr(each, field)[1] for each in measured])
         cells.append([name, *(f"{a:.3f}, {n:.0%}" for a, n in zip(ari, near, strict=True))])
-    show_table(arguments.write, "rules_number", [["ARI, number right or differs by one", *counts], *cells])
+    show_table(
+        arguments.write, "rules_number", [["ARI, number right or differs by one", *counts], *cells]
+    )
 
 
 if __name__ == "__main__":

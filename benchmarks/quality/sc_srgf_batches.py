@@ -1,9 +1,11 @@
-"""Does SC-SRGF in batches find clusters among ten thousand features of noise, and in how much memory?
+"""Does SC-SRGF in batches find clusters among ten thousand features of noise, and in how much
+memory?
 
     python -m benchmarks.quality.sc_srgf_batches [--seeds 3] [--rows 10000] [--noise 10000]
 
-The data are the paper's hypercube: five corners in 10 features, and features of noise. SC-SRGF has one view and batches
-of 1,000 rows. Each fit has a process of its own; memory is its peak resident size, the data included.
+The data are the paper's hypercube: five corners in 10 features, and features of noise. SC-SRGF has
+one view and batches of 1,000 rows. Each fit has a process of its own; memory is its peak resident
+size, the data included.
 """
 
 from __future__ import annotations
@@ -20,8 +22,18 @@ from cohirf.planning.memory import peak_bytes
 def measure(n_rows: int, n_noise: int, seed: int) -> list[float]:
     """Fit, and return a row of the table; run in a process of its own."""
     X, y = make_hypercube(n_rows, n_informative=10, n_noise=n_noise, random_state=seed)
-    found = score_fit(CoHiRF.as_published(SCSRGF(5, graph="local"), views=1, batch_size=1000, random_state=seed), X, y)
-    return [found["ari"], found["clusters"], found["seconds"], peak_bytes() / 1e6, peak_bytes() / X.nbytes]
+    found = score_fit(
+        CoHiRF.as_published(SCSRGF(5, graph="local"), views=1, batch_size=1000, random_state=seed),
+        X,
+        y,
+    )
+    return [
+        found["ari"],
+        found["clusters"],
+        found["seconds"],
+        peak_bytes() / 1e6,
+        peak_bytes() / X.nbytes,
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -1,21 +1,24 @@
 """Do texts get the same topics in every run, and good ones?
 
-    python -m benchmarks.quality.texts [--seeds 10] [--methods cohirf kmeans ...] [--rows 22500] [--held-out]
+    python -m benchmarks.quality.texts [--seeds 10] [--methods cohirf kmeans ...] [--rows 22500]
+    [--held-out]
 
-clinc150: 22,500 questions with 150 intents in 10 domains, as mean vectors of the token table in the wheel of the
-package wordllama (its two files are read here; no network is needed). Each method runs with so many seeds on the same
-rows, and with one seed on so many orders of the rows. Figures: the adjusted Rand index with the intents; with the
-domains, from the same tree or layers if the method has any, otherwise from a run that is told ten clusters; pairwise
-between seeds, and between orders; clusters, share of noise, and processor seconds, without those of compilation.
+clinc150: 22,500 questions with 150 intents in 10 domains, as mean vectors of the token table in the
+wheel of the package wordllama (its two files are read here; no network is needed). Each method runs
+with so many seeds on the same rows, and with one seed on so many orders of the rows. Figures: the
+adjusted Rand index with the intents; with the domains, from the same tree or layers if the method
+has any, otherwise from a run that is told ten clusters; pairwise between seeds, and between orders;
+clusters, share of noise, and processor seconds, without those of compilation.
 
-A run is written to ``--results`` as soon as it is done, and not repeated: a study that was stopped continues, and
-``--seeds 3`` for slow methods adds to the same file. Methods whose packages are not installed are left out, with a line
-that says so.
+A run is written to ``--results`` as soon as it is done, and not repeated: a study that was stopped
+continues, and ``--seeds 3`` for slow methods adds to the same file. Methods whose packages are not
+installed are left out, with a line that says so.
 
-``--held-out`` uses the part "test" of the questions only; the merges above the final clusters were chosen on it.
-``--balance`` compares samples of 600 of a Zipf-distributed selection instead: the entropy of the intents in a random
-sample, in one of the same size from each cluster of K-Means, and in ``hierarchy_.sample``.
-``--around`` compares EVoC alone with CoHiRF around EVoC instead, on scikit-learn's digits.
+``--held-out`` uses the part "test" of the questions only; the merges above the final clusters were
+chosen on it. ``--balance`` compares samples of 600 of a Zipf-distributed selection instead: the
+entropy of the intents in a random sample, in one of the same size from each cluster of K-Means, and
+in ``hierarchy_.sample``. ``--around`` compares EVoC alone with CoHiRF around EVoC instead, on
+scikit-learn's digits.
 """
 
 from __future__ import annotations
@@ -31,12 +34,26 @@ from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks._common import DATA_FOLDER, Results, Table, add_results_option, make_parser, parse, timed
+from benchmarks._common import (
+    DATA_FOLDER,
+    Results,
+    Table,
+    add_results_option,
+    make_parser,
+    parse,
+    timed,
+)
 from cohirf import CoHiRF
 
-N_INTENTS, N_DOMAINS = 150, 10
+N_INTENTS = 150
+N_DOMAINS = 10
 Labels = tuple[np.ndarray, np.ndarray]  # for intents and for domains
-UMAP_OPTIONS = {"n_neighbors": 15, "n_components": 5, "min_dist": 0.0, "metric": "cosine"}  # those of BERTopic
+UMAP_OPTIONS = {
+    "n_neighbors": 15,
+    "n_components": 5,
+    "min_dist": 0.0,
+    "metric": "cosine",
+}  # those of BERTopic
 CLUSTER_SIZES = (5, 10, 20, 40, 60, 80, 100, 150, 300, 600, 1200)
 
 
@@ -48,7 +65,9 @@ def read_questions(part: str | None, n_rows: int) -> tuple[list[str], np.ndarray
     table = table if part is None else table[table["part"] == part]
     chosen = np.sort(np.random.default_rng(0).permutation(len(table))[:n_rows])
     table = table.iloc[chosen]
-    intents, domains = (table[name].astype("category").cat.codes.to_numpy() for name in ("intent", "domain"))
+    intents, domains = (
+        table[name].astype("category").cat.codes.to_numpy() for name in ("intent", "domain")
+    )
     return table["text"].tolist(), intents, domains
 
 
@@ -61,7 +80,9 @@ def embed(texts: Sequence[str]) -> np.ndarray:
     if found is None or found.origin is None:
         raise SystemExit("This needs the wheels of wordllama, tokenizers and safetensors.")
     folder = Path(found.origin).parent
-    weights, tokens = (next(folder.rglob(name)) for name in ("*256.safetensors", "*tokenizer*.json"))
+    weights, tokens = (
+        next(folder.rglob(name)) for name in ("*256.safetensors", "*tokenizer*.json")
+    )
     table = next(iter(load_file(weights).values())).astype(np.float32)
     encoded = Tokenizer.from_file(str(tokens)).encode_batch(list(texts), add_special_tokens=False)
     X = np.stack([table[one.ids].mean(axis=0) for one in encoded])
@@ -69,8 +90,12 @@ def embed(texts: Sequence[str]) -> np.ndarray:
 
 
 def nearest_to_both(partitions: Sequence[np.ndarray]) -> Labels:
-    """Return the partitions of which the numbers of clusters are nearest to those of intents and domains."""
-    intents, domains = (min(partitions, key=lambda one: abs(one.max() + 1 - k)) for k in (N_INTENTS, N_DOMAINS))
+    """Return the partitions of which the numbers of clusters are nearest to those of intents and
+    domains.
+    """
+    intents, domains = (
+        min(partitions, key=lambda one: abs(one.max() + 1 - k)) for k in (N_INTENTS, N_DOMAINS)
+    )
     return intents, domains
 
 
@@ -82,7 +107,9 @@ def cohirf(X: np.ndarray, seed: int, **options: Any) -> Labels:
 
 def kmeans(X: np.ndarray, seed: int, n_init: int = 1) -> Labels:
     """Run K-Means once for each number."""
-    intents, domains = (KMeans(k, n_init=n_init, random_state=seed).fit_predict(X) for k in (N_INTENTS, N_DOMAINS))
+    intents, domains = (
+        KMeans(k, n_init=n_init, random_state=seed).fit_predict(X) for k in (N_INTENTS, N_DOMAINS)
+    )
     return intents, domains
 
 
@@ -98,7 +125,9 @@ def umap_hdbscan(X: np.ndarray, seed: int) -> Labels:
 
     points = UMAP(random_state=seed, n_jobs=1, **UMAP_OPTIONS).fit_transform(X)
     sizes = [size for size in CLUSTER_SIZES if size < len(X) / N_DOMAINS]
-    return nearest_to_both([HDBSCAN(min_cluster_size=size, copy=True).fit_predict(points) for size in sizes])
+    return nearest_to_both(
+        [HDBSCAN(min_cluster_size=size, copy=True).fit_predict(points) for size in sizes]
+    )
 
 
 def bertopic(X: np.ndarray, seed: int) -> Labels:
@@ -141,7 +170,9 @@ NEEDED = {"umap-hdbscan": "umap", "evoc": "evoc", "bertopic": "bertopic"}
 WITHOUT_SEED = {"hdbscan"}
 
 
-def run(method: str, X: np.ndarray, y: np.ndarray, domains: np.ndarray, seed: int, order: int) -> dict[str, Any]:
+def run(
+    method: str, X: np.ndarray, y: np.ndarray, domains: np.ndarray, seed: int, order: int
+) -> dict[str, Any]:
     """Return the figures of a run, and its labels in the order of the data."""
     rows = np.random.default_rng(order).permutation(len(X))
     if method in NEEDED:
@@ -177,7 +208,14 @@ def compare(arguments: Any) -> None:
     X = embed(texts)
     results = Results(arguments.results / "texts.jsonl")
     table = Table(
-        {"method": "<16", "intents": ">13", "domains": ">13", "seeds": ">13", "orders": ">13", "k": ">5.0f"}
+        {
+            "method": "<16",
+            "intents": ">13",
+            "domains": ">13",
+            "seeds": ">13",
+            "orders": ">13",
+            "k": ">5.0f",
+        }
         | {"noise": ">6.2f", "seconds": ">8.1f", "runs": ">5"}
     )
     for method in arguments.methods:
@@ -188,7 +226,9 @@ def compare(arguments: Any) -> None:
         first, *others = (
             results.of(
                 (method, seed, order, len(X), part or "all"),
-                lambda method=method, seed=seed, order=order: run(method, X, y, domains, seed, order),
+                lambda method=method, seed=seed, order=order: run(
+                    method, X, y, domains, seed, order
+                ),
             )
             for seed, order in [
                 (0, 0),
@@ -202,7 +242,10 @@ def compare(arguments: Any) -> None:
             *(with_spread([one[name] for one in runs]) for name in ("intents", "domains")),
             between([first, *others[: len(seeds)]]),
             between([first, *others[len(seeds) :]]),
-            *(float(np.mean([one[name] for one in runs])) for name in ("clusters", "noise", "seconds")),
+            *(
+                float(np.mean([one[name] for one in runs]))
+                for name in ("clusters", "noise", "seconds")
+            ),
             len(runs),
         )
 
@@ -216,17 +259,26 @@ def entropy(classes: np.ndarray) -> float:
 def balance(arguments: Any) -> None:
     """Print the entropy of intents in samples of each kind."""
     texts, y, _ = read_questions(None, 10**9)
-    X, rng = embed(texts), np.random.default_rng(0)
+    X = embed(texts)
+    rng = np.random.default_rng(0)
     sizes = np.maximum(3, 150 / (np.arange(N_INTENTS) + 1) ** 0.8).astype(int)
     order = rng.permutation(N_INTENTS)
-    own = [rng.permutation(np.flatnonzero(y == one))[:size] for one, size in zip(order, sizes, strict=True)]
+    own = [
+        rng.permutation(np.flatnonzero(y == one))[:size]
+        for one, size in zip(order, sizes, strict=True)
+    ]
     rows = np.concatenate(own)
-    X, y = X[rows], y[rows]
+    X = X[rows]
+    y = y[rows]
     hierarchy = CoHiRF(n_clusters=40, metric="cosine", random_state=0).fit(X).hierarchy_
     cells = KMeans(40, n_init=10, random_state=0).fit_predict(X)
-    table = Table({"rows": ">6", "random": ">8.3f", "K-Means": ">8.3f", "even": ">8.3f", "half": ">8.3f"})
+    table = Table(
+        {"rows": ">6", "random": ">8.3f", "K-Means": ">8.3f", "even": ">8.3f", "half": ">8.3f"}
+    )
     for n in (150, 300, 600):
-        per_cell = [rng.permutation(np.flatnonzero(cells == cell))[: -(-n // 40)] for cell in range(40)]
+        per_cell = [
+            rng.permutation(np.flatnonzero(cells == cell))[: -(-n // 40)] for cell in range(40)
+        ]
         table.row(
             n,
             entropy(y[rng.permutation(len(X))[:n]]),
@@ -237,7 +289,9 @@ def balance(arguments: Any) -> None:
 
 
 def around(arguments: Any) -> None:
-    """Print the clusters of EVoC alone, and of CoHiRF around it: as it is, with a number, and as published."""
+    """Print the clusters of EVoC alone, and of CoHiRF around it: as it is, with a number, and as
+    published.
+    """
     from evoc import EVoC
 
     X, y = load_digits(return_X_y=True)

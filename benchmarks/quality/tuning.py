@@ -2,10 +2,10 @@
 
     python -m benchmarks.quality.tuning [--trials 20] [--write]
 
-The four data sets that scikit-learn brings, standardised. ``tune(CoHiRF(), X)`` maximises the silhouette; its first
-trial has the defaults, with the number of clusters that ``CoHiRF()`` chooses. For the first trial and for the best of
-all: the silhouette, the number of clusters, and the adjusted Rand index (ARI) with the classes, which the search does
-not know.
+The four data sets that scikit-learn brings, standardised. ``tune(CoHiRF(), X)`` maximises the
+silhouette; its first trial has the defaults, with the number of clusters that ``CoHiRF()`` chooses.
+For the first trial and for the best of all: the silhouette, the number of clusters, and the
+adjusted Rand index (ARI) with the classes, which the search does not know.
 """
 
 from __future__ import annotations
@@ -36,7 +36,13 @@ def main(argv: Sequence[str] | None = None) -> None:
             with threadpool_limits(1):
                 found = tune(CoHiRF(), X, n_trials=n_trials)
             model = found.best_estimator
-            table.row(name, n_trials, found.best_score, model.n_clusters_, adjusted_rand_score(y, model.labels_))
+            table.row(
+                name,
+                n_trials,
+                found.best_score,
+                model.n_clusters_,
+                adjusted_rand_score(y, model.labels_),
+            )
     table.write(arguments.write, "tuning")
 
 

@@ -1,32 +1,37 @@
-"""Do updates and merged models give the clusters of a fit to all rows, and do clusters keep their numbers?
+"""Do updates and merged models give the clusters of a fit to all rows, and do clusters keep their
+numbers?
 
-    python -m benchmarks.quality.updates                              six data sets, all methods that are installed
-    python -m benchmarks.quality.updates --write                      writes the tables of the documentation
-    python -m benchmarks.quality.updates --tenths                     a fit of a tenth of the rows, and nine updates
+    python -m benchmarks.quality.updates                              six data sets, all methods
+    that are installed python -m benchmarks.quality.updates --write                      writes the
+    tables of the documentation python -m benchmarks.quality.updates --tenths                     a
+    fit of a tenth of the rows, and nine updates
 
-For each data set and method, the first table has two adjusted Rand indices, with the classes and with the labels of a
-fit to all rows: after this fit, a fit with another seed, 10 and 100 updates, 10 and 100 updates in which classes arrive
-one after the other, and a merge of 10 models. In every index, noise counts as one cluster. The last columns are
-processor seconds of the fit, and of one of the 100 updates on average.
+For each data set and method, the first table has two adjusted Rand indices, with the classes and
+with the labels of a fit to all rows: after this fit, a fit with another seed, 10 and 100 updates,
+10 and 100 updates in which classes arrive one after the other, and a merge of 10 models. In every
+index, noise counts as one cluster. The last columns are processor seconds of the fit, and of one of
+the 100 updates on average.
 
-The second table has the share of older rows that change their cluster number in an update, when rows come in random
-order in 100 updates: mean of the 99 updates after the first, mean of the last 50, the largest, and in how many of the
-99 it is above 1 %. Rows that become noise count, and rows that were noise do not. The last column tells whether at most
-1 % of the older rows change their number: in each update, on average, or not.
+The second table has the share of older rows that change their cluster number in an update, when
+rows come in random order in 100 updates: mean of the 99 updates after the first, mean of the last
+50, the largest, and in how many of the 99 it is above 1 %. Rows that become noise count, and rows
+that were noise do not. The last column tells whether at most 1 % of the older rows change their
+number: in each update, on average, or not.
 
-K-Means is told the number of classes, and has batches of 500 rows; it does not know more, and keeps groups of rows.
-DBSCAN has ``min_samples=5`` and twice the median distance to the fifth neighbour as radius, HDBSCAN has
-``min_cluster_size=15``. Models of these two keep all rows. Data sets have at most
-10,000 rows, in random order; features are standardised.
+K-Means is told the number of classes, and has batches of 500 rows; it does not know more, and keeps
+groups of rows. DBSCAN has ``min_samples=5`` and twice the median distance to the fifth neighbour as
+radius, HDBSCAN has ``min_cluster_size=15``. Models of these two keep all rows. Data sets have at
+most 10,000 rows, in random order; features are standardised.
 
-With ``--tenths``, a model without an estimator is fitted to a tenth of 3,000 rows and updated nine times. The table has
-the mean and the largest share of older rows that change their number, the number of clusters after the fit and after
-the updates, and the adjusted Rand index with the classes after the updates, after ``recluster``, and of a fit to all
-rows. The number of clusters is given (the number of classes) or chosen.
+With ``--tenths``, a model without an estimator is fitted to a tenth of 3,000 rows and updated nine
+times. The table has the mean and the largest share of older rows that change their number, the
+number of clusters after the fit and after the updates, and the adjusted Rand index with the classes
+after the updates, after ``recluster``, and of a fit to all rows. The number of clusters is given
+(the number of classes) or chosen.
 
-Others are updated in the same parts: MiniBatchKMeans and Birch of scikit-learn, DBSTREAM of river with the radius of
-DBSCAN and with six times that radius (*wide*), and hdbscan, which fits the first part and gives later rows a label
-(``approximate_predict``). Nothing is tuned.
+Others are updated in the same parts: MiniBatchKMeans and Birch of scikit-learn, DBSTREAM of river
+with the radius of DBSCAN and with six times that radius (*wide*), and hdbscan, which fits the first
+part and gives later rows a label (``approximate_predict``). Nothing is tuned.
 """
 
 from __future__ import annotations
@@ -68,7 +73,8 @@ MAY_MOVE = 0.01  # share of older rows
 Figures = dict[str, Any]
 
 
-# -- data and methods ----------------------------------------------------------------------------------------------
+# -- data and methods
+# ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -87,8 +93,13 @@ class Case:
 
     @cached_property
     def radius(self) -> float:
-        """Return twice the median distance to the fifth neighbour; a row is not its own neighbour."""
-        return 2 * float(np.median(NearestNeighbors(n_neighbors=5).fit(self.X).kneighbors()[0][:, -1]))
+        """Return twice the median distance to the fifth neighbour.
+
+        A row is not its own neighbour.
+        """
+        return 2 * float(
+            np.median(NearestNeighbors(n_neighbors=5).fit(self.X).kneighbors()[0][:, -1])
+        )
 
 
 def load(name: str) -> Case | None:
@@ -106,9 +117,13 @@ def in_random_order(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 METHODS: dict[str, Callable[[Case], Any]] = {
-    "K-Means": lambda case: CoHiRF(KMeans(case.n_clusters), batch_size=case.batch_size, random_state=0),
+    "K-Means": lambda case: CoHiRF(
+        KMeans(case.n_clusters), batch_size=case.batch_size, random_state=0
+    ),
     "DBSCAN": lambda case: CoHiRF(DBSCAN(case.radius), random_state=0),
-    "HDBSCAN": lambda case: CoHiRF(HDBSCAN(case.min_cluster_size, MIN_SAMPLES, copy=True), random_state=0),
+    "HDBSCAN": lambda case: CoHiRF(
+        HDBSCAN(case.min_cluster_size, MIN_SAMPLES, copy=True), random_state=0
+    ),
     "MiniBatchKMeans": lambda case: MiniBatchKMeans(case.n_clusters, random_state=0, n_init=3),
     "Birch": lambda case: Birch(n_clusters=case.n_clusters),
     "DBSTREAM": lambda case: Dbstream(case.radius),
@@ -118,12 +133,15 @@ METHODS: dict[str, Callable[[Case], Any]] = {
 PACKAGES = {"DBSTREAM": "river", "DBSTREAM, wide": "river", "approximate_predict": "hdbscan"}
 
 
-# -- ways to the same rows -----------------------------------------------------------------------------------------
+# -- ways to the same rows
+# -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Labels of all rows, the share of older rows that changed their number in each update, and processor seconds."""
+    """Labels of all rows, the share of older rows that changed their number in each update, and
+    processor seconds.
+    """
 
     labels: np.ndarray
     moved: Sequence[float] = ()
@@ -137,13 +155,18 @@ def fit_at_once(model: Any, case: Case, seed: int) -> Labelled:
 
 def labels_of(model: Any, X: np.ndarray) -> np.ndarray:
     """Return the labels of all rows so far; some models only predict them."""
-    return model.predict(X) if hasattr(model, "predict") and not isinstance(model, CoHiRF) else model.labels_
+    return (
+        model.predict(X)
+        if hasattr(model, "predict") and not isinstance(model, CoHiRF)
+        else model.labels_
+    )
 
 
 def update_in_parts(model: Any, X: np.ndarray, n_parts: int) -> Labelled:
     """Update a model in parts."""
     moved: list[float] = []
-    total, before = 0.0, np.empty(0, dtype=np.int64)
+    total = 0.0
+    before = np.empty(0, dtype=np.int64)
     for part in np.array_split(X, n_parts):
         seconds, _ = timed(lambda part=part: model.partial_fit(part))
         total += seconds
@@ -156,7 +179,10 @@ def update_in_parts(model: Any, X: np.ndarray, n_parts: int) -> Labelled:
 
 
 def update_by_class(model: Any, case: Case, n_parts: int) -> Labelled:
-    """Update a model in parts in which classes arrive one after the other; labels are in the order of ``case.X``."""
+    """Update a model in parts in which classes arrive one after the other.
+
+    Labels are in the order of ``case.X``.
+    """
     by_class = np.argsort(case.y, kind="stable")
     found = update_in_parts(model, case.X[by_class], n_parts)
     labels = np.empty_like(found.labels)
@@ -194,13 +220,17 @@ class Comparison:
         return WAYS["fit"](clone(self.model), self.case)
 
     def has(self, way: str) -> bool:
-        """Return whether a way exists for the model: some have no random numbers, and only ours merge."""
+        """Return whether a way exists for the model: some have no random numbers, and only ours
+        merge.
+        """
         if way == "seed":
             return "random_state" in self.model.get_params()
         return way != "merge 10" or isinstance(self.model, CoHiRF)
 
     def figures(self, way: str) -> Figures:
-        """Return index with the classes and with the labels of the fit, shares of rows that moved, and seconds."""
+        """Return index with the classes and with the labels of the fit, shares of rows that moved,
+        and seconds.
+        """
         found = self.fitted if way == "fit" else WAYS[way](clone(self.model), self.case)
         return {
             "classes": adjusted_rand_score(self.case.y, found.labels),
@@ -286,7 +316,8 @@ TENTHS_COLUMNS = {
 
 
 def measure_tenths(sets: Sequence[str]) -> Table:
-    """Print how many rows change their number if a tenth of the rows is fitted, and the others come in nine updates.
+    """Print how many rows change their number if a tenth of the rows is fitted, and the others come
+    in nine updates.
 
     Returns the table.
     """
@@ -294,42 +325,77 @@ def measure_tenths(sets: Sequence[str]) -> Table:
     for name in sets:
         case = load(name)
         for chosen in (False, True) if case is not None else ():
-            X, y = case.X[:3000], case.y[:3000]
+            X = case.X[:3000]
+            y = case.y[:3000]
             model = CoHiRF(n_clusters=None if chosen else case.n_clusters, random_state=0)
             whole = adjusted_rand_score(y, clone(model).fit(X).labels_)
-            first, rest = X[:300], X[300:]
+            first = X[:300]
+            rest = X[300:]
             n_first = model.fit(first).n_clusters_
-            before, shares = model.labels_.copy(), []
+            before = model.labels_.copy()
+            shares = []
             for part in np.array_split(rest, 9):
                 labels = model.partial_fit(part).labels_
                 shares.append(float(np.mean(labels[: len(before)] != before)))
                 before = labels.copy()
             after = [n_first, model.n_clusters_, adjusted_rand_score(y, before)]
-            again = adjusted_rand_score(y, model.recluster().labels_) if hasattr(model, "recluster") else np.nan
-            table.row(name, "chosen" if chosen else "given", np.mean(shares), max(shares), *after, again, whole)
+            again = (
+                adjusted_rand_score(y, model.recluster().labels_)
+                if hasattr(model, "recluster")
+                else np.nan
+            )
+            table.row(
+                name,
+                "chosen" if chosen else "given",
+                np.mean(shares),
+                max(shares),
+                *after,
+                again,
+                whole,
+            )
     return table
 
 
-# -- the script ----------------------------------------------------------------------------------------------------
+# -- the script
+# ----------------------------------------------------------------------------------------------------
 
 
-def measure(results: Results, sets: Sequence[str], methods: Sequence[str], ways: Sequence[str]) -> None:
+def measure(
+    results: Results, sets: Sequence[str], methods: Sequence[str], ways: Sequence[str]
+) -> None:
     """Run what is not among the results yet, and print each figure as soon as it is known."""
-    table = Table({"data": "<15", "method": "<19", "way": "<10", "classes": ">7.3f", "fit": ">6.3f", "s": ">9.2f"})
+    table = Table(
+        {
+            "data": "<15",
+            "method": "<19",
+            "way": "<10",
+            "classes": ">7.3f",
+            "fit": ">6.3f",
+            "s": ">9.2f",
+        }
+    )
     for name in sets if methods else ():
         case = load(name)
         for method in methods if case is not None else ():
             comparison = Comparison(METHODS[method](case), case)
             for way in filter(comparison.has, ways):
-                figures = results.of((name, method, way), lambda way=way, of=comparison: of.figures(way))
-                table.row(name, method, way, *(figures[shown] for shown in ("classes", "fit", "seconds")))
+                figures = results.of(
+                    (name, method, way), lambda way=way, of=comparison: of.figures(way)
+                )
+                table.row(
+                    name, method, way, *(figures[shown] for shown in ("classes", "fit", "seconds"))
+                )
 
 
 def known(results: Results) -> Found:
     """Return all figures of this and of earlier runs."""
     pairs = [(name, method) for name in SETS for method in METHODS]
     found = {
-        (name, method): {way: results.found[name, method, way] for way in WAYS if (name, method, way) in results.found}
+        (name, method): {
+            way: results.found[name, method, way]
+            for way in WAYS
+            if (name, method, way) in results.found
+        }
         for name, method in pairs
     }
     return {pair: by_way for pair, by_way in found.items() if by_way}
@@ -347,8 +413,16 @@ def installed(methods: Sequence[str]) -> list[str]:
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
-    parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=METHODS, help="none: only print tables")
-    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS, help="columns of the first table")
+    parser.add_argument(
+        "--methods",
+        nargs="*",
+        default=list(METHODS),
+        choices=METHODS,
+        help="none: only print tables",
+    )
+    parser.add_argument(
+        "--ways", nargs="+", default=list(WAYS), choices=WAYS, help="columns of the first table"
+    )
     parser.add_argument("--tenths", action="store_true", help="only this table")
     add_results_option(parser)
     add_write_option(parser)

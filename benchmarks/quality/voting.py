@@ -1,16 +1,20 @@
 """Does a consensus of given partitions have better clusters than other packages make of them?
 
-    python -m benchmarks.quality.voting [--ensembles seeds k features methods bootstrap] [--seeds 3] [--sets 14]
+    python -m benchmarks.quality.voting [--ensembles seeds k features methods bootstrap] [--seeds 3]
+    [--sets 14]
 
-Five kinds of ensembles of 20 partitions of each data set: K-Means with other seeds; with other numbers of clusters
-(from the true one to three times as many); on random halves of the features; several methods; and on bootstrap samples,
-with no opinion on the other rows. Then the mean adjusted Rand index of one of the partitions; of
-``cohirf.consensus`` by votes, refined votes and, with the values of the rows, by mass; of average linkage on the matrix
-of co-associations; and of CSPA, MCLA and HBGF of the package ClusterEnsembles, if it can be imported. All are told the
-true number of clusters. Then, in how many data sets our refined votes are as good as each of the others, but for 0.005.
+Five kinds of ensembles of 20 partitions of each data set: K-Means with other seeds; with other
+numbers of clusters (from the true one to three times as many); on random halves of the features;
+several methods; and on bootstrap samples, with no opinion on the other rows. Then the mean adjusted
+Rand index of one of the partitions; of ``cohirf.consensus`` by votes, refined votes and, with the
+values of the rows, by mass; of average linkage on the matrix of co-associations; and of CSPA, MCLA
+and HBGF of the package ClusterEnsembles, if it can be imported. All are told the true number of
+clusters. Then, in how many data sets our refined votes are as good as each of the others, but for
+0.005.
 
-Last, ``CoHiRF(views=[...])`` around K-Means, a mixture, Ward and spectral clustering together, beside each of them
-alone. Data sets are sampled: at most 800 rows, because the others need a matrix of all pairs of rows.
+Last, ``CoHiRF(views=[...])`` around K-Means, a mixture, Ward and spectral clustering together,
+beside each of them alone. Data sets are sampled: at most 800 rows, because the others need a matrix
+of all pairs of rows.
 """
 
 from __future__ import annotations
@@ -42,14 +46,18 @@ from benchmarks._common import (
     write_table,
 )
 
-N_VECTORS, MAX_ROWS, SAME = 20, 800, 0.005
+N_VECTORS = 20
+MAX_ROWS = 800
+SAME = 0.005
 ENSEMBLES = ("seeds", "k", "features", "methods", "bootstrap")
 SOLVERS = ("cspa", "mcla", "hbgf")
 
 
 def make_ensemble(kind: str, X: np.ndarray, k: int, seed: int) -> np.ndarray:
     """Return partitions of the rows, one in each column; -1 for no opinion."""
-    return np.stack([_label(kind, X, k, number, 1000 * seed + number) for number in range(N_VECTORS)], axis=1)
+    return np.stack(
+        [_label(kind, X, k, number, 1000 * seed + number) for number in range(N_VECTORS)], axis=1
+    )
 
 
 def _label(kind: str, X: np.ndarray, k: int, number: int, seed: int) -> np.ndarray:
@@ -93,7 +101,9 @@ def solvers(X: np.ndarray, k: int) -> dict[str, Callable[[np.ndarray], np.ndarra
     """Return all ways from partitions to clusters."""
     found: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "votes": lambda labels: cohirf.consensus(labels, n_clusters=k).labels,
-        "refined": lambda labels: cohirf.consensus(labels, n_clusters=k, consensus="refined").labels,
+        "refined": lambda labels: (
+            cohirf.consensus(labels, n_clusters=k, consensus="refined").labels
+        ),
         "by mass": lambda labels: cohirf.consensus(labels, n_clusters=k, X=X).labels,
         "co-association": partial(co_associate, k=k),
     }
@@ -119,23 +129,34 @@ def score(X: np.ndarray, y: np.ndarray, kind: str, seed: int) -> dict[str, float
     return {"one": float(np.mean(singles)), **ways}
 
 
-def compare(kinds: Sequence[str], n_seeds: int, n_sets: int | None, results: Results) -> list[list[str]]:
-    """Print the mean over data sets for each kind of ensemble, and how often refined votes are as good.
+def compare(
+    kinds: Sequence[str], n_seeds: int, n_sets: int | None, results: Results
+) -> list[list[str]]:
+    """Print the mean over data sets for each kind of ensemble, and how often refined votes are as
+    good.
 
     Returns the table of the means.
     """
-    means, as_good = [], []
+    means = []
+    as_good = []
     for kind in kinds:
         by_set = []
         for name, X, y in islice(all_sets(), n_sets):
             some = np.sort(np.random.default_rng(0).permutation(len(X))[:MAX_ROWS])
             found = [
-                results.of((kind, name, seed), partial(score, X[some], y[some], kind, seed)) for seed in range(n_seeds)
+                results.of((kind, name, seed), partial(score, X[some], y[some], kind, seed))
+                for seed in range(n_seeds)
             ]
-            by_set.append({way: float(np.mean([figures[way] for figures in found])) for way in found[0]})
-            print(kind, name, {way: round(value, 3) for way, value in by_set[-1].items()}, flush=True)
+            by_set.append(
+                {way: float(np.mean([figures[way] for figures in found])) for way in found[0]}
+            )
+            print(
+                kind, name, {way: round(value, 3) for way, value in by_set[-1].items()}, flush=True
+            )
         ways = list(by_set[0])
-        means.append([kind, *(f"{np.mean([scores[way] for scores in by_set]):.3f}" for way in ways)])
+        means.append(
+            [kind, *(f"{np.mean([scores[way] for scores in by_set]):.3f}" for way in ways)]
+        )
         counts = [sum(scores["refined"] >= scores[way] - SAME for scores in by_set) for way in ways]
         as_good.append([kind, *(f"{count} of {len(by_set)}" for count in counts)])
     print_markdown(["ensemble", *ways], means)
@@ -147,21 +168,28 @@ def score_mixed(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, float]:
     """Return the adjusted Rand index of several methods, and of CoHiRF whose views they are."""
     k = len(np.unique(y))
     methods = several_methods(X, k)
-    alone = {type(one).__name__: adjusted_rand_score(y, seeded(one, seed).fit_predict(X)) for one in methods}
+    alone = {
+        type(one).__name__: adjusted_rand_score(y, seeded(one, seed).fit_predict(X))
+        for one in methods
+    }
     mixed = cohirf.CoHiRF(views=2 * methods, n_clusters=k, random_state=seed)
     return {**alone, "together": adjusted_rand_score(y, mixed.fit_predict(X))}
 
 
 def compare_mixed(n_seeds: int, n_sets: int | None, results: Results) -> list[list[str]]:
-    """Print a row for each data set, and how often the views together are as good as the best method alone.
+    """Print a row for each data set, and how often the views together are as good as the best
+    method alone.
 
     Returns the table of the data sets.
     """
-    rows, n_best, n_mean = [], 0, 0
+    rows = []
+    n_best = 0
+    n_mean = 0
     for name, X, y in islice(all_sets(), n_sets):
         some = np.sort(np.random.default_rng(0).permutation(len(X))[:MAX_ROWS])
         found = [
-            results.of(("mixed", name, seed), partial(score_mixed, X[some], y[some], seed)) for seed in range(n_seeds)
+            results.of(("mixed", name, seed), partial(score_mixed, X[some], y[some], seed))
+            for seed in range(n_seeds)
         ]
         means = {way: float(np.mean([figures[way] for figures in found])) for way in found[0]}
         *alone, together = means.values()
@@ -169,7 +197,10 @@ def compare_mixed(n_seeds: int, n_sets: int | None, results: Results) -> list[li
         n_mean += together >= np.mean(alone) - SAME
         rows.append([name, *(f"{value:.3f}" for value in means.values())])
     print_markdown(["data set", *means], rows)
-    print(f"together as good as the best alone: {n_best} of {len(rows)}; as their mean: {n_mean} of {len(rows)}")
+    print(
+        f"together as good as the best alone: {n_best} of {len(rows)}; as their mean: {n_mean} of "
+        f"{len(rows)}"
+    )
     return [["data set", *means], *rows]
 
 
@@ -184,8 +215,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         results = Results(arguments.results / "voting.jsonl")
-        write_table(arguments.write, "voting", compare(arguments.ensembles, arguments.seeds, arguments.sets, results))
-        write_table(arguments.write, "voting_methods", compare_mixed(arguments.seeds, arguments.sets, results))
+        write_table(
+            arguments.write,
+            "voting",
+            compare(arguments.ensembles, arguments.seeds, arguments.sets, results),
+        )
+        write_table(
+            arguments.write,
+            "voting_methods",
+            compare_mixed(arguments.seeds, arguments.sets, results),
+        )
 
 
 if __name__ == "__main__":

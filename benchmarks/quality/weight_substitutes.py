@@ -1,10 +1,12 @@
 """What can replace weights where the base method takes none? Two ways.
 
-    python -m benchmarks.quality.weight_substitutes [--bases Ward spectral GMM SC-SRGF] [--seeds 2] [--sets 14]
+    python -m benchmarks.quality.weight_substitutes [--bases Ward spectral GMM SC-SRGF] [--seeds 2]
+    [--sets 14]
 
-From the second level on, such a method sees a medoid as one row, however many rows it represents. With *companions*,
-which is what medoid_weights=True does, the method also sees other rows of the data. With *repeat* it sees each medoid
-several times, in proportion to its mass, and as many rows in all; the package does not offer that.
+From the second level on, such a method sees a medoid as one row, however many rows it represents.
+With *companions*, which is what medoid_weights=True does, the method also sees other rows of the
+data. With *repeat* it sees each medoid several times, in proportion to its mass, and as many rows
+in all; the package does not offer that.
 
 Data sets, scaling and base methods are those of options.py, with at most MAX_ROWS rows.
 """
@@ -45,7 +47,10 @@ from cohirf.data.first_level import contract_rows
 
 MAX_ROWS = 1000
 KINDS = ("none", "repeat", "companions")
-OPTIONS: dict[str, dict[str, Any]] = {"strict": {}, "majority": {"consensus": "majority", "views": 10}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "strict": {},
+    "majority": {"consensus": "majority", "views": 10},
+}
 
 
 @dataclass(frozen=True)
@@ -57,10 +62,14 @@ class Repeated(Companions):
         n_drawn = min(self.n_shown, self.values.n_rows) - len(medoids)
         if n_drawn <= 0:
             return None
-        drawn = generator_at(self.entropy, Draw.COMPANIONS, *place).choice(self.values.n_rows, n_drawn, replace=False)
+        drawn = generator_at(self.entropy, Draw.COMPANIONS, *place).choice(
+            self.values.n_rows, n_drawn, replace=False
+        )
         leaves = FUSIONS["of rows"].find_leaves(drawn)
         of_leaves = FUSIONS["of leaves"]
-        return self.values.X[self.numbers[find_roots(of_leaves.parents, of_leaves.absorbed_at, place[0] - 1)[leaves]]]
+        return self.values.X[
+            self.numbers[find_roots(of_leaves.parents, of_leaves.absorbed_at, place[0] - 1)[leaves]]
+        ]
 
 
 FUSIONS: dict[str, Any] = {}  # of the fit that runs
@@ -78,7 +87,9 @@ def note_leaves(active: Any, level: int, contraction: Any, resources: Any, fusio
     return contract_level(active, level, contraction, resources, fusions)
 
 
-def run_one(rule: str, kind: str, base: Any, settings: dict[str, Any], X: np.ndarray, y: np.ndarray) -> Any:
+def run_one(
+    rule: str, kind: str, base: Any, settings: dict[str, Any], X: np.ndarray, y: np.ndarray
+) -> Any:
     """Fit the base method alone or in CoHiRF, with or without a substitute."""
     if rule == "alone":
         return score_fit(base, X, y)
@@ -97,7 +108,9 @@ def make_base(name: str, X: np.ndarray, k: int) -> Any:
     return SCSRGF(k, graph="local") if name == "SC-SRGF" else base_method(name, X, k)
 
 
-def run(results: Results, bases: list[str], fraction: float, n_seeds: int, n_sets: int | None) -> list[str]:
+def run(
+    results: Results, bases: list[str], fraction: float, n_seeds: int, n_sets: int | None
+) -> list[str]:
     """Fit everything that the results do not have yet, and return the names of the data sets."""
     tried = [("alone", "none"), *((rule, kind) for rule in OPTIONS for kind in KINDS)]
     names = []
@@ -114,11 +127,16 @@ def run(results: Results, bases: list[str], fraction: float, n_seeds: int, n_set
     return names
 
 
-def table_of(results: Results, names: list[str], bases: list[str], fraction: float, n_seeds: int) -> list[list[str]]:
+def table_of(
+    results: Results, names: list[str], bases: list[str], fraction: float, n_seeds: int
+) -> list[list[str]]:
     """Return the mean index of each substitute, and its difference to none."""
 
     def index(base: str, rule: str, kind: str) -> np.ndarray:
-        found = [[results.found[name, base, rule, kind, fraction, s]["ari"] for s in range(n_seeds)] for name in names]
+        found = [
+            [results.found[name, base, rule, kind, fraction, s]["ari"] for s in range(n_seeds)]
+            for name in names
+        ]
         return np.mean(found, axis=1)
 
     rows = []
@@ -127,7 +145,10 @@ def table_of(results: Results, names: list[str], bases: list[str], fraction: flo
         cells = [base, f"{index(base, 'alone', 'none').mean():.3f}", rule, f"{none.mean():.3f}"]
         for kind in KINDS[1:]:
             gain = index(base, rule, kind) - none
-            cells.append(f"{(none + gain).mean():.3f} ({gain.mean():+.3f} ± {gain.std(ddof=1) / len(gain) ** 0.5:.3f})")
+            cells.append(
+                f"{(none + gain).mean():.3f} ({gain.mean():+.3f} ± "
+                f"{gain.std(ddof=1) / len(gain) ** 0.5:.3f})"
+            )
         rows.append(cells)
     return [["base", "alone", "consensus", *KINDS], *rows]
 
@@ -144,7 +165,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     warnings.simplefilter("ignore")  # of many small levels
     results = Results(arguments.results / "weight_substitutes.jsonl")
     with threadpool_limits(1):
-        names = run(results, arguments.bases, arguments.max_features, arguments.seeds, arguments.sets)
+        names = run(
+            results, arguments.bases, arguments.max_features, arguments.seeds, arguments.sets
+        )
     cells = table_of(results, names, arguments.bases, arguments.max_features, arguments.seeds)
     show_table(arguments.write, "weight_substitutes", cells)
 

@@ -1,12 +1,15 @@
-"""What does a default fit cost beside K-Means with one and with ten starts, for few and for many rows and clusters?
+"""What does a default fit cost beside K-Means with one and with ten starts, for few and for many
+rows and clusters?
 
-    python -m benchmarks.speed.answers [--rows 20000 200000 1000000] [--clusters 10] [--features 20] [--write]
+    python -m benchmarks.speed.answers [--rows 20000 200000 1000000] [--clusters 10] [--features 20]
+    [--write]
 
-Blobs that touch (standard deviation 1 around centres in a cube of side 2), on one thread: processor seconds and
-adjusted Rand index (ARI) of KMeans(k, n_init=1), of KMeans(k, n_init=10) and of CoHiRF(n_clusters=k), the time of
-CoHiRF over that of the two, and the time of ``predict`` of the training rows over that of the fit. Cases with more than
-2e7 rows x clusters are left out, because K-Means with ten starts takes many minutes there. With ``--jobs``, so many
-cases run at the same time, each on one thread.
+Blobs that touch (standard deviation 1 around centres in a cube of side 2), on one thread: processor
+seconds and adjusted Rand index (ARI) of KMeans(k, n_init=1), of KMeans(k, n_init=10) and of
+CoHiRF(n_clusters=k), the time of CoHiRF over that of the two, and the time of ``predict`` of the
+training rows over that of the fit. Cases with more than 2e7 rows x clusters are left out, because
+K-Means with ten starts takes many minutes there. With ``--jobs``, so many cases run at the same
+time, each on one thread.
 """
 
 from __future__ import annotations
@@ -30,7 +33,9 @@ MOST_WORK = 20_000_000  # rows x clusters
 def measure(n_rows: int, k: int, n_features: int) -> tuple[str | float, ...]:
     """Return the cells of a case after its rows, clusters and features."""
     with threadpool_limits(1):
-        CoHiRF(n_clusters=2).fit(make_blobs(200, 2, random_state=0)[0])  # imports what a first fit imports
+        CoHiRF(n_clusters=2).fit(
+            make_blobs(200, 2, random_state=0)[0]
+        )  # imports what a first fit imports
         X, y = make_blobs(n_rows, n_features, centers=k, center_box=(-1, 1), random_state=0)
         models = [KMeans(k, n_init=starts, random_state=0) for starts in (1, 10)]
         models.append(CoHiRF(n_clusters=k, random_state=0))
@@ -51,7 +56,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=1)
     add_write_option(parser)
     arguments = parse(parser, argv, rows=[20_000], clusters=[10], features=[20])
-    methods = dict.fromkeys(("K-Means, one start", "K-Means, ten starts", "CoHiRF(n_clusters=k)"), ">20")
+    methods = dict.fromkeys(
+        ("K-Means, one start", "K-Means, ten starts", "CoHiRF(n_clusters=k)"), ">20"
+    )
     ratios = dict.fromkeys(("time / one start", "time / ten starts", "predict / fit"), ">17.2f")
     table = Table({"rows": ">10,", "clusters": ">8", "features": ">8"} | methods | ratios)
     every = product(arguments.rows, arguments.clusters, arguments.features)

@@ -2,8 +2,8 @@
 
     python -m benchmarks.speed.backends [--rows 100000]
 
-Ray is tried if it is installed (``pip install ray``), Dask through joblib's own backend. All of them run batches of an
-array in memory, and of a .npy file; labels come back to this process.
+Ray is tried if it is installed (``pip install ray``), Dask through joblib's own backend. All of
+them run batches of an array in memory, and of a .npy file; labels come back to this process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from cohirf.datasets import make_spheres
 
 def fit(data: Callable[[], Any]) -> tuple[Any, float]:
     """Return labels, and seconds by the clock: the work of other processes counts."""
-    model = CoHiRF.as_published(DBSCAN(eps=0.2), views=1, batch_size=2_000, min_cluster_size=2, random_state=0)
+    model = CoHiRF.as_published(
+        DBSCAN(eps=0.2), views=1, batch_size=2_000, min_cluster_size=2, random_state=0
+    )
     seconds, fitted = timed(lambda: model.fit(data()), time.perf_counter)
     return np.array(fitted.labels_), seconds
 
@@ -79,7 +81,10 @@ def main(argv: Sequence[str] | None = None) -> None:
                 with backend():
                     labels, seconds = fit(data)
                 same = "same labels" if np.array_equal(labels, expected) else "OTHER LABELS"
-                print(f"{what:<10} {name:<11} {same}, {seconds / serial:.2f} times the serial fit", flush=True)
+                print(
+                    f"{what:<10} {name:<11} {same}, {seconds / serial:.2f} times the serial fit",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

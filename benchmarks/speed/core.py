@@ -1,8 +1,9 @@
-"""How much does CoHiRF cost beyond its base method, and how fast are its kernels against the obvious way to write them?
+"""How much does CoHiRF cost beyond its base method, and how fast are its kernels against the
+obvious way to write them?
 
-Both sides of each ratio run in this process, one thread each. Memory is the rise of the peak resident size of a fresh
-process during ``fit``, less one view; it is measured with a base method that allocates nothing but its labels, and with
-K-Means, whose own arrays come on top.
+Both sides of each ratio run in this process, one thread each. Memory is the rise of the peak
+resident size of a fresh process during ``fit``, less one view; it is measured with a base method
+that allocates nothing but its labels, and with K-Means, whose own arrays come on top.
 
     python -m benchmarks.speed.core [--rows 100000 1000000]
 """
@@ -21,13 +22,25 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import cosine_similarity
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import Table, TimedCalls, best_of, in_fresh_process, make_parser, parse, peak_rise, timed
+from benchmarks._common import (
+    Table,
+    TimedCalls,
+    best_of,
+    in_fresh_process,
+    make_parser,
+    parse,
+    peak_rise,
+    timed,
+)
 from cohirf import CoHiRF
 from cohirf.algorithm.choose_medoids import choose_central_medoids, cosine_centrality
 from cohirf.algorithm.consensus import fold_views, relaxed_consensus, strict_consensus
 from cohirf.algorithm.get_clusters import take_features
 
-N_FEATURES, N_CENTERS, N_VIEWS, FRACTION = 50, 10, 5, 0.3
+N_FEATURES = 50
+N_CENTERS = 10
+N_VIEWS = 5
+FRACTION = 0.3
 SPREAD = {"separated": 1.0, "overlapping": 8.0}
 
 
@@ -90,7 +103,10 @@ def naive_relaxed(codes: np.ndarray, threshold: float = 0.8) -> np.ndarray:
         full = np.unique(codes[:, kept], axis=0, return_inverse=True)[1]
         if len(kept) == 1:
             return full
-        without = [np.unique(codes[:, [v for v in kept if v != view]], axis=0, return_inverse=True)[1] for view in kept]
+        without = [
+            np.unique(codes[:, [v for v in kept if v != view]], axis=0, return_inverse=True)[1]
+            for view in kept
+        ]
         agreement = [adjusted_rand_score(full, other) for other in without]
         worst = int(np.argmin(agreement))
         if agreement[worst] >= threshold:
@@ -98,8 +114,12 @@ def naive_relaxed(codes: np.ndarray, threshold: float = 0.8) -> np.ndarray:
         del kept[worst]
 
 
-def pairwise_medoids(X: np.ndarray, labels: np.ndarray, n_clusters: int, max_candidates: int = 1000) -> np.ndarray:
-    """Choose medoids as the paper's appendix says: per cluster, all similarities between at most so many rows."""
+def pairwise_medoids(
+    X: np.ndarray, labels: np.ndarray, n_clusters: int, max_candidates: int = 1000
+) -> np.ndarray:
+    """Choose medoids as the paper's appendix says: per cluster, all similarities between at most so
+    many rows.
+    """
     rng = np.random.default_rng(0)
     medoids = np.empty(n_clusters, dtype=np.intp)
     for k in range(n_clusters):
@@ -116,7 +136,13 @@ def bench_fits(n_rows: int, table: Table) -> None:
         for consensus, target in (("strict", "<= 1.15"), ("relaxed", "<= 1.20")):
             ratio, fitted = fit_overhead(X, consensus)
             counts = " > ".join(str(record.rows_out) for record in fitted.diagnostics_)
-            table.row(f"{consensus} fit / its base calls, {structure}", n_rows, ratio, target, f"rows: {counts}")
+            table.row(
+                f"{consensus} fit / its base calls, {structure}",
+                n_rows,
+                ratio,
+                target,
+                f"rows: {counts}",
+            )
 
 
 def bench_consensus(n_rows: int, table: Table) -> None:
@@ -127,7 +153,9 @@ def bench_consensus(n_rows: int, table: Table) -> None:
         slow, _ = best_of(1, lambda matrix=matrix: np.unique(matrix, axis=0, return_inverse=True))
         codes = f"{found.n_clusters} codes"
         table.row(f"np.unique(axis=0) / strict, {structure}", n_rows, slow / fast, ">= 50", codes)
-        fast, _ = best_of(5, lambda labels=labels: relaxed_consensus(fold_views(labels, n_rows), 0.8))
+        fast, _ = best_of(
+            5, lambda labels=labels: relaxed_consensus(fold_views(labels, n_rows), 0.8)
+        )
         slow, _ = best_of(1, lambda matrix=matrix: naive_relaxed(matrix))
         table.row(f"naive leave-one-out / relaxed, {structure}", n_rows, slow / fast, ">= 300", "")
 
@@ -145,18 +173,27 @@ def bench_medoids(n_rows: int, table: Table) -> None:
             ),
         )
         slow, _ = best_of(1, lambda labels=labels, k=n_clusters: pairwise_medoids(X, labels, k))
-        table.row(f"pairwise / exact cosine medoids, k={n_clusters}", n_rows, slow / fast, target, "")
+        table.row(
+            f"pairwise / exact cosine medoids, k={n_clusters}", n_rows, slow / fast, target, ""
+        )
 
 
 def measure_memory(n_rows: int, consensus: str, base_name: str) -> float:
-    """Return the bytes per row by which a fit raises the peak resident size; run in a process of its own."""
+    """Return the bytes per row by which a fit raises the peak resident size.
+
+    Run in a process of its own.
+    """
     base = Bins() if base_name == "bins" else None
     rng = np.random.default_rng(0)
     centers = rng.uniform(-10, 10, (N_CENTERS, N_FEATURES))
     X = np.empty((n_rows, N_FEATURES))
-    for start in range(0, n_rows, 10_000):  # in blocks, so that making the data does not set the peak
+    for start in range(
+        0, n_rows, 10_000
+    ):  # in blocks, so that making the data does not set the peak
         block = X[start : start + 10_000]
-        block[:] = centers[rng.integers(0, N_CENTERS, len(block))] + 8.0 * rng.standard_normal(block.shape)
+        block[:] = centers[rng.integers(0, N_CENTERS, len(block))] + 8.0 * rng.standard_normal(
+            block.shape
+        )
     with threadpool_limits(1):
         model(consensus, base).fit(X[:5000])  # imports, and what is allocated once
         return peak_rise(lambda: model(consensus, base).fit(X))[0] / n_rows

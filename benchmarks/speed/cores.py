@@ -1,11 +1,12 @@
 """How much faster is a fit on many cores?
 
-    python -m benchmarks.speed.cores                    the four kinds of work, with 1, 4 and all jobs
-    python -m benchmarks.speed.cores --jobs 1 16        other numbers of jobs
+    python -m benchmarks.speed.cores                    the four kinds of work, with 1, 4 and all
+    jobs python -m benchmarks.speed.cores --jobs 1 16        other numbers of jobs
     python -m benchmarks.speed.cores --work views       only one kind of work
 
-The first fit with several jobs starts processes, which later fits use again: it is shown apart, as "first". Labels must
-be the same for every number of jobs. Files go to the directory that ``--folder`` names, and stay there.
+The first fit with several jobs starts processes, which later fits use again: it is shown apart, as
+"first". Labels must be the same for every number of jobs. Files go to the directory that
+``--folder`` names, and stay there.
 """
 
 from __future__ import annotations
@@ -57,28 +58,47 @@ def from_file(folder: Path, n: int, **parameters: Any) -> Fit:
     path = folder / f"spheres-{n}.npy"
     if not path.exists():
         write_data("spheres", path, n, random_state=0)
-    return lambda n_jobs: CoHiRF.as_published(**parameters, random_state=0, n_jobs=n_jobs).fit(open_source(path))
+    return lambda n_jobs: CoHiRF.as_published(**parameters, random_state=0, n_jobs=n_jobs).fit(
+        open_source(path)
+    )
 
 
 def views(n: int) -> Fit:
     X = make_blobs(n, 50, centers=10, random_state=0)[0].astype(np.float32)
-    model = partial(CoHiRF.as_published, KMeans(10, n_init=1), views=10, max_features=0.3, random_state=0)
+    model = partial(
+        CoHiRF.as_published, KMeans(10, n_init=1), views=10, max_features=0.3, random_state=0
+    )
     return lambda n_jobs: model(n_jobs=n_jobs).fit(X)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Print a table of times and ratios."""
     parser = make_parser(__doc__)
-    parser.add_argument("--jobs", type=int, nargs="+", default=sorted({1, 2, 4, os.cpu_count() or 1}))
+    parser.add_argument(
+        "--jobs", type=int, nargs="+", default=sorted({1, 2, 4, os.cpu_count() or 1})
+    )
     parser.add_argument("--work", choices=list(make_work(Path(), 1)), action="append")
-    parser.add_argument("--share", type=float, default=1.0, help="share of the rows of the full mode")
-    parser.add_argument("--repeats", type=int, default=2, help="fits with the same number of jobs; the best one counts")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="share of the rows of the full mode"
+    )
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        default=2,
+        help="fits with the same number of jobs; the best one counts",
+    )
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
     add_write_option(parser)
     options = parse(parser, argv, share=0.01, jobs=[1, 2], repeats=1)
     warnings.simplefilter("ignore")
     table = Table(
-        {"work": "<20", "jobs": ">5", "first fit, s": ">12.2f", "later fits, s": ">13.2f", "times as fast": ">14.1f"}
+        {
+            "work": "<20",
+            "jobs": ">5",
+            "first fit, s": ">12.2f",
+            "later fits, s": ">13.2f",
+            "times as fast": ">14.1f",
+        }
     )
     for name, prepare in make_work(options.folder, options.share).items():
         if options.work and name not in options.work:
@@ -87,7 +107,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         reference = expected = None
         for n_jobs in options.jobs:
             first, model = timed(partial(fit, n_jobs), time.perf_counter)
-            again = min(timed(partial(fit, n_jobs), time.perf_counter)[0] for _ in range(options.repeats))
+            again = min(
+                timed(partial(fit, n_jobs), time.perf_counter)[0] for _ in range(options.repeats)
+            )
             labels = np.array(model.labels_)
             reference, expected = (again, labels) if expected is None else (reference, expected)
             assert (labels == expected).all(), f"{name}: other labels with {n_jobs} jobs"

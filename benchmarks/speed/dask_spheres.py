@@ -1,11 +1,13 @@
-"""What does a fit on two Dask workers cost against ``n_jobs=2`` on one machine: time, memory, bytes moved?
+"""What does a fit on two Dask workers cost against ``n_jobs=2`` on one machine: time, memory, bytes
+moved?
 
     python -m benchmarks.speed.dask_spheres [--rows 20000000] [--rounds 3]
 
-Both read the same .npy file and are run in turns; twice, the second time with workers that keep the memory they free.
-Other programs disturb the time on the clock more than that of the processors, which decides. The time on Dask includes
-the labels of all rows, computed and left on the workers. The memory is that of the process with the client and the
-scheduler; the workers are other processes.
+Both read the same .npy file and are run in turns; twice, the second time with workers that keep the
+memory they free. Other programs disturb the time on the clock more than that of the processors,
+which decides. The time on Dask includes the labels of all rows, computed and left on the workers.
+The memory is that of the process with the client and the scheduler; the workers are other
+processes.
 """
 
 from __future__ import annotations
@@ -32,8 +34,10 @@ from cohirf.algorithm.runs import Survivors, gather_survivors
 from cohirf.clusterers import GridDBSCAN
 from cohirf.planning.memory import peak_bytes
 
-LARGEST_OVERHEAD, MOST_BYTES = 0.30, 1e9
-# Nannies make the C library return free memory above 64 kB at once, and each batch must allocate it again.
+LARGEST_OVERHEAD = 0.30
+MOST_BYTES = 1e9
+# Nannies make the C library return free memory above 64 kB at once, and each batch must allocate it
+# again.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**28}
 
 
@@ -47,7 +51,12 @@ class Cost:
 
 def model(**options: Any) -> CoHiRF:
     return CoHiRF.as_published(
-        GridDBSCAN(eps=0.2, min_samples=5), views=1, batch_size=20_000, random_state=0, min_cluster_size=2, **options
+        GridDBSCAN(eps=0.2, min_samples=5),
+        views=1,
+        batch_size=20_000,
+        random_state=0,
+        min_cluster_size=2,
+        **options,
     )
 
 
@@ -86,7 +95,9 @@ def fit_on_dask(path: Path) -> tuple[Cost, Any]:
 
 
 def cpu_of_all_processes() -> float:
-    """Return the processor time of this process, with client and scheduler, and of those it started."""
+    """Return the processor time of this process, with client and scheduler, and of those it
+    started.
+    """
     times = [process.cpu_times() for process in psutil.Process().children(recursive=True)]
     return time.process_time() + sum(spent.user + spent.system for spent in times)
 
@@ -99,7 +110,9 @@ def same_labels(here: Any, there: Any) -> bool:
 
 
 def bench(path: Path, rounds: int, environment: dict[str, int]) -> bool:
-    spawn = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in environment.items()}
+    spawn = {
+        f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in environment.items()
+    }
     with dask.config.set(spawn), two_dask_workers():
         small = path.with_name("small.npy")
         np.save(small, np.load(path, mmap_mode="r")[:100_000])
@@ -108,7 +121,8 @@ def bench(path: Path, rounds: int, environment: dict[str, int]) -> bool:
         with patch("cohirf.algorithm.levels.gather_survivors", meter.gather):
             rise, (cost, there) = peak_rise(lambda: fit_on_dask(path))
         peak = peak_bytes()  # before a fit on this machine
-        on_dask, locally = [cost], []
+        on_dask = [cost]
+        locally = []
         for number in range(rounds):
             cost, here = fit_here(path)
             locally.append(cost)
@@ -119,13 +133,26 @@ def bench(path: Path, rounds: int, environment: dict[str, int]) -> bool:
     ratios = [left.seconds / right.seconds for left, right in zip(on_dask, locally, strict=True)]
     cpu_ratios = [left.cpu / right.cpu for left, right in zip(on_dask, locally, strict=True)]
     overhead = float(np.median(cpu_ratios)) - 1
-    n, total = len(here.labels_), sum(meter.moved.values())
-    print(f"n={n:,}, {there.labels_.numblocks[0]} chunks, levels {there.n_iter_}, same labels: {same}; {environment}")
+    n = len(here.labels_)
+    total = sum(meter.moved.values())
+    print(
+        f"n={n:,}, {there.labels_.numblocks[0]} chunks, levels {there.n_iter_}, same labels: "
+        f"{same}; {environment}"
+    )
     print(f"time, ratios: {show(ratios)}, median {np.median(ratios):.2f}")
     print(f"processor time, ratios: {show(cpu_ratios)}: overhead {overhead:+.0%}")
-    print(f"memory of client and scheduler: {peak / 1e6:.0f} MB at the peak, {rise / 1e6:.0f} MB of them in the fit")
-    print(f"moved to the client: {total / 1e6:.1f} MB for {meter.n_rows:,} survivors, {total / n:.2f} bytes a row;")
-    print("  " + ", ".join(f"{name} {moved / 1e6:.2f} MB" for name, moved in meter.moved.items()), flush=True)
+    print(
+        f"memory of client and scheduler: {peak / 1e6:.0f} MB at the peak, {rise / 1e6:.0f} MB of "
+        "them in the fit"
+    )
+    print(
+        f"moved to the client: {total / 1e6:.1f} MB for {meter.n_rows:,} survivors, "
+        f"{total / n:.2f} bytes a row;"
+    )
+    print(
+        "  " + ", ".join(f"{name} {moved / 1e6:.2f} MB" for name, moved in meter.moved.items()),
+        flush=True,
+    )
     return same and overhead < LARGEST_OVERHEAD and peak < MOST_BYTES
 
 

@@ -1,20 +1,24 @@
-"""How long do DBSCAN and HDBSCAN take in local batches, with how much memory, and do they find what they find alone?
+"""How long do DBSCAN and HDBSCAN take in local batches, with how much memory, and do they find what
+they find alone?
 
-    python -m benchmarks.speed.density                                    n = 2e4 to 2e7, all methods that are installed
-    python -m benchmarks.speed.density --cores 1                          only on one core, not on all of them as well
-    python -m benchmarks.speed.density --methods CoHiRF --again           measures ours again; others are in the file
-    python -m benchmarks.speed.density --write                            writes the tables of the documentation
+    python -m benchmarks.speed.density                                    n = 2e4 to 2e7, all
+    methods that are installed python -m benchmarks.speed.density --cores 1
+    only on one core, not on all of them as well python -m benchmarks.speed.density --methods CoHiRF
+    --again           measures ours again; others are in the file python -m benchmarks.speed.density
+    --write                            writes the tables of the documentation
 
-The data are shapes in two dimensions with a tenth of noise. DBSCAN has ``min_samples=10`` and a radius of 30 / sqrt(n),
-so that a row has as many neighbours for any n. HDBSCAN has ``min_cluster_size = n // 200``, and its core distances are
-those of the tenth neighbour. CoHiRF reads a .npy file, in local batches of 20,000 rows, or of 2,000 for n = 2e4; the
-other methods have their rows in memory.
+The data are shapes in two dimensions with a tenth of noise. DBSCAN has ``min_samples=10`` and a
+radius of 30 / sqrt(n), so that a row has as many neighbours for any n. HDBSCAN has
+``min_cluster_size = n // 200``, and its core distances are those of the tenth neighbour. CoHiRF
+reads a .npy file, in local batches of 20,000 rows, or of 2,000 for n = 2e4; the other methods have
+their rows in memory.
 
-Each fit runs in a process of its own. On one core, seconds are processor time; on several, time by the clock. The peak
-memory is that of the process with its children, packages and data. The index with the truth has noise as one cluster;
-agreement is the index with the labels of the first method in the table that could fit these rows, and "same noise" the
-share of rows that both call noise, or neither. Packages are imported and kernels compiled before the clock starts. A
-method that passes a limit of time or memory is not run on more rows.
+Each fit runs in a process of its own. On one core, seconds are processor time; on several, time by
+the clock. The peak memory is that of the process with its children, packages and data. The index
+with the truth has noise as one cluster; agreement is the index with the labels of the first method
+in the table that could fit these rows, and "same noise" the share of rows that both call noise, or
+neither. Packages are imported and kernels compiled before the clock starts. A method that passes a
+limit of time or memory is not run on more rows.
 """
 
 from __future__ import annotations
@@ -37,7 +41,14 @@ from joblib import cpu_count
 from sklearn.cluster import DBSCAN, HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks._common import Results, Table, add_results_option, add_write_option, make_parser, parse
+from benchmarks._common import (
+    Results,
+    Table,
+    add_results_option,
+    add_write_option,
+    make_parser,
+    parse,
+)
 from benchmarks._watched import Limits, run_watched
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
@@ -61,7 +72,8 @@ COLUMNS = {
 }
 
 
-# -- methods -------------------------------------------------------------------------------------------------------
+# -- methods
+# -------------------------------------------------------------------------------------------------------
 
 
 def dbscan_settings(n: int) -> dict[str, Any]:
@@ -73,7 +85,9 @@ def hdbscan_settings(n: int) -> dict[str, Any]:
 
 
 def hdbscan_of_sklearn(n: int) -> HDBSCAN:
-    return HDBSCAN(**hdbscan_settings(n) | {"min_samples": NEIGHBOURS + 1}, copy=True)  # it counts the row itself
+    return HDBSCAN(
+        **hdbscan_settings(n) | {"min_samples": NEIGHBOURS + 1}, copy=True
+    )  # it counts the row itself
 
 
 def from_package(module: str, name: str, settings: Callable[[int], dict[str, Any]], n: int) -> Any:
@@ -126,9 +140,18 @@ TABLES = {
     "dbscan": (
         Method("DBSCAN", dbscan_of_sklearn),
         Method("GridDBSCAN", grid_dbscan, is_compiled=True),
-        Method("package dbscan", partial(from_package, "dbscan", "sklDBSCAN", dbscan_settings), "dbscan"),
+        Method(
+            "package dbscan",
+            partial(from_package, "dbscan", "sklDBSCAN", dbscan_settings),
+            "dbscan",
+        ),
         Method("CoHiRF(DBSCAN)", partial(in_batches, dbscan_of_sklearn), is_parallel=True),
-        Method("CoHiRF(GridDBSCAN)", partial(in_batches, grid_dbscan), is_parallel=True, is_compiled=True),
+        Method(
+            "CoHiRF(GridDBSCAN)",
+            partial(in_batches, grid_dbscan),
+            is_parallel=True,
+            is_compiled=True,
+        ),
     ),
     "hdbscan": (
         Method(
@@ -138,9 +161,18 @@ TABLES = {
             is_parallel=True,
             is_compiled=True,
         ),
-        Method("package hdbscan", partial(from_package, "hdbscan", "HDBSCAN", hdbscan_settings), "hdbscan"),
+        Method(
+            "package hdbscan",
+            partial(from_package, "hdbscan", "HDBSCAN", hdbscan_settings),
+            "hdbscan",
+        ),
         Method("HDBSCAN", hdbscan_of_sklearn),
-        Method("CoHiRF(HDBSCAN)", partial(in_batches, hdbscan_of_sklearn), is_parallel=True, is_compiled=True),
+        Method(
+            "CoHiRF(HDBSCAN)",
+            partial(in_batches, hdbscan_of_sklearn),
+            is_parallel=True,
+            is_compiled=True,
+        ),
     ),
 }
 BY_NAME = {method.name: method for methods in TABLES.values() for method in methods}
@@ -153,8 +185,8 @@ BY_NAME = {method.name: method for methods in TABLES.values() for method in meth
 class Fit:
     """A method on a file, as a task for ``run_watched``.
 
-    ``reference`` is a file with the labels of the first method that could fit these rows; if it is not there, this one
-    is the first.
+    ``reference`` is a file with the labels of the first method that could fit these rows; if it is
+    not there, this one is the first.
     """
 
     method: str
@@ -164,7 +196,9 @@ class Fit:
     cores: int
 
     def prepare(self) -> None:
-        """Read the rows, if they are to be in memory, and fit a few of them, which imports and compiles."""
+        """Read the rows, if they are to be in memory, and fit a few of them, which imports and
+        compiles.
+        """
         warnings.simplefilter("ignore")
         method = BY_NAME[self.method]
         few = np.load(self.path, mmap_mode="r")[:COMPILE_ROWS].astype(np.float32)
@@ -179,7 +213,9 @@ class Fit:
         self.labels = self.model.fit_predict(self.X)
 
     def result(self) -> Figures:
-        """Return the adjusted Rand index with the truth, and how far the labels are those of the reference."""
+        """Return the adjusted Rand index with the truth, and how far the labels are those of the
+        reference.
+        """
         labels = np.asarray(self.labels, dtype=np.int32)
         if not self.reference.exists():
             np.save(self.reference, labels)
@@ -224,8 +260,13 @@ def measure(methods: Sequence[Method], arguments: argparse.Namespace, results: R
     table = Table(COLUMNS)
     machine = f"{platform.machine()}, {cpu_count()} cores"
     for method in methods:
-        is_chosen = method.name.startswith(tuple(arguments.methods)) and find_spec(method.package) is not None
-        for cores in arguments.cores if method.is_parallel else [n for n in arguments.cores if n == 1]:
+        is_chosen = (
+            method.name.startswith(tuple(arguments.methods))
+            and find_spec(method.package) is not None
+        )
+        for cores in (
+            arguments.cores if method.is_parallel else [n for n in arguments.cores if n == 1]
+        ):
             limits = Limits(arguments.seconds, arguments.megabytes, cores)
             found: dict[int, Figures] = {}
             for n in (n for n in SIZES if n <= arguments.largest):
@@ -246,21 +287,55 @@ def row_of(name: str, cores: int, n: int, found: dict[int, Figures]) -> list[Any
     if "gave_up" in figures:
         return [name, cores, n, figures["gave_up"], *["-"] * (len(COLUMNS) - 4)]
     per_row = figures["seconds"] / n
-    ratio = per_row / (found[REFERENCE]["seconds"] / REFERENCE) if n >= REFERENCE and REFERENCE in found else "-"
+    ratio = (
+        per_row / (found[REFERENCE]["seconds"] / REFERENCE)
+        if n >= REFERENCE and REFERENCE in found
+        else "-"
+    )
     quality = (figures["ari"], figures["agreement"], figures["noise"])
-    return [name, cores, n, figures["seconds"], 1e6 * per_row, ratio, figures["peak"] / 1e6, *quality]
+    return [
+        name,
+        cores,
+        n,
+        figures["seconds"],
+        1e6 * per_row,
+        ratio,
+        figures["peak"] / 1e6,
+        *quality,
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("--data", nargs="+", choices=TABLES, default=list(TABLES), help="which tables")
-    parser.add_argument("--methods", nargs="+", default=[""], metavar="NAME", help="those whose names begin with this")
-    parser.add_argument("--again", action="store_true", help="run these methods even if they have results")
+    parser.add_argument(
+        "--data", nargs="+", choices=TABLES, default=list(TABLES), help="which tables"
+    )
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        default=[""],
+        metavar="NAME",
+        help="those whose names begin with this",
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="run these methods even if they have results"
+    )
     parser.add_argument("--largest", type=float, default=SIZES[-1], help="leave out larger data")
-    parser.add_argument("--cores", nargs="+", type=int, default=sorted({1, cpu_count()}), help="numbers of cores")
-    parser.add_argument("--seconds", type=float, default=300.0, help="a method gives up after so many seconds")
-    parser.add_argument("--megabytes", type=float, default=8000.0, help="a method gives up if it takes more memory")
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "cohirf-density", help="for data")
+    parser.add_argument(
+        "--cores", nargs="+", type=int, default=sorted({1, cpu_count()}), help="numbers of cores"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=300.0, help="a method gives up after so many seconds"
+    )
+    parser.add_argument(
+        "--megabytes", type=float, default=8000.0, help="a method gives up if it takes more memory"
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "cohirf-density",
+        help="for data",
+    )
     add_results_option(parser)
     add_write_option(parser)
     arguments = parse(parser, argv, largest=20_000, seconds=30.0)

@@ -1,23 +1,27 @@
 """How fast are fits on a GPU, and what bounds them?
 
-    python -m benchmarks.speed.gpu [--device cuda] [--parts device embeddings stream cores repeat] [--rows 100000000]
+    python -m benchmarks.speed.gpu [--device cuda] [--parts device embeddings stream cores repeat]
+    [--rows 100000000]
 
-Five parts, each of which can run alone. All data is a mixture of normal distributions. The seconds are by the clock: on
-a GPU, nothing else disturbs them much.
+Five parts, each of which can run alone. All data is a mixture of normal distributions. The seconds
+are by the clock: on a GPU, nothing else disturbs them much.
 
-- device: float32 rows with 50 features on the device, K-Means with k=10 on views of 30 % of the features; as published,
-  with the defaults, with 10 views, without a base method, and a tenth of the rows of a mixture whose clusters touch,
-  where views agree on little. For each: the time of the fit, of the base method, of the consensus and of the choice of
-  medoids, the fit as a multiple of the base method, leaves of the tree, the share of rows in clusters whose majority
-  they belong to, and the memory beyond the data.
-- embeddings: bfloat16 rows with 768 features, k=1,000, three views of half of the features, against three runs of
-  TorchKMeans alone on all features; at most 20 iterations each, and one level, which is nearly all of the work. For a
-  comparison with other machines, also the multiplications a second of TorchKMeans: rows x features x k x iterations
-  on all rows.
-- stream: ten times as many rows with 50 features as the first part, read from host memory in blocks. A billion rows are
-  200 GB, which few machines hold, so a tenth of them is in memory and read ten times. Rows a second, what reading,
-  copying and computing reach alone, and which of them bounds the fit.
-- cores: the same fit on the GPU and on all cores of this machine, with a tenth of the rows of the first part.
+- device: float32 rows with 50 features on the device, K-Means with k=10 on views of 30 % of the
+  features; as published, with the defaults, with 10 views, without a base method, and a tenth of
+  the rows of a mixture whose clusters touch, where views agree on little. For each: the time of the
+  fit, of the base method, of the consensus and of the choice of medoids, the fit as a multiple of
+  the base method, leaves of the tree, the share of rows in clusters whose majority they belong to,
+  and the memory beyond the data.
+- embeddings: bfloat16 rows with 768 features, k=1,000, three views of half of the features, against
+  three runs of TorchKMeans alone on all features; at most 20 iterations each, and one level, which
+  is nearly all of the work. For a comparison with other machines, also the multiplications a second
+  of TorchKMeans: rows x features x k x iterations on all rows.
+- stream: ten times as many rows with 50 features as the first part, read from host memory in
+  blocks. A billion rows are 200 GB, which few machines hold, so a tenth of them is in memory and
+  read ten times. Rows a second, what reading, copying and computing reach alone, and which of them
+  bounds the fit.
+- cores: the same fit on the GPU and on all cores of this machine, with a tenth of the rows of the
+  first part.
 - repeat: whether two fits have the same labels.
 """
 
@@ -41,7 +45,8 @@ from cohirf.clusterers import TorchKMeans
 from cohirf.engines.streaming import READERS, STREAMED_BYTES
 from cohirf.sources import Source
 
-N_FEATURES, N_CLUSTERS = 50, 10
+N_FEATURES = 50
+N_CLUSTERS = 10
 BLOCK = 2**22
 COLUMNS = {
     "fit": "<24",
@@ -60,7 +65,12 @@ PARTS = ("device", "embeddings", "stream", "cores", "repeat")
 
 
 def draw_mixture(
-    n_rows: int, n_features: int, n_clusters: int, device: str, dtype: Any = None, spread: float = 2.0
+    n_rows: int,
+    n_features: int,
+    n_clusters: int,
+    device: str,
+    dtype: Any = None,
+    spread: float = 2.0,
 ) -> tuple[Any, Any]:
     """Return rows of a mixture on a device, and the component of each."""
     import torch
@@ -71,7 +81,9 @@ def draw_mixture(
     X = torch.empty(n_rows, n_features, device=device, dtype=dtype or torch.float32)
     for start in range(0, n_rows, BLOCK):
         own = component[start : start + BLOCK]
-        X[start : start + BLOCK] = centres[own] + torch.randn(len(own), n_features, device=device, generator=rng)
+        X[start : start + BLOCK] = centres[own] + torch.randn(
+            len(own), n_features, device=device, generator=rng
+        )
     return X, component
 
 
@@ -91,14 +103,18 @@ def share_in_majority(labels: Any, component: Any, n_clusters: int) -> float:
     """Return the share of rows in clusters that mostly have their component."""
     import torch
 
-    pairs = torch.bincount(labels.long() * n_clusters + component, minlength=(int(labels.max()) + 1) * n_clusters)
+    pairs = torch.bincount(
+        labels.long() * n_clusters + component, minlength=(int(labels.max()) + 1) * n_clusters
+    )
     return float(pairs.reshape(-1, n_clusters).max(dim=1).values.sum() / len(labels))
 
 
 def measure_on_device(device: str, n_rows: int) -> None:
     """Fit rows that are on the device."""
     X, component = draw_mixture(n_rows, N_FEATURES, N_CLUSTERS, device)
-    touching, component_of_touching = draw_mixture(n_rows // 10, N_FEATURES, N_CLUSTERS, device, spread=0.7)
+    touching, component_of_touching = draw_mixture(
+        n_rows // 10, N_FEATURES, N_CLUSTERS, device, spread=0.7
+    )
     views = {"max_features": 0.3, "random_state": 0}
     published = partial(CoHiRF.as_published, TorchKMeans(N_CLUSTERS), views=5, **views)
     defaults = partial(CoHiRF, TorchKMeans(N_CLUSTERS), **views)
@@ -108,7 +124,9 @@ def measure_on_device(device: str, n_rows: int) -> None:
     measure_fit("defaults, 10 views", partial(defaults, views=10), X, component, table)
     without = partial(CoHiRF, n_clusters=N_CLUSTERS, views=5, **views)
     measure_fit("no base method, 5 views", without, X, component, table)
-    measure_fit("touching, 10 views", partial(defaults, views=10), touching, component_of_touching, table)
+    measure_fit(
+        "touching, 10 views", partial(defaults, views=10), touching, component_of_touching, table
+    )
     seconds, _ = timed_there(lambda: TorchKMeans(N_CLUSTERS, random_state=0).fit(X), device)
     print(f"TorchKMeans alone, one start, all features: {seconds:.2f} s")
     model = published().fit(X[: min(n_rows, 100_000)])
@@ -116,7 +134,9 @@ def measure_on_device(device: str, n_rows: int) -> None:
     print(f"predict of {n_rows // 10:,} rows: {seconds:.2f} s")
 
 
-def measure_fit(name: str, make: Callable[[], CoHiRF], X: Any, component: Any, table: Table) -> None:
+def measure_fit(
+    name: str, make: Callable[[], CoHiRF], X: Any, component: Any, table: Table
+) -> None:
     """Fit rows on a device, and print a row of the table."""
     import torch
 
@@ -134,7 +154,9 @@ def measure_fit(name: str, make: Callable[[], CoHiRF], X: Any, component: Any, t
     memory = (torch.cuda.max_memory_allocated() - before) / 2**30 if X.is_cuda else float("nan")
     right = share_in_majority(model.labels_, component, N_CLUSTERS)
     leaves = len(model.hierarchy_.parents)
-    table.row(name, len(X), seconds, *steps, seconds / steps[0], model.n_clusters_, leaves, right, memory)
+    table.row(
+        name, len(X), seconds, *steps, seconds / steps[0], model.n_clusters_, leaves, right, memory
+    )
 
 
 def measure_embeddings(device: str, n_rows: int) -> None:
@@ -149,12 +171,15 @@ def measure_embeddings(device: str, n_rows: int) -> None:
     base = sum(record.base_seconds for record in model.diagnostics_)
 
     def run_alone() -> int:
-        return sum(TorchKMeans(1000, max_iter=20, random_state=seed).fit(X).n_iter_ for seed in range(3))
+        return sum(
+            TorchKMeans(1000, max_iter=20, random_state=seed).fit(X).n_iter_ for seed in range(3)
+        )
 
     alone, n_iter = timed_there(run_alone, device)
     right = share_in_majority(model.labels_, component, 1000)
     print(
-        f"{n_rows:,} x 768, bfloat16, k=1,000: fit {fit:.2f} s, base method {base:.2f} s, k {model.n_clusters_}, "
+        f"{n_rows:,} x 768, bfloat16, k=1,000: fit {fit:.2f} s, base method {base:.2f} s, k "
+        f"{model.n_clusters_}, "
         f"right {right:.3f}"
     )
     print(
@@ -200,15 +225,23 @@ def measure_stream(device: str, n_rows: int) -> None:
     here = own.cpu().numpy()
     own = own[: 4 * BLOCK].clone()  # the rest would be in the way
     model = CoHiRF.as_published(
-        TorchKMeans(N_CLUSTERS), views=5, max_features=0.3, batch_size=BLOCK, device=device, random_state=0
+        TorchKMeans(N_CLUSTERS),
+        views=5,
+        max_features=0.3,
+        batch_size=BLOCK,
+        device=device,
+        random_state=0,
     )
     seconds, _ = timed_there(lambda: model.fit(RepeatedRows(here, n_rows)), device)
     gigabytes = n_rows * N_FEATURES * 4 / 1e9
     print(
-        f"{n_rows:,} x {N_FEATURES} from host memory ({len(here):,} rows, ten times) in blocks of {BLOCK:,}: "
-        f"{seconds:.1f} s, {n_rows / seconds:,.0f} rows/s, {gigabytes / seconds:.1f} GB/s, k {model.n_clusters_}"
+        f"{n_rows:,} x {N_FEATURES} from host memory ({len(here):,} rows, ten times) in blocks of "
+        f"{BLOCK:,}: "
+        f"{seconds:.1f} s, {n_rows / seconds:,.0f} rows/s, {gigabytes / seconds:.1f} GB/s, k "
+        f"{model.n_clusters_}"
     )
-    some, n_threads = RepeatedRows(here, min(n_rows, 10 * BLOCK)), min(READERS, cpu_count())
+    some = RepeatedRows(here, min(n_rows, 10 * BLOCK))
+    n_threads = min(READERS, cpu_count())
     alone = {
         "reading and checking, 1 thread": measure_reading(some, 1, device),
         f"reading and checking, {n_threads} threads": measure_reading(some, n_threads, device),
@@ -232,14 +265,18 @@ def measure_copying(rows: Any, device: str) -> float:
 
     pinned = torch.from_numpy(rows)
     pinned = pinned.pin_memory() if device.startswith("cuda") else pinned
-    seconds, _ = timed_there(lambda: [pinned.to(device, non_blocking=True) for _ in range(10)], device)
+    seconds, _ = timed_there(
+        lambda: [pinned.to(device, non_blocking=True) for _ in range(10)], device
+    )
     return 10 * pinned.nbytes / 1e9 / seconds
 
 
 def measure_computing(X: Any, device: str) -> float:
     """Return the gigabytes a second at which blocks of rows on the device are contracted."""
     blocks = [X[start : start + BLOCK] for start in range(0, len(X), BLOCK)]
-    model = CoHiRF.as_published(TorchKMeans(N_CLUSTERS), views=5, max_features=0.3, max_iter=1, random_state=0)
+    model = CoHiRF.as_published(
+        TorchKMeans(N_CLUSTERS), views=5, max_features=0.3, max_iter=1, random_state=0
+    )
     seconds, _ = timed_there(lambda: [model.fit(block) for block in blocks], device)
     return X.nbytes / 1e9 / seconds
 
@@ -267,7 +304,10 @@ def compare_runs(device: str, n_rows: int) -> None:
     method = TorchKMeans(N_CLUSTERS, max_iter=20)
     options = {"max_features": 0.3, "max_iter": 1, "random_state": 0}
     first, second = (CoHiRF.as_published(method, **options).fit(X).labels_ for _ in range(2))
-    print(f"two fits of {n_rows:,} rows of clusters that touch: {int((first != second).sum()):,} labels differ")
+    print(
+        f"two fits of {n_rows:,} rows of clusters that touch: {int((first != second).sum()):,} "
+        "labels differ"
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -277,7 +317,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=100_000_000)
     arguments = parse(parser, argv, rows=200_000)
     warnings.simplefilter("ignore")
-    device, n_rows = arguments.device, arguments.rows
+    device = arguments.device
+    n_rows = arguments.rows
     measures: dict[str, Callable[[], None]] = {
         "device": lambda: measure_on_device(device, n_rows),
         "embeddings": lambda: measure_embeddings(device, n_rows // 10),

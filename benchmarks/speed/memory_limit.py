@@ -1,8 +1,9 @@
 """Do fits stay under their memory limit? Three base methods, three limits each.
 
-Each line is a process of its own: it makes the data, plans the batch size for the limit, fits with that size and
-reports the peak of its resident memory during the fit, with the interpreter and the data in memory, or with ``--file``
-what it has mapped of a ``.npy`` file. Times are processor seconds.
+Each line is a process of its own: it makes the data, plans the batch size for the limit, fits with
+that size and reports the peak of its resident memory during the fit, with the interpreter and the
+data in memory, or with ``--file`` what it has mapped of a ``.npy`` file. Times are processor
+seconds.
 
     python -m benchmarks.speed.memory_limit [--jobs 1] [--file]
 """
@@ -61,13 +62,31 @@ def measure(name: str, limit: str, n_jobs: int, path: Path | None) -> list[Any]:
         Room(read_memory_limit(limit), n_jobs, held_bytes=None if path is None else 0),
     )
     reset_peak()
-    model = CoHiRF.as_published(base, views=views, batch_size=plan.batch_size, n_jobs=n_jobs, random_state=0)
+    model = CoHiRF.as_published(
+        base, views=views, batch_size=plan.batch_size, n_jobs=n_jobs, random_state=0
+    )
     seconds, _ = timed(lambda: model.fit(data))
     peak = peak_bytes()
-    planned = [plan.batch_size, plan.n_batches, plan.n_levels, model.n_iter_, plan.seconds * n_jobs, seconds]
+    planned = [
+        plan.batch_size,
+        plan.n_batches,
+        plan.n_levels,
+        model.n_iter_,
+        plan.seconds * n_jobs,
+        seconds,
+    ]
     held = [plan.n_bytes / 1e6, peak / 1e6, peak / plan.memory_limit]
     probed = [sum(probe.seconds for probe in plan.probes), plan.probes[-1].n_rows]
-    return [name, limit, before / 1e6, *planned, *held, *probed, adjusted_rand_score(y, model.labels_), plan.reason]
+    return [
+        name,
+        limit,
+        before / 1e6,
+        *planned,
+        *held,
+        *probed,
+        adjusted_rand_score(y, model.labels_),
+        plan.reason,
+    ]
 
 
 COLUMNS = {
@@ -95,10 +114,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--file", action="store_true", help="fit from a file")
     parser.add_argument("--bases", nargs="+", choices=LIMITS, default=list(LIMITS))
-    parser.add_argument("--limits", type=int, default=3, help="how many limits for each base method")
+    parser.add_argument(
+        "--limits", type=int, default=3, help="how many limits for each base method"
+    )
     arguments = parse(parser, argv, bases=["SC-SRGF"], limits=1)
-    print("before: MB held before planning; with a colon: what the plan expects, followed by what was measured;")
-    print("probed: seconds, and the largest size; a fit is within its limit where peak / limit is at most 1")
+    print(
+        "before: MB held before planning; with a colon: what the plan expects, followed by what "
+        "was measured;"
+    )
+    print(
+        "probed: seconds, and the largest size; a fit is within its limit where peak / limit is "
+        "at most 1"
+    )
     table = Table(COLUMNS)
     for name in arguments.bases:
         for limit in LIMITS[name][: arguments.limits]:

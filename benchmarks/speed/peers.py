@@ -1,14 +1,17 @@
-"""How do other clustering methods compare with ours, in time, memory and quality, up to the size where each gives up?
+"""How do other clustering methods compare with ours, in time, memory and quality, up to the size
+where each gives up?
 
     python -m benchmarks.speed.peers                                  all methods that are installed
-    python -m benchmarks.speed.peers --methods cohirf --again         measures ours again; others are in the file
-    python -m benchmarks.speed.peers --write                          writes the tables of the documentation
+    python -m benchmarks.speed.peers --methods cohirf --again         measures ours again; others
+    are in the file python -m benchmarks.speed.peers --write                          writes the
+    tables of the documentation
 
-``pip install ".[peers]"`` installs the other packages. Each fit runs in a process of its own, on one core or on
-``--cores``. A cell shows seconds (processor time on one core, time by the clock on several), the peak memory of the
-process with its children, packages and data, and the adjusted Rand index with the true classes, where noise counts as
-one cluster. Packages are imported, data is read and kernels are compiled before the clock starts. A method that passes
-a limit of time or memory is not run on more rows of the same data.
+``pip install ".[peers]"`` installs the other packages. Each fit runs in a process of its own, on
+one core or on ``--cores``. A cell shows seconds (processor time on one core, time by the clock on
+several), the peak memory of the process with its children, packages and data, and the adjusted Rand
+index with the true classes, where noise counts as one cluster. Packages are imported, data is read
+and kernels are compiled before the clock starts. A method that passes a limit of time or memory is
+not run on more rows of the same data.
 """
 
 from __future__ import annotations
@@ -47,10 +50,12 @@ from cohirf.clusterers import GridDBSCAN
 
 Figures = dict[str, Any]
 LEFT_OUT: Figures = {"gave_up": "-", "error": ""}
-OURS, COHIRF = "cohirf", "cohirf:CoHiRF.as_published"
+OURS = "cohirf"
+COHIRF = "cohirf:CoHiRF.as_published"
 MIN_SAMPLES = 5
 K_MEANS_BATCH = 10_000
-COMPILE_ROWS = 4_000  # rows of the fit before the one that is measured; our DBSCAN loads its kernels from 2,000 rows on
+# rows of the fit before the one that is measured; our DBSCAN loads its kernels from 2,000 rows on
+COMPILE_ROWS = 4_000
 
 
 # -- data ----------------------------------------------------------------------------------------------------------
@@ -94,8 +99,9 @@ class Case:
         return max(self.rows // 100, MIN_SAMPLES)
 
 
-# eps: on the spheres, rows have from 60 to 250 neighbours; on blobs, nearly all rows have five. On files, it is the
-# percentile (50, 75, 90, 95 or 99) of the distance to the fifth neighbour with which DBSCAN has the highest ARI.
+# eps: on the spheres, rows have from 60 to 250 neighbours; on blobs, nearly all rows have five. On
+# files, it is the percentile (50, 75, 90, 95 or 99) of the distance to the fifth neighbour with
+# which DBSCAN has the highest ARI.
 TABLES = {
     "spheres": [
         Case("spheres", 20_000, 2, eps=0.1, batch_size=2_000, batch_eps=0.2),
@@ -126,7 +132,10 @@ def prepare_all(cases: Iterable[Case], folder: Path) -> dict[Case, Path]:
 
 
 def prepare(case: Case, folder: Path) -> Path | None:
-    """Return a file with the rows of a case as float32, its classes beside it; None if there is no such data here."""
+    """Return a file with the rows of a case as float32, its classes beside it.
+
+    None if there is no such data here.
+    """
     path = folder / f"{case.data}-{case.rows}.npy"
     if path.exists():
         return path
@@ -138,11 +147,14 @@ def prepare(case: Case, folder: Path) -> Path | None:
         return None
     X, y = data
     np.save(labels_file(path), np.unique(y, return_inverse=True)[1])
-    np.save(path, np.ascontiguousarray(X, dtype=np.float32))  # some packages do not accept other orders
+    np.save(
+        path, np.ascontiguousarray(X, dtype=np.float32)
+    )  # some packages do not accept other orders
     return path
 
 
-# -- methods -------------------------------------------------------------------------------------------------------
+# -- methods
+# -------------------------------------------------------------------------------------------------------
 
 
 class FaissKMeans:
@@ -174,7 +186,8 @@ class Method:
     path : str
         Module and class, "module:Class", with the method ``fit_predict``.
     settings : callable
-        Returns the parameters of the class for a case and a number of cores. Others are at their defaults.
+        Returns the parameters of the class for a case and a number of cores. Others are at their
+        defaults.
     tables : tuple of str
         The tables it is in; by default all.
     is_compiled : bool
@@ -214,8 +227,16 @@ def dbscan_settings(case: Case) -> dict[str, Any]:
 
 
 def batches_of_k_means(case: Case, cores: int, **options: Any) -> dict[str, Any]:
-    """Return the parameters of CoHiRF around K-Means; weights as our documentation recommends for K-Means."""
-    shared = {"medoid_weights": True, "batch_size": K_MEANS_BATCH, "n_jobs": cores, "random_state": 0}
+    """Return the parameters of CoHiRF around K-Means.
+
+    Weights as our documentation recommends for K-Means.
+    """
+    shared = {
+        "medoid_weights": True,
+        "batch_size": K_MEANS_BATCH,
+        "n_jobs": cores,
+        "random_state": 0,
+    }
     return {"estimator": KMeans(case.n_clusters, n_init=1)} | shared | options
 
 
@@ -226,20 +247,34 @@ def batches_of_dbscan(case: Case, cores: int) -> dict[str, Any]:
 
 
 def cohirf_of_dbscan(case: Case, cores: int) -> dict[str, Any]:
-    """Return the parameters of CoHiRF around DBSCAN, which it computes itself, with the radius of all rows."""
+    """Return the parameters of CoHiRF around DBSCAN, which it computes itself, with the radius of
+    all rows.
+    """
     return {"estimator": DBSCAN(**dbscan_settings(case)), "n_jobs": cores, "random_state": 0}
 
 
 def batches_of_hdbscan(case: Case, cores: int) -> dict[str, Any]:
-    """Return the parameters of CoHiRF around HDBSCAN, whose spanning trees it computes, in batches of its own size."""
+    """Return the parameters of CoHiRF around HDBSCAN, whose spanning trees it computes, in batches
+    of its own size.
+    """
     base = HDBSCAN(**hdbscan_settings(case, {}), copy=True)
-    return {"estimator": base, "batch_size": max(2, case.rows // 2), "n_jobs": cores, "random_state": 0}
+    return {
+        "estimator": base,
+        "batch_size": max(2, case.rows // 2),
+        "n_jobs": cores,
+        "random_state": 0,
+    }
 
 
 METHODS = (
-    Method("KMeans", "scikit-learn", "sklearn.cluster:KMeans", lambda case, _: k_means_settings(case)),
     Method(
-        "MiniBatchKMeans", "scikit-learn", "sklearn.cluster:MiniBatchKMeans", lambda case, _: k_means_settings(case)
+        "KMeans", "scikit-learn", "sklearn.cluster:KMeans", lambda case, _: k_means_settings(case)
+    ),
+    Method(
+        "MiniBatchKMeans",
+        "scikit-learn",
+        "sklearn.cluster:MiniBatchKMeans",
+        lambda case, _: k_means_settings(case),
     ),
     Method(
         "faiss Kmeans",
@@ -273,9 +308,21 @@ METHODS = (
         lambda case, _: hdbscan_settings(case, {}),
         is_compiled=True,
     ),
-    Method("hdbscan-rs", "hdbscan-rs", "hdbscan_rs:HDBSCAN", lambda case, _: hdbscan_settings(case, {})),
-    Method("genieclust", "genieclust", "genieclust:Genie", lambda case, _: {"n_clusters": case.n_clusters}),
-    Method("lumbermark", "lumbermark", "lumbermark:Lumbermark", lambda case, _: {"n_clusters": case.n_clusters}),
+    Method(
+        "hdbscan-rs", "hdbscan-rs", "hdbscan_rs:HDBSCAN", lambda case, _: hdbscan_settings(case, {})
+    ),
+    Method(
+        "genieclust",
+        "genieclust",
+        "genieclust:Genie",
+        lambda case, _: {"n_clusters": case.n_clusters},
+    ),
+    Method(
+        "lumbermark",
+        "lumbermark",
+        "lumbermark:Lumbermark",
+        lambda case, _: {"n_clusters": case.n_clusters},
+    ),
     Method(
         "GridDBSCAN",
         OURS,
@@ -327,7 +374,9 @@ class Fit:
         """Read the rows, and fit a few of them, which imports and compiles."""
         warnings.simplefilter("ignore")
         self.X = np.load(self.path)
-        eps = self.case.eps * (self.case.rows / COMPILE_ROWS) ** 0.5  # few rows are farther apart, and are all noise
+        eps = (
+            self.case.eps * (self.case.rows / COMPILE_ROWS) ** 0.5
+        )  # few rows are farther apart, and are all noise
         few = replace(self.case, rows=COMPILE_ROWS, batch_size=COMPILE_ROWS // 2, eps=eps)
         BY_NAME[self.method].make(few, 1).fit_predict(self.X[:COMPILE_ROWS])
         self.model = BY_NAME[self.method].make(self.case, self.cores)
@@ -374,7 +423,9 @@ class Row:
     def run(self, case: Case, path: Path) -> Figures:
         """Fit a case and return its figures."""
         arguments = (self.method.name, case, path, self.limits.cores)
-        if self.method.is_compiled:  # in another process: a compiler does not give all its memory back
+        if (
+            self.method.is_compiled
+        ):  # in another process: a compiler does not give all its memory back
             run_watched(Compilation(*arguments), self.limits)
         return run_watched(Fit(*arguments), self.limits)
 
@@ -384,10 +435,15 @@ def rows_of(table: str, limits: Limits) -> Iterator[Row]:
     return (Row(method, limits) for method in METHODS if table in method.tables)
 
 
-def figures_of(row: Row, files: dict[Case, Path], results: Results, *, run: bool, again: bool) -> list[Figures | None]:
-    """Return the figures of a method on each case, from earlier results or from a new run; None if there are none.
+def figures_of(
+    row: Row, files: dict[Case, Path], results: Results, *, run: bool, again: bool
+) -> list[Figures | None]:
+    """Return the figures of a method on each case, from earlier results or from a new run.
 
-    Once a method has given up on a data set, it is not run on more rows, and the figures are ``LEFT_OUT``.
+    None if there are none.
+
+    Once a method has given up on a data set, it is not run on more rows, and the figures are
+    ``LEFT_OUT``.
     """
     found: list[Figures | None] = []
     gave_up_on: set[str] = set()
@@ -408,7 +464,9 @@ def figures_of(row: Row, files: dict[Case, Path], results: Results, *, run: bool
 
 
 def cell(figures: Figures | None) -> str:
-    """Return the text of a cell: seconds, peak memory and adjusted Rand index, or why there are none."""
+    """Return the text of a cell: seconds, peak memory and adjusted Rand index, or why there are
+    none.
+    """
     if figures is None:
         return "not run"
     if "gave_up" in figures:
@@ -417,16 +475,26 @@ def cell(figures: Figures | None) -> str:
     return f"{figures['seconds']:.2f} s, {figures['peak'] / 1e6:,.0f} MB, {ari:.2f}"
 
 
-def print_table(titles: Sequence[str], rows: Iterable[tuple[str, list[Figures | None]]]) -> list[list[str]]:
-    """Print rows as soon as they are known, then the messages of errors; return the cells with the header."""
+def print_table(
+    titles: Sequence[str], rows: Iterable[tuple[str, list[Figures | None]]]
+) -> list[list[str]]:
+    """Print rows as soon as they are known, then the messages of errors.
+
+    Return the cells with the header.
+    """
     table = Table({"method": "<34"} | dict.fromkeys(titles, ">28"))
-    cells, errors = [["method", *titles]], []
+    cells = [["method", *titles]]
+    errors = []
     for title, found in rows:
         if not any(found):
             continue
         cells.append([title, *map(cell, found)])
         table.row(*cells[-1])
-        errors += [f"{title}: {each['gave_up']}: {each['error']}" for each in found if each and each.get("error")]
+        errors += [
+            f"{title}: {each['gave_up']}: {each['error']}"
+            for each in found
+            if each and each.get("error")
+        ]
     for error in errors:
         print(error)
     return cells
@@ -445,12 +513,22 @@ def make_options() -> argparse.ArgumentParser:
     names = [*BY_NAME, *dict.fromkeys(method.package for method in METHODS)]
     folder = Path(tempfile.gettempdir()) / "cohirf-peers"
     parser = make_parser(__doc__)
-    parser.add_argument("--data", nargs="+", choices=TABLES, default=list(TABLES), help="which tables")
-    parser.add_argument("--methods", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
-    parser.add_argument("--again", action="store_true", help="run these methods even if they have results")
+    parser.add_argument(
+        "--data", nargs="+", choices=TABLES, default=list(TABLES), help="which tables"
+    )
+    parser.add_argument(
+        "--methods", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names)
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="run these methods even if they have results"
+    )
     parser.add_argument("--largest", type=int, default=20_000_000, help="leave out larger data")
-    parser.add_argument("--seconds", type=float, default=30.0, help="a method gives up after so many seconds")
-    parser.add_argument("--megabytes", type=float, default=4000.0, help="a method gives up if it takes more memory")
+    parser.add_argument(
+        "--seconds", type=float, default=30.0, help="a method gives up after so many seconds"
+    )
+    parser.add_argument(
+        "--megabytes", type=float, default=4000.0, help="a method gives up if it takes more memory"
+    )
     parser.add_argument("--cores", type=int, default=1, help="cores for each method")
     parser.add_argument("--folder", type=Path, default=folder, help="for the data")
     add_results_option(parser)
@@ -475,7 +553,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     print_packages()
     for name in arguments.data:
         print(f"\n{name}")
-        files = prepare_all([case for case in TABLES[name] if case.rows <= arguments.largest], arguments.folder)
+        files = prepare_all(
+            [case for case in TABLES[name] if case.rows <= arguments.largest], arguments.folder
+        )
         cells = print_table([case.title for case in files], map(measure, rows_of(name, limits)))
         write_table(arguments.write, f"{folder}/{name}", cells)
 

@@ -1,9 +1,10 @@
 """Does the program stay under its memory limit? Random tables, files, base methods and limits.
 
-Each line is a process of its own that runs ``cohirf fit FILE --batch-size LIMIT --out labels.npy`` from start to end,
-and reports the peak of its resident memory, with interpreter and packages. "private" is the peak of the private pages
-of all processes together: of this one, of its workers, and of the one that probes while batches are planned. Some
-limits are too low on purpose: then the program must say so instead of the work.
+Each line is a process of its own that runs ``cohirf fit FILE --batch-size LIMIT --out labels.npy``
+from start to end, and reports the peak of its resident memory, with interpreter and packages.
+"private" is the peak of the private pages of all processes together: of this one, of its workers,
+and of the one that probes while batches are planned. Some limits are too low on purpose: then the
+program must say so instead of the work.
 
     python -m benchmarks.speed.random_limits [--settings 20] [--seed 0] [--jobs 1]
 """
@@ -28,8 +29,11 @@ from cohirf.cli import main as run_program
 from cohirf.planning.memory import parse_bytes, peak_bytes
 
 SUFFIXES = (".npy", ".parquet", ".csv")
-MOST_TEXT, MOST_DENSITY = 4_000_000, 200_000  # cells of a text file, rows of DBSCAN: others would take minutes
-N_CLUSTERS, BLOCK_ROWS = 8, 50_000
+# cells of a text file, rows of DBSCAN: others would take minutes
+MOST_TEXT = 4_000_000
+MOST_DENSITY = 200_000
+N_CLUSTERS = 8
+BLOCK_ROWS = 50_000
 INTERVAL = 0.02  # seconds between two looks at the memory of processes
 
 
@@ -47,10 +51,12 @@ class Setting:
     @classmethod
     def draw(cls, rng: np.random.Generator, n_jobs: int) -> Setting:
         """Draw a setting."""
-        method, suffix = str(rng.choice(["kmeans", "kmeans", "dbscan"])), str(rng.choice(SUFFIXES))
+        method = str(rng.choice(["kmeans", "kmeans", "dbscan"]))
+        suffix = str(rng.choice(SUFFIXES))
         n_features = int(rng.integers(5, 41 if method == "kmeans" else 9))
         most = min(
-            1_000_000 if method == "kmeans" else MOST_DENSITY, MOST_TEXT // n_features * 10 ** (suffix != ".csv")
+            1_000_000 if method == "kmeans" else MOST_DENSITY,
+            MOST_TEXT // n_features * 10 ** (suffix != ".csv"),
         )
         n_rows = int(np.exp(rng.uniform(np.log(100_000), np.log(max(most, 100_001)))))
         limit = f"{round(np.exp(rng.uniform(np.log(350), np.log(1500))))}MB"
@@ -79,22 +85,39 @@ class Setting:
 
     def command(self, path: Path) -> list[str]:
         """Return the arguments of the program."""
-        options = ["--clusters", str(N_CLUSTERS)] if self.method == "kmeans" else ["--estimator", "dbscan"]
+        options = (
+            ["--clusters", str(N_CLUSTERS)]
+            if self.method == "kmeans"
+            else ["--estimator", "dbscan"]
+        )
         options += [] if self.method == "kmeans" else ["--param", "eps=0.5", "--views", "1"]
-        out = ["--out", str(path.with_name("labels.npy")), "--seed", "0", "--n-jobs", str(self.n_jobs)]
+        out = [
+            "--out",
+            str(path.with_name("labels.npy")),
+            "--seed",
+            "0",
+            "--n-jobs",
+            str(self.n_jobs),
+        ]
         return ["fit", str(path), *options, "--batch-size", self.limit, *out]
 
 
 def measure(arguments: list[str]) -> tuple[int, float, int, str]:
-    """Run the program; return its status, seconds, peak and what it said; run in a process of its own."""
-    said, started = io.StringIO(), time.perf_counter()
+    """Run the program; return its status, seconds, peak and what it said.
+
+    Run in a process of its own.
+    """
+    said = io.StringIO()
+    started = time.perf_counter()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         status = run_program(arguments)
     return status, time.perf_counter() - started, peak_bytes(), said.getvalue()
 
 
 class PrivatePeak(threading.Thread):
-    """Watches the private pages of all processes that this one has started, those of their children included."""
+    """Watches the private pages of all processes that this one has started, those of their children
+    included.
+    """
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -154,7 +177,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parse(parser, argv, settings=1)
-    rng, table = np.random.default_rng(arguments.seed), Table(COLUMNS)
+    rng = np.random.default_rng(arguments.seed)
+    table = Table(COLUMNS)
     for number in range(arguments.settings):
         table.row(*describe(Setting.draw(rng, arguments.jobs), number))
 

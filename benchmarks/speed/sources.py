@@ -1,8 +1,9 @@
 """How fast is each kind of storage read, and how much memory does that take?
 
-Each source reads its rows in order, in blocks of 20,000, in a process of its own. Its processor time is divided by that
-of ``np.load`` of the same array, measured in turns in the same process; the system has the files in its cache for both.
-Memory is the rise of the peak resident size from the opened source to the last block.
+Each source reads its rows in order, in blocks of 20,000, in a process of its own. Its processor
+time is divided by that of ``np.load`` of the same array, measured in turns in the same process; the
+system has the files in its cache for both. Memory is the rise of the peak resident size from the
+opened source to the last block.
 
     python -m benchmarks.speed.sources [--rows 1000000] [--features 50] [--folder FOLDER]
 """
@@ -41,11 +42,16 @@ def write_parquet_folder(X: np.ndarray, path: Path) -> None:
         write_parquet(X[rows], path / f"{number}.parquet")
 
 
-def write_arrow(X: np.ndarray, path: Path, batch_rows: int | None = 65_536, compression: str | None = None) -> None:
+def write_arrow(
+    X: np.ndarray, path: Path, batch_rows: int | None = 65_536, compression: str | None = None
+) -> None:
     import pyarrow as pa
 
     options = pa.ipc.IpcWriteOptions(compression=compression)
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table(X).schema, options=options) as writer:
+    with (
+        pa.OSFile(str(path), "wb") as sink,
+        pa.ipc.new_file(sink, table(X).schema, options=options) as writer,
+    ):
         writer.write_table(table(X), max_chunksize=batch_rows)
 
 
@@ -76,7 +82,9 @@ def write_csv(X: np.ndarray, path: Path) -> None:
 def table(X: np.ndarray):
     import pyarrow as pa
 
-    return pa.table({f"c{number}": np.ascontiguousarray(column) for number, column in enumerate(X.T)})
+    return pa.table(
+        {f"c{number}": np.ascontiguousarray(column) for number, column in enumerate(X.T)}
+    )
 
 
 KINDS: dict[str, tuple[str, Callable[[np.ndarray, Path], None]]] = {
@@ -112,10 +120,16 @@ def read(source) -> None:
 
 
 def measure(kind: str, folder: Path) -> tuple[float, int, int]:
-    """Return the ratio of times, and the rise of memory and a block in bytes; run in a process of its own."""
+    """Return the ratio of times, and the rise of memory and a block in bytes.
+
+    Run in a process of its own.
+    """
     source = opened(kind, folder / KINDS[kind][0])
     rise, _ = peak_rise(lambda: read(source))
-    turns = [(timed(lambda: read(source))[0], timed(lambda: np.load(folder / "data.npy"))[0]) for _ in range(3)]
+    turns = [
+        (timed(lambda: read(source))[0], timed(lambda: np.load(folder / "data.npy"))[0])
+        for _ in range(3)
+    ]
     own, loaded = np.min(turns, axis=0)
     return own / loaded, rise, BLOCK_ROWS * source.n_features * source.dtype.itemsize
 
@@ -135,7 +149,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         opened("CSV, converted before", folder / "data.csv")
         print(f"{arguments.rows:,} rows, {arguments.features} features, {X.nbytes / 2**20:.0f} MB")
         del X
-        table = Table({"storage": "<30", "time / np.load": ">14.2f", "MB": ">8.0f", "blocks": ">8.1f"})
+        table = Table(
+            {"storage": "<30", "time / np.load": ">14.2f", "MB": ">8.0f", "blocks": ">8.1f"}
+        )
         for kind in KINDS:
             ratio, rise, block = in_fresh_process(measure, kind, folder)
             table.row(kind, ratio, rise / 2**20, rise / block)

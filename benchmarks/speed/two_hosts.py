@@ -1,16 +1,18 @@
-"""How many bytes does a fit move over a network, with client and scheduler on one host, workers and data on another?
+"""How many bytes does a fit move over a network, with client and scheduler on one host, workers and
+data on another?
 
     python -m benchmarks.speed.two_hosts [--rows 2000000]      (as root, on Linux)
 
-The hosts are two network namespaces with a cable between them. The file with the data lies in a file system that only
-the second one has. These are the commands that start the processes, each on its host:
+The hosts are two network namespaces with a cable between them. The file with the data lies in a
+file system that only the second one has. These are the commands that start the processes, each on
+its host:
 
     10.77.0.1   dask scheduler --host 10.77.0.1 --port 8786
     10.77.0.2   dask worker tcp://10.77.0.1:8786 --host 10.77.0.2 --nworkers 2 --nthreads 1
     10.77.0.1   python -m benchmarks.speed.two_hosts --client
 
-The client asks a worker to open the file, and fits what that returns. Bytes are those that the network card of the
-first host has counted.
+The client asks a worker to open the file, and fits what that returns. Bytes are those that the
+network card of the first host has counted.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from pathlib import Path
 
 from benchmarks._common import make_parser, parse
 
-CLIENT_HOST, WORKER_HOST = "cohirf-client", "cohirf-workers"
+CLIENT_HOST = "cohirf-client"
+WORKER_HOST = "cohirf-workers"
 ADDRESSES = {CLIENT_HOST: "10.77.0.1", WORKER_HOST: "10.77.0.2"}
 CARDS = {CLIENT_HOST: "cohirf0", WORKER_HOST: "cohirf1"}
 SCHEDULER = f"tcp://{ADDRESSES[CLIENT_HOST]}:8786"
@@ -68,19 +71,46 @@ def started(host: str, command: list[str]) -> Iterator[None]:
 
 
 def received_bytes() -> int:
-    return int(Path(f"/sys/class/net/{CARDS[CLIENT_HOST]}/statistics/rx_bytes").read_text(encoding="utf-8"))
+    return int(
+        Path(f"/sys/class/net/{CARDS[CLIENT_HOST]}/statistics/rx_bytes").read_text(encoding="utf-8")
+    )
 
 
 def run(n_rows: int) -> int:
     """Start everything; return the exit code of the client."""
     python = sys.executable
     this = [python, "-m", "benchmarks.speed.two_hosts", "--rows", str(n_rows)]
-    scheduler = [python, "-m", "dask", "scheduler", "--host", ADDRESSES[CLIENT_HOST], "--port", "8786"]
-    workers = [python, "-m", "dask", "worker", SCHEDULER, "--host", ADDRESSES[WORKER_HOST], "--nworkers", "2"]
+    scheduler = [
+        python,
+        "-m",
+        "dask",
+        "scheduler",
+        "--host",
+        ADDRESSES[CLIENT_HOST],
+        "--port",
+        "8786",
+    ]
+    workers = [
+        python,
+        "-m",
+        "dask",
+        "worker",
+        SCHEDULER,
+        "--host",
+        ADDRESSES[WORKER_HOST],
+        "--nworkers",
+        "2",
+    ]
     workers += ["--nthreads", "1", "--no-dashboard"]
     with_disk = ["unshare", "--mount", *this, "--with-disk", *workers]
-    with two_hosts(), started(CLIENT_HOST, [*scheduler, "--no-dashboard"]), started(WORKER_HOST, with_disk):
-        return subprocess.run(["ip", "netns", "exec", CLIENT_HOST, *this, "--client"], check=False).returncode
+    with (
+        two_hosts(),
+        started(CLIENT_HOST, [*scheduler, "--no-dashboard"]),
+        started(WORKER_HOST, with_disk),
+    ):
+        return subprocess.run(
+            ["ip", "netns", "exec", CLIENT_HOST, *this, "--client"], check=False
+        ).returncode
 
 
 def start_with_disk(n_rows: int, command: list[str]) -> None:
@@ -103,24 +133,34 @@ def fit(n_rows: int) -> bool:
     from cohirf import CoHiRF, open_source
     from cohirf.clusterers import GridDBSCAN
 
-    model = CoHiRF.as_published(GridDBSCAN(eps=0.2), views=1, batch_size=20_000, min_cluster_size=2, random_state=0)
+    model = CoHiRF.as_published(
+        GridDBSCAN(eps=0.2), views=1, batch_size=20_000, min_cluster_size=2, random_state=0
+    )
     with Client(SCHEDULER) as client:
         client.wait_for_workers(2)
         print(f"workers: {', '.join(client.nthreads())}; the file is on this host: {DATA.exists()}")
-        before, started = received_bytes(), time.perf_counter()
+        before = received_bytes()
+        started = time.perf_counter()
         source = client.submit(open_source, DATA).result()
         model.fit(source, client=client)
         fitted = received_bytes() - before
         model.labels_ = model.labels_.persist()
         wait(model.labels_)
         seconds = time.perf_counter() - started
-        print(f"{seconds:.1f} s; received {fitted / 1e6:.2f} MB of {12 * n_rows / 1e6:.0f} MB of data")
+        print(
+            f"{seconds:.1f} s; received {fitted / 1e6:.2f} MB of {12 * n_rows / 1e6:.0f} MB of data"
+        )
         n_survivors = model.hierarchy_.n_rows
-        print(f"{n_survivors:,} survivors, {fitted / n_survivors:.0f} bytes each; clusters {model.n_clusters_}")
+        print(
+            f"{n_survivors:,} survivors, {fitted / n_survivors:.0f} bytes each; clusters "
+            f"{model.n_clusters_}"
+        )
         labels = model.labels_.compute()
     with tempfile.TemporaryDirectory() as folder:
         write_data("spheres", Path(folder) / "again.npy", n_rows, random_state=0)
-        expected = CoHiRF.as_published(**model.get_params(deep=False)).fit(open_source(Path(folder) / "again.npy"))
+        expected = CoHiRF.as_published(**model.get_params(deep=False)).fit(
+            open_source(Path(folder) / "again.npy")
+        )
         same = bool((expected.labels_ == labels).all())
     print(f"the same labels as on one machine: {same}")
     return same

@@ -1,15 +1,18 @@
 """Does the cost of an update grow with the rows that a model has seen?
 
-    python -m benchmarks.speed.updates [--rows 10000000] [--updates 100] [--update-rows 100000] [--views 5]
+    python -m benchmarks.speed.updates [--rows 10000000] [--updates 100] [--update-rows 100000]
+    [--views 5]
 
-A model is fitted to some rows, and then updated many times with as many rows each. For some updates, the table has the
-rows so far, the groups of rows that the model keeps, and the time of the update as a multiple of that of a model of
-the rows of one update alone; then the time until all labels are there, in the same unit, which grows with all rows.
-Two further tables have the mean over all updates by the rows that were seen before, and by the groups of the model:
-the updates are divided into four equal parts.
+A model is fitted to some rows, and then updated many times with as many rows each. For some
+updates, the table has the rows so far, the groups of rows that the model keeps, and the time of the
+update as a multiple of that of a model of the rows of one update alone; then the time until all
+labels are there, in the same unit, which grows with all rows. Two further tables have the mean over
+all updates by the rows that were seen before, and by the groups of the model: the updates are
+divided into four equal parts.
 
-Rows are drawn around 20 centres in 10 dimensions, with some overlap, and read from files of float32, so that rows seen
-before are not in memory. K-Means is told 20 clusters, in batches of 10,000 rows; DBSCAN keeps a sample of rows.
+Rows are drawn around 20 centres in 10 dimensions, with some overlap, and read from files of
+float32, so that rows seen before are not in memory. K-Means is told 20 clusters, in batches of
+10,000 rows; DBSCAN keeps a sample of rows.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ from benchmarks._common import Table, best_of, make_parser, parse, timed
 from cohirf import CoHiRF, open_source
 from cohirf.planning.memory import peak_bytes
 
-N_CENTRES, N_FEATURES = 20, 10
+N_CENTRES = 20
+N_FEATURES = 10
 BLOCK = 1_000_000
 METHODS = {"K-Means": KMeans(N_CENTRES, n_init=1), "DBSCAN": DBSCAN(eps=1.5, min_samples=10)}
 
@@ -58,7 +62,9 @@ class Update:
     units: float
 
 
-def update_often(model: Any, unit: float, path: Path, n_updates: int, n_rows: int) -> Iterator[Update]:
+def update_often(
+    model: Any, unit: float, path: Path, n_updates: int, n_rows: int
+) -> Iterator[Update]:
     """Yield what each update costs, and print some of them."""
     formats = {"groups": ">8,", "update / unit": ">13.2f", "labels / unit": ">13.3f"}
     table = Table({"update": ">6", "rows so far": ">12,"} | formats)
@@ -81,7 +87,11 @@ def print_quarters(title: str, size_of: Callable[[Update], int], updates: Sequen
     in_order = sorted(updates, key=size_of)
     for start, stop in pairwise(np.linspace(0, len(updates), 5).astype(int)):
         quarter = in_order[start:stop]
-        table.row(size_of(quarter[0]), size_of(quarter[-1]), float(np.mean([update.units for update in quarter])))
+        table.row(
+            size_of(quarter[0]),
+            size_of(quarter[-1]),
+            float(np.mean([update.units for update in quarter])),
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -99,7 +109,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         part = Path(folder) / "part.npy"
         few = write_rows(part, arguments.update_rows, 1)
         unit, _ = best_of(2, lambda: make().partial_fit(few))  # the first call is slower
-        print(f"a model of {arguments.update_rows:,} rows takes {unit:.1f} s (one unit)", flush=True)
+        print(
+            f"a model of {arguments.update_rows:,} rows takes {unit:.1f} s (one unit)", flush=True
+        )
         first = write_rows(Path(folder) / "first.npy", arguments.rows, 0)
         model = make()
         seconds, _ = timed(lambda: model.partial_fit(first))
@@ -109,7 +121,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     print_quarters("rows so far", lambda update: update.n_rows, updates)
     print_quarters("groups", lambda update: update.n_groups, updates)
     print(f"\nmean of all updates: {np.mean([update.units for update in updates]):.2f} units")
-    print(f"a model of so many rows at the end: {again / unit:.2f} units; more than 1 if other programs disturbed")
+    print(
+        f"a model of so many rows at the end: {again / unit:.2f} units; more than 1 if other "
+        "programs disturbed"
+    )
     print(f"peak memory: {peak_bytes() / 1e6:,.0f} MB")
 
 

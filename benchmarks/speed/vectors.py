@@ -2,16 +2,18 @@
 
     python -m benchmarks.speed.vectors [--parts fit duplicates gpu] [--rows 100000] [--device cuda]
 
-- fit: unit vectors with 768 features, k=200, against K-Means with one start, both in a process of their own with one
-  thread: processor seconds, their ratio, the rise of the peak memory, and the adjusted Rand index with the mixture.
-- duplicates: rows with 256 features, of which a twentieth are planted near duplicates: at three thresholds, the share
-  of the pairs of brute force (products of blocks) that each method finds, pairs that it finds in error, and processor
-  seconds. faiss runs a range search in a flat index; it and brute force take as long at any threshold, and run at the
-  lowest one. semhash removes rows: it finds a pair if it removes one of both.
-  Those that are not installed are left out. ``--results`` keeps what is done, so that a run that was stopped continues.
-- gpu (not run by default): 1e7 x 768 unit vectors in bfloat16 on a device, k=1,000, with the defaults and
-  ``metric="cosine"``: seconds by the clock, memory beyond the data, and the share of rows in clusters of their own
-  component. One fit of a tenth of the rows warms up kernels first.
+- fit: unit vectors with 768 features, k=200, against K-Means with one start, both in a process of
+  their own with one thread: processor seconds, their ratio, the rise of the peak memory, and the
+  adjusted Rand index with the mixture.
+- duplicates: rows with 256 features, of which a twentieth are planted near duplicates: at three
+  thresholds, the share of the pairs of brute force (products of blocks) that each method finds,
+  pairs that it finds in error, and processor seconds. faiss runs a range search in a flat index; it
+  and brute force take as long at any threshold, and run at the lowest one. semhash removes rows: it
+  finds a pair if it removes one of both. Those that are not installed are left out. ``--results``
+  keeps what is done, so that a run that was stopped continues.
+- gpu (not run by default): 1e7 x 768 unit vectors in bfloat16 on a device, k=1,000, with the
+  defaults and ``metric="cosine"``: seconds by the clock, memory beyond the data, and the share of
+  rows in clusters of their own component. One fit of a tenth of the rows warms up kernels first.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ from benchmarks._common import (
 from cohirf import CoHiRF
 from cohirf.curate import near_duplicates
 
-N_FEATURES, N_CLUSTERS = 768, 200
+N_FEATURES = 768
+N_CLUSTERS = 200
 PARTS = ("fit", "duplicates", "gpu")
 THRESHOLDS = (0.9, 0.95, 0.99)
 BLOCK = 2**20
@@ -53,7 +56,9 @@ def draw_vectors(n_rows: int, n_features: int, n_clusters: int) -> tuple[np.ndar
     own = rng.integers(n_clusters, size=n_rows)
     X = centres[own]
     for start in range(0, n_rows, 10_000):
-        X[start : start + 10_000] += 1.5 * rng.standard_normal(X[start : start + 10_000].shape, dtype=np.float32)
+        X[start : start + 10_000] += 1.5 * rng.standard_normal(
+            X[start : start + 10_000].shape, dtype=np.float32
+        )
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     return X, own
 
@@ -71,7 +76,16 @@ def measure_fit(method: str, n_rows: int) -> tuple[float, float, float]:
 
 def compare_fits(n_rows: int) -> None:
     """Print a line for each method, with its time as a multiple of that of K-Means."""
-    table = Table({"fit": "<10", "rows": ">9,", "seconds": ">8.1f", "ratio": ">6.2f", "MB": ">7.0f", "ARI": ">6.3f"})
+    table = Table(
+        {
+            "fit": "<10",
+            "rows": ">9,",
+            "seconds": ">8.1f",
+            "ratio": ">6.2f",
+            "MB": ">7.0f",
+            "ARI": ">6.3f",
+        }
+    )
     whole = None
     for method in ("K-Means", "CoHiRF"):
         seconds, rise, score = in_fresh_process(measure_fit, method, n_rows)
@@ -142,7 +156,14 @@ def compare_searches(n_rows: int, results: Results) -> None:
     """Print recall and time of each method at each threshold."""
     X = plant(n_rows)
     table = Table(
-        {"threshold": ">9", "pairs": ">9,", "method": "<12", "recall": ">8.5f", "wrong": ">6", "seconds": ">8.1f"}
+        {
+            "threshold": ">9",
+            "pairs": ">9,",
+            "method": "<12",
+            "recall": ">8.5f",
+            "wrong": ">6",
+            "seconds": ">8.1f",
+        }
     )
     for threshold in THRESHOLDS:
         right: set[tuple[int, int]] = set()
@@ -174,7 +195,9 @@ def measure_gpu(device: str, n_rows: int, n_clusters: int = 1000) -> None:
     X = torch.empty(n_rows, N_FEATURES, device=device, dtype=torch.bfloat16)
     for start in range(0, n_rows, BLOCK):
         part = own[start : start + BLOCK]
-        block = centres[part] + 1.5 * torch.randn(len(part), N_FEATURES, device=device, generator=rng)
+        block = centres[part] + 1.5 * torch.randn(
+            len(part), N_FEATURES, device=device, generator=rng
+        )
         X[start : start + BLOCK] = block / block.norm(dim=1, keepdim=True)
     table = Table({"rows": ">12,", "seconds": ">8.2f", "right": ">6.3f", "GiB": ">6.1f", "k": ">6"})
     for size in (n_rows // 10, n_rows, n_rows):
@@ -191,7 +214,13 @@ def measure_gpu(device: str, n_rows: int, n_clusters: int = 1000) -> None:
         counts = torch.zeros(model.n_clusters_, n_clusters, device=device, dtype=torch.int64)
         pairs = model.labels_.to(torch.int64) * n_clusters + own[:size]
         counts = torch.bincount(pairs, minlength=counts.numel()).reshape(counts.shape)
-        table.row(size, seconds, float(counts.max(dim=1).values.sum() / size), peak, int(model.n_clusters_))
+        table.row(
+            size,
+            seconds,
+            float(counts.max(dim=1).values.sum() / size),
+            peak,
+            int(model.n_clusters_),
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> None:

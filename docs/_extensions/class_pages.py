@@ -1,4 +1,5 @@
-"""Pages of classes: parameters, attributes, notes and examples are sections, which the table of contents lists.
+"""Pages of classes: parameters, attributes, notes and examples are sections, which the table of
+contents lists.
 
 numpydoc writes them as fields and rubrics, which no table of contents has.
 """
@@ -41,7 +42,9 @@ def use_sections(app: Any, doctree: nodes.document) -> None:
     if not app.env.docname.startswith(GENERATED):
         return
     for description in list(doctree.findall(addnodes.desc)):
-        if description["objtype"] in ("class", "exception") and isinstance(description.parent, nodes.section):
+        if description["objtype"] in ("class", "exception") and isinstance(
+            description.parent, nodes.section
+        ):
             description["no-contents-entry"] = True  # the title of the page is its entry
             page = description.parent
             place = page.index(description) + 1

@@ -1,4 +1,6 @@
-"""The directive ``commands``: a section for each command of the program, made from the program itself."""
+"""The directive ``commands``: a section for each command of the program, made from the program
+itself.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,12 @@ OPTIONS = "Options"  # of a parameter that the program puts under no heading
 
 
 def write_commands() -> str:
-    """Return reStructuredText on all commands, with those of groups below the commands of the program."""
-    return "\n".join(line for path, command in _find_commands() for line in _write_command(path, command))
+    """Return reStructuredText on all commands, with those of groups below the commands of the
+    program.
+    """
+    return "\n".join(
+        line for path, command in _find_commands() for line in _write_command(path, command)
+    )
 
 
 def _find_commands() -> Iterator[tuple[str, Any]]:
@@ -35,7 +41,9 @@ def _find_commands() -> Iterator[tuple[str, Any]]:
 def _write_command(path: str, command: Any) -> Iterator[str]:
     title = f"cohirf {path}"
     yield from (title, "-" * len(title), "", _escape(command.help), "")
-    examples = [line for line in str(command.epilog or "").split("\n\n") if line.startswith("cohirf ")]
+    examples = [
+        line for line in str(command.epilog or "").split("\n\n") if line.startswith("cohirf ")
+    ]
     if examples:
         yield from (".. code-block:: console", "", *(f"   $ {line}" for line in examples), "")
     for heading, parameters in _group(command.params).items():
@@ -50,7 +58,9 @@ def _group(parameters: list[Any]) -> dict[str, list[Any]]:
     groups: dict[str, list[Any]] = {}
     for parameter in parameters:
         is_argument = parameter.param_type_name == "argument"
-        heading = ARGUMENTS if is_argument else getattr(parameter, "rich_help_panel", None) or OPTIONS
+        heading = (
+            ARGUMENTS if is_argument else getattr(parameter, "rich_help_panel", None) or OPTIONS
+        )
         if "--help" not in parameter.opts:
             groups.setdefault(heading, []).append(parameter)
     return groups
@@ -72,7 +82,10 @@ def _describe(parameter: Any) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return text whose characters have no meaning in reStructuredText; the bars of choices may end a line."""
+    """Return text whose characters have no meaning in reStructuredText.
+
+    The bars of choices may end a line.
+    """
     for character in "\\*`|_":
         text = text.replace(character, f"\\{character}")
     return " ".join(text.split()).replace("\\|", " \\| ")

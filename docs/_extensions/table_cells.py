@@ -1,4 +1,7 @@
-"""Cells of tables: a hyphen means that there is no value. It is shown as a dash, and not as an empty list."""
+"""Cells of tables: a hyphen means that there is no value.
+
+It is shown as a dash, and not as an empty list.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""cohirf: Consensus Hierarchical Random Features, a meta-algorithm that carries any clustering method further."""
+"""cohirf: Consensus Hierarchical Random Features, a meta-algorithm that carries any clustering
+method further.
+"""
 
 from typing import TYPE_CHECKING
 

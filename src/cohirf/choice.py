@@ -1,20 +1,23 @@
 """Choose the number of clusters, and say what was chosen and why.
 
-For each number of clusters, the rows are merged in the way that fits them (``beyond/choose_merge.py``), and the figures
-of this division are added up: its silhouette, or its connection if that is higher, and half of the modularity less the
-cut of the neighbour graph. The number with the highest sum is chosen. The weights were chosen on the sets of
-``benchmarks/quality/rules.py``, which has cross-validated figures, too. Of many rows, several samples are drawn, the
-sums are averaged, and the choice says how many of the samples agree with it.
+For each number of clusters, the rows are merged in the way that fits them
+(``beyond/choose_merge.py``), and the figures of this division are added up: its silhouette, or its
+connection if that is higher, and half of the modularity less the cut of the neighbour graph. The
+number with the highest sum is chosen. The weights were chosen on the sets of
+``benchmarks/quality/rules.py``, which has cross-validated figures, too. Of many rows, several
+samples are drawn, the sums are averaged, and the choice says how many of the samples agree with it.
 
-Whether there are clusters at all is another question. Cluster two halves of the rows, and carry the clusters of one
-half over to the other by the nearest row. If there are clusters, both agree (Tibshirani and Walther, JCGS 14, 2005, and
-Lange et al., Neural Computation 16, 2004). The strength of a division is how much they agree, by the adjusted Rand
-index, less half its cut: parts of one cluster can agree by chance, but they separate near neighbours. If the best
-number is weak, there are no clear groups. If its halves have nothing in common, the rows are only divided in two. (On
-the 150 mixtures of ``benchmarks/quality/held_out.py``, whose clusters overlap, to divide all that are weak in two costs
-0.08 of the adjusted Rand index.)
+Whether there are clusters at all is another question. Cluster two halves of the rows, and carry the
+clusters of one half over to the other by the nearest row. If there are clusters, both agree
+(Tibshirani and Walther, JCGS 14, 2005, and Lange et al., Neural Computation 16, 2004). The strength
+of a division is how much they agree, by the adjusted Rand index, less half its cut: parts of one
+cluster can agree by chance, but they separate near neighbours. If the best number is weak, there
+are no clear groups. If its halves have nothing in common, the rows are only divided in two. (On the
+150 mixtures of ``benchmarks/quality/held_out.py``, whose clusters overlap, to divide all that are
+weak in two costs 0.08 of the adjusted Rand index.)
 
-A few rows that are far from all others are not a cluster. They are cut off before clusters are counted.
+A few rows that are far from all others are not a cluster. They are cut off before clusters are
+counted.
 """
 
 from __future__ import annotations
@@ -33,15 +36,23 @@ from cohirf.rows.grouping import FloatArray, IntArray
 
 CHOICE_ROWS = 1000  # of each sample
 N_SAMPLES = 3  # of data with more rows
-FIRST_NUMBERS = 20  # numbers up to this are tried first, and twice as many as long as the best is in the upper half
+# numbers up to this are tried first, and twice as many as long as the best is in the upper half
+FIRST_NUMBERS = 20
 ROWS_PER_NUMBER = 8  # no more numbers than one for so many rows of a sample
 FEWEST_ROWS = 8  # fewer are one cluster
 N_SPLITS = 2  # into halves
-GRAPH_WEIGHT = 0.5  # of modularity and cut, compared with the silhouette; and of the cut in the strength
-WEAK_STRENGTH, CLEAR = 0.5, 0.85  # a cloud of points has less than the first; halves agree from the second on
-BY_CHANCE = 0.1  # with a strength below this, halves have nothing in common, and any number is as good as two
+GRAPH_WEIGHT = (
+    0.5  # of modularity and cut, compared with the silhouette; and of the cut in the strength
+)
+WEAK_STRENGTH, CLEAR = (
+    0.5,
+    0.85,
+)  # a cloud of points has less than the first; halves agree from the second on
+# with a strength below this, halves have nothing in common, and any number is as good as two
+BY_CHANCE = 0.1
 # Up to so many rows, and one for so many, are not a cluster, however far from the others they are.
-MOST_CRUMBS, ROWS_PER_CRUMB = 3, 30
+MOST_CRUMBS = 3
+ROWS_PER_CRUMB = 30
 NO_CUTS = (np.nan,) * len(MERGES)
 
 
@@ -58,26 +69,30 @@ class Choice:
     is_merge_given : bool
         Whether the parameter ``merge`` asked for that.
     min_share : float
-        Smallest share of the rows, or of their weight, that was counted as a cluster when the number was chosen. Rows
-        of smaller parts were set aside.
+        Smallest share of the rows, or of their weight, that was counted as a cluster when the
+        number was chosen. Rows of smaller parts were set aside.
     n_aside : int
         Number of rows that are noise for that reason.
     n_small : int
-        Number of clusters beside the chosen ones: parts that are smaller than ``min_share``, but too large for noise.
+        Number of clusters beside the chosen ones: parts that are smaller than ``min_share``, but
+        too large for noise.
     cuts : array of float, shape (3,)
-        For compact, connected and graph merges: mean over clusters of the share of the ten nearest neighbours of a row
-        that are in another cluster, on a sample of rows. NaN if merges were not compared.
+        For compact, connected and graph merges: mean over clusters of the share of the ten nearest
+        neighbours of a row that are in another cluster, on a sample of rows. NaN if merges were not
+        compared.
     scores : array of float, shape (3,)
-        By which these merges were compared; the highest was taken, or compact clusters if theirs is nearly as high.
+        By which these merges were compared; the highest was taken, or compact clusters if theirs is
+        nearly as high.
     candidates : array of int
         Numbers of clusters that were compared; empty if the number was given.
     figures : array of float
-        By which these numbers were compared: silhouette or connection, and half of modularity less cut.
+        By which these numbers were compared: silhouette or connection, and half of modularity less
+        cut.
     silhouettes : array of float
         Silhouette of each candidate, or its connection if that is higher.
     strength : float
-        How much two halves of the rows agree on the number with the highest figure, less half its cut; NaN if the
-        number was given.
+        How much two halves of the rows agree on the number with the highest figure, less half its
+        cut; NaN if the number was given.
     n_samples : int
         Number of samples that the number was chosen on.
     n_agreeing : int
@@ -87,12 +102,18 @@ class Choice:
     n_clusters: Annotated[int, ranges.counts()]
     merge: Annotated[str, ranges.OneOf(MERGES)] = "compact"
     cuts: Annotated[FloatArray, ranges.shares(3)] = field(default_factory=lambda: np.array(NO_CUTS))
-    scores: Annotated[FloatArray, ranges.cells(3)] = field(default_factory=lambda: np.array(NO_CUTS))
+    scores: Annotated[FloatArray, ranges.cells(3)] = field(
+        default_factory=lambda: np.array(NO_CUTS)
+    )
     candidates: Annotated[IntArray, ranges.counts(ranges.ANY)] = field(
         default_factory=lambda: np.empty(0, dtype=np.int64)
     )
-    figures: Annotated[FloatArray, ranges.cells("candidates")] = field(default_factory=lambda: np.empty(0))
-    silhouettes: Annotated[FloatArray, ranges.cells("candidates")] = field(default_factory=lambda: np.empty(0))
+    figures: Annotated[FloatArray, ranges.cells("candidates")] = field(
+        default_factory=lambda: np.empty(0)
+    )
+    silhouettes: Annotated[FloatArray, ranges.cells("candidates")] = field(
+        default_factory=lambda: np.empty(0)
+    )
     strength: Annotated[float, ranges.shares()] = np.nan
     n_samples: Annotated[int, ranges.counts(least=1)] = 1
     n_agreeing: Annotated[int, ranges.counts()] = 1
@@ -137,18 +158,25 @@ class Choice:
         said = " ".join(part for part in parts if part)
         if said:
             return said
-        return "There is one cluster." if self.n_clusters == 1 else f"{self.n_clusters:,} clusters were asked for."
+        if self.n_clusters == 1:
+            return "There is one cluster."
+        return f"{self.n_clusters:,} clusters were asked for."
 
     def describe_number(self) -> str:
         """Return why there are so many clusters; nothing if the number was given."""
         if len(self.candidates) == 0:
-            return "" if self.is_given else "There is one cluster, and nothing to choose."
+            if self.is_given:
+                return ""
+            return "There is one cluster, and nothing to choose."
         said = [self._describe_best()]
         if self.n_agreeing < self.n_samples:
-            said.append(f"{self.n_agreeing} of {self.n_samples} samples of the rows give this number.")
+            said.append(
+                f"{self.n_agreeing} of {self.n_samples} samples of the rows give this number."
+            )
         if self.is_largest:
             said.append(
-                f"{self.n_clusters} is the largest number that was tried, so there may be more: give n_clusters."
+                f"{self.n_clusters} is the largest number that was tried, so there may be more: "
+                "give n_clusters."
             )
         return " ".join(said)
 
@@ -158,30 +186,49 @@ class Choice:
         found = f"a silhouette of {self.silhouettes[best]:.2f}"
         agree = f"random halves agree by {self.strength:.2f} (1: the same clusters, 0: by chance, less half the cut)"
         if not self.is_clear:
-            return f"There are no clear groups: the best number, {number}, has {found}, and {agree}."
+            return (
+                f"There are no clear groups: the best number, {number}, has {found}, and {agree}."
+            )
         return f"{number} clusters fit best, with {found}; {agree}."
 
     def describe_aside(self) -> str:
-        """Return how many rows, and small clusters, are beside the chosen clusters, if there are any."""
+        """Return how many rows, and small clusters, are beside the chosen clusters, if there are
+        any.
+        """
         said = []
         if self.n_aside:
-            rows = "1 row is" if self.n_aside == 1 else f"{self.n_aside:,} rows are"
+            if self.n_aside == 1:
+                rows = "1 row is"
+            else:
+                rows = f"{self.n_aside:,} rows are"
             said.append(f"{rows} apart from all clusters, too few to be one, and noise.")
         if self.n_small:
-            more = "1 more cluster is" if self.n_small == 1 else f"{self.n_small:,} more clusters are"
+            if self.n_small == 1:
+                more = "1 more cluster is"
+            else:
+                more = f"{self.n_small:,} more clusters are"
             said.append(f"{more} small and apart, with less than {self.min_share:.1%} of the rows.")
         return " ".join(said)
 
     def describe_merge(self) -> str:
-        """Return how clusters were merged, and why; nothing if merges were not compared and not asked for."""
-        name = {"compact": "compact", "connected": "connected", "graph": "merged along the neighbour graph"}
+        """Return how clusters were merged, and why.
+
+        Nothing if merges were not compared and not asked for.
+        """
+        name = {
+            "compact": "compact",
+            "connected": "connected",
+            "graph": "merged along the neighbour graph",
+        }
         what = f"The clusters are {name[self.merge]}"
         if self.is_merge_given:
             what += ", as asked for"
         if not self.is_compared:
             return f"{what}." if self.is_merge_given else ""
         others = [
-            f"{merge} {cut:.1%}" for merge, cut in zip(MERGES, self.cuts.tolist(), strict=True) if merge != self.merge
+            f"{merge} {cut:.1%}"
+            for merge, cut in zip(MERGES, self.cuts.tolist(), strict=True)
+            if merge != self.merge
         ]
         return f"{what}: {self.cut:.1%} of near neighbours are in another cluster ({', '.join(others)})."
 
@@ -212,11 +259,17 @@ class NumberedDivisions:
             compared = sample.compare(divisions)
             best = MERGES.index(compared.best)
             found = compared.figures
-            silhouettes.append(max(sample.silhouette(divisions[best]), float(found.connection[best])))
-            figures.append(silhouettes[-1] + GRAPH_WEIGHT * (found.modularity[best] - found.cut[best]))
+            silhouettes.append(
+                max(sample.silhouette(divisions[best]), float(found.connection[best]))
+            )
+            figures.append(
+                silhouettes[-1] + GRAPH_WEIGHT * (found.modularity[best] - found.cut[best])
+            )
             cuts.append(found.cut[best])
             merges.append(compared.best)
-        return cls(numbers[is_reached], merges, np.array(figures), np.array(silhouettes), np.array(cuts))
+        return cls(
+            numbers[is_reached], merges, np.array(figures), np.array(silhouettes), np.array(cuts)
+        )
 
     def joined(self, more: NumberedDivisions) -> NumberedDivisions:
         """Return these divisions and those into larger numbers."""
@@ -230,7 +283,10 @@ class NumberedDivisions:
 
 
 def choose_number(
-    draw: Callable[[int], tuple[Any, FloatArray]], rng: np.random.Generator, min_share: float = 0.0, n_samples: int = 1
+    draw: Callable[[int], tuple[Any, FloatArray]],
+    rng: np.random.Generator,
+    min_share: float = 0.0,
+    n_samples: int = 1,
 ) -> Choice:
     """Choose the number of clusters, each with at least a share of the mass.
 
@@ -250,7 +306,9 @@ def choose_number(
         points, mass = draw(number)
         samples.append(SampledRows(centre(points), mass))
     n_rows = min(sample.points.shape[0] for sample in samples)
-    most = min(max(2, n_rows // ROWS_PER_NUMBER), *(_count_distinct(sample.points) for sample in samples))
+    most = min(
+        max(2, n_rows // ROWS_PER_NUMBER), *(_count_distinct(sample.points) for sample in samples)
+    )
     if n_rows < FEWEST_ROWS or most < 2:
         return Choice(1)
     min_share = max(min_share, count_crumbs(n_rows) / n_rows)
@@ -275,7 +333,10 @@ def choose_number(
 
 
 def _choose_best(tried: Sequence[NumberedDivisions]) -> Choice:
-    """Choose the number with the highest mean figure among those that all samples reach; the smaller of equal ones."""
+    """Choose the number with the highest mean figure among those that all samples reach.
+
+    The smaller of equal ones.
+    """
     candidates = tried[0].numbers
     for each in tried[1:]:
         candidates = np.intersect1d(candidates, each.numbers)
@@ -297,7 +358,10 @@ def _choose_best(tried: Sequence[NumberedDivisions]) -> Choice:
 def measure_strength(
     sample: SampledRows, merge: str, n_clusters: int, min_share: float, rng: np.random.Generator
 ) -> float:
-    """Return how much two halves of a sample agree on the clusters that a merge finds; the mean over some splits."""
+    """Return how much two halves of a sample agree on the clusters that a merge finds.
+
+    The mean over some splits.
+    """
     n_rows = sample.points.shape[0]
     found = []
     for _ in range(N_SPLITS):
@@ -321,5 +385,7 @@ def _count_distinct(points: Any) -> int:
 
 
 def count_crumbs(n_rows: int) -> int:
-    """Return the smallest number of rows that can be a cluster, if the number of clusters is chosen: from 1 to 4."""
+    """Return the smallest number of rows that can be a cluster, if the number of clusters is
+    chosen: from 1 to 4.
+    """
     return 1 + min(MOST_CRUMBS, n_rows // ROWS_PER_CRUMB)

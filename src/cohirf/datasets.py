@@ -21,7 +21,11 @@ Random = np.random.RandomState
 
 
 def make_spheres(
-    n_samples: int = 1000, *, radii: Sequence[float] = (0.5, 1.0), noise: float = 0.01, random_state: Any = None
+    n_samples: int = 1000,
+    *,
+    radii: Sequence[float] = (0.5, 1.0),
+    noise: float = 0.01,
+    random_state: Any = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Draw random points on concentric spheres in three dimensions.
 
@@ -59,12 +63,18 @@ def make_spheres(
 
 
 def make_hypercube(
-    n_samples: int = 1000, *, n_clusters: int = 5, n_informative: int = 3, n_noise: int = 10, random_state: Any = None
+    n_samples: int = 1000,
+    *,
+    n_clusters: int = 5,
+    n_informative: int = 3,
+    n_noise: int = 10,
+    random_state: Any = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Draw random points around corners of a hypercube, and append noise features.
 
-    The corners are drawn at random from those of a hypercube whose edges have length 6 times the square root of
-    ``n_informative``. Points are normally distributed around them with variance 1. Noise features are standard normal.
+    The corners are drawn at random from those of a hypercube whose edges have length 6 times the
+    square root of ``n_informative``. Points are normally distributed around them with variance 1.
+    Noise features are standard normal.
 
     Parameters
     ----------
@@ -115,8 +125,12 @@ def draw_corners(n_clusters: int, n_informative: int, rng: Random) -> NDArray[np
     else:
         bits = np.empty((0, n_informative), dtype=np.int64)
         while len(bits) < n_clusters:
-            drawn = np.concatenate([bits, rng.randint(0, 2, (n_clusters - len(bits), n_informative))])
-            bits = drawn[np.sort(np.unique(drawn, axis=0, return_index=True)[1])]  # without those drawn before
+            drawn = np.concatenate(
+                [bits, rng.randint(0, 2, (n_clusters - len(bits), n_informative))]
+            )
+            bits = drawn[
+                np.sort(np.unique(drawn, axis=0, return_index=True)[1])
+            ]  # without those drawn before
     corners: NDArray[np.float64] = bits * CUBE_EDGE * np.sqrt(n_informative)
     return corners
 

@@ -22,8 +22,8 @@ class EpsSuggestion:
     min_samples : int
         The ``min_samples`` of DBSCAN that the radius is meant for.
     distances : array of float
-        Sorted distances of the sampled rows to their nearest neighbour number ``min_samples``, where each row counts
-        as its own first neighbour, as in DBSCAN.
+        Sorted distances of the sampled rows to their nearest neighbour number ``min_samples``,
+        where each row counts as its own first neighbour, as in DBSCAN.
     knee : int
         Position of the knee in ``distances``.
     """
@@ -41,21 +41,26 @@ class EpsSuggestion:
     def describe(self) -> str:
         """Return the suggestion in a sentence."""
         return (
-            f"eps={self.eps:.4g} is the knee of the curve: with min_samples={self.min_samples}, {self.core_share:.0%} "
+            f"eps={self.eps:.4g} is the knee of the curve: with min_samples={self.min_samples}, "
+            f"{self.core_share:.0%} "
             f"of the rows are core rows."
         )
 
 
-def suggest_eps(X: Any, min_samples: int = 5, *, max_rows: int = 2000, random_state: Any = None) -> EpsSuggestion:
+def suggest_eps(
+    X: Any, min_samples: int = 5, *, max_rows: int = 2000, random_state: Any = None
+) -> EpsSuggestion:
     """Suggest ``eps`` for DBSCAN: the knee of the sorted distances to the k-th nearest neighbour.
 
-    For a sample of the rows, the distance to the nearest neighbour number ``min_samples`` is computed, among all rows.
-    In dense regions this distance is small, and for noise it is large. The knee of the sorted distances separates the
-    two: it is the point that is farthest below the straight line from the first to the last point of the curve.
+    For a sample of the rows, the distance to the nearest neighbour number ``min_samples`` is
+    computed, among all rows. In dense regions this distance is small, and for noise it is large.
+    The knee of the sorted distances separates the two: it is the point that is farthest below the
+    straight line from the first to the last point of the curve.
 
-    This is a rule of thumb. With many features it is usually too large, because outliers lift the end of the curve:
-    look at the curve with :func:`cohirf.plotting.plot_eps`, and try smaller values. The suggestion is for a fit on all
-    features; in views with a share of them (``max_features``), distances are smaller by about the root of that share.
+    This is a rule of thumb. With many features it is usually too large, because outliers lift the
+    end of the curve: look at the curve with :func:`cohirf.plotting.plot_eps`, and try smaller
+    values. The suggestion is for a fit on all features; in views with a share of them
+    (``max_features``), distances are smaller by about the root of that share.
 
     Parameters
     ----------
@@ -100,7 +105,10 @@ def suggest_eps(X: Any, min_samples: int = 5, *, max_rows: int = 2000, random_st
         if value < least:
             raise ValueError(f"{name}={value} is not valid: pass an int >= {least}.")
     if n_rows < min_samples:
-        raise ValueError(f"X has {n_rows} rows, fewer than min_samples={min_samples}: pass more rows, or lower it.")
+        raise ValueError(
+            f"X has {n_rows} rows, fewer than min_samples={min_samples}: pass more rows, or lower "
+            "it."
+        )
     drawn: Any = slice(None)
     if n_rows > max_rows:
         drawn = np.sort(check_random_state(random_state).choice(n_rows, max_rows, replace=False))
@@ -108,13 +116,16 @@ def suggest_eps(X: Any, min_samples: int = 5, *, max_rows: int = 2000, random_st
     distances = np.sort(search.kneighbors(data[drawn])[0][:, -1].astype(np.float64))
     positive = int(np.searchsorted(distances, 0.0, side="right"))
     if positive == len(distances):
-        raise ValueError("All distances are 0, because rows are identical: DBSCAN needs distinct rows.")
+        raise ValueError(
+            "All distances are 0, because rows are identical: DBSCAN needs distinct rows."
+        )
     knee = max(find_knee(distances), positive)
     return EpsSuggestion(float(distances[knee]), int(min_samples), distances, knee)
 
 
 def find_knee(heights: NDArray[np.float64]) -> int:
-    """Return the position of the knee of a sorted curve: the point farthest below the line through its ends.
+    """Return the position of the knee of a sorted curve: the point farthest below the line through
+    its ends.
 
     Examples
     --------

@@ -1,17 +1,21 @@
-"""Errors that tell the user more than those they replace; warnings that name the line of the user, once per fit.
+"""Errors that tell the user more than those they replace.
 
-Python shows a warning once for each line of code that raises it, but forgets what it has shown whenever a filter
-changes, and scikit-learn changes filters in most of its calls. So the same warning would appear for every view of every
-batch of every level.
+Warnings that name the line of the user, once per fit.
 
-``warnings.catch_warnings`` cannot be used to collect them. Before Python 3.14 it replaces state of the whole process:
-if two threads enter and leave it alternately, the replaced state can stay for good. So this file leaves the filters
-unchanged, and "error" and "ignore" keep their meaning. While fits run, it replaces ``warnings.showwarning`` by a
-function that drops warnings which a call of the base method has shown before, and passes on all others. If another
-thread or library restores or calls that function after the last fit, the function passes on everything.
+Python shows a warning once for each line of code that raises it, but forgets what it has shown
+whenever a filter changes, and scikit-learn changes filters in most of its calls. So the same
+warning would appear for every view of every batch of every level.
 
-In worker processes of joblib, the warnings of a task are collected and returned with its results, and the process of
-the fit issues them again. Dask workers show warnings in their own logs, once per call of the base method.
+``warnings.catch_warnings`` cannot be used to collect them. Before Python 3.14 it replaces state of
+the whole process: if two threads enter and leave it alternately, the replaced state can stay for
+good. So this file leaves the filters unchanged, and "error" and "ignore" keep their meaning. While
+fits run, it replaces ``warnings.showwarning`` by a function that drops warnings which a call of the
+base method has shown before, and passes on all others. If another thread or library restores or
+calls that function after the last fit, the function passes on everything.
+
+In worker processes of joblib, the warnings of a task are collected and returned with its results,
+and the process of the fit issues them again. Dask workers show warnings in their own logs, once per
+call of the base method.
 """
 
 from __future__ import annotations
@@ -35,9 +39,10 @@ OWN_PACKAGES = ("cohirf", "sklearn")
 def replacing_errors(function: Callable[P, Iterator[T]]) -> Callable[P, AbstractContextManager[T]]:
     """Make a context manager of a generator that may raise another error than the one it catches.
 
-    It differs from :func:`contextlib.contextmanager` in what stays in memory after the error. There, from Python 3.12
-    on, the caught error refers to the frame of the generator, which refers to the caught error. This cycle holds the
-    frames of a failed fit, and so its arrays and temporary files, until the garbage collector finds it.
+    It differs from :func:`contextlib.contextmanager` in what stays in memory after the error.
+    There, from Python 3.12 on, the caught error refers to the frame of the generator, which refers
+    to the caught error. This cycle holds the frames of a failed fit, and so its arrays and
+    temporary files, until the garbage collector finds it.
     """
     make = contextmanager(function)
 
@@ -58,7 +63,10 @@ class _ReplacingErrors(AbstractContextManager[T]):
         return self._context.__enter__()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> bool | None:
         try:
             return self._context.__exit__(kind, error, traceback)
@@ -70,18 +78,25 @@ class _ReplacingErrors(AbstractContextManager[T]):
 def warn_caller(message: str, category: type[Warning]) -> None:
     """Issue a warning that points to the innermost line outside of cohirf and scikit-learn.
 
-    A fixed ``stacklevel`` cannot do this, because ``fit`` may be called directly, or by ``fit_predict``, a pipeline or
-    a search of scikit-learn.
+    A fixed ``stacklevel`` cannot do this, because ``fit`` may be called directly, or by
+    ``fit_predict``, a pipeline or a search of scikit-learn.
     """
-    frame, level = inspect.currentframe(), 1
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OWN_PACKAGES:
-        frame, level = frame.f_back, level + 1
+    frame = inspect.currentframe()
+    level = 1
+    while (
+        frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OWN_PACKAGES
+    ):
+        frame = frame.f_back
+        level = level + 1
     warnings.warn(message, category, stacklevel=level)
 
 
 @dataclass(frozen=True)
 class CollectedWarning:
-    """A warning of the base method in another process; as text, because not every warning can be pickled."""
+    """A warning of the base method in another process.
+
+    As text, because not every warning can be pickled.
+    """
 
     text: str
     category: type[Warning]
@@ -98,8 +113,8 @@ class _Thread(threading.local):
 class _ShowFirst:
     """A replacement of ``warnings.showwarning`` that shows each warning of the base method once.
 
-    Only the replacement in use drops warnings. An earlier one may still be called by a library that replaced
-    ``warnings.showwarning`` during an earlier fit and calls the function that it found.
+    Only the replacement in use drops warnings. An earlier one may still be called by a library that
+    replaced ``warnings.showwarning`` during an earlier fit and calls the function that it found.
     """
 
     pass_on: Any
@@ -123,7 +138,10 @@ _in_use: _ShowFirst | None = None
 
 @contextmanager
 def showing_warnings_once() -> Iterator[None]:
-    """Show each warning of the base method once within this context; concurrent fits share the context."""
+    """Show each warning of the base method once within this context.
+
+    Concurrent fits share the context.
+    """
     global _running_fits, _in_use
     with _lock:
         _running_fits += 1
@@ -146,7 +164,9 @@ def showing_warnings_once() -> Iterator[None]:
 
 @contextmanager
 def warning_once_a_fit() -> Iterator[None]:
-    """Mark the code that this thread runs within the context, such as a call of the base method, as run many times."""
+    """Mark the code that this thread runs within the context, such as a call of the base method, as
+    run many times.
+    """
     _thread.calls += 1
     try:
         yield
@@ -156,7 +176,9 @@ def warning_once_a_fit() -> Iterator[None]:
 
 @contextmanager
 def collecting_warnings() -> Iterator[list[CollectedWarning]]:
-    """Collect the warnings of the base method, each once, that this thread would show within the context."""
+    """Collect the warnings of the base method, each once, that this thread would show within the
+    context.
+    """
     with showing_warnings_once():
         _thread.collected = []
         try:
@@ -178,7 +200,8 @@ def issue_again(collected: Iterable[CollectedWarning]) -> None:
 
 def _is_first(message: Any, category: type[Warning]) -> bool:
     """Return whether no fit that runs now has shown such a warning; from now on, one has."""
-    # Warnings that differ only in their numbers count as the same: "3 of 8 clusters found", "4 of 8 ...".
+    # Warnings that differ only in their numbers count as the same: "3 of 8 clusters found", "4 of 8
+    # ...".
     key = (category, re.sub(r"\d+", "", str(message)))
     with _lock:
         is_first = key not in _shown

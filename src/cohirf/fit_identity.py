@@ -1,4 +1,5 @@
-"""The identity of a fit: everything that its result depends on, as text that is the same in every process.
+"""The identity of a fit: everything that its result depends on, as text that is the same in every
+process.
 
 A checkpoint stores this text, and is refused for a fit that has another one.
 """
@@ -34,18 +35,26 @@ NO_TEXT: Any = object.__repr__  # shows only the class and a memory address
 
 
 def describe_fit(model: BaseEstimator, **facts: Any) -> dict[str, str]:
-    """Describe everything that the result of a fit depends on: versions, ``facts`` and parameters, by name."""
+    """Describe everything that the result of a fit depends on: versions, ``facts`` and parameters,
+    by name.
+    """
     given = model.get_params()
     parameters = {name: value for name, value in given.items() if name not in FREE_PARAMETERS}
-    if isinstance(parameters.get("batch_size"), str):  # a fit that goes on keeps what it has measured
+    if isinstance(
+        parameters.get("batch_size"), str
+    ):  # a fit that goes on keeps what it has measured
         parameters["batch_size"] = "auto"
-    return _versions(parameters) | {name: describe(value) for name, value in (facts | parameters).items()}
+    return _versions(parameters) | {
+        name: describe(value) for name, value in (facts | parameters).items()
+    }
 
 
 def describe(value: Any) -> str:
-    """Return a text that is equal for equal values in any process, and differs for different values.
+    """Return a text that is equal for equal values in any process, and differs for different
+    values.
 
-    An estimator is described by the name of its class only: its parameters are described separately.
+    An estimator is described by the name of its class only: its parameters are described
+    separately.
 
     Examples
     --------
@@ -55,7 +64,10 @@ def describe(value: Any) -> str:
     """
     try:
         return _describe(value)
-    except (RecursionError, ValueError):  # it contains itself, or a variable that is not defined yet
+    except (
+        RecursionError,
+        ValueError,
+    ):  # it contains itself, or a variable that is not defined yet
         return _name(type(value))
 
 
@@ -66,7 +78,9 @@ def _describe(value: Any) -> str:
         return f"array {value.dtype} {value.shape} {_digest(value)}"
     if sparse.issparse(value):
         coordinates = value.tocoo()
-        return f"sparse {value.dtype} {value.shape} {_digest(coordinates.data, *coordinates.coords)}"
+        return (
+            f"sparse {value.dtype} {value.shape} {_digest(coordinates.data, *coordinates.coords)}"
+        )
     if isinstance(value, BaseEstimator):
         return _name(type(value))
     if isinstance(value, dict | list | tuple | set | frozenset):
@@ -79,7 +93,9 @@ def _describe(value: Any) -> str:
 
 
 def _describe_collection(value: Any) -> str:
-    """Describe the items one by one: repr would abbreviate long arrays, and print sets in arbitrary order."""
+    """Describe the items one by one: repr would abbreviate long arrays, and print sets in arbitrary
+    order.
+    """
     if isinstance(value, dict):
         inside = [f"{_describe(key)}: {_describe(item)}" for key, item in value.items()]
     else:
@@ -90,9 +106,14 @@ def _describe_collection(value: Any) -> str:
 
 
 def _describe_item(value: Any) -> str:
-    """Describe an item of a collection; an estimator with its parameters, which are not described separately."""
+    """Describe an item of a collection.
+
+    An estimator with its parameters, which are not described separately.
+    """
     described = _describe(value)
-    return f"{described}({_describe(value.get_params())})" if isinstance(value, BaseEstimator) else described
+    if isinstance(value, BaseEstimator):
+        return f"{described}({_describe(value.get_params())})"
+    return described
 
 
 def _describe_function(value: Any) -> str:
@@ -110,14 +131,19 @@ def _describe_function(value: Any) -> str:
 
 
 def _versions(parameters: dict[str, Any]) -> dict[str, str]:
-    """Return the versions of this package, of its dependencies, and of the packages that define the parameters."""
+    """Return the versions of this package, of its dependencies, and of the packages that define the
+    parameters.
+    """
     versions = {
         "cohirf": __version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
     }
-    packages = {type(value).__module__.partition(".")[0] for value in parameters.values()} - {"cohirf", "sklearn"}
+    packages = {type(value).__module__.partition(".")[0] for value in parameters.values()} - {
+        "cohirf",
+        "sklearn",
+    }
     for package in sorted(packages):
         version = getattr(sys.modules.get(package), "__version__", None)
         if isinstance(version, str):

@@ -1,19 +1,23 @@
-"""Points from which rows take their label: centres of cells, or landmarks, which are rows of the data.
+"""Points from which rows take their label: centres of cells, or landmarks, which are rows of the
+data.
 
-If groups of rows are cells, each row of a fit belongs to the group of the nearest point, and so does a new row. Other
-methods have groups of any shape, which a medoid represents poorly: the medoids of two concentric spheres are just two
-points. So a fit keeps a bounded number of its rows, sampled so that every final cluster has some.
+If groups of rows are cells, each row of a fit belongs to the group of the nearest point, and so
+does a new row. Other methods have groups of any shape, which a medoid represents poorly: the
+medoids of two concentric spheres are just two points. So a fit keeps a bounded number of its rows,
+sampled so that every final cluster has some.
 
-The search for the nearest point is exact. Expanded squares, |x|^2 - 2 x.y + |y|^2, are fast, because a product of
-matrices has them all, but they lose digits. So they are lowered by the largest possible rounding error, which makes
-them lower bounds. What these leave undecided is compared again by exact differences.
+The search for the nearest point is exact. Expanded squares, |x|^2 - 2 x.y + |y|^2, are fast,
+because a product of matrices has them all, but they lose digits. So they are lowered by the largest
+possible rounding error, which makes them lower bounds. What these leave undecided is compared again
+by exact differences.
 
-Many rows are compared with *balls* first: points of one label that are near each other are in a ball. The distances
-between a row and the centres of the balls give bounds of the distances between the row and all points (triangle
-inequality). If only balls of one label can contain the nearest point, the row is decided by this first look; if
-clusters are well separated, that is nearly every row. The other rows are compared with points: by a k-d tree if there
-are few features, and otherwise with the points of the nearest ball, and then of each other ball that can still contain
-the nearest point.
+Many rows are compared with *balls* first: points of one label that are near each other are in a
+ball. The distances between a row and the centres of the balls give bounds of the distances between
+the row and all points (triangle inequality). If only balls of one label can contain the nearest
+point, the row is decided by this first look; if clusters are well separated, that is nearly every
+row. The other rows are compared with points: by a k-d tree if there are few features, and otherwise
+with the points of the nearest ball, and then of each other ball that can still contain the nearest
+point.
 """
 
 from __future__ import annotations
@@ -46,10 +50,15 @@ FEW_POINTS = 500  # with fewer, a product with all of them is faster than a tree
 BALL_ROWS = 1000  # with fewer, to prepare balls takes longer than the search
 SEARCHED_ROWS = 2**14  # at a time
 BLOCK_VALUES = 2**21  # of a temporary matrix
-CACHED_VALUES = 2**17  # of a matrix that is read several times: it stays in the cache of a processor
-CELL_SIZE = 128  # points of a cell on average; with half of it, errors were twice as large, and time was the same
+CACHED_VALUES = (
+    2**17
+)  # of a matrix that is read several times: it stays in the cache of a processor
+# points of a cell on average; with half of it, errors were twice as large, and time was the same
+CELL_SIZE = 128
 MAX_ITER = 10  # of K-Means: cells need not be the best ones
-BALL_COST = 50  # measured: to begin with another ball takes a row as long as a comparison with 50 points
+BALL_COST = (
+    50  # measured: to begin with another ball takes a row as long as a comparison with 50 points
+)
 N_TRIED = 200  # points on which balls are tried out
 
 
@@ -62,16 +71,19 @@ def sample_landmarks(
     max_landmarks: int = MAX_LANDMARKS,
     sizes: IntArray | None = None,
 ) -> IntArray:
-    """Return sorted row numbers: all ``candidates``, or a sample of them that contains rows of every cluster.
+    """Return sorted row numbers: all ``candidates``, or a sample of them that contains rows of
+    every cluster.
 
-    One half of the sample is divided equally among clusters, the other half in proportion to their size; rows labelled
-    -1 count as one cluster. Every medoid is in the sample, even if there are more clusters than ``max_landmarks``.
-    Without ``candidates``, all rows are candidates.
+    One half of the sample is divided equally among clusters, the other half in proportion to their
+    size; rows labelled -1 count as one cluster. Every medoid is in the sample, even if there are
+    more clusters than ``max_landmarks``. Without ``candidates``, all rows are candidates.
     The ``sizes`` of clusters, among candidates, are counted unless they are known.
     """
     if candidates is not None:
-        labels, medoids = take_rows(labels, candidates), np.searchsorted(candidates, medoids)
-    n_rows, n_groups = labels.shape[0], len(medoids) + 1
+        labels = take_rows(labels, candidates)
+        medoids = np.searchsorted(candidates, medoids)
+    n_rows = labels.shape[0]
+    n_groups = len(medoids) + 1
     if n_rows <= max_landmarks:
         return np.arange(n_rows) if candidates is None else candidates
     if sizes is None:
@@ -90,7 +102,8 @@ def find_ranked(labels: Any, group: IntArray, ranks: IntArray, n_groups: int) ->
     if not is_here(labels):  # sorted as a whole; noise comes first
         starts, rows = rows_by_label(labels + 1, n_groups)
         return np.asarray(fetch_rows(rows, starts[(group + 1) % n_groups] + ranks), dtype=np.int64)
-    found, n_before = np.empty(len(ranks), dtype=np.int64), np.zeros(n_groups, dtype=np.int64)
+    found = np.empty(len(ranks), dtype=np.int64)
+    n_before = np.zeros(n_groups, dtype=np.int64)
     for block in row_blocks(len(labels), max(BLOCK_ROWS, n_groups)):
         of_block = np.asarray(labels[block])
         starts, rows = rows_by_label(np.where(of_block < 0, n_groups - 1, of_block), n_groups)
@@ -104,7 +117,8 @@ def find_ranked(labels: Any, group: IntArray, ranks: IntArray, n_groups: int) ->
 def choose_evenly(clusters: IntArray, masses: NDArray[np.float64]) -> IntArray:
     """Return sorted numbers of landmarks, each of which stands for about the same number of rows.
 
-    A cluster with few rows keeps as many as its rows are compared with. Noise is left out, unless all rows are noise.
+    A cluster with few rows keeps as many as its rows are compared with. Noise is left out, unless
+    all rows are noise.
     """
     if len(masses) == 0:
         return np.arange(len(clusters))
@@ -116,16 +130,24 @@ def choose_evenly(clusters: IntArray, masses: NDArray[np.float64]) -> IntArray:
     starts, order = rows_by_label(clusters[clustered], len(masses))
     parts = [
         order[start + (np.arange(n_kept) * n_all) // n_kept]
-        for start, n_all, n_kept in zip(starts[:-1].tolist(), counts.tolist(), kept.tolist(), strict=True)
+        for start, n_all, n_kept in zip(
+            starts[:-1].tolist(), counts.tolist(), kept.tolist(), strict=True
+        )
     ]
     return np.sort(clustered[np.concatenate(parts)])
 
 
 def split(keys: IntArray) -> list[IntArray]:
-    """Return the sorted numbers of the rows with each key, which is not negative, in the order of the keys."""
+    """Return the sorted numbers of the rows with each key, which is not negative, in the order of
+    the keys.
+    """
     if len(keys) == 0:
         return []
-    short = keys.astype(np.uint16) if keys.max() < 2**16 else keys  # NumPy sorts 16 bits in linear time
+    # NumPy sorts 16 bits in linear time
+    if keys.max() < 2**16:
+        short = keys.astype(np.uint16)
+    else:
+        short = keys
     order = np.argsort(short, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
 
@@ -137,13 +159,17 @@ def split(keys: IntArray) -> list[IntArray]:
 class Expanded:
     """Rows or points, and the terms of their expanded squares.
 
-    What overflows becomes infinity or NaN. These are never above another number, so they rule nothing out.
+    What overflows becomes infinity or NaN. These are never above another number, so they rule
+    nothing out.
     """
 
     values: Any  # an array or a CSR matrix
-    terms: Any  # -2 x, 1 and |x|^2 for a row x; y, |y|^2 and 1 for a point y; a CSR matrix has only the first ones
+    # -2 x, 1 and |x|^2 for a row x; y, |y|^2 and 1 for a point y; a CSR matrix has only the first
+    # ones
+    terms: Any
     squares: Floats  # |x|^2 or |y|^2, less half of the error
-    error: Floats  # how far a squared distance can be above its lower bound: the part due to this row or point
+    # how far a squared distance can be above its lower bound: the part due to this row or point
+    error: Floats
 
     @classmethod
     def of_points(cls, points: Any) -> Expanded:
@@ -158,31 +184,42 @@ class Expanded:
         with np.errstate(over="ignore", invalid="ignore"):
             converted = X.astype(dtype, copy=False)
             squares, error = _square(converted)
-            return cls(X, _join_terms(-2 * converted, np.ones_like(squares), squares), squares, error)
+            return cls(
+                X, _join_terms(-2 * converted, np.ones_like(squares), squares), squares, error
+            )
 
     def take(self, rows: IntArray | slice) -> Expanded:
         """Return some of the rows."""
         return Expanded(self.values[rows], self.terms[rows], self.squares[rows], self.error[rows])
 
     def bound_squares(self, points: Expanded) -> Floats:
-        """Return lower bounds of the squared distances of all rows to all points, which can be negative.
+        """Return lower bounds of the squared distances of all rows to all points, which can be
+        negative.
 
-        No squared distance is above its lower bound by more than the errors of its row and of its point.
+        No squared distance is above its lower bound by more than the errors of its row and of its
+        point.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             lower: Floats = np.asarray(as_array(self.terms @ points.terms.T))
-            return lower + self.squares[:, None] + points.squares if sparse.issparse(self.terms) else lower
+            if sparse.issparse(self.terms):
+                return lower + self.squares[:, None] + points.squares
+            return lower
 
 
 def find_lowest(lower: Floats, rows: Expanded, points: Expanded) -> tuple[IntArray, Floats]:
-    """Return the point with the lowest bound for each row, and an upper bound of its squared distance."""
+    """Return the point with the lowest bound for each row, and an upper bound of its squared
+    distance.
+    """
     nearest = lower.argmin(axis=1)
     upper: Floats = lower[np.arange(len(nearest)), nearest] + points.error[nearest] + rows.error
     return nearest, upper
 
 
 def find_close(lower: Floats, nearest: IntArray, upper: Floats) -> IntArray:
-    """Return the rows for which another point than the nearest one is not above the upper bound; NaN never is."""
+    """Return the rows for which another point than the nearest one is not above the upper bound.
+
+    NaN never is.
+    """
     rows = np.arange(len(nearest))
     of_nearest = lower[rows, nearest]
     lower[rows, nearest] = np.inf
@@ -192,7 +229,10 @@ def find_close(lower: Floats, nearest: IntArray, upper: Floats) -> IntArray:
 
 
 def find_undecided(lower: Floats, upper: Floats, labels: IntArray) -> IntArray:
-    """Return the rows for which columns of several labels are not above the upper bound; infinity and NaN never are."""
+    """Return the rows for which columns of several labels are not above the upper bound.
+
+    Infinity and NaN never are.
+    """
     is_above = lower > upper[:, None]
     several = np.flatnonzero(np.count_nonzero(is_above, axis=1) < len(labels) - 1)
     may_be_nearest = ~is_above[several]
@@ -206,11 +246,13 @@ def as_array(X: Any) -> Any:
 
 
 def _square(X: Any) -> tuple[Floats, Floats]:
-    """Return |x|^2, less half of the error, and the error, which is the part due to x in all squared distances.
+    """Return |x|^2, less half of the error, and the error, which is the part due to x in all
+    squared distances.
 
-    Rounding changes a value by eps / 2 of its size, or by the smallest number. A scalar product of n features is
-    rounded n times, and so are |x|^2 and |y|^2; means are rounded, and values can be converted to a shorter type. The
-    factor 2 (n + 32) is more than all of this together, in each direction.
+    Rounding changes a value by eps / 2 of its size, or by the smallest number. A scalar product of
+    n features is rounded n times, and so are |x|^2 and |y|^2; means are rounded, and values can be
+    converted to a shorter type. The factor 2 (n + 32) is more than all of this together, in each
+    direction.
     """
     limits = np.finfo(X.dtype)
     squares: Floats = row_norms(X, squared=True)
@@ -219,7 +261,9 @@ def _square(X: Any) -> tuple[Floats, Floats]:
 
 
 def _join_terms(values: Any, *columns: Floats) -> Any:
-    return values if sparse.issparse(values) else np.column_stack([values, *columns])
+    if sparse.issparse(values):
+        return values
+    return np.column_stack([values, *columns])
 
 
 @dataclass(frozen=True)
@@ -233,7 +277,9 @@ class NearestLabel:
 
     @classmethod
     def build(cls, points: Any, labels: IntArray) -> NearestLabel:
-        """Prepare a search for the nearest of ``points``, an array or a CSR matrix of finite values."""
+        """Prepare a search for the nearest of ``points``, an array or a CSR matrix of finite
+        values.
+        """
         offsets = find_offsets(points)
         points = offsets.subtract(points)
         uses_tree = points.shape[1] <= MAX_TREE_FEATURES and points.shape[0] > FEW_POINTS
@@ -242,14 +288,26 @@ class NearestLabel:
 
     @cached_property
     def balls(self) -> Balls | None:
-        """What each of many rows is compared with first; None if that does not make the search faster."""
+        """What each of many rows is compared with first.
+
+        None if that does not make the search faster.
+        """
         # measured: a search in a tree takes about as long as a comparison with this many centres
-        tree_cost = None if self.tree is None else 20 * 1.6 ** self.points.values.shape[1]
+        if self.tree is None:
+            tree_cost = None
+        else:
+            tree_cost = 20 * 1.6 ** self.points.values.shape[1]
         return choose_balls(self.points, self.labels, tree_cost)
 
     def label(self, X: Any) -> IntArray:
-        """Return the label of the point nearest to each row, in Euclidean distance; the first of equally near ones."""
-        find = self._search if X.shape[0] < BALL_ROWS or self.balls is None else self._look_and_search
+        """Return the label of the point nearest to each row, in Euclidean distance.
+
+        The first of equally near ones.
+        """
+        if X.shape[0] < BALL_ROWS or self.balls is None:
+            find = self._search
+        else:
+            find = self._look_and_search
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
         for start in range(0, X.shape[0], SEARCHED_ROWS):
             block = slice(start, start + SEARCHED_ROWS)
@@ -258,7 +316,10 @@ class NearestLabel:
 
     def prepare(self, X: Any) -> Any:
         """Return rows as the points are: in the same container, and without offsets."""
-        X = sparse.csr_array(X) if sparse.issparse(self.points.values) else as_array(X)
+        if sparse.issparse(self.points.values):
+            X = sparse.csr_array(X)
+        else:
+            X = as_array(X)
         return self.offsets.subtract(X)
 
     def _look_and_search(self, X: Any) -> IntArray:
@@ -294,7 +355,9 @@ def _label_among(rows: Expanded, points: Expanded, labels: IntArray) -> IntArray
     undecided = several[find_undecided(lower[several], upper[several], labels)]
     of_rows, close = np.nonzero(~(lower[undecided] > upper[undecided, None]))
     squares = _measure_pairs(rows.values[undecided], of_rows, points.values, close)
-    order = np.lexsort((squares, of_rows))  # stable: the first point of several with the lowest distance
+    order = np.lexsort(
+        (squares, of_rows)
+    )  # stable: the first point of several with the lowest distance
     nearest[undecided] = close[order[np.flatnonzero(np.diff(of_rows, prepend=-1))]]
     return np.asarray(labels[nearest])
 
@@ -317,7 +380,9 @@ def divide_points(points: Any) -> KMeans:
     """Divide points into cells."""
     method = KMeans(len(points) // CELL_SIZE + 1, n_init=1, max_iter=MAX_ITER, random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # points may be equal, so that cells are empty
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # points may be equal, so that cells are empty
         return method.fit(points)
 
 
@@ -332,7 +397,9 @@ class Look:
 
 @dataclass(frozen=True)
 class Balls:
-    """Points of equal label that are near each other, each part within a ball around the mean of its points."""
+    """Points of equal label that are near each other, each part within a ball around the mean of
+    its points.
+    """
 
     points: Expanded
     parts: list[IntArray]  # numbers of the points in each ball
@@ -345,8 +412,14 @@ class Balls:
     def of(cls, points: Expanded, labels: IntArray, parts: list[IntArray]) -> Balls:
         """Return the balls around parts of points, given the numbers of these points."""
         # along rows, numpy adds in pairs, which rounds a few times only
-        means = [np.ascontiguousarray(points.values[part].T).mean(axis=1, dtype=np.float64) for part in parts]
-        squares = [row_norms(points.values[part] - mean, squared=True) for part, mean in zip(parts, means, strict=True)]
+        means = [
+            np.ascontiguousarray(points.values[part].T).mean(axis=1, dtype=np.float64)
+            for part in parts
+        ]
+        squares = [
+            row_norms(points.values[part] - mean, squared=True)
+            for part, mean in zip(parts, means, strict=True)
+        ]
         dtype: Any = points.values.dtype
         rounded_up = 1 + 4 * np.finfo(dtype).eps
         return cls(
@@ -361,8 +434,8 @@ class Balls:
     def look(self, rows: Expanded) -> Look:
         """Compare rows with the centres of the balls.
 
-        The points of a ball are at a mean squared distance of |x - centre|^2 + spread from a row x, so the nearest one
-        is not farther away. None of them is nearer than |x - centre| - radius.
+        The points of a ball are at a mean squared distance of |x - centre|^2 + spread from a row x,
+        so the nearest one is not farther away. None of them is nearer than |x - centre| - radius.
         """
         lower = rows.bound_squares(self.centres)
         nearest = lower.argmin(axis=1)
@@ -375,7 +448,10 @@ class Balls:
         return find_undecided(look.lower, look.upper, self.labels)
 
     def compare(self, rows: Expanded, look: Look) -> None:
-        """Compare undecided rows with the points of balls that may contain the nearest one; narrow the bounds."""
+        """Compare undecided rows with the points of balls that may contain the nearest one.
+
+        Narrow the bounds.
+        """
         # the nearest ball first, because it lowers the upper bound most
         undecided = self.find_undecided(look)
         for ball in np.unique(look.nearest[undecided]).tolist():
@@ -385,7 +461,9 @@ class Balls:
         is_due[np.arange(len(undecided)), look.nearest[undecided]] = False
         for ball in np.flatnonzero(is_due.any(axis=0)).tolist():
             due = undecided[is_due[:, ball]]
-            still_due = ~(look.lower[due, ball] > look.upper[due])  # other balls may have lowered the upper bound
+            still_due = ~(
+                look.lower[due, ball] > look.upper[due]
+            )  # other balls may have lowered the upper bound
             self._compare_with(ball, rows, due[still_due], look)
 
     def _compare_with(self, ball: int, rows: Expanded, numbers: IntArray, look: Look) -> None:
@@ -400,12 +478,16 @@ class Balls:
 
 
 def choose_balls(points: Expanded, labels: IntArray, search_cost: float | None) -> Balls | None:
-    """Return a ball for each label, or for each label in each cell of points, whichever needs fewer comparisons.
+    """Return a ball for each label, or for each label in each cell of points, whichever needs fewer
+    comparisons.
 
-    ``search_cost`` is the cost of a row that the first look leaves undecided, in comparisons; None means that it is
-    compared with the points of balls. Returns None if balls do not even halve the cost of a search without them.
+    ``search_cost`` is the cost of a row that the first look leaves undecided, in comparisons; None
+    means that it is compared with the points of balls. Returns None if balls do not even halve the
+    cost of a search without them.
     """
-    n_points, best, lowest_cost = len(labels), None, (search_cost or len(labels)) / 2
+    n_points = len(labels)
+    best = None
+    lowest_cost = (search_cost or len(labels)) / 2
     if sparse.issparse(points.values) or not np.isfinite(points.squares.sum()):
         return None
     for keys in _divisions(points.values, labels):
@@ -415,14 +497,17 @@ def choose_balls(points: Expanded, labels: IntArray, search_cost: float | None) 
         balls = Balls.of(points, labels, parts)
         cost = len(parts) + _try_out(balls, search_cost)
         if cost < lowest_cost:
-            best, lowest_cost = balls, cost
+            best = balls
+            lowest_cost = cost
         if cost < 2 * len(parts) or n_points / CELL_SIZE > lowest_cost:  # smaller parts cannot pay
             break
     return best
 
 
 def _divisions(points: Any, labels: IntArray) -> Iterator[IntArray]:
-    """Yield the label of each point as a number from 0, and then numbers for pairs of a label and a cell."""
+    """Yield the label of each point as a number from 0, and then numbers for pairs of a label and a
+    cell.
+    """
     number: IntArray = np.unique(labels, return_inverse=True)[1]
     yield number
     cells = divide_points(points)
@@ -430,7 +515,10 @@ def _divisions(points: Any, labels: IntArray) -> Iterator[IntArray]:
 
 
 def _try_out(balls: Balls, search_cost: float | None) -> float:
-    """Return the mean cost of some points after the first look, as if they were other rows; a decided one costs 0."""
+    """Return the mean cost of some points after the first look, as if they were other rows.
+
+    A decided one costs 0.
+    """
     points = balls.points
     chosen = np.arange(0, len(points.error), len(points.error) // N_TRIED + 1)
     rows = Expanded.of_rows(points.values[chosen], points.values.dtype)
@@ -442,7 +530,9 @@ def _try_out(balls: Balls, search_cost: float | None) -> float:
     cost = costs[look.nearest[undecided]].sum()
     squares = rows.bound_squares(points)
     squares[np.arange(len(chosen)), chosen] = np.inf
-    np.fmin(look.upper, _root(squares.min(axis=1)), out=look.upper)  # a new row finds a point at about this distance
+    np.fmin(
+        look.upper, _root(squares.min(axis=1)), out=look.upper
+    )  # a new row finds a point at about this distance
     undecided = balls.find_undecided(look)
     cost += (~(look.lower[undecided] > look.upper[undecided, None]) @ costs).sum()
     return float(cost) / len(chosen)
@@ -461,8 +551,8 @@ def _root(squares: Floats) -> Floats:
 class Cells:
     """Points that divide space: a row belongs to the nearest one, and has its label.
 
-    Ties go to the first point. Which point is nearest does not depend on the other rows, nor on rounding. So rows get
-    the same label in a fit and afterwards, in blocks of any size.
+    Ties go to the first point. Which point is nearest does not depend on the other rows, nor on
+    rounding. So rows get the same label in a fit and afterwards, in blocks of any size.
     """
 
     points: Annotated[Any, ranges.measures("labels", "n_features_in_")]
@@ -470,7 +560,9 @@ class Cells:
 
     def renamed(self, names: IntArray) -> Self:
         """Return the same with another name for each label; -1 stays."""
-        labels = np.where(self.labels < 0, self.labels, names[self.labels]).astype(self.labels.dtype)
+        labels = np.where(self.labels < 0, self.labels, names[self.labels]).astype(
+            self.labels.dtype
+        )
         return replace(self, labels=labels)
 
     @cached_property
@@ -479,13 +571,19 @@ class Cells:
         return NearestLabel.build(self.points, self.labels)
 
     def label(self, X: Any) -> Any:
-        """Return the label of the point nearest to each row, in Euclidean distance, where the rows are."""
-        return self.search.label(X) if is_here(X) else look_up(self.labels, find_nearest(X, self.points))
+        """Return the label of the point nearest to each row, in Euclidean distance, where the rows
+        are.
+        """
+        if is_here(X):
+            return self.search.label(X)
+        return look_up(self.labels, find_nearest(X, self.points))
 
 
 @dataclass(frozen=True)
 class NestedCells:
-    """Cells within cells: a row belongs to the nearest centre, and then to the nearest of the points of this one."""
+    """Cells within cells: a row belongs to the nearest centre, and then to the nearest of the
+    points of this one.
+    """
 
     centres: Cells  # the centres; their numbers are their labels
     points: Any  # the points; their numbers are the labels of rows
@@ -510,10 +608,15 @@ class NestedCells:
 
 @dataclass(frozen=True)
 class Landmarks(Cells):
-    """Rows of a fit and their labels; and cells, if rows have the label of their cell, and not of a landmark."""
+    """Rows of a fit and their labels.
+
+    And cells, if rows have the label of their cell, and not of a landmark.
+    """
 
     cells: Cells | None = None
-    metric: Annotated[str, ranges.OneOf(tuple(SPACES))] = "euclidean"  # by which the nearest landmark is found
+    metric: Annotated[str, ranges.OneOf(tuple(SPACES))] = (
+        "euclidean"  # by which the nearest landmark is found
+    )
 
     @property
     def in_space(self) -> Landmarks:
@@ -531,10 +634,14 @@ class Landmarks(Cells):
 
     def renamed(self, names: IntArray) -> Self:
         """Return the same with another name for each label; -1 stays."""
-        return replace(super().renamed(names), cells=None if self.cells is None else self.cells.renamed(names))
+        return replace(
+            super().renamed(names), cells=None if self.cells is None else self.cells.renamed(names)
+        )
 
     def label(self, X: Any) -> Any:
-        """Return the label of each row's cell, or of the landmark nearest to it, where the rows are."""
+        """Return the label of each row's cell, or of the landmark nearest to it, where the rows
+        are.
+        """
         if self.in_space is not self:
             return self.in_space.label(self.move(X))
         return super().label(X) if self.cells is None else self.cells.label(X)
@@ -544,12 +651,19 @@ class Landmarks(Cells):
 
 
 def label_new_rows(X: Any, landmarks: Landmarks, column_means: Any) -> Any:
-    """Return the label of each row's cell, or of the landmark nearest to it; rows on a device have no missing cells."""
-    return landmarks.label(X if column_means is None or not is_here(X) else fill_missing(X, column_means))
+    """Return the label of each row's cell, or of the landmark nearest to it.
+
+    Rows on a device have no missing cells.
+    """
+    return landmarks.label(
+        X if column_means is None or not is_here(X) else fill_missing(X, column_means)
+    )
 
 
 def measure_new_rows(X: Any, medoids: Any, column_means: Any) -> Any:
     """Return the Euclidean distance of each row to each medoid, where the rows are."""
     if medoids.shape[0] == 0 and is_here(X):
         return np.empty((X.shape[0], 0), dtype=X.dtype)
-    return measure_distances(fill_missing(X, column_means) if is_here(X) else X, fill_missing(medoids, column_means))
+    return measure_distances(
+        fill_missing(X, column_means) if is_here(X) else X, fill_missing(medoids, column_means)
+    )

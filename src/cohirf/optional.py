@@ -1,4 +1,6 @@
-"""Imports when something is used: optional packages, with errors that say how to install them, and public names."""
+"""Imports when something is used: optional packages, with errors that say how to install them, and
+public names.
+"""
 
 from __future__ import annotations
 
@@ -38,22 +40,28 @@ def is_installed(name: str) -> bool:
     return find_spec(name) is not None
 
 
-def lazy_names(package: str, places: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the ``__getattr__`` and ``__dir__`` of a package whose names are imported on first use: it loads quickly.
+def lazy_names(
+    package: str, places: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the ``__getattr__`` and ``__dir__`` of a package whose names are imported on first
+    use: it loads quickly.
 
     Parameters
     ----------
     package : str
         The ``__name__`` of the package.
     places : mapping of str to str
-        The module of each name. The package imports the same names for type checkers, under ``if TYPE_CHECKING:``.
+        The module of each name. The package imports the same names for type checkers, under
+        ``if TYPE_CHECKING:``.
     """
 
     def get(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         found = getattr(import_module(places[name]), name)
-        setattr(sys.modules[package], name, found)  # so that this function is not called for it again
+        setattr(
+            sys.modules[package], name, found
+        )  # so that this function is not called for it again
         return found
 
     def names() -> list[str]:

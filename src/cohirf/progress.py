@@ -1,8 +1,9 @@
 """Output of ``verbose``: progress of work in steps, and a line after each level.
 
-Work in steps (the batches of a level, the trials of a search) is a :class:`Work`. It is shown with a progress bar of
-tqdm on a terminal or in a notebook; elsewhere with a line every few seconds, because a bar would fill a log with
-thousands of lines. A program can change what lines begin with and where they go with ``shown_by``.
+Work in steps (the batches of a level, the trials of a search) is a :class:`Work`. It is shown with
+a progress bar of tqdm on a terminal or in a notebook; elsewhere with a line every few seconds,
+because a bar would fill a log with thousands of lines. A program can change what lines begin with
+and where they go with ``shown_by``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ LOG_SECONDS = 10.0
 BAR_SECONDS = 0.5  # shorter work has no bar
 PREFIX = "[CoHiRF] "
 
-Advance = Callable[[int, str], None]  # takes the number of steps that were just done, and a note on the progress
+Advance = Callable[
+    [int, str], None
+]  # takes the number of steps that were just done, and a note on the progress
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class Work:
     name: str  # name of the work
     n_steps: int  # number of steps
     steps: str  # name of the steps, in the plural
-    # Whether the final state stays visible. That of a level does not: a separate line describes the level.
+    # Whether the final state stays visible. That of a level does not: a separate line describes the
+    # level.
     stays: bool = False
 
 
@@ -63,7 +67,9 @@ def shown_by(display: Display) -> Iterator[None]:
 
 
 def is_redirected() -> bool:
-    """Return whether a program shows the progress, also of work that has no ``verbose``, such as reading a file."""
+    """Return whether a program shows the progress, also of work that has no ``verbose``, such as
+    reading a file.
+    """
     return _display.get() is not OWN
 
 
@@ -74,13 +80,16 @@ def say(line: str) -> None:
 
 @contextmanager
 def showing(work: Work, *, shown: bool = True) -> Iterator[Advance]:
-    """Yield a function that takes the number of steps that were just done, and a note on the progress."""
+    """Yield a function that takes the number of steps that were just done, and a note on the
+    progress.
+    """
     display = _display.get()
     if not shown or display.quiet or (work.n_steps == 1 and not work.stays):
         yield lambda n_steps, note: None
     elif somebody_watches():
         made = import_optional("tqdm.auto", "progress", "A progress bar").tqdm
-        name, unit = f"{display.prefix}{work.name}", f" {work.steps}"
+        name = f"{display.prefix}{work.name}"
+        unit = f" {work.steps}"
         options: dict[str, Any] = {"leave": work.stays, "dynamic_ncols": True, "delay": BAR_SECONDS}
         with made(total=work.n_steps, desc=name, unit=unit, **options) as bar:
 
@@ -106,12 +115,20 @@ def describe_level(record: LevelRecord, n_views: int) -> str:
     seconds = record.base_seconds + record.consensus_seconds + record.medoid_seconds
     if record.kind == "fused":
         return (
-            f"level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows: clusters that reach over several "
+            f"level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows: clusters that "
+            "reach over several "
             f"batches fused, {seconds:.2f} s"
         )
     local = "local " if record.kind in ("local", "exact", "spanning") else ""
-    batches = "1 batch" if record.n_batches == 1 else f"{record.n_batches:,} {local}batches"
-    agreement = "" if isnan(record.agreement) else f"agreement {record.agreement:.2f}, "  # NaN for a single view
+    if record.n_batches == 1:
+        batches = "1 batch"
+    else:
+        batches = f"{record.n_batches:,} {local}batches"
+    # NaN for a single view
+    if isnan(record.agreement):
+        agreement = ""
+    else:
+        agreement = f"agreement {record.agreement:.2f}, "
     return (
         f"level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows in {batches}, "
         f"{record.views_kept:.3g} of {n_views} views kept, {agreement}{seconds:.2f} s"
@@ -121,7 +138,9 @@ def describe_level(record: LevelRecord, n_views: int) -> str:
 class WatchedEngine(EngineAround):
     """Contracts the runs of a level on another engine, and shows the progress."""
 
-    def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
+    def run(
+        self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int
+    ) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments, and yield the results in order."""
         tasks = iter(tasks)
         first = next(tasks)
@@ -135,7 +154,8 @@ def _show(outcomes: Iterator[Any], work: Work) -> Iterator[Any]:
     rows_in = rows_out = 0
     with showing(work) as advance:
         for outcome in outcomes:
-            rows_in, rows_out = rows_in + outcome.rows_in, rows_out + outcome.rows_out
+            rows_in = rows_in + outcome.rows_in
+            rows_out = rows_out + outcome.rows_out
             advance(outcome.n_batches, f"{rows_in:,} -> {rows_out:,} rows")
             yield outcome
 
@@ -144,7 +164,8 @@ class Log:
     """Writes a line every few seconds, and one after the last step of work that stays."""
 
     def __init__(self, work: Work, prefix: str) -> None:
-        self._work, self._prefix = work, prefix
+        self._work = work
+        self._prefix = prefix
         self._done = self._done_before = 0
         self._written = time.monotonic()
 
@@ -155,14 +176,18 @@ class Log:
         is_last = self._work.stays and self._done >= self._work.n_steps
         if seconds < LOG_SECONDS and not is_last:
             return
-        # measured since the previous line: the first batches of a level may have come from a checkpoint, at once
-        n_new, pace = self._done - self._done_before, ""
+        # measured since the previous line: the first batches of a level may have come from a
+        # checkpoint, at once
+        n_new = self._done - self._done_before
+        pace = ""
         if n_new and seconds and not is_last:
             left = (self._work.n_steps - self._done) * seconds / n_new
             pace = f", {n_new / seconds:.3g} {self._work.steps} a second, {left:,.0f} s left"
-        self._written, self._done_before = self._written + seconds, self._done
+        self._written = self._written + seconds
+        self._done_before = self._done
         print(  # noqa: T201 - output that verbose requests
-            f"{self._prefix}{self._work.name}: {self._done:,} of {self._work.n_steps:,} {self._work.steps}, "
+            f"{self._prefix}{self._work.name}: {self._done:,} of {self._work.n_steps:,} "
+            f"{self._work.steps}, "
             f"{note}{pace}",
             file=sys.stderr,
             flush=True,
@@ -170,7 +195,13 @@ class Log:
 
 
 def somebody_watches() -> bool:
-    """Return whether a bar can be shown: tqdm is installed, and the output is a terminal or a notebook."""
-    on_terminal = hasattr(sys.stderr, "isatty") and sys.stderr.isatty()  # sys.stderr may be replaced, or be None
+    """Return whether a bar can be shown: tqdm is installed, and the output is a terminal or a
+    notebook.
+    """
+    on_terminal = (
+        hasattr(sys.stderr, "isatty") and sys.stderr.isatty()
+    )  # sys.stderr may be replaced, or be None
     shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    return is_installed("tqdm") and (on_terminal or (shell is not None and "IPKernelApp" in shell.config))
+    return is_installed("tqdm") and (
+        on_terminal or (shell is not None and "IPKernelApp" in shell.config)
+    )

@@ -1,7 +1,8 @@
-"""Scratch files: arrays that grow with the data, on disk while a fit runs and while its results are used.
+"""Scratch files: arrays that grow with the data, on disk while a fit runs and while its results are
+used.
 
-They are temporary files, which are gone when the process ends, also if it is killed. Other processes of this machine
-read rows that are in memory from such files, too: ``share_rows``.
+They are temporary files, which are gone when the process ends, also if it is killed. Other
+processes of this machine read rows that are in memory from such files, too: ``share_rows``.
 """
 
 from __future__ import annotations
@@ -29,14 +30,19 @@ from cohirf.store.files import TemporaryFile, write_all
 
 ZEROS = bytes(2**20)
 SMALL_BYTES = 2**20  # smaller arrays are sent with each task
-NOT_SUPPORTED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # not supported by the file system or the C library
+NOT_SUPPORTED = (
+    errno.EINVAL,
+    errno.EOPNOTSUPP,
+    errno.ENOSYS,
+)  # not supported by the file system or the C library
 
 
 @dataclass(frozen=True)
 class ScratchStorage(Storage):
     """Stores vectors and collected rows in temporary files in ``directory``.
 
-    The default is the system's directory for temporary files, which the environment variable TMPDIR sets.
+    The default is the system's directory for temporary files, which the environment variable TMPDIR
+    sets.
     """
 
     directory: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
@@ -64,7 +70,10 @@ class ScratchStorage(Storage):
         return ScratchGatherer(self.directory)
 
     def release(self) -> None:
-        """Release the memory that caches parts of the vectors; they are read from disk again when they are needed."""
+        """Release the memory that caches parts of the vectors.
+
+        They are read from disk again when they are needed.
+        """
         if hasattr(mmap, "MADV_DONTNEED"):
             for mapping in self.mappings:
                 mapping.madvise(mmap.MADV_DONTNEED)
@@ -92,7 +101,8 @@ class ScratchGatherer(Gatherer):
             return
         with _naming_directory(self._directory):
             if self._file is None:
-                self._file, self._empty = _make_file(self._directory), values[:0]
+                self._file = _make_file(self._directory)
+                self._empty = values[:0]
             write_all(self._file.file, np.ascontiguousarray(values))
         self._n_rows += len(values)
 
@@ -101,7 +111,9 @@ class ScratchGatherer(Gatherer):
         if self._file is None:
             return super().rows()
         with _naming_directory(self._directory):
-            return ArrayRows(_map(self._file, self._empty.dtype, (self._n_rows, *self._empty.shape[1:])))
+            return ArrayRows(
+                _map(self._file, self._empty.dtype, (self._n_rows, *self._empty.shape[1:]))
+            )
 
 
 def is_scratch(values: Any) -> bool:
@@ -110,7 +122,10 @@ def is_scratch(values: Any) -> bool:
 
 
 def share_rows(rows: Rows) -> Rows:
-    """Return rows that pickle without their values; a file is written only when they are pickled for the first time."""
+    """Return rows that pickle without their values.
+
+    A file is written only when they are pickled for the first time.
+    """
     if isinstance(rows, Shared):
         return rows
     if isinstance(rows, ArrayRows):
@@ -139,23 +154,31 @@ class Shared:
 class SharedRows(Shared, ArrayRows):
     """Shared rows of an array or CSR matrix."""
 
-    kind, parts, in_memory = ArrayRows, ("X",), False
+    kind = ArrayRows
+    parts = ("X",)
+    in_memory = False
 
 
 class SharedSource(Shared, ArraySource):
     """A shared source of an array in memory."""
 
-    kind, parts, in_memory = ArraySource, ("X", "feature_names"), False
+    kind = ArraySource
+    parts = ("X", "feature_names")
+    in_memory = False
 
 
 class SharedSomeRows(Shared, SomeRows):
     """A subset of shared rows; their numbers are shared, too."""
 
-    kind, parts = SomeRows, ("values", "rows")
+    kind = SomeRows
+    parts = ("values", "rows")
 
 
 class SharedArray(np.memmap):
-    """A scratch file, which another process maps into its memory; it may change its own copy of the values."""
+    """A scratch file, which another process maps into its memory.
+
+    It may change its own copy of the values.
+    """
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return _map_copy, (str(self.filename), self.dtype, self.shape)
@@ -185,7 +208,9 @@ def _share(values: Any) -> Any:
         return values
     if not is_scratch(values):
         if values.nbytes < SMALL_BYTES:
-            return np.array(values)  # joblib would send a view of a memory map by the name of its file
+            return np.array(
+                values
+            )  # joblib would send a view of a memory map by the name of its file
         values = ScratchStorage().store(values)
     return values.view(SharedArray)
 
@@ -235,11 +260,16 @@ def _append_zeros(file: IO[bytes], n_bytes: int) -> None:
 
 @replacing_errors
 def _naming_directory(directory: Path) -> Iterator[None]:
-    """Replace system errors by errors that say what the directory is for, and how to choose another one."""
+    """Replace system errors by errors that say what the directory is for, and how to choose another
+    one.
+    """
     try:
         yield
     except OSError as error:
-        reason = "is full" if error.errno == errno.ENOSPC else f"cannot be written to ({error.strerror or error})"
+        if error.errno == errno.ENOSPC:
+            reason = "is full"
+        else:
+            reason = f"cannot be written to ({error.strerror or error})"
         raise OSError(
             error.errno,
             f"{directory}, the directory for temporary files of the fit, {reason}: "

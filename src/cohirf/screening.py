@@ -1,12 +1,13 @@
 """FeatureScreen: which features depend on others, and which are noise (not part of the paper).
 
-Features that separate clusters depend on each other, through the clusters. So rows are clustered on a few features (a
-view), and each feature *outside of the view* is tested: do its means differ between these clusters by more than chance
-allows? For a feature that is independent of the view, the clusters are a random grouping, however well they fit the
-view itself.
+Features that separate clusters depend on each other, through the clusters. So rows are clustered on
+a few features (a view), and each feature *outside of the view* is tested: do its means differ
+between these clusters by more than chance allows? For a feature that is independent of the view,
+the clusters are a random grouping, however well they fit the view itself.
 
-Blocks of correlated features pass this test with or without clusters. So the test is repeated with one feature of each
-block: a block is kept only if it depends on another block, or if its values form two groups.
+Blocks of correlated features pass this test with or without clusters. So the test is repeated with
+one feature of each block: a block is kept only if it depends on another block, or if its values
+form two groups.
 
 All values are *softened* first, by x / (|x| + width), so that outliers do not decide a test.
 """
@@ -37,7 +38,12 @@ from cohirf.validation import column_means
 SCREENED_ROWS = 2000
 N_ROUNDS = 3
 N_VIEWS = 20
-VIEW_SIZES = (3, 10, 30, 100)  # a signal in few features needs small views, one spread over many needs large ones
+VIEW_SIZES = (
+    3,
+    10,
+    30,
+    100,
+)  # a signal in few features needs small views, one spread over many needs large ones
 MAX_SHARE = 2 / 3  # largest share of the available features in a view: some must stay outside of it
 N_CLUSTERS = 8
 N_ITER = 20
@@ -45,7 +51,8 @@ TESTED_PER_CLUSTER = 10
 ERROR_RATE = 0.01  # probability that any feature passes although no feature depends on another
 BLOCK_CORRELATION = 0.5
 MAX_BLOCK_FEATURES = 2000
-TWO_GROUPS = 0.87  # share of variance that two means rarely explain in a unimodal distribution (uniform: 0.83)
+# share of variance that two means rarely explain in a unimodal distribution (uniform: 0.83)
+TWO_GROUPS = 0.87
 SOFTNESS = 2.0
 MIN_VARIANCE = 1e-9  # of softened values: smaller variances are rounding errors
 SCREENED_CELLS = 2**17
@@ -53,11 +60,13 @@ ROWS_PER_CLUSTER = 4  # rows in which a feature must vary, for each cluster
 
 
 class FeatureScreen(SelectorMixin, BaseEstimator):
-    """Keep the features that depend on other features, and drop those that do not: noise hides clusters.
+    """Keep the features that depend on other features, and drop those that do not: noise hides
+    clusters.
 
-    Features that separate clusters depend on each other, through the clusters. The search looks at a random sample of
-    at most 2,000 rows. A block of correlated features that does not depend on other features is dropped, too, unless
-    its values form two groups. If fewer than two features depend on others, all are kept.
+    Features that separate clusters depend on each other, through the clusters. The search looks at
+    a random sample of at most 2,000 rows. A block of correlated features that does not depend on
+    other features is dropped, too, unless its values form two groups. If fewer than two features
+    depend on others, all are kept.
 
     Parameters
     ----------
@@ -67,8 +76,9 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
     Attributes
     ----------
     statistics_ : array of float, shape (n_features_in_,)
-        How much each feature depends on others: the largest F statistic of its means across clusters that were found
-        without it, divided by the critical value. Only features above 1 can be kept, unless all are.
+        How much each feature depends on others: the largest F statistic of its means across
+        clusters that were found without it, divided by the critical value. Only features above 1
+        can be kept, unless all are.
     n_features_in_ : int
         Number of features seen by ``fit``.
     feature_names_in_ : array of str, shape (n_features_in_,)
@@ -76,8 +86,8 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
 
     Notes
     -----
-    For data that does not fit into memory, fit the screen to a sample of rows, and pass the names or numbers of the
-    features to :func:`cohirf.open_source` as ``columns``.
+    For data that does not fit into memory, fit the screen to a sample of rows, and pass the names
+    or numbers of the features to :func:`cohirf.open_source` as ``columns``.
 
     Examples
     --------
@@ -113,20 +123,33 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
         self : FeatureScreen
             The fitted transformer.
         """
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite="allow-nan")
-        entropy, n_rows = root_entropy(self.random_state), X.shape[0]
-        rows = generator_at(entropy, Draw.SCREEN).choice(n_rows, min(n_rows, SCREENED_ROWS), replace=False)
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            ensure_all_finite="allow-nan",
+        )
+        entropy = root_entropy(self.random_state)
+        n_rows = X.shape[0]
+        rows = generator_at(entropy, Draw.SCREEN).choice(
+            n_rows, min(n_rows, SCREENED_ROWS), replace=False
+        )
         sample = X[np.sort(rows)]
         columns: IntArray = np.arange(X.shape[1])
         kept: IntArray = np.arange(0)
-        if sparse.issparse(sample):  # of words in few rows, nothing can be said; the others are not too many
+        if sparse.issparse(
+            sample
+        ):  # of words in few rows, nothing can be said; the others are not too many
             counts = np.bincount(sample.indices, minlength=X.shape[1])
             columns = np.flatnonzero(counts >= ROWS_PER_CLUSTER * count_clusters(sample.shape[0]))
             sample = sample[:, columns].toarray()
         self.statistics_ = np.zeros(X.shape[1])
         if len(columns):
             with one_thread():
-                kept, statistics = screen_features(fill_missing(sample, column_means(sample)), entropy)
+                kept, statistics = screen_features(
+                    fill_missing(sample, column_means(sample)), entropy
+                )
             self.statistics_[columns], kept = statistics, columns[kept]
         if np.count_nonzero(self.statistics_ > 1) < 2:
             kept = np.arange(X.shape[1])
@@ -146,7 +169,10 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
 
 
 def screen_features(X: Any, entropy: Entropy) -> tuple[IntArray, FloatArray]:
-    """Find the features of ``X`` that depend on others, all if fewer than two do; also return all statistics."""
+    """Find the features of ``X`` that depend on others, all if fewer than two do.
+
+    Also return all statistics.
+    """
     sample = SoftenedSample.of(X)
     statistics = measure_dependence(sample, entropy, stage=0, odds=_odds(two_means_share(sample)))
     relevant = np.flatnonzero(statistics > 1)
@@ -170,11 +196,15 @@ class SoftenedSample:
         """Soften the features of ``X``."""
         values = _soften(X)
         n_rows = values.shape[0]
-        means, squares, cubes, fourths = (_power_sums(values, power) / n_rows for power in (1, 2, 3, 4))
+        means, squares, cubes, fourths = (
+            _power_sums(values, power) / n_rows for power in (1, 2, 3, 4)
+        )
         variances = np.maximum(squares - means**2, 0)
         central_fourths = fourths - 4 * means * cubes + 6 * means**2 * squares - 3 * means**4
-        # divided by the fourth moment, this is the number of rows that vary: about 1 for a single outlier
-        rows_that_vary, n_needed = n_rows * variances**2, ROWS_PER_CLUSTER * count_clusters(n_rows)
+        # divided by the fourth moment, this is the number of rows that vary: about 1 for a single
+        # outlier
+        rows_that_vary = n_rows * variances**2
+        n_needed = ROWS_PER_CLUSTER * count_clusters(n_rows)
         is_testable = (variances > MIN_VARIANCE) & (rows_that_vary >= n_needed * central_fourths)
         return cls(values, means, n_rows * variances, is_testable)
 
@@ -191,7 +221,9 @@ class SoftenedSample:
     def take(self, features: IntArray) -> SoftenedSample:
         """Return the sample with the given features only."""
         values = take_features(self.values, features)
-        return SoftenedSample(values, self.means[features], self.squares[features], self.is_testable[features])
+        return SoftenedSample(
+            values, self.means[features], self.squares[features], self.is_testable[features]
+        )
 
 
 def count_clusters(n_rows: int) -> int:
@@ -199,12 +231,15 @@ def count_clusters(n_rows: int) -> int:
     return max(2, min(N_CLUSTERS, n_rows // TESTED_PER_CLUSTER))
 
 
-def measure_dependence(sample: SoftenedSample, entropy: Entropy, *, stage: int, odds: FloatArray | None) -> FloatArray:
-    """Return the largest F statistic of each feature over views without it, divided by the critical value.
+def measure_dependence(
+    sample: SoftenedSample, entropy: Entropy, *, stage: int, odds: FloatArray | None
+) -> FloatArray:
+    """Return the largest F statistic of each feature over views without it, divided by the critical
+    value.
 
-    Views are drawn in rounds, from the relevant features found so far, if there are any. In the first round, half of
-    the views draw features with the probabilities ``odds``. The critical value is corrected for the number of features,
-    views and rounds.
+    Views are drawn in rounds, from the relevant features found so far, if there are any. In the
+    first round, half of the views draw features with the probabilities ``odds``. The critical value
+    is corrected for the number of features, views and rounds.
     """
     statistics = np.zeros(sample.n_features)
     if sample.n_rows < 2 * TESTED_PER_CLUSTER:
@@ -212,7 +247,10 @@ def measure_dependence(sample: SoftenedSample, entropy: Entropy, *, stage: int, 
     level = ERROR_RATE / (sample.n_features * N_VIEWS * N_ROUNDS)
     found = np.zeros(sample.n_features, dtype=bool)
     for number in range(N_ROUNDS):
-        pool = np.flatnonzero(found) if found.any() else np.arange(sample.n_features)
+        if found.any():
+            pool = np.flatnonzero(found)
+        else:
+            pool = np.arange(sample.n_features)
         for view in range(N_VIEWS):
             rng = generator_at(entropy, Draw.SCREEN, stage, number, view)
             size = min(VIEW_SIZES[view % len(VIEW_SIZES)], math.ceil(MAX_SHARE * len(pool)))
@@ -227,10 +265,17 @@ def measure_dependence(sample: SoftenedSample, entropy: Entropy, *, stage: int, 
     return statistics
 
 
-def cluster_on_features(sample: SoftenedSample, features: IntArray, rng: np.random.Generator) -> IntArray:
-    """Cluster the rows on the given features; clusters that are too small for a test join the smallest large one."""
+def cluster_on_features(
+    sample: SoftenedSample, features: IntArray, rng: np.random.Generator
+) -> IntArray:
+    """Cluster the rows on the given features.
+
+    Clusters that are too small for a test join the smallest large one.
+    """
     n_clusters = count_clusters(sample.n_rows)
-    k_means = KMeans(n_clusters, n_init=1, max_iter=N_ITER, random_state=int(rng.integers(2**31 - 1)))
+    k_means = KMeans(
+        n_clusters, n_init=1, max_iter=N_ITER, random_state=int(rng.integers(2**31 - 1))
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
         labels: IntArray = k_means.fit_predict(take_features(sample.values, features))
@@ -242,7 +287,9 @@ def cluster_on_features(sample: SoftenedSample, features: IntArray, rng: np.rand
 
 
 def keep_blocks(sample: SoftenedSample, entropy: Entropy) -> IntArray:
-    """Return the features in blocks whose representative depends on other blocks, or forms two groups of values."""
+    """Return the features in blocks whose representative depends on other blocks, or forms two
+    groups of values.
+    """
     representatives, block = find_blocks(sample)
     if len(representatives) < 3:
         return np.arange(sample.n_features)
@@ -254,11 +301,13 @@ def keep_blocks(sample: SoftenedSample, entropy: Entropy) -> IntArray:
 def find_blocks(sample: SoftenedSample) -> tuple[IntArray, IntArray]:
     """Group features by absolute correlation.
 
-    Repeatedly, the feature with the highest summed correlation to the remaining features forms a block with all of
-    them that correlate with it by ``BLOCK_CORRELATION`` or more. Returns that feature for each block, its
-    representative, and the block of each feature.
+    Repeatedly, the feature with the highest summed correlation to the remaining features forms a
+    block with all of them that correlate with it by ``BLOCK_CORRELATION`` or more. Returns that
+    feature for each block, its representative, and the block of each feature.
     """
-    scaled = (sample.values - sample.means) / np.sqrt(np.where(sample.squares > 0, sample.squares, 1))
+    scaled = (sample.values - sample.means) / np.sqrt(
+        np.where(sample.squares > 0, sample.squares, 1)
+    )
     correlation = np.abs(scaled.T @ scaled)
     np.fill_diagonal(correlation, 1)
     correlation[correlation < BLOCK_CORRELATION] = 0
@@ -275,32 +324,43 @@ def find_blocks(sample: SoftenedSample) -> tuple[IntArray, IntArray]:
 
 
 def two_means_share(sample: SoftenedSample) -> FloatArray:
-    """Return the share of each feature's variance that two means explain, by a few of Lloyd's iterations."""
+    """Return the share of each feature's variance that two means explain, by a few of Lloyd's
+    iterations.
+    """
     threshold = sample.means
     n_rows = sample.n_rows
     for _ in range(N_ITER // 3):
         n_above, above = _count_and_sum_above(sample.values, threshold)
-        n_below, below = n_rows - n_above, n_rows * sample.means - above
-        upper, lower = above / np.maximum(n_above, 1), below / np.maximum(n_below, 1)
+        n_below = n_rows - n_above
+        below = n_rows * sample.means - above
+        upper = above / np.maximum(n_above, 1)
+        lower = below / np.maximum(n_below, 1)
         threshold = (upper + lower) / 2
     between = n_above * (upper - sample.means) ** 2 + n_below * (lower - sample.means) ** 2
     return np.divide(between, sample.squares, out=np.zeros_like(between), where=sample.squares > 0)
 
 
 def _odds(share: FloatArray) -> FloatArray:
-    """Return probabilities that decrease with the rank of a feature's ``share``, as 1, 1/2, 1/3, ..."""
+    """Return probabilities that decrease with the rank of a feature's ``share``, as 1, 1/2, 1/3,
+    ...
+    """
     odds = np.empty(len(share))
     odds[np.argsort(-share, kind="stable")] = 1 / np.arange(1, len(share) + 1)
     return np.asarray(odds / odds.sum())
 
 
 def _f_ratio(sample: SoftenedSample, labels: IntArray, level: float) -> FloatArray:
-    """Return the F statistic of each feature across the labels, divided by its critical value at ``level``."""
-    n_rows, n_groups = sample.n_rows, int(labels.max()) + 1
+    """Return the F statistic of each feature across the labels, divided by its critical value at
+    ``level``.
+    """
+    n_rows = sample.n_rows
+    n_groups = int(labels.max()) + 1
     if n_groups == 1:
         return np.zeros(sample.n_features)
     sizes = np.bincount(labels)
-    one_hot = sparse.csc_array((np.ones(n_rows, np.float32), labels, np.arange(n_rows + 1)), (n_groups, n_rows)).tocsr()
+    one_hot = sparse.csc_array(
+        (np.ones(n_rows, np.float32), labels, np.arange(n_rows + 1)), (n_groups, n_rows)
+    ).tocsr()
     sums = np.asarray(one_hot @ sample.values, dtype=np.float64)
     between = ((sums - np.outer(sizes, sample.means)) ** 2 / sizes[:, None]).sum(axis=0)
     within = np.maximum(sample.squares - between, np.finfo(np.float32).eps * sample.squares)
@@ -327,13 +387,18 @@ def _soften(X: Any) -> NDArray[np.float32]:
 def _power_sums(values: Any, power: int) -> FloatArray:
     """Return the sum of a power of each column."""
     blocks = row_blocks(len(values), SCREENED_CELLS // values.shape[1] + 1)
-    return np.asarray(np.sum([(values[block].astype(np.float64) ** power).sum(axis=0) for block in blocks], axis=0))
+    return np.asarray(
+        np.sum(
+            [(values[block].astype(np.float64) ** power).sum(axis=0) for block in blocks], axis=0
+        )
+    )
 
 
 def _count_and_sum_above(values: Any, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return how many values of each column are above its threshold, and their sum."""
     n_rows, n_features = values.shape
-    count, total = np.zeros(n_features), np.zeros(n_features)
+    count = np.zeros(n_features)
+    total = np.zeros(n_features)
     for block in row_blocks(n_rows, SCREENED_CELLS // n_features + 1):
         is_above = values[block] > threshold
         count += is_above.sum(axis=0)

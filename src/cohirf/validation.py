@@ -1,6 +1,7 @@
 """Validation of user input, with errors that name the value and the remedy.
 
-scikit-learn's ``validate_data`` does most of it. This file adds checks that it lacks, and clearer messages.
+scikit-learn's ``validate_data`` does most of it. This file adds checks that it lacks, and clearer
+messages.
 """
 
 from __future__ import annotations
@@ -25,33 +26,54 @@ TIME_TYPES = ("date", "time", "duration", "period", "interval")
 TEXT_TYPES = ("str", "string", "large_string", "utf8", "binary")
 ENCODE_TIMES = "for instance into the days since a fixed date"
 COLUMNS_TOLD = 3  # that hold values which are not finite
-ENCODE_TEXT = "for instance with cohirf.preparation.prepare(X) or sklearn.preprocessing.OneHotEncoder"
+ENCODE_TEXT = (
+    "for instance with cohirf.preparation.prepare(X) or sklearn.preprocessing.OneHotEncoder"
+)
 
 
 def raise_for_cell(X: Any, error: Exception) -> None:
-    """Raise an error that says what to do if a cell of ``X``, which caused an ``error``, is text or a time."""
+    """Raise an error that says what to do if a cell of ``X``, which caused an ``error``, is text or
+    a time.
+    """
     if not str(error).startswith(("could not convert string to float", "float() argument")):
         return
     cells = np.asarray(X, dtype=object)
     names = [name for name, _ in _column_types(X)] or range(cells.shape[1])
     for name, column in zip(names, cells.T, strict=True):
-        found = next((cell for cell in column if isinstance(cell, str | bytes | date | clock_time | timedelta)), None)
+        found = next(
+            (
+                cell
+                for cell in column
+                if isinstance(cell, str | bytes | date | clock_time | timedelta)
+            ),
+            None,
+        )
         if found is not None:
             is_text = isinstance(found, str | bytes)
             raise ValueError(
-                f"Column {name!r} of X holds {'text' if is_text else 'dates or times'}, such as {str(found)!r}: turn "
-                f"it into numbers first, {ENCODE_TEXT if is_text else ENCODE_TIMES}, or leave it out."
+                f"Column {name!r} of X holds {'text' if is_text else 'dates or times'}, such as "
+                f"{str(found)!r}: turn "
+                f"it into numbers first, {ENCODE_TEXT if is_text else ENCODE_TIMES}, or leave it "
+                "out."
             ) from error
 
 
 def refuse_what_is_no_table(X: Any) -> None:
-    """Raise for input that is not a table of numbers, or whose conversion to one would surprise the user."""
+    """Raise for input that is not a table of numbers, or whose conversion to one would surprise the
+    user.
+    """
     if X is None:
         raise TypeError("X is None: give an array or table with one row per sample.")
     if isinstance(X, str | os.PathLike):
-        raise TypeError(f"X={os.fspath(X)!r} is a path: open it with cohirf.open_source and fit what that returns.")
+        raise TypeError(
+            f"X={os.fspath(X)!r} is a path: open it with cohirf.open_source and fit what that "
+            "returns."
+        )
     if isinstance(X, dict) and not sparse.issparse(X):  # scipy's dictionary of keys is a dict
-        raise TypeError("X is a dict: give an array or table with one row per sample, such as pandas.DataFrame(X).")
+        raise TypeError(
+            "X is a dict: give an array or table with one row per sample, such as "
+            "pandas.DataFrame(X)."
+        )
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(
             f"X is a masked array with {int(X.mask.sum())} masked cells: "
@@ -70,26 +92,37 @@ def check_finite(X: Any, names: Sequence[str] | None, *, allow_nan: bool) -> Non
     fault = find_fault(X, allow_nan=allow_nan)
     if fault is not None:
         all_finite = np.isfinite(X.data if sparse.issparse(X) else X).all()
-        raise ValueError(f"Input X {fault}" if all_finite else f"Input X {fault} {locate_fault(X, names)}")
+        raise ValueError(
+            f"Input X {fault}" if all_finite else f"Input X {fault} {locate_fault(X, names)}"
+        )
 
 
 def find_fault(X: Any, *, allow_nan: bool) -> str | None:
-    """Describe what is wrong with the values of ``X``, and the remedy; return None if nothing is wrong.
+    """Describe what is wrong with the values of ``X``, and the remedy.
 
-    NaN (unless allowed), infinities, and values whose squares overflow are wrong. Valid data needs a single pass: if
-    the sum of all squares does not overflow, no square does. For a source, ``X`` is one block of its rows.
+    Return None if nothing is wrong.
+
+    NaN (unless allowed), infinities, and values whose squares overflow are wrong. Valid data needs
+    a single pass: if the sum of all squares does not overflow, no square does. For a source, ``X``
+    is one block of its rows.
     """
     values = X.data if sparse.issparse(X) else X
-    largest_square = np.finfo(values.dtype).max / (4 * X.shape[1])  # differences are up to twice as large
+    largest_square = np.finfo(values.dtype).max / (
+        4 * X.shape[1]
+    )  # differences are up to twice as large
     with np.errstate(over="ignore", invalid="ignore"):
-        flat = values.reshape(-1) if values.flags.c_contiguous else values.ravel("K")
+        if values.flags.c_contiguous:
+            flat = values.reshape(-1)
+        else:
+            flat = values.ravel("K")
         if np.dot(flat, flat) <= largest_square:
             return None
     if sparse.issparse(X):
         allow_nan = False
     if np.isnan(values).any() and not allow_nan:
         return (
-            "contains NaN. Missing values are allowed only in dense arrays and tables in memory, with a base method "
+            "contains NaN. Missing values are allowed only in dense arrays and tables in memory, "
+            "with a base method "
             "that supports them: impute them, for instance with cohirf.preparation.prepare(X) or "
             "sklearn.impute.SimpleImputer, or leave their rows out."
         )
@@ -102,7 +135,8 @@ def find_fault(X: Any, *, allow_nan: bool) -> str | None:
 
 
 def locate_fault(X: Any, names: Sequence[str] | None = None) -> str:
-    """Describe which columns of ``X`` contain NaN (or, if there is none, infinity), how often, and in which row first.
+    """Describe which columns of ``X`` contain NaN (or, if there is none, infinity), how often, and
+    in which row first.
 
     Parameters
     ----------
@@ -123,14 +157,20 @@ def locate_fault(X: Any, names: Sequence[str] | None = None) -> str:
     if sparse.issparse(X):
         cells = X.tocoo()
         wrong = is_wrong(cells.data)
-        rows, columns = cells.row[wrong], cells.col[wrong]
+        rows = cells.row[wrong]
+        columns = cells.col[wrong]
     else:
         rows, columns = np.nonzero(is_wrong(X))
     faulty, counts = np.unique(columns, return_counts=True)
     told = []
-    for column, count in zip(faulty[:COLUMNS_TOLD].tolist(), counts[:COLUMNS_TOLD].tolist(), strict=True):
+    for column, count in zip(
+        faulty[:COLUMNS_TOLD].tolist(), counts[:COLUMNS_TOLD].tolist(), strict=True
+    ):
         name = column if names is None else repr(names[column])
-        cells_there = f"{count:,} such cells, the first" if count > 1 else "1 such cell,"
+        if count > 1:
+            cells_there = f"{count:,} such cells, the first"
+        else:
+            cells_there = "1 such cell,"
         told.append(f"column {name} has {cells_there} in row {rows[columns == column].min():,}")
     n_more = len(faulty) - len(told)
     if n_more:
@@ -140,22 +180,31 @@ def locate_fault(X: Any, names: Sequence[str] | None = None) -> str:
 
 
 def column_means(X: NDArray[Any]) -> NDArray[np.floating[Any]]:
-    """Return the mean of each column over the cells that are not missing; 0 if all cells are missing."""
+    """Return the mean of each column over the cells that are not missing.
+
+    0 if all cells are missing.
+    """
     present = ~np.isnan(X)
     totals = np.where(present, X, 0).sum(axis=0)
     return np.asarray(totals / np.maximum(present.sum(axis=0), 1), dtype=X.dtype)
 
 
 def takes_sparse(estimator: Any) -> bool:
-    """Return whether a base method supports CSR matrices; assumed if it has no scikit-learn tags."""
+    """Return whether a base method supports CSR matrices.
+
+    Assumed if it has no scikit-learn tags.
+    """
     return not hasattr(estimator, "__sklearn_tags__") or bool(get_tags(estimator).input_tags.sparse)
 
 
 def takes_nan(estimator: Any) -> bool:
-    """Return whether a base method supports missing values; for a pipeline, whether its first step does.
+    """Return whether a base method supports missing values.
 
-    That step may be several transformers side by side, all of which must. What is passed through is left to the next
-    step, and a transformer that does not look at its input, such as a function, takes anything.
+    For a pipeline, whether its first step does.
+
+    That step may be several transformers side by side, all of which must. What is passed through is
+    left to the next step, and a transformer that does not look at its input, such as a function,
+    takes anything.
     """
     if isinstance(estimator, Pipeline):
         steps = [step for _, step in estimator.steps if not _is_left_out(step)]
@@ -176,7 +225,9 @@ def _is_left_out(step: Any) -> bool:
 
 
 def set_columns(estimator: Any, n_features: int, names: Sequence[str] | None) -> None:
-    """Set ``n_features_in_`` and ``feature_names_in_`` from a source, as scikit-learn does for a table."""
+    """Set ``n_features_in_`` and ``feature_names_in_`` from a source, as scikit-learn does for a
+    table.
+    """
     estimator.n_features_in_ = n_features
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
@@ -203,7 +254,10 @@ def check_columns(estimator: Any, n_features: int, names: Sequence[str] | None) 
 def check_base_method(estimator: Any) -> None:
     """Raise for anything that is not an instance with ``fit_predict`` or ``fit``."""
     if isinstance(estimator, type):
-        raise TypeError(f"estimator={estimator.__name__} is a class: give an instance, such as {estimator.__name__}().")
+        raise TypeError(
+            f"estimator={estimator.__name__} is a class: give an instance, such as "
+            f"{estimator.__name__}()."
+        )
     if not (hasattr(estimator, "fit_predict") or hasattr(estimator, "fit")):
         remedy = "give an instance with fit_predict, or with fit and either labels_ or predict."
         if isinstance(estimator, Integral):
@@ -212,19 +266,28 @@ def check_base_method(estimator: Any) -> None:
     kind = _supervised_kind(estimator)
     if kind is not None:
         raise TypeError(
-            f"estimator={estimator!r} is a {kind}: it needs labels to learn from, and clustering has none. Give a "
+            f"estimator={estimator!r} is a {kind}: it needs labels to learn from, and clustering "
+            "has none. Give a "
             f"clustering estimator, such as KMeans or DBSCAN."
         )
     if isinstance(estimator, FeatureAgglomeration):
-        raise TypeError(f"estimator={estimator!r} clusters features, not rows: try AgglomerativeClustering.")
-    if getattr(estimator, "metric", None) == "precomputed" or getattr(estimator, "affinity", None) == "precomputed":
+        raise TypeError(
+            f"estimator={estimator!r} clusters features, not rows: try AgglomerativeClustering."
+        )
+    if (
+        getattr(estimator, "metric", None) == "precomputed"
+        or getattr(estimator, "affinity", None) == "precomputed"
+    ):
         raise ValueError(
-            f"estimator={estimator!r} works on a precomputed matrix: CoHiRF needs a method that works on features."
+            f"estimator={estimator!r} works on a precomputed matrix: CoHiRF needs a method that "
+            "works on features."
         )
 
 
 class HasViews(Protocol):
-    """A model, as far as its base methods are concerned: one for all views, or a list with that of each."""
+    """A model, as far as its base methods are concerned: one for all views, or a list with that of
+    each.
+    """
 
     estimator: Any
     views: Any
@@ -236,12 +299,17 @@ def take_sparse(model: HasViews) -> bool:
 
 
 def take_nan(model: HasViews) -> bool:
-    """Return whether all base methods of a model support missing values, which the default does not."""
+    """Return whether all base methods of a model support missing values, which the default does
+    not.
+    """
     return all(method is not None and takes_nan(method) for method in list_methods(model))
 
 
 def list_methods(model: HasViews) -> list[Any]:
-    """Return the base methods of a model: that of each view, or the one of all; None means the default."""
+    """Return the base methods of a model: that of each view, or the one of all.
+
+    None means the default.
+    """
     if not isinstance(model.views, list):
         return [model.estimator]
     return [view[0] if isinstance(view, tuple) else view for view in model.views]
@@ -251,7 +319,9 @@ def list_views(model: HasViews, n_features: int) -> list[tuple[Any, NDArray[np.i
     """Return base method and columns of each view of a list; None means all columns."""
     names = getattr(model, "feature_names_in_", None)
     return [
-        (view[0], find_columns(view[1], n_features, names)) if isinstance(view, tuple) else (view, None)
+        (view[0], find_columns(view[1], n_features, names))
+        if isinstance(view, tuple)
+        else (view, None)
         for view in model.views
     ]
 
@@ -262,15 +332,22 @@ def find_columns(columns: Any, n_features: int, names: Any) -> NDArray[np.intp]:
     if not isinstance(wanted, slice):
         wanted = np.asarray(list(wanted))
         if wanted.dtype.kind in "UO":
-            known = {} if names is None else {name: number for number, name in enumerate(names)}
+            if names is None:
+                known = {}
+            else:
+                known = {name: number for number, name in enumerate(names)}
             missing = [name for name in wanted.tolist() if name not in known]
             if missing:
-                raise ValueError(f"views: X has no column {missing[0]!r}: give names or numbers of its columns.")
+                raise ValueError(
+                    f"views: X has no column {missing[0]!r}: give names or numbers of its columns."
+                )
             wanted = np.array([known[name] for name in wanted.tolist()])
     try:
         found = np.arange(n_features)[wanted]
     except IndexError as error:
-        raise ValueError(f"views: columns {columns!r} do not fit the {n_features} features of X.") from error
+        raise ValueError(
+            f"views: columns {columns!r} do not fit the {n_features} features of X."
+        ) from error
     if found.ndim != 1 or len(found) == 0 or len(np.unique(found)) < len(found):
         raise ValueError(f"views: columns {columns!r} are not one or more different columns of X.")
     return found
@@ -290,7 +367,9 @@ def check_views(model: HasViews) -> None:
     if not model.views:
         raise ValueError("views=[] is empty: give a number, or at least one estimator.")
     if model.estimator is not None:
-        raise ValueError("estimator is the method of equal views, but views is a list: leave estimator out.")
+        raise ValueError(
+            "estimator is the method of equal views, but views is a list: leave estimator out."
+        )
     for view in model.views:
         if isinstance(view, tuple) and len(view) != 2:
             raise ValueError(f"views: {view!r} is not a pair: give (estimator, columns).")
@@ -318,7 +397,9 @@ def _supervised_kind(estimator: Any) -> str | None:
         return "classifier"
     if is_regressor(estimator):
         return "regressor"
-    return "supervised method" if get_tags(estimator).target_tags.required else None
+    if get_tags(estimator).target_tags.required:
+        return "supervised method"
+    return None
 
 
 def _as_array(X: Any) -> Any:
@@ -327,7 +408,9 @@ def _as_array(X: Any) -> Any:
     except ValueError as error:
         if "inhomogeneous" not in str(error):
             raise
-        raise ValueError("The rows of X differ in length: give the same number of values in each row.") from error
+        raise ValueError(
+            "The rows of X differ in length: give the same number of values in each row."
+        ) from error
 
 
 def _refuse_array_type(X: NDArray[Any]) -> None:
@@ -337,7 +420,10 @@ def _refuse_array_type(X: NDArray[Any]) -> None:
 
 
 def _column_types(X: Any) -> list[tuple[Any, str]]:
-    """Return the name and type of each column of a pandas, polars or Arrow table; an empty list for other input."""
+    """Return the name and type of each column of a pandas, polars or Arrow table.
+
+    An empty list for other input.
+    """
     if hasattr(X, "column_names"):  # Arrow
         return [(field.name, str(field.type)) for field in X.schema]
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
@@ -348,10 +434,16 @@ def _column_types(X: Any) -> list[tuple[Any, str]]:
 def _refuse_columns(columns: list[tuple[Any, str]]) -> None:
     repeated = [name for name, times in Counter(name for name, _ in columns).items() if times > 1]
     if repeated:
-        raise ValueError(f"The column name {repeated[0]!r} of X appears more than once: rename the columns.")
+        raise ValueError(
+            f"The column name {repeated[0]!r} of X appears more than once: rename the columns."
+        )
     for name, dtype in columns:
         if dtype.lower().startswith(TIME_TYPES + TEXT_TYPES):
-            example = ENCODE_TIMES if dtype.lower().startswith(TIME_TYPES) else ENCODE_TEXT
+            if dtype.lower().startswith(TIME_TYPES):
+                example = ENCODE_TIMES
+            else:
+                example = ENCODE_TEXT
             raise ValueError(
-                f"Column {name!r} of X has type {dtype}: turn it into numbers first, {example}, or leave it out."
+                f"Column {name!r} of X has type {dtype}: turn it into numbers first, {example}, or "
+                "leave it out."
             )

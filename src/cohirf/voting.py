@@ -18,12 +18,26 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf.algorithm.consensus import RELAXED, fold_views
 from cohirf.beyond.merge_tree import Groups, MergeTree, link_groups
-from cohirf.beyond.votes import NO_OPINION, VotedCodes, VotedGroups, group_by_votes, measure_votes, move_codes
+from cohirf.beyond.votes import (
+    NO_OPINION,
+    VotedCodes,
+    VotedGroups,
+    group_by_votes,
+    measure_votes,
+    move_codes,
+)
 from cohirf.data.dask_arrays import DaskTable, LazyDaskSource
 from cohirf.data.first_level import check_array_weights
 from cohirf.engines.dask import compute_unoptimised, is_dask
 from cohirf.hierarchy import FusionHierarchy
-from cohirf.rows.grouping import FloatArray, IntArray, first_rows, index_dtype, row_blocks, sum_by_label
+from cohirf.rows.grouping import (
+    FloatArray,
+    IntArray,
+    first_rows,
+    index_dtype,
+    row_blocks,
+    sum_by_label,
+)
 from cohirf.rows.storage import Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import Source, open_source
@@ -43,20 +57,21 @@ class ConsensusResult:
     Attributes
     ----------
     labels : array of int, shape (n_rows,)
-        Cluster of each row, numbered by first appearance; -1 for rows on which no vector has an opinion. A memory map
-        for very many rows, as is ``stability``.
+        Cluster of each row, numbered by first appearance; -1 for rows on which no vector has an
+        opinion. A memory map for very many rows, as is ``stability``.
     n_clusters : int
         Number of clusters.
     stability : array of float32, shape (n_rows,)
-        Mean Jaccard index between the row's cluster and its cluster in each vector: 1 if all vectors have the same
-        cluster. NaN for rows on which no vector has an opinion.
+        Mean Jaccard index between the row's cluster and its cluster in each vector: 1 if all
+        vectors have the same cluster. NaN for rows on which no vector has an opinion.
     agreement : array of float, shape (n_vectors,)
-        Adjusted Rand index between each vector and the result, on the rows on which the vector has an opinion.
+        Adjusted Rand index between each vector and the result, on the rows on which the vector has
+        an opinion.
     views_kept : tuple of int
         The vectors that took part: all of them, unless the consensus is relaxed.
     hierarchy : FusionHierarchy
-        Rows fuse into groups, and groups into clusters. Its tree merges groups further, so that ``cut`` returns any
-        number of clusters.
+        Rows fuse into groups, and groups into clusters. Its tree merges groups further, so that
+        ``cut`` returns any number of clusters.
     """
 
     labels: Any
@@ -77,30 +92,33 @@ def consensus(
 ) -> ConsensusResult:
     """Return the partition on which several given partitions of the same rows agree.
 
-    Rows agree by the share of vectors that put them into the same cluster. Groups of rows merge by their mean
-    agreement, as average linkage on the matrix of co-associations does. That matrix is never computed: rows with equal
-    labels in all vectors are one code, and codes merge with the mass of their rows. With at most 2,000 distinct codes
-    the result is exact. Of more, the heaviest are linked, and each of the others joins the group that it agrees with
-    most. So time and memory grow linearly with the number of rows.
+    Rows agree by the share of vectors that put them into the same cluster. Groups of rows merge by
+    their mean agreement, as average linkage on the matrix of co-associations does. That matrix is
+    never computed: rows with equal labels in all vectors are one code, and codes merge with the
+    mass of their rows. With at most 2,000 distinct codes the result is exact. Of more, the heaviest
+    are linked, and each of the others joins the group that it agrees with most. So time and memory
+    grow linearly with the number of rows.
 
     Parameters
     ----------
-    labels : array, table, source, Dask array or table, shape (n_rows, n_vectors), or list of vectors
-        A column or a vector for each partition, from any method, with any number of clusters. Labels are integers, or
-        text if they are in memory. Negative numbers, NaN and None mean that the vector has no opinion on the row: the
-        row is compared with others by the other vectors. For files, pass ``open_source(path)``, which is read in
-        blocks, or the path.
+    labels : array, table, source, Dask array or table, shape (n_rows, n_vectors), or list of
+    vectors
+        A column or a vector for each partition, from any method, with any number of clusters.
+        Labels are integers, or text if they are in memory. Negative numbers, NaN and None mean that
+        the vector has no opinion on the row: the row is compared with others by the other vectors.
+        For files, pass ``open_source(path)``, which is read in blocks, or the path.
     n_clusters : int, default=None
         Number of clusters of the result. None means as many as the vectors agree on.
     consensus : {"majority", "refined", "strict", "relaxed"} or float, default="majority"
-        How much groups must agree to merge, if ``n_clusters`` is None: "majority" means one half, "strict" means that
-        all vectors agree. "relaxed" means the same after vectors that disagree with the others are dropped, as in
-        :class:`cohirf.CoHiRF`; a number is the threshold for this, otherwise 0.8. "refined" is "majority", after which
-        rows move to the cluster that they agree with most, until none does; the hierarchy then begins with the
-        clusters.
+        How much groups must agree to merge, if ``n_clusters`` is None: "majority" means one half,
+        "strict" means that all vectors agree. "relaxed" means the same after vectors that disagree
+        with the others are dropped, as in
+        :class:`cohirf.CoHiRF`; a number is the threshold for this, otherwise 0.8. "refined" is
+        "majority", after which rows move to the cluster that they agree with most, until none does;
+        the hierarchy then begins with the clusters.
     X : array, table, CSR matrix, source or Dask array, shape (n_rows, n_features), default=None
-        Values of the rows. With them, the groups on which vectors agree merge by Ward's criterion with their means and
-        masses, as after the levels of a fit; without them, by votes.
+        Values of the rows. With them, the groups on which vectors agree merge by Ward's criterion
+        with their means and masses, as after the levels of a fit; without them, by votes.
     sample_weight : array, shape (n_rows,), default=None
         Weight of each row; by default, all are 1.
 
@@ -128,29 +146,45 @@ def consensus(
     needed, threshold = read_consensus(consensus)
     is_number = isinstance(n_clusters, Integral) and not isinstance(n_clusters, bool)
     if n_clusters is not None and not (is_number and n_clusters >= 1):
-        raise ValueError(f"n_clusters={n_clusters!r} is not valid: give a number of at least 1, or None.")
+        raise ValueError(
+            f"n_clusters={n_clusters!r} is not valid: give a number of at least 1, or None."
+        )
     votes = _open_votes(labels)
-    weights = None if sample_weight is None else _positive_weights(sample_weight, votes.n_rows)
+    if sample_weight is None:
+        weights = None
+    else:
+        weights = _positive_weights(sample_weight, votes.n_rows)
     folded, number, codes_of_rows = votes.fold(weights)
     is_heard = (folded.distinct != NO_OPINION).any(axis=1)
     if not is_heard.any():
         raise ValueError("No vector has an opinion on any row: give labels of 0 or more.")
     spread = partial(_spread_codes, number[is_heard], len(number))
     heard = VotedCodes.of(folded.distinct[is_heard], folded.counts[is_heard], folded.mass[is_heard])
-    views = tuple(range(heard.n_views)) if threshold is None else heard.kept(threshold)
+    if threshold is None:
+        views = tuple(range(heard.n_views))
+    else:
+        views = heard.kept(threshold)
     linked = replace(heard, distinct=heard.distinct[:, list(views)])
-    groups = group_by_votes(linked, needed, n_clusters, joins_all=n_clusters is not None and X is None)
+    groups = group_by_votes(
+        linked, needed, n_clusters, joins_all=n_clusters is not None and X is None
+    )
     if X is not None:
         n_groups = min(max(groups.n_agreed, n_clusters or 1), groups.n_groups)
         of_code = groups.merged_to(n_groups)[groups.of_code]
         of_rows = look_up(spread(of_code, n_groups, np.int64), codes_of_rows)
-        groups = _merge_by_mass(of_code, heard, votes.sum_rows(X, of_rows, n_groups + 1, weights)[:n_groups])
-    wanted = groups.n_agreed if n_clusters is None else min(int(n_clusters), groups.n_groups)
+        groups = _merge_by_mass(
+            of_code, heard, votes.sum_rows(X, of_rows, n_groups + 1, weights)[:n_groups]
+        )
+    if n_clusters is None:
+        wanted = groups.n_agreed
+    else:
+        wanted = min(int(n_clusters), groups.n_groups)
     if consensus == "refined":
         groups = move_codes(heard, groups, wanted)
     if n_clusters is not None and wanted < n_clusters:
         warnings.warn(
-            f"n_clusters={n_clusters}, but the rows have only {wanted} different combinations of labels: there are "
+            f"n_clusters={n_clusters}, but the rows have only {wanted} different combinations of "
+            "labels: there are "
             f"{wanted} clusters.",
             ConvergenceWarning,
             stacklevel=2,
@@ -168,7 +202,9 @@ def consensus(
 
 
 def read_consensus(consensus: str | float) -> tuple[float, float | None]:
-    """Return the agreement that groups need, and the threshold below which vectors are dropped, or None."""
+    """Return the agreement that groups need, and the threshold below which vectors are dropped, or
+    None.
+    """
     if isinstance(consensus, str) and consensus in NEEDED:
         return NEEDED[consensus], RELAXED if consensus == "relaxed" else None
     if isinstance(consensus, Real) and not isinstance(consensus, bool) and 0 <= consensus <= 1:
@@ -188,16 +224,20 @@ class _Clusters:
     linkage: FloatArray  # merges of groups
 
     @classmethod
-    def of(cls, codes: VotedCodes, groups: VotedGroups, n_clusters: int, first: IntArray) -> _Clusters:
+    def of(
+        cls, codes: VotedCodes, groups: VotedGroups, n_clusters: int, first: IntArray
+    ) -> _Clusters:
         """Merge groups to a number of clusters; ``first`` has the first row of each code."""
         of_group = groups.merged_to(n_clusters)
         of_code = of_group[groups.of_code]
         first_of_cluster = np.full(n_clusters, np.iinfo(np.int64).max)
         np.minimum.at(first_of_cluster, of_code, first)
         number = np.argsort(np.argsort(first_of_cluster))
-        of_group, of_code = number[of_group], number[of_code]
+        of_group = number[of_group]
+        of_code = number[of_code]
         heaviest_last = np.lexsort((-first, codes.mass))  # of equal ones, the first row is the last
-        group_rows, cluster_rows = np.empty(groups.n_groups, np.int64), np.empty(n_clusters, np.int64)
+        group_rows = np.empty(groups.n_groups, np.int64)
+        cluster_rows = np.empty(n_clusters, np.int64)
         group_rows[groups.of_code[heaviest_last]] = first[heaviest_last]
         cluster_rows[of_code[heaviest_last]] = first[heaviest_last]
         return cls(of_code, of_group, group_rows, cluster_rows, groups.linkage)
@@ -212,17 +252,26 @@ class _Clusters:
 
 
 def _merge_by_mass(of_code: IntArray, codes: VotedCodes, sums: Any) -> VotedGroups:
-    """Return groups with merges by Ward's criterion instead of votes, given the sum of the rows of each."""
+    """Return groups with merges by Ward's criterion instead of votes, given the sum of the rows of
+    each.
+    """
     n_groups = sums.shape[0]
     mass = sum_by_label(of_code, codes.mass, n_groups)
     means = sparse.diags_array(1 / mass) @ sums
     means = means.tocsr() if sparse.issparse(means) else np.asarray(means)
-    linkage = link_groups(Groups(means, mass).means, mass) if n_groups > 1 else np.empty((0, 4))
+    if n_groups > 1:
+        linkage = link_groups(Groups(means, mass).means, mass)
+    else:
+        linkage = np.empty((0, 4))
     return VotedGroups(of_code, linkage, n_groups)
 
 
-def _spread_codes(number: IntArray, n_codes: int, values: NDArray[Any], missing: float, dtype: Any) -> NDArray[Any]:
-    """Return values of codes with an opinion as values of all codes, by the number that each has in the rows."""
+def _spread_codes(
+    number: IntArray, n_codes: int, values: NDArray[Any], missing: float, dtype: Any
+) -> NDArray[Any]:
+    """Return values of codes with an opinion as values of all codes, by the number that each has in
+    the rows.
+    """
     spread = np.full(n_codes, missing, dtype=dtype)
     spread[number] = values
     return spread
@@ -241,17 +290,25 @@ class _Folded:
     @classmethod
     def of(cls, block: NDArray[Any], start: int, weights: Any = None) -> _Folded:
         """Return the codes of a block of rows, of which the first has the number ``start``."""
-        codes = fold_views((_as_labels(block[:, view]) for view in range(block.shape[1])), len(block), weights)
+        codes = fold_views(
+            (_as_labels(block[:, view]) for view in range(block.shape[1])), len(block), weights
+        )
         first = start + first_rows(codes.of_row, codes.n_codes).astype(np.int64)
         return cls(codes.distinct, codes.counts, codes.mass, first, codes.of_row)
 
     @classmethod
     def joined(cls, blocks: Sequence[_Folded]) -> tuple[_Folded, list[IntArray]]:
-        """Return the distinct codes of several blocks without rows, and which of them each block has."""
+        """Return the distinct codes of several blocks without rows, and which of them each block
+        has.
+        """
         stacked = np.concatenate([block.distinct for block in blocks])
         codes = fold_views(stacked.T, len(stacked))
         counts, mass = (
-            sum_by_label(codes.of_row, np.concatenate([getattr(block, name) for block in blocks]), codes.n_codes)
+            sum_by_label(
+                codes.of_row,
+                np.concatenate([getattr(block, name) for block in blocks]),
+                codes.n_codes,
+            )
             for name in ("counts", "mass")
         )
         first = np.full(codes.n_codes, np.iinfo(np.int64).max)
@@ -262,7 +319,9 @@ class _Folded:
 
 def _as_labels(column: NDArray[Any]) -> IntArray:
     """Return a column of numbers as labels; NaN means no opinion."""
-    column = column.astype(np.promote_types(column.dtype, np.int32), copy=False)  # codes are sums and products
+    column = column.astype(
+        np.promote_types(column.dtype, np.int32), copy=False
+    )  # codes are sums and products
     if column.dtype.kind == "i":
         return column
     filled = np.where(column >= 0, column, NO_OPINION)
@@ -270,13 +329,17 @@ def _as_labels(column: NDArray[Any]) -> IntArray:
     different = np.flatnonzero(labels != filled)
     if len(different) > 0:
         raise ValueError(
-            f"{filled[different[0]]} is not a label: give integers below 2**53, and NaN or -1 for no opinion."
+            f"{filled[different[0]]} is not a label: give integers below 2**53, and NaN or -1 for "
+            "no opinion."
         )
     return labels
 
 
 class _Votes:
-    """Labels, wherever they are; ``read`` returns blocks of consecutive rows, with a column for each vector."""
+    """Labels, wherever they are.
+
+    ``read`` returns blocks of consecutive rows, with a column for each vector.
+    """
 
     def __init__(self, n_rows: int, read: Callable[[], Iterator[NDArray[Any]]]) -> None:
         self.n_rows = n_rows
@@ -284,10 +347,14 @@ class _Votes:
         self._storage: Storage = ScratchStorage() if n_rows > LARGE_VOTE else Storage()
 
     def fold(self, weights: FloatArray | None) -> tuple[_Folded, IntArray, IntArray]:
-        """Return the distinct codes, the number that each has in the rows, and the number of the code of each row."""
+        """Return the distinct codes, the number that each has in the rows, and the number of the
+        code of each row.
+        """
         of_row = self._storage.vector(self.n_rows, index_dtype(self.n_rows))
         number: IntArray = np.empty(0, dtype=of_row.dtype)
-        blocks, spans, start = list[_Folded](), list[slice](), 0
+        blocks = list[_Folded]()
+        spans = list[slice]()
+        start = 0
         for labels in self._read():
             spans.append(slice(start, start + len(labels)))
             block = _Folded.of(labels, start, None if weights is None else weights[spans[-1]])
@@ -302,7 +369,10 @@ class _Votes:
     def _join(
         self, blocks: list[_Folded], spans: list[slice], number: IntArray, of_row: IntArray
     ) -> tuple[list[_Folded], list[slice], IntArray]:
-        """Join the codes of blocks. Those of the first keep their numbers: it may stand for many rows."""
+        """Join the codes of blocks.
+
+        Those of the first keep their numbers: it may stand for many rows.
+        """
         joined, names = _Folded.joined(blocks)
         new = np.full(len(joined.distinct), -1, dtype=of_row.dtype)
         new[names[0]] = number if len(number) else np.arange(len(names[0]))
@@ -314,7 +384,10 @@ class _Votes:
 
     def sum_rows(self, X: Any, groups: IntArray, n_sums: int, weights: Any) -> Any:
         """Return the weighted sum of the rows of ``X`` of each group, given the group of each row."""
-        source = LazyDaskSource(DaskTable.of(X, known_rows=True).array) if is_dask(X) else open_source(X)
+        if is_dask(X):
+            source = LazyDaskSource(DaskTable.of(X, known_rows=True).array)
+        else:
+            source = open_source(X)
         _refuse_other_rows("X", source.n_rows, self.n_rows)
         blocks: Iterable[slice] = row_blocks(self.n_rows, max(1, 2**22 // source.n_features))
         if isinstance(source, LazyDaskSource):  # each chunk is computed once
@@ -322,10 +395,14 @@ class _Votes:
         total: Any = 0
         for block in blocks:
             values = source.take(np.arange(block.start, block.stop))
-            total = total + _sum_block(values, groups[block], n_sums, None if weights is None else weights[block])
+            total = total + _sum_block(
+                values, groups[block], n_sums, None if weights is None else weights[block]
+            )
         return total
 
-    def hierarchy(self, clusters: _Clusters, group_of_code: IntArray, codes_of_rows: IntArray) -> FusionHierarchy:
+    def hierarchy(
+        self, clusters: _Clusters, group_of_code: IntArray, codes_of_rows: IntArray
+    ) -> FusionHierarchy:
         """Return the hierarchy of all rows."""
         kinds = (index_dtype(self.n_rows), np.uint8)
         parents, absorbed_at = (self._storage.vector(self.n_rows, kind) for kind in kinds)
@@ -342,7 +419,10 @@ class _Votes:
 
 
 def _positive_weights(sample_weight: Any, n_rows: int) -> FloatArray:
-    """Return valid weights. None is 0, because rows of weight 0 have labels, too; they count next to nothing."""
+    """Return valid weights. None is 0, because rows of weight 0 have labels, too.
+
+    They count next to nothing.
+    """
     weights = check_array_weights(sample_weight, n_rows).take(np.arange(n_rows))
     positive: FloatArray = np.maximum(weights, weights.max() * np.finfo(np.float64).eps)
     return positive
@@ -351,7 +431,10 @@ def _positive_weights(sample_weight: Any, n_rows: int) -> FloatArray:
 def _sum_block(values: Any, group: IntArray, n_sums: int, weights: Any) -> Any:
     """Return the weighted sum of the rows of each group."""
     mass = np.ones(len(group)) if weights is None else weights
-    return sparse.csr_array((mass, (group, np.arange(len(group)))), shape=(n_sums, len(group))) @ values
+    return (
+        sparse.csr_array((mass, (group, np.arange(len(group)))), shape=(n_sums, len(group)))
+        @ values
+    )
 
 
 def _open_votes(labels: Any) -> _Votes:
@@ -359,7 +442,10 @@ def _open_votes(labels: Any) -> _Votes:
     if is_dask(labels):
         array = DaskTable.of(labels, known_rows=True).array.rechunk({1: -1})
         chunks = range(array.numblocks[0])
-        return _Votes(int(array.shape[0]), lambda: (compute_unoptimised(array.blocks[chunk])[0] for chunk in chunks))
+        return _Votes(
+            int(array.shape[0]),
+            lambda: (compute_unoptimised(array.blocks[chunk])[0] for chunk in chunks),
+        )
     if isinstance(labels, Source | str | os.PathLike):
         source = open_source(labels)
         return _Votes(source.n_rows, source.read_all)
@@ -375,7 +461,8 @@ def _open_votes(labels: Any) -> _Votes:
         array = np.asarray(labels)
         if array.ndim != 2:
             raise ValueError(
-                f"labels has shape {array.shape}: give a column for each partition, or a list with a vector for each."
+                f"labels has shape {array.shape}: give a column for each partition, or a list with "
+                "a vector for each."
             )
         columns = list(array.T)
     if not columns:
@@ -387,11 +474,17 @@ def _open_votes(labels: Any) -> _Votes:
     if n_rows == 0:
         raise ValueError("labels has 0 rows: give at least one.")
     blocks = list(row_blocks(n_rows, VOTED_ROWS))
-    return _Votes(n_rows, lambda: (np.stack([vector[block] for vector in vectors], axis=1) for block in blocks))
+    return _Votes(
+        n_rows,
+        lambda: (np.stack([vector[block] for vector in vectors], axis=1) for block in blocks),
+    )
 
 
 def _as_vector(column: Any, name: str) -> NDArray[Any]:
-    """Return labels of one partition as numbers; text is numbered, and None, NaN and empty cells mean no opinion."""
+    """Return labels of one partition as numbers.
+
+    Text is numbered, and None, NaN and empty cells mean no opinion.
+    """
     vector = column if isinstance(column, np.ndarray) else np.asarray(column)
     if vector.ndim != 1:
         raise ValueError(f"{name} has shape {vector.shape}: give one label for each row.")
@@ -417,5 +510,6 @@ def _is_label(cell: Any) -> bool:
 def _refuse_other_rows(name: str, n_given: int, n_rows: int) -> None:
     if n_given != n_rows:
         raise ValueError(
-            f"{name} has {n_given:,} rows, but labels have {n_rows:,}: give the same rows in the same order."
+            f"{name} has {n_given:,} rows, but labels have {n_rows:,}: give the same rows in the "
+            "same order."
         )

@@ -22,7 +22,12 @@ from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, PowerTransformer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    PowerTransformer,
+    StandardScaler,
+)
 
 from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
@@ -121,7 +126,9 @@ def test_sizes_are_lowered_for_a_call_with_few_rows_only(estimator, blobs):
     few = blobs[0][:5]
     assert label_rows(estimator, few).shape == (5,)
     after = estimator.get_params()
-    assert {name: str(value) for name, value in after.items()} == {name: str(value) for name, value in before.items()}
+    assert {name: str(value) for name, value in after.items()} == {
+        name: str(value) for name, value in before.items()
+    }
 
 
 def test_sizes_are_lowered_no_further_than_needed():
@@ -129,7 +136,9 @@ def test_sizes_are_lowered_no_further_than_needed():
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("estimator", [KMeans(5), make_pipeline(StandardScaler(with_mean=False), KMeans(9))])
+@pytest.mark.parametrize(
+    "estimator", [KMeans(5), make_pipeline(StandardScaler(with_mean=False), KMeans(9))]
+)
 def test_a_cluster_per_row_means_that_only_equal_rows_are_joined(estimator, container):
     X = np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0], [2.0, 0.0]])
     labels = label_rows(estimator, container(X))
@@ -146,7 +155,9 @@ def test_an_error_that_sizes_do_not_explain_is_passed_on():
 
 
 def test_what_has_no_labels_after_fit_is_refused():
-    with pytest.raises(TypeError, match=r"estimator=StandardScaler.* after fit it has neither labels_ nor predict"):
+    with pytest.raises(
+        TypeError, match=r"estimator=StandardScaler.* after fit it has neither labels_ nor predict"
+    ):
         label_rows(StandardScaler(), np.zeros((3, 2)))
 
 
@@ -224,7 +235,9 @@ def test_an_estimator_that_copies_itself_is_asked_to():
     assert BaseMethod.of(CopiesItself())._fresh({}).n_copied == 1
 
 
-@pytest.mark.parametrize("estimator", [KMeans(3, copy_x=False), make_pipeline(StandardScaler(copy=False), KMeans(3))])
+@pytest.mark.parametrize(
+    "estimator", [KMeans(3, copy_x=False), make_pipeline(StandardScaler(copy=False), KMeans(3))]
+)
 def test_data_that_is_not_the_methods_own_is_never_overwritten(estimator, blobs):
     X = blobs[0].copy()
     label_rows(estimator, X)
@@ -294,8 +307,13 @@ def test_the_number_of_clusters_is_that_of_the_clusterer(estimator, n_clusters):
 def test_a_method_can_be_told_another_number_of_clusters():
     told = BaseMethod.of(KMeans(4, n_init=5)).telling(9, 4, n_init=2, max_iter=10_000, absent=1)
     assert (told.n_told, told.asked) == (9, 4)
-    assert told.prototype.get_params().items() >= {"n_clusters": 9, "n_init": 2, "max_iter": 300}.items()
-    mixture = BaseMethod.of(make_pipeline(PCA(3), GaussianMixture(4, n_init=5))).telling(9, 4, n_init=2)
+    assert (
+        told.prototype.get_params().items()
+        >= {"n_clusters": 9, "n_init": 2, "max_iter": 300}.items()
+    )
+    mixture = BaseMethod.of(make_pipeline(PCA(3), GaussianMixture(4, n_init=5))).telling(
+        9, 4, n_init=2
+    )
     assert mixture.prototype.get_params()["gaussianmixture__n_components"] == 9
     assert mixture.prototype.get_params()["gaussianmixture__n_init"] == 2
     assert mixture.prototype.get_params()["pca__n_components"] == 3
@@ -310,7 +328,9 @@ def test_a_method_without_a_number_or_with_given_centres_stays_as_it_is():
 
 
 def test_sizes_are_whole_numbers():
-    sizes = BaseMethod.of(make_pipeline(PCA(n_components=0.5), DBSCAN(min_samples=np.int64(4)))).sizes
+    sizes = BaseMethod.of(
+        make_pipeline(PCA(n_components=0.5), DBSCAN(min_samples=np.int64(4)))
+    ).sizes
     assert sizes == {"dbscan__min_samples": 4}
     assert type(sizes["dbscan__min_samples"]) is int
 
@@ -318,7 +338,8 @@ def test_sizes_are_whole_numbers():
 def test_a_parameter_that_is_called_copy_and_takes_other_values_is_left_alone():
     class Copies(BaseEstimator):
         def __init__(self, copy="deep", copy_x=True):
-            self.copy, self.copy_x = copy, copy_x
+            self.copy = copy
+            self.copy_x = copy_x
 
         def fit_predict(self, X):
             return np.zeros(len(X), dtype=int)
@@ -358,7 +379,11 @@ def test_weights_reach_the_last_step_of_a_pipeline():
     ("labels", "error", "message"),
     [
         (np.zeros(3, dtype=int), ValueError, r"Odd returned labels of shape \(3,\) for 2 rows"),
-        (np.zeros((2, 1), dtype=int), ValueError, r"labels of shape \(2, 1\) for 2 rows: it must return one label"),
+        (
+            np.zeros((2, 1), dtype=int),
+            ValueError,
+            r"labels of shape \(2, 1\) for 2 rows: it must return one label",
+        ),
         (np.array([0.0, 1.0]), TypeError, "labels of type float64: they must be integers"),
         (["a", "b"], TypeError, "they must be integers"),
         (None, ValueError, r"labels of shape \(\)"),
@@ -412,12 +437,21 @@ def test_messages_name_the_method_that_users_know():
 @pytest.mark.parametrize("batch_size", [None, 100])
 @pytest.mark.parametrize(
     "method",
-    [SpectralClustering(2), AgglomerativeClustering(2), KMeans(2), GaussianMixture(2), Birch(n_clusters=2)],
+    [
+        SpectralClustering(2),
+        AgglomerativeClustering(2),
+        KMeans(2),
+        GaussianMixture(2),
+        Birch(n_clusters=2),
+    ],
     ids=lambda method: type(method).__name__,
 )
 def test_identical_rows_are_never_split(method, batch_size):
     rows = np.full((400, 3), 0.1)
-    with pytest.warns(ConvergenceWarning, match="told to find 2 clusters, and there is 1 distinct row: identical rows"):
+    with pytest.warns(
+        ConvergenceWarning,
+        match="told to find 2 clusters, and there is 1 distinct row: identical rows",
+    ):
         assert CoHiRF(method, batch_size=batch_size, random_state=0).fit(rows).n_clusters_ == 1
     two = np.append(rows, np.full((400, 3), 0.7), axis=0)
     model = CoHiRF(method, batch_size=batch_size, random_state=0).fit(two)

@@ -16,7 +16,16 @@ from cohirf.algorithm.batches import (
 
 @pytest.mark.parametrize(
     ("n_rows", "batch_size", "n_batches"),
-    [(10, None, 1), (10, 10, 1), (14, 10, 1), (15, 10, 2), (24, 10, 2), (25, 10, 3), (3, 10, 1), (100, 10, 10)],
+    [
+        (10, None, 1),
+        (10, 10, 1),
+        (14, 10, 1),
+        (15, 10, 2),
+        (24, 10, 2),
+        (25, 10, 3),
+        (3, 10, 1),
+        (100, 10, 10),
+    ],
 )
 def test_batches_are_as_close_to_their_size_as_possible(n_rows, batch_size, n_batches):
     assert count_batches(n_rows, batch_size) == n_batches
@@ -29,7 +38,11 @@ def split(n_active, batch_size, *, in_order):
 def positions(batches, batches_a_run=3):
     """Return the positions that each batch contracts, and those that it holds aside."""
     runs = batches.runs(np.arange(0, batches.n_batches, batches_a_run))
-    return [(run.index(contracted), run.index(held)) for run in runs for contracted, held in run.batches()]
+    return [
+        (run.index(contracted), run.index(held))
+        for run in runs
+        for contracted, held in run.batches()
+    ]
 
 
 @pytest.mark.parametrize("in_order", [False, True])
@@ -55,7 +68,8 @@ def test_one_batch_holds_nothing_aside(in_order):
 def test_batches_are_random():
     batches = split(1000, 100, in_order=False)
     assert all(
-        np.ptp(part) > 500 for part in [*(contracted for contracted, _ in positions(batches)), batches.held_aside]
+        np.ptp(part) > 500
+        for part in [*(contracted for contracted, _ in positions(batches)), batches.held_aside]
     )
 
 
@@ -102,7 +116,9 @@ def test_batches_of_a_level_have_nearly_the_same_number_of_rows(in_order):
 
 @pytest.mark.parametrize("in_order", [False, True])
 def test_batches_do_not_depend_on_their_division_into_runs(in_order):
-    ways = [positions(split(1000, 50, in_order=in_order), batches_a_run) for batches_a_run in (1, 4, 99)]
+    ways = [
+        positions(split(1000, 50, in_order=in_order), batches_a_run) for batches_a_run in (1, 4, 99)
+    ]
     for way in ways[1:]:
         for one, other in zip(ways[0], way, strict=True):
             assert [part.tolist() for part in one] == [part.tolist() for part in other]
@@ -123,13 +139,17 @@ def test_runs_are_many_and_short(n_batches, n_rows, batches_a_run):
     assert cuts.tolist() == list(range(0, n_batches, batches_a_run))
 
 
-@pytest.mark.parametrize("chunk_starts", [[0], [0, 500], [0, 10, 20, 30, 990], list(range(0, 1000, 50))])
+@pytest.mark.parametrize(
+    "chunk_starts", [[0], [0, 500], [0, 10, 20, 30, 990], list(range(0, 1000, 50))]
+)
 def test_a_run_has_the_batches_that_start_in_one_chunk(chunk_starts):
     batches = split(1000, 100, in_order=True)
     runs = list(batches.runs(cut_at_chunks(batches.starts, np.array(chunk_starts))))
     assert [run.start for run in runs] == [0, *(run.start + run.length for run in runs[:-1])]
     assert sum(run.length for run in runs) == 1000
-    assert len(set(np.searchsorted(chunk_starts, [run.start for run in runs], side="right"))) == len(runs)
+    assert len(
+        set(np.searchsorted(chunk_starts, [run.start for run in runs], side="right"))
+    ) == len(runs)
     assert sum(run.n_batches for run in runs) == 9  # ten batches, less what is held aside
     assert sum(len(run.held) for run in runs) == 100
     assert sum(run.rows_in for run in runs) == 900
@@ -139,7 +159,9 @@ def test_rows_of_a_run_may_be_some_of_the_active_ones():
     active = np.array([1, 4, 5, 9, 12, 13])
     run = Run(np.array([0, 2, 4]), np.array([2]), first_batch=3, start=1).among(active)
     assert run.rows.tolist() == [4, 5, 9, 12]
-    assert [(run.index(some).tolist(), run.index(held).tolist()) for some, held in run.batches()] == [
+    assert [
+        (run.index(some).tolist(), run.index(held).tolist()) for some, held in run.batches()
+    ] == [
         ([4, 5], []),
         ([12], [9]),
     ]
@@ -161,7 +183,8 @@ def test_equal_blocks_are_numbered_on_from_those_before(cuts):
 @pytest.fixture
 def local():
     """Three batches of seven rows, each with a halo."""
-    home, halo = np.array([1, 4, 0, 2, 6, 3, 5]), np.array([0, 1, 4, 6, 2])
+    home = np.array([1, 4, 0, 2, 6, 3, 5])
+    halo = np.array([0, 1, 4, 6, 2])
     return LocalBatches(np.array([0, 2, 5, 7]), home, halo=halo, halo_bounds=np.array([0, 1, 4, 5]))
 
 
@@ -169,7 +192,10 @@ def test_a_run_of_local_batches_has_their_rows_and_halos(local):
     one, two = local.runs(np.array([0, 1]))
     assert (one.first_batch, two.first_batch) == (0, 1)
     assert [list(map(list, batch)) for batch in one.with_halos()] == [[[1, 4], [0]]]
-    assert [list(map(list, batch)) for batch in two.with_halos()] == [[[0, 2, 6], [1, 4, 6]], [[3, 5], [2]]]
+    assert [list(map(list, batch)) for batch in two.with_halos()] == [
+        [[0, 2, 6], [1, 4, 6]],
+        [[3, 5], [2]],
+    ]
     assert two.bounds.tolist() == [0, 3, 5]
     assert len(two.held) == 0
     among = one.among(np.array([3, 5, 8, 9, 11, 12, 20]))

@@ -50,7 +50,8 @@ def clusters():
 
 def expected(X, labels, similarity):
     return [
-        reference.choose_medoid(X, np.flatnonzero(labels == k).tolist(), similarity) for k in range(labels.max() + 1)
+        reference.choose_medoid(X, np.flatnonzero(labels == k).tolist(), similarity)
+        for k in range(labels.max() + 1)
     ]
 
 
@@ -70,13 +71,16 @@ def test_medoid_has_the_highest_summed_similarity(clusters, rule):
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("block_cells", [12, 2**17])
-def test_centralities_are_means_over_the_mass_of_the_cluster(clusters, container, block_cells, monkeypatch):
+def test_centralities_are_means_over_the_mass_of_the_cluster(
+    clusters, container, block_cells, monkeypatch
+):
     X, labels = clusters
     X = np.where(X > 0.5, X, 0.0)
     mass = np.random.default_rng(1).integers(1, 5, len(X)).astype(float)
     monkeypatch.setattr(module, "CACHED_CELLS", block_cells)
     members = Members(container(X), labels, 30, mass)
-    cosine, euclidean = np.empty(len(X)), np.empty(len(X))
+    cosine = np.empty(len(X))
+    euclidean = np.empty(len(X))
     for k in range(30):
         own = np.flatnonzero(labels == k)
         cosine[own] = np.average(reference.cosine(X[own]), axis=1, weights=mass[own])
@@ -91,10 +95,15 @@ def test_centralities_are_means_over_the_mass_of_the_cluster(clusters, container
 def test_similarities_decay_to_1_over_e_at_the_mean_distance(container, size):
     points = size * np.random.default_rng(0).normal(size=(7, 2))
     mass = np.random.default_rng(1).integers(1, 5, 7).astype(float)
-    for similarity, metric in ((rbf_similarity, "sqeuclidean"), (laplacian_similarity, "cityblock")):
+    for similarity, metric in (
+        (rbf_similarity, "sqeuclidean"),
+        (laplacian_similarity, "cityblock"),
+    ):
         distances = cdist(points, points, metric)
         mean = mass @ distances @ mass / mass.sum() ** 2
-        assert similarity(container(points), mass) == pytest.approx(np.exp(-distances / mean), abs=1e-9)
+        assert similarity(container(points), mass) == pytest.approx(
+            np.exp(-distances / mean), abs=1e-9
+        )
 
 
 def test_missing_cells_are_filled_with_the_means_of_their_columns():
@@ -113,8 +122,12 @@ def test_the_unit_of_a_callable_similarity_does_not_matter(clusters, unit):
 
 
 def test_the_best_similarity_of_a_callable_may_be_zero():
-    rule = partial(sampled, similarity=CallableSimilarity(lambda rows: np.minimum(rows - [[0, 0, 0]], 0)))
-    assert choose(rule, np.array([[-1.0, -1, -1], [0, 0, 0], [-2, -2, -2]]), np.zeros(3, dtype=np.int32)) == [1]
+    rule = partial(
+        sampled, similarity=CallableSimilarity(lambda rows: np.minimum(rows - [[0, 0, 0]], 0))
+    )
+    assert choose(
+        rule, np.array([[-1.0, -1, -1], [0, 0, 0], [-2, -2, -2]]), np.zeros(3, dtype=np.int32)
+    ) == [1]
 
 
 def test_medoids_do_not_depend_on_the_size_of_temporary_arrays(clusters, rule, monkeypatch):
@@ -131,7 +144,10 @@ def test_sparse_rows_have_the_same_medoids(clusters, rule, container):
     X = np.where(X > 0.5, X, 0.0)
     mass = np.random.default_rng(1).integers(1, 5, len(X)).astype(float)
     dense = choose(rule[0], X, labels), choose(rule[0], X, labels, mass)
-    assert (choose(rule[0], container(X), labels), choose(rule[0], container(X), labels, mass)) == dense
+    assert (
+        choose(rule[0], container(X), labels),
+        choose(rule[0], container(X), labels, mass),
+    ) == dense
 
 
 @pytest.mark.parametrize("name", ["cosine", "euclidean"])
@@ -139,19 +155,26 @@ def test_values_that_cancel_leave_no_hole_in_sparse_sums(name):
     X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0], [3.0, 1.0]])
     for rows in ([0, 1], [2, 3], [0, 1, 4], [4, 0, 1, 2, 3]):
         labels = np.zeros(len(rows), dtype=np.int32)
-        assert choose(RULES[name][0], sparse.csr_array(X[rows]), labels) == choose(RULES[name][0], X[rows], labels)
+        assert choose(RULES[name][0], sparse.csr_array(X[rows]), labels) == choose(
+            RULES[name][0], X[rows], labels
+        )
 
 
 @st.composite
 def signed_rows(draw):
-    """Rows of small whole numbers times any power of two, with weights of any size: ties and cancellation abound."""
-    n_rows, n_features = draw(st.integers(1, 12)), draw(st.integers(1, 4))
+    """Rows of small whole numbers times any power of two, with weights of any size: ties and
+    cancellation abound.
+    """
+    n_rows = draw(st.integers(1, 12))
+    n_features = draw(st.integers(1, 4))
     cells = st.sampled_from([-2.0, -1.0, 0.0, 0.0, 1.0, 3.0])
     X = np.array(draw(st.lists(cells, min_size=n_rows * n_features, max_size=n_rows * n_features)))
     X = X.reshape(n_rows, n_features)
     X[:, 0] += draw(st.sampled_from([0.0, 0.0, 1e5]))
     labels = np.array(draw(st.lists(st.integers(0, 2), min_size=n_rows, max_size=n_rows)))
-    mass = np.array(draw(st.lists(st.sampled_from([1.0, 2.0, 3e5, 1e18]), min_size=n_rows, max_size=n_rows)))
+    mass = np.array(
+        draw(st.lists(st.sampled_from([1.0, 2.0, 3e5, 1e18]), min_size=n_rows, max_size=n_rows))
+    )
     uneven = np.where(mass == 2, 1e-310, np.minimum(mass, 3e5))
     mass = draw(st.sampled_from([None, mass * 1e-300, mass, mass * 1e289, uneven]))
     scale = 2.0 ** draw(st.sampled_from([-300, 0, 300]))
@@ -159,11 +182,15 @@ def signed_rows(draw):
 
 
 def store_oddly(X):
-    """Return a CSR matrix with a stored cell for each zero, and with each value stored in two parts."""
+    """Return a CSR matrix with a stored cell for each zero, and with each value stored in two
+    parts.
+    """
     n_rows, n_features = X.shape
     columns = np.tile(np.arange(n_features - 1, -1, -1), (n_rows, 2)).ravel()
     halves = np.hstack([X[:, ::-1] / 2, X[:, ::-1] / 2]).ravel()
-    return sparse.csr_matrix((halves, columns, np.arange(n_rows + 1) * 2 * n_features), shape=X.shape)
+    return sparse.csr_matrix(
+        (halves, columns, np.arange(n_rows + 1) * 2 * n_features), shape=X.shape
+    )
 
 
 @pytest.mark.parametrize("container", [sparse.csr_array, store_oddly])
@@ -172,7 +199,9 @@ def store_oddly(X):
 @given(given_rows=signed_rows())
 def test_sparse_and_dense_rows_agree_on_signed_values_of_any_size(name, container, given_rows):
     X, labels, mass = given_rows
-    assert choose(RULES[name][0], container(X), labels, mass) == choose(RULES[name][0], X, labels, mass)
+    assert choose(RULES[name][0], container(X), labels, mass) == choose(
+        RULES[name][0], X, labels, mass
+    )
 
 
 @pytest.mark.parametrize("name", ["cosine", "euclidean", "rbf", "laplacian"])
@@ -183,7 +212,9 @@ def test_medoids_do_not_depend_on_the_unit_of_values_and_weights(name, given_row
     largest = np.abs(X).max()
     unit = 2.0 ** np.frexp(largest)[1]
     weights = None if mass is None else mass / 2.0 ** np.frexp(mass.max())[1]
-    assert choose(RULES[name][0], X, labels, mass) == choose(RULES[name][0], X / unit, labels, weights)
+    assert choose(RULES[name][0], X, labels, mass) == choose(
+        RULES[name][0], X / unit, labels, weights
+    )
 
 
 @pytest.mark.parametrize("size", [1e-100, 1e-9])
@@ -191,7 +222,9 @@ def test_medoids_do_not_depend_on_the_unit_of_values_and_weights(name, given_row
 @pytest.mark.parametrize("name", ["euclidean", "rbf", "laplacian"])
 def test_a_row_of_vanishing_mass_is_not_the_medoid(name, container, size):
     X = container(size * np.array([[2.0], [2.0], [1.0], [1.0]]))
-    mass = np.array([1e-310, 1e-310, 1.0, 1.0])  # times a squared distance, the mass of the first rows is 0
+    mass = np.array(
+        [1e-310, 1e-310, 1.0, 1.0]
+    )  # times a squared distance, the mass of the first rows is 0
     assert choose(RULES[name][0], X, np.zeros(4, dtype=np.int32), mass) == [2]
 
 
@@ -265,12 +298,16 @@ def test_wide_sparse_rows_are_not_made_dense():
     labels[:60] = np.arange(60)
     few = np.unique(X.indices)
     for name in ("cosine", "euclidean"):
-        assert choose(RULES[name][0], X, labels) == choose(RULES[name][0], X[:, few].toarray(), labels)
+        assert choose(RULES[name][0], X, labels) == choose(
+            RULES[name][0], X[:, few].toarray(), labels
+        )
 
 
 def test_a_callable_may_return_a_sparse_matrix(clusters):
     X, labels = clusters
-    rule = partial(sampled, similarity=CallableSimilarity(lambda rows: sparse.csr_array(rows @ rows.T)))
+    rule = partial(
+        sampled, similarity=CallableSimilarity(lambda rows: sparse.csr_array(rows @ rows.T))
+    )
     assert choose(rule, X, labels) == choose(RULES["callable"][0], X, labels)
 
 
@@ -295,20 +332,28 @@ def test_no_more_candidates_are_compared_than_asked_for(most):
 
     X = np.random.default_rng(0).normal(size=(150, 3))
     labels = np.repeat(np.array([0, 1], dtype=np.int32), [100, 50])
-    function = partial(choose_sampled_medoids, similarity=CallableSimilarity(record), max_candidates=most)
+    function = partial(
+        choose_sampled_medoids, similarity=CallableSimilarity(record), max_candidates=most
+    )
     medoids = choose(function, X, labels)
     assert labels[medoids].tolist() == [0, 1]
     assert max(seen, default=1) == most
 
 
-@pytest.mark.parametrize(("share", "most", "expected"), [(0.5, 1000, 20), (0.5, 7, 7), (1.0, 30, 30), (0.001, 9, 1)])
-def test_a_medoid_of_a_sample_has_the_share_and_the_number_of_rows_that_the_paper_allows(share, most, expected):
+@pytest.mark.parametrize(
+    ("share", "most", "expected"), [(0.5, 1000, 20), (0.5, 7, 7), (1.0, 30, 30), (0.001, 9, 1)]
+)
+def test_a_medoid_of_a_sample_has_the_share_and_the_number_of_rows_that_the_paper_allows(
+    share, most, expected
+):
     seen = []
     medoid = SampledMedoid(share, most, lambda X: seen.append(len(X)) or X @ X.T)
     X = np.random.default_rng(0).normal(size=(40, 3))
     model = CoHiRF.as_published(KMeans(1), medoid=medoid, views=1, random_state=0).fit(X)
     assert model.n_clusters_ == 1
-    assert seen[:1] == ([expected] if expected > 1 else [])  # a single candidate is compared with nothing
+    assert seen[:1] == (
+        [expected] if expected > 1 else []
+    )  # a single candidate is compared with nothing
 
 
 @pytest.mark.parametrize("wrong", [{"share": 0.0}, {"share": 1.5}, {"most": 0}])
@@ -328,7 +373,10 @@ def test_candidates_are_drawn_at_random_and_without_repetition():
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda X: X, r"returned an array of shape \(3, 2\) for 3 rows: it must return the 3 x 3 matrix"),
+        (
+            lambda X: X,
+            r"returned an array of shape \(3, 2\) for 3 rows: it must return the 3 x 3 matrix",
+        ),
         (lambda X: np.full((len(X), len(X)), np.nan), "returned NaN or infinity"),
     ],
 )
@@ -341,7 +389,8 @@ def test_a_callable_with_a_wrong_result_is_refused(function, message):
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_the_mean_of_a_cluster_is_that_of_its_rows_by_their_mass(container):
     X = np.array([[1.0, 0.0], [3.0, 4.0], [5.0, 0.0]], dtype=np.float32)
-    labels, mass = np.array([1, 0, 1]), np.array([1.0, 2.0, 3.0])
+    labels = np.array([1, 0, 1])
+    mass = np.array([1.0, 2.0, 3.0])
     for weights, expected in ((None, [[3.0, 4.0], [3.0, 0.0]]), (mass, [[3.0, 4.0], [4.0, 0.0]])):
         means = module.cluster_means(container(X), labels, 2, weights)
         assert sparse.issparse(means) is sparse.issparse(container(X))
@@ -352,9 +401,12 @@ def test_the_mean_of_a_cluster_is_that_of_its_rows_by_their_mass(container):
 @pytest.mark.parametrize("similarity", [rbf_similarity, laplacian_similarity])
 def test_medoids_by_a_kernel_of_sparse_rows_with_an_offset_are_those_of_dense_ones(similarity):
     rng = np.random.default_rng(0)
-    X, labels = 1e8 + rng.normal(size=(900, 3)), np.repeat(np.arange(100), 9)
+    X = 1e8 + rng.normal(size=(900, 3))
+    labels = np.repeat(np.arange(100), 9)
     found = [
-        choose_sampled_medoids(some, labels, 100, None, rng, similarity=similarity, max_candidates=20)
+        choose_sampled_medoids(
+            some, labels, 100, None, rng, similarity=similarity, max_candidates=20
+        )
         for some in (X, sparse.csr_array(X))
     ]
     assert (found[0] == found[1]).all()
@@ -362,9 +414,15 @@ def test_medoids_by_a_kernel_of_sparse_rows_with_an_offset_are_those_of_dense_on
 
 @pytest.mark.parametrize("similarity", [rbf_similarity, laplacian_similarity])
 def test_of_two_rows_the_heavier_one_is_the_medoid_by_a_kernel(similarity):
-    X, labels = np.random.default_rng(0).normal(size=(6, 2)), np.repeat([0, 1, 2], 2)
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    labels = np.repeat([0, 1, 2], 2)
     mass = np.array([1.0, 2, 2, 1, 1, 1])
     given = {"similarity": similarity, "max_candidates": 20}
-    assert choose_sampled_medoids(X, labels, 3, mass, np.random.default_rng(0), **given).tolist() == [1, 2, 4]
-    expected = [(similarity(X[at : at + 2], mass[at : at + 2]) @ mass[at : at + 2]).argmax() for at in (0, 2, 4)]
+    assert choose_sampled_medoids(
+        X, labels, 3, mass, np.random.default_rng(0), **given
+    ).tolist() == [1, 2, 4]
+    expected = [
+        (similarity(X[at : at + 2], mass[at : at + 2]) @ mass[at : at + 2]).argmax()
+        for at in (0, 2, 4)
+    ]
     assert expected == [1, 0, 0]

@@ -15,7 +15,9 @@ from cohirf.algorithm.consensus import (
     strict_consensus,
 )
 
-labels_of_views = hnp.arrays(np.int64, st.tuples(st.integers(1, 6), st.integers(1, 30)), elements=st.integers(-2, 4))
+labels_of_views = hnp.arrays(
+    np.int64, st.tuples(st.integers(1, 6), st.integers(1, 30)), elements=st.integers(-2, 4)
+)
 
 
 def same_partition(left, right) -> bool:
@@ -25,7 +27,10 @@ def same_partition(left, right) -> bool:
 
 def literal_labels(views, kept) -> list[int]:
     """Equal codes have equal labels; a row that is noise in a kept view has one of its own."""
-    codes = [tuple(views[kept, i]) if (views[kept, i] >= 0).all() else ("noise", i) for i in range(views.shape[1])]
+    codes = [
+        tuple(views[kept, i]) if (views[kept, i] >= 0).all() else ("noise", i)
+        for i in range(views.shape[1])
+    ]
     names = {code: number for number, code in enumerate(dict.fromkeys(codes))}
     return [names[code] for code in codes]
 
@@ -69,9 +74,13 @@ def test_closed_form_agreement_equals_the_adjusted_rand_index(views):
 def test_mean_agreement_is_the_mean_adjusted_rand_index_of_pairs(views):
     partitions = [literal_labels(views, [view]) for view in range(len(views))]
     pairs = [
-        adjusted_rand_score(partitions[a], partitions[b]) for a in range(len(views)) for b in range(a + 1, len(views))
+        adjusted_rand_score(partitions[a], partitions[b])
+        for a in range(len(views))
+        for b in range(a + 1, len(views))
     ]
-    assert mean_agreement(fold(views)) == pytest.approx(np.mean(pairs) if pairs else np.nan, abs=1e-12, nan_ok=True)
+    assert mean_agreement(fold(views)) == pytest.approx(
+        np.mean(pairs) if pairs else np.nan, abs=1e-12, nan_ok=True
+    )
 
 
 def test_codes_beyond_64_bits_equal_those_of_unique():
@@ -121,7 +130,9 @@ def test_views_that_agree_fully_are_all_kept_at_threshold_one():
 
 def test_of_views_that_disagree_equally_the_first_is_dropped_until_one_is_left():
     rows = np.arange(64)
-    views = np.stack([rows % 4, rows // 4 % 4, rows // 16])  # any two of them say the same of the third
+    views = np.stack(
+        [rows % 4, rows // 4 % 4, rows // 16]
+    )  # any two of them say the same of the third
     assert relaxed_consensus(fold(views), 1.0).views_kept == (2,)
 
 

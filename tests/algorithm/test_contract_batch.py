@@ -61,11 +61,20 @@ def test_known_labels_take_the_place_of_the_base_method():
     assert found.costs[:4] == (3, 1.0, 1.0, 0.0)
 
 
-@pytest.mark.parametrize("base", [DBSCAN(eps=1.5, min_samples=1), AgglomerativeClustering(None, distance_threshold=3)])
+@pytest.mark.parametrize(
+    "base", [DBSCAN(eps=1.5, min_samples=1), AgglomerativeClustering(None, distance_threshold=3)]
+)
 def test_rows_of_the_halo_are_clustered_and_not_contracted(base):
-    halo = [[3.0], [50.0], [10.5]]  # beside the first cluster, in a cluster of its own, and in the second cluster
-    rows, mass = np.vstack([X, halo]), np.concatenate([MASS, np.ones(3)])
-    found = contract(rows, mass, contraction(base, n_views=1, weighted=True, sum_mass=True), n_halo=3)
+    halo = [
+        [3.0],
+        [50.0],
+        [10.5],
+    ]  # beside the first cluster, in a cluster of its own, and in the second cluster
+    rows = np.vstack([X, halo])
+    mass = np.concatenate([MASS, np.ones(3)])
+    found = contract(
+        rows, mass, contraction(base, n_views=1, weighted=True, sum_mass=True), n_halo=3
+    )
     assert found.labels.tolist() == [0, 1, 0, 1, 0]
     assert found.mass.tolist() == [21, 10]
     assert len(found.stability) == 5
@@ -170,7 +179,8 @@ def test_what_a_level_reports_of_a_batch_has_its_order():
     assert found.labels.tolist() == [0, 1, 2, 3]
     assert views_kept == 2
     assert agreement == 0
-    # the view of single rows agrees with the consensus; of four rows together, one is the row itself
+    # the view of single rows agrees with the consensus; of four rows together, one is the row
+    # itself
     assert found.view_stability.tolist() == pytest.approx([1, 0.25])
     assert stability == pytest.approx(0.625)
     assert found.stability.tolist() == pytest.approx([0.625] * 4)

@@ -8,7 +8,13 @@ import pytest
 from sklearn.cluster import KMeans
 
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.get_clusters import Views, WeightedRows, label_view, mean_of_tally, tally_features
+from cohirf.algorithm.get_clusters import (
+    Views,
+    WeightedRows,
+    label_view,
+    mean_of_tally,
+    tally_features,
+)
 from cohirf.rows.storage import ArrayRows
 
 
@@ -48,8 +54,11 @@ def test_batches_count_by_their_rows():
 
 
 def test_all_batches_of_a_level_are_counted():
-    views, one_by_one = Views(BaseMethod.of(KMeans(2)), 2, 2, (7,)), np.zeros((2, 5))
+    views = Views(BaseMethod.of(KMeans(2)), 2, 2, (7,))
+    one_by_one = np.zeros((2, 5))
     for number, (n_rows, of_view) in enumerate([(30, [0.5, 1.0]), (10, [0.2, 0.4])]):
         one_by_one += tally_features(views, 5, 4, of_batch(n_rows, np.array(of_view)), number)
-    survivors = SimpleNamespace(batch_sizes=np.array([30, 10]), view_stability=np.array([[0.5, 1.0], [0.2, 0.4]]))
+    survivors = SimpleNamespace(
+        batch_sizes=np.array([30, 10]), view_stability=np.array([[0.5, 1.0], [0.2, 0.4]])
+    )
     assert tally_features(views, 5, 4, survivors) == pytest.approx(one_by_one)

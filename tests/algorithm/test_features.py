@@ -14,7 +14,9 @@ X = np.random.default_rng(0).normal(size=(50, 6))
 def test_a_view_holds_the_chosen_columns(container, dtype):
     view = take_features(container(X.astype(dtype)), np.array([1, 2, 5]))
     assert view.dtype == dtype
-    assert ((view.toarray() if sparse.issparse(view) else view) == X.astype(dtype)[:, [1, 2, 5]]).all()
+    assert (
+        (view.toarray() if sparse.issparse(view) else view) == X.astype(dtype)[:, [1, 2, 5]]
+    ).all()
 
 
 def test_a_view_of_all_columns_is_the_data_itself():

@@ -45,7 +45,8 @@ def clusters_of(rows, views, **arguments):
 
 
 def test_a_deterministic_method_runs_once_where_all_views_are_the_same():
-    deterministic, stochastic = BaseMethod.of(DBSCAN()), BaseMethod.of(KMeans(2))
+    deterministic = BaseMethod.of(DBSCAN())
+    stochastic = BaseMethod.of(KMeans(2))
     assert Views(deterministic, 5, 6, (0,)).n_runs(6) == 1
     assert Views(deterministic, 5, 3, (0,)).n_runs(6) == 5
     assert Views(stochastic, 5, 6, (0,)).n_runs(6) == 5

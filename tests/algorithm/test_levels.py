@@ -18,7 +18,14 @@ from cohirf.algorithm.choose_medoids import choose_central_medoids, euclidean_ce
 from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.get_clusters import Views
-from cohirf.algorithm.levels import ActiveRows, FitState, LevelRecord, Resources, contract_level, contract_levels
+from cohirf.algorithm.levels import (
+    ActiveRows,
+    FitState,
+    LevelRecord,
+    Resources,
+    contract_level,
+    contract_levels,
+)
 from cohirf.algorithm.parents import Recorded
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import Survivors
@@ -83,7 +90,13 @@ def test_levels_end_at_the_largest_number_of_levels():
 
 def test_each_level_is_recorded():
     record = run(Pairs(), 8)[0].record
-    assert (record.level, record.n_batches, record.rows_in, record.rows_held_aside, record.rows_out) == (1, 1, 8, 0, 4)
+    assert (
+        record.level,
+        record.n_batches,
+        record.rows_in,
+        record.rows_held_aside,
+        record.rows_out,
+    ) == (1, 1, 8, 0, 4)
     assert record.views_kept == 1
     assert np.isnan(record.agreement)
     assert record.base_seconds > 0
@@ -91,7 +104,8 @@ def test_each_level_is_recorded():
 
 @pytest.mark.parametrize("in_order", [False, True])
 def test_held_aside_rows_stay_active_and_untouched(in_order):
-    active, what = line(40, in_order=in_order), contraction(Pairs(), batch_size=10)
+    active = line(40, in_order=in_order)
+    what = contraction(Pairs(), batch_size=10)
     first = first_level(active, what)
     record = state_after(active, what).record
     assert record.n_batches == 3
@@ -115,7 +129,9 @@ def test_rows_read_in_order_are_read_once():
             return super().take(rows)
 
     what = contraction(Pairs(), batch_size=10)
-    *_, last = contract_levels(state_after(line(200, in_order=True, rows=Counted), what), what, 100, Resources())
+    *_, last = contract_levels(
+        state_after(line(200, in_order=True, rows=Counted), what), what, 100, Resources()
+    )
     assert last.n_active == 1
     assert np.concatenate(reads).tolist() == list(range(200))
 
@@ -123,7 +139,8 @@ def test_rows_read_in_order_are_read_once():
 class PickledTasks:
     """An engine whose tasks go through a pickle, as those of another process do."""
 
-    is_serial, writes_here = False, False
+    is_serial = False
+    writes_here = False
 
     def __init__(self):
         self.sizes = []
@@ -141,7 +158,9 @@ class PickledTasks:
 @pytest.mark.parametrize("in_order", [False, True])
 def test_a_task_takes_its_own_rows_to_another_process_and_no_others(in_order):
     engine = PickledTasks()
-    state = run(Pairs(), 8000, max_level=2, in_order=in_order, batch_size=100, resources=Resources(engine))[-1]
+    state = run(
+        Pairs(), 8000, max_level=2, in_order=in_order, batch_size=100, resources=Resources(engine)
+    )[-1]
     expected = run(Pairs(), 8000, max_level=2, in_order=in_order, batch_size=100)[-1]
     assert (state.fusions.parents == expected.fusions.parents).all()
     np.testing.assert_array_equal(state.fusions.stability, expected.fusions.stability)
@@ -209,7 +228,9 @@ def first_of_each(seen):
 
 def contraction_seen_by(seen, base, **options):
     views = Views(BaseMethod.of(base), n_views=1, n_features=1, entropy=(0,))
-    return Contraction(views, strict_consensus, first_of_each(seen), **({"batch_size": None} | options))
+    return Contraction(
+        views, strict_consensus, first_of_each(seen), **({"batch_size": None} | options)
+    )
 
 
 def test_what_a_level_draws_depends_on_its_place():
@@ -278,7 +299,9 @@ def test_storage_is_released_whenever_enough_rows_were_contracted(monkeypatch):
 
     monkeypatch.setattr(module, "RELEASE_ROWS", 20)
     fusions = Recorded.unwritten(200, Storage())
-    contract_level(line(200), 1, contraction(Pairs(), batch_size=10), Resources(storage=Released()), fusions)
+    contract_level(
+        line(200), 1, contraction(Pairs(), batch_size=10), Resources(storage=Released()), fusions
+    )
     assert Released.times == 6  # nineteen batches of ten rows: after every third
 
 
@@ -294,11 +317,14 @@ class CountedTasks(SerialEngine):
         return super().run(function, tasks, n_tasks)
 
 
-@pytest.mark.parametrize(("batch_size", "n_batches", "n_views_at_once"), [(None, 1, [1]), (10, 3, [])])
+@pytest.mark.parametrize(
+    ("batch_size", "n_batches", "n_views_at_once"), [(None, 1, [1]), (10, 3, [])]
+)
 def test_views_run_in_parallel_where_there_is_one_batch_and_batches_where_there_are_several(
     batch_size, n_batches, n_views_at_once
 ):
-    run_engine, view_engine = CountedTasks(), CountedTasks()
+    run_engine = CountedTasks()
+    view_engine = CountedTasks()
     resources = Resources(run_engine, view_engine)
     first_level(line(40), contraction(Pairs(), batch_size=batch_size), resources=resources)
     assert run_engine.n_tasks == [n_batches]
@@ -315,7 +341,8 @@ def test_medoids_are_chosen_by_the_mass_of_the_rows():
 def test_rows_that_were_contracted_have_a_stability_and_the_choice_of_medoids_a_time(monkeypatch):
     # each look at the clock is a second
     monkeypatch.setattr(contract_batch, "perf_counter", itertools.count().__next__)
-    active, what = line(8), contraction(Pairs())
+    active = line(8)
+    what = contraction(Pairs())
     assert first_level(active, what).part.stability.tolist() == [1.0] * 8
     assert state_after(active, what).record.medoid_seconds == 1
 
@@ -331,7 +358,8 @@ class Asked:
 
 
 def test_companions_are_drawn_for_the_medoids_and_the_place_of_a_batch():
-    companions, what = Asked(), contraction_seen_by([], Pairs())
+    companions = Asked()
+    what = contraction_seen_by([], Pairs())
     state = state_after(line(8), what)
     list(contract_levels(state, what, 3, Resources(draw_companions=companions.draw)))
     assert companions.calls == [([0, 1, 2, 3], (2, 0)), ([0, 2], (3, 0))]  # numbers of leaves
@@ -354,7 +382,13 @@ def test_a_record_has_means_over_rows_and_sums_of_seconds():
         view_stability=np.ones((2, 1)),
     )
     record = LevelRecord.of(3, 50, survivors)
-    sizes = (record.level, record.n_batches, record.rows_in, record.rows_held_aside, record.rows_out)
+    sizes = (
+        record.level,
+        record.n_batches,
+        record.rows_in,
+        record.rows_held_aside,
+        record.rows_out,
+    )
     assert sizes == (3, 2, 50, 10, 12)
     assert (record.views_kept, record.agreement, record.stability) == pytest.approx((2.5, 0.3, 0.5))
     assert (record.base_seconds, record.consensus_seconds, record.medoid_seconds) == (11, 22, 33)

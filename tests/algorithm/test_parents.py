@@ -23,7 +23,8 @@ def test_roots_follow_parents_only_up_to_the_level():
 
 
 def test_roots_of_some_rows_are_those_of_all():
-    parents, absorbed_at = np.array([1, 2, 3, 3]), np.array([1, 2, 3, 0])
+    parents = np.array([1, 2, 3, 3])
+    absorbed_at = np.array([1, 2, 3, 0])
     rows = np.array([2, 0, 2])
     for level in range(4):
         found = find_roots_of(rows, parents, absorbed_at, level)
@@ -44,10 +45,15 @@ def test_roots_of_long_chains_are_found_across_blocks(monkeypatch):
 
 @pytest.mark.parametrize("n", [3, 100])
 def test_rows_that_absorb_each_other_are_refused(n):
-    parents, absorbed_at = np.roll(np.arange(n), 1), np.ones(n, dtype=np.uint8)
-    with pytest.raises(ValueError, match="not a fusion hierarchy: some rows have absorbed each other"):
+    parents = np.roll(np.arange(n), 1)
+    absorbed_at = np.ones(n, dtype=np.uint8)
+    with pytest.raises(
+        ValueError, match="not a fusion hierarchy: some rows have absorbed each other"
+    ):
         find_roots(parents, absorbed_at, 1)
-    with pytest.raises(ValueError, match="not a fusion hierarchy: some rows have absorbed each other"):
+    with pytest.raises(
+        ValueError, match="not a fusion hierarchy: some rows have absorbed each other"
+    ):
         find_roots_of(np.arange(2), parents, absorbed_at, 1)
 
 

@@ -16,7 +16,14 @@ from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.parents import Fusions
-from cohirf.algorithm.runs import Links, RunTask, Survivors, contract_run, gather_survivors, held_aside
+from cohirf.algorithm.runs import (
+    Links,
+    RunTask,
+    Survivors,
+    contract_run,
+    gather_survivors,
+    held_aside,
+)
 from cohirf.rows.storage import ArrayRows, SerialEngine, Storage
 
 N_ROWS = 1000
@@ -47,7 +54,14 @@ def contract(batches_a_run, contraction=PLAIN, weights=None, *, in_order=True, *
     batches = split_into_batches(N_ROWS, 100, np.random.default_rng(5), in_order=in_order)
     runs = batches.runs(np.arange(0, batches.n_batches, batches_a_run))
     tasks = [
-        RunTask(run, 1, ArrayRows(X), None if weights is None else weights[run.rows], carry_values=in_order, **options)
+        RunTask(
+            run,
+            1,
+            ArrayRows(X),
+            None if weights is None else weights[run.rows],
+            carry_values=in_order,
+            **options,
+        )
         for run in runs
     ]
     return tasks, [contract_run(task, contraction, SerialEngine()) for task in tasks]
@@ -57,13 +71,18 @@ def together(outcomes):
     return gather_survivors((outcome.survivors for outcome in outcomes), Storage())
 
 
-@pytest.mark.parametrize(("contraction", "weights"), [(PLAIN, None), (WEIGHTED, None), (WEIGHTED, WEIGHTS)])
+@pytest.mark.parametrize(
+    ("contraction", "weights"), [(PLAIN, None), (WEIGHTED, None), (WEIGHTED, WEIGHTS)]
+)
 @pytest.mark.parametrize("in_order", [True, False])
 def test_survivors_do_not_depend_on_the_division_into_runs(contraction, weights, in_order):
     found, expected = (
-        together(contract(batches_a_run, contraction, weights, in_order=in_order)[1]) for batches_a_run in (1, 4)
+        together(contract(batches_a_run, contraction, weights, in_order=in_order)[1])
+        for batches_a_run in (1, 4)
     )
-    for name in (field.name for field in fields(Survivors) if field.name not in ("values", "batch_costs")):
+    for name in (
+        field.name for field in fields(Survivors) if field.name not in ("values", "batch_costs")
+    ):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     if in_order:
         assert (X[found.rows] == found.values.X).all()
@@ -81,7 +100,9 @@ def test_survivors_are_sorted_and_tell_of_the_rows_that_they_represent(in_order)
         parents[task.run.rows] = outcome.parents
     took_part = np.flatnonzero(parents >= 0)
     assert len(took_part) == (N_ROWS if in_order else N_ROWS - 100)
-    for row, size, first, weight in zip(found.rows, found.sizes, found.first_rows, found.weights, strict=True):
+    for row, size, first, weight in zip(
+        found.rows, found.sizes, found.first_rows, found.weights, strict=True
+    ):
         mine = np.flatnonzero(parents == row)
         assert (len(mine), mine[0]) == (size, first)
         assert weight == pytest.approx(WEIGHTS[mine].sum())
@@ -127,7 +148,9 @@ def test_sparse_rows_have_the_same_survivors():
     run = Run.of_rows(np.arange(50), number=0)
     contraction = replace(PLAIN, keeps_means=True)
     found, expected = (
-        contract_run(RunTask(run, 1, ArrayRows(rows), carry_values=True), contraction, SerialEngine())
+        contract_run(
+            RunTask(run, 1, ArrayRows(rows), carry_values=True), contraction, SerialEngine()
+        )
         for rows in (sparse.csr_array(X), X)
     )
     assert (found.parents == expected.parents).all()
@@ -153,7 +176,8 @@ def test_a_pickled_task_takes_along_a_handle_or_the_rows_that_it_needs():
 
 
 def test_links_are_by_core_rows_if_all_of_them_are():
-    one, two = Links(np.array([1, 4]), np.array([7, 7]), True), Links(np.array([2]), np.array([9]), True)
+    one = Links(np.array([1, 4]), np.array([7, 7]), True)
+    two = Links(np.array([2]), np.array([9]), True)
     joined = Links.join(iter([one, two]))
     assert joined.rows.tolist() == [1, 4, 2]
     assert joined.survivors.tolist() == [7, 7, 9]

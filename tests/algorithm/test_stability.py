@@ -23,13 +23,18 @@ RULES = {
 
 
 def by_definition(views, groups):
-    """Return the overlap of each row's group with its cluster in each view; a row that is noise is by itself."""
+    """Return the overlap of each row's group with its cluster in each view.
+
+    A row that is noise is by itself.
+    """
     n_rows = len(groups)
     overlap = np.empty((n_rows, len(views)))
     for row in range(n_rows):
         group = {other for other in range(n_rows) if groups[other] == groups[row]}
         for view, labels in enumerate(views):
-            cluster = {other for other in range(n_rows) if labels[other] == labels[row] != NOISE} | {row}
+            cluster = {
+                other for other in range(n_rows) if labels[other] == labels[row] != NOISE
+            } | {row}
             overlap[row, view] = len(group & cluster) / len(group | cluster)
     return overlap
 

@@ -27,7 +27,8 @@ def test_the_height_of_a_merge_is_the_distance_or_that_of_an_earlier_merge(n_row
     members = [[point] for point in range(n_rows)]
     heights = [0.0] * n_rows
     for left, right, height, size in linkage:
-        one, two = members[int(left)], members[int(right)]
+        one = members[int(left)]
+        two = members[int(right)]
         expected = max(distance(weights, one, two), heights[int(left)], heights[int(right)])
         assert height == pytest.approx(expected, rel=1e-5)
         members.append(one + two)
@@ -38,7 +39,10 @@ def test_the_height_of_a_merge_is_the_distance_or_that_of_an_earlier_merge(n_row
 
 @pytest.mark.parametrize("n_rows", [200, 800])
 def test_moons_and_blobs_are_found(n_rows):
-    for X, y in (make_moons(n_rows, noise=0.05, random_state=0), make_blobs(n_rows, centers=4, random_state=3)):
+    for X, y in (
+        make_moons(n_rows, noise=0.05, random_state=0),
+        make_blobs(n_rows, centers=4, random_state=3),
+    ):
         graph = NeighbourGraph(X)
         found = cut_linkage(link_along_graph(graph.affinity), len(np.unique(y)))
         assert adjusted_rand_score(y, found[graph.point_of_row]) > 0.98
@@ -57,7 +61,9 @@ def test_a_single_point_has_no_merges():
 def test_distances_that_grow_along_a_chain_take_few_rounds(n_rows, monkeypatch):
     rounds = []
     find = along_graph._nearest_pairs
-    monkeypatch.setattr(along_graph, "_nearest_pairs", lambda *found: rounds.append(1) or find(*found))
+    monkeypatch.setattr(
+        along_graph, "_nearest_pairs", lambda *found: rounds.append(1) or find(*found)
+    )
     graph = NeighbourGraph(np.logspace(0, 6, n_rows)[:, None])
     assert link_along_graph(graph.affinity).shape == (n_rows - 1, 4)
     assert len(rounds) < 300

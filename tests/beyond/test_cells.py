@@ -22,7 +22,9 @@ def sizes_of(X, n_cells, **halos):
     """Return the numbers of rows at home in each cell, and in the halo of each."""
     cells = build(X, n_cells, **halos)
     dealt = cells.deal(X, draw_lots(X))
-    return tuple(np.bincount(numbers, minlength=cells.n_cells) for numbers in (dealt.home, dealt.cells))
+    return tuple(
+        np.bincount(numbers, minlength=cells.n_cells) for numbers in (dealt.home, dealt.cells)
+    )
 
 
 def lump_in_a_wide_box(rng):
@@ -42,9 +44,13 @@ DATA = {
     "a lump in a wide box": lump_in_a_wide_box,
     "heavy tails": lambda rng: rng.standard_cauchy((4000, 3)),
     "integers with ties": lambda rng: rng.integers(4, size=(4000, 3)).astype(float),
-    "one value and few others": lambda rng: np.where(rng.random((4000, 4)) < 0.9, 0.0, rng.random((4000, 4))),
+    "one value and few others": lambda rng: np.where(
+        rng.random((4000, 4)) < 0.9, 0.0, rng.random((4000, 4))
+    ),
     "many features, one spot": lambda rng: np.full((4000, 30), 7.0),
-    "neighbouring floats": lambda rng: np.where(rng.random((4000, 1)) < 0.5, 1.0, np.nextafter(1.0, 2.0)),
+    "neighbouring floats": lambda rng: np.where(
+        rng.random((4000, 1)) < 0.5, 1.0, np.nextafter(1.0, 2.0)
+    ),
     "single precision": lambda rng: rng.normal(size=(4000, 3)).astype(np.float32),
 }
 EVERY_KIND = pytest.mark.parametrize("kind", DATA)
@@ -88,7 +94,9 @@ def test_a_halo_of_a_given_width_misses_no_row(kind, share):
 
 
 @pytest.mark.parametrize("overlap", [0.2, 0.5, 1.5])
-@pytest.mark.parametrize("kind", ["uniform", "heavy tails", "a lump in a wide box", "one feature", "40 features"])
+@pytest.mark.parametrize(
+    "kind", ["uniform", "heavy tails", "a lump in a wide box", "one feature", "40 features"]
+)
 def test_a_halo_has_about_as_many_rows_as_the_overlap_says(kind, overlap):
     home, halo = sizes_of(DATA[kind](np.random.default_rng(0)), 12, overlap=overlap)
     assert halo.sum() == pytest.approx(overlap * home.sum(), rel=0.05)
@@ -109,11 +117,17 @@ def test_the_halo_has_the_nearest_rows_outside():
 
 def test_blocks_are_dealt_as_all_rows_at_once():
     X = np.random.default_rng(0).normal(size=(1000, 3))
-    lots, cells = draw_lots(X), build(X, 8, overlap=0.5)
+    lots = draw_lots(X)
+    cells = build(X, 8, overlap=0.5)
     whole = cells.deal(X, lots)
-    blocks = [cells.deal(X[start : start + 300], lots[start : start + 300], start) for start in range(0, 1000, 300)]
+    blocks = [
+        cells.deal(X[start : start + 300], lots[start : start + 300], start)
+        for start in range(0, 1000, 300)
+    ]
     assert (np.concatenate([block.home for block in blocks]) == whole.home).all()
-    pairs = {(row, cell) for block in blocks for row, cell in zip(block.rows, block.cells, strict=True)}
+    pairs = {
+        (row, cell) for block in blocks for row, cell in zip(block.rows, block.cells, strict=True)
+    }
     assert pairs == set(zip(whole.rows, whole.cells, strict=True))
 
 
@@ -121,7 +135,8 @@ def test_a_sample_suffices_to_build_cells():
     X = np.random.default_rng(0).normal(size=(20_000, 2))
     cells = build(X[::10], 10, overlap=0.5)
     dealt = cells.deal(X, draw_lots(X))
-    home, halo = np.bincount(dealt.home), np.bincount(dealt.cells)
+    home = np.bincount(dealt.home)
+    halo = np.bincount(dealt.cells)
     assert home.max() < 1.3 * 2000
     largest = (home + halo).max() / 10
     build(X[::10], 10, overlap=0.5, most=1.15 * largest)
@@ -140,7 +155,9 @@ def test_distances_along_the_axes_are_lower_bounds(n_features):
 def test_axes_of_a_sparse_matrix_are_those_of_the_same_array():
     X = DATA["sparse"](np.random.default_rng(0))
     ours, same = (build(data, 3, overlap=0.5).axes for data in (X, X.toarray()))
-    np.testing.assert_allclose(np.abs(ours.measure(X)), np.abs(same.measure(X.toarray())), atol=1e-8)
+    np.testing.assert_allclose(
+        np.abs(ours.measure(X)), np.abs(same.measure(X.toarray())), atol=1e-8
+    )
 
 
 @given(

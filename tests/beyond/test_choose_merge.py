@@ -30,7 +30,10 @@ def compared(*scores):
 def test_other_merges_win_on_moons_and_compact_ones_on_clusters_that_overlap():
     moons, of_moon = make_moons(300, noise=0.05, random_state=0)
     sample = sample_of(moons)
-    divisions = [(moons[:, 0] > 0.5).astype(int), *(sample.divide(merge, [2])[0] for merge in MERGES[1:])]
+    divisions = [
+        (moons[:, 0] > 0.5).astype(int),
+        *(sample.divide(merge, [2])[0] for merge in MERGES[1:]),
+    ]
     assert sample.compare(divisions).best in ("connected", "graph")
     assert adjusted_rand_score(of_moon, divisions[1]) == 1
     blobs, of_blob = make_blobs(600, centers=[[0, 0], [3.5, 0], [0, 3.5]], random_state=0)

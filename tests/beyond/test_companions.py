@@ -31,7 +31,9 @@ def test_clusters_come_in_proportion_to_their_mass():
 
 def test_what_is_drawn_depends_on_the_place_alone():
     companions = Companions(ArrayRows(X), (0,), 100)
-    first, again, other = (companions.draw(np.array([5]), place) for place in [(2, 0), (2, 0), (3, 0)])
+    first, again, other = (
+        companions.draw(np.array([5]), place) for place in [(2, 0), (2, 0), (3, 0)]
+    )
     assert (first == again).all()
     assert not np.array_equal(first, other)
 

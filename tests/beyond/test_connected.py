@@ -30,7 +30,8 @@ def cut_slowly(tree, mass, n_clusters, smallest_part):
     def parts_of(kept):
         label = list(range(len(mass)))
         for one, two, _ in kept:
-            old, new = label[two], label[one]
+            old = label[two]
+            new = label[one]
             label = [new if each == old else each for each in label]
         return np.unique(label, return_inverse=True)[1]
 
@@ -62,7 +63,9 @@ def test_cuts_are_those_of_a_search_of_all_edges(seed, smallest_part):
 
 @pytest.mark.parametrize("make", [make_moons, make_circles])
 def test_curved_clusters_are_found(make):
-    X, y = make(400, noise=0.04, random_state=0, **({"factor": 0.4} if make is make_circles else {}))
+    X, y = make(
+        400, noise=0.04, random_state=0, **({"factor": 0.4} if make is make_circles else {})
+    )
     assert adjusted_rand_score(y, cutter_of(X).cut(2, 0.25)) == 1
 
 
@@ -81,7 +84,15 @@ def test_of_equal_edges_the_one_in_the_middle_is_cut():
 
 def test_clusters_have_the_least_mass_that_is_asked_for():
     mass = np.ones(7)
-    assert TreeCutter(chain([1, 9, 1, 5, 1, 1]), mass).cut(2, 0.25, min_mass=3).tolist() == [0, 0, 0, 0, 1, 1, 1]
+    assert TreeCutter(chain([1, 9, 1, 5, 1, 1]), mass).cut(2, 0.25, min_mass=3).tolist() == [
+        0,
+        0,
+        0,
+        0,
+        1,
+        1,
+        1,
+    ]
 
 
 def test_edges_of_length_zero_are_not_cut():

@@ -8,7 +8,8 @@ from cohirf.algorithm.runs import Links, Survivors
 from cohirf.beyond.local_batches import MIN_SHARED, find_parts, fuse_leaves, number_parts
 from cohirf.rows.storage import ArrayRows, Storage
 
-# Leaves 10 and 20 are clusters of batch 0, 30 and 40 of batch 1, and 50 of batch 2; 60 is a noise row of batch 2.
+# Leaves 10 and 20 are clusters of batch 0, 30 and 40 of batch 1, and 50 of batch 2; 60 is a noise
+# row of batch 2.
 ROWS = np.array([10, 20, 30, 40, 50, 60])
 BATCH = np.array([0, 0, 1, 1, 2, 2])
 
@@ -32,12 +33,16 @@ def leaves(*, weights=None, means=None, sizes=(4, 2, 3, 3, 5, 1)):
 
 
 def parts_of(*shared, one_is_enough):
-    """Return the parts, given pairs of leaves that share so many rows: (at home in, seen from, how many)."""
+    """Return the parts, given pairs of leaves that share so many rows: (at home in, seen from, how
+    many).
+    """
     home = np.repeat([pair[0] for pair in shared], [pair[2] for pair in shared]).astype(np.int64)
     seen = np.repeat([pair[1] for pair in shared], [pair[2] for pair in shared]).astype(np.int64)
     runs = np.array_split(np.arange(len(home)), 3)
     links = [Links(rows, seen[rows], by_core=one_is_enough) for rows in runs]
-    part = find_parts(links, np.searchsorted(ROWS, home), leaves(), None if one_is_enough else BATCH)
+    part = find_parts(
+        links, np.searchsorted(ROWS, home), leaves(), None if one_is_enough else BATCH
+    )
     return [ROWS[part == number].tolist() for number in range(part.max() + 1)]
 
 
@@ -46,7 +51,11 @@ def test_one_row_that_belongs_to_one_cluster_only_fuses_two():
 
 
 def test_fusion_is_transitive():
-    assert parts_of((10, 30, 1), (50, 30, 1), (40, 20, 1), one_is_enough=True) == [[10, 30, 50], [20, 40], [60]]
+    assert parts_of((10, 30, 1), (50, 30, 1), (40, 20, 1), one_is_enough=True) == [
+        [10, 30, 50],
+        [20, 40],
+        [60],
+    ]
 
 
 def test_a_row_that_is_noise_at_home_fuses_nothing():
@@ -65,7 +74,8 @@ def test_few_shared_rows_say_little():
 
 
 def test_clusters_fuse_that_share_half_of_what_the_smaller_one_has_in_the_overlap():
-    # 30 has ten rows in common with batch 0: five with each of its clusters. So do these with batch 1.
+    # 30 has ten rows in common with batch 0: five with each of its clusters. So do these with batch
+    # 1.
     assert parts_of((10, 30, 5), (20, 30, 5), one_is_enough=False)[0] == [10, 20, 30]
     # 10 has 24 rows in the overlap, of which 30 has 10; 30 has 22, of which 10 has 10.
     crossed = [(10, 30, 10), (10, 40, 14), (20, 30, 12), (20, 40, 1)]
@@ -89,7 +99,9 @@ def fused(part, **options):
 
 
 def test_the_leaf_nearest_to_the_mean_of_the_whole_survives():
-    state = fused([0, 1, 0, 2, 0, 3])  # leaves 0, 2 and 4 with means 0, 2 and 4, and 4, 3 and 5 rows
+    state = fused(
+        [0, 1, 0, 2, 0, 3]
+    )  # leaves 0, 2 and 4 with means 0, 2 and 4, and 4, 3 and 5 rows
     assert state.fusions.parents.tolist() == [2, 1, 2, 3, 2, 5]
     assert state.fusions.absorbed_at.tolist() == [2, 0, 0, 0, 2, 0]
     assert state.level == 2

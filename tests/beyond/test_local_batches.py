@@ -18,7 +18,9 @@ UNIFORM = np.random.default_rng(0).random((3000, 2))
 
 def batches_of(X, batch_size=300, *, index=None, overlap=0.5, reach=None, seed=0, means=None):
     active = ActiveRows(ArrayRows(X), index)
-    return make_local_batches(active, Locality(batch_size, overlap, reach, (seed, 1)), means, Storage())
+    return make_local_batches(
+        active, Locality(batch_size, overlap, reach, (seed, 1)), means, Storage()
+    )
 
 
 def parts(batches):
@@ -62,7 +64,8 @@ def test_halos_follow_the_reach_where_there_is_room():
 
 
 def test_cells_are_made_smaller_to_have_room_for_halos():
-    narrow, wide = batches_of(UNIFORM, reach=0.02), batches_of(UNIFORM, reach=0.1)
+    narrow = batches_of(UNIFORM, reach=0.02)
+    wide = batches_of(UNIFORM, reach=0.1)
     assert narrow.is_exact
     assert wide.is_exact
     assert wide.n_batches > narrow.n_batches
@@ -75,16 +78,23 @@ def test_a_reach_that_has_no_room_is_replaced_by_the_overlap():
     assert parts(batches) == parts(batches_of(UNIFORM))
 
 
-LUMP = np.r_[np.random.default_rng(0).random((300, 2)), 0.5 + np.random.default_rng(0).normal(size=(2700, 2)) * 1e-4]
+LUMP = np.r_[
+    np.random.default_rng(0).random((300, 2)),
+    0.5 + np.random.default_rng(0).normal(size=(2700, 2)) * 1e-4,
+]
 HARD = {
     "one spot": np.ones((3000, 2)),
     "a spot of most rows": np.r_[np.ones((2500, 2)), np.random.default_rng(0).random((500, 2))],
-    "constant features": np.c_[np.zeros(3000), np.random.default_rng(0).random(3000), np.ones(3000)],
+    "constant features": np.c_[
+        np.zeros(3000), np.random.default_rng(0).random(3000), np.ones(3000)
+    ],
     "a lump in a wide box": LUMP,
     "heavy tails": np.random.default_rng(0).standard_cauchy((3000, 3)),
     "integers": np.random.default_rng(0).integers(3, size=(3000, 4)).astype(float),
     "40 features": np.random.default_rng(0).normal(size=(3000, 40)),
-    "sparse": sparse.random_array((3000, 50), density=0.05, format="csr", rng=np.random.default_rng(0)),
+    "sparse": sparse.random_array(
+        (3000, 50), density=0.05, format="csr", rng=np.random.default_rng(0)
+    ),
 }
 
 
@@ -93,13 +103,17 @@ HARD = {
 def test_batches_are_bounded(kind, reach):
     batches = batches_of(HARD[kind], reach=reach)
     assert sorted(batches.home.tolist()) == list(range(3000))
-    assert sizes(batches).max() <= LARGEST_BATCH * 300 * 1.1  # rows of a halo are left out at random
+    assert (
+        sizes(batches).max() <= LARGEST_BATCH * 300 * 1.1
+    )  # rows of a halo are left out at random
     assert np.diff(batches.bounds).min() > 0
 
 
 def test_a_halo_that_was_thinned_is_not_exact():
     X = np.r_[np.ones((1000, 2)), np.random.default_rng(0).random((2000, 2)) * 100]
-    batches = batches_of(X, reach=0.01)  # all rows of the spot are within reach of each of its parts
+    batches = batches_of(
+        X, reach=0.01
+    )  # all rows of the spot are within reach of each of its parts
     assert not batches.is_exact
     assert sizes(batches).max() <= LARGEST_BATCH * 300 * 1.1
 
@@ -119,12 +133,14 @@ def test_other_entropy_leaves_out_other_rows():
 
 def test_rows_that_are_not_active_are_in_no_batch():
     index = np.flatnonzero(np.arange(3000) % 3)
-    ours, alone = batches_of(UNIFORM, index=index), batches_of(UNIFORM[index])
+    ours = batches_of(UNIFORM, index=index)
+    alone = batches_of(UNIFORM[index])
     assert parts(ours) == parts(alone)  # positions among the active rows
 
 
 def test_missing_values_are_filled_before_rows_are_dealt():
-    X, filled = UNIFORM.copy(), UNIFORM.copy()
+    X = UNIFORM.copy()
+    filled = UNIFORM.copy()
     X[::7, 0], filled[::7, 0] = np.nan, 0.25
     assert parts(batches_of(X, means=np.array([0.25, 9.0]))) == parts(batches_of(filled))
 

@@ -1,4 +1,6 @@
-"""Majority consensus, compared with a literal transcription on rows and with scipy's average linkage."""
+"""Majority consensus, compared with a literal transcription on rows and with scipy's average
+linkage.
+"""
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from cohirf.algorithm.consensus import fold_views, strict_consensus
 from cohirf.beyond import majority as majority_module
 from cohirf.beyond.majority import link_codes, majority_consensus
 
-labels_of_views = hnp.arrays(np.int64, st.tuples(st.integers(1, 6), st.integers(1, 30)), elements=st.integers(-2, 4))
+labels_of_views = hnp.arrays(
+    np.int64, st.tuples(st.integers(1, 6), st.integers(1, 30)), elements=st.integers(-2, 4)
+)
 majorities = st.sampled_from([0.2, 0.5, 0.6, 0.75, 1.0])
 
 
@@ -27,21 +31,31 @@ def same_partition(left, right) -> bool:
 
 
 def mean_agreement(views, mass, left, right):
-    """Share of views that agree, averaged over the rows of two groups; noise agrees with nothing."""
-    agree = (views[:, left][:, :, None] == views[:, right][:, None, :]) & (views[:, left] >= 0)[:, :, None]
+    """Share of views that agree, averaged over the rows of two groups.
+
+    Noise agrees with nothing.
+    """
+    agree = (views[:, left][:, :, None] == views[:, right][:, None, :]) & (views[:, left] >= 0)[
+        :, :, None
+    ]
     return np.average(agree.mean(axis=0), weights=np.outer(mass[left], mass[right]))
 
 
 def random_views(rng, lowest=0):
     """A few rows that differ in few views, so that no two pairs of them need agree equally."""
-    n_views, n_rows = rng.integers(4, 12), rng.integers(2, 8)
-    views = np.where(rng.random((n_views, n_rows)) < 0.6, 0, rng.integers(lowest, 3, (n_views, n_rows)))
+    n_views = rng.integers(4, 12)
+    n_rows = rng.integers(2, 8)
+    views = np.where(
+        rng.random((n_views, n_rows)) < 0.6, 0, rng.integers(lowest, 3, (n_views, n_rows))
+    )
     return views, rng.integers(1, 30, n_rows).astype(float)
 
 
 @pytest.mark.parametrize("lowest", [0, -1], ids=["clean", "noise"])
 @pytest.mark.parametrize("majority", [0.3, 0.5, 0.7])
-def test_groups_equal_those_of_the_literal_algorithm_where_no_two_pairs_agree_equally(majority, lowest):
+def test_groups_equal_those_of_the_literal_algorithm_where_no_two_pairs_agree_equally(
+    majority, lowest
+):
     rng = np.random.default_rng(0)
     compared = 0
     for _ in range(150):
@@ -132,7 +146,8 @@ def test_codes_without_mass_are_linked():
 def test_groups_that_agree_equally_do_not_depend_on_rounding(seed, unit):
     """With these seeds, some groups agree equally, and masses in another unit round differently."""
     rng = np.random.default_rng(seed)
-    views, mass = rng.integers(0, 3, (8, 5)), rng.integers(1, 5, 8).astype(float)
+    views = rng.integers(0, 3, (8, 5))
+    mass = rng.integers(1, 5, 8).astype(float)
     distinct = np.unique(views, axis=0)
     mass = mass[: len(distinct)]
     exact = link_codes(distinct, mass, needed=2 - 1e-9)
@@ -140,7 +155,9 @@ def test_groups_that_agree_equally_do_not_depend_on_rounding(seed, unit):
 
 
 def test_heavy_codes_draw_light_ones():
-    views = np.array([[0, 0, 1], [0, 1, 1], [0, 0, 1], [0, 1, 1], [0, 2, 1]])  # the second agrees with both in two
+    views = np.array(
+        [[0, 0, 1], [0, 1, 1], [0, 0, 1], [0, 1, 1], [0, 2, 1]]
+    )  # the second agrees with both in two
     for mass, expected in (([9, 1, 1], [0, 0, 1]), ([1, 1, 9], [0, 1, 1])):
         labels = majority_consensus(fold(views, np.array(mass, dtype=float)), 0.4).labels
         assert same_partition(labels, expected)
@@ -178,4 +195,6 @@ def test_beyond_the_linked_codes_each_joins_the_group_it_agrees_with_most(views,
 @pytest.mark.usefixtures("few_linked")
 @given(labels_of_views)
 def test_beyond_the_linked_codes_a_majority_of_all_views_is_strict(views):
-    assert same_partition(majority_consensus(fold(views), 1.0).labels, strict_consensus(fold(views)).labels)
+    assert same_partition(
+        majority_consensus(fold(views), 1.0).labels, strict_consensus(fold(views)).labels
+    )

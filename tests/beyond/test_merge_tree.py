@@ -20,7 +20,9 @@ def same_partition(left, right):
 
 
 def test_a_cut_merges_the_lowest_steps_and_numbers_clusters_by_their_first_leaf():
-    tree = MergeTree(np.array([3, 5, 8, 9]), np.array([[1, 2, 1.0, 2], [0, 3, 2.0, 2], [4, 5, 3.0, 4]]), 1)
+    tree = MergeTree(
+        np.array([3, 5, 8, 9]), np.array([[1, 2, 1.0, 2], [0, 3, 2.0, 2], [4, 5, 3.0, 4]]), 1
+    )
     assert tree.cut(4).tolist() == [0, 1, 2, 3]
     assert tree.cut(3).tolist() == [0, 1, 1, 2]
     assert tree.cut(2).tolist() == [0, 1, 1, 0]
@@ -44,7 +46,9 @@ def test_merged_groups_have_the_mean_of_their_rows(container):
     means = merged.means.toarray() if sparse.issparse(merged.means) else merged.means
     for k in range(3):
         assert merged.mass[k] == parts.mass[label == k].sum()
-        assert np.allclose(means[k], np.average(parts.means[label == k], axis=0, weights=parts.mass[label == k]))
+        assert np.allclose(
+            means[k], np.average(parts.means[label == k], axis=0, weights=parts.mass[label == k])
+        )
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
@@ -52,7 +56,10 @@ def test_the_central_group_is_nearest_to_the_mean_of_all_rows(container):
     means = np.array([[0.0, 9.0], [1.0, 0.0], [5.0, 0.0], [0.0, 8.0], [2.0, 0.0], [0.0, 1.0]])
     parts = Groups(container(means), np.array([1.0, 1.0, 1.0, 5.0, 1.0, 1.0]))
     central = parts.find_central(np.array([1, 0, 0, 1, 0, 1]), 2)
-    assert central.tolist() == [4, 3]  # 2 is nearest to the mean of 1, 5 and 2; a heavy group draws the mean
+    assert central.tolist() == [
+        4,
+        3,
+    ]  # 2 is nearest to the mean of 1, 5 and 2; a heavy group draws the mean
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
@@ -99,12 +106,20 @@ def test_leaves_are_the_clusters_of_the_finest_level_that_has_few_enough(monkeyp
     parts = groups(6)
     of_levels = fusions([0, 0, 2, 2, 4, 0], [0, 2, 0, 2, 0, 3])  # 6 groups, then 4, then 3
     tree, position = grow_tree(parts, of_levels, 3, np.zeros(6, dtype=bool))
-    assert (tree.level, tree.medoids.tolist(), position.tolist()) == (1, list(range(6)), list(range(6)))
+    assert (tree.level, tree.medoids.tolist(), position.tolist()) == (
+        1,
+        list(range(6)),
+        list(range(6)),
+    )
     assert same_partition(tree.cut(4).tolist(), [0, 0, 1, 1, 2, 3])
     assert same_partition(tree.cut(3).tolist(), [0, 0, 1, 1, 2, 0])
     monkeypatch.setattr(merge_tree, "MAX_LINKED", 4)
     tree, position = grow_tree(parts, of_levels, 3, np.zeros(6, dtype=bool))
-    assert (tree.level, tree.medoids.tolist(), position.tolist()) == (2, [0, 2, 4, 5], [0, 0, 1, 1, 2, 3])
+    assert (tree.level, tree.medoids.tolist(), position.tolist()) == (
+        2,
+        [0, 2, 4, 5],
+        [0, 0, 1, 1, 2, 3],
+    )
     monkeypatch.setattr(merge_tree, "MAX_LINKED", 1)
     assert grow_tree(parts, of_levels, 3, np.zeros(6, dtype=bool))[0].level == 3
 

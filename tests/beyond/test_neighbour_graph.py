@@ -7,7 +7,12 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import euclidean_distances
 
-from cohirf.beyond.neighbour_graph import CORE_NEIGHBOUR, N_NEIGHBOURS, NeighbourGraph, normalised_cuts
+from cohirf.beyond.neighbour_graph import (
+    CORE_NEIGHBOUR,
+    N_NEIGHBOURS,
+    NeighbourGraph,
+    normalised_cuts,
+)
 
 LINE = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])[:, None]
 
@@ -21,7 +26,9 @@ def test_identical_rows_are_one_point_with_their_mass():
 
 def test_parts_without_an_edge_are_joined_by_their_shortest_connection():
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 50, rng.normal(size=(30, 2)) + 200])
+    X = np.concatenate(
+        [rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 50, rng.normal(size=(30, 2)) + 200]
+    )
     graph = NeighbourGraph(X)
     one, two, lengths = graph.bridges
     between = euclidean_distances(X)
@@ -39,7 +46,9 @@ def test_many_parts_are_joined_to_near_ones():
     graph = NeighbourGraph(X)
     _, _, lengths = graph.bridges
     assert connected_components(graph.affinity)[0] == 1
-    assert 90 < lengths.min() < lengths.max() < 100  # to a neighbour on the lattice, and not to a diagonal one
+    assert (
+        90 < lengths.min() < lengths.max() < 100
+    )  # to a neighbour on the lattice, and not to a diagonal one
 
 
 def test_the_tree_is_the_minimum_spanning_tree_of_mutual_reachability():
@@ -60,7 +69,9 @@ def test_modularity_is_the_share_of_edges_inside_less_the_share_by_chance():
     weights = graph.affinity.toarray()
     degrees = weights.sum(axis=1)
     same = y[:, None] == y
-    expected = (weights * same).sum() / weights.sum() - ((degrees[:, None] * degrees) * same).sum() / weights.sum() ** 2
+    expected = (weights * same).sum() / weights.sum() - (
+        (degrees[:, None] * degrees) * same
+    ).sum() / weights.sum() ** 2
     assert graph.modularity(y) == pytest.approx(expected)
     assert graph.modularity(np.zeros(200, dtype=int)) == pytest.approx(0)
     assert graph.modularity(np.full(200, -1)) == 0
@@ -84,8 +95,11 @@ def test_a_single_row_is_cut_off():
 def test_masses_count_in_the_cut():
     neighbours = np.array([[1, 2], [0, 2], [1, 3], [2, 1]])
     labels = np.array([[0, 0, 1, 1]])
-    assert normalised_cuts(labels, neighbours, np.full(4, 0.3)) == normalised_cuts(labels, neighbours)
-    # rows 2 and 3 are next to nothing beside rows 0 and 1, whose neighbours they are, but not to each other
+    assert normalised_cuts(labels, neighbours, np.full(4, 0.3)) == normalised_cuts(
+        labels, neighbours
+    )
+    # rows 2 and 3 are next to nothing beside rows 0 and 1, whose neighbours they are, but not to
+    # each other
     light = normalised_cuts(labels, neighbours, np.array([1, 1, 1e-9, 1e-9]))
     assert light == pytest.approx([(0 + 1) / 2])
 
@@ -108,4 +122,8 @@ def test_few_rows_have_all_others_as_neighbours(n_rows):
 
 def test_rows_that_are_all_the_same_are_one_point_without_neighbours():
     graph = NeighbourGraph(np.ones((7, 2)))
-    assert (graph.n_points, len(graph.tree.one), graph.modularity(np.zeros(1, dtype=int))) == (1, 0, 0)
+    assert (graph.n_points, len(graph.tree.one), graph.modularity(np.zeros(1, dtype=int))) == (
+        1,
+        0,
+        0,
+    )

@@ -45,7 +45,10 @@ def test_a_fit_in_thin_random_batches_warns_once_and_stops():
     model = CoHiRF(DBSCAN(eps=0.06), batches="random", batch_size=60, random_state=0)
     with pytest.warns(ThinBatchesWarning, match="random batch is thinner than the data") as warned:
         model.fit(UNIFORM)
-    assert len([warning for warning in warned if issubclass(warning.category, ConvergenceWarning)]) == 1
+    assert (
+        len([warning for warning in warned if issubclass(warning.category, ConvergenceWarning)])
+        == 1
+    )
     assert model.n_iter_ == 1
 
 

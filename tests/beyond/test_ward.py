@@ -14,9 +14,13 @@ def groups(n_groups, n_features=3, seed=0):
 
 
 def literal_heights(means, mass):
-    """Merge the best of all pairs, again and again; return heights and the sets of groups that each merge makes."""
+    """Merge the best of all pairs, again and again.
+
+    Return heights and the sets of groups that each merge makes.
+    """
     clusters = [(means[i], mass[i], frozenset([i])) for i in range(len(mass))]
-    heights, made = [], []
+    heights = []
+    made = []
     while len(clusters) > 1:
         pairs = [(i, j) for i in range(len(clusters)) for j in range(i)]
         costs = []
@@ -26,7 +30,9 @@ def literal_heights(means, mass):
         i, j = pairs[int(np.argmin(costs))]
         (a, m, left), (b, n, right) = clusters[i], clusters[j]
         merged = ((m * a + n * b) / (m + n), m + n, left | right)
-        clusters = [cluster for number, cluster in enumerate(clusters) if number not in (i, j)] + [merged]
+        clusters = [cluster for number, cluster in enumerate(clusters) if number not in (i, j)] + [
+            merged
+        ]
         heights.append(np.sqrt(2 * min(costs)))
         made.append(left | right)
     return heights, made
@@ -80,7 +86,8 @@ def test_equal_distances_and_identical_groups_end():
 def test_merges_of_equal_height_do_not_depend_on_rounding(seed):
     grid = np.stack(np.meshgrid(np.arange(5.0), np.arange(5.0)), axis=-1).reshape(-1, 2)
     noise = 1 + 1e-13 * np.random.default_rng(seed).uniform(-1, 1, grid.shape)
-    exact, rounded = link_groups(grid, np.ones(25)), link_groups(grid * noise, np.ones(25))
+    exact = link_groups(grid, np.ones(25))
+    rounded = link_groups(grid * noise, np.ones(25))
     assert exact[0, :2].tolist() == [0, 1]
     assert rounded[:, :2].tolist() == exact[:, :2].tolist()
     assert (np.diff(rounded[:, 2]) >= 0).all()
@@ -106,7 +113,9 @@ def test_groups_move_to_the_nearest_mean_until_nothing_moves():
     means, mass = groups(50, seed=1)
     start = np.arange(50) % 4
     label = move_groups(means, mass, start)
-    centres = np.array([np.average(means[label == k], axis=0, weights=mass[label == k]) for k in range(4)])
+    centres = np.array(
+        [np.average(means[label == k], axis=0, weights=mass[label == k]) for k in range(4)]
+    )
     distances = ((means[:, None] - centres) ** 2).sum(axis=2)
     assert (label == distances.argmin(axis=1)).all()
     assert (move_groups(sparse.csr_array(means), mass, start) == label).all()
@@ -126,7 +135,8 @@ def test_merges_end_even_if_distances_are_not_numbers():
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_merges_of_ward_are_raised_to_their_own_heights(kind):
     rng = np.random.default_rng(0)
-    means, mass = rng.normal(size=(40, 3)) + 1e3 * (kind is np.asarray), rng.uniform(0.1, 9.0, 40)
+    means = rng.normal(size=(40, 3)) + 1e3 * (kind is np.asarray)
+    mass = rng.uniform(0.1, 9.0, 40)
     own = link_groups(kind(means), mass)
     flat = own.copy()
     flat[:, 2] = 1.0
@@ -134,28 +144,48 @@ def test_merges_of_ward_are_raised_to_their_own_heights(kind):
 
 
 def test_raised_merges_are_in_the_order_of_their_heights():
-    merges = np.array([[0.0, 2.0, 1.0, 2.0], [1.0, 3.0, 1.0, 3.0]])  # the nearest two are not the first
-    assert raise_merges(merges, np.array([[0.0], [1.0], [9.0]]), np.ones(3))[:, 2].tolist() == [9.0, 9.0]
+    merges = np.array(
+        [[0.0, 2.0, 1.0, 2.0], [1.0, 3.0, 1.0, 3.0]]
+    )  # the nearest two are not the first
+    assert raise_merges(merges, np.array([[0.0], [1.0], [9.0]]), np.ones(3))[:, 2].tolist() == [
+        9.0,
+        9.0,
+    ]
 
 
 def literal_directions(means, mass):
-    """Merge the two clusters whose union loses least length of sums, again and again; return the sets it makes."""
-    clusters = [(mean * size, frozenset([i])) for i, (mean, size) in enumerate(zip(means, mass, strict=True))]
+    """Merge the two clusters whose union loses least length of sums, again and again.
+
+    Return the sets it makes.
+    """
+    clusters = [
+        (mean * size, frozenset([i]))
+        for i, (mean, size) in enumerate(zip(means, mass, strict=True))
+    ]
     made = []
     while len(clusters) > 1:
         pairs = [(i, j) for i in range(len(clusters)) for j in range(i)]
         length = np.linalg.norm
         lost = [
-            length(clusters[i][0]) + length(clusters[j][0]) - length(clusters[i][0] + clusters[j][0]) for i, j in pairs
+            length(clusters[i][0])
+            + length(clusters[j][0])
+            - length(clusters[i][0] + clusters[j][0])
+            for i, j in pairs
         ]
         i, j = pairs[int(np.argmin(lost))]
         merged = (clusters[i][0] + clusters[j][0], clusters[i][1] | clusters[j][1])
-        clusters = [cluster for number, cluster in enumerate(clusters) if number not in (i, j)] + [merged]
+        clusters = [cluster for number, cluster in enumerate(clusters) if number not in (i, j)] + [
+            merged
+        ]
         made.append(merged[1])
     return made
 
 
-@given(n_groups=st.integers(1, 12), seed=st.integers(0, 10_000), kind=st.sampled_from([np.asarray, sparse.csr_array]))
+@given(
+    n_groups=st.integers(1, 12),
+    seed=st.integers(0, 10_000),
+    kind=st.sampled_from([np.asarray, sparse.csr_array]),
+)
 def test_the_pair_whose_directions_lose_least_merges_first(n_groups, seed, kind):
     means, mass = groups(n_groups, seed=seed)
     found = link_directions(kind(means), mass)

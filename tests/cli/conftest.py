@@ -13,7 +13,8 @@ from sklearn.datasets import load_iris
 
 from cohirf.cli import main
 
-# The program makes its commands from their functions when it starts, which takes longer than many a test.
+# The program makes its commands from their functions when it starts, which takes longer than many a
+# test.
 typer.main.get_command = functools.cache(typer.main.get_command)
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
@@ -61,7 +62,8 @@ def folder(tmp_path, monkeypatch, iris_files):
 def cohirf(capsys, monkeypatch):
     """Return a function that runs the program in this process.
 
-    A slow run prints no more lines than a fast one, and the number of clusters is chosen among a few.
+    A slow run prints no more lines than a fast one, and the number of clusters is chosen among a
+    few.
     """
     monkeypatch.setattr("cohirf.progress.LOG_SECONDS", math.inf)
     monkeypatch.setattr("cohirf.choice.FIRST_NUMBERS", 8)

@@ -1,4 +1,6 @@
-"""Bad input: exit code 2, one line that names the file, column or option and the remedy, and nothing written."""
+"""Bad input: exit code 2, one line that names the file, column or option and the remedy, and
+nothing written.
+"""
 
 import errno
 import re
@@ -46,13 +48,17 @@ def write_cut_array():
 
 
 def write_damaged_name():
-    with pa.OSFile("data.arrow", "wb") as sink, pa.ipc.new_file(sink, pa.schema([("height", pa.float64())])) as writer:
+    with (
+        pa.OSFile("data.arrow", "wb") as sink,
+        pa.ipc.new_file(sink, pa.schema([("height", pa.float64())])) as writer,
+    ):
         writer.write_batch(pa.record_batch({"height": [1.0, 2.0]}))
     Path("data.arrow").write_bytes(Path("data.arrow").read_bytes().replace(b"height", b"\xa2eight"))
 
 
 MISSING = (
-    "there are missing values: fit with --impute median or --impute mean to fill them, or with --drop to leave the "
+    "there are missing values: fit with --impute median or --impute mean to fill them, or with "
+    "--drop to leave the "
     "column out."
 )
 DAMAGED = "It is truncated, damaged or in another format: write it again, or give another file."
@@ -82,7 +88,8 @@ FILES_REFUSED = {
     "truncated Parquet": (
         write_cut_parquet,
         "fit data.parquet",
-        "data.parquet cannot be read as Parquet: Parquet magic bytes not found in footer. Either the file is corrupted "
+        "data.parquet cannot be read as Parquet: Parquet magic bytes not found in footer. Either "
+        "the file is corrupted "
         f"or this is not a parquet file. {DAMAGED}",
     ),
     "truncated array": (
@@ -93,13 +100,15 @@ FILES_REFUSED = {
     "damaged name": (
         write_damaged_name,
         "fit data.arrow",
-        "data.arrow cannot be read as a table: 'utf-8' codec can't decode byte 0xa2 in position 0: invalid start byte. "
+        "data.arrow cannot be read as a table: 'utf-8' codec can't decode byte 0xa2 in position "
+        "0: invalid start byte. "
         f"{DAMAGED}",
     ),
     "three dimensions": (
         lambda: np.save("data.npy", np.zeros((2, 2, 2))),
         "fit data.npy",
-        "data.npy has shape (2, 2, 2): give two dimensions, one row per sample and one column per feature.",
+        "data.npy has shape (2, 2, 2): give two dimensions, one row per sample and one column per "
+        "feature.",
     ),
     "an array of text": (
         lambda: np.save("data.npy", np.array([["a"]])),
@@ -114,41 +123,48 @@ FILES_REFUSED = {
     "schema change in a folder": (
         write_parquet_parts,
         "fit parts --drop c",
-        "parts/1.parquet: column 'b' is bool, but double in parts/0.parquet: write the files with the same columns, or "
+        "parts/1.parquet: column 'b' is bool, but double in parts/0.parquet: write the files with "
+        "the same columns, or "
         "leave it out with --drop 'b'.",
     ),
     "text among numbers": (
         lambda: with_cell(np.nan).loc[140:160].to_csv("data.csv", index=False, na_rep="oops"),
         "fit data.csv",
-        "data.csv: column 'b' has 1 of 21 cells that are not numbers: line 12: 'oops'; give --as 'b'=number to take "
+        "data.csv: column 'b' has 1 of 21 cells that are not numbers: line 12: 'oops'; give --as "
+        "'b'=number to take "
         "these as missing, --as 'b'=category, or --drop 'b'.",
     ),
     "ragged CSV": (
         lambda: Path("data.csv").write_text("a,b\n1,2\n3\n", encoding="utf-8"),
         "fit data.csv",
-        "data.csv has 2 columns, but line 3 has 1: repair the file, or give the delimiter of the file with "
+        "data.csv has 2 columns, but line 3 has 1: repair the file, or give the delimiter of the "
+        "file with "
         "--delimiter if it is not ','.",
     ),
     "numbers as names": (
         lambda: Path("data.csv").write_text("1,2\n3,4\n", encoding="utf-8"),
         "fit data.csv",
-        "data.csv has only numbers in its first line: give --no-header if they are data, --header if they are names.",
+        "data.csv has only numbers in its first line: give --no-header if they are data, --header "
+        "if they are names.",
     ),
     "a quotation mark that is not closed": (
         lambda: Path("data.csv").write_text('a,b\n"1,2\n' + "3,4\n" * 300_000, encoding="utf-8"),
         "fit data.csv",
-        "data.csv has a very long cell that begins on line 2: is a quotation mark not closed? Repair the file.",
+        "data.csv has a very long cell that begins on line 2: is a quotation mark not closed? "
+        "Repair the file.",
     ),
     "missing values in Parquet": (
         lambda: with_cell(np.nan).to_parquet("data.parquet"),
         "fit data.parquet --impute none",
-        "data.parquet: column 'b' has 1 missing cell; fill it with --impute median or --impute mean, or leave the "
+        "data.parquet: column 'b' has 1 missing cell; fill it with --impute median or --impute "
+        "mean, or leave the "
         "column out with --drop 'b'.",
     ),
     "missing values in CSV": (
         lambda: with_cell(np.nan).to_csv("data.csv", index=False),
         "fit data.csv --scale none --impute none",
-        "data.csv: column 'b' has 1 missing cell; fill it with --impute median or --impute mean, or leave the "
+        "data.csv: column 'b' has 1 missing cell; fill it with --impute median or --impute mean, "
+        "or leave the "
         "column out with --drop 'b'.",
     ),
     "missing values in an array": (
@@ -164,40 +180,51 @@ FILES_REFUSED = {
     "infinite values": (
         lambda: with_cell(np.inf).to_parquet("data.parquet"),
         "fit data.parquet --scale none",
-        "data.parquet: column 'b' holds infinite values: replace them, or leave the column out with --drop 'b'.",
+        "data.parquet: column 'b' holds infinite values: replace them, or leave the column out "
+        "with --drop 'b'.",
     ),
     "infinite values to scale": (
         lambda: np.save("data.npy", with_cell(-np.inf)),
         "fit data.npy --scale minmax",
-        "data.npy: column 1 holds infinite values: replace them, or leave the column out with --drop 1.",
+        "data.npy: column 1 holds infinite values: replace them, or leave the column out with "
+        "--drop 1.",
     ),
     "values too large": (
         lambda: with_cell(1e200).to_parquet("data.parquet"),
         "fit data.parquet --scale none --impute none",
-        "data.parquet, rows 0 to 199: holds values up to 1e+200, whose squares overflow float64: scale the data first.",
+        "data.parquet, rows 0 to 199: holds values up to 1e+200, whose squares overflow float64: "
+        "scale the data first.",
     ),
     "nothing but ids and constants": (
-        lambda: pd.DataFrame({"a": [f"p{i}" for i in range(30)], "b": 5}).to_parquet("data.parquet"),
+        lambda: pd.DataFrame({"a": [f"p{i}" for i in range(30)], "b": 5}).to_parquet(
+            "data.parquet"
+        ),
         "fit data.parquet",
-        "data.parquet has no columns left to cluster: 'a' is left out (30 different values in 30 rows), 'b' is left "
+        "data.parquet has no columns left to cluster: 'a' is left out (30 different values in 30 "
+        "rows), 'b' is left "
         "out (always 5): say what some of them are with --as NAME=KIND.",
     ),
     "a type without values": (
         lambda: TABLE.assign(b=[[1, 2]] * 200).to_parquet("data.parquet"),
         "fit data.parquet",
-        "data.parquet: column 'b' has type list<element: int64>, which holds neither numbers nor text nor dates: give "
+        "data.parquet: column 'b' has type list<element: int64>, which holds neither numbers nor "
+        "text nor dates: give "
         "--vectors 'b' to cluster these vectors, or leave it out with --drop 'b'.",
     ),
     "too many categories": (
-        lambda: pd.DataFrame({"a": X[:, 0].tolist() * 300, "b": range(60_000)}).to_parquet("data.parquet", index=False),
+        lambda: pd.DataFrame({"a": X[:, 0].tolist() * 300, "b": range(60_000)}).to_parquet(
+            "data.parquet", index=False
+        ),
         "fit data.parquet --as b=category",
-        "data.parquet: column 'b' has more than 10,000 different values, too many for a category: leave it out with "
+        "data.parquet: column 'b' has more than 10,000 different values, too many for a category: "
+        "leave it out with "
         "--drop 'b'.",
     ),
     "missing categories": (
         lambda: TABLE.assign(b=["x", None, "y", "x"] * 50).to_parquet("data.parquet"),
         "fit data.parquet --impute none",
-        "data.parquet: column 'b' has 50 missing cells; fill them with --impute median or --impute mean, or leave the "
+        "data.parquet: column 'b' has 50 missing cells; fill them with --impute median or "
+        "--impute mean, or leave the "
         "column out with --drop 'b'.",
     ),
     "two features of one name": (
@@ -208,7 +235,8 @@ FILES_REFUSED = {
     "a kind that is not one": (
         lambda: TABLE.to_parquet("data.parquet"),
         "fit data.parquet --as b=integer",
-        "--as 'b'=integer is not valid: give number, category, boolean, date, id, text, a date with its format, "
+        "--as 'b'=integer is not valid: give number, category, boolean, date, id, text, a date "
+        "with its format, "
         "such as date:%d/%m/%Y, or numbers of which one means missing, such as number:-999.",
     ),
     "a column that is not of its kind": (
@@ -219,7 +247,8 @@ FILES_REFUSED = {
     "a boolean of three": (
         lambda: TABLE.assign(b=["x", "y", "z", "x"] * 50).to_parquet("data.parquet"),
         "fit data.parquet --as b=boolean",
-        "data.parquet: column 'b' is not a boolean, but holds 'x', 'y', 'z': ask for a category instead.",
+        "data.parquet: column 'b' is not a boolean, but holds 'x', 'y', 'z': ask for a category "
+        "instead.",
     ),
 }
 
@@ -227,21 +256,33 @@ NUMBER_OF_VIEWS = "an int in the range [1, 100000] or an instance of 'list'"
 NAMES_OF_CONSENSUS = CoHiRF._parameter_constraints["consensus"][0]
 
 OPTIONS_REFUSED = {
-    "output exists": ("--out old.csv", "--out old.csv exists: give another name, or --force to replace it."),
+    "output exists": (
+        "--out old.csv",
+        "--out old.csv exists: give another name, or --force to replace it.",
+    ),
     "output of unknown kind": (
         "--out labels.xls",
-        "--out labels.xls: the kind of file is not known: give a name that ends in .parquet or .csv or .npy.",
+        "--out labels.xls: the kind of file is not known: give a name that ends in .parquet or "
+        ".csv or .npy.",
     ),
-    "output nowhere": ("--out no/labels.csv", "--out no/labels.csv: there is no folder no: create it first."),
+    "output nowhere": (
+        "--out no/labels.csv",
+        "--out no/labels.csv: there is no folder no: create it first.",
+    ),
     "output is a folder": ("--out sub.csv", "--out sub.csv is a folder: give the name of a file."),
     "report of unknown kind": (
         "--report report.pdf",
-        "--report report.pdf: the kind of file is not known: give a name that ends in .html or .htm.",
+        "--report report.pdf: the kind of file is not known: give a name that ends in .html or "
+        ".htm.",
     ),
-    "model is a file": ("--model old.csv", "--model old.csv exists and is not a saved model: give another name."),
+    "model is a file": (
+        "--model old.csv",
+        "--model old.csv exists and is not a saved model: give another name.",
+    ),
     "no place for ids": (
         "--id-column 0 --out labels.npy",
-        "--out labels.npy: an array cannot store --id-column '0': give a name that ends in .parquet or .csv.",
+        "--out labels.npy: an array cannot store --id-column '0': give a name that ends in "
+        ".parquet or .csv.",
     ),
     "unknown column": (
         "--label-column species",
@@ -261,33 +302,40 @@ OPTIONS_REFUSED = {
     ),
     "views in words": (
         "--views many",
-        "--views 'many' is not valid: give an int in the range [1, 100000] or an instance of 'list'.",
+        "--views 'many' is not valid: give an int in the range [1, 100000] or an instance of "
+        "'list'.",
     ),
     "too many features": (
         "--max-features 7",
-        "--max-features 7 is above the 3 features of the data: give an int from 1 to 3 or a fraction in (0, 1].",
+        "--max-features 7 is above the 3 features of the data: give an int from 1 to 3 or a "
+        "fraction in (0, 1].",
     ),
     "a fraction above 1": (
         "--max-features 1.5",
-        "--max-features '1.5' is not valid: give an int in the range [1, inf) or a float in the range (0.0, 1.0].",
+        "--max-features '1.5' is not valid: give an int in the range [1, inf) or a float in the "
+        "range (0.0, 1.0].",
     ),
     "unknown consensus": (
         "--consensus strikt",
-        f"--consensus 'strikt' is not valid: give {NAMES_OF_CONSENSUS} or a float in the range [0.0, 1.0].",
+        f"--consensus 'strikt' is not valid: give {NAMES_OF_CONSENSUS} or a float in the range "
+        "[0.0, 1.0].",
     ),
     "threshold": (
         "--consensus 2",
-        f"--consensus '2' is not valid: give {NAMES_OF_CONSENSUS} or a float in the range [0.0, 1.0].",
+        f"--consensus '2' is not valid: give {NAMES_OF_CONSENSUS} or a float in the range [0.0, "
+        "1.0].",
     ),
     "jobs": ("--n-jobs 0", "--n-jobs 0 is not valid: give 1 or more, or -1 for all cores."),
     "memory in words": (
         "--batch-size 1",
-        "--batch-size '1' is not valid: give a number of rows, \"auto\", or the memory that the fit may use, such "
+        "--batch-size '1' is not valid: give a number of rows, \"auto\", or the memory that the "
+        "fit may use, such "
         'as "500MB", "2GB" or "1.5GiB" (units: B, KB, KiB, MB, MiB, GB, GiB, TB, TiB).',
     ),
     "checkpoint nowhere": (
         "--checkpoint no/ck",
-        "no/ck: The checkpoint was not opened (No such file or directory): give a directory that can be written to, or "
+        "no/ck: The checkpoint was not opened (No such file or directory): give a directory that "
+        "can be written to, or "
         "a new one in a directory that exists.",
     ),
     "checkpoint of something else": (
@@ -297,13 +345,16 @@ OPTIONS_REFUSED = {
     ),
     "unknown base method": (
         "--estimator dbscn",
-        "--estimator: 'dbscn' is not the name of a base method: give one of affinity-propagation, agglomerative, "
-        "birch, bisecting-kmeans, dbscan, gmm, grid-dbscan, hdbscan, kernel-kmeans, kmeans, mean-shift, "
+        "--estimator: 'dbscn' is not the name of a base method: give one of affinity-propagation, "
+        "agglomerative, "
+        "birch, bisecting-kmeans, dbscan, gmm, grid-dbscan, hdbscan, kernel-kmeans, kmeans, "
+        "mean-shift, "
         "minibatch-kmeans, optics, sc-srgf, spectral, torch-kmeans.",
     ),
     "unknown parameter": (
         "--param eps=1",
-        "--param: 'eps' is not a parameter of kmeans: give some of n_clusters, init, n_init, max_iter, tol, verbose, "
+        "--param: 'eps' is not a parameter of kmeans: give some of n_clusters, init, n_init, "
+        "max_iter, tol, verbose, "
         "random_state, copy_x, algorithm.",
     ),
     "parameter without value": (
@@ -314,16 +365,23 @@ OPTIONS_REFUSED = {
         "--estimator dbscan --param eps=-1",
         "--param: eps='-1' is not valid: give a float in the range (0.0, inf).",
     ),
-    "unknown scaling": ("--scale big", "--scale 'big' is not valid: give auto, standard, minmax or none."),
+    "unknown scaling": (
+        "--scale big",
+        "--scale 'big' is not valid: give auto, standard, minmax or none.",
+    ),
     "unknown imputation": ("--impute 0", "--impute '0' is not valid: give median, mean or none."),
     "a kind without a column": (
         "--as number",
         "--as 'number' is not valid: give NAME=KIND, such as --as zip=category.",
     ),
-    "a delimiter for an array": ("--delimiter ;", "--delimiter is only for CSV files: leave it out."),
+    "a delimiter for an array": (
+        "--delimiter ;",
+        "--delimiter is only for CSV files: leave it out.",
+    ),
     "unknown option": (
         "--vews 3",
-        "No such option: --vews (Possible options: --eps, --vectors, --views). Try cohirf fit --help.",
+        "No such option: --vews (Possible options: --eps, --vectors, --views). Try cohirf fit "
+        "--help.",
     ),
 }
 
@@ -335,12 +393,16 @@ def refused(outcome, message):
     assert outcome.code == 2
 
 
-@pytest.mark.parametrize(("make", "arguments", "message"), FILES_REFUSED.values(), ids=FILES_REFUSED)
+@pytest.mark.parametrize(
+    ("make", "arguments", "message"), FILES_REFUSED.values(), ids=FILES_REFUSED
+)
 def test_files_are_refused(cohirf, tmp_path, monkeypatch, make, arguments, message):
     monkeypatch.chdir(tmp_path)
     make()
     before = sorted(tmp_path.rglob("*"))
-    refused(cohirf(*arguments.split(), "--quiet", "--out", "labels.csv", "--model", "model"), message)
+    refused(
+        cohirf(*arguments.split(), "--quiet", "--out", "labels.csv", "--model", "model"), message
+    )
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -368,10 +430,13 @@ def test_a_delimiter_is_one_character(cohirf, folder, command, delimiter):
 
 
 def test_a_column_that_is_called_like_an_option_keeps_its_name(cohirf, folder):
-    pd.DataFrame({"n_jobs": ["x", "2", "3"], "label_column": [1, 2, 4]}).to_csv("data.csv", index=False)
+    pd.DataFrame({"n_jobs": ["x", "2", "3"], "label_column": [1, 2, 4]}).to_csv(
+        "data.csv", index=False
+    )
     refused(
         cohirf("fit", "data.csv"),
-        "data.csv: column 'n_jobs' has 1 of 3 cells that are not numbers: line 2: 'x'; give --as 'n_jobs'=number to "
+        "data.csv: column 'n_jobs' has 1 of 3 cells that are not numbers: line 2: 'x'; give --as "
+        "'n_jobs'=number to "
         "take these as missing, --as 'n_jobs'=category, or --drop 'n_jobs'.",
     )
 
@@ -379,7 +444,8 @@ def test_a_column_that_is_called_like_an_option_keeps_its_name(cohirf, folder):
 def test_names_of_columns_are_listed(cohirf, folder):
     refused(
         cohirf("fit", "iris.csv", "--label-column", "speces"),
-        "--label-column 'speces': iris.csv has no such column: it has 'id', 'sepal_length', 'sepal_width', "
+        "--label-column 'speces': iris.csv has no such column: it has 'id', 'sepal_length', "
+        "'sepal_width', "
         "'petal_length', 'petal_width', 'species'.",
     )
 
@@ -388,18 +454,24 @@ def test_many_names_are_not_all_listed(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pd.DataFrame(np.zeros((3, 12))).rename(columns="c{}".format).to_csv("wide.csv", index=False)
     outcome = cohirf("fit", "wide.csv", "--id-column", "x")
-    assert outcome.err.endswith("it has 'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7' and 4 more.\n")
+    assert outcome.err.endswith(
+        "it has 'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7' and 4 more.\n"
+    )
 
 
 def test_ids_must_not_be_called_cluster(cohirf, folder, iris):
     iris.rename(columns={"id": "cluster"}).to_csv("data.csv", index=False)
     refused(
-        cohirf("fit", "data.csv", "--id-column", "cluster", "--drop", "species", "--out", "labels.csv"),
+        cohirf(
+            "fit", "data.csv", "--id-column", "cluster", "--drop", "species", "--out", "labels.csv"
+        ),
         "--id-column 'cluster' has the name of the cluster column: rename it in the data.",
     )
 
 
-def test_names_of_rows_that_change_their_type_are_refused_before_the_fit(cohirf, tmp_path, monkeypatch):
+def test_names_of_rows_that_change_their_type_are_refused_before_the_fit(
+    cohirf, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     Path("parts").mkdir()
     TABLE.assign(id=range(200)).to_parquet("parts/0.parquet")
@@ -407,7 +479,8 @@ def test_names_of_rows_that_change_their_type_are_refused_before_the_fit(cohirf,
     pq.write_table(pa.Table.from_pandas(TABLE).append_column("id", names), "parts/1.parquet")
     refused(
         cohirf("fit", "parts", "--id-column", "id", "--out", "labels.csv"),
-        "parts/1.parquet: column 'id' is string, but int64 in parts/0.parquet: write the files with the same columns.",
+        "parts/1.parquet: column 'id' is string, but int64 in parts/0.parquet: write the files "
+        "with the same columns.",
     )
 
 
@@ -415,7 +488,17 @@ def test_missing_values_in_a_late_batch_name_its_rows(cohirf, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 100)
     np.save("data.npy", with_cell(np.nan))
-    options = ("--batch-size", 20, "--scale", "none", "--impute", "none", "--quiet", "--out", "labels.csv")
+    options = (
+        "--batch-size",
+        20,
+        "--scale",
+        "none",
+        "--impute",
+        "none",
+        "--quiet",
+        "--out",
+        "labels.csv",
+    )
     outcome = cohirf("fit", "data.npy", *options)
     refused(outcome, f"data.npy, rows 0 to 199: {MISSING} The first is in row 150, column 1.")
     assert not Path("labels.csv").exists()
@@ -433,13 +516,26 @@ def test_a_file_that_changes_during_the_fit_is_refused(cohirf, tmp_path, monkeyp
 
     monkeypatch.setattr(CoHiRF, "fit", fit_later)
     refused(
-        cohirf("fit", "data.npy", "--batch-size", 20, "--scale", "none", "--quiet", "--out", "labels.csv"),
-        "data.npy has changed since it was opened: run the command again, and leave the file as it is until it is "
+        cohirf(
+            "fit",
+            "data.npy",
+            "--batch-size",
+            20,
+            "--scale",
+            "none",
+            "--quiet",
+            "--out",
+            "labels.csv",
+        ),
+        "data.npy has changed since it was opened: run the command again, and leave the file as "
+        "it is until it is "
         "done.",
     )
 
 
-@pytest.mark.parametrize("command", ["fit iris.csv --drop id --drop species", "predict model iris.csv"])
+@pytest.mark.parametrize(
+    "command", ["fit iris.csv --drop id --drop species", "predict model iris.csv"]
+)
 def test_the_data_is_never_replaced(cohirf, model, command):
     before = Path("iris.csv").read_bytes()
     refused(
@@ -463,7 +559,8 @@ def test_a_checkpoint_of_another_fit_is_refused(cohirf, folder, apart):
     assert cohirf(*command).code == 0
     refused(
         cohirf(*command, "--seed", 1),
-        "--checkpoint 'ck' belongs to another fit: --seed was 0 and is 1. Give another directory, or repeat the fit it "
+        "--checkpoint 'ck' belongs to another fit: --seed was 0 and is 1. Give another directory, "
+        "or repeat the fit it "
         "belongs to.",
     )
 
@@ -471,8 +568,12 @@ def test_a_checkpoint_of_another_fit_is_refused(cohirf, folder, apart):
 def test_memory_below_what_python_takes_is_refused(cohirf, folder, apart):
     outcome = cohirf("fit", "iris.csv", *apart, "--batch-size", "1MB", "--quiet")
     assert outcome.code == 2
-    assert outcome.err.startswith("cohirf: --batch-size: 1 MB of memory is too little: the program takes ")
-    assert re.search(r"before it reads iris\.csv\. Give at least --batch-size \d+MB\.\n$", outcome.err)
+    assert outcome.err.startswith(
+        "cohirf: --batch-size: 1 MB of memory is too little: the program takes "
+    )
+    assert re.search(
+        r"before it reads iris\.csv\. Give at least --batch-size \d+MB\.\n$", outcome.err
+    )
 
 
 @pytest.mark.parametrize(
@@ -480,16 +581,23 @@ def test_memory_below_what_python_takes_is_refused(cohirf, folder, apart):
     [
         ("fit", "Missing argument 'DATA'. Try cohirf fit --help."),
         ("nothing", "No such command 'nothing'. Try cohirf --help."),
-        ("predict gone iris.csv --out l.csv", "gone does not exist: give the file that cohirf fit --model wrote."),
+        (
+            "predict gone iris.csv --out l.csv",
+            "gone does not exist: give the file that cohirf fit --model wrote.",
+        ),
         (
             "predict sub iris.csv --out l.csv",
             "sub is not a saved model: give the file that cohirf fit --model wrote.",
         ),
-        ("cut gone --clusters 2", "gone does not exist: give the file that cohirf fit --model wrote."),
+        (
+            "cut gone --clusters 2",
+            "gone does not exist: give the file that cohirf fit --model wrote.",
+        ),
         ("cut gone", "Missing option '--clusters'. Try cohirf cut --help."),
         (
             "tree gone --out tree.newick",
-            "--out tree.newick: the kind of file is not known: give a name that ends in .txt or .nwk or .json or "
+            "--out tree.newick: the kind of file is not known: give a name that ends in .txt or "
+            ".nwk or .json or "
             ".graphml or .csv or .npy.",
         ),
         ("info gone.csv", "gone.csv is not a file: check the path."),
@@ -518,7 +626,9 @@ def test_a_folder_in_which_no_file_can_be_made_is_refused_also_for_root(cohirf, 
     for flag, name in (("--out", "labels.csv"), ("--model", "model"), ("--report", "report.html")):
         outcome = cohirf("fit", "iris.csv", *apart, flag, f"/proc/{name}")
         assert outcome.code == 2
-        assert outcome.err.startswith(f"cohirf: {flag} /proc/{name}: the folder cannot be written to (")
+        assert outcome.err.startswith(
+            f"cohirf: {flag} /proc/{name}: the folder cannot be written to ("
+        )
 
 
 @pytest.mark.parametrize(
@@ -552,10 +662,17 @@ def test_nothing_is_written_among_the_files_of_the_data(cohirf, folder, iris):
     iris.to_parquet("parts/a.parquet")
     before = Path("parts/a.parquet").read_bytes()
     apart = ("--drop", "species", "--id-column", "id", "--force")
-    for flag, target in (("--out", "parts/a.parquet"), ("--out", "parts/b.parquet"), ("--model", "parts/model")):
+    for flag, target in (
+        ("--out", "parts/a.parquet"),
+        ("--out", "parts/b.parquet"),
+        ("--model", "parts/model"),
+    ):
         outcome = cohirf("fit", "parts", *apart, flag, target)
         assert outcome.code == 2
-        assert outcome.err == f"cohirf: {flag} {target} is inside the folder of the data: give another path.\n"
+        assert (
+            outcome.err
+            == f"cohirf: {flag} {target} is inside the folder of the data: give another path.\n"
+        )
     assert [file.name for file in Path("parts").iterdir()] == ["a.parquet"]
     assert Path("parts/a.parquet").read_bytes() == before
 
@@ -563,11 +680,15 @@ def test_nothing_is_written_among_the_files_of_the_data(cohirf, folder, iris):
 def test_values_whose_squares_overflow_are_named(cohirf, folder):
     pd.DataFrame({"a": np.arange(9.0), "b": np.arange(9) * 1e200}).to_csv("huge.csv", index=False)
     assert cohirf("fit", "huge.csv").err.endswith(
-        "huge.csv: column 'b' holds values up to 8e+200, whose squares overflow: divide them by a constant, or leave "
+        "huge.csv: column 'b' holds values up to 8e+200, whose squares overflow: divide them by a "
+        "constant, or leave "
         "the column out with --drop 'b'.\n"
     )
 
 
 def test_a_model_and_a_checkpoint_do_not_share_a_folder(cohirf, folder, apart):
     outcome = cohirf("fit", "iris.csv", *apart, "--model", "here", "--checkpoint", "./here")
-    assert (outcome.code, outcome.err) == (2, "cohirf: --model here is also --checkpoint: give another path.\n")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "cohirf: --model here is also --checkpoint: give another path.\n",
+    )

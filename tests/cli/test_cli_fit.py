@@ -62,7 +62,8 @@ def test_a_bare_fit_says_what_it_chose_and_what_came_out(cohirf, folder, iris):
     ]
     assert re.match(r"level 1: 150 -> \d+ rows in 1 batch, 5 of 5 views kept, agr", lines[2])
     assert re.match(
-        r"\d+ clusters fit best, with a silhouette of \d\.\d+; .* The clusters are (compact|connected|merged)", lines[3]
+        r"\d+ clusters fit best, with a silhouette of \d\.\d+; .* The clusters are (compact|connected|merged)",
+        lines[3],
     )
     assert len(lines) == 4
     sizes = np.bincount(labels)
@@ -74,12 +75,19 @@ def test_a_bare_fit_says_what_it_chose_and_what_came_out(cohirf, folder, iris):
     assert re.search(r"^time +[\d.]+ s$", facts, re.MULTILINE)
     assert "peak memory" in facts
     assert "rows out" not in outcome.out  # levels were told while they ran
-    assert outcome.out.splitlines()[-2].startswith(f"{len(sizes)} clusters in 150 rows. {sizes.max()} rows (")
+    assert outcome.out.splitlines()[-2].startswith(
+        f"{len(sizes)} clusters in 150 rows. {sizes.max()} rows ("
+    )
     assert outcome.out.splitlines()[-1] == (
-        "Nothing was written: give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut "
+        "Nothing was written: give --out labels.csv to keep the clusters, --model model.cohirf to "
+        "predict and cut "
         "later, --report report.html to see a report."
     )
-    assert sorted(path.name for path in folder.iterdir()) == ["iris.csv", "iris.parquet", "plain.csv"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "iris.csv",
+        "iris.parquet",
+        "plain.csv",
+    ]
 
 
 def test_a_fit_says_how_clusters_merged_and_can_be_told_how(cohirf, folder):
@@ -110,16 +118,20 @@ def test_documents_and_info_have_the_choice_in_words(cohirf, folder, apart):
 
 def test_what_it_chose_can_be_given(cohirf, folder, iris):
     iris[FEATURES].to_csv("plain.csv", index=False)
-    chosen = cohirf("fit", "plain.csv", "--out", "a.csv").err.partition("chosen: ")[2].splitlines()[0]
+    chosen = (
+        cohirf("fit", "plain.csv", "--out", "a.csv").err.partition("chosen: ")[2].splitlines()[0]
+    )
     cohirf("fit", "plain.csv", *chosen.split(), "--out", "b.csv")
     assert Path("a.csv").read_text(encoding="utf-8") == Path("b.csv").read_text(encoding="utf-8")
 
 
 def test_all_options_of_a_fit_work_together(cohirf, folder, iris):
     command = (
-        "fit iris.parquet --estimator dbscan --param eps=0.8 --param min_samples=5 --views 5 --max-features 0.5 "
+        "fit iris.parquet --estimator dbscan --param eps=0.8 --param min_samples=5 --views 5 "
+        "--max-features 0.5 "
         "--consensus relaxed --batch-size 100 --checkpoint ck/ --label-column species "
-        "--id-column id --scale standard --out labels.parquet --model model.cohirf --report report.html "
+        "--id-column id --scale standard --out labels.parquet --model model.cohirf --report "
+        "report.html "
         "--n-jobs 2 --seed 0"
     )
     outcome = cohirf(*command.split())
@@ -131,8 +143,12 @@ def test_all_options_of_a_fit_work_together(cohirf, folder, iris):
     assert table.column_names == ["id", "cluster"]
     assert table["id"].to_pylist() == iris["id"].tolist()
     assert table["cluster"].to_pylist() == labels.tolist()
-    assert re.search(rf"^ARI +{adjusted_rand_score(iris['species'], labels):.3f}$", outcome.out, re.MULTILINE)
-    assert outcome.out.endswith("Written: labels.parquet (labels), model.cohirf (model), report.html (report)\n")
+    assert re.search(
+        rf"^ARI +{adjusted_rand_score(iris['species'], labels):.3f}$", outcome.out, re.MULTILINE
+    )
+    assert outcome.out.endswith(
+        "Written: labels.parquet (labels), model.cohirf (model), report.html (report)\n"
+    )
     assert (package.load("model.cohirf").labels_ == labels).all()
     page = Path("report.html").read_text(encoding="utf-8")
     assert f"cohirf {command}" in page
@@ -142,7 +158,17 @@ def test_all_options_of_a_fit_work_together(cohirf, folder, iris):
 
 @pytest.mark.parametrize("scale", ["standard", "minmax", "none"])
 def test_scaling_is_scikit_learns(cohirf, folder, iris, apart, scale):
-    cohirf("fit", "iris.parquet", *apart, "--scale", scale, "--param", "n_clusters=3", "--out", "labels.csv")
+    cohirf(
+        "fit",
+        "iris.parquet",
+        *apart,
+        "--scale",
+        scale,
+        "--param",
+        "n_clusters=3",
+        "--out",
+        "labels.csv",
+    )
     scaler = {"standard": StandardScaler(), "minmax": MinMaxScaler(), "none": None}[scale]
     X = iris[FEATURES].to_numpy()
     labels = expected_labels(X if scaler is None else scaler.fit_transform(X), KMeans(3))
@@ -150,7 +176,9 @@ def test_scaling_is_scikit_learns(cohirf, folder, iris, apart, scale):
 
 
 def test_data_is_left_as_it_is_for_a_base_method_of_the_users(cohirf, folder, iris, apart):
-    outcome = cohirf("fit", "iris.csv", *apart, "--estimator", "dbscan", "--views", 1, "--out", "labels.csv")
+    outcome = cohirf(
+        "fit", "iris.csv", *apart, "--estimator", "dbscan", "--views", 1, "--out", "labels.csv"
+    )
     assert "chosen: --scale none --seed 0\n" in outcome.err
     assert (read_labels() == expected_labels(iris[FEATURES].to_numpy(), DBSCAN(), views=1)).all()
 
@@ -166,7 +194,10 @@ def store(iris, name):
     elif name.endswith(".parquet"):
         table.to_parquet(path)
     elif name.endswith(".arrow"):
-        with pa.OSFile(name, "wb") as sink, pa.ipc.new_stream(sink, pa.Schema.from_pandas(table)) as writer:
+        with (
+            pa.OSFile(name, "wb") as sink,
+            pa.ipc.new_stream(sink, pa.Schema.from_pandas(table)) as writer,
+        ):
             writer.write_table(pa.Table.from_pandas(table))
     elif name.endswith(".feather"):
         pyarrow.feather.write_feather(table, name)
@@ -184,14 +215,29 @@ def store(iris, name):
 @pytest.mark.parametrize(
     ("name", "scale"),
     [
-        *((f"d.{kind}", "standard") for kind in ("csv", "csv.gz", "tsv", "parquet", "arrow", "feather", "npy", "zarr")),
+        *(
+            (f"d.{kind}", "standard")
+            for kind in ("csv", "csv.gz", "tsv", "parquet", "arrow", "feather", "npy", "zarr")
+        ),
         ("parts", "standard"),
         ("d.arrow", "none"),
     ],
 )
 def test_every_format_gives_the_same_clusters(cohirf, folder, iris, name, scale):
     data = store(iris, name)
-    outcome = cohirf("fit", data, "--scale", scale, "--views", 2, "--clusters", 3, "--out", "labels.npy", "--quiet")
+    outcome = cohirf(
+        "fit",
+        data,
+        "--scale",
+        scale,
+        "--views",
+        2,
+        "--clusters",
+        3,
+        "--out",
+        "labels.npy",
+        "--quiet",
+    )
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
     X = iris[FEATURES].to_numpy()
     X = X if scale == "none" else StandardScaler().fit_transform(X)
@@ -224,18 +270,26 @@ def test_columns_are_kept_apart_in_arrow_files(cohirf, folder, iris, name, apart
     outcome = cohirf("fit", name, *apart, *QUICK, "--out", "labels.csv")
     labels = pd.read_csv("labels.csv")
     assert labels["id"].tolist() == iris["id"].tolist()
-    assert f"ARI          {adjusted_rand_score(iris['species'], labels['cluster']):.3f}\n" in outcome.out
+    assert (
+        f"ARI          {adjusted_rand_score(iris['species'], labels['cluster']):.3f}\n"
+        in outcome.out
+    )
 
 
 def test_names_of_rows_in_csv_stay_as_they_are_written(cohirf, folder, iris):
     names = [f"00{number}" for number in range(148)] + ["9007199254740993", "7"]
     iris.assign(id=names).to_csv("zeros.csv", index=False)
-    cohirf("fit", "zeros.csv", "--id-column", "id", "--drop", "species", *QUICK, "--out", "labels.csv")
+    cohirf(
+        "fit", "zeros.csv", "--id-column", "id", "--drop", "species", *QUICK, "--out", "labels.csv"
+    )
     assert pd.read_csv("labels.csv", dtype=str)["id"].tolist() == names
 
 
 def test_numbers_name_rows_as_well(cohirf, folder, iris):
-    np.save("numbered.npy", np.column_stack([np.arange(150) * 10, iris[FEATURES], iris["species"].factorize()[0]]))
+    np.save(
+        "numbered.npy",
+        np.column_stack([np.arange(150) * 10, iris[FEATURES], iris["species"].factorize()[0]]),
+    )
     options = ("--id-column", 0, "--label-column", 5, "--clusters", 3)
     outcome = cohirf("fit", "numbered.npy", *options, "--out", "labels.parquet")
     table = pd.read_parquet("labels.parquet")
@@ -249,14 +303,32 @@ def test_a_file_without_header_is_read_when_asked(cohirf, folder, iris):
     iris[FEATURES].to_csv("bare.csv", index=False, header=False, sep=";")
     options = ("--no-header", "--delimiter", ";", "--clusters", 3)
     assert cohirf("fit", "bare.csv", *options, "--out", "labels.csv").code == 0
-    assert (read_labels() == expected_labels(StandardScaler().fit_transform(iris[FEATURES]), n_clusters=3)).all()
+    assert (
+        read_labels()
+        == expected_labels(StandardScaler().fit_transform(iris[FEATURES]), n_clusters=3)
+    ).all()
 
 
 def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypatch):
     monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 1000)
     options = ("--param", "n_clusters=3", "--views", 2, "--batch-size", 40)
-    assert cohirf("fit", "iris.parquet", "--drop", "id", "--drop", "species", *options, "--out", "labels.csv").code == 0
-    rows = np.ascontiguousarray(iris[FEATURES])  # scaled row by row, as the program does: rounding decides on ties
+    assert (
+        cohirf(
+            "fit",
+            "iris.parquet",
+            "--drop",
+            "id",
+            "--drop",
+            "species",
+            *options,
+            "--out",
+            "labels.csv",
+        ).code
+        == 0
+    )
+    rows = np.ascontiguousarray(
+        iris[FEATURES]
+    )  # scaled row by row, as the program does: rounding decides on ties
     source = open_source(StandardScaler().fit_transform(rows))
     assert (read_labels() == expected_labels(source, KMeans(3), views=2, batch_size=40)).all()
 
@@ -265,7 +337,18 @@ def test_batches_can_be_local(cohirf, folder, iris):
     options = ("--estimator", "dbscan", "--param", "eps=0.5", "--scale", "none", "--batch-size", 40)
     local = ("--batches", "local")
     assert (
-        cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species", *options, *local, "--out", "labels.csv").code
+        cohirf(
+            "fit",
+            "iris.csv",
+            "--drop",
+            "id",
+            "--drop",
+            "species",
+            *options,
+            *local,
+            "--out",
+            "labels.csv",
+        ).code
         == 0
     )
     same = expected_labels(iris[FEATURES], DBSCAN(eps=0.5), batch_size=40, batches="local")
@@ -276,7 +359,9 @@ def test_batches_can_be_local(cohirf, folder, iris):
     ("estimator", "n_bytes", "batched"),
     [(None, 0, False), (KMeans(), 0, False), (DBSCAN(), 0, True), (None, 2**30, True)],
 )
-def test_what_fits_into_memory_is_one_batch_if_its_time_grows_with_the_rows(estimator, n_bytes, batched):
+def test_what_fits_into_memory_is_one_batch_if_its_time_grows_with_the_rows(
+    estimator, n_bytes, batched
+):
     settled = settle_parameters({}, 10**6, n_bytes, estimator)
     assert ("batch_size" in settled) == batched
 
@@ -289,7 +374,10 @@ def test_from_many_rows_on_the_batch_size_is_measured(cohirf, folder, iris, monk
     assert "chosen: --clusters auto --scale standard --seed 0 --batch-size auto\n" in outcome.err
     assert "--batch-size 150: one batch" in outcome.err
     assert (
-        "--batch-size" not in cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species", "--batch-size", "none").err
+        "--batch-size"
+        not in cohirf(
+            "fit", "iris.csv", "--drop", "id", "--drop", "species", "--batch-size", "none"
+        ).err
     )
 
 
@@ -326,7 +414,11 @@ def test_a_document_for_programs(cohirf, folder, iris, apart):
 
 def test_rows_in_no_cluster_are_counted(cohirf, folder, apart):
     out = cohirf("fit", "iris.csv", *apart, "--clusters", 9, "--min-cluster-size", 20).out
-    assert re.search(r"^\d clusters? in 150 rows; \d+% of the rows are noise, in no cluster\. ", out, re.MULTILINE)
+    assert re.search(
+        r"^\d clusters? in 150 rows; \d+% of the rows are noise, in no cluster\. ",
+        out,
+        re.MULTILINE,
+    )
 
 
 def test_a_quiet_fit_prints_nothing(cohirf, folder, apart):
@@ -338,10 +430,13 @@ def test_a_quiet_fit_prints_nothing(cohirf, folder, apart):
 
 
 def test_warnings_are_lines_in_words_of_options(cohirf, folder, apart, iris):
-    iris.assign(depth=np.where(iris.index % 50 == 7, -999, iris["sepal_width"])).to_csv("deep.csv", index=False)
+    iris.assign(depth=np.where(iris.index % 50 == 7, -999, iris["sepal_width"])).to_csv(
+        "deep.csv", index=False
+    )
     outcome = cohirf("fit", "deep.csv", *apart, *QUICK, "--json")
     warning = (
-        "deep.csv: column 'depth' has 3 cells of -999, far from all others: if these are missing, give --as "
+        "deep.csv: column 'depth' has 3 cells of -999, far from all others: if these are missing, "
+        "give --as "
         "'depth'=number:-999; they are taken as numbers."
     )
     assert f"warning: {warning}\n" in outcome.err
@@ -372,8 +467,13 @@ def test_an_index_of_pandas_is_no_feature(cohirf, folder, iris):
 
 
 def texts(column):
-    """Return the values of a column as text, and None where one is missing: pandas 2 and 3 mark these differently."""
-    return [None if missing else str(value) for missing, value in zip(column.isna(), column, strict=True)]
+    """Return the values of a column as text, and None where one is missing: pandas 2 and 3 mark
+    these differently.
+    """
+    return [
+        None if missing else str(value)
+        for missing, value in zip(column.isna(), column, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("out", ["labels.parquet", "labels.csv"])
@@ -387,9 +487,21 @@ def test_names_of_rows_may_be_missing_and_of_any_type(cohirf, folder, iris, out)
     for kind, ids in names.items():
         table = pa.Table.from_pandas(iris[FEATURES].assign(name=ids), preserve_index=False)
         pq.write_table(table, "named.parquet", row_group_size=50)
-        outcome = cohirf("fit", "named.parquet", "--id-column", "name", "--out", out, *QUICK, "--force", "--quiet")
+        outcome = cohirf(
+            "fit",
+            "named.parquet",
+            "--id-column",
+            "name",
+            "--out",
+            out,
+            *QUICK,
+            "--force",
+            "--quiet",
+        )
         assert outcome.code == 0, outcome.err
-        found = pd.read_parquet(out)["name"] if out.endswith("parquet") else pd.read_csv(out)["name"]
+        found = (
+            pd.read_parquet(out)["name"] if out.endswith("parquet") else pd.read_csv(out)["name"]
+        )
         found = pd.to_datetime(found) if kind == "date" else found
         assert texts(found) == texts(pd.Series(ids)), kind
 
@@ -410,14 +522,18 @@ def test_force_replaces_no_folder_that_is_no_model(cohirf, folder, apart):
     Path("mine/precious.txt").write_text("x", encoding="utf-8")
     outcome = cohirf("fit", "iris.csv", *apart, "--model", "mine", "--force")
     assert outcome.code == 2
-    assert outcome.err == "cohirf: --model mine exists and is not a saved model: give another name.\n"
+    assert (
+        outcome.err == "cohirf: --model mine exists and is not a saved model: give another name.\n"
+    )
     assert Path("mine/precious.txt").exists()
 
 
 @pytest.mark.parametrize("name", ["dörte a\nb.csv", "-dash.csv", "[red]x\x1b[31m.csv"])
 def test_odd_file_names_are_names(cohirf, folder, name, apart):
     Path("iris.csv").rename(name)
-    outcome = cohirf("fit", *apart, *QUICK, "--out", f"out {name}", "--report", f"{name}.html", "--", name)
+    outcome = cohirf(
+        "fit", *apart, *QUICK, "--out", f"out {name}", "--report", f"{name}.html", "--", name
+    )
     assert outcome.code == 0
     assert "\x1b" not in outcome.out + outcome.err
     assert len(pd.read_csv(f"out {name}")) == 150
@@ -427,7 +543,9 @@ def test_odd_file_names_are_names(cohirf, folder, name, apart):
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
 @pytest.mark.parametrize("kind", ["csv.gz", "parquet"])
 def test_names_of_files_need_not_be_in_utf_8(cohirf, folder, iris, kind):
-    source, out, page = (os.fsdecode(b"d\xf6rte." + end) for end in (kind.encode(), b"out.parquet", b"html"))
+    source, out, page = (
+        os.fsdecode(b"d\xf6rte." + end) for end in (kind.encode(), b"out.parquet", b"html")
+    )
     if kind.startswith("csv"):
         iris.to_csv(f"plain.{kind}", index=False)
     else:
@@ -445,7 +563,9 @@ def test_names_of_files_need_not_be_in_utf_8(cohirf, folder, iris, kind):
 def test_hostile_column_names_stay_text(cohirf, folder, iris):
     names = ["<script>alert(1)</script>", "x\x1b[2J", "[bold]b[/bold]", "d"]
     iris[FEATURES].set_axis(names, axis=1).to_parquet("hostile.parquet")
-    outcome = cohirf("fit", "hostile.parquet", *QUICK, "--report", "report.html", "--model", "model")
+    outcome = cohirf(
+        "fit", "hostile.parquet", *QUICK, "--report", "report.html", "--model", "model"
+    )
     assert outcome.code == 0
     assert "<script>alert" not in Path("report.html").read_text(encoding="utf-8")
     described = cohirf("info", "hostile.parquet")
@@ -471,11 +591,15 @@ def test_real_data(cohirf, folder, data_home, name, options, least):
     document = json.loads(outcome.out)
     assert document["ari"] > least
     y = pd.read_parquet(path)["label"]
-    assert document["ari"] == pytest.approx(adjusted_rand_score(y, pd.read_parquet("labels.parquet")["cluster"]))
+    assert document["ari"] == pytest.approx(
+        adjusted_rand_score(y, pd.read_parquet("labels.parquet")["cluster"])
+    )
 
 
 def test_the_installed_program_is_this_one():
-    run = subprocess.run([sys.executable, "-m", "cohirf", "--version"], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-m", "cohirf", "--version"], capture_output=True, text=True, check=True
+    )
     assert run.stdout == f"cohirf {package.__version__}\n"
     scripts = metadata.entry_points(group="console_scripts", name="cohirf")
     assert all(entry.load() is main for entry in scripts)
@@ -484,7 +608,12 @@ def test_the_installed_program_is_this_one():
 @pytest.mark.slow
 def test_the_installed_program_fits(folder):  # as test_cli_stop.py does, until it is stopped
     command = "fit iris.csv --drop id --label-column species --clusters 3 --json"
-    run = subprocess.run([sys.executable, "-m", "cohirf", *command.split()], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-m", "cohirf", *command.split()],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert json.loads(run.stdout)["rows"] == 150
     assert "\x1b" not in run.stderr
 
@@ -511,7 +640,10 @@ def test_a_category_whose_levels_are_the_clusters_is_left_out(cohirf, regions):
     outcome = cohirf("fit", "regions.csv", "--json")
     document = json.loads(outcome.out)
     said = "with it, the clusters are nearly its levels"
-    assert f"region is left out, and the fit repeated: {said}; give --as region=category to keep it." in outcome.err
+    assert (
+        f"region is left out, and the fit repeated: {said}; give --as region=category to keep it."
+        in outcome.err
+    )
     assert f"region was left out: {said}." in document["headline"]
     assert document["sizes"] != [100, 100, 100]
     assert document["columns"][0]["kind"] == "dropped"
@@ -521,7 +653,9 @@ def test_a_category_whose_levels_are_the_clusters_is_left_out(cohirf, regions):
     assert "left out" not in kept.err
 
 
-def test_with_a_checkpoint_a_category_whose_levels_are_the_clusters_stays_and_is_said(cohirf, regions):
+def test_with_a_checkpoint_a_category_whose_levels_are_the_clusters_stays_and_is_said(
+    cohirf, regions
+):
     outcome = cohirf("fit", "regions.csv", "--checkpoint", "ck", "--clusters", 3, "--json")
     said = "nearly the levels of region: give --drop region and another --checkpoint to fit without it."
     assert said in outcome.err
@@ -532,7 +666,9 @@ def test_a_category_stays_if_numbers_alone_have_the_same_clusters(cohirf, folder
     rng = np.random.default_rng(0)
     size = np.repeat([0.0, 9.0], 60)
     columns = {"length": size + rng.normal(size=120), "width": size + rng.normal(size=120)}
-    pd.DataFrame({**columns, "kind": np.where(size > 0, "large", "small")}).to_csv("kinds.csv", index=False)
+    pd.DataFrame({**columns, "kind": np.where(size > 0, "large", "small")}).to_csv(
+        "kinds.csv", index=False
+    )
     outcome = cohirf("fit", "kinds.csv", "--json")
     assert "They are nearly the levels of kind." in json.loads(outcome.out)["headline"]
     assert "left out" not in outcome.err
@@ -562,7 +698,9 @@ def test_files_are_written_before_clusters_are_described(cohirf, folder, apart, 
 
 def test_a_large_file_is_announced_before_it_is_read(cohirf, folder, monkeypatch):
     monkeypatch.setattr("cohirf.cli.console.LARGE_FILE", 1000)
-    assert cohirf("fit", "iris.csv", "--label-column", "nothing").err.startswith("reading iris.csv (0 MB)\n")
+    assert cohirf("fit", "iris.csv", "--label-column", "nothing").err.startswith(
+        "reading iris.csv (0 MB)\n"
+    )
     monkeypatch.setattr("cohirf.progress.LOG_SECONDS", 0.0)
     said = cohirf("fit", "iris.parquet", *QUICK).err
     assert "reading: 150 of 150 rows, looking at the cells, " in said

@@ -5,9 +5,21 @@ import json
 import pandas as pd
 import pytest
 
-NAMES = ["=cmd|' /C calc'!A0", "+SUM(A1)", "-2+3", "@now", "\tx", "\rx", "-5", "+1.5e-3", "plain", "a=b"]
+NAMES = [
+    "=cmd|' /C calc'!A0",
+    "+SUM(A1)",
+    "-2+3",
+    "@now",
+    "\tx",
+    "\rx",
+    "-5",
+    "+1.5e-3",
+    "plain",
+    "a=b",
+]
 WARNING = (
-    "labels.csv: 6 cells begin with =, +, -, @, a tab or a line break, which a spreadsheet would run as a formula: "
+    "labels.csv: 6 cells begin with =, +, -, @, a tab or a line break, which a spreadsheet would "
+    "run as a formula: "
     "import the column as text, or write a .parquet file."
 )
 
@@ -22,14 +34,19 @@ def named(tmp_path, monkeypatch):
 
 
 def fit(cohirf, *options):
-    return cohirf(*("fit", "data.parquet", "--id-column", "name", "--param", "n_clusters=2", "--out"), *options)
+    return cohirf(
+        *("fit", "data.parquet", "--id-column", "name", "--param", "n_clusters=2", "--out"),
+        *options,
+    )
 
 
 def test_formulas_are_counted_once_with_a_remedy(cohirf, named):
     outcome = fit(cohirf, "labels.csv", "--json")
     assert outcome.err.count(f"warning: {WARNING}\n") == 1
     assert json.loads(outcome.out)["warnings"] == [WARNING]
-    assert pd.read_csv("labels.csv", dtype=str)["name"].str.strip().tolist() == [name.strip() for name in NAMES]
+    assert pd.read_csv("labels.csv", dtype=str)["name"].str.strip().tolist() == [
+        name.strip() for name in NAMES
+    ]
 
 
 def test_a_parquet_file_keeps_names_as_they_are(cohirf, named):
@@ -39,7 +56,10 @@ def test_a_parquet_file_keeps_names_as_they_are(cohirf, named):
 
 def test_predict_and_cut_warn_too(cohirf, named):
     fit(cohirf, "labels.parquet", "--model", "model")
-    for command in (("predict", "model", "data.parquet"), ("cut", "model", "--clusters", 1, "--data", "data.parquet")):
+    for command in (
+        ("predict", "model", "data.parquet"),
+        ("cut", "model", "--clusters", 1, "--data", "data.parquet"),
+    ):
         assert WARNING in cohirf(*command, "--out", "labels.csv", "--force").err
 
 

@@ -12,7 +12,8 @@ from sklearn.metrics import adjusted_rand_score
 RNG = np.random.default_rng(0)
 N = 120
 GROUP = np.repeat([0, 1, 2], N // 3)
-SIZE, WEIGHT = 10.0 * GROUP + RNG.normal(size=N), 1000 * GROUP**2 + 50 * RNG.normal(size=N)
+SIZE = 10.0 * GROUP + RNG.normal(size=N)
+WEIGHT = 1000 * GROUP**2 + 50 * RNG.normal(size=N)
 
 
 @pytest.fixture(autouse=True)
@@ -26,15 +27,21 @@ def write(lines, encoding="utf-8", name="data.csv", newline="\n"):
 
 
 def rows(delimiter=",", *more):
-    """Return lines of names and cells: two numbers and some more columns, which are called a, b and so on."""
+    """Return lines of names and cells: two numbers and some more columns, which are called a, b and
+    so on.
+    """
     names = ["size", "weight", *"abcdefgh"[: len(more)]]
     columns = [[f"{value:.3f}" for value in SIZE], [f"{value:.3f}" for value in WEIGHT], *more]
     return [delimiter.join(names), *(delimiter.join(cells) for cells in zip(*columns, strict=True))]
 
 
 def clusters(cohirf, name, *options, least=1.0):
-    """Cluster a file, check that the groups are found, and return the kinds of columns and what was said."""
-    outcome = cohirf("fit", name, *options, "--clusters", 3, "--out", "labels.csv", "--json", "--force")
+    """Cluster a file, check that the groups are found, and return the kinds of columns and what was
+    said.
+    """
+    outcome = cohirf(
+        "fit", name, *options, "--clusters", 3, "--out", "labels.csv", "--json", "--force"
+    )
     assert outcome.code == 0, outcome.err
     assert adjusted_rand_score(GROUP, pd.read_csv("labels.csv")["cluster"]) >= least
     columns = {column["name"]: column for column in json.loads(outcome.out)["columns"]}
@@ -48,7 +55,9 @@ def test_quoted_cells_with_line_breaks_and_delimiters(cohirf):
     notes = [f'"note {number},\nwith ""two"" lines, and more of them"' for number in range(N)]
     kinds, said = clusters(cohirf, write(rows(",", notes)))
     assert kinds == NUMBER_NAMES | {"a": "text"}
-    assert "a       text    left out: 120 different texts in 120 rows, of 8 words on average" in said
+    assert (
+        "a       text    left out: 120 different texts in 120 rows, of 8 words on average" in said
+    )
 
 
 def test_tabs(cohirf):
@@ -92,7 +101,8 @@ def test_ragged_rows_are_refused_with_their_lines(cohirf):
     outcome = cohirf("fit", write(lines))
     assert (outcome.code, outcome.err) == (
         2,
-        "cohirf: data.csv has 3 columns, but line 10 has 4, line 18 has 1: repair the file, or give the delimiter of "
+        "cohirf: data.csv has 3 columns, but line 10 has 4, line 18 has 1: repair the file, or "
+        "give the delimiter of "
         "the file with --delimiter if it is not ','.\n",
     )
 
@@ -105,8 +115,12 @@ def test_empty_columns_and_names(cohirf):
 
 
 def test_dates(cohirf):
-    days = [f"{1 + number % 28:02}.{1 + number % 12:02}.{2015 + GROUP[number]}" for number in range(N)]
-    moments = [f"2024-02-{1 + number % 28:02} {8 + number % 3:02}:{number % 60:02}" for number in range(N)]
+    days = [
+        f"{1 + number % 28:02}.{1 + number % 12:02}.{2015 + GROUP[number]}" for number in range(N)
+    ]
+    moments = [
+        f"2024-02-{1 + number % 28:02} {8 + number % 3:02}:{number % 60:02}" for number in range(N)
+    ]
     kinds, said = clusters(cohirf, write(rows(",", days, moments)))
     assert kinds == NUMBER_NAMES | {"a": "date", "b": "date"}
     assert "a       date    elapsed days\n" in said
@@ -120,14 +134,18 @@ def test_ids_are_not_features_but_copied_to_the_output(cohirf):
     lines[0] = "size,weight,customer_id,code"
     kinds, said = clusters(cohirf, write(lines))
     assert kinds == NUMBER_NAMES | {"customer_id": "id", "code": "id"}
-    assert "customer_id  id      left out: 120 different values in 120 rows; names the rows\n" in said
+    assert (
+        "customer_id  id      left out: 120 different values in 120 rows; names the rows\n" in said
+    )
     labels = pd.read_csv("labels.csv")
     assert labels.columns.tolist() == ["customer_id", "cluster"]
     assert labels["customer_id"].tolist() == [int(number) for number in numbers]
 
 
 def test_a_hundred_columns(cohirf):
-    wide = pd.DataFrame(SIZE[:, None] + RNG.normal(size=(N, 100)), columns=[f"x{number}" for number in range(100)])
+    wide = pd.DataFrame(
+        SIZE[:, None] + RNG.normal(size=(N, 100)), columns=[f"x{number}" for number in range(100)]
+    )
     wide["x7"] = "same"
     wide["x9"] = [f"row {number}" for number in range(N)]
     wide["x11"] = wide["x11"].where(wide.index > 3)
@@ -151,8 +169,8 @@ def test_one_stray_in_many_rows_is_missing_and_told_with_its_line(cohirf):
     kinds, said = clusters(cohirf, write(lines), least=0.9)  # the row of the stray may go elsewhere
     assert kinds["size"] == "number"
     assert (
-        "warning: data.csv: column 'size' has 1 cell that is not a number, which is taken as missing: line 34: 'x'.\n"
-        in said
+        "warning: data.csv: column 'size' has 1 cell that is not a number, which is taken as "
+        "missing: line 34: 'x'.\n" in said
     )
 
 
@@ -162,11 +180,15 @@ def test_several_bad_columns_are_told_in_one_run(cohirf):
     assert outcome.code == 2
     assert outcome.err.splitlines() == [
         "cohirf: data.csv: 2 columns have problems:",
-        "column 'a' has 20 of 120 cells that are not numbers: line 102: 'seven', line 103: 'seven', line 104: 'seven', "
-        "line 105: 'seven', line 106: 'seven' and 15 more; give --as 'a'=number to take these as missing, --as "
+        "column 'a' has 20 of 120 cells that are not numbers: line 102: 'seven', line 103: "
+        "'seven', line 104: 'seven', "
+        "line 105: 'seven', line 106: 'seven' and 15 more; give --as 'a'=number to take these as "
+        "missing, --as "
         "'a'=category, or --drop 'a'.",
-        "column 'b' has 30 of 120 cells that are not dates: line 92: 'spring', line 93: 'spring', line 94: 'spring', "
-        "line 95: 'spring', line 96: 'spring' and 25 more; give --as 'b'=date to take these as missing, --as "
+        "column 'b' has 30 of 120 cells that are not dates: line 92: 'spring', line 93: 'spring', "
+        "line 94: 'spring', "
+        "line 95: 'spring', line 96: 'spring' and 25 more; give --as 'b'=date to take these as "
+        "missing, --as "
         "'b'=category, or --drop 'b'.",
     ]
     kinds, _ = clusters(cohirf, "data.csv", "--as", "a=category", "--drop", "b", least=0)
@@ -176,7 +198,9 @@ def test_several_bad_columns_are_told_in_one_run(cohirf):
 def test_decisions_can_be_overruled(cohirf):
     numbers = [str(number % 5) for number in range(N)]
     write(rows(",", numbers, [str(number) for number in range(N)], ["same"] * N))
-    kinds, said = clusters(cohirf, "data.csv", "--as", "a=category", "--as", "b=number", "--scale", "none")
+    kinds, said = clusters(
+        cohirf, "data.csv", "--as", "a=category", "--as", "b=number", "--scale", "none"
+    )
     assert kinds == NUMBER_NAMES | {"a": "category", "b": "number", "c": "constant"}
     assert "a       category  as you asked: 5 levels\n" in said
 
@@ -203,13 +227,19 @@ def test_customers_from_the_raw_file_to_predictions(cohirf, monkeypatch, in_memo
     outcome = cohirf("predict", "model", "new.parquet", "--out", "new.csv")
     assert outcome.code == 0
     assert "ignored, because the model was fitted without them: 'loyal'\n" in outcome.err
-    assert "column 'region' has 600 cells with a level that the training data did not contain" in outcome.err
+    assert (
+        "column 'region' has 600 cells with a level that the training data did not contain"
+        in outcome.err
+    )
     assert adjusted_rand_score(pd.read_csv("new.csv")["cluster"][::-1], labels["cluster"]) > 0.9
 
 
 def test_ids_that_were_found_do_not_keep_labels_from_an_array(cohirf):
     write_customers("customers.csv", 100, random_state=0)
-    assert cohirf("fit", "customers.csv", "--out", "labels.npy", "--quiet", "--model", "model").code == 0
+    assert (
+        cohirf("fit", "customers.csv", "--out", "labels.npy", "--quiet", "--model", "model").code
+        == 0
+    )
     assert np.load("labels.npy").shape == (100,)
     assert cohirf("predict", "model", "customers.csv", "--out", "new.npy", "--quiet").code == 0
     assert np.load("new.npy").shape == (100,)
@@ -245,8 +275,13 @@ def fit_and_spoil(cohirf):
 def test_commands_for_new_rows_take_strays_as_missing(cohirf, arguments):
     fit_and_spoil(cohirf)
     outcome = cohirf(*arguments)
-    assert outcome.code == (3 if arguments[0] == "drift" else 0), outcome.err  # filled cells have drifted
-    assert "column 'size' has 24 cells that are not a number, which are taken as missing: line 2: 'n.n.'" in outcome.err
+    assert outcome.code == (3 if arguments[0] == "drift" else 0), (
+        outcome.err
+    )  # filled cells have drifted
+    assert (
+        "column 'size' has 24 cells that are not a number, which are taken as missing: line 2: "
+        "'n.n.'" in outcome.err
+    )
 
 
 def test_a_report_takes_strays_as_the_fit_did(cohirf):
@@ -255,7 +290,10 @@ def test_a_report_takes_strays_as_the_fit_did(cohirf):
     spoilt["size"] = spoilt["size"].where(np.arange(120) % 3 == 0, "n.n.")  # more than half
     spoilt.to_csv("spoilt.csv", index=False)
     wish = ("--as", "size=number", "--as", "name=id")
-    assert cohirf("fit", "spoilt.csv", *wish, "--clusters", 2, "--model", "of_spoilt", "--quiet").code == 0
+    assert (
+        cohirf("fit", "spoilt.csv", *wish, "--clusters", 2, "--model", "of_spoilt", "--quiet").code
+        == 0
+    )
     assert cohirf("report", "of_spoilt", "spoilt.csv", "--out", "report.html").code == 0
 
 
@@ -275,7 +313,9 @@ def test_info_tells_why_a_fit_would_refuse_a_column(cohirf):
     column = json.loads(cohirf("info", "data.csv", "--json").out)["columns"][2]
     assert (column["kind"], column["unreadable"]) == ("unclear", 20)
     assert column["note"] == (
-        "has 20 of 120 cells that are not numbers: line 102: 'seven', line 103: 'seven', line 104: 'seven', line 105: "
-        "'seven', line 106: 'seven' and 15 more; give --as 'a'=number to take these as missing, --as 'a'=category, or "
+        "has 20 of 120 cells that are not numbers: line 102: 'seven', line 103: 'seven', line "
+        "104: 'seven', line 105: "
+        "'seven', line 106: 'seven' and 15 more; give --as 'a'=number to take these as missing, "
+        "--as 'a'=category, or "
         "--drop 'a'"
     )

@@ -69,13 +69,16 @@ def test_predict_needs_neither_names_of_rows_nor_classes(cohirf, model, iris, fi
     [
         (
             lambda iris: iris.drop(columns="petal_width"),
-            "new.parquet has no column 'petal_width', which the model was fitted on: give data that has all 4 "
+            "new.parquet has no column 'petal_width', which the model was fitted on: give data "
+            "that has all 4 "
             "columns of the fit.",
         ),
         (
             lambda iris: iris.assign(petal_width="wide"),
-            "new.parquet: column 'petal_width' has 150 cells that are not a number: row 0: 'wide', row 1: 'wide', "
-            "row 2: 'wide', row 3: 'wide', row 4: 'wide' and 145 more; give data with columns of the same kind as "
+            "new.parquet: column 'petal_width' has 150 cells that are not a number: row 0: "
+            "'wide', row 1: 'wide', "
+            "row 2: 'wide', row 3: 'wide', row 4: 'wide' and 145 more; give data with columns of "
+            "the same kind as "
             "in the training data.",
         ),
     ],
@@ -90,11 +93,13 @@ def test_predict_refuses_other_columns(cohirf, model, iris, change, message):
 def test_predict_refuses_data_of_another_kind(cohirf, model, iris):
     np.save("new.npy", iris[FEATURES])
     assert cohirf("predict", model, "new.npy", "--out", "labels.csv").err == (
-        "cohirf: new.npy has no column names, but the training data had column names: give data of the same kind.\n"
+        "cohirf: new.npy has no column names, but the training data had column names: give data "
+        "of the same kind.\n"
     )
     cohirf("fit", "new.npy", "--model", "other", "--quiet")
     assert cohirf("predict", "other", "iris.csv", "--out", "labels.csv").err == (
-        "cohirf: iris.csv has column names, but the training data had none: give data of the same kind.\n"
+        "cohirf: iris.csv has column names, but the training data had none: give data of the same "
+        "kind.\n"
     )
 
 
@@ -112,7 +117,9 @@ def test_a_model_that_python_saved_takes_its_columns_as_they_are(cohirf, folder,
 
 def test_a_saved_model_says_how_its_data_was_prepared(cohirf, model, iris):
     content = load_about(model).preparation
-    assert [column["name"] for column in content["columns"] if column["kind"] == "number"] == FEATURES
+    assert [
+        column["name"] for column in content["columns"] if column["kind"] == "number"
+    ] == FEATURES
     assert content["scaling"] == "standard"
     assert np.allclose(content["offset"], iris[FEATURES].mean())
     assert (content["label_column"], content["id_column"]) == ("species", "id")
@@ -146,7 +153,8 @@ def test_a_damaged_model_is_refused_by_name(cohirf, model):
     outcome = cohirf("info", model)
     assert outcome.code == 2
     assert outcome.err == (
-        f"cohirf: {model.name} cannot be used: its SHA-256 differs. Get an undamaged copy, use the version of cohirf "
+        f"cohirf: {model.name} cannot be used: its SHA-256 differs. Get an undamaged copy, use the "
+        "version of cohirf "
         "that wrote it, or fit and save the model again.\n"
     )
 
@@ -183,7 +191,9 @@ def test_cut_prints_without_a_file(cohirf, deep):
     path, hierarchy = deep
     document = json.loads(cohirf("cut", path, "--clusters", 5, "--json").out)
     assert document["clusters"] == 5
-    assert document["sizes"] == sorted(np.bincount(hierarchy.cut(n_clusters=5)).tolist(), reverse=True)
+    assert document["sizes"] == sorted(
+        np.bincount(hierarchy.cut(n_clusters=5)).tolist(), reverse=True
+    )
     assert cohirf("cut", path, "--clusters", 5).out.endswith(
         "Nothing was written: give --out labels.csv to keep the clusters.\n"
     )
@@ -200,14 +210,18 @@ def test_cut_keeps_the_names_of_rows_where_the_data_is_given(cohirf, deep, iris)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--clusters 149", "--clusters 149 is not available: pass a number from 1 to N, or that of a level (N)."),
+        (
+            "--clusters 149",
+            "--clusters 149 is not available: pass a number from 1 to N, or that of a level (N).",
+        ),
         (
             "--clusters 5 --out labels.csv --data short.csv",
             "The data has not the 150 rows of the fit: give the data of the fit.",
         ),
         (
             "--clusters 5 --out labels.csv --data unnamed.csv",
-            "--id-column 'id': unnamed.csv has no such column: it has 'sepal_length', 'sepal_width', 'petal_length', "
+            "--id-column 'id': unnamed.csv has no such column: it has 'sepal_length', "
+            "'sepal_width', 'petal_length', "
             "'petal_width', 'species'.",
         ),
     ],
@@ -216,7 +230,9 @@ def test_cut_refuses(cohirf, deep, iris, arguments, message):
     iris[:10].to_csv("short.csv", index=False)
     iris.drop(columns="id").to_csv("unnamed.csv", index=False)
     outcome = cohirf("cut", "deep", *arguments.split())
-    said = re.sub(r"from 1 to \d+", "from 1 to N", outcome.err)  # the number of groups depends on rounding
+    said = re.sub(
+        r"from 1 to \d+", "from 1 to N", outcome.err
+    )  # the number of groups depends on rounding
     said = re.sub(r"level \(.+\)", "level (N)", said)
     assert (outcome.code, said) == (2, f"cohirf: {message}\n")
     assert not list(Path().glob("*labels*"))
@@ -231,13 +247,31 @@ def test_cut_says_that_a_model_has_no_names_of_rows(cohirf, folder, iris):
 
 def test_new_files_are_read_as_that_of_the_fit(cohirf, folder, iris):
     iris[FEATURES].to_csv("bare.csv", index=False, header=False, sep="|")
-    options = ("--no-header", "--delimiter", "|", "--clusters", 3, "--model", "bare", "--out", "fitted.csv", "--quiet")
+    options = (
+        "--no-header",
+        "--delimiter",
+        "|",
+        "--clusters",
+        3,
+        "--model",
+        "bare",
+        "--out",
+        "fitted.csv",
+        "--quiet",
+    )
     assert cohirf("fit", "bare.csv", *options).code == 0
     assert cohirf("predict", "bare", "bare.csv", "--out", "labels.csv", "--quiet").code == 0
-    assert Path("labels.csv").read_text(encoding="utf-8") == Path("fitted.csv").read_text(encoding="utf-8")
-    for command in (("drift", "bare", "bare.csv"), ("report", "bare", "bare.csv", "--out", "page.html")):
+    assert Path("labels.csv").read_text(encoding="utf-8") == Path("fitted.csv").read_text(
+        encoding="utf-8"
+    )
+    for command in (
+        ("drift", "bare", "bare.csv"),
+        ("report", "bare", "bare.csv", "--out", "page.html"),
+    ):
         assert cohirf(*command).code == 0
-    iris[FEATURES].set_axis([f"f{number}" for number in range(4)], axis=1).to_parquet("bare.parquet")
+    iris[FEATURES].set_axis([f"f{number}" for number in range(4)], axis=1).to_parquet(
+        "bare.parquet"
+    )
     assert cohirf("predict", "bare", "bare.parquet", "--out", "again.csv", "--quiet").code == 0
 
 
@@ -266,14 +300,20 @@ def test_a_pipe_is_not_replaced(cohirf, deep):
     os.mkfifo("pipe.txt")
     outcome = cohirf("tree", deep[0], "--out", "pipe.txt", "--force")
     assert outcome.code == 2
-    assert outcome.err == "cohirf: --out pipe.txt exists and is not a regular file: give another name.\n"
+    assert (
+        outcome.err
+        == "cohirf: --out pipe.txt exists and is not a regular file: give another name.\n"
+    )
     assert Path("pipe.txt").is_fifo()
 
 
 def test_tree_may_be_the_top_alone(cohirf, deep):
     path, hierarchy = deep
     assert cohirf("tree", path, "--out", "top.nwk", "--top", 12).code == 0
-    assert Path("top.nwk").read_text(encoding="utf-8") == f"{hierarchy.condense(max_clusters=12).to_newick()}\n"
+    assert (
+        Path("top.nwk").read_text(encoding="utf-8")
+        == f"{hierarchy.condense(max_clusters=12).to_newick()}\n"
+    )
 
 
 def test_a_tree_in_text_has_a_line_for_each_cluster_and_each_merge(cohirf, model):
@@ -281,9 +321,10 @@ def test_a_tree_in_text_has_a_line_for_each_cluster_and_each_merge(cohirf, model
     lines = cohirf("tree", model).out.splitlines()
     assert lines[0] == "150 rows"
     assert len(lines) == 2 * fitted.n_clusters_ - 1
-    assert [sum(f"cluster {cluster}, " in line for line in lines) for cluster in range(fitted.n_clusters_)] == [
-        1
-    ] * fitted.n_clusters_
+    assert [
+        sum(f"cluster {cluster}, " in line for line in lines)
+        for cluster in range(fitted.n_clusters_)
+    ] == [1] * fitted.n_clusters_
     assert any("petal" in line for line in lines)
 
 
@@ -307,7 +348,8 @@ def test_a_tree_can_be_printed_where_lines_cannot_be_drawn(model, monkeypatch):
     assert b"|- " in stream.buffer.getvalue()
 
 
-# -- report and info -----------------------------------------------------------------------------------------------
+# -- report and info
+# -----------------------------------------------------------------------------------------------
 
 
 def content_of(page):
@@ -332,7 +374,8 @@ def test_report_refuses_other_data(cohirf, model, iris):
     outcome = cohirf("report", model, "short.csv", "--out", "report.html")
     assert (outcome.code, outcome.err) == (
         2,
-        "cohirf: The data has 149 rows, but the model was fitted on 150: pass the data of the fit.\n",
+        "cohirf: The data has 149 rows, but the model was fitted on 150: pass the data of the "
+        "fit.\n",
     )
 
 
@@ -380,7 +423,13 @@ def test_info_tells_of_infinite_values(cohirf, folder):
     np.save("inf.npy", np.array([[1.0, -np.inf], [3.0, 2.0]]))
     columns = json.loads(cohirf("info", "inf.npy", "--json").out)["columns"]
     assert [columns[0]["min"], columns[1]["min"], columns[1]["max"]] == [1.0, "-inf", 2.0]
-    assert cohirf("info", "inf.npy").out.splitlines()[3].split()[:5] == ["1", "number", "0", "2", "-inf"]
+    assert cohirf("info", "inf.npy").out.splitlines()[3].split()[:5] == [
+        "1",
+        "number",
+        "0",
+        "2",
+        "-inf",
+    ]
 
 
 def test_info_of_a_checkpoint_is_refused(cohirf, folder, apart):
@@ -398,7 +447,15 @@ def test_info_of_an_array_and_of_text_alone(cohirf, folder, iris):
     iris[["id", "species"]].to_csv("text.csv", index=False)
     assert cohirf("info", "text.csv").out.startswith("text.csv: 150 rows, 2 columns\n")
     iris.assign(none=np.nan)[["none", "id"]].to_csv("none.csv", index=False)
-    assert cohirf("info", "none.csv").out.splitlines()[2].split() == ["none", "empty", "150", "0", "-", "-", "-"]
+    assert cohirf("info", "none.csv").out.splitlines()[2].split() == [
+        "none",
+        "empty",
+        "150",
+        "0",
+        "-",
+        "-",
+        "-",
+    ]
 
 
 def test_cut_and_info_of_a_model_of_noise(cohirf, folder, apart):
@@ -407,18 +464,24 @@ def test_cut_and_info_of_a_model_of_noise(cohirf, folder, apart):
     outcome = cohirf("cut", "noise", "--clusters", 2)
     assert (outcome.code, outcome.err) == (
         2,
-        "cohirf: --clusters 2 is not available: every row is noise, so there are no clusters to merge. Change the "
+        "cohirf: --clusters 2 is not available: every row is noise, so there are no clusters to "
+        "merge. Change the "
         "parameters of the fit so that it finds clusters.\n",
     )
     assert "in no cluster  150 rows\n" in cohirf("info", "noise").out
 
 
 def test_info_of_a_reduced_model_says_what_cannot_be_known(cohirf, folder, apart):
-    assert cohirf("fit", "iris.csv", *apart, "--clusters", 3, "--model", "whole", "--quiet").code == 0
+    assert (
+        cohirf("fit", "iris.csv", *apart, "--clusters", 3, "--model", "whole", "--quiet").code == 0
+    )
     package.merge([package.load("whole")], exemplars_only=True).save("reduced")
     outcome = cohirf("info", "reduced")
     assert outcome.code == 0, outcome.err
-    assert "that the model keeps. A merge with exemplars_only=True keeps only exemplars: diagnose" in outcome.out
+    assert (
+        "that the model keeps. A merge with exemplars_only=True keeps only exemplars: diagnose"
+        in outcome.out
+    )
 
 
 def test_large_numbers_of_clusters_take_no_memory():

@@ -1,4 +1,7 @@
-"""What is done to data before the fit: coding of text, filling of gaps, scaling; and that predict does the same."""
+"""What is done to data before the fit: coding of text, filling of gaps, scaling.
+
+And that predict does the same.
+"""
 
 import json
 
@@ -24,7 +27,9 @@ def mixed(tmp_path, monkeypatch):
     """Numbers and texts, with gaps in both."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({"size": rng.normal(10, 3, 120), "colour": rng.choice(["red", "blue", "green"], 120)})
+    table = pd.DataFrame(
+        {"size": rng.normal(10, 3, 120), "colour": rng.choice(["red", "blue", "green"], 120)}
+    )
     table["weight"] = rng.normal(5, 1, 120)
     table["shape"] = rng.choice(["round", "long"], 120, p=[0.7, 0.3])
     table.loc[[3, 50], "weight"] = np.nan
@@ -37,18 +42,24 @@ def mixed(tmp_path, monkeypatch):
 
 def by_scikit_learn(table, impute):
     """Prepare the same table: coded texts stand where the columns were."""
-    texts = make_pipeline(SimpleImputer(strategy="constant", fill_value="missing"), OneHotEncoder(sparse_output=False))
+    texts = make_pipeline(
+        SimpleImputer(strategy="constant", fill_value="missing"), OneHotEncoder(sparse_output=False)
+    )
     numbers = SimpleImputer(strategy=impute)
     parts = [(numbers, ["size"]), (texts, ["colour"]), (numbers, ["weight"]), (texts, ["shape"])]
     return make_column_transformer(*parts).fit_transform(table)
 
 
 @pytest.mark.parametrize(
-    ("name", "impute"), [("mixed.csv", "median"), ("mixed.parquet", "mean"), ("categories.parquet", "median")]
+    ("name", "impute"),
+    [("mixed.csv", "median"), ("mixed.parquet", "mean"), ("categories.parquet", "median")],
 )
 def test_coding_and_filling_are_scikit_learns(cohirf, mixed, name, impute):
     options = ("--impute", impute, "--scale", "none", "--param", "n_clusters=4")
-    assert cohirf("fit", name, *options, "--model", "model", "--out", "labels.csv", "--quiet").code == 0
+    assert (
+        cohirf("fit", name, *options, "--model", "model", "--out", "labels.csv", "--quiet").code
+        == 0
+    )
     X = by_scikit_learn(mixed, impute)
     expected = CoHiRF(KMeans(4), random_state=0).fit(X)
     assert pd.read_csv("labels.csv")["cluster"].tolist() == expected.labels_.tolist()
@@ -70,7 +81,9 @@ def test_predict_codes_and_fills_as_the_fit_did(cohirf, mixed):
     X = by_scikit_learn(pd.concat([mixed, part]), "median")[120:]
     X[:, 4] = np.where(part["weight"].isna(), mixed["weight"].median(), part["weight"])
     model = load("model")
-    expected = model.predict(pd.DataFrame((X - content.offset) / content.scale, columns=model.feature_names_in_))
+    expected = model.predict(
+        pd.DataFrame((X - content.offset) / content.scale, columns=model.feature_names_in_)
+    )
     assert pd.read_csv("part.csv")["cluster"].tolist() == expected.tolist()
 
 
@@ -92,11 +105,14 @@ def test_true_and_false_are_numbers(cohirf, mixed):
 
 def test_an_unknown_level_is_none_of_the_known_ones_and_named(cohirf, mixed):
     cohirf("fit", "mixed.csv", *QUICK, "--model", "model", "--quiet")
-    mixed.assign(colour=mixed["colour"].where(mixed.index != 5, "mauve")).to_csv("new.csv", index=False)
+    mixed.assign(colour=mixed["colour"].where(mixed.index != 5, "mauve")).to_csv(
+        "new.csv", index=False
+    )
     outcome = cohirf("predict", "model", "new.csv", "--out", "labels.csv")
     assert outcome.code == 0
     assert outcome.err == (
-        "warning: new.csv: column 'colour' has 1 cell with a level that the training data did not contain, which is "
+        "warning: new.csv: column 'colour' has 1 cell with a level that the training data did not "
+        "contain, which is "
         "taken as no level: line 7: 'mauve'.\n"
     )
     assert len(pd.read_csv("labels.csv")) == 120
@@ -106,7 +122,10 @@ def test_data_without_rows_is_refused(cohirf, mixed):
     cohirf("fit", "mixed.csv", "--impute", "mean", *QUICK, "--model", "model", "--quiet")
     mixed[:0].to_parquet("none.parquet")
     outcome = cohirf("predict", "model", "none.parquet", "--out", "labels.csv")
-    assert (outcome.code, outcome.err) == (2, "cohirf: none.parquet has 0 rows: give at least one.\n")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "cohirf: none.parquet has 0 rows: give at least one.\n",
+    )
 
 
 def test_gaps_that_the_fit_did_not_have_are_filled(cohirf, mixed):
@@ -119,7 +138,9 @@ def test_gaps_that_the_fit_did_not_have_are_filled(cohirf, mixed):
 def test_coded_data_can_be_checkpointed(cohirf, mixed):
     command = ("fit", "mixed.csv", "--impute", "mean", *QUICK, "--checkpoint", "ck", "--quiet")
     assert cohirf(*command, "--out", "a.csv").code == 0
-    assert cohirf(*command, "--out", "b.csv").code == 0  # the temporary file is another one, the data is the same
+    assert (
+        cohirf(*command, "--out", "b.csv").code == 0
+    )  # the temporary file is another one, the data is the same
     assert pd.read_csv("a.csv").equals(pd.read_csv("b.csv"))
 
 
@@ -127,7 +148,9 @@ def test_a_folder_of_parts_is_coded_as_one_table(cohirf, mixed, tmp_path, monkey
     monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 0)
     (tmp_path / "parts").mkdir()
     for start in (0, 60):
-        mixed[start : start + 60].to_parquet(tmp_path / "parts" / f"{start:03}.parquet", index=False)
+        mixed[start : start + 60].to_parquet(
+            tmp_path / "parts" / f"{start:03}.parquet", index=False
+        )
     command = ("--impute", "median", "--checkpoint", "ck", "--quiet", "--out")
     assert cohirf("fit", "parts", *command, "a.csv").code == 0
     assert cohirf("fit", "parts", *command, "b.csv").code == 0
@@ -138,7 +161,9 @@ def test_constant_features_stay_zero(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", np.column_stack([np.ones(50), np.arange(50.0)]))
     for scale in ("standard", "minmax"):
-        assert cohirf("fit", "x.npy", *QUICK, "--scale", scale, "--model", scale, "--quiet").code == 0
+        assert (
+            cohirf("fit", "x.npy", *QUICK, "--scale", scale, "--model", scale, "--quiet").code == 0
+        )
         assert load_about(scale).preparation["scale"][0] == 1
         assert (load(scale).medoids_[:, 0] == 0).all()
 

@@ -70,7 +70,8 @@ def plain(text):
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
 
 
-# -- options -------------------------------------------------------------------------------------------------------
+# -- options
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_options_are_the_parameters_of_the_estimator():
@@ -109,16 +110,28 @@ def test_shells_complete_what_the_library_takes():
             assert set(parameter_options()[name].autocompletion("")) == options, name
     assert search_options()["metric"].autocompletion("") == list(search_space.METRICS)
     of_data = read_docstring(DataOptions.__doc__)
-    assert of_data["scale"].kind == f"""{{{", ".join(f'"{name}"' for name in ("auto", *SCALINGS))}}}"""
+    assert (
+        of_data["scale"].kind == f"""{{{", ".join(f'"{name}"' for name in ("auto", *SCALINGS))}}}"""
+    )
     assert of_data["impute"].kind == f"""{{{", ".join(f'"{name}"' for name in IMPUTES)}}}"""
 
 
 def test_options_become_parameters():
     given = {"views": "3", "max_features": "0.5", "batch_size": "auto", "random_state": "none"}
     parameters = read_parameters(given)
-    assert parameters == {"views": 3, "max_features": 0.5, "batch_size": "auto", "random_state": None}
+    assert parameters == {
+        "views": 3,
+        "max_features": 0.5,
+        "batch_size": "auto",
+        "random_state": None,
+    }
     assert read_parameters(dict(given, batch_size="2GB")) == parameters | {"batch_size": "2GB"}
-    assert to_arguments({"batch_size": "2GB", "views": 3}) == ["--batch-size", "2GB", "--views", "3"]
+    assert to_arguments({"batch_size": "2GB", "views": 3}) == [
+        "--batch-size",
+        "2GB",
+        "--views",
+        "3",
+    ]
 
 
 @pytest.mark.parametrize("width", [60, 100])
@@ -162,18 +175,38 @@ def test_a_shell_completes_names_of_base_methods(capsys, monkeypatch):
     assert capsys.readouterr().out.split() == ["sc-srgf"]
 
 
-# -- what is printed -----------------------------------------------------------------------------------------------
+# -- what is printed
+# -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("width", [40, 60])
 def test_narrow_terminals_get_whole_words(folder, monkeypatch, width):
-    out, err = Terminal(), Terminal()
+    out = Terminal()
+    err = Terminal()
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", str(width))
-    assert main(["fit", "iris.csv", "--drop", "id", "--label-column", "species", "--clusters", "3"]) == 0
-    assert main(["fit", "iris.csv", "--drop", "id", "--label-column", "species", "--model", "m", "--quiet"]) == 0
+    assert (
+        main(["fit", "iris.csv", "--drop", "id", "--label-column", "species", "--clusters", "3"])
+        == 0
+    )
+    assert (
+        main(
+            [
+                "fit",
+                "iris.csv",
+                "--drop",
+                "id",
+                "--label-column",
+                "species",
+                "--model",
+                "m",
+                "--quiet",
+            ]
+        )
+        == 0
+    )
     assert main(["info", "m"]) == 0
     assert main(["tree", "m"]) == 0
     lines = [line for text in (out, err) for line in re.split("[\r\n]", plain(text.getvalue()))]
@@ -184,7 +217,8 @@ def test_narrow_terminals_get_whole_words(folder, monkeypatch, width):
 
 
 def test_a_terminal_gets_bars_and_tables(folder, monkeypatch):
-    out, err = Terminal(), Terminal()
+    out = Terminal()
+    err = Terminal()
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
     monkeypatch.setenv("TERM", "xterm")
@@ -203,7 +237,9 @@ def test_a_terminal_gets_bars_and_tables(folder, monkeypatch):
 def test_names_on_a_terminal_are_not_markup(monkeypatch):
     out = Terminal()
     monkeypatch.setattr(sys, "stdout", out)
-    Console().show({}, TextGrid([("[bold]a", "x\x1b[2Jy")], ("[red]h", "i")), TextGrid([("name", "[/]")]))
+    Console().show(
+        {}, TextGrid([("[bold]a", "x\x1b[2Jy")], ("[red]h", "i")), TextGrid([("name", "[/]")])
+    )
     shown = plain(out.getvalue())
     assert "[bold]a" in shown
     assert "[red]h" in shown
@@ -215,8 +251,14 @@ def test_a_warning_is_said_once(capsys):
     console = Console()
     with console.watching():
         for _ in range(2):
-            warnings.warn("batch_size=5 is thin: raise batch_size, or set views=20.", UserWarning, stacklevel=1)
-    assert capsys.readouterr().err == ("warning: --batch-size 5 is thin: raise --batch-size, or set --views 20.\n")
+            warnings.warn(
+                "batch_size=5 is thin: raise batch_size, or set views=20.",
+                UserWarning,
+                stacklevel=1,
+            )
+    assert capsys.readouterr().err == (
+        "warning: --batch-size 5 is thin: raise --batch-size, or set --views 20.\n"
+    )
 
 
 def test_a_stream_that_lacks_letters_gets_their_numbers(monkeypatch):
@@ -241,13 +283,17 @@ def test_many_levels_are_not_all_shown(cohirf, folder, iris):
     [
         (
             MemoryError(),
-            "There is not enough memory: give a --batch-size, as a number of rows or as memory, such as 2GB.",
+            "There is not enough memory: give a --batch-size, as a number of rows or as memory, "
+            "such as 2GB.",
         ),
         (
             PermissionError(13, "Permission denied", "a.csv"),
             "a.csv: Permission denied: get permission to access it, or give another path.",
         ),
-        (OSError(5, "Input/output error", "a.csv"), "a.csv: Input/output error: give another path."),
+        (
+            OSError(5, "Input/output error", "a.csv"),
+            "a.csv: Input/output error: give another path.",
+        ),
         (OSError("odd\nthing"), "odd thing"),
         (
             ValueError("batch_size.csv and a/n_jobs/b are odd: raise n_jobs."),
@@ -288,14 +334,18 @@ def test_faults_of_ours_are_not_hidden(cohirf, folder, monkeypatch):
 @pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_fault(model):
     command = f"{sys.executable} -m cohirf tree {model} | head -c 8; exit ${{PIPESTATUS[0]}}"
-    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, cwd=Path.cwd())
+    run = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, check=False, cwd=Path.cwd()
+    )
     assert run.stdout == "150 rows"
     assert "Traceback" not in run.stderr
 
 
 @pytest.fixture
 def small_demo(monkeypatch):
-    """Two trials with few rows, in threads: processes would import all packages again, and a test stops one of them."""
+    """Two trials with few rows, in threads: processes would import all packages again, and a test
+    stops one of them.
+    """
     monkeypatch.setattr("tools.demo.ROWS", dict.fromkeys(demo.ROWS, 400))
     monkeypatch.setattr("tools.demo.get_context", lambda _: SimpleNamespace(Pool=ThreadPool))
     first = demo.make_trials()[:2]
@@ -328,7 +378,9 @@ def test_a_method_that_takes_too_long_is_stopped_and_said_so(monkeypatch):
 
 def test_the_demo_goes_on_after_each_method_that_was_stopped(small_demo, monkeypatch, capsys):
     monkeypatch.setattr("tools.demo.LIMIT", 0.001)
-    monkeypatch.setattr("tools.demo.cluster_customers", lambda out: ([("1", "all")], "Some customers."))
+    monkeypatch.setattr(
+        "tools.demo.cluster_customers", lambda out: ([("1", "all")], "Some customers.")
+    )
     demo.demo(Path("page.html"))
     assert capsys.readouterr().out.count("alone, the method was stopped") == 2
 
@@ -358,21 +410,31 @@ def test_the_demo_says_who_is_ahead(index, seconds, said):
 
 LEVELS = TextGrid([("1", "150", "0.68"), ("2", "14", "0.9")], ("level", "rows in", "agreement"))
 NAMES = TextGrid(
-    [("0", "68", "narrow sepal, medium petal length, medium petal width")], ("cluster", "rows", "name"), True
+    [("0", "68", "narrow sepal, medium petal length, medium petal width")],
+    ("cluster", "rows", "name"),
+    True,
 )
 
 
 def test_columns_are_aligned():
-    assert grid_lines(LEVELS) == ["level  rows in  agreement", "1          150       0.68", "2           14        0.9"]
+    assert grid_lines(LEVELS) == [
+        "level  rows in  agreement",
+        "1          150       0.68",
+        "2           14        0.9",
+    ]
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])
-@pytest.mark.parametrize("grid", [LEVELS, NAMES, TextGrid([("sizes", "12, 13, 14, 15 and 200 more of them")])])
+@pytest.mark.parametrize(
+    "grid", [LEVELS, NAMES, TextGrid([("sizes", "12, 13, 14, 15 and 200 more of them")])]
+)
 def test_lines_fit_and_words_stay_whole(grid, width):
     lines = grid_lines(grid, width)
     assert max(map(len, lines)) <= width
     words = {word for row in (*grid.rows, grid.headings) for cell in row for word in cell.split()}
-    assert {word.rstrip(",:") for word in " ".join(lines).split()} <= {word.rstrip(",") for word in words}
+    assert {word.rstrip(",:") for word in " ".join(lines).split()} <= {
+        word.rstrip(",") for word in words
+    }
 
 
 def test_text_takes_several_lines_below_its_heading():
@@ -387,7 +449,8 @@ def test_files_get_whole_lines():
     assert wrap("word " * 100, None) == ["word " * 100]
 
 
-# -- messages of the library that are rewritten are still worded as the program expects ---------------------------
+# -- messages of the library that are rewritten are still worded as the program expects
+# ---------------------------
 
 PACKAGE = Path(package.__file__).parent
 REMEDY = "fit from a file with cohirf.open_source"
@@ -407,7 +470,10 @@ def strings_in(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
         if isinstance(node, ast.JoinedStr):
-            yield "".join(part.value if isinstance(part, ast.Constant) else filled(part) for part in node.values)
+            yield "".join(
+                part.value if isinstance(part, ast.Constant) else filled(part)
+                for part in node.values
+            )
 
 
 def filled(part):
@@ -417,8 +483,16 @@ def filled(part):
 
 @cache
 def messages():
-    files = (path for path in PACKAGE.rglob("*.py") if path.name != "errors.py" or path.parent.name != "cli")
-    return {message for path in files for message in strings_in(ast.parse(path.read_text(encoding="utf-8")))}
+    files = (
+        path
+        for path in PACKAGE.rglob("*.py")
+        if path.name != "errors.py" or path.parent.name != "cli"
+    )
+    return {
+        message
+        for path in files
+        for message in strings_in(ast.parse(path.read_text(encoding="utf-8")))
+    }
 
 
 @pytest.mark.parametrize("pattern", [pattern for pattern, _ in IN_WORDS_OF_OPTIONS])

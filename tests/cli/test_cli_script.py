@@ -14,7 +14,9 @@ import pytest
 
 def script_of(page):
     """Return the script that a page shows and offers for download."""
-    packed = re.search(r'id="report-data">(.*?)</script>', Path(page).read_text(encoding="utf-8"), re.DOTALL)[1]
+    packed = re.search(
+        r'id="report-data">(.*?)</script>', Path(page).read_text(encoding="utf-8"), re.DOTALL
+    )[1]
     return json.loads(zlib.decompress(base64.b64decode(packed)))["run"]["script"]
 
 
@@ -30,7 +32,12 @@ def flats():
     n = 300
     area = np.where(rng.random(n) < 0.5, rng.normal(45, 5, n), rng.normal(120, 10, n))
     table = pd.DataFrame(
-        {"flat": np.arange(n), "area": area, "rent": 20 * area, "heating": rng.choice(["gas", "oil"], n)}
+        {
+            "flat": np.arange(n),
+            "area": area,
+            "rent": 20 * area,
+            "heating": rng.choice(["gas", "oil"], n),
+        }
     )
     table.loc[::17, "rent"] = np.nan
     table.to_csv("flats.csv", index=False)
@@ -57,14 +64,28 @@ def test_the_script_gives_the_labels_of_the_fit(cohirf, folder, data, request):
     if data != "iris":
         request.getfixturevalue(data)
     file, *options = FITS[data]
-    outcome = cohirf("fit", file, *options, "--out", "labels.csv", "--model", "model", "--report", "a.html", "--quiet")
+    outcome = cohirf(
+        "fit",
+        file,
+        *options,
+        "--out",
+        "labels.csv",
+        "--model",
+        "model",
+        "--report",
+        "a.html",
+        "--quiet",
+    )
     assert outcome.code == 0, outcome.err
     written = pd.read_csv("labels.csv")["cluster"].tolist()
     assert len(set(written)) > 1
     assert labels_of("a.html") == written
     assert cohirf("report", "model", file, "--out", "b.html").code == 0
     assert script_of("b.html") == script_of("a.html")
-    for page in ("a.html", "b.html"):  # a page shows how the model was fitted, not how the page was made
+    for page in (
+        "a.html",
+        "b.html",
+    ):  # a page shows how the model was fitted, not how the page was made
         assert f"cohirf fit {file}" in Path(page).read_text(encoding="utf-8")
         assert "cohirf report" not in Path(page).read_text(encoding="utf-8")
 
@@ -72,7 +93,17 @@ def test_the_script_gives_the_labels_of_the_fit(cohirf, folder, data, request):
 @pytest.mark.slow
 def test_a_measured_batch_size_is_not_measured_again(cohirf, folder):
     cohirf(
-        "fit", "iris.csv", "--drop", "species", "--drop", "id", "--batch-size", "auto", "--model", "model", "--quiet"
+        "fit",
+        "iris.csv",
+        "--drop",
+        "species",
+        "--drop",
+        "id",
+        "--batch-size",
+        "auto",
+        "--model",
+        "model",
+        "--quiet",
     )
     cohirf("report", "model", "iris.csv", "--out", "r.html")
     assert re.search(r"batch_size=\d+", script_of("r.html"))

@@ -41,11 +41,15 @@ def test_a_fit_that_is_stopped_goes_on_when_the_same_command_is_run(data, cohirf
     command = [*COMMAND.split(), "--checkpoint", "my ck"]
     journal = Path("my ck/journal")
     process = subprocess.run(
-        [sys.executable, "-c", STOPPED_BY_A_SIGNAL, *command], capture_output=True, text=True, check=False
+        [sys.executable, "-c", STOPPED_BY_A_SIGNAL, *command],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert process.returncode == 130
     assert process.stderr.splitlines()[-1] == (
-        f"cohirf: Stopped. my ck keeps what is done. To go on, run the same command: cohirf {shlex.join(command)}"
+        "cohirf: Stopped. my ck keeps what is done. To go on, run the same command: cohirf "
+        f"{shlex.join(command)}"
     )
     assert "Traceback" not in process.stderr
     assert "\x1b" not in process.stderr
@@ -67,7 +71,8 @@ def test_a_fit_without_a_checkpoint_says_that_nothing_is_left(data, cohirf, monk
     outcome = cohirf(*COMMAND.split(), "--quiet")
     assert (outcome.code, outcome.out) == (130, "")
     assert outcome.err == (
-        "cohirf: Stopped. Nothing was written: with --checkpoint FOLDER, a fit that is stopped can go on.\n"
+        "cohirf: Stopped. Nothing was written: with --checkpoint FOLDER, a fit that is stopped "
+        "can go on.\n"
     )
     assert not Path("labels.npy").exists()
 
@@ -98,7 +103,9 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM that a process can handle")
+@pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows has no SIGTERM that a process can handle"
+)
 def test_a_fit_in_processes_that_is_terminated_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save("data.npy", np.random.default_rng(0).normal(size=(60_000, 20)))

@@ -1,4 +1,7 @@
-"""Thirty days of cohirf update: numbers, history and page are what a person expects; kills leave the model whole."""
+"""Thirty days of cohirf update: numbers, history and page are what a person expects.
+
+Kills leave the model whole.
+"""
 
 import json
 import signal
@@ -16,11 +19,18 @@ pytestmark = pytest.mark.slow
 
 CENTRES = np.array([[0, 0, 0], [10, 0, 0], [0, 10, 0], [0, 0, 10], [10, 10, 10]])
 RNG = np.random.default_rng(0)
-ODD, EMPTY, NEW_COLUMN, HALF_GONE = 7, 12, 17, 22  # days
+# days
+ODD = 7
+EMPTY = 12
+NEW_COLUMN = 17
+HALF_GONE = 22
 
 
 def write_day(day: int) -> list[int]:
-    """Write the customers of a day, 600 for the first and 50 for each other; return the segment of each."""
+    """Write the customers of a day, 600 for the first and 50 for each other.
+
+    Return the segment of each.
+    """
     segments = np.arange(600 if day == 0 else 50) % 5
     if day == EMPTY:
         segments = segments[:0]
@@ -28,7 +38,9 @@ def write_day(day: int) -> list[int]:
         segments = np.delete(segments, np.flatnonzero(segments == 4)[::2])
     if day == ODD:
         segments = np.append(segments, np.full(40, 5))
-    rows = np.append(CENTRES, [[60, 60, 60]], axis=0)[segments] + RNG.normal(size=(len(segments), 3))
+    rows = np.append(CENTRES, [[60, 60, 60]], axis=0)[segments] + RNG.normal(
+        size=(len(segments), 3)
+    )
     table = pd.DataFrame(rows, columns=["spend", "visits", "age"])
     if day == NEW_COLUMN:
         table["shoe_size"] = RNG.normal(size=len(table))
@@ -47,22 +59,31 @@ def kill_an_update(delay: float) -> None:
 def test_thirty_days(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     segments = write_day(0)
-    assert cohirf("fit", "day0.csv", "--model", "model.cohirf", "--clusters", 5, "--quiet").code == 0
+    assert (
+        cohirf("fit", "day0.csv", "--model", "model.cohirf", "--clusters", 5, "--quiet").code == 0
+    )
     labels = load("model.cohirf").labels_
     for day in range(1, 31):
         arrived = write_day(day)
         if day % 10 == 5:
             kill_an_update(0.2 * day)
-            n_before, model = len(labels), load("model.cohirf")
+            n_before = len(labels)
+            model = load("model.cohirf")
             if len(model.labels_) > n_before:  # it was done before it was killed
-                assert cohirf("forget", "model.cohirf", len(model._summary.update_rows) - 1).code == 0
+                assert (
+                    cohirf("forget", "model.cohirf", len(model._summary.update_rows) - 1).code == 0
+                )
         drift = cohirf("drift", "model.cohirf", f"day{day}.csv", "--json") if day != EMPTY else None
-        outcome = cohirf("update", "model.cohirf", f"day{day}.csv", "--json", "--report", "page.html", "--force")
+        outcome = cohirf(
+            "update", "model.cohirf", f"day{day}.csv", "--json", "--report", "page.html", "--force"
+        )
         assert outcome.code == 0, outcome.err
         document = json.loads(outcome.out)
         segments += arrived
         model = load("model.cohirf")
-        np.testing.assert_array_equal(model.labels_[: len(labels)], labels)  # no row changes its number
+        np.testing.assert_array_equal(
+            model.labels_[: len(labels)], labels
+        )  # no row changes its number
         labels = model.labels_
         if day == EMPTY:
             assert document["changes"] is None
@@ -80,13 +101,17 @@ def test_thirty_days(cohirf, tmp_path, monkeypatch):
     page = (tmp_path / "page.html").read_text()
     assert "How the clusters changed" in page
     assert page.count("new: 5") >= 1
-    outcome = cohirf("forget", "model.cohirf", next(step.update for step in model.history_ if step.events))
+    outcome = cohirf(
+        "forget", "model.cohirf", next(step.update for step in model.history_ if step.events)
+    )
     assert outcome.code == 0
     assert "gone: 5" in outcome.out
     assert load("model.cohirf").n_clusters_ == 5
 
 
-def test_a_month_with_two_updates_at_once_a_merge_of_two_sites_and_a_forget_has_no_fault(tmp_path, monkeypatch):
+def test_a_month_with_two_updates_at_once_a_merge_of_two_sites_and_a_forget_has_no_fault(
+    tmp_path, monkeypatch
+):
     month_of = pytest.importorskip("benchmarks.faults.thirty_days")
     monkeypatch.chdir(tmp_path)
     month = month_of.run_month()

@@ -38,7 +38,16 @@ def first_model(iris, tmp_path_factory):
     """A model of the first half, to be copied."""
     made = tmp_path_factory.mktemp("half")
     iris.iloc[::2].to_csv(made / "half0.csv", index=False)
-    options = ("--id-column", "id", "--label-column", "species", "--clusters", "3", "--model", str(made / "model"))
+    options = (
+        "--id-column",
+        "id",
+        "--label-column",
+        "species",
+        "--clusters",
+        "3",
+        "--model",
+        str(made / "model"),
+    )
     assert main(["fit", str(made / "half0.csv"), *options, "--quiet"]) == 0
     return made / "model"
 
@@ -77,7 +86,9 @@ def test_update_equals_partial_fit_of_prepared_rows(cohirf, first, iris):
 def test_update_reports_drift_before_the_update(cohirf, first, iris):
     shifted = iris.iloc[1::2].assign(petal_length=iris["petal_length"] + 5)
     shifted.to_csv("shifted.csv", index=False)
-    document = json.loads(cohirf("update", first, "shifted.csv", "--report", "changes.html", "--json").out)
+    document = json.loads(
+        cohirf("update", first, "shifted.csv", "--report", "changes.html", "--json").out
+    )
     assert document["drift"]["has_drifted"]
     assert document["drift"]["features"][0]["name"] == "petal_length"
     assert document["changes"]["n_rows"] == 75
@@ -136,7 +147,9 @@ def test_merge_makes_one_model_of_several(cohirf, halves, apart):
 
 def test_merge_converts_values_to_the_units_of_the_largest_model(cohirf, first, apart, iris):
     iris.iloc[3::2].assign(petal_length=iris["petal_length"] * 10).to_csv("half1.csv", index=False)
-    assert cohirf("fit", "half1.csv", *apart, "--clusters", 3, "--model", "other", "--quiet").code == 0
+    assert (
+        cohirf("fit", "half1.csv", *apart, "--clusters", 3, "--model", "other", "--quiet").code == 0
+    )
     rows = iris[FEATURES].to_numpy().copy()
     rows[3::2, 2] *= 10
     scaled = (rows - rows[::2].mean(axis=0)) / rows[::2].std(axis=0)
@@ -158,7 +171,10 @@ def test_merge_converts_values_to_the_units_of_the_largest_model(cohirf, first, 
 
 def test_merge_refuses_models_with_other_columns_and_says_how_to_go_on(cohirf, first, iris, apart):
     iris.drop(columns="petal_width").to_csv("lacking.csv", index=False)
-    assert cohirf("fit", "lacking.csv", *apart, "--clusters", 3, "--model", "other", "--quiet").code == 0
+    assert (
+        cohirf("fit", "lacking.csv", *apart, "--clusters", 3, "--model", "other", "--quiet").code
+        == 0
+    )
     outcome = cohirf("merge", "model", "other", "--model", "all")
     assert "column 'petal_width' differs" in outcome.err
     assert outcome.err.endswith("which prepares it in the same way: cohirf update model DATA\n")
@@ -178,10 +194,16 @@ def test_forget_takes_out_updates_or_rows(cohirf, first):
     )
     said = cohirf("info", first).out
     assert re.search(
-        r"^since the fit +1 update added 75 rows; 75 rows forgotten in 1 call; the levels", said, re.MULTILINE
+        r"^since the fit +1 update added 75 rows; 75 rows forgotten in 1 call; the levels",
+        said,
+        re.MULTILINE,
     )
     document = json.loads(cohirf("forget", first, "--rows", 3, "10-12", "--json").out)
-    assert (document["command"], document["rows"], document["changes"]["n_rows"]) == ("forget", 71, -4)
+    assert (document["command"], document["rows"], document["changes"]["n_rows"]) == (
+        "forget",
+        71,
+        -4,
+    )
     for wrong, words in (
         ("x", "'x' is not valid: give numbers"),
         ("7", "has no update 7: it has updates 0, its fit, to 1"),
@@ -196,24 +218,37 @@ def test_update_with_recluster_finds_the_clusters_anew(cohirf, first):
     document = json.loads(cohirf("update", first, "half1.csv", "--recluster", "--json").out)
     assert (document["changes"]["verb"], document["reclustered"]["verb"]) == ("update", "recluster")
     outcome = cohirf("update", first, "--recluster")
-    assert outcome.out.startswith("Update 1: clusters found anew, 0 older rows have another number\n")
+    assert outcome.out.startswith(
+        "Update 1: clusters found anew, 0 older rows have another number\n"
+    )
     for options in ((), ("--recluster", "--out", "labels.csv")):
         outcome = cohirf("update", first, *options)
-        assert (outcome.code, "There are no new rows: give a file with them" in outcome.err) == (2, True)
+        assert (outcome.code, "There are no new rows: give a file with them" in outcome.err) == (
+            2,
+            True,
+        )
 
 
 def test_an_update_without_rows_leaves_the_model_and_says_so(cohirf, first, iris):
     before = first.read_bytes()
     for name in ("empty.csv", "empty.parquet"):
         table = iris.iloc[:0]
-        table.to_csv(name, index=False) if name.endswith("csv") else table.to_parquet(name, index=False)
+        table.to_csv(name, index=False) if name.endswith("csv") else table.to_parquet(
+            name, index=False
+        )
         outcome = cohirf("update", first, name)
-        assert (outcome.code, outcome.out) == (0, f"{name} has no rows: the model stays as it was.\n")
+        assert (outcome.code, outcome.out) == (
+            0,
+            f"{name} has no rows: the model stays as it was.\n",
+        )
     assert first.read_bytes() == before
 
 
 def test_merge_of_one_model_is_refused(cohirf, first):
-    assert "One model alone cannot be merged: give at least two" in cohirf("merge", first, "--model", "all").err
+    assert (
+        "One model alone cannot be merged: give at least two"
+        in cohirf("merge", first, "--model", "all").err
+    )
 
 
 def test_merge_does_not_replace_a_model_unasked(cohirf, first):
@@ -224,7 +259,10 @@ def test_merge_does_not_replace_a_model_unasked(cohirf, first):
 def test_drift_says_that_rows_look_alike(cohirf, first):
     outcome = cohirf("drift", first, "half1.csv")
     assert outcome.code == 0
-    assert outcome.out.splitlines()[0] == "Drift of 75 new rows: the new rows look like those of the recent past"
+    assert (
+        outcome.out.splitlines()[0]
+        == "Drift of 75 new rows: the new rows look like those of the recent past"
+    )
 
 
 def test_drift_says_what_has_changed(cohirf, first, iris):
@@ -243,7 +281,10 @@ def test_files_with_other_missing_cells_can_be_merged(cohirf, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     for name, seed in (("a", 3), ("b", 4)):
         write_customers(f"{name}.csv", 400, random_state=seed)
-        assert cohirf("fit", f"{name}.csv", "--scale", "none", "--clusters", 5, "--model", name).code == 0
+        assert (
+            cohirf("fit", f"{name}.csv", "--scale", "none", "--clusters", 5, "--model", name).code
+            == 0
+        )
     merged = cohirf("merge", "a", "b", "--model", "both")
     assert (merged.code, load("both").n_clusters_) == (0, 5)
 
@@ -259,7 +300,11 @@ def test_a_day_without_rows_is_the_same_for_drift_and_update(cohirf, first, iris
     drift = cohirf("drift", first, "nothing.csv")
     assert (drift.code, drift.out) == (0, "nothing.csv has no rows: there is nothing to compare.\n")
     document = json.loads(cohirf("drift", first, "nothing.csv", "--json").out)
-    assert (document["new_rows"], document["has_drifted"], document["has_new_kind"]) == (0, False, False)
+    assert (document["new_rows"], document["has_drifted"], document["has_new_kind"]) == (
+        0,
+        False,
+        False,
+    )
     assert cohirf("update", first, "nothing.csv").code == 0
 
 
@@ -287,7 +332,9 @@ def test_names_last_as_numbers_do(cohirf, first):
 
 
 def test_merged_models_keep_the_names_of_the_first(cohirf, first, apart):
-    assert cohirf("fit", "half1.csv", *apart, "--clusters", 3, "--model", "other", "--quiet").code == 0
+    assert (
+        cohirf("fit", "half1.csv", *apart, "--clusters", 3, "--model", "other", "--quiet").code == 0
+    )
     assert cohirf("update", first, "half1.csv", "--quiet").code == 0
     before = load(first).names_
     assert cohirf("merge", first, "other", "--model", "all").code == 0
@@ -301,7 +348,9 @@ def test_merged_models_keep_the_names_of_the_first(cohirf, first, apart):
 def run_at_once(*commands):
     """Run commands at the same time, each in a process of its own; return their exit codes."""
     started = [
-        subprocess.Popen([sys.executable, "-m", "cohirf", *command.split()], stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-m", "cohirf", *command.split()], stderr=subprocess.PIPE, text=True
+        )
         for command in commands
     ]
     return [(process.communicate()[1], process.returncode)[1] for process in started]
@@ -310,7 +359,11 @@ def run_at_once(*commands):
 @pytest.mark.slow
 def test_commands_that_change_a_model_at_the_same_time_all_take_effect(first):
     before = len(load("model").labels_)
-    codes = run_at_once("update model half1.csv --quiet", "update model half1.csv --quiet", "forget model --rows 0-9")
+    codes = run_at_once(
+        "update model half1.csv --quiet",
+        "update model half1.csv --quiet",
+        "forget model --rows 0-9",
+    )
     after = load("model")
     assert codes == [0, 0, 0]
     assert len(after.labels_) == before + 2 * 75 - 10
@@ -319,7 +372,9 @@ def test_commands_that_change_a_model_at_the_same_time_all_take_effect(first):
 
 
 def test_a_command_waits_until_another_one_has_changed_the_model_and_says_so(first, monkeypatch):
-    is_waiting, codes, note = threading.Event(), [], Console.note
+    is_waiting = threading.Event()
+    codes = []
+    note = Console.note
 
     def noting(self, *parts):
         if parts == ("waiting until another command has changed model",):
@@ -328,18 +383,24 @@ def test_a_command_waits_until_another_one_has_changed_the_model_and_says_so(fir
 
     monkeypatch.setattr(Console, "note", noting)
     with locked(Path("model"), lambda: None):
-        other = threading.Thread(target=lambda: codes.append(main(["update", "model", "half1.csv"])))
+        other = threading.Thread(
+            target=lambda: codes.append(main(["update", "model", "half1.csv"]))
+        )
         other.start()
         assert is_waiting.wait(60)
         about = load_about("model")
-        save_model(load("model").forget([0, 1]), "model", overwrite=True, preparation=about.preparation)
+        save_model(
+            load("model").forget([0, 1]), "model", overwrite=True, preparation=about.preparation
+        )
     other.join()
     assert codes == [0]
     assert len(load("model").labels_) == 75 - 2 + 75
 
 
 def test_a_fit_replaces_a_model_after_a_command_that_is_changing_it(first, monkeypatch):
-    is_waiting, codes, note = threading.Event(), [], Console.note
+    is_waiting = threading.Event()
+    codes = []
+    note = Console.note
 
     def noting(self, *parts):
         if parts == ("waiting until another command has changed model",):
@@ -366,7 +427,9 @@ def test_commands_that_read_a_model_do_not_wait(cohirf, first, command):
         assert cohirf(*command.split()).code == 0
 
 
-def test_a_model_in_a_folder_that_cannot_be_written_to_is_told_before_the_update(cohirf, first, monkeypatch):
+def test_a_model_in_a_folder_that_cannot_be_written_to_is_told_before_the_update(
+    cohirf, first, monkeypatch
+):
     def refuse(folder):
         raise OSError(errno.EROFS, "Read-only file system", str(folder))
 
@@ -376,7 +439,8 @@ def test_a_model_in_a_folder_that_cannot_be_written_to_is_told_before_the_update
         outcome = cohirf(*command.split())
         assert outcome.code == 2
         assert outcome.err == (
-            "cohirf: MODEL model: the folder cannot be written to (Read-only file system): give another path.\n"
+            "cohirf: MODEL model: the folder cannot be written to (Read-only file system): give "
+            "another path.\n"
         )
     assert cohirf("info", "model").code == 0
 

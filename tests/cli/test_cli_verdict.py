@@ -1,4 +1,6 @@
-"""Whether the clusters can be trusted: in one line after a fit, and the same in info and in the report."""
+"""Whether the clusters can be trusted: in one line after a fit, and the same in info and in the
+report.
+"""
 
 import html
 import json
@@ -34,16 +36,23 @@ def test_fit_info_and_report_say_the_same(cohirf, folder, method):
 
 
 def test_the_document_has_the_verdict(cohirf, folder):
-    document = json.loads(cohirf(*FIT, "--estimator", "agglomerative", "--clusters", "3", "--json").out)
+    document = json.loads(
+        cohirf(*FIT, "--estimator", "agglomerative", "--clusters", "3", "--json").out
+    )
     assert document["verdict"]["recommendation"] == "either"
-    assert document["verdict"]["line"].startswith("Trust these clusters as you would trust AgglomerativeClustering")
+    assert document["verdict"]["line"].startswith(
+        "Trust these clusters as you would trust AgglomerativeClustering"
+    )
 
 
 def test_useless_clusters_are_a_warning_in_words_of_options(cohirf, folder):
     outcome = cohirf(*FIT, "--clusters", "3", "--min-cluster-size", "120")
     warning = "All of the rows are noise: lower --min-cluster-size 120."
     assert f"\nwarning: {warning}\n" in outcome.err
-    assert read_line(outcome) == "No clusters: all 150 rows are noise. To find some, lower --min-cluster-size 120."
+    assert (
+        read_line(outcome)
+        == "No clusters: all 150 rows are noise. To find some, lower --min-cluster-size 120."
+    )
 
 
 def test_a_fit_ends_with_the_headline(cohirf, folder):

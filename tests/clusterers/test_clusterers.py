@@ -1,4 +1,6 @@
-"""What all clusterers of this package keep: scikit-learn's checks, extras that are named, and their short names."""
+"""What all clusterers of this package keep: scikit-learn's checks, extras that are named, and their
+short names.
+"""
 
 import sys
 
@@ -15,7 +17,11 @@ from cohirf.clusterers.names import NAMES, base_class, make_base_method, read_pa
 # Data in some checks has fewer distinct rows than clusters: K-Means' own warning.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
-    [GridDBSCAN(), KernelKMeans(n_clusters=3, n_components=50, n_init=3), SCSRGF(n_affinities=3, n_fusion_iter=3)]
+    [
+        GridDBSCAN(),
+        KernelKMeans(n_clusters=3, n_components=50, n_init=3),
+        SCSRGF(n_affinities=3, n_fusion_iter=3),
+    ]
 )
 def test_scikit_learns_checks_pass_with_no_expected_failure(estimator, check):
     check(estimator)
@@ -23,15 +29,21 @@ def test_scikit_learns_checks_pass_with_no_expected_failure(estimator, check):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([KernelKMeans(), SCSRGF(), SCSRGF(n_affinities=1, n_neighbors=3, graph="local")])
+@parametrize_with_checks(
+    [KernelKMeans(), SCSRGF(), SCSRGF(n_affinities=1, n_neighbors=3, graph="local")]
+)
 def test_scikit_learns_checks_pass_with_other_parameters(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize(("kind", "package", "extra"), [(GridDBSCAN, "numba", "fast"), (TorchKMeans, "torch", "torch")])
+@pytest.mark.parametrize(
+    ("kind", "package", "extra"), [(GridDBSCAN, "numba", "fast"), (TorchKMeans, "torch", "torch")]
+)
 def test_a_fit_names_the_extra_that_installs_what_it_lacks(kind, package, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=rf'^{kind.__name__} needs {package}: install .* "cohirf\[{extra}\]"'):
+    with pytest.raises(
+        ImportError, match=rf'^{kind.__name__} needs {package}: install .* "cohirf\[{extra}\]"'
+    ):
         kind().fit(np.eye(3))
 
 
@@ -48,7 +60,14 @@ def test_every_name_is_a_base_method_that_works(name):
     if name.startswith("torch"):
         pytest.importorskip("torch")
     X = np.random.default_rng(0).normal(size=(40, 2))
-    assert len(CoHiRF.as_published(make_base_method(name), views=1, max_iter=2, random_state=0).fit(X).labels_) == 40
+    assert (
+        len(
+            CoHiRF.as_published(make_base_method(name), views=1, max_iter=2, random_state=0)
+            .fit(X)
+            .labels_
+        )
+        == 40
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -67,13 +86,33 @@ def test_a_word_is_not_a_number(name, key):
 @pytest.mark.parametrize(
     ("name", "texts", "expected"),
     [
-        ("dbscan", {"eps": "0.2", "min_samples": "7", "algorithm": "kd_tree", "p": "none"}, {"eps": 0.2, "p": None}),
-        ("kmeans", {"n_clusters": "3", "n_init": "auto", "copy_x": "false"}, {"n_init": "auto", "copy_x": False}),
+        (
+            "dbscan",
+            {"eps": "0.2", "min_samples": "7", "algorithm": "kd_tree", "p": "none"},
+            {"eps": 0.2, "p": None},
+        ),
+        (
+            "kmeans",
+            {"n_clusters": "3", "n_init": "auto", "copy_x": "false"},
+            {"n_init": "auto", "copy_x": False},
+        ),
         ("kmeans", {"n_init": "5", "tol": "1e-3"}, {"n_init": 5, "tol": 1e-3}),
-        ("agglomerative", {"n_clusters": "none", "distance_threshold": "2"}, {"distance_threshold": 2}),
-        ("kernel-kmeans", {"gamma": "0.5", "n_components": "100"}, {"gamma": 0.5, "n_components": 100}),
+        (
+            "agglomerative",
+            {"n_clusters": "none", "distance_threshold": "2"},
+            {"distance_threshold": 2},
+        ),
+        (
+            "kernel-kmeans",
+            {"gamma": "0.5", "n_components": "100"},
+            {"gamma": 0.5, "n_components": 100},
+        ),
         ("hdbscan", {"max_cluster_size": "None"}, {"max_cluster_size": None}),
-        ("optics", {"min_samples": "0.1", "min_cluster_size": "7"}, {"min_samples": 0.1, "min_cluster_size": 7}),
+        (
+            "optics",
+            {"min_samples": "0.1", "min_cluster_size": "7"},
+            {"min_samples": 0.1, "min_cluster_size": 7},
+        ),
     ],
 )
 def test_text_becomes_what_the_parameter_takes(name, texts, expected):
@@ -85,10 +124,26 @@ def test_text_becomes_what_the_parameter_takes(name, texts, expected):
     ("name", "texts", "message"),
     [
         ("k-means", {}, "'k-means' is not the name of a base method: give one of .*kmeans"),
-        ("dbscan", {"epsilon": "1"}, "'epsilon' is not a parameter of dbscan: give some of eps, min_samples"),
-        ("dbscan", {"eps": "wide"}, r"eps='wide' is not valid: give a float in the range \(0.0, inf\)[.]$"),
-        ("dbscan", {"eps": "-1"}, r"eps='-1' is not valid: give a float in the range \(0.0, inf\)[.]$"),
-        ("dbscan", {"p": "-1"}, r"p='-1' is not valid: give a float in the range \[0.0, inf\) or None[.]$"),
+        (
+            "dbscan",
+            {"epsilon": "1"},
+            "'epsilon' is not a parameter of dbscan: give some of eps, min_samples",
+        ),
+        (
+            "dbscan",
+            {"eps": "wide"},
+            r"eps='wide' is not valid: give a float in the range \(0.0, inf\)[.]$",
+        ),
+        (
+            "dbscan",
+            {"eps": "-1"},
+            r"eps='-1' is not valid: give a float in the range \(0.0, inf\)[.]$",
+        ),
+        (
+            "dbscan",
+            {"p": "-1"},
+            r"p='-1' is not valid: give a float in the range \[0.0, inf\) or None[.]$",
+        ),
         (
             "kmeans",
             {"n_init": "0"},
@@ -99,7 +154,11 @@ def test_text_becomes_what_the_parameter_takes(name, texts, expected):
             {"sampling_ratio": "2"},
             "sampling_ratio='2' is not valid: give a float in",
         ),
-        ("dbscan", {"algorithm": "fast"}, "algorithm='fast' is not valid: give a str among {.*'ball_tree'"),
+        (
+            "dbscan",
+            {"algorithm": "fast"},
+            "algorithm='fast' is not valid: give a str among {.*'ball_tree'",
+        ),
         ("dbscan", {"min_samples": "2.5"}, "min_samples='2.5' is not valid: give an int"),
     ],
 )

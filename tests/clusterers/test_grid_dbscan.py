@@ -10,15 +10,25 @@ from sklearn.metrics import adjusted_rand_score
 from cohirf import CoHiRF
 from cohirf.clusterers import GridDBSCAN, tree_kernels
 from cohirf.clusterers import grid_kernels as kernels
-from cohirf.clusterers.grid_dbscan import MAX_BOX_FEATURES, MAX_GRID_FEATURES, cell_side, find_density_clusters
+from cohirf.clusterers.grid_dbscan import (
+    MAX_BOX_FEATURES,
+    MAX_GRID_FEATURES,
+    cell_side,
+    find_density_clusters,
+)
 from cohirf.datasets import make_spheres
 
 
 def assert_same_clusters(X, eps, min_samples, weights=None, algorithm=None):
-    # the tree, which scikit-learn takes from a dozen rows on: for fewer it expands the square, which rounds
-    expected = DBSCAN(eps=eps, min_samples=min_samples, algorithm="kd_tree").fit(X, sample_weight=weights)
+    # the tree, which scikit-learn takes from a dozen rows on: for fewer it expands the square,
+    # which rounds
+    expected = DBSCAN(eps=eps, min_samples=min_samples, algorithm="kd_tree").fit(
+        X, sample_weight=weights
+    )
     found = GridDBSCAN(eps, min_samples=min_samples).fit(X, sample_weight=weights)
-    assert found.algorithm_ == (algorithm or ("grid" if X.shape[1] <= MAX_GRID_FEATURES else "tree"))
+    assert found.algorithm_ == (
+        algorithm or ("grid" if X.shape[1] <= MAX_GRID_FEATURES else "tree")
+    )
     assert found.core_sample_indices_.tolist() == expected.core_sample_indices_.tolist()
     assert found.labels_.tolist() == expected.labels_.tolist()
 
@@ -40,10 +50,14 @@ def some_weights(rng, n):
     min_samples=st.integers(1, 8),
     weighted=st.booleans(),
 )
-def test_labels_are_those_of_scikit_learn(seed, n, n_features, dtype, on_a_lattice, eps, min_samples, weighted):
+def test_labels_are_those_of_scikit_learn(
+    seed, n, n_features, dtype, on_a_lattice, eps, min_samples, weighted
+):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 9, (n, n_features)) if on_a_lattice else rng.normal(size=(n, n_features))
-    assert_same_clusters(X.astype(dtype), eps, min_samples, some_weights(rng, n) if weighted else None)
+    assert_same_clusters(
+        X.astype(dtype), eps, min_samples, some_weights(rng, n) if weighted else None
+    )
 
 
 @settings(max_examples=2 * settings.default.max_examples)
@@ -56,14 +70,20 @@ def test_labels_are_those_of_scikit_learn(seed, n, n_features, dtype, on_a_latti
     min_samples=st.integers(1, 5),
     weighted=st.booleans(),
 )
-def test_long_and_scattered_data_are_clustered_as_by_scikit_learn(seed, n, length, apart, eps, min_samples, weighted):
-    """Groups of a lattice: along one axis up to hundreds of cells in a row, and up to hundreds of millions of none."""
+def test_long_and_scattered_data_are_clustered_as_by_scikit_learn(
+    seed, n, length, apart, eps, min_samples, weighted
+):
+    """Groups of a lattice: along one axis up to hundreds of cells in a row, and up to hundreds of
+    millions of none.
+    """
     rng = np.random.default_rng(seed)
     X = rng.integers(0, length, (n, len(length))) + apart * rng.integers(0, 3, (n, len(length)))
     X[:2] = np.array([[0], [2 * apart]])
     has_too_many_cells = apart == 10**8 and len(length) == 3
     algorithm = "tree" if has_too_many_cells else None
-    assert_same_clusters(X.astype(float), eps, min_samples, some_weights(rng, n) if weighted else None, algorithm)
+    assert_same_clusters(
+        X.astype(float), eps, min_samples, some_weights(rng, n) if weighted else None, algorithm
+    )
 
 
 @given(
@@ -94,7 +114,9 @@ def test_trees_of_many_nodes_find_what_scikit_learn_finds(
     seed, n_features, spread, on_a_lattice, eps, min_samples, weighted
 ):
     rng = np.random.default_rng(seed)
-    X = np.repeat(rng.uniform(0, 3, (20, n_features)), 50, axis=0) + rng.normal(0, spread, (1000, n_features))
+    X = np.repeat(rng.uniform(0, 3, (20, n_features)), 50, axis=0) + rng.normal(
+        0, spread, (1000, n_features)
+    )
     X = rng.permutation(np.round(2 * X) / 2 if on_a_lattice else X)
     assert_same_clusters(X, eps, min_samples, some_weights(rng, 1000) if weighted else None)
 
@@ -120,7 +142,9 @@ def test_spheres_are_told_apart_at_every_radius_below_their_distance(eps):
 
 @pytest.mark.slow
 def test_dense_cells_across_a_gap_are_told_apart_without_comparing_all_rows():
-    """Two facing planes, a little too far apart: a box test cannot tell, comparing all pairs would take minutes."""
+    """Two facing planes, a little too far apart: a box test cannot tell, comparing all pairs would
+    take minutes.
+    """
     rng = np.random.default_rng(0)
     n = 200_000
     points = np.concatenate([rng.random((n, 3)), rng.random((n, 3))])
@@ -135,12 +159,15 @@ def test_dense_cells_across_a_gap_are_told_apart_without_comparing_all_rows():
 
 @pytest.mark.parametrize("n_features", [5, MAX_BOX_FEATURES])
 def test_boxes_across_a_gap_are_told_apart_without_comparing_all_rows(n_features):
-    """Two facing planes, a little too far apart, or just not: comparing all rows would take minutes."""
+    """Two facing planes, a little too far apart, or just not: comparing all rows would take
+    minutes.
+    """
     rng = np.random.default_rng(0)
     X = np.zeros((200_000, n_features))
     X[:, :2] = rng.random((200_000, 2))
     X[100_000:, 2] = 0.3
-    apart, joined = GridDBSCAN(0.29).fit(X), GridDBSCAN(0.31).fit(X)
+    apart = GridDBSCAN(0.29).fit(X)
+    joined = GridDBSCAN(0.31).fit(X)
     assert (apart.algorithm_, joined.algorithm_) == ("tree", "tree")
     assert apart.labels_.tolist() == np.repeat([0, 1], 100_000).tolist()
     assert not joined.labels_.any()
@@ -160,7 +187,8 @@ def test_a_range_beyond_floating_point_is_halved_all_the_same(eps):
     tree = tree_kernels.build_tree(X, np.arange(2000), np.ones(2000))
     assert len(tree.starts) < 1000
     with np.errstate(all="ignore"):  # scikit-learn adds up the values to see that they are finite
-        found, expected = GridDBSCAN(eps).fit(X), DBSCAN(eps=eps, algorithm="kd_tree").fit(X)
+        found = GridDBSCAN(eps).fit(X)
+        expected = DBSCAN(eps=eps, algorithm="kd_tree").fit(X)
     assert found.labels_.tolist() == expected.labels_.tolist()
 
 
@@ -180,7 +208,10 @@ def test_nodes_of_a_tree_halve_the_rows_of_their_parents():
         assert tree.boxes[node].tolist() == [*points.min(axis=0), *points.max(axis=0)]
         assert tree.weights[node] == len(points) > 0
         if child:
-            assert (tree.starts[child], tree.ends[child + 1]) == (tree.starts[node], tree.ends[node])
+            assert (tree.starts[child], tree.ends[child + 1]) == (
+                tree.starts[node],
+                tree.ends[node],
+            )
             assert tree.ends[child] == tree.starts[child + 1]
 
 
@@ -201,7 +232,10 @@ def test_a_radius_that_is_tiny_against_the_range_goes_into_a_tree():
 @pytest.mark.parametrize(
     ("X", "eps"),
     [
-        (1.7e18 + np.random.default_rng(0).integers(0, 40, (2000, 1)) * 256.0, 600.0),  # times in nanoseconds
+        (
+            1.7e18 + np.random.default_rng(0).integers(0, 40, (2000, 1)) * 256.0,
+            600.0,
+        ),  # times in nanoseconds
         (np.random.default_rng(0).integers(0, 10, (2000, 2)) * 0.125 + 1e15, 0.3),
         (np.repeat(1e16 + 2 * np.indices((6, 6)).reshape(2, -1).T.astype(float), 20, axis=0), 4.0),
     ],
@@ -261,7 +295,11 @@ def test_it_is_a_base_method_with_weights_and_batches():
 def test_haversine_labels_differ_from_those_of_scikit_learn_at_ties_alone(decimals):
     degrees = np.round(np.random.default_rng(decimals).uniform(-3, 3, size=(3000, 2)), decimals)
     places = np.radians(degrees)
-    radius = float(np.radians(10.0**-decimals))  # the width of the lattice, at which rounding decides
+    radius = float(
+        np.radians(10.0**-decimals)
+    )  # the width of the lattice, at which rounding decides
     for eps in (radius * (1 - 1e-9), radius * (1 + 1e-9)):
         ours = GridDBSCAN(eps, metric="haversine").fit(places)
-        np.testing.assert_array_equal(ours.labels_, DBSCAN(eps, metric="haversine").fit(places).labels_)
+        np.testing.assert_array_equal(
+            ours.labels_, DBSCAN(eps, metric="haversine").fit(places).labels_
+        )

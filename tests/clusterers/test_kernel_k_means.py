@@ -1,4 +1,6 @@
-"""KernelKMeans: what it separates, what it keeps, what does not change its result, and the distinct rows it fits."""
+"""KernelKMeans: what it separates, what it keeps, what does not change its result, and the distinct
+rows it fits.
+"""
 
 import numpy as np
 import pytest
@@ -72,7 +74,9 @@ def test_sparse_input_with_stored_zeros_and_repeated_entries_is_left_as_it_is():
 def test_order_of_rows_changes_nothing(container):
     X, _ = make_blobs(200, 5, centers=3, cluster_std=5.0, random_state=0)
     order = np.random.default_rng(0).permutation(200)
-    ordered, shuffled = (KernelKMeans(8, gamma=0.02, random_state=0).fit(container(part)) for part in (X, X[order]))
+    ordered, shuffled = (
+        KernelKMeans(8, gamma=0.02, random_state=0).fit(container(part)) for part in (X, X[order])
+    )
     np.testing.assert_array_equal(shuffled.cluster_centers_, ordered.cluster_centers_)
     np.testing.assert_array_equal(shuffled.labels_, ordered.labels_[order])
 
@@ -113,19 +117,25 @@ def test_fewer_distinct_rows_than_clusters_give_k_means_warning_and_equal_labels
 def test_it_is_a_base_method_of_cohirf(rings, consensus, medoid_weights):
     X, y = rings
     base = KernelKMeans(2, gamma=3.0)
-    model = CoHiRF.as_published(base, consensus=consensus, medoid_weights=medoid_weights, random_state=0).fit(X)
+    model = CoHiRF.as_published(
+        base, consensus=consensus, medoid_weights=medoid_weights, random_state=0
+    ).fit(X)
     assert adjusted_rand_score(y, model.labels_) == 1
 
 
 def test_sample_weight_reaches_it_through_cohirf(blobs):
     X, y = blobs
     weights = np.arange(len(X)) % 3
-    model = CoHiRF.as_published(KernelKMeans(4, gamma=0.01, n_init=5), medoid_weights=True, random_state=0)
+    model = CoHiRF.as_published(
+        KernelKMeans(4, gamma=0.01, n_init=5), medoid_weights=True, random_state=0
+    )
     assert adjusted_rand_score(y, model.fit(X, sample_weight=weights).labels_) == 1
 
 
 FEW_VALUES = arrays(
-    np.float64, array_shapes(min_dims=2, max_dims=2, max_side=12), elements=st.sampled_from([0.0, 1.0, -2.5])
+    np.float64,
+    array_shapes(min_dims=2, max_dims=2, max_side=12),
+    elements=st.sampled_from([0.0, 1.0, -2.5]),
 )
 
 

@@ -1,4 +1,6 @@
-"""SCSRGF: its affinities, their fusion, the partition of the fused graph, and what does not change its result."""
+"""SCSRGF: its affinities, their fusion, the partition of the fused graph, and what does not change
+its result.
+"""
 
 import tracemalloc
 
@@ -28,17 +30,23 @@ QUICK = {"n_affinities": 5, "n_fusion_iter": 5, "random_state": 0}
 N_NEIGHBORS = 5
 
 
-# Similarity network fusion as in Wang et al. (2014), dense, in float64 and slowly: what kernels are compared with.
+# Similarity network fusion as in Wang et al. (2014), dense, in float64 and slowly: what kernels are
+# compared with.
 def literal_similarity(view, n_neighbors, scale=0.5):
     n = len(view)
     distance = cdist(view, view)
-    nearest = [[j for j in np.argsort(distance[i], kind="stable") if j != i][:n_neighbors] for i in range(n)]
+    nearest = [
+        [j for j in np.argsort(distance[i], kind="stable") if j != i][:n_neighbors]
+        for i in range(n)
+    ]
     local = [np.mean(distance[i, nearest[i]]) for i in range(n)]
     similarity = np.empty((n, n))
     for i in range(n):
         for j in range(n):
             width = scale * (local[i] + local[j] + distance[i, j]) / 3
-            similarity[i, j] = np.exp(-(distance[i, j] ** 2) / (2 * width**2)) if distance[i, j] > 0 else 1
+            similarity[i, j] = (
+                np.exp(-(distance[i, j] ** 2) / (2 * width**2)) if distance[i, j] > 0 else 1
+            )
     return similarity, nearest
 
 
@@ -63,13 +71,18 @@ def literal_neighbors(similarity, nearest):
 def literal_fusion(status, kernels, n_iter):
     m = len(status)
     for _ in range(n_iter):
-        others = [sum(status[k] for k in range(m) if k != v) / (m - 1) if m > 1 else status[0] for v in range(m)]
+        others = [
+            sum(status[k] for k in range(m) if k != v) / (m - 1) if m > 1 else status[0]
+            for v in range(m)
+        ]
         status = [literal_status(kernels[v] @ others[v] @ kernels[v].T) for v in range(m)]
     mean = sum(status) / m
     return (mean + mean.T) / 2
 
 
-@pytest.fixture(scope="module", params=[7, CACHED_ROWS, CACHED_ROWS + 1, 150], ids=lambda n: f"{n} rows")
+@pytest.fixture(
+    scope="module", params=[7, CACHED_ROWS, CACHED_ROWS + 1, 150], ids=lambda n: f"{n} rows"
+)
 def views(request):
     X, _ = make_blobs(request.param, 12, centers=3, cluster_std=4.0, random_state=0)
     return [X[:, start : start + 6] for start in range(4)]
@@ -129,15 +142,21 @@ def test_a_nearest_graph_has_an_edge_for_an_outlier_for_copies_and_for_few_rows(
 @pytest.mark.parametrize("n_iter", [0, 1, 2])
 def test_fusion_is_the_literal_one(views, literals, n_affinities, n_iter):
     status, kernels = zip(*literals[:n_affinities], strict=True)
-    fused = fuse_affinities([build_local_affinity(view, N_NEIGHBORS) for view in views[:n_affinities]], n_iter)
+    fused = fuse_affinities(
+        [build_local_affinity(view, N_NEIGHBORS) for view in views[:n_affinities]], n_iter
+    )
     assert fused.dtype == np.float32
     np.testing.assert_allclose(fused, literal_fusion(list(status), kernels, n_iter), rtol=1e-5)
 
 
 def literal_published_fusion(status, kernels, n_iter):
-    m, identity = len(status), np.eye(len(status[0]))
+    m = len(status)
+    identity = np.eye(len(status[0]))
     for _ in range(n_iter):
-        others = [sum(status[k] for k in range(m) if k != v) / (m - 1) if m > 1 else status[0] for v in range(m)]
+        others = [
+            sum(status[k] for k in range(m) if k != v) / (m - 1) if m > 1 else status[0]
+            for v in range(m)
+        ]
         status = [kernels[v] @ others[v] @ kernels[v].T + identity for v in range(m)]
     mean = sum(status) / m
     mean /= mean.sum(axis=1, keepdims=True)
@@ -148,7 +167,12 @@ def literal_published_fusion(status, kernels, n_iter):
 @pytest.mark.parametrize("n_iter", [0, 1, 20])
 def test_the_published_graph_is_fused_with_the_identity(n_affinities, n_iter):
     X = make_blobs(150, n_features=6, centers=3, random_state=0)[0]
-    options = {"n_affinities": n_affinities, "n_fusion_iter": n_iter, "sampling_ratio": 1.0, "random_state": 0}
+    options = {
+        "n_affinities": n_affinities,
+        "n_fusion_iter": n_iter,
+        "sampling_ratio": 1.0,
+        "random_state": 0,
+    }
     model = SCSRGF(3, graph="published", n_neighbors=N_NEIGHBORS, **options).fit(X)
     status, kernel = literal_nearest(X, N_NEIGHBORS)
     literal = literal_published_fusion(n_affinities * [status], n_affinities * [kernel], n_iter)
@@ -158,14 +182,17 @@ def test_the_published_graph_is_fused_with_the_identity(n_affinities, n_iter):
 def test_the_published_partition_is_that_of_scikit_learn():
     X, y = make_blobs(200, n_features=5, centers=4, cluster_std=3, random_state=1)
     model = SCSRGF(4, graph="published", random_state=0).fit(X)
-    theirs = SpectralClustering(4, affinity="precomputed", random_state=0).fit_predict(model.affinity_matrix_)
+    theirs = SpectralClustering(4, affinity="precomputed", random_state=0).fit_predict(
+        model.affinity_matrix_
+    )
     assert adjusted_rand_score(model.labels_, theirs) > 0.95
     assert adjusted_rand_score(model.labels_, y) > 0.8
 
 
 def test_fused_graph_is_symmetric_and_does_not_depend_on_the_number_of_threads(views):
     one, two = (
-        fuse_affinities([build_local_affinity(view, N_NEIGHBORS) for view in views], 5, jobs) for jobs in (1, 2)
+        fuse_affinities([build_local_affinity(view, N_NEIGHBORS) for view in views], 5, jobs)
+        for jobs in (1, 2)
     )
     np.testing.assert_array_equal(one, one.T)
     np.testing.assert_array_equal(one, two)
@@ -229,14 +256,18 @@ def test_parts_of_different_size_are_found(n, between):
 
 
 def test_leading_vectors_are_found_where_more_eigenvalues_are_almost_one():
-    """Twenty parts that hardly touch: asked for three of them, an iteration would go on for minutes."""
+    """Twenty parts that hardly touch: asked for three of them, an iteration would go on for
+    minutes.
+    """
     affinity, _ = graph([40] * 20, 1e-7)
     embedding = embed_graph(affinity, 3)
     by_iteration = eigsh(normalise(affinity), 25, which="LA", v0=np.ones(800))
     assert (by_iteration[0] > 0.9999).sum() == 20
     expected = by_iteration[1][:, -3:]
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    np.testing.assert_allclose(np.abs(embedding @ embedding.T), np.abs(expected @ expected.T), atol=1e-3)
+    np.testing.assert_allclose(
+        np.abs(embedding @ embedding.T), np.abs(expected @ expected.T), atol=1e-3
+    )
 
 
 def test_rows_that_are_all_alike_to_the_graph_are_labelled_without_a_warning():
@@ -246,7 +277,9 @@ def test_rows_that_are_all_alike_to_the_graph_are_labelled_without_a_warning():
 
 
 def hypercube(n, n_noise, seed=0):
-    """Clusters around corners of a hypercube of 10 features, and features of noise: the paper's synthetic data."""
+    """Clusters around corners of a hypercube of 10 features, and features of noise: the paper's
+    synthetic data.
+    """
     rng = np.random.default_rng(seed)
     corners = rng.permutation(1024)[:5, None] >> np.arange(10) & 1
     y = rng.integers(0, 5, n)
@@ -266,7 +299,10 @@ def test_subspaces_have_the_rounded_share_of_features_without_repetition():
     subspaces = draw_subspaces(11, 4, 0.25, np.random.RandomState(0))
     assert [len(np.unique(subspace)) for subspace in subspaces] == [3] * 4
     assert len({tuple(subspace) for subspace in subspaces}) > 1
-    assert [len(subspace) for subspace in draw_subspaces(1, 2, 0.1, np.random.RandomState(0))] == [1, 1]
+    assert [len(subspace) for subspace in draw_subspaces(1, 2, 0.1, np.random.RandomState(0))] == [
+        1,
+        1,
+    ]
 
 
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
@@ -289,10 +325,14 @@ def test_float32_data_give_the_clusters_of_float64_data():
 
 
 def counts(n, n_features, density, seed=0):
-    """Three clusters of rows of small counts, most of them zero: each cluster has features of its own."""
+    """Three clusters of rows of small counts, most of them zero: each cluster has features of its
+    own.
+    """
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, n)
-    rates = rng.permutation(np.arange(3 * n_features) < density * 3 * n_features).reshape(3, n_features)
+    rates = rng.permutation(np.arange(3 * n_features) < density * 3 * n_features).reshape(
+        3, n_features
+    )
     return rng.poisson(rates[y]).astype(float), y
 
 
@@ -320,7 +360,9 @@ def test_csr_rows_may_store_zeros_and_columns_twice_and_are_left_as_they_are():
 
 @pytest.mark.slow
 def test_a_csr_matrix_is_never_made_dense():
-    X = sparse.random_array((100, 1_000_000), density=1e-4, rng=np.random.default_rng(0), format="csr")
+    X = sparse.random_array(
+        (100, 1_000_000), density=1e-4, rng=np.random.default_rng(0), format="csr"
+    )
     tracemalloc.start()
     SCSRGF(3, **QUICK).fit(X)
     peak = tracemalloc.get_traced_memory()[1]
@@ -348,7 +390,9 @@ DEGENERATE = {
 
 @pytest.mark.parametrize("name", DEGENERATE)
 @pytest.mark.parametrize(
-    "settings", [{}, {"n_affinities": 1}, {"n_fusion_iter": 0}, {"n_neighbors": 1}, {"graph": "published"}], ids=str
+    "settings",
+    [{}, {"n_affinities": 1}, {"n_fusion_iter": 0}, {"n_neighbors": 1}, {"graph": "published"}],
+    ids=str,
 )
 def test_degenerate_data_have_a_defined_result(name, settings):
     X = DEGENERATE[name]
@@ -368,7 +412,9 @@ def test_degenerate_data_are_the_same_as_a_csr_matrix(name):
 
 @pytest.mark.parametrize("n_clusters", [2, 3, 8])
 def test_no_more_distinct_rows_than_clusters_make_each_a_cluster(n_clusters):
-    labels = SCSRGF(n_clusters, **QUICK).fit_predict(np.array([[1.0, 5.0], [0.0, 2.0], [1.0, 5.0], [1.0, 5.0]]))
+    labels = SCSRGF(n_clusters, **QUICK).fit_predict(
+        np.array([[1.0, 5.0], [0.0, 2.0], [1.0, 5.0], [1.0, 5.0]])
+    )
     assert labels.tolist() == [1, 0, 1, 1]
 
 

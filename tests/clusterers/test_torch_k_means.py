@@ -31,7 +31,8 @@ EXPECTED_FAILURES = {
 # Data in some checks has fewer distinct rows than clusters.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
-    [TorchKMeans(), TorchKMeans(3, init="random", n_init=2)], expected_failed_checks=lambda _: EXPECTED_FAILURES
+    [TorchKMeans(), TorchKMeans(3, init="random", n_init=2)],
+    expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
 def test_it_passes_scikit_learns_checks(estimator, check):
     check(estimator)
@@ -40,7 +41,9 @@ def test_it_passes_scikit_learns_checks(estimator, check):
 def some_rows(n=3000, n_features=7, n_groups=6, dtype=np.float64, seed=0):
     rng = np.random.default_rng(seed)
     centers = 3 * rng.normal(size=(n_groups, n_features))
-    return (centers[rng.integers(n_groups, size=n)] + rng.normal(size=(n, n_features))).astype(dtype)
+    return (centers[rng.integers(n_groups, size=n)] + rng.normal(size=(n, n_features))).astype(
+        dtype
+    )
 
 
 def on_host(values):
@@ -49,14 +52,20 @@ def on_host(values):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_clusters", [1, 5, torch_lloyd.MAX_ONE_HOT, torch_lloyd.MAX_ONE_HOT + 1, 150])
+@pytest.mark.parametrize(
+    "n_clusters", [1, 5, torch_lloyd.MAX_ONE_HOT, torch_lloyd.MAX_ONE_HOT + 1, 150]
+)
 def test_from_the_same_centres_it_takes_the_steps_of_scikit_learn(n_clusters, weighted, device):
     X = some_rows()
     weights = np.random.default_rng(1).uniform(0.5, 2, len(X)) if weighted else None
     expected = KMeans(n_clusters, init=X[:n_clusters], n_init=1).fit(X, sample_weight=weights)
-    found = TorchKMeans(n_clusters, init=X[:n_clusters]).fit(torch.tensor(X, device=device), sample_weight=weights)
+    found = TorchKMeans(n_clusters, init=X[:n_clusters]).fit(
+        torch.tensor(X, device=device), sample_weight=weights
+    )
     np.testing.assert_array_equal(on_host(found.labels_), expected.labels_)
-    np.testing.assert_allclose(on_host(found.cluster_centers_), expected.cluster_centers_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        on_host(found.cluster_centers_), expected.cluster_centers_, rtol=1e-9, atol=1e-12
+    )
     assert found.inertia_ == pytest.approx(expected.inertia_, rel=1e-12)
     assert found.n_iter_ == expected.n_iter_
 
@@ -128,7 +137,8 @@ def test_blocks_are_consecutive_and_as_large_as_the_budget_allows(monkeypatch):
 )
 def test_sums_by_label_are_those_of_a_loop(device, seed, n, n_clusters, n_used, weighted):
     rng = np.random.default_rng(seed)
-    features, labels = rng.normal(size=(n, 3)), rng.integers(min(n_used, n_clusters), size=n)
+    features = rng.normal(size=(n, 3))
+    labels = rng.integers(min(n_used, n_clusters), size=n)
     weights = rng.integers(0, 3, n).astype(float) if weighted else np.ones(n)
     expected = np.zeros((n_clusters, 3))
     np.add.at(expected, labels, features * weights[:, None])
@@ -156,7 +166,9 @@ def test_empty_clusters_get_the_farthest_rows_as_in_scikit_learn(n_far, device):
 
 def test_fewer_distinct_rows_than_clusters_give_a_warning_and_finite_centres():
     X = np.array([[0.0, 0.0], [3.0, 3.0]] * 3)
-    with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(2\) found smaller than n_clusters \(4\)"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"distinct clusters \(2\) found smaller than n_clusters \(4\)"
+    ):
         model = TorchKMeans(4, random_state=0).fit(X)
     assert np.isfinite(model.cluster_centers_).all()
     assert adjusted_rand_score(model.labels_, [0, 1] * 3) == 1
@@ -181,7 +193,9 @@ def test_rows_of_weight_zero_are_not_first_centres(init, monkeypatch):
     weights[::20] = 1
     X[weights == 0] += 1e6
     for seed in range(5):
-        model = TorchKMeans(3, init=init, max_iter=1, random_state=seed).fit(X, sample_weight=weights)
+        model = TorchKMeans(3, init=init, max_iter=1, random_state=seed).fit(
+            X, sample_weight=weights
+        )
         assert abs(model.cluster_centers_).max() < 1e3
 
 
@@ -209,10 +223,14 @@ def test_cupy_arrays_give_cupy_arrays(monkeypatch):
     cupy = make_cupy()
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     X = some_rows(200)
-    model = TorchKMeans(3, random_state=0).fit(cupy.asarray(X), sample_weight=cupy.asarray(np.ones(200)))
+    model = TorchKMeans(3, random_state=0).fit(
+        cupy.asarray(X), sample_weight=cupy.asarray(np.ones(200))
+    )
     assert isinstance(model.labels_, cupy.ndarray)
     assert isinstance(model.predict(cupy.asarray(X)), cupy.ndarray)
-    np.testing.assert_array_equal(model.labels_.get(), TorchKMeans(3, random_state=0).fit(X).labels_)
+    np.testing.assert_array_equal(
+        model.labels_.get(), TorchKMeans(3, random_state=0).fit(X).labels_
+    )
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -245,14 +263,20 @@ def test_scores_in_bfloat16_differ_from_squared_distances_by_a_number_for_each_r
     search = torch_lloyd.CenterSearch.prepare(torch.cat([centers, -centers]), torch.bfloat16)
     distances = torch.cdist(features.double(), torch.cat([centers, -centers])).square()
     differences = search.scores(features).double() - distances
-    torch.testing.assert_close(differences, differences[:, :1].expand_as(differences), rtol=0, atol=1e-3)
+    torch.testing.assert_close(
+        differences, differences[:, :1].expand_as(differences), rtol=0, atol=1e-3
+    )
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("n_clusters", [5, 80])
 def test_data_far_from_the_origin_is_clustered_as_near_it(n_clusters, device):
-    X = (some_rows(4000, n_groups=n_clusters) * 64).round() / 64  # exact in float32, with the offset, too
-    near, far = (torch.tensor(X + offset, dtype=torch.float32, device=device) for offset in (0, 2**12))
+    X = (
+        some_rows(4000, n_groups=n_clusters) * 64
+    ).round() / 64  # exact in float32, with the offset, too
+    near, far = (
+        torch.tensor(X + offset, dtype=torch.float32, device=device) for offset in (0, 2**12)
+    )
     models = [TorchKMeans(n_clusters, init=T[:n_clusters]).fit(T) for T in (near, far)]
     assert (models[0].labels_ != models[1].labels_).double().mean() < 0.005
     assert models[1].inertia_ == pytest.approx(models[0].inertia_, rel=1e-3)
@@ -299,7 +323,9 @@ def test_predict_agrees_with_the_fit():
 def test_of_several_starts_the_best_is_used():
     X = some_rows(500, n_groups=1)
     best = TorchKMeans(8, init="random", n_init=10, random_state=0).fit(X).inertia_
-    assert best < np.mean([TorchKMeans(8, init="random", n_init=1, random_state=s).fit(X).inertia_ for s in range(5)])
+    assert best < np.mean(
+        [TorchKMeans(8, init="random", n_init=1, random_state=s).fit(X).inertia_ for s in range(5)]
+    )
     assert TorchKMeans(8, init="random", random_state=0).fit(X).inertia_ == best  # "auto" means ten
 
 
@@ -311,16 +337,30 @@ def test_of_several_starts_the_best_is_used():
         (torch.tensor([[1.0], [torch.nan], [2.0]]), {}, "X contains NaN or infinity"),
         (torch.tensor([[1.0], [torch.inf], [2.0]]), {}, "X contains NaN or infinity"),
         (torch.zeros(1, 2), {}, "n_samples=1 should be >= n_clusters=2"),
-        (torch.eye(3), {"init": np.zeros((3, 3))}, r"init has shape \(3, 3\): give \(2, 3\), a row for each cluster"),
-        (torch.eye(3), {"sample_weight": torch.ones(2)}, r"sample_weight has shape \(2,\): give 3 weights"),
-        (torch.eye(3), {"sample_weight": np.array([1, -1, 1])}, "Negative values in data passed to `sample_weight`"),
+        (
+            torch.eye(3),
+            {"init": np.zeros((3, 3))},
+            r"init has shape \(3, 3\): give \(2, 3\), a row for each cluster",
+        ),
+        (
+            torch.eye(3),
+            {"sample_weight": torch.ones(2)},
+            r"sample_weight has shape \(2,\): give 3 weights",
+        ),
+        (
+            torch.eye(3),
+            {"sample_weight": np.array([1, -1, 1])},
+            "Negative values in data passed to `sample_weight`",
+        ),
         (torch.eye(3), {"sample_weight": np.zeros(3)}, "All sample weights are zero"),
         (torch.eye(3), {"sample_weight": np.full(3, np.nan)}, "sample_weight contains NaN"),
         (torch.eye(3), {"device": 1}, "'device' parameter of TorchKMeans must be"),
     ],
 )
 def test_what_is_not_valid_is_named_with_what_is(X, settings, message):
-    weights = {"sample_weight": settings.pop("sample_weight")} if "sample_weight" in settings else {}
+    weights = (
+        {"sample_weight": settings.pop("sample_weight")} if "sample_weight" in settings else {}
+    )
     with pytest.raises(ValueError, match=message):
         TorchKMeans(2, **settings).fit(X, **weights)
 

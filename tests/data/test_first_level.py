@@ -39,7 +39,8 @@ WHAT = Contraction(VIEWS, strict_consensus, medoids, batch_size=100)
 
 
 def fit(*, in_order, batch_size=100):
-    active, what = ActiveRows(ArrayRows(X), in_order=in_order), replace(WHAT, batch_size=batch_size)
+    active = ActiveRows(ArrayRows(X), in_order=in_order)
+    what = replace(WHAT, batch_size=batch_size)
     first = contract_rows(active, what, Resources())
     state = FitState.of_leaves(first.leaves, active.values, N_ROWS, 10, Storage())
     *_, last = contract_levels(state, what, 10, Resources())
@@ -54,7 +55,9 @@ def test_every_row_belongs_to_a_leaf_and_every_leaf_to_itself(in_order, batch_si
     found = first.find_leaves(np.arange(N_ROWS))
     assert found[leaves.rows].tolist() == list(range(len(leaves.rows)))
     assert np.bincount(found).tolist() == leaves.sizes.tolist()
-    assert [np.flatnonzero(found == leaf)[0] for leaf in range(len(leaves.rows))] == leaves.first_rows.tolist()
+    assert [
+        np.flatnonzero(found == leaf)[0] for leaf in range(len(leaves.rows))
+    ] == leaves.first_rows.tolist()
 
 
 def in_file(vector):
@@ -77,8 +80,10 @@ PLACES = {"memory": np.array, "file": in_file, "Dask": on_dask, "device": on_dev
 def test_results_of_leaves_are_looked_up_for_their_rows_in_any_place(place, in_order, monkeypatch):
     monkeypatch.setattr(row_map, "LOOKED_UP", 70)  # several blocks
     first, last = fit(in_order=in_order)
-    rows, fusions = first.leaves.rows, last.fusions
-    leaf_of, at_first_level = first.find_leaves(np.arange(N_ROWS)), np.array(first.part.stability)
+    rows = first.leaves.rows
+    fusions = last.fusions
+    leaf_of = first.find_leaves(np.arange(N_ROWS))
+    at_first_level = np.array(first.part.stability)
     labels, _ = label_leaves(last, first.leaves, last.is_noise, 1, np.int32)
     tree = MergeTree(np.arange(0), np.empty((0, 4)), 1)
     there = RowMap((first.part.mapped(PLACES[place]),))
@@ -105,12 +110,16 @@ def test_results_of_leaves_are_looked_up_for_their_rows_in_any_place(place, in_o
 
 @pytest.mark.parametrize("place", PLACES)
 def test_entries_of_some_rows_are_fetched_changed_and_counted_in_any_place(place):
-    part = Part(np.arange(N_ROWS) % 7, np.arange(N_ROWS, dtype=np.float32), np.arange(7)).mapped(PLACES[place])
+    part = Part(np.arange(N_ROWS) % 7, np.arange(N_ROWS, dtype=np.float32), np.arange(7)).mapped(
+        PLACES[place]
+    )
     rows = np.array([0, 169, 170, 599])
     assert part.find_leaves(rows).tolist() == [0, 1, 2, 4]
     changed = part.with_leaves(rows, np.array([6, 5, 4, 3]))
     assert changed.find_leaves(np.array([0, 1, 169, 170, 171, 599])).tolist() == [6, 1, 5, 4, 3, 3]
-    expected = np.bincount(np.delete(np.arange(N_ROWS) % 7, rows), minlength=7) + np.array([0, 0, 0, 1, 1, 1, 1])
+    expected = np.bincount(np.delete(np.arange(N_ROWS) % 7, rows), minlength=7) + np.array(
+        [0, 0, 0, 1, 1, 1, 1]
+    )
     assert RowMap((changed,)).count(7).tolist() == expected.tolist()
 
 
@@ -163,10 +172,18 @@ def test_means_of_leaves_are_read_block_by_block(kind, weighted, monkeypatch):
     mass[100:250] = 0  # and all rows of some blocks have the weight 0
     mass = mass if weighted else np.ones(N_ROWS)
     values = in_file(X) if kind is np.asarray else kind(X)
-    rows = ReadRows(Counted(values)) if kind is np.asarray else ReadRows(SimpleNamespace(take=Counted(values).take))
+    rows = (
+        ReadRows(Counted(values))
+        if kind is np.asarray
+        else ReadRows(SimpleNamespace(take=Counted(values).take))
+    )
     found = rows.count(leaf_of, 5, ArrayWeights(mass) if weighted else None)
-    expected = np.array([np.average(X[leaf_of == leaf], axis=0, weights=mass[leaf_of == leaf]) for leaf in range(5)])
-    np.testing.assert_allclose(found.means if kind is np.asarray else found.means.toarray(), expected)
+    expected = np.array(
+        [np.average(X[leaf_of == leaf], axis=0, weights=mass[leaf_of == leaf]) for leaf in range(5)]
+    )
+    np.testing.assert_allclose(
+        found.means if kind is np.asarray else found.means.toarray(), expected
+    )
     assert Counted.most == 50
     assert found.sizes.tolist() == np.bincount(leaf_of, weights=mass > 0).tolist()
     assert found.first_rows.tolist() == [0, 121, 122, 123, 124]
@@ -188,6 +205,7 @@ def test_a_model_of_ordinary_rows_and_one_far_away_is_gathered_from_a_device(tmp
 
 def test_blocks_of_rows_are_written_to_their_places(monkeypatch):
     monkeypatch.setattr("cohirf.data.first_level.row_blocks", lambda n: row_blocks(n, 4))
-    X, found = np.arange(22.0)[:, None], np.zeros(12)
+    X = np.arange(22.0)[:, None]
+    found = np.zeros(12)
     map_block(found, ArrayRows(X), None, lambda rows: rows[:, 0], slice(0, 10))
     assert found.tolist() == [*range(10), 0, 0]

@@ -56,7 +56,9 @@ def test_rows_are_taken_in_any_order(opened):
 
 @pytest.mark.parametrize("kind", ["array", "source", "Dask"])
 def test_the_fingerprint_tells_the_values(kind, tmp_path):
-    first, same, other = X, X.copy(), X.copy()
+    first = X
+    same = X.copy()
+    other = X.copy()
     other[59, 3] += 1e-12
     one, two, three = (KINDS[kind](rows, tmp_path).fingerprint() for rows in (first, same, other))
     assert one == two != three
@@ -70,7 +72,11 @@ def test_a_function_of_rows_gives_a_vector_or_columns(kind, tmp_path):
     def two_columns(rows):
         return dense(rows)[:, :2]
 
-    data = KINDS[kind](X, tmp_path) if kind != "Dask" else DaskTable(on_dask(X, tmp_path).rows.array, None)
+    data = (
+        KINDS[kind](X, tmp_path)
+        if kind != "Dask"
+        else DaskTable(on_dask(X, tmp_path).rows.array, None)
+    )
     assert_array_equal(np.asarray(data.map_rows(total, None, np.float64)), X.sum(axis=1))
     assert_array_equal(np.asarray(data.map_rows(two_columns, 2, np.float64)), X[:, :2])
 
@@ -82,7 +88,9 @@ def test_weights_are_those_of_the_rows(opened):
     assert_array_equal(weights.take(np.array([0, 9, 59])), [1.0, 10.0, 60.0])
 
 
-@pytest.mark.parametrize("bad", [np.zeros(60), np.full(60, -1.0), np.ones(59)], ids=["zero", "negative", "too few"])
+@pytest.mark.parametrize(
+    "bad", [np.zeros(60), np.full(60, -1.0), np.ones(59)], ids=["zero", "negative", "too few"]
+)
 def test_bad_weights_are_refused(opened, bad):
     with pytest.raises(ValueError, match="weight"):
         opened(X).check_weights(bad)
@@ -92,7 +100,9 @@ def test_rows_of_weight_zero_do_not_take_part(tmp_path):
     given = np.ones(60)
     given[[0, 7]] = 0
     for kind in ("array", "file"):
-        assert_array_equal(KINDS[kind](X, tmp_path).check_weights(given).positive, np.delete(np.arange(60), [0, 7]))
+        assert_array_equal(
+            KINDS[kind](X, tmp_path).check_weights(given).positive, np.delete(np.arange(60), [0, 7])
+        )
 
 
 def test_memory_of_batches_counts_a_process_for_each_job(opened):

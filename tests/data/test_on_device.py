@@ -30,7 +30,10 @@ def library(place):
 
 
 class DeviceDBSCAN(ClusterMixin, BaseEstimator):
-    """DBSCAN of the rows, with labels in their library; like cuML's, it has no argument for weights."""
+    """DBSCAN of the rows, with labels in their library.
+
+    Like cuML's, it has no argument for weights.
+    """
 
     def __init__(self, eps=1.0, *, library="array_api_strict"):
         self.eps = eps
@@ -67,7 +70,9 @@ def fit_both(X, place, base=None, *, weights=None, **parameters):
     expected = CoHiRF(here, random_state=0, **parameters).fit(X, sample_weight=weights)
     there = base.set_params(library=library(place)) if isinstance(base, NearestSeeds) else base
     found = CoHiRF(there, random_state=0, **parameters)
-    return expected, found.fit(place.put(X), sample_weight=None if weights is None else place.put(weights))
+    return expected, found.fit(
+        place.put(X), sample_weight=None if weights is None else place.put(weights)
+    )
 
 
 def assert_same_fit(found, expected, place):
@@ -110,7 +115,9 @@ VARIANTS = {
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_fit_on_a_device_is_that_of_numpy(place, variant, X, monkeypatch):
     # batches are measured here: to start a process for it takes seconds
-    monkeypatch.setattr(plan, "fresh_process", lambda: nullcontext(lambda function, *rest: function(*rest)))
+    monkeypatch.setattr(
+        plan, "fresh_process", lambda: nullcontext(lambda function, *rest: function(*rest))
+    )
     expected, found = fit_both(X, place, **VARIANTS[variant])
     assert_same_fit(found, expected, place)
 
@@ -129,13 +136,15 @@ def test_many_codes_stay_on_the_device(place, X, monkeypatch):
     monkeypatch.setattr(consensus, "MAX_CODES_HERE", 0)
     monkeypatch.setattr(majority, "MAX_LINKED_CODES", 8)
     views = [
-        put_beside(np.asarray(column), place.put(X)) for column in np.random.default_rng(0).integers(4, size=(5, 400))
+        put_beside(np.asarray(column), place.put(X))
+        for column in np.random.default_rng(0).integers(4, size=(5, 400))
     ]
     codes = consensus.fold_views(views, 400)
     assert not isinstance(codes.distinct, np.ndarray)
     here = consensus.fold_views([to_host(view) for view in views], 400)
     np.testing.assert_array_equal(place.fetch(codes.distinct), here.distinct)
-    found, expected = majority.majority_consensus(codes, 0.5), majority.majority_consensus(here, 0.5)
+    found = majority.majority_consensus(codes, 0.5)
+    expected = majority.majority_consensus(here, 0.5)
     np.testing.assert_array_equal(place.fetch(found.labels), expected.labels)
     assert 8 < found.n_clusters == expected.n_clusters < codes.n_codes
 
@@ -183,8 +192,12 @@ def test_batches_of_weighted_rows_are_those_of_numpy(place, X):
 )
 def test_weights_of_any_kind_are_put_beside_the_rows(place, change, X):
     weights = change(np.arange(len(X)) % 4 + 1.0)
-    expected = CoHiRF(NearestSeeds(5, library="numpy"), random_state=0).fit(X, sample_weight=weights)
-    found = CoHiRF(NearestSeeds(5, library=library(place)), random_state=0).fit(place.put(X), sample_weight=weights)
+    expected = CoHiRF(NearestSeeds(5, library="numpy"), random_state=0).fit(
+        X, sample_weight=weights
+    )
+    found = CoHiRF(NearestSeeds(5, library=library(place)), random_state=0).fit(
+        place.put(X), sample_weight=weights
+    )
     assert_same_fit(found, expected, place)
 
 
@@ -192,9 +205,18 @@ def test_weights_of_any_kind_are_put_beside_the_rows(place, change, X):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda weights: weights[1:], "sample_weight has shape (399,), but X has 400 rows: pass one per row."),
-        (lambda weights: weights[:, None], "sample_weight has shape (400, 1), but X has 400 rows: pass one per row."),
-        (lambda weights: 0 * weights, "All sample weights are zero: give at least one row a positive weight."),
+        (
+            lambda weights: weights[1:],
+            "sample_weight has shape (399,), but X has 400 rows: pass one per row.",
+        ),
+        (
+            lambda weights: weights[:, None],
+            "sample_weight has shape (400, 1), but X has 400 rows: pass one per row.",
+        ),
+        (
+            lambda weights: 0 * weights,
+            "All sample weights are zero: give at least one row a positive weight.",
+        ),
         (
             lambda weights: weights - 3,
             "Negative values in data passed to `sample_weight`, down to -2: give weights >= 0.",
@@ -209,12 +231,14 @@ def test_weights_of_any_kind_are_put_beside_the_rows(place, change, X):
         ),
         (
             lambda weights: np.where(weights == 4, 1e18, weights - 1),
-            "sample_weight has positive values from 1 to 1e+18: on a device, the smallest would not count in sums. Set "
+            "sample_weight has positive values from 1 to 1e+18: on a device, the smallest would "
+            "not count in sums. Set "
             "them to 0, or raise them.",
         ),
         (
             lambda weights: 1e307 * weights,
-            "sample_weight has sum inf, and sums of more than 1e+150 would overflow: divide all weights by the same "
+            "sample_weight has sum inf, and sums of more than 1e+150 would overflow: divide all "
+            "weights by the same "
             "number.",
         ),
     ],
@@ -255,10 +279,16 @@ def test_new_rows_get_the_same_labels_and_distances(place, n_rows, X):
     expected, found = fit_both(X, place, max_features=0.5)
     new = np.random.default_rng(1).uniform(X.min(), X.max(), size=(n_rows, 6))
     np.testing.assert_array_equal(place.fetch(found.predict(place.put(new))), expected.predict(new))
-    np.testing.assert_allclose(place.fetch(found.transform(place.put(new))), expected.transform(new), rtol=1e-12)
+    np.testing.assert_allclose(
+        place.fetch(found.transform(place.put(new))), expected.transform(new), rtol=1e-12
+    )
     np.testing.assert_array_equal(found.predict(new), expected.predict(new))
-    np.testing.assert_array_equal(place.fetch(expected.predict(place.put(new))), expected.predict(new))
-    np.testing.assert_array_equal(place.fetch(found.predict(place.put(X))), place.fetch(found.labels_))
+    np.testing.assert_array_equal(
+        place.fetch(expected.predict(place.put(new))), expected.predict(new)
+    )
+    np.testing.assert_array_equal(
+        place.fetch(found.predict(place.put(X))), place.fetch(found.labels_)
+    )
 
 
 @on_every_device
@@ -266,7 +296,9 @@ def test_distances_of_float32_rows_are_float32(place, X):
     expected, found = fit_both(X.astype(np.float32), place)
     distances = place.fetch(found.transform(place.put(X.astype(np.float32))))
     assert distances.dtype == expected.transform(X.astype(np.float32)).dtype
-    np.testing.assert_allclose(distances, expected.transform(X.astype(np.float32)), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        distances, expected.transform(X.astype(np.float32)), rtol=1e-6, atol=1e-6
+    )
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -286,13 +318,16 @@ def test_rows_without_missing_values_are_labelled_by_a_model_that_had_some(place
     model = CoHiRF(HDBSCAN(copy=True), random_state=0).fit(X)
     new = X[10:30]
     np.testing.assert_array_equal(place.fetch(model.predict(place.put(new))), model.predict(new))
-    np.testing.assert_allclose(place.fetch(model.transform(place.put(new))), model.transform(new), rtol=1e-12)
+    np.testing.assert_allclose(
+        place.fetch(model.transform(place.put(new))), model.transform(new), rtol=1e-12
+    )
 
 
 @pytest.fixture
 def fetched(monkeypatch):
     """Return a list to which the shape of each array that leaves its device is appended."""
-    shapes, kind = [], type(array_api_strict.asarray(0))
+    shapes = []
+    kind = type(array_api_strict.asarray(0))
     to_device = kind.to_device
 
     def note(array, device, /, **options):
@@ -386,7 +421,8 @@ def test_a_model_is_saved_after_its_labels_have_been_gathered(place, X, tmp_path
     with pytest.raises(TypeError) as raised:
         model.save(tmp_path / "model")
     assert str(raised.value) == (
-        "labels_ is on a device, and cannot be saved with the model: call gather() first, which loads 8 bytes per row "
+        "labels_ is on a device, and cannot be saved with the model: call gather() first, which "
+        "loads 8 bytes per row "
         "into this process."
     )
     model.gather().save(tmp_path / "model")
@@ -400,7 +436,10 @@ def test_a_model_is_saved_after_its_labels_have_been_gathered(place, X, tmp_path
         (lambda X: X[:0], "X has 0 rows and 6 columns: give at least one of each."),
         (lambda X: np.where(X[7, 1] == X, np.nan, X), "Input X contains NaN or infinity"),
         (lambda X: np.where(X[7, 1] == X, -np.inf, X), "Input X contains NaN or infinity"),
-        (lambda X: np.where(X[7, 1] == X, 1e160, X), "holds values up to 1e+160, whose squares overflow"),
+        (
+            lambda X: np.where(X[7, 1] == X, 1e160, X),
+            "holds values up to 1e+160, whose squares overflow",
+        ),
     ],
 )
 @on_every_device
@@ -424,7 +463,10 @@ def test_large_finite_values_are_not_taken_for_infinite_ones():
 
 
 def test_a_checkpoint_is_refused(X, tmp_path):
-    with pytest.raises(ValueError, match=r"^checkpoint is for data in this process and in sources, but X is on a dev"):
+    with pytest.raises(
+        ValueError,
+        match=r"^checkpoint is for data in this process and in sources, but X is on a dev",
+    ):
         CoHiRF(n_clusters=5, checkpoint=tmp_path / "c").fit(FAR.put(X))
 
 
@@ -432,8 +474,12 @@ def test_a_checkpoint_is_refused(X, tmp_path):
 @pytest.mark.parametrize("batch_size", [None, 150])
 def test_methods_that_find_the_number_run_on_a_device(place, batch_size, X):
     base = DeviceDBSCAN(eps=2.5)
-    expected = CoHiRF(base.set_params(library="numpy"), batch_size=batch_size, random_state=0).fit(X)
-    there = CoHiRF(base.set_params(library=library(place)), batch_size=batch_size, random_state=0).fit(place.put(X))
+    expected = CoHiRF(base.set_params(library="numpy"), batch_size=batch_size, random_state=0).fit(
+        X
+    )
+    there = CoHiRF(
+        base.set_params(library=library(place)), batch_size=batch_size, random_state=0
+    ).fit(place.put(X))
     assert expected.diagnostics_[0].n_batches > 1 or batch_size is None
     assert_same_fit(there, expected, place)
 
@@ -453,12 +499,17 @@ class TestOfTensors:
         model = CoHiRF(n_clusters=5, random_state=0).fit(torch.tensor(X, requires_grad=True))
         assert not model.stability_.requires_grad
         assert model.labels_.tolist() == expected.labels_.tolist()
-        assert model.predict(torch.tensor(X, requires_grad=True)).tolist() == expected.labels_.tolist()
+        assert (
+            model.predict(torch.tensor(X, requires_grad=True)).tolist() == expected.labels_.tolist()
+        )
 
     def test_rows_need_not_be_contiguous(self, torch, X, expected):
         for tensor in (torch.tensor(X.T.copy()).T, torch.tensor(np.repeat(X, 2, axis=1))[:, ::2]):
             assert not tensor.is_contiguous()
-            assert CoHiRF(n_clusters=5, random_state=0).fit(tensor).labels_.tolist() == expected.labels_.tolist()
+            assert (
+                CoHiRF(n_clusters=5, random_state=0).fit(tensor).labels_.tolist()
+                == expected.labels_.tolist()
+            )
 
     @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
     def test_half_precision_is_fitted(self, torch, kind, X):
@@ -476,10 +527,14 @@ class TestOfTensors:
         model = CoHiRF(NearestSeeds(5, library="torch"), random_state=0, device="cpu").fit(X)
         here = CoHiRF(NearestSeeds(5, library="numpy"), random_state=0).fit(X)
         np.testing.assert_array_equal(model.labels_, here.labels_)
-        batched = CoHiRF(NearestSeeds(5, library="torch"), random_state=0, device="cpu", batch_size=100)
+        batched = CoHiRF(
+            NearestSeeds(5, library="torch"), random_state=0, device="cpu", batch_size=100
+        )
         here = CoHiRF(NearestSeeds(5, library="numpy"), random_state=0, batch_size=100).fit(X)
         np.testing.assert_array_equal(batched.fit(X).labels_, here.labels_)
-        np.testing.assert_array_equal(batched.fit(cohirf.open_source(X)).n_clusters_, here.n_clusters_)
+        np.testing.assert_array_equal(
+            batched.fit(cohirf.open_source(X)).n_clusters_, here.n_clusters_
+        )
 
     @pytest.mark.parametrize("batch_size", [None, 150], ids=["one-batch", "local-batches"])
     def test_methods_of_scikit_learn_take_tensors_on_the_cpu(self, torch, batch_size, X):
@@ -491,7 +546,9 @@ class TestOfTensors:
     def test_the_same_tensor_has_the_same_labels_run_after_run(self, torch, X):
         device = "cuda" if torch.cuda.is_available() else "cpu"
         tensor = torch.tensor(X, device=device, dtype=torch.float32)
-        fits = [CoHiRF(cohirf.clusterers.TorchKMeans(5), random_state=0).fit(tensor) for _ in range(2)]
+        fits = [
+            CoHiRF(cohirf.clusterers.TorchKMeans(5), random_state=0).fit(tensor) for _ in range(2)
+        ]
         assert torch.equal(fits[0].labels_, fits[1].labels_)
         assert torch.equal(fits[0].stability_, fits[1].stability_)
 
@@ -510,7 +567,9 @@ def test_dbscan_in_local_batches_is_computed_wherever_the_rows_are():
 def test_batches_of_updates_run_on_a_device():
     pytest.importorskip("torch")
     X, _ = make_blobs(900, n_features=4, centers=3, random_state=0)
-    model, here = (CoHiRF(KMeans(3, n_init=1), device=device, random_state=0) for device in ("cpu", None))
+    model, here = (
+        CoHiRF(KMeans(3, n_init=1), device=device, random_state=0) for device in ("cpu", None)
+    )
     for rows in np.array_split(np.arange(900), 3):
         model.partial_fit(X[rows])
         here.partial_fit(X[rows])

@@ -69,7 +69,9 @@ def test_a_cluster_that_shrank_is_named(model):
 
 
 def test_rows_far_from_everything_are_told(model):
-    drift = model.drift(np.vstack([sample(930, 1), np.random.default_rng(0).normal(size=(70, 3)) * 0.5 - 9]))
+    drift = model.drift(
+        np.vstack([sample(930, 1), np.random.default_rng(0).normal(size=(70, 3)) * 0.5 - 9])
+    )
     assert drift.is_outside
     assert drift.share_outside == pytest.approx(0.08, abs=0.015)
     assert "8% of the new rows are far from everything" in drift.verdict
@@ -91,13 +93,16 @@ def test_a_feature_that_moved_is_named(model):
 
 def test_a_feature_that_only_spreads_has_another_distribution(model):
     new = sample(2000, 1)
-    new[:, 0] = np.where(np.random.default_rng(0).random(2000) < 0.5, 5.5, -1)  # about the same mean
+    new[:, 0] = np.where(
+        np.random.default_rng(0).random(2000) < 0.5, 5.5, -1
+    )  # about the same mean
     assert "feature 0 has another distribution" in model.drift(new).verdict
 
 
 def test_the_statistic_is_that_of_kolmogorov_and_smirnov():
     rng = np.random.default_rng(0)
-    old, new = rng.normal(size=(5000, 1)), rng.normal(0.5, 2, size=(3000, 1))
+    old = rng.normal(size=(5000, 1))
+    new = rng.normal(0.5, 2, size=(3000, 1))
     baseline = FeatureBaseline.of(old, np.ones(5000))
     for part in np.array_split(new, 3):
         count_rows([baseline], part)
@@ -116,7 +121,9 @@ def test_landmarks_count_as_the_rows_that_they_stand_for():
 def test_more_noise_is_told():
     rng = np.random.default_rng(0)
     X = sample(1000, 0)
-    model = CoHiRF(DBSCAN(eps=1), random_state=0).fit(np.vstack([X, rng.uniform(-30, 30, size=(50, 3))]))
+    model = CoHiRF(DBSCAN(eps=1), random_state=0).fit(
+        np.vstack([X, rng.uniform(-30, 30, size=(50, 3))])
+    )
     drift = model.drift(np.vstack([sample(500, 1), rng.uniform(-30, 30, size=(250, 3))]))
     assert drift.clusters[-1].number == -1
     assert "noise grew from" in drift.verdict

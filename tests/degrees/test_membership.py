@@ -40,7 +40,9 @@ def test_degrees_of_two_normal_classes_are_their_probabilities(model):
     degrees = model.membership(np.column_stack([place, np.zeros(13)]))
     right = int(model.predict([[2, 0]])[0])
     true = norm.pdf(place, 2) / (norm.pdf(place, 2) + norm.pdf(place, -2))
-    np.testing.assert_allclose(degrees[:, right], true, atol=0.15)  # the partition itself is not cut exactly at 0
+    np.testing.assert_allclose(
+        degrees[:, right], true, atol=0.15
+    )  # the partition itself is not cut exactly at 0
 
 
 def test_degrees_are_the_shares_of_right_classes(model):
@@ -57,7 +59,10 @@ def test_a_cluster_with_fewer_rows_has_smaller_degrees():
     X, _ = two_normals()
     landmarks = Landmarks(X, (X[:, 0] > 0).astype(np.int64))
     row = np.array([[-0.5, 0.0]])
-    equal, few = (Membership.of(landmarks, np.arange(2), np.array([900.0, n])).rate(row)[0, 1] for n in (900, 100))
+    equal, few = (
+        Membership.of(landmarks, np.arange(2), np.array([900.0, n])).rate(row)[0, 1]
+        for n in (900, 100)
+    )
     assert few == pytest.approx(equal / 9 / (1 - equal + equal / 9))
 
 
@@ -97,7 +102,9 @@ def test_only_noise_has_no_columns():
 
 def test_one_cluster_has_all():
     X, _ = two_normals(50)
-    np.testing.assert_array_equal(CoHiRF(n_clusters=1, random_state=0).fit(X).membership(X), np.ones((50, 1)))
+    np.testing.assert_array_equal(
+        CoHiRF(n_clusters=1, random_state=0).fit(X).membership(X), np.ones((50, 1))
+    )
 
 
 def test_identical_rows_of_a_cluster_are_certain():
@@ -138,10 +145,14 @@ def test_dask_arrays_have_lazy_degrees(model):
 
 
 def test_an_offset_and_a_scale_change_nothing():
-    X, _ = make_blobs(400, centers=[[0, 0], [7, 0]], random_state=0)  # both fits have the same clusters
+    X, _ = make_blobs(
+        400, centers=[[0, 0], [7, 0]], random_state=0
+    )  # both fits have the same clusters
     between = np.column_stack([np.linspace(0, 7, 30), np.zeros(30)])
     near, far = (CoHiRF(n_clusters=2, random_state=0).fit(rows) for rows in (X, 1e-3 * X + 1e3))
-    np.testing.assert_allclose(far.membership(1e-3 * between + 1e3), near.membership(between), atol=1e-5)
+    np.testing.assert_allclose(
+        far.membership(1e-3 * between + 1e3), near.membership(between), atol=1e-5
+    )
 
 
 def test_loaded_models_have_the_same_degrees(model, tmp_path):
@@ -157,4 +168,6 @@ def test_degrees_follow_an_update():
     model.membership(X)
     model.partial_fit(X[order[200:]])
     assert model.membership(X).shape == (400, model.n_clusters_)
-    np.testing.assert_array_equal(model.cluster_numbers_[model.membership(X).argmax(axis=1)], model.predict(X))
+    np.testing.assert_array_equal(
+        model.cluster_numbers_[model.membership(X).argmax(axis=1)], model.predict(X)
+    )

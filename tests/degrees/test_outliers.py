@@ -41,7 +41,8 @@ def test_scores_grow_with_the_distance(model):
 
 def test_scores_are_relative_to_the_density():
     rng = np.random.default_rng(0)
-    dense, wide = rng.normal(size=(500, 2)) * 0.1, rng.normal(size=(500, 2)) * 5 + 100
+    dense = rng.normal(size=(500, 2)) * 0.1
+    wide = rng.normal(size=(500, 2)) * 5 + 100
     model = CoHiRF(n_clusters=2, random_state=0).fit(np.vstack([dense, wide]))
     beside_dense, in_wide = model.score_outliers([[2, 0], [102, 100]])
     assert beside_dense > 2 * in_wide
@@ -57,7 +58,9 @@ def test_noise_scores_higher_than_clusters():
 
 @pytest.mark.filterwarnings("ignore:.*noise")
 def test_only_noise_has_scores():
-    model = CoHiRF(DBSCAN(eps=1e-6), random_state=0).fit(np.random.default_rng(0).normal(size=(50, 2)))
+    model = CoHiRF(DBSCAN(eps=1e-6), random_state=0).fit(
+        np.random.default_rng(0).normal(size=(50, 2))
+    )
     assert model.outlier_scores_.shape == (50,)
 
 
@@ -119,7 +122,9 @@ def test_small_clusters_keep_their_neighbours():
 
 @pytest.fixture(scope="module")
 def large():
-    """A model with so many landmarks that rows are compared with those around them, its data, and other rows."""
+    """A model with so many landmarks that rows are compared with those around them, its data, and
+    other rows.
+    """
     X, _ = make_blobs(6000, centers=8, n_features=10, cluster_std=2, random_state=0)
     return CoHiRF(n_clusters=8, batch_size=1000, random_state=0).fit(X[:4500]), X[:4500], X[4500:]
 
@@ -133,7 +138,8 @@ def compare_with_all(model, X, monkeypatch):
 
 def test_landmarks_around_a_row_give_nearly_the_scores_of_all(large, monkeypatch):
     model, _, X = large
-    found, exact = model.score_outliers(X), compare_with_all(model, X, monkeypatch)
+    found = model.score_outliers(X)
+    exact = compare_with_all(model, X, monkeypatch)
     assert (found != exact).any()
     assert np.abs(found / exact - 1).mean() < 0.01
     assert np.abs(found / exact - 1).max() < 0.2
@@ -142,7 +148,8 @@ def test_landmarks_around_a_row_give_nearly_the_scores_of_all(large, monkeypatch
 def test_landmarks_around_outliers_are_found(large, monkeypatch):
     model, X, new = large
     planted = np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), size=(60, 10))
-    rows, is_outlier = np.vstack([new, planted]), np.repeat([0, 1], [len(new), 60])
+    rows = np.vstack([new, planted])
+    is_outlier = np.repeat([0, 1], [len(new), 60])
     exact = roc_auc_score(is_outlier, compare_with_all(model, rows, monkeypatch))
     assert exact > 0.95
     assert roc_auc_score(is_outlier, model.score_outliers(rows)) == pytest.approx(exact, abs=0.005)
@@ -150,7 +157,9 @@ def test_landmarks_around_outliers_are_found(large, monkeypatch):
 
 def test_the_score_of_a_row_does_not_depend_on_the_others(large):
     model, _, X = large
-    np.testing.assert_allclose(model.score_outliers(X)[700:710], model.score_outliers(X[700:710]), rtol=1e-9)
+    np.testing.assert_allclose(
+        model.score_outliers(X)[700:710], model.score_outliers(X[700:710]), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e6])

@@ -42,16 +42,22 @@ def at_once(monkeypatch):
 @pytest.mark.parametrize("n_jobs", [None, 1, 2])
 @pytest.mark.parametrize("n_tasks", [1, 3, 200])
 def test_results_come_in_order(n_tasks, n_jobs):
-    assert list(LocalEngine(n_jobs).run(square, tasks(n_tasks), n_tasks)) == [i * i for i in range(n_tasks)]
+    assert list(LocalEngine(n_jobs).run(square, tasks(n_tasks), n_tasks)) == [
+        i * i for i in range(n_tasks)
+    ]
 
 
 @pytest.mark.parametrize("n_tasks", [2, 3, 50])
 def test_results_of_processes_come_in_order(n_tasks, at_once):
-    assert list(LocalEngine(2).run(square, tasks(n_tasks), n_tasks)) == [i * i for i in range(n_tasks)]
+    assert list(LocalEngine(2).run(square, tasks(n_tasks), n_tasks)) == [
+        i * i for i in range(n_tasks)
+    ]
 
 
 def test_a_single_task_runs_where_it_is_asked_for():
-    assert list(LocalEngine(2).run(where_it_runs, tasks(1), 1)) == [(os.getpid(), threading.get_ident())]
+    assert list(LocalEngine(2).run(where_it_runs, tasks(1), 1)) == [
+        (os.getpid(), threading.get_ident())
+    ]
 
 
 def test_short_tasks_run_where_they_are_asked_for():
@@ -73,11 +79,15 @@ def test_tasks_that_cannot_be_sent_run_in_threads(at_once):
     assert threading.get_ident() not in {thread for _, thread in others}
 
 
-@pytest.mark.parametrize(("n_bytes", "here"), [(local.START_BYTES - 1, True), (local.START_BYTES, False)])
+@pytest.mark.parametrize(
+    ("n_bytes", "here"), [(local.START_BYTES - 1, True), (local.START_BYTES, False)]
+)
 def test_tasks_with_much_data_are_not_tried_here_first(n_bytes, here, monkeypatch):
     monkeypatch.setattr(local, "WARM_BYTES", local.START_BYTES)
     calls = [(SimpleNamespace(n_bytes=n_bytes),) for _ in range(4)]
-    assert {process == os.getpid() for process, _ in LocalEngine(2).run(where_it_runs, calls, 4)} == {here}
+    assert {
+        process == os.getpid() for process, _ in LocalEngine(2).run(where_it_runs, calls, 4)
+    } == {here}
 
 
 def test_the_backend_of_a_parallel_config_context_is_used():
@@ -118,7 +128,9 @@ def test_tasks_are_made_as_they_are_needed(where, at_once):
         pytest.param(0.5, 100, 25.0, id="many tasks"),
     ],
 )
-def test_processes_save_the_time_of_the_tasks_that_run_at_the_same_time(seconds_a_task, n_tasks, expected):
+def test_processes_save_the_time_of_the_tasks_that_run_at_the_same_time(
+    seconds_a_task, n_tasks, expected
+):
     assert seconds_saved(seconds_a_task, n_tasks, n_jobs=2) == expected
 
 
@@ -126,7 +138,9 @@ def divide(number):
     return 1 // number
 
 
-@pytest.mark.parametrize("start", [0, pytest.param(-1, marks=pytest.mark.slow)])  # -1: of a process, which ends all
+@pytest.mark.parametrize(
+    "start", [0, pytest.param(-1, marks=pytest.mark.slow)]
+)  # -1: of a process, which ends all
 def test_an_error_of_a_task_comes_through(start, at_once):
     with pytest.raises(ZeroDivisionError):
         list(LocalEngine(2).run(divide, ((number,) for number in range(start, 100)), 100))
@@ -142,8 +156,11 @@ def end_while_processes_start():
 
 
 def end_while_processes_wait():
-    local._are_processes_running, local.WARM_SECONDS = (lambda _: True), 0
-    assert {process for process, _ in LocalEngine(2).run(where_it_runs, tasks(4), 4)} != {os.getpid()}
+    local._are_processes_running = lambda _: True
+    local.WARM_SECONDS = 0
+    assert {process for process, _ in LocalEngine(2).run(where_it_runs, tasks(4), 4)} != {
+        os.getpid()
+    }
 
 
 @pytest.mark.slow
@@ -174,7 +191,9 @@ def test_a_process_of_multiprocessing_ends_soon_after_its_work(run):
 
 def test_a_backend_that_gives_all_results_at_once_will_do(monkeypatch):
     """Such as Ray's."""
-    monkeypatch.setattr("joblib._parallel_backends.ThreadingBackend.supports_return_generator", False)
+    monkeypatch.setattr(
+        "joblib._parallel_backends.ThreadingBackend.supports_return_generator", False
+    )
     with parallel_config(backend="threading", n_jobs=2):
         assert list(LocalEngine().run(square, tasks(5), 5)) == [0, 1, 4, 9, 16]
 
@@ -185,16 +204,21 @@ def write_sum(rows, out, number):
 
 @pytest.mark.parametrize("n_features", [3, 50_000])
 @pytest.mark.parametrize("mapped", [False, True])
-def test_processes_read_shared_rows_and_write_to_shared_vectors(n_features, mapped, at_once, tmp_path):
+def test_processes_read_shared_rows_and_write_to_shared_vectors(
+    n_features, mapped, at_once, tmp_path
+):
     X = np.arange(10.0 * n_features).reshape(10, n_features)
     if mapped:
         X.tofile(tmp_path / "rows")
         X = np.memmap(tmp_path / "rows", dtype=X.dtype, mode="c", shape=X.shape)
         X[5] = 7.0  # in memory only
-    engine, out = LocalEngine(2), ScratchStorage().vector(9, np.float64)
+    engine = LocalEngine(2)
+    out = ScratchStorage().vector(9, np.float64)
     rows = engine.share(ArrayRows(X))
     assert engine.writes_here
-    assert list(engine.run(write_sum, ((rows, out, number) for number in range(9)), 9)) == [None] * 9
+    assert (
+        list(engine.run(write_sum, ((rows, out, number) for number in range(9)), 9)) == [None] * 9
+    )
     assert out.tolist() == (X.sum(axis=1)[:-1] + X.sum(axis=1)[1:]).tolist()
 
 
@@ -211,7 +235,9 @@ def die(number):
 
 # the last test of those that share processes: the next one would have to start new ones
 def test_a_killed_process_is_named(at_once):
-    with pytest.raises(RuntimeError, match=r"A worker process was killed, .* lower n_jobs or batch_size"):
+    with pytest.raises(
+        RuntimeError, match=r"A worker process was killed, .* lower n_jobs or batch_size"
+    ):
         list(LocalEngine(2).run(die, tasks(10), 10))
 
 
@@ -253,7 +279,9 @@ def test_processes_end_after_their_parent_was_killed(tmp_path):
     with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as parent:
         children = [int(parent.stdout.readline()) for _ in range(2)]
         parent.kill()
-    _, alive = psutil.wait_procs([psutil.Process(pid) for pid in children if psutil.pid_exists(pid)], timeout=30)
+    _, alive = psutil.wait_procs(
+        [psutil.Process(pid) for pid in children if psutil.pid_exists(pid)], timeout=30
+    )
     assert not alive
 
 
@@ -274,7 +302,10 @@ def test_an_error_that_cannot_be_sent_is_replaced_by_one_with_its_text():
         """An error whose class no other process finds."""
 
     of_another_process = os.getpid() + 1
-    with pytest.raises(RuntimeError, match="LocalError: here"), local._sending_errors(of_another_process):
+    with (
+        pytest.raises(RuntimeError, match="LocalError: here"),
+        local._sending_errors(of_another_process),
+    ):
         raise LocalError("here")
     with pytest.raises(LocalError), local._sending_errors(os.getpid()):
         raise LocalError("here")
@@ -297,5 +328,7 @@ class OnFullDisk:
 
 def test_what_keeps_a_task_from_a_process_is_named(at_once):
     given = [(0,), (1,), (OnFullDisk(),), (2,)]
-    with pytest.raises(RuntimeError, match=r"cannot be sent to another process: OSError: .*No space left on device"):
+    with pytest.raises(
+        RuntimeError, match=r"cannot be sent to another process: OSError: .*No space left on device"
+    ):
         list(LocalEngine(2).run(where_it_runs, iter(given), len(given)))

@@ -1,4 +1,7 @@
-"""Rows on the way to a device while it computes. CPU tensors stand in for those of a device that is not here."""
+"""Rows on the way to a device while it computes.
+
+CPU tensors stand in for those of a device that is not here.
+"""
 
 import sys
 import threading
@@ -27,7 +30,8 @@ def blocks(values, size=100):
     """Return a task for each block of consecutive rows."""
     n_rows = values.n_rows
     return [
-        (RunTask(Run(np.array([0, size]), np.empty(0, np.int64), 0, at), 1, values),) for at in range(0, n_rows, size)
+        (RunTask(Run(np.array([0, size]), np.empty(0, np.int64), 0, at), 1, values),)
+        for at in range(0, n_rows, size)
     ]
 
 
@@ -65,7 +69,9 @@ def test_few_runs_are_under_way(device):
     outcomes = StreamingEngine(device).run(values_of, tasks(), 10)
     for n_consumed in range(1, 8):
         next(outcomes)
-        assert n_consumed + streaming.RUNS_AHEAD <= len(made) <= n_consumed + streaming.RUNS_AHEAD + 1
+        assert (
+            n_consumed + streaming.RUNS_AHEAD <= len(made) <= n_consumed + streaming.RUNS_AHEAD + 1
+        )
 
 
 def test_an_error_of_a_reader_is_raised_after_the_results_before_it(device):
@@ -97,10 +103,13 @@ def test_no_thread_is_left_behind(device):
 
 
 def test_what_is_decoded_in_order_has_one_reader(device, tmp_path):
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
     table = arrow.table({f"c{i}": X[:, i] for i in range(6)})
     parquet.write_table(table, tmp_path / "X.parquet", row_group_size=90)
-    outcomes = StreamingEngine(device).run(values_of, blocks(open_source(tmp_path / "X.parquet")), 10)
+    outcomes = StreamingEngine(device).run(
+        values_of, blocks(open_source(tmp_path / "X.parquet")), 10
+    )
     found = [next(outcomes)]
     assert len([thread for thread in our_threads() if thread.name.startswith("cohirf-reader")]) == 1
     np.testing.assert_array_equal(np.concatenate([*found, *outcomes]), X)
@@ -122,9 +131,9 @@ def test_labels_are_those_of_a_fit_without_streaming(device, data, batch_size, m
     from cohirf.engines import LocalEngine
 
     def fit():
-        model = CoHiRF(TorchKMeans(4, n_init=1), views=2, batch_size=batch_size, device=device, random_state=0).fit(
-            data
-        )
+        model = CoHiRF(
+            TorchKMeans(4, n_init=1), views=2, batch_size=batch_size, device=device, random_state=0
+        ).fit(data)
         return model.labels_, model.parents_, model.stability_
 
     streamed = fit()
@@ -138,7 +147,9 @@ def test_rows_beside_those_of_weight_zero_are_streamed(device):
     from cohirf.clusterers import TorchKMeans
 
     weights = np.where(np.arange(1000) % 5 > 0, 1.0, 0.0)
-    of_array = CoHiRF(TorchKMeans(4, n_init=1), views=2, batch_size=150, device=device, random_state=0)
+    of_array = CoHiRF(
+        TorchKMeans(4, n_init=1), views=2, batch_size=150, device=device, random_state=0
+    )
     of_array.fit(open_source(X), sample_weight=weights)
     assert of_array.labels_.shape == (1000,)
 
@@ -174,7 +185,9 @@ def test_workers_of_a_cluster_use_their_own_device(device):
     model = CoHiRF(TorchKMeans(4, n_init=1), views=2, batch_size=150, device=device, random_state=0)
     expected = model.fit(open_source(X)).labels_
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         labels = model.fit(open_source(X), client=client).labels_.compute()

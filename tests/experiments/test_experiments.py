@@ -22,12 +22,26 @@ pytest.importorskip("resource", reason="the experiments limit memory as POSIX do
 
 import experiments.keeping as keeping
 from experiments.__main__ import FIGURES, run_table
-from experiments.authors import cells_of, found_rows, model_and_space, score_labels, search, write_tables
+from experiments.authors import (
+    cells_of,
+    found_rows,
+    model_and_space,
+    score_labels,
+    search,
+    write_tables,
+)
 from experiments.budgets import BUDGETS, Budget
 from experiments.cells import Cell, results_of, run_cells, tune_cell, tune_model
 from experiments.figures import bootstrap_interval, figure_table
 from experiments.keeping import kept, look_up, pack, path_of, store, unpack
-from experiments.methods import ALONE, BASES, first_trial, make_model, search_space, with_floored_views
+from experiments.methods import (
+    ALONE,
+    BASES,
+    first_trial,
+    make_model,
+    search_space,
+    with_floored_views,
+)
 from experiments.paper import METRICS, RESULTS
 from experiments.real_tables import TABLES
 from experiments.remembering import remembering
@@ -46,7 +60,14 @@ def frame_of(scores, metric="ari", data="iris", base="K-Means"):
     """Return the results of two seeds for each variant."""
     return pd.DataFrame(
         [
-            {"data": data, "base": base, "variant": variant, "metric": metric, "seed": seed, "score": score + shift}
+            {
+                "data": data,
+                "base": base,
+                "variant": variant,
+                "metric": metric,
+                "seed": seed,
+                "score": score + shift,
+            }
             | {"n_trials": 60, "n_clusters": 3}
             for variant, score in scores.items()
             for seed, shift in enumerate((-0.01, 0.01))
@@ -55,7 +76,8 @@ def frame_of(scores, metric="ari", data="iris", base="K-Means"):
 
 
 @pytest.mark.parametrize(
-    ("mean", "expected"), [(0.5, "within"), (0.55, "within"), (0.45, "within"), (0.56, "better"), (0.44, "worse")]
+    ("mean", "expected"),
+    [(0.5, "within"), (0.55, "within"), (0.45, "within"), (0.56, "better"), (0.44, "worse")],
 )
 def test_a_mean_is_within_one_published_standard_deviation_better_or_worse(mean, expected):
     assert mark(mean, (0.5, 0.05)) == expected
@@ -66,7 +88,8 @@ def test_the_paper_ours_and_ours_with_weights_stand_in_one_line():
     lines = metric_table(frame_of({ALONE: 0.62, "CoHiRF": 0.7, "CoHiRF, weights": 0.95}), "ari")
     assert lines[2:] == [
         "| iris | K-Means | alone | 0.618 ± 0.035 | 0.620 ± 0.014 | within |  |  |",
-        "| iris | K-Means | CoHiRF | 0.786 ± 0.132 | 0.700 ± 0.014 | within | 0.950 ± 0.014 | better |",
+        "| iris | K-Means | CoHiRF | 0.786 ± 0.132 | 0.700 ± 0.014 | within | 0.950 ± 0.014 | "
+        "better |",
     ]
 
 
@@ -81,7 +104,8 @@ def test_a_row_with_more_clusters_than_the_authors_score_is_not_compared():
 
 
 def test_the_authors_score_no_more_clusters_than_half_of_the_rows_and_a_sample_for_the_silhouette():
-    X, y = np.arange(8.0)[:, None], np.arange(8) // 2
+    X = np.arange(8.0)[:, None]
+    y = np.arange(8) // 2
     for metric in METRICS:
         assert score_labels(X, y, y, metric, 0) > 0
         assert score_labels(X, np.array([0, 0, 1, 1, 2, 2, 3, 4]), y, metric, 0) is None
@@ -101,7 +125,9 @@ def test_a_search_is_that_of_the_authors(tmp_path, monkeypatch):
         assert first_trial(base, space).keys() == space.keys()
     fitted = []
     monkeypatch.setattr(
-        CoHiRF, "fit", lambda self, X: fitted.append(self) or setattr(self, "labels_", X[:, 0] > 0) or self
+        CoHiRF,
+        "fit",
+        lambda self, X: fitted.append(self) or setattr(self, "labels_", X[:, 0] > 0) or self,
     )
     found = search(Cell("iris", "K-Means", "CoHiRF", "ari", 0, 1), tmp_path)
     assert found["params"] == {"max_features": 0.3, "views": 5, "estimator__n_clusters": 3}
@@ -112,7 +138,8 @@ def test_a_search_is_that_of_the_authors(tmp_path, monkeypatch):
 
 def test_a_search_that_was_cut_goes_on_with_the_trials_that_it_has(tmp_path, monkeypatch):
     cell = Cell("iris", "K-Means", ALONE, "ari", 0, 14)
-    whole, fits = search(cell, tmp_path / "whole"), []
+    whole = search(cell, tmp_path / "whole")
+    fits = []
 
     def cut(*arguments, try_it=authors.try_parameters):
         fits.append(arguments)
@@ -133,7 +160,8 @@ def test_a_search_that_was_cut_goes_on_with_the_trials_that_it_has(tmp_path, mon
 
 
 def test_every_row_of_the_paper_is_listed_with_the_search_that_found_it(tmp_path):
-    budget, found = Budget(60, 2), {"score": 0.6, "n_clusters": 3, "n_done": 60, "params": {}}
+    budget = Budget(60, 2)
+    found = {"score": 0.6, "n_clusters": 3, "n_done": 60, "params": {}}
     for cell in cells_of(budget, METRICS):
         cut = {"n_done": 29} if cell.base == "kernel K-Means" and cell.seed == 1 else {}
         unscored = {"is_scored": False} if cell.variant == "CoHiRF" and cell.seed == 1 else {}
@@ -144,9 +172,18 @@ def test_every_row_of_the_paper_is_listed_with_the_search_that_found_it(tmp_path
             store(tmp_path, cell.about(), found | {"score": 0.8})
     write_tables(found_rows(budget, tmp_path), tmp_path, "full")
     text = (tmp_path / "authors.md").read_text(encoding="utf-8")
-    assert "| iris | K-Means | alone | 0.618 ± 0.035 | 0.610 ± 0.014 | within | 2 | 60 | authors' |" in text
-    assert "| iris | K-Means | CoHiRF | 0.786 ± 0.132 | 0.800 ± 0.000 | within | 2 | 60 | earlier |" in text
-    assert "| iris | kernel K-Means | alone | 0.641 ± 0.022 | 0.800 ± 0.000 | better | 2 | 60 | earlier |" in text
+    assert (
+        "| iris | K-Means | alone | 0.618 ± 0.035 | 0.610 ± 0.014 | within | 2 | 60 | authors' |"
+        in text
+    )
+    assert (
+        "| iris | K-Means | CoHiRF | 0.786 ± 0.132 | 0.800 ± 0.000 | within | 2 | 60 | earlier |"
+        in text
+    )
+    assert (
+        "| iris | kernel K-Means | alone | 0.641 ± 0.022 | 0.800 ± 0.000 | better | 2 | 60 | "
+        "earlier |" in text
+    )
     assert "| iris | kernel K-Means | R-CoHiRF | 0.900 ± 0.018 |  |  |  |  | not run |" in text
     assert "54 rows: 3 within, 1 better, 1 worse, 0 not comparable." in text
 
@@ -157,15 +194,20 @@ def test_rows_with_fewer_trials_or_seeds_are_named():
     assert say_efforts(frame) == []
     assert say_efforts(pd.concat([frame.drop(index=[3, 5]), dear])) == [
         "",
-        "Searches have 60 trials and 2 seeds, but for these. 60 trials, 1 seed: iris, K-Means (CoHiRF; R-CoHiRF). "
+        "Searches have 60 trials and 2 seeds, but for these. 60 trials, 1 seed: iris, K-Means "
+        "(CoHiRF; R-CoHiRF). "
         "10 trials, 2 seeds: iris, SC-SRGF.",
     ]
 
 
 def test_our_best_is_held_against_the_better_of_base_method_and_paper():
     lines = moonshot(frame_of({ALONE: 0.62, "CoHiRF": 0.7, "R-CoHiRF": 0.8}))
-    assert lines[2:] == ["| iris | K-Means | 0.620 | 0.868 | 0.800 | 2 | R-CoHiRF | below by 0.068 |"]
-    assert moonshot(frame_of({ALONE: 0.9, "R-CoHiRF": 0.95}))[2].endswith("| R-CoHiRF | at least as good |")
+    assert lines[2:] == [
+        "| iris | K-Means | 0.620 | 0.868 | 0.800 | 2 | R-CoHiRF | below by 0.068 |"
+    ]
+    assert moonshot(frame_of({ALONE: 0.9, "R-CoHiRF": 0.95}))[2].endswith(
+        "| R-CoHiRF | at least as good |"
+    )
 
 
 def test_the_base_method_counts_with_the_best_of_the_ranges_it_was_searched_in():
@@ -174,11 +216,18 @@ def test_the_base_method_counts_with_the_best_of_the_ranges_it_was_searched_in()
 
 
 def test_the_first_of_variants_that_are_equal_but_for_rounding_is_our_best():
-    assert "| CoHiRF |" in moonshot(frame_of({ALONE: 0.6, "CoHiRF": 0.88, "R-CoHiRF": 0.88 + 1e-15}))[2]
+    assert (
+        "| CoHiRF |"
+        in moonshot(frame_of({ALONE: 0.6, "CoHiRF": 0.88, "R-CoHiRF": 0.88 + 1e-15}))[2]
+    )
 
 
 def test_every_figure_of_the_paper_has_its_row_in_a_table():
-    rows = {(cell.data, cell.base, cell.variant) for table in TABLES.values() for cell in table.cells(BUDGETS["full"])}
+    rows = {
+        (cell.data, cell.base, cell.variant)
+        for table in TABLES.values()
+        for cell in table.cells(BUDGETS["full"])
+    }
     assert set(RESULTS) <= rows
 
 
@@ -212,12 +261,20 @@ def test_a_parameter_is_searched_as_far_as_the_variant_says(base, variant, name,
 
 def test_the_number_of_neighbours_is_searched_only_where_the_variant_says():
     for variant in (ALONE, "CoHiRF, R=1", "CoHiRF, R=2"):
-        assert not [name for name in search_space(make_model("SC-SRGF", variant, 100), variant) if "neighbors" in name]
+        assert not [
+            name
+            for name in search_space(make_model("SC-SRGF", variant, 100), variant)
+            if "neighbors" in name
+        ]
 
 
 def test_rows_that_take_long_have_fewer_trials_and_seeds():
     cells = list(TABLES["coil20"].cells(Budget(60, 5)))
-    assert {(cell.n_trials, cell.seed) for cell in cells if cell.base == "SC-SRGF"} == {(10, 0), (10, 1), (10, 2)}
+    assert {(cell.n_trials, cell.seed) for cell in cells if cell.base == "SC-SRGF"} == {
+        (10, 0),
+        (10, 1),
+        (10, 2),
+    }
     assert {cell.n_trials for cell in cells if cell.base == "K-Means"} == {60}
 
 
@@ -235,8 +292,13 @@ def test_searches_for_other_metrics_fit_only_what_was_not_fitted_yet():
     assert len(n_fits) == 12 * len(METRICS)
     n_fits.clear()
     fits = {}
-    together = {metric: tune_model(Counted(), X, y, metric=metric, fits=fits, **options) for metric in METRICS}
-    assert len(n_fits) == len(fits) <= 10 + 2 * len(METRICS)  # ten trials before the first proposal of a metric's own
+    together = {
+        metric: tune_model(Counted(), X, y, metric=metric, fits=fits, **options)
+        for metric in METRICS
+    }
+    assert (
+        len(n_fits) == len(fits) <= 10 + 2 * len(METRICS)
+    )  # ten trials before the first proposal of a metric's own
     for metric in METRICS:
         for name in ("score", "n_clusters", "params", "random_state"):
             assert together[metric][name] == alone[metric][name]
@@ -244,7 +306,8 @@ def test_searches_for_other_metrics_fit_only_what_was_not_fitted_yet():
 
 def test_a_model_that_remembers_is_the_same_model_with_another_fit():
     X = make_blobs(60, random_state=0)[0]
-    model, fits = CoHiRF.as_published(KMeans(3), random_state=0), {}
+    model = CoHiRF.as_published(KMeans(3), random_state=0)
+    fits = {}
     labels = remembering(model, fits).fit_predict(X)
     assert labels.tolist() == model.fit_predict(X).tolist()
     assert remembering(model, fits).fit(-X).labels_ is labels
@@ -253,7 +316,9 @@ def test_a_model_that_remembers_is_the_same_model_with_another_fit():
 
 
 def test_cells_that_differ_in_the_metric_are_run_together(tmp_path):
-    cells = [Cell("iris", "K-Means", ALONE, metric, seed, 2) for seed in (0, 1) for metric in METRICS]
+    cells = [
+        Cell("iris", "K-Means", ALONE, metric, seed, 2) for seed in (0, 1) for metric in METRICS
+    ]
     said = []
     run_cells(cells, tmp_path, 1, said.append)
     assert said[0] == "0 of 6 cells are there"
@@ -291,15 +356,34 @@ def test_a_bootstrap_interval_holds_the_mean():
 
 
 def test_a_table_of_a_figure_has_a_row_for_each_size():
-    frame = pd.DataFrame({"n_rows": [10, 10, 2000], "method": ["a", "a", "b"], "score": [0.5, 0.7, 1.0]})
+    frame = pd.DataFrame(
+        {"n_rows": [10, 10, 2000], "method": ["a", "a", "b"], "score": [0.5, 0.7, 1.0]}
+    )
     lines = figure_table(frame, "n_rows", "rows")
-    assert lines == ["| rows | a | b |", "| --- | --- | --- |", "| 10 | 0.600 ± 0.141 |  |", "| 2,000 |  | 1.000 |"]
+    assert lines == [
+        "| rows | a | b |",
+        "| --- | --- | --- |",
+        "| 10 | 0.600 ± 0.141 |  |",
+        "| 2,000 |  | 1.000 |",
+    ]
 
 
 @pytest.mark.slow
 def test_a_table_is_written_by_one_command_and_goes_on_with_what_it_has(tmp_path):
-    command = [sys.executable, "-m", "experiments", "iris", "--bases", "K-Means", "--metrics", "silhouette"]
-    run = [subprocess.run([*command, "--out", tmp_path], cwd=ROOT, capture_output=True, text=True) for _ in range(2)]
+    command = [
+        sys.executable,
+        "-m",
+        "experiments",
+        "iris",
+        "--bases",
+        "K-Means",
+        "--metrics",
+        "silhouette",
+    ]
+    run = [
+        subprocess.run([*command, "--out", tmp_path], cwd=ROOT, capture_output=True, text=True)
+        for _ in range(2)
+    ]
     assert [result.returncode for result in run] == [0, 0], run[0].stderr
     assert "0 of 18 cells are there" in run[0].stderr
     assert "18 of 18 cells are there" in run[1].stderr
@@ -321,7 +405,9 @@ def test_silhouettes_of_all_rows_are_those_of_scikit_learn():
 
 
 def test_a_base_method_that_takes_long_may_have_more_trials_for_one_metric():
-    cells = [cell for cell in TABLES["shuttle"].cells(Budget(60, 5)) if cell.base == "kernel K-Means"]
+    cells = [
+        cell for cell in TABLES["shuttle"].cells(Budget(60, 5)) if cell.base == "kernel K-Means"
+    ]
     assert {(cell.metric, cell.n_trials) for cell in cells} == {
         ("ari", 60),
         ("calinski_harabasz", 10),
@@ -332,9 +418,13 @@ def test_a_base_method_that_takes_long_may_have_more_trials_for_one_metric():
 
 @pytest.mark.slow
 def test_searches_of_a_row_with_more_trials_for_one_metric_share_their_first_ones(tmp_path):
-    cells = [Cell("iris", "K-Means", "CoHiRF", "ari", 0, 6), Cell("iris", "K-Means", "CoHiRF", "silhouette", 0, 4)]
+    cells = [
+        Cell("iris", "K-Means", "CoHiRF", "ari", 0, 6),
+        Cell("iris", "K-Means", "CoHiRF", "silhouette", 0, 4),
+    ]
     run_cells(cells, tmp_path, 1, lambda _: None)
-    together, memories = results_of(cells, tmp_path), []
+    together = results_of(cells, tmp_path)
+    memories = []
 
     def watch(model, fits):
         memories.append(fits)
@@ -356,7 +446,10 @@ def test_the_silhouette_of_a_sample_is_written_from_what_was_kept(tmp_path):
         run_silhouette_sample("small", tmp_path, lambda _: None, only_kept=True)
     rows = {"n_clusters": 2, "seed": 0, "of_all": 0.5, "of_sample": 0.48, "outside_largest": 0.0005}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("experiments.silhouette_sample.measure_partitions", lambda max_rows: {"partitions": [rows]})
+        patch.setattr(
+            "experiments.silhouette_sample.measure_partitions",
+            lambda max_rows: {"partitions": [rows]},
+        )
         run_silhouette_sample("small", tmp_path, lambda _: None, only_kept=False)
     run_silhouette_sample("small", tmp_path, lambda _: None, only_kept=True)
     text = (tmp_path / "silhouette_sample.md").read_text(encoding="utf-8")
@@ -366,9 +459,16 @@ def test_the_silhouette_of_a_sample_is_written_from_what_was_kept(tmp_path):
 
 def wants_more_trials(result):
     """Tell whether a result is of a search for which a table now asks for more trials."""
-    about = {name: value for name, value in result.items() if name in ("data", "base", "variant", "metric", "seed")}
+    about = {
+        name: value
+        for name, value in result.items()
+        if name in ("data", "base", "variant", "metric", "seed")
+    }
     cells = (cell for table in TABLES.values() for cell in table.cells(BUDGETS["full"]))
-    return any(about.items() <= cell.about().items() and result.get("n_trials", 60) < cell.n_trials for cell in cells)
+    return any(
+        about.items() <= cell.about().items() and result.get("n_trials", 60) < cell.n_trials
+        for cell in cells
+    )
 
 
 @pytest.mark.slow
@@ -376,9 +476,12 @@ def test_every_result_that_is_stored_is_found_again(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     shutil.copy(ROOT / "experiments" / "results" / "full" / keeping.PACKED, tmp_path)
     unpack(tmp_path / "cells")
-    asked, path_of_result = set(), keeping.path_of
+    asked = set()
+    path_of_result = keeping.path_of
     monkeypatch.setattr(
-        keeping, "path_of", lambda *about: asked.add(path_of_result(*about).stem) or path_of_result(*about)
+        keeping,
+        "path_of",
+        lambda *about: asked.add(path_of_result(*about).stem) or path_of_result(*about),
     )
     for name in (
         "spheres.draw_lines",
@@ -389,10 +492,14 @@ def test_every_result_that_is_stored_is_found_again(tmp_path, monkeypatch):
         monkeypatch.setattr(f"experiments.{name}", lambda *_: None)
     authors.run("full", tmp_path, lambda _: None, only_kept=True, n_jobs=1, metrics=None)
     for name in TABLES:
-        run_table(name, tmp_path, SimpleNamespace(budget="full", bases=None, metrics=None, write=True))
+        run_table(
+            name, tmp_path, SimpleNamespace(budget="full", bases=None, metrics=None, write=True)
+        )
     for run in FIGURES.values():
         run("full", tmp_path, lambda _: None, only_kept=True)
-    results = {file.stem: json.loads(file.read_text()) for file in (tmp_path / "cells").glob("*.json")}
+    results = {
+        file.stem: json.loads(file.read_text()) for file in (tmp_path / "cells").glob("*.json")
+    }
     lost = [result for name, result in results.items() if name not in asked]
     assert len(results) > 1700
     assert [result for result in lost if not wants_more_trials(result)] == []

@@ -16,7 +16,9 @@ from cohirf.explain.study import check_study
 def iris():
     """Iris with its names: the data, the species, and a model of several levels."""
     bunch = load_iris(as_frame=True)
-    model = CoHiRF.as_published(KMeans(8, n_init=1), views=3, max_features=0.5, random_state=0).fit(bunch.data)
+    model = CoHiRF.as_published(KMeans(8, n_init=1), views=3, max_features=0.5, random_state=0).fit(
+        bunch.data
+    )
     assert model.hierarchy_.n_levels >= 3
     return bunch.data, bunch.target_names[bunch.target], model
 
@@ -30,8 +32,13 @@ def iris_study(iris):
 @pytest.fixture(scope="session")
 def noisy():
     """Two moons among scattered rows: the data, and a model with noise."""
-    X = np.r_[make_moons(300, noise=0.05, random_state=0)[0], np.random.default_rng(0).uniform(-3, 4, (40, 2))]
-    model = CoHiRF.as_published(DBSCAN(eps=0.25), views=1, min_cluster_size=20, random_state=0).fit(X)
+    X = np.r_[
+        make_moons(300, noise=0.05, random_state=0)[0],
+        np.random.default_rng(0).uniform(-3, 4, (40, 2)),
+    ]
+    model = CoHiRF.as_published(DBSCAN(eps=0.25), views=1, min_cluster_size=20, random_state=0).fit(
+        X
+    )
     assert model.n_clusters_ == 2
     assert (model.labels_ < 0).sum() > 10
     return X, model

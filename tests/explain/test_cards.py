@@ -14,7 +14,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from cohirf import CoHiRF
 from cohirf.explain import cards
 from cohirf.explain import study as sampling
-from cohirf.explain.cards import LISTED_CLUSTERS, MAX_FEATURES, NOT_SAMPLED, list_clusters, most_central
+from cohirf.explain.cards import (
+    LISTED_CLUSTERS,
+    MAX_FEATURES,
+    NOT_SAMPLED,
+    list_clusters,
+    most_central,
+)
 from cohirf.explain.columns import (
     N_BINS,
     Columns,
@@ -38,7 +44,8 @@ def test_the_most_central_row_is_nearest_to_the_mean():
 
 
 def list_all(model, X, image_shape=None, **about):
-    study, cuts = check_study(model, X, None, None, **about), find_cuts(model)
+    study = check_study(model, X, None, None, **about)
+    cuts = find_cuts(model)
     sample = draw_sample(study, 100)
     pictures = None if image_shape is None else Pictures(sample, image_shape)
     return cuts, list_clusters(sample, Columns(sample.table), cuts, colour_clusters(cuts), pictures)
@@ -82,17 +89,25 @@ def test_names_are_unique_in_every_cut(iris):
 
 def test_traits_and_exemplars_are_in_original_units():
     frame = pd.DataFrame({"age": [20, 22, 21, 60, 62, 64], "plan": ["basic"] * 3 + ["gold"] * 3})
-    pipeline = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(), ["plan"])).fit(frame)
+    pipeline = make_column_transformer(
+        (StandardScaler(), ["age"]), (OneHotEncoder(), ["plan"])
+    ).fit(frame)
     model = CoHiRF(KMeans(2), n_clusters=2, random_state=0).fit(pipeline.transform(frame))
     study = check_study(model, frame, None, None, pipeline=pipeline, ids=list("abcdef"))
-    sample, cuts = draw_sample(study, 100), find_cuts(model)
+    sample = draw_sample(study, 100)
+    cuts = find_cuts(model)
     columns = Columns(sample.table)
     listing = list_clusters(sample, columns, cuts, colour_clusters(cuts))
-    old = next(cluster for cluster in listing.clusters if cluster["size"] == 3 and cluster["exemplar"] == 4)
+    old = next(
+        cluster for cluster in listing.clusters if cluster["size"] == 3 and cluster["exemplar"] == 4
+    )
     assert old["called"] == "e"
     named = {columns.used[place].name: value for place, value in old["values"]}
     assert named == {"age": 62, "plan": "gold"}
-    told = {columns.used[trait["column"]].name: (trait["inside"], trait["outside"]) for trait in old["traits"]}
+    told = {
+        columns.used[trait["column"]].name: (trait["inside"], trait["outside"])
+        for trait in old["traits"]
+    }
     assert told == {"age": (62.0, 21.0), "plan": (1.0, 0.0)}
 
 
@@ -102,7 +117,9 @@ def test_sparse_data_has_the_clusters_of_dense_data(blobs):
     (_, dense), (_, thin) = list_all(model, X), list_all(model, sparse.csr_array(X))
     for ours, other in zip(thin.clusters, dense.clusters, strict=True):
         assert ours["size"] == other["size"] > 0
-        assert ours["exemplar"] == other["exemplar"] or ours["size"] == 2  # both rows are equally central
+        assert (
+            ours["exemplar"] == other["exemplar"] or ours["size"] == 2
+        )  # both rows are equally central
 
 
 def distributions(frame, weights=None):
@@ -116,7 +133,9 @@ def test_bins_have_as_many_steps_of_the_grid_of_the_numbers(step):
     numbers = step * np.arange(100)
     counts = np.histogram(numbers, find_edges(numbers))[0]
     assert len(counts) <= N_BINS
-    assert len(set(counts[:-1].tolist())) == 1  # no bin has a step more than the others: that would look like a peak
+    assert (
+        len(set(counts[:-1].tolist())) == 1
+    )  # no bin has a step more than the others: that would look like a peak
 
 
 def test_numbers_without_a_grid_have_bins_of_equal_width():
@@ -144,14 +163,21 @@ def test_rows_count_as_many_as_they_stand_for():
 
 
 def test_categories_are_counted_by_level():
-    found = distributions(pd.DataFrame({"colour": ["red", "blue", "red", "red"], "x": [1.0, 2.0, 3.0, 4.0]}))
+    found = distributions(
+        pd.DataFrame({"colour": ["red", "blue", "red", "red"], "x": [1.0, 2.0, 3.0, 4.0]})
+    )
     assert found["colour"].levels == ["blue", "red"]
     assert found["colour"].count() == [1, 3]
     assert found["colour"].describe()["kind"] == "category"
 
 
 def test_numbers_are_rounded_for_people():
-    assert [round_number(x) for x in (36.9999999999999, 0.1234567, 1234567.0, -0.0)] == [37, 0.123457, 1234567, 0]
+    assert [round_number(x) for x in (36.9999999999999, 0.1234567, 1234567.0, -0.0)] == [
+        37,
+        0.123457,
+        1234567,
+        0,
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +185,9 @@ def told():
     rng = np.random.default_rng(0)
     group = np.repeat([0, 1, 2], 50)
     noise = {f"noise {i}": rng.normal(size=150) for i in range(20)}
-    X = pd.DataFrame({"length": [10.0, 20.0, 60.0] @ np.eye(3)[group].T + rng.normal(size=150), **noise})
+    X = pd.DataFrame(
+        {"length": [10.0, 20.0, 60.0] @ np.eye(3)[group].T + rng.normal(size=150), **noise}
+    )
     model = CoHiRF(KMeans(3), n_clusters=3, random_state=0).fit(X)
     return X, model, summarize(check_study(model, X, None, None), "Heat")
 
@@ -194,7 +222,9 @@ def test_one_cluster_is_not_compared_with_itself():
 
 @pytest.fixture(scope="module")
 def odd():
-    """Two clusters, a row with a strange spend (row 80), and one half way between the clusters (row 81)."""
+    """Two clusters, a row with a strange spend (row 80), and one half way between the clusters (row
+    81).
+    """
     rng = np.random.default_rng(0)
     age = np.r_[rng.normal(20, 1, 40), rng.normal(60, 1, 40), 20, 40]
     spend = np.r_[rng.normal(5, 1, 80), 60, 5]

@@ -11,7 +11,13 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
 from cohirf.choice import Choice
-from cohirf.explain.cuts import EVERY_NUMBER, LARGEST_NUMBER, colour_clusters, find_cuts, suggest_cut
+from cohirf.explain.cuts import (
+    EVERY_NUMBER,
+    LARGEST_NUMBER,
+    colour_clusters,
+    find_cuts,
+    suggest_cut,
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +49,9 @@ def test_every_small_number_of_clusters_can_be_chosen_and_some_above_up_to_the_w
 
 def test_few_clusters_of_the_first_level_bound_the_numbers(iris):
     model = iris[2]
-    assert [cut.n_clusters for cut in find_cuts(model)] == list(range(1, model.hierarchy_.cluster_counts()[1] + 1))
+    assert [cut.n_clusters for cut in find_cuts(model)] == list(
+        range(1, model.hierarchy_.cluster_counts()[1] + 1)
+    )
 
 
 def test_cuts_are_those_of_the_hierarchy(iris, digits):
@@ -81,14 +89,20 @@ def test_one_cut_has_the_labels_of_the_model(iris, noisy, digits, hiding):
 
 def test_clusters_that_are_too_small_are_noise_in_the_final_cut_only(hiding):
     cuts = find_cuts(hiding)
-    assert [(cut.n_clusters, cut.is_final) for cut in cuts if cut.n_clusters == 3] == [(3, False), (3, True)]
+    assert [(cut.n_clusters, cut.is_final) for cut in cuts if cut.n_clusters == 3] == [
+        (3, False),
+        (3, True),
+    ]
     assert [cut.is_final for cut in cuts if (cut.labels < 0).any()] == [True]
     (final,) = (cut for cut in cuts if cut.is_final)
     assert final.parts_of(cuts[-1])[cuts[-1].labels].tolist() == hiding.labels_.tolist()
 
 
 def test_noise_of_the_base_method_is_noise_in_every_cut():
-    X = np.r_[make_blobs(90, 2, centers=[(0, 0), (9, 9), (0, 9)], cluster_std=0.5, random_state=0)[0], [(50, 0)]]
+    X = np.r_[
+        make_blobs(90, 2, centers=[(0, 0), (9, 9), (0, 9)], cluster_std=0.5, random_state=0)[0],
+        [(50, 0)],
+    ]
     model = CoHiRF(DBSCAN(eps=1.5)).fit(X)
     cuts = find_cuts(model)
     assert [cut.n_clusters for cut in cuts] == [1, 2, 3]
@@ -105,13 +119,16 @@ def test_where_everything_is_noise_there_is_one_cut(blobs):
 def test_final_clusters_have_the_colours_of_their_numbers(iris, noisy, hiding):
     for model in (iris[2], noisy[1], hiding):
         cuts = find_cuts(model)
-        (colour,) = (colour for cut, colour in zip(cuts, colour_clusters(cuts), strict=True) if cut.is_final)
+        (colour,) = (
+            colour for cut, colour in zip(cuts, colour_clusters(cuts), strict=True) if cut.is_final
+        )
         assert colour.tolist() == list(range(model.n_clusters_))
 
 
 def test_a_medoid_keeps_its_colour_and_no_two_share_one(iris, digits):
     for model in (iris[2], digits):
-        cuts, colour_of = find_cuts(model), {}
+        cuts = find_cuts(model)
+        colour_of = {}
         for cut, colour in zip(cuts, colour_clusters(cuts), strict=True):
             assert len(set(colour.tolist())) == cut.n_clusters
             for medoid, number in zip(cut.medoid.tolist(), colour.tolist(), strict=True):
@@ -144,13 +161,21 @@ def test_the_highest_silhouette_is_suggested():
 
 def chosen(n_clusters, candidates, figures):
     values = np.array(figures)
-    return Choice(n_clusters, candidates=np.array(candidates), figures=values, silhouettes=values, strength=0.9)
+    return Choice(
+        n_clusters,
+        candidates=np.array(candidates),
+        figures=values,
+        silhouettes=values,
+        strength=0.9,
+    )
 
 
 def test_a_number_that_the_fit_chose_is_suggested_with_its_figures():
     found = suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], chosen(2, [2, 3], [0.8, 0.4]))
     assert found["cut"] == 1
-    assert found["text"].startswith("2 clusters are suggested. 2 clusters fit best, with a silhouette of 0.80; ran")
+    assert found["text"].startswith(
+        "2 clusters are suggested. 2 clusters fit best, with a silhouette of 0.80; ran"
+    )
     assert found["curve"] == [None, 0.8, 0.4, None, None]
     assert found["measure"].endswith("and how many near neighbours are together")
 
@@ -170,7 +195,9 @@ def test_silhouettes_suggest_nothing_for_connected_clusters():
 
 
 def test_numbers_that_are_about_as_good_are_told():
-    assert suggest_cut(CUTS, [None, 0.6, 0.59, 0.4, 0.1], None)["text"].endswith(" 3 clusters are about as good.")
+    assert suggest_cut(CUTS, [None, 0.6, 0.59, 0.4, 0.1], None)["text"].endswith(
+        " 3 clusters are about as good."
+    )
     text = suggest_cut(CUTS, [None, 0.6, 0.59, 0.4, 0.595], None)["text"]
     assert text.endswith(" 3 and 5 clusters are about as good.")
 

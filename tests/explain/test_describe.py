@@ -56,7 +56,11 @@ def test_summary_is_in_the_units_of_the_table_that_is_given(customers):
 def test_summary_takes_the_fitted_data_and_needs_none(customers):
     _, scaled, model = customers
     names = model.summary(scaled)["name"].tolist()
-    assert names == model.summary()["name"].tolist() == model.summary(scaled.to_numpy())["name"].tolist()
+    assert (
+        names
+        == model.summary()["name"].tolist()
+        == model.summary(scaled.to_numpy())["name"].tolist()
+    )
 
 
 def test_exemplars_have_their_original_values(customers):
@@ -75,7 +79,10 @@ def test_sparse_data_and_sources_are_described(tmp_path):
     X, _ = make_blobs(300, centers=3, n_features=5, random_state=0)
     np.save(tmp_path / "X.npy", X)
     model = CoHiRF(n_clusters=3, random_state=0).fit(X)
-    assert model.summary(open_source(tmp_path / "X.npy"))["name"].tolist() == model.summary(X)["name"].tolist()
+    assert (
+        model.summary(open_source(tmp_path / "X.npy"))["name"].tolist()
+        == model.summary(X)["name"].tolist()
+    )
     assert model.summary(sparse.csr_array(X))["name"].is_unique
 
 
@@ -109,12 +116,16 @@ def test_small_clusters_are_in_the_sample_and_count_as_much_as_they_have_rows(mo
     large = describe_clusters(model, X).clusters[model.labels_[0]]
     inside = model.labels_ == large.label
     assert large.traits[0].inside == pytest.approx(X[inside].mean(), abs=0.3)
-    assert large.traits[0].effect == pytest.approx((X[inside].mean() - X[~inside].mean()) / X.std(), rel=0.02)
+    assert large.traits[0].effect == pytest.approx(
+        (X[inside].mean() - X[~inside].mean()) / X.std(), rel=0.02
+    )
 
 
 def test_rows_between_clusters_and_far_from_all_are_found():
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(200, 2)), rng.normal([20, 0], 1, (200, 2)), [[10, 0], [0, 12]]])
+    X = np.concatenate(
+        [rng.normal(size=(200, 2)), rng.normal([20, 0], 1, (200, 2)), [[10, 0], [0, 12]]]
+    )
     model = CoHiRF(n_clusters=2, random_state=0).fit(X)
     found = find_badly_fitting(model)
     assert [row.row for row in found.border] == [400]
@@ -156,7 +167,8 @@ def test_stored_rows_are_described_in_the_units_before_their_preparation(custome
     frame, _, _ = customers
     table = frame.drop(columns="id").assign(
         active=np.where(frame["age"] > 50, "yes", "no"),
-        signup=pd.Timestamp("2020-01-01") + pd.to_timedelta(np.where(frame["age"] > 50, 0, 400), unit="D"),
+        signup=pd.Timestamp("2020-01-01")
+        + pd.to_timedelta(np.where(frame["age"] > 50, 0, 400), unit="D"),
     )
     prepared = prepare(table, scaling="standard")
     model = CoHiRF(n_clusters=3, random_state=0).fit(prepared.array())
@@ -177,7 +189,9 @@ def test_what_prepare_returned_is_described_in_its_original_units(customers):
     prepared = prepare(frame.drop(columns="id"), scaling="standard")
     model = CoHiRF(n_clusters=3, random_state=0).fit(prepared.array())
     table = model.summary(prepared)
-    assert table["name"].tolist() == [cluster.name for cluster in describe_clusters(model, prepared).clusters]
+    assert table["name"].tolist() == [
+        cluster.name for cluster in describe_clusters(model, prepared).clusters
+    ]
     cluster = describe_clusters(model, prepared).clusters[0]
     assert frame["age"].min() <= cluster.exemplar_values["age"] <= frame["age"].max()
     assert plot_heatmap(model, prepared).get_xticklabels()
@@ -186,7 +200,9 @@ def test_what_prepare_returned_is_described_in_its_original_units(customers):
 
 @pytest.fixture(scope="module")
 def passengers():
-    """Four groups: two of the first class that differ by sex, and two of the third that differ by their high fare."""
+    """Four groups: two of the first class that differ by sex, and two of the third that differ by
+    their high fare.
+    """
     rng = np.random.default_rng(0)
     group = np.repeat([0, 1, 2, 3], 100)
     frame = pd.DataFrame(
@@ -208,7 +224,10 @@ def test_names_of_siblings_begin_with_what_splits_them(passengers):
     assert [name.split(", ")[0] for name in of_group[:2]] == ["sex: male", "sex: female"]
     assert all("class: first" in name for name in of_group[:2])  # what they share comes later
     # both fares are high, so that the values tell them apart
-    assert [name.split(", ")[0] for name in of_group[2:]] == ["high fare (mean 79.9)", "high fare (mean 95)"]
+    assert [name.split(", ")[0] for name in of_group[2:]] == [
+        "high fare (mean 79.9)",
+        "high fare (mean 95)",
+    ]
     assert [name for name in names if "male" in name.split(", ")[0]] == of_group[:2]
 
 
@@ -217,7 +236,9 @@ def test_a_page_a_tree_and_a_summary_have_the_same_names(passengers):
     names = set(model.summary(prepared)["name"])
     summary = summarize(check_study(model, prepared, None, None), "Same")
     assert set(summary["cuts"][summary["final"]]["names"]) == names
-    for cluster, name in zip(summary["clusters"], summary["cuts"][summary["final"]]["names"], strict=False):
+    for cluster, name in zip(
+        summary["clusters"], summary["cuts"][summary["final"]]["names"], strict=False
+    ):
         column = summary["columns"][cluster["traits"][0]["column"]]["name"]
         assert column in name.split(", ")[0]  # the card shows first what the name says first
     lines = "\n".join(write_tree(name_tree(model, preparation=prepared.preparation)))
@@ -229,7 +250,11 @@ def test_names_on_a_page_begin_with_the_categories_that_clusters_repeat():
     group = np.repeat(np.arange(4), 60)
     age = np.array([70.0, 30, 45, 45])[group] + 5 * rng.normal(size=240)
     frame = pd.DataFrame(
-        {"sex": np.where(group % 2, "male", "female"), "paid": np.where(group < 2, "a", "b"), "age": age}
+        {
+            "sex": np.where(group % 2, "male", "female"),
+            "paid": np.where(group < 2, "a", "b"),
+            "age": age,
+        }
     )
     prepared = prepare(frame)
     model = CoHiRF(n_clusters=4, random_state=0).fit(prepared.array())
@@ -239,7 +264,8 @@ def test_names_on_a_page_begin_with_the_categories_that_clusters_repeat():
     names = [cluster.name for cluster in description.clusters]
     assert set(summary["cuts"][summary["final"]]["names"]) == set(names)
     assert all(
-        {trait.feature.name for trait in cluster.traits[:2]} == {"sex", "paid"} for cluster in description.clusters
+        {trait.feature.name for trait in cluster.traits[:2]} == {"sex", "paid"}
+        for cluster in description.clusters
     )
 
 
@@ -251,9 +277,12 @@ def test_separate_clusters_are_good_news():
     X, _ = make_blobs(300, centers=3, random_state=1)
     headline = headline_of(CoHiRF(n_clusters=3, random_state=0).fit(X), X)
     assert str(headline) == (
-        "3 clusters in 300 rows. 100 rows (33%): medium feature 1, low feature 0. 100 rows (33%): low feature 1, "
-        "medium feature 0. 100 rows (33%): high feature 1, high feature 0. They are clearly apart: less than 1% of the "
-        "rows are between two clusters. Trust them as you would trust KMeans: it finds the same clusters alone."
+        "3 clusters in 300 rows. 100 rows (33%): medium feature 1, low feature 0. 100 rows (33%): "
+        "low feature 1, "
+        "medium feature 0. 100 rows (33%): high feature 1, high feature 0. They are clearly "
+        "apart: less than 1% of the "
+        "rows are between two clusters. Trust them as you would trust KMeans: it finds the same "
+        "clusters alone."
     )
     assert headline.tone == "good"
 
@@ -283,7 +312,8 @@ def test_a_cloud_that_is_cut_is_not_good_news():
 
 
 @pytest.mark.parametrize(
-    ("share", "said"), [(0.0, "clearly apart"), (0.1, "They touch"), (0.3, "They overlap"), (0.8, "not separate")]
+    ("share", "said"),
+    [(0.0, "clearly apart"), (0.1, "They touch"), (0.3, "They overlap"), (0.8, "not separate")],
 )
 def test_the_words_follow_the_share_of_rows_between_clusters(share, said):
     assert said in say_separation(share)
@@ -291,17 +321,23 @@ def test_the_words_follow_the_share_of_rows_between_clusters(share, said):
 
 def test_shapes_of_the_base_method_and_clusters_of_other_widths_are_not_said_to_run_into_each_other():
     moons, _ = make_moons(600, noise=0.04, random_state=0)
-    linked = CoHiRF(AgglomerativeClustering(2, linkage="single"), n_clusters=2, random_state=0).fit(moons)
+    linked = CoHiRF(AgglomerativeClustering(2, linkage="single"), n_clusters=2, random_state=0).fit(
+        moons
+    )
     assert np.isnan(find_badly_fitting(linked).filled)
     rng = np.random.default_rng(0)
-    wide = np.concatenate([3 * rng.normal(size=(1000, 2)), 0.1 * rng.normal(size=(60, 2)) + [13, 0]])
+    wide = np.concatenate(
+        [3 * rng.normal(size=(1000, 2)), 0.1 * rng.normal(size=(60, 2)) + [13, 0]]
+    )
     assert not find_badly_fitting(CoHiRF(n_clusters=2, random_state=0).fit(wide)).filled > 0.1
 
 
 def test_clusters_without_a_gap_are_no_kinds_of_rows():
     rng = np.random.default_rng(0)
     halves = CoHiRF(n_clusters=2, random_state=0).fit(rng.normal(size=(600, 1)))
-    apart = CoHiRF(n_clusters=2, random_state=0).fit(rng.normal(size=(600, 1)) + np.repeat([[0], [8]], 300, axis=0))
+    apart = CoHiRF(n_clusters=2, random_state=0).fit(
+        rng.normal(size=(600, 1)) + np.repeat([[0], [8]], 300, axis=0)
+    )
     assert find_badly_fitting(halves).filled > 0.7
     assert find_badly_fitting(apart).filled < 0.1
     assert "with no gap between them" in say_separation(0.02, 0.9)
@@ -315,7 +351,10 @@ def test_groups_that_are_not_clear_are_never_called_clearly_apart():
     model = CoHiRF(random_state=0).fit(X)
     assert not model.choice_.is_clear
     headline = headline_of(model, X)
-    assert headline.count == f"No clear groups in 300 rows: these {model.n_clusters_} are one way to sort them."
+    assert (
+        headline.count
+        == f"No clear groups in 300 rows: these {model.n_clusters_} are one way to sort them."
+    )
     assert "not as kinds of rows" in headline.trust
     assert "no clear groups" in model.choice_.describe()
     assert "apart" not in str(headline)
@@ -343,11 +382,17 @@ def test_clusters_are_named_in_the_headline_the_largest_first():
     rng = np.random.default_rng(0)
     group = np.repeat(np.arange(6), [60, 50, 40, 30, 20, 10])
     X = pd.DataFrame({"spend": 10.0 * group + rng.normal(size=210), "age": rng.normal(size=210)})
-    few = make_headline(describe_clusters(CoHiRF(n_clusters=2, random_state=0).fit(X), X), None).sizes
-    assert few.startswith("110 rows (52%): low spend. 100 rows (48%): high spend. They differ most in spend: ")
+    few = make_headline(
+        describe_clusters(CoHiRF(n_clusters=2, random_state=0).fit(X), X), None
+    ).sizes
+    assert few.startswith(
+        "110 rows (52%): low spend. 100 rows (48%): high spend. They differ most in spend: "
+    )
     group = np.repeat(np.arange(7), [60, 50, 40, 20, 20, 10, 10])
     X = pd.DataFrame({"spend": 10.0 * group + rng.normal(size=210), "age": rng.normal(size=210)})
-    many = make_headline(describe_clusters(CoHiRF(n_clusters=7, random_state=0).fit(X), X), None).sizes
+    many = make_headline(
+        describe_clusters(CoHiRF(n_clusters=7, random_state=0).fit(X), X), None
+    ).sizes
     assert many.startswith("The largest has 60 rows (29%): low spend")
     assert "The smallest has 10 rows (5%): high spend" in many
 
@@ -356,14 +401,17 @@ def test_a_few_rows_that_are_noise_or_have_few_values_are_named():
     rng = np.random.default_rng(0)
     numbers = np.r_[rng.normal(size=(70, 3)), 9 + rng.normal(size=(30, 3)), [[1e4, 1e4, 1e4]]]
     numbers[7, :2] = np.nan
-    frame = pd.DataFrame(numbers, columns=["a", "b", "c"]).assign(city=[f"city {row}" for row in range(101)])
+    frame = pd.DataFrame(numbers, columns=["a", "b", "c"]).assign(
+        city=[f"city {row}" for row in range(101)]
+    )
     prepared = prepare(frame)
     model = CoHiRF(random_state=0).fit(prepared.array())
     found = describe_clusters(model, prepared)
     headline = make_headline(found, None, prepared)
     assert headline.count == "2 clusters in 101 rows."
     assert headline.exceptions == (
-        "city 100 is unlike all others, and in no cluster. 1 row (city 7) has few values: what fills the gaps "
+        "city 100 is unlike all others, and in no cluster. 1 row (city 7) has few values: what "
+        "fills the gaps "
         "decides its cluster."
     )
     assert make_headline(found, None).count.endswith("of the rows are noise, in no cluster.")
@@ -374,7 +422,11 @@ def test_a_few_rows_that_are_noise_or_have_few_values_are_named():
 
 def test_an_opening_says_which_columns_are_ids_by_name_alone():
     rng = np.random.default_rng(0)
-    prepared = prepare(pd.DataFrame({"pid": np.arange(100) % 7, "a": rng.normal(size=100), "b": rng.normal(size=100)}))
+    prepared = prepare(
+        pd.DataFrame(
+            {"pid": np.arange(100) % 7, "a": rng.normal(size=100), "b": rng.normal(size=100)}
+        )
+    )
     model = CoHiRF(n_clusters=2, random_state=0).fit(prepared.array())
     headline = make_headline(describe_clusters(model, prepared), None, prepared)
     assert headline.exceptions == "pid was left out: its name is that of an id."
@@ -414,7 +466,13 @@ def test_branches_and_clusters_are_named(model):
     assert len(lines) == 7
     names = model.summary()["name"]
     for cluster, size in enumerate(np.bincount(model.labels_).tolist()):
-        assert sum(f"cluster {cluster}, {size} rows" in line and names[cluster] in line for line in lines) == 1
+        assert (
+            sum(
+                f"cluster {cluster}, {size} rows" in line and names[cluster] in line
+                for line in lines
+            )
+            == 1
+        )
     branches = [line for line in lines if "cluster" not in line][1:]
     assert ["younger" in line for line in branches].count(True) == 1
     assert ["older" in line for line in branches].count(True) == 1
@@ -463,7 +521,9 @@ def test_names_are_escaped_in_notebooks():
 def test_clusters_that_are_the_levels_of_a_column_are_said_to_be():
     rng = np.random.default_rng(0)
     part = rng.integers(3, size=300)
-    X = pd.DataFrame({"life": 60 + 8 * part + rng.normal(size=300), "region": np.array(["A", "B", "C"])[part]})
+    X = pd.DataFrame(
+        {"life": 60 + 8 * part + rng.normal(size=300), "region": np.array(["A", "B", "C"])[part]}
+    )
     model = CoHiRF(n_clusters=3, random_state=0).fit(X[["life"]])
     found = describe_clusters(model, X)
     assert found.repeated == ("region",)
@@ -477,12 +537,19 @@ def test_clusters_that_are_combinations_of_levels_are_said_to_be():
     rng = np.random.default_rng(0)
     sex, cabin, other = rng.integers(2, size=(3, 400))
     X = pd.DataFrame(
-        {"fare": 9.0 * sex + 20 * cabin + rng.normal(size=400), "sex": sex, "cabin": cabin, "other": other}
+        {
+            "fare": 9.0 * sex + 20 * cabin + rng.normal(size=400),
+            "sex": sex,
+            "cabin": cabin,
+            "other": other,
+        }
     )
     model = CoHiRF(n_clusters=4, random_state=0).fit(X[["fare"]])
     found = describe_clusters(model, X)
     assert sorted(found.repeated) == ["cabin", "sex"]
-    assert "They are nearly the combined levels of cabin and sex." in make_headline(found, None).sizes
+    assert (
+        "They are nearly the combined levels of cabin and sex." in make_headline(found, None).sizes
+    )
 
 
 def test_a_level_that_nearly_all_rows_have_is_said_instead_of_one_that_they_lack():
@@ -490,14 +557,18 @@ def test_a_level_that_nearly_all_rows_have_is_said_instead_of_one_that_they_lack
     labels = np.repeat([0, 1, 2], [40, 100, 400])
     table = read_table(pd.DataFrame({"cabin": cabin, "x": np.arange(540) % 7.0}), np.arange(540))
     splits = find_splits(table, labels, [[0], [1]], [[1], [0]])
-    assert [split.phrase for split in splits] == ["cabin: second", "cabin: third"]  # the latter not "not second"
+    assert [split.phrase for split in splits] == [
+        "cabin: second",
+        "cabin: third",
+    ]  # the latter not "not second"
 
 
 def test_means_of_columns_that_were_filled_are_not_said():
     rng = np.random.default_rng(0)
     size = np.repeat([0.0, 9.0], 100)
     frame = pd.DataFrame({"a": 2 * size + rng.normal(size=200), "b": size + rng.normal(size=200)})
-    whole, gaps = prepare(frame), prepare(frame.assign(a=frame["a"].mask(np.arange(200) % 10 == 0)))
+    whole = prepare(frame)
+    gaps = prepare(frame.assign(a=frame["a"].mask(np.arange(200) % 10 == 0)))
     for data, column in ((whole, "a"), (gaps, "b")):
         description = describe_clusters(CoHiRF(n_clusters=2, random_state=0).fit(data), data)
         assert f"They differ most in {column}: " in make_headline(description, None, data).sizes

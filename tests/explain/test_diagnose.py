@@ -90,7 +90,9 @@ class Complaining(KMeans):
 def compare(method, X, labels, classes=None, compared=None):
     compared = np.arange(len(X)) if compared is None else compared
     sample = DiagnosisSample(np.arange(len(X)), X, compared, is_part=False, has_density=True)
-    return compare_with_base(BaseMethod.of(method), sample, SampleDistances.of(X[compared]), labels, classes)
+    return compare_with_base(
+        BaseMethod.of(method), sample, SampleDistances.of(X[compared]), labels, classes
+    )
 
 
 def test_both_are_scored_on_the_same_rows(blobs):
@@ -148,7 +150,9 @@ def test_k_means_has_ten_starts_and_the_number_of_clusters_of_the_model(blobs):
     X = blobs[0][:100]
     told = rival_of(CoHiRF(KMeans(4, n_init=1), random_state=0).fit(X))
     assert (told.n_told, told.clusterer.n_init) == (4, RIVAL_STARTS)
-    asked = rival_of(CoHiRF(make_pipeline(PCA(2), KMeans(7, n_init=20)), n_clusters=4, random_state=0).fit(X))
+    asked = rival_of(
+        CoHiRF(make_pipeline(PCA(2), KMeans(7, n_init=20)), n_clusters=4, random_state=0).fit(X)
+    )
     assert (asked.n_told, asked.clusterer.n_init) == (4, 20)
     chosen = CoHiRF(random_state=0).fit(X)
     assert rival_of(chosen).n_told == chosen.n_clusters_
@@ -207,8 +211,13 @@ def test_the_defaults_around_k_means_are_not_judged_where_they_differ_from_it(ki
 
 def test_it_prints_as_plain_words(diagnosis_of_poor):
     text = str(diagnosis_of_poor)
-    assert text.startswith("Do not trust these clusters: the fit has lost clusters that KMeans finds in 1,000 rows")
-    assert "\nWould KMeans alone do better? Probably.\n  In 1,000 rows, KMeans alone with 10 starts finds" in text
+    assert text.startswith(
+        "Do not trust these clusters: the fit has lost clusters that KMeans finds in 1,000 rows"
+    )
+    assert (
+        "\nWould KMeans alone do better? Probably.\n  In 1,000 rows, KMeans alone with 10 starts "
+        "finds" in text
+    )
     assert max(map(len, text.splitlines())) <= 100
 
 
@@ -225,12 +234,16 @@ def test_a_model_that_is_not_fitted_is_refused():
 def test_the_defaults_in_one_batch_have_the_clusters_of_a_deterministic_method():
     diagnosis = CoHiRF(AgglomerativeClustering(10)).fit(DIGITS).diagnose()
     assert diagnosis.recommendation == "either"
-    assert diagnosis.line.endswith("the fit is one run of AgglomerativeClustering on all rows, and has its clusters.")
+    assert diagnosis.line.endswith(
+        "the fit is one run of AgglomerativeClustering on all rows, and has its clusters."
+    )
 
 
 @pytest.mark.parametrize("changes", [{"n_clusters": 5}, {"batch_size": 200}, {"max_features": 0.5}])
 def test_a_fit_that_did_more_than_one_run_is_not_that_run(changes):
-    model = CoHiRF(AgglomerativeClustering(None, distance_threshold=50), random_state=0, **changes).fit(DIGITS[:500])
+    model = CoHiRF(
+        AgglomerativeClustering(None, distance_threshold=50), random_state=0, **changes
+    ).fit(DIGITS[:500])
     assert "one run of it" not in model.diagnose().line
 
 
@@ -241,13 +254,17 @@ def test_of_many_rows_a_sample_is_looked_at():
     assert model.diagnose().n_rows == DIAGNOSED.most
 
 
-@pytest.mark.parametrize(("n_features", "n_rows"), [(2, 1000), (500, 1000), (1000, 500), (100_000, 300)])
+@pytest.mark.parametrize(
+    ("n_features", "n_rows"), [(2, 1000), (500, 1000), (1000, 500), (100_000, 300)]
+)
 def test_of_many_features_fewer_rows_are_looked_at(n_features, n_rows):
     assert DIAGNOSED.count(n_features) == n_rows
 
 
 def test_clusters_have_their_shares_among_the_rows_that_were_kept():
-    X = np.r_[np.zeros((29_000, 2)), np.full((1000, 2), 9.0)] + np.random.default_rng(0).random((30_000, 2))
+    X = np.r_[np.zeros((29_000, 2)), np.full((1000, 2), 9.0)] + np.random.default_rng(0).random(
+        (30_000, 2)
+    )
     model = CoHiRF.as_published(KMeans(2), random_state=0, views=1).fit(X)
     kept = np.bincount(model._landmarks.labels) / len(model._landmarks.labels)
     drawn = np.bincount(model.labels_[draw_diagnosed(model).rows]) / DIAGNOSED.most
@@ -259,14 +276,19 @@ def test_a_region_has_the_density_of_the_data_and_its_inner_half_is_compared():
     X = np.random.default_rng(0).random((4000, 2))
     model = CoHiRF(DBSCAN(eps=0.1), random_state=0).fit(X)
     sample = draw_diagnosed(model, keeps_density=True)
-    assert (len(sample.rows), len(sample.compared), sample.has_density) == (DIAGNOSED.most, DIAGNOSED.most // 2, True)
+    assert (len(sample.rows), len(sample.compared), sample.has_density) == (
+        DIAGNOSED.most,
+        DIAGNOSED.most // 2,
+        True,
+    )
     assert sample.features.tolist() == X[sample.rows].tolist()
     area = np.prod(np.ptp(sample.features, axis=0))
     assert DIAGNOSED.most / area > 0.7 * len(X)
     centre = sample.features[sample.compared].mean(axis=0)
     outer = np.setdiff1d(np.arange(DIAGNOSED.most), sample.compared)
     inner_distance, outer_distance = (
-        np.linalg.norm(sample.features[rows] - centre, axis=1).mean() for rows in (sample.compared, outer)
+        np.linalg.norm(sample.features[rows] - centre, axis=1).mean()
+        for rows in (sample.compared, outer)
     )
     assert inner_distance < outer_distance
 
@@ -289,10 +311,15 @@ def test_batches_of_a_density_method_are_not_judged_by_rows_that_are_thinner_tha
     options = {"batch_size": 4000, "batches": "random", "min_cluster_size": 5}
     diagnosis = CoHiRF(DBSCAN(eps=0.5), **options, random_state=0).fit(X).diagnose()
     assert diagnosis.recommendation == "unknown"
-    assert "a sample of 1,000 of 12,000 rows is thinner than the data. So are random batches" in diagnosis.line
+    assert (
+        "a sample of 1,000 of 12,000 rows is thinner than the data. So are random batches"
+        in diagnosis.line
+    )
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of K-Means, about equal rows
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning"
+)  # of K-Means, about equal rows
 @pytest.mark.parametrize("X", [np.zeros((1, 2)), np.zeros((20, 2)), np.arange(3.0)[:, None]])
 def test_tiny_data_is_diagnosed(X):
     assert str(CoHiRF.as_published(KMeans(2, n_init=1), views=2, random_state=0).fit(X).diagnose())
@@ -301,7 +328,9 @@ def test_tiny_data_is_diagnosed(X):
 def test_sparse_data_and_sources_are_diagnosed():
     X = sparse.csr_array(np.where(DIGITS[:120] > 8, DIGITS[:120], 0))
     assert CoHiRF(KMeans(4, n_init=1), random_state=0).fit(X).diagnose().comparison.n_rows == 120
-    source = CoHiRF(KMeans(4, n_init=1), batch_size=50, random_state=0).fit(open_source(DIGITS[:120]))
+    source = CoHiRF(KMeans(4, n_init=1), batch_size=50, random_state=0).fit(
+        open_source(DIGITS[:120])
+    )
     assert str(source.diagnose())
 
 
@@ -316,4 +345,6 @@ def test_a_small_fit_with_rows_of_weight_0_is_compared_with_its_base_method():
     X, _ = make_blobs(100, centers=4, random_state=0)
     weights = np.ones(100)
     weights[::10] = 0
-    assert "Not measured" not in str(CoHiRF(random_state=0).fit(X, sample_weight=weights).diagnose())
+    assert "Not measured" not in str(
+        CoHiRF(random_state=0).fit(X, sample_weight=weights).diagnose()
+    )

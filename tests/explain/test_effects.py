@@ -31,7 +31,9 @@ def direct_effect(features, labels, cluster):
     inside = labels == cluster
     difference = features[inside].mean(axis=0) - features[~inside].mean(axis=0)
     deviation = features.std(axis=0)
-    return np.where(np.ptp(features, axis=0) > 0, difference / np.where(deviation > 0, deviation, 1), 0)
+    return np.where(
+        np.ptp(features, axis=0) > 0, difference / np.where(deviation > 0, deviation, 1), 0
+    )
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
@@ -40,9 +42,13 @@ def test_effects_are_differences_of_means_in_standard_deviations(rows, container
     held = container(features)
     effects = measure_effects(as_table(held), labels, np.array([3, 0]))
     for place, cluster in enumerate([3, 0]):
-        np.testing.assert_allclose(effects.effect[place], direct_effect(features, labels, cluster), atol=1e-9)
+        np.testing.assert_allclose(
+            effects.effect[place], direct_effect(features, labels, cluster), atol=1e-9
+        )
         np.testing.assert_allclose(effects.mean[place], features[labels == cluster].mean(axis=0))
-        np.testing.assert_allclose(effects.mean_elsewhere[place], features[labels != cluster].mean(axis=0))
+        np.testing.assert_allclose(
+            effects.mean_elsewhere[place], features[labels != cluster].mean(axis=0)
+        )
         assert effects.n_rows[place] == (labels == cluster).sum()
 
 
@@ -63,7 +69,8 @@ def test_no_clusters_give_no_effects(rows):
 def test_traits_of_unions_are_those_of_the_clusters_put_together(convert):
     rng = np.random.default_rng(0)
     X = convert(np.abs(rng.normal(size=(300, 6))) + 1)
-    labels, weights = rng.integers(-1, 4, 300), rng.random(300)
+    labels = rng.integers(-1, 4, 300)
+    weights = rng.random(300)
     table = replace(read_table(X, np.arange(300)), weights=weights)
     (found,) = find_traits_of_sets(table, labels, [(1, 3)])
     (expected,) = find_traits(table, np.isin(labels, [1, 3]).astype(int), np.array([1]))
@@ -89,7 +96,10 @@ def test_words_of_a_sparse_matrix_are_said_if_the_cluster_has_them():
     X = sparse.csr_array(np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 1]]))
     table = read_table(X, np.arange(4), ["goal", "stock", "price"])
     traits = find_traits(table, np.array([0, 0, 1, 1]), np.array([0, 1]))
-    assert [[trait.phrase for trait in of_cluster] for of_cluster in traits] == [["goal"], ["stock", "price"]]
+    assert [[trait.phrase for trait in of_cluster] for of_cluster in traits] == [
+        ["goal"],
+        ["stock", "price"],
+    ]
 
 
 pytest.importorskip("pandas")
@@ -126,15 +136,23 @@ def test_data_is_read_from_whatever_holds_it(container):
     fitted = CoHiRF.as_published(KMeans(3, n_init=1), random_state=0).fit(container(X))
     dense = CoHiRF.as_published(KMeans(3, n_init=1), random_state=0).fit(X)
     fitted.labels_ = dense.labels_  # the values are looked at here
-    fitted.medoid_indices_, fitted.medoids_ = dense.medoid_indices_, dense.medoids_
-    np.testing.assert_allclose(fitted.explain(0, container(X))["effect"], dense.explain(0, X)["effect"], atol=1e-9)
+    fitted.medoid_indices_ = dense.medoid_indices_
+    fitted.medoids_ = dense.medoids_
+    np.testing.assert_allclose(
+        fitted.explain(0, container(X))["effect"], dense.explain(0, X)["effect"], atol=1e-9
+    )
 
 
 def test_large_numbers_keep_their_digits(model):
-    far = CoHiRF.as_published(KMeans(3, n_init=1), views=10, max_features=0.5, random_state=0).fit(IRIS + 1e7)
-    far.labels_, far.medoid_indices_ = model.labels_, model.medoid_indices_
+    far = CoHiRF.as_published(KMeans(3, n_init=1), views=10, max_features=0.5, random_state=0).fit(
+        IRIS + 1e7
+    )
+    far.labels_ = model.labels_
+    far.medoid_indices_ = model.medoid_indices_
     far.medoids_ = model.medoids_ + 1e7
-    np.testing.assert_allclose(far.explain(0, IRIS + 1e7)["effect"], model.explain(0, IRIS)["effect"], rtol=1e-6)
+    np.testing.assert_allclose(
+        far.explain(0, IRIS + 1e7)["effect"], model.explain(0, IRIS)["effect"], rtol=1e-6
+    )
 
 
 def test_without_data_it_is_made_from_the_rows_that_were_kept(model):
@@ -144,7 +162,9 @@ def test_without_data_it_is_made_from_the_rows_that_were_kept(model):
 def test_noise_features_are_in_views_that_agree_less():
     X, _ = make_blobs(500, 4, centers=3, cluster_std=1.0, random_state=1)
     X = np.c_[X, 3 * np.random.default_rng(0).standard_normal((500, 4))]
-    model = CoHiRF.as_published(KMeans(3), views=60, max_features=3, consensus="majority", random_state=0).fit(X)
+    model = CoHiRF.as_published(
+        KMeans(3), views=60, max_features=3, consensus="majority", random_state=0
+    ).fit(X)
     assert model.feature_agreement_[:4].mean() > model.feature_agreement_[4:].mean() + 0.1
 
 
@@ -164,16 +184,24 @@ def test_the_only_cluster_has_no_effects():
 
 @pytest.mark.filterwarnings("ignore:All of the rows are noise")
 def test_a_model_of_noise_says_that_it_has_no_clusters_to_explain():
-    model = CoHiRF(DBSCAN(eps=1e-6), random_state=0).fit(np.random.default_rng(0).normal(size=(50, 3)))
-    with pytest.raises(ValueError, match="cluster=0 is not a cluster of this model: it has none, because every row"):
+    model = CoHiRF(DBSCAN(eps=1e-6), random_state=0).fit(
+        np.random.default_rng(0).normal(size=(50, 3))
+    )
+    with pytest.raises(
+        ValueError, match="cluster=0 is not a cluster of this model: it has none, because every row"
+    ):
         model.explain(0)
 
 
 def test_columns_with_the_same_noise_but_other_means_are_both_said():
-    rng, labels = np.random.default_rng(0), np.arange(600) % 4
+    rng = np.random.default_rng(0)
+    labels = np.arange(600) % 4
     noise = rng.normal(size=600)
     frame = pd.DataFrame(
-        {"income": noise + np.array([5, 5, -5, -5])[labels], "debt": noise + np.array([4, -4, 4, -4])[labels]}
+        {
+            "income": noise + np.array([5, 5, -5, -5])[labels],
+            "debt": noise + np.array([4, -4, 4, -4])[labels],
+        }
     )
     traits = find_traits(read_table(frame, np.arange(600)), labels, np.arange(4))
     assert [{trait.phrase for trait in some} for some in traits] == [
@@ -186,17 +214,23 @@ def test_columns_with_the_same_noise_but_other_means_are_both_said():
 
 @pytest.mark.parametrize("n_rows", [600, 6000])
 def test_a_column_that_follows_from_another_is_not_said_again(n_rows):
-    rng, labels = np.random.default_rng(0), np.sort(np.arange(n_rows) % 2)  # more than are compared, by cluster
+    # more than are compared, by cluster
+    rng = np.random.default_rng(0)
+    labels = np.sort(np.arange(n_rows) % 2)
     sleep = rng.normal(size=n_rows) + 3 * labels
     awake = 24 - sleep + 0.1 * rng.normal(size=n_rows)
-    frame = pd.DataFrame({"sleep": sleep, "awake": awake, "weight": rng.normal(size=n_rows) - labels})
+    frame = pd.DataFrame(
+        {"sleep": sleep, "awake": awake, "weight": rng.normal(size=n_rows) - labels}
+    )
     traits = find_traits(read_table(frame, np.arange(n_rows)), labels, np.arange(2))
     for some in traits:
         assert {trait.feature.name for trait in some} in ({"sleep", "weight"}, {"awake", "weight"})
 
 
 def test_a_cluster_is_a_little_lower_only_if_no_other_one_is_lower():
-    x = np.concatenate([np.full(100, 1.0), np.full(100, 0.0), np.full(20, 9.0)]) + np.linspace(0, 0.1, 220)
+    x = np.concatenate([np.full(100, 1.0), np.full(100, 0.0), np.full(20, 9.0)]) + np.linspace(
+        0, 0.1, 220
+    )
     labels = np.repeat([0, 1, 2], [100, 100, 20])
     traits = find_traits(read_table(pd.DataFrame({"x": x}), np.arange(220)), labels, np.arange(3))
     assert [[trait.phrase for trait in some] for some in traits] == [[], ["low x"], ["high x"]]
@@ -204,20 +238,26 @@ def test_a_cluster_is_a_little_lower_only_if_no_other_one_is_lower():
 
 def test_a_few_huge_numbers_do_not_say_what_a_cluster_is():
     rng = np.random.default_rng(0)
-    labels, size, amount = np.repeat([0, 1], 500), rng.normal(size=1000), rng.lognormal(size=1000)
+    labels = np.repeat([0, 1], 500)
+    size = rng.normal(size=1000)
+    amount = rng.lognormal(size=1000)
     size[500:] += 5
     amount[500:] *= 1.2
     amount[:3] = 1e4  # the other rows of their cluster are smaller
     table = read_table(pd.DataFrame({"size": size, "amount": amount}), np.arange(1000))
     assert amount[:500].mean() > amount[500:].mean()
-    assert [[trait.phrase for trait in some] for some in find_traits(table, labels, np.array([0, 1]))] == [
+    assert [
+        [trait.phrase for trait in some] for some in find_traits(table, labels, np.array([0, 1]))
+    ] == [
         ["small"],
         ["large"],
     ]
 
 
 def test_a_cluster_has_one_of_the_few_levels_that_no_other_one_has():
-    kinds = np.repeat(["fir (Abies)", "pine (Pinus)", "oak (Quercus)", "beech (Fagus)"], [30, 20, 40, 10])
+    kinds = np.repeat(
+        ["fir (Abies)", "pine (Pinus)", "oak (Quercus)", "beech (Fagus)"], [30, 20, 40, 10]
+    )
     table = read_table(pd.DataFrame({"tree": kinds}), np.arange(100))
     conifers, others = find_traits(table, np.repeat([0, 1], 50), np.array([0, 1]))
     assert conifers[0].phrase == "tree: fir or pine"

@@ -23,7 +23,9 @@ def describe(study):
 @pytest.fixture(scope="module")
 def noisy_blobs():
     """A model of one level, with three clusters and two rows of noise."""
-    X = np.r_[make_blobs(150, 2, centers=[(0, 0), (9, 9), (0, 9)], cluster_std=0.5, random_state=0)[0]]
+    X = np.r_[
+        make_blobs(150, 2, centers=[(0, 0), (9, 9), (0, 9)], cluster_std=0.5, random_state=0)[0]
+    ]
     X = np.r_[X, [(50, 0), (0, 50)]]
     model = CoHiRF(DBSCAN(eps=1.5), random_state=0).fit(X)
     assert model.n_clusters_ == 3
@@ -36,7 +38,9 @@ def test_a_fit_of_one_level_has_merges_up_to_one_cluster(noisy_blobs):
     assert merges["n_leaves"] == 3
     assert len(merges["parent"]) == 5
     assert merges["size"][-1] == 150  # noise is not in the tree
-    assert merges["height"][-1] == pytest.approx(noisy_blobs.model.hierarchy_.tree.linkage[-1, 2], rel=1e-4)
+    assert merges["height"][-1] == pytest.approx(
+        noisy_blobs.model.hierarchy_.tree.linkage[-1, 2], rel=1e-4
+    )
     assert 0 < merges["height"][3] < merges["height"][4]
 
 
@@ -50,7 +54,8 @@ def test_each_row_has_its_leaf_and_noise_has_none(noisy_blobs, unpack):
 
 
 def test_leaves_know_their_cluster_at_every_cut(iris_study, unpack):
-    merges, cuts = describe(iris_study), find_cuts(iris_study.model)
+    merges = describe(iris_study)
+    cuts = find_cuts(iris_study.model)
     leaf = unpack(merges["leaf"])
     assert leaf.max() + 1 == merges["n_leaves"] <= MAX_LEAVES
     for cut, labels in zip(cuts, merges["labels"], strict=True):
@@ -59,7 +64,8 @@ def test_leaves_know_their_cluster_at_every_cut(iris_study, unpack):
 
 def test_a_cut_with_more_clusters_than_leaves_is_not_in_the_picture(monkeypatch, iris_study):
     monkeypatch.setattr(merging, "MAX_LEAVES", 6)
-    merges, cuts = describe(iris_study), find_cuts(iris_study.model)
+    merges = describe(iris_study)
+    cuts = find_cuts(iris_study.model)
     assert merges["n_leaves"] == 6 < cuts[-1].n_clusters
     assert merges["labels"][-1] is None
     assert len(merges["labels"][5]) == 6
@@ -77,7 +83,8 @@ def test_a_fit_that_found_only_noise_has_no_merges(blobs):
 
 
 def show(model, X):
-    study, cuts = check_study(model, X, None, None), find_cuts(model)
+    study = check_study(model, X, None, None)
+    cuts = find_cuts(model)
     return show_other_merges(draw_sample(study, 4000), cuts, colour_clusters(cuts))
 
 
@@ -95,7 +102,9 @@ def test_it_is_what_fits_with_the_other_merges_find(X, merge, unpack):
     assert shown["why"] == model.choice_.describe_merge()
     assert {merge, *(other["merge"] for other in shown["others"])} == set(MERGES)
     for other in shown["others"]:
-        colours = np.array(other["colours"][1])[unpack(other["part"])]  # the second cut has two clusters
+        colours = np.array(other["colours"][1])[
+            unpack(other["part"])
+        ]  # the second cut has two clusters
         refitted = CoHiRF(n_clusters=2, merge=other["merge"], random_state=0).fit(X)
         assert adjusted_rand_score(colours, refitted.labels_) == 1
         # colours are those of the fit, where most rows agree
@@ -103,7 +112,9 @@ def test_it_is_what_fits_with_the_other_merges_find(X, merge, unpack):
         assert other["moved"][1] < 0.5
 
 
-@pytest.mark.parametrize("model", [CoHiRF(DBSCAN(1.0)), CoHiRF(n_clusters=2, merge="compact", random_state=0)])
+@pytest.mark.parametrize(
+    "model", [CoHiRF(DBSCAN(1.0)), CoHiRF(n_clusters=2, merge="compact", random_state=0)]
+)
 def test_merges_that_were_not_compared_are_not_shown(model):
     X = make_blobs(100, centers=[[0, 0], [9, 9]], random_state=0)[0]
     assert show(model.fit(X), X) is None

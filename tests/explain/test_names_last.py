@@ -41,10 +41,16 @@ def test_names_last_through_updates_and_changes_show_them(named, tmp_path):
     named.partial_fit(make_rows(30, seed=1)).name_clusters()
     assert named.names_ == before
     assert named.changes_.renamed == {}
-    assert '  grown: 0 "low spend, younger" (30 rows); 1 "high spend, older" (30 rows)' in str(named.changes_)
+    assert '  grown: 0 "low spend, younger" (30 rows); 1 "high spend, older" (30 rows)' in str(
+        named.changes_
+    )
     named.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
-    assert (loaded.names_, loaded.changes_, loaded.history_) == (named.names_, named.changes_, named.history_)
+    assert (loaded.names_, loaded.changes_, loaded.history_) == (
+        named.names_,
+        named.changes_,
+        named.history_,
+    )
 
 
 def test_a_name_that_is_true_stays_although_another_would_be_chosen_now(named):
@@ -81,7 +87,10 @@ def test_the_history_page_shows_names_of_clusters_also_of_those_that_are_gone(na
     assert f'new: 2 "{name}"' in told[-1]
     assert f'rows forgotten; gone: 2 "{name}"' in told[1]
     assert told[0].startswith("clusters found anew")
-    assert page["totals"] == "1 update added 30 rows; 30 rows forgotten in 1 call; clusters found anew 1 time"
+    assert (
+        page["totals"]
+        == "1 update added 30 rows; 30 rows forgotten in 1 call; clusters found anew 1 time"
+    )
     assert f'cluster 0 "{named.names_[0]}"' in [shape["name"] for shape in page["shapes"]]
 
 
@@ -95,7 +104,9 @@ def test_reports_describe_and_number_clusters_alike_after_rows_were_forgotten(na
     page = summarize(check_study(named, rows, None, None), "A title")
     cut = page["cuts"][page["final"]]
     assert dict(zip(cut["numbers"], cut["names"], strict=True)) == named.names_
-    assert [cluster.name for cluster in describe_clusters(named, rows).clusters] == list(named.names_.values())
+    assert [cluster.name for cluster in describe_clusters(named, rows).clusters] == list(
+        named.names_.values()
+    )
 
 
 def test_merged_clusters_have_the_names_of_the_first_model(named):
@@ -103,7 +114,9 @@ def test_merged_clusters_have_the_names_of_the_first_model(named):
     other.name_clusters()
     merged = merge([named, other])
     merged.name_clusters()
-    assert {number: merged.names_[number] for number in merged.cluster_numbers_.tolist()} == named.names_
+    assert {
+        number: merged.names_[number] for number in merged.cluster_numbers_.tolist()
+    } == named.names_
 
 
 @pytest.mark.parametrize(
@@ -121,5 +134,11 @@ def test_merged_clusters_have_the_names_of_the_first_model(named):
     ],
 )
 def test_a_name_is_true_if_all_its_phrases_are(name, is_so):
-    phrases = {"low spend", "city: Washington, D.C.", "feature 31", "region: 60% north", "high age (mean 45)"}
+    phrases = {
+        "low spend",
+        "city: Washington, D.C.",
+        "feature 31",
+        "region: 60% north",
+        "high age (mean 45)",
+    }
     assert is_true(name, phrases) == is_so

@@ -1,4 +1,6 @@
-"""The page: packed data, self-contained, unchanged in structure by hostile text, readable in both themes."""
+"""The page: packed data, self-contained, unchanged in structure by hostile text, readable in both
+themes.
+"""
 
 import base64
 import hashlib
@@ -115,7 +117,10 @@ def test_names_of_rows_are_one_per_line():
 
 
 def test_names_that_do_not_fit_are_left_out():
-    assert pack_names(RowNames("customer", ["a", "b"]), max_characters=3) == {"column": "customer", "names": None}
+    assert pack_names(RowNames("customer", ["a", "b"]), max_characters=3) == {
+        "column": "customer",
+        "names": None,
+    }
     assert pack_names(None) is None
 
 
@@ -136,7 +141,8 @@ class Structure(HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.elements, self.text = [], []
+        self.elements = []
+        self.text = []
         self.feed(page)
 
     def handle_starttag(self, tag, attrs):
@@ -167,14 +173,23 @@ def make_page(blobs):
     """Return a function that renders a page with one text in every place that a user can fill."""
 
     def make(payload, base=None):
-        X, y = blobs[0][:60], blobs[1][:60]
-        model = CoHiRF.as_published(KMeans(3) if base is None else base, views=2, random_state=0).fit(X)
+        X = blobs[0][:60]
+        y = blobs[1][:60]
+        model = CoHiRF.as_published(
+            KMeans(3) if base is None else base, views=2, random_state=0
+        ).fit(X)
         names = [f"{payload} {i}" for i in range(10)]
         study = check_study(
-            model, X, [f"{payload} {k}" for k in y], names, ids=[f"{payload} {i}" for i in range(len(X))]
+            model,
+            X,
+            [f"{payload} {k}" for k in y],
+            names,
+            ids=[f"{payload} {i}" for i in range(len(X))],
         )
         origin = Origin(payload, {"drop": [payload]}, payload)
-        return render(summarize(study, payload, data_name=payload, origin=origin, written="2026-01-01"))
+        return render(
+            summarize(study, payload, data_name=payload, origin=origin, written="2026-01-01")
+        )
 
     return make
 
@@ -188,8 +203,12 @@ def test_nothing_is_fetched_from_elsewhere(page):
     structure = Structure(page)
     tags = {element[0] for element in structure.elements}
     assert not tags & {"link", "iframe", "object", "embed", "base", "form"}
-    assert not [element for element in structure.elements if element[0] == "script" and "src" in element]
-    urls = re.findall(r"(?:href|src|url)\s*[=(]\s*[\"']?([^\"')\s>]+)", page.split('id="report-data"')[0])
+    assert not [
+        element for element in structure.elements if element[0] == "script" and "src" in element
+    ]
+    urls = re.findall(
+        r"(?:href|src|url)\s*[=(]\s*[\"']?([^\"')\s>]+)", page.split('id="report-data"')[0]
+    )
     assert all(url.startswith("#") for url in urls if not url.startswith("data:"))
 
 
@@ -203,7 +222,9 @@ def test_the_policy_admits_only_the_script_of_the_page_and_no_network(page):
 
 
 def test_the_script_is_made_of_all_files():
-    assert {*SCRIPTS.split(), "topics"} == {file.stem for file in HTML.glob("*.js")}  # topics have a page of their own
+    assert {*SCRIPTS.split(), "topics"} == {
+        file.stem for file in HTML.glob("*.js")
+    }  # topics have a page of their own
     for name in SCRIPTS.split():
         assert (HTML / f"{name}.js").read_text(encoding="utf-8") in read_script()
 
@@ -217,7 +238,9 @@ def test_hostile_text_does_not_change_the_structure_of_the_page(page, make_page,
 @pytest.mark.parametrize("payload", PAYLOADS[:2])
 def test_hostile_classes_and_parameters_of_a_base_method_do_not_either(page, make_page, payload):
     benign = make_page("name", hostile_base("Benign"))
-    assert Structure(make_page("name", hostile_base(payload))).elements == Structure(benign).elements
+    assert (
+        Structure(make_page("name", hostile_base(payload))).elements == Structure(benign).elements
+    )
 
 
 def test_hostile_text_is_shown_as_it_is(make_page):
@@ -243,21 +266,35 @@ def test_style_and_script_cannot_end_their_elements():
 
 
 def test_the_script_writes_text_only_as_text():
-    for danger in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
+    for danger in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "new Function",
+    ):
         assert danger not in read_script()
 
 
 def test_counts_shares_and_numbers_are_written_for_people():
-    significant, plural = FILTERS["significant"], FILTERS["plural"]
+    significant = FILTERS["significant"]
+    plural = FILTERS["plural"]
     assert FILTERS["thousands"](1234567) == "1,234,567"
     assert [decimal(value) for value in (-0.5, None)] == ["\N{MINUS SIGN}0.50", "\N{EN DASH}"]
-    assert [significant(value) for value in (0.01234, -12.34, 123456.7)] == ["0.0123", "\N{MINUS SIGN}12.3", "123,457"]
+    assert [significant(value) for value in (0.01234, -12.34, 123456.7)] == [
+        "0.0123",
+        "\N{MINUS SIGN}12.3",
+        "123,457",
+    ]
     assert [plural(count, "row") for count in (0, 1, 2000)] == ["0 rows", "1 row", "2,000 rows"]
 
 
 def luminance(code):
     parts = [int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
@@ -288,7 +325,8 @@ def test_dark_without_a_script_is_dark_with_one():
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_marks_of_clusters_stand_out_from_the_paper(theme):
     paper = theme_colours(":root" if theme == "light" else ':root[data-theme="dark"]')["paper"]
-    # noise and the lightest rounds of hues are meant to be faint; dark rims and numbers mark them too
+    # noise and the lightest rounds of hues are meant to be faint; dark rims and numbers mark them
+    # too
     least = 1.5 if theme == "light" else 3.0
     assert all(contrast(colour, paper) >= least for colour in rendering.make_palette()[theme])
 

@@ -48,7 +48,10 @@ def test_no_medoids_give_no_images():
 
 @pytest.fixture(scope="module")
 def letters():
-    """Images of 6 x 6 pixels with ink at the top left or in the centre; the fit sees scaled pixels."""
+    """Images of 6 x 6 pixels with ink at the top left or in the centre.
+
+    The fit sees scaled pixels.
+    """
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 20, (80, 6, 6))
     X[:40, :2, :2] = 200
@@ -70,21 +73,34 @@ def test_exemplars_and_averages_are_in_original_pixels(letters):
     for _, cluster in final_clusters(summary):
         pixels = opened(cluster["image"]).ravel().astype(float)
         expected = X[cluster["exemplar"]]
-        assert np.corrcoef(255 - pixels, expected)[0, 1] > 0.999  # standardised pixels would be those of all noise
+        assert (
+            np.corrcoef(255 - pixels, expected)[0, 1] > 0.999
+        )  # standardised pixels would be those of all noise
         assert (pixels < 30).sum() == 4
-        assert np.corrcoef(255 - opened(cluster["average"]).ravel().astype(float), expected)[0, 1] > 0.98
+        assert (
+            np.corrcoef(255 - opened(cluster["average"]).ravel().astype(float), expected)[0, 1]
+            > 0.98
+        )
 
 
 def test_names_say_where_images_are_dark(letters):
     names = {name for name, _ in final_clusters(letters[1])}
-    assert {name.split(",")[0] for name in names} <= {"dark top left", "light top left", "dark centre", "light centre"}
+    assert {name.split(",")[0] for name in names} <= {
+        "dark top left",
+        "light top left",
+        "dark centre",
+        "light centre",
+    }
     assert len(names) == 2
 
 
 def test_there_is_no_heatmap_of_pixels_and_odd_rows_are_pictures(letters):
     summary = letters[1]
     assert summary["heatmap"] is None
-    assert all(row["image"] and not row["values"] for row in (*summary["odd"]["loose"], *summary["odd"]["border"]))
+    assert all(
+        row["image"] and not row["values"]
+        for row in (*summary["odd"]["loose"], *summary["odd"]["border"])
+    )
 
 
 def test_bright_pixels_of_colour_images_are_called_light():

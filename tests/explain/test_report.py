@@ -14,7 +14,14 @@ from cohirf import CoHiRF, load
 from cohirf.explain import study as sampling
 from cohirf.explain import study as studying
 from cohirf.explain import write_report
-from cohirf.explain.report import HEIGHT, TOP, describe_history, draw_shapes, summarize, write_update_report
+from cohirf.explain.report import (
+    HEIGHT,
+    TOP,
+    describe_history,
+    draw_shapes,
+    summarize,
+    write_update_report,
+)
 from cohirf.explain.study import Size, check_study, draw_diagnosed
 from cohirf.summary.numbers import Step
 
@@ -65,8 +72,14 @@ def clusters_of(summary, cut):
 def test_cuts_list_the_clusters_of_each_number(iris, summary):
     _, species, model = iris
     hierarchy = model.hierarchy_
-    assert [cut["n_clusters"] for cut in summary["cuts"]] == list(range(1, hierarchy.cluster_counts()[1] + 1))
-    assert [cut["is_final"] for cut in summary["cuts"]].index(True) == summary["final"] == model.n_clusters_ - 1
+    assert [cut["n_clusters"] for cut in summary["cuts"]] == list(
+        range(1, hierarchy.cluster_counts()[1] + 1)
+    )
+    assert (
+        [cut["is_final"] for cut in summary["cuts"]].index(True)
+        == summary["final"]
+        == model.n_clusters_ - 1
+    )
     for cut in summary["cuts"]:
         labels = hierarchy.cut(n_clusters=cut["n_clusters"])
         assert cut["ari"] == pytest.approx(adjusted_rand_score(species, labels))
@@ -84,23 +97,32 @@ def test_a_cluster_of_several_cuts_is_described_once(summary):
 
 
 def test_points_carry_their_labels_at_every_cut(iris, summary, unpack):
-    model, points = iris[2], summary["points"]
-    rows, finest = unpack(points["row"]), unpack(points["label"])
+    model = iris[2]
+    points = summary["points"]
+    rows = unpack(points["row"])
+    finest = unpack(points["label"])
     for place, cut in enumerate(summary["cuts"]):
         labels = labels_at(summary, place, finest, unpack)
         assert labels.tolist() == model.hierarchy_.cut(n_clusters=cut["n_clusters"])[rows].tolist()
         colours = unpack(cut["colour"])
-        assert all(colours[cluster["number"]] == cluster["colour"] for cluster in clusters_of(summary, cut))
+        assert all(
+            colours[cluster["number"]] == cluster["colour"] for cluster in clusters_of(summary, cut)
+        )
     n_exemplars = len(unpack(points["exemplar"]))
     for axis in "xy":
-        assert len(unpack(points["maps"][0][axis])) == points["n"] + n_exemplars == 150 + n_exemplars
+        assert (
+            len(unpack(points["maps"][0][axis])) == points["n"] + n_exemplars == 150 + n_exemplars
+        )
 
 
 def test_the_exemplar_is_the_most_central_row_of_its_cluster(iris, summary):
-    X, model = iris[0].to_numpy(), iris[2]
+    X = iris[0].to_numpy()
+    model = iris[2]
     for cut in summary["cuts"]:
         for cluster in clusters_of(summary, cut):
-            members = np.flatnonzero(model.hierarchy_.cut(n_clusters=cut["n_clusters"]) == cluster["number"])
+            members = np.flatnonzero(
+                model.hierarchy_.cut(n_clusters=cut["n_clusters"]) == cluster["number"]
+            )
             distances = ((X[members] - X[members].mean(axis=0)) ** 2).sum(axis=1)
             own = ((X[cluster["exemplar"]] - X[members].mean(axis=0)) ** 2).sum()
             assert own == pytest.approx(distances.min())
@@ -113,7 +135,8 @@ def test_every_exemplar_has_a_place(summary, unpack):
 
 def test_an_exemplar_lies_where_its_row_lies(summary, unpack):
     points = summary["points"]
-    rows, shown = unpack(points["row"]), unpack(points["exemplar"])
+    rows = unpack(points["row"])
+    shown = unpack(points["exemplar"])
     for axis in "xy":
         places = unpack(points["maps"][0][axis]).astype(int)
         assert places[np.searchsorted(rows, shown)].tolist() == places[150:].tolist()
@@ -122,10 +145,15 @@ def test_an_exemplar_lies_where_its_row_lies(summary, unpack):
 def test_noise_has_the_label_minus_one(noisy, unpack):
     X, model = noisy
     summary = summarize(check_study(model, X, None, None), "Moons")
-    final, points = summary["final"], summary["points"]
+    final = summary["final"]
+    points = summary["points"]
     labels = labels_at(summary, final, unpack(points["label"]), unpack)
     assert labels.tolist() == model.labels_[unpack(points["row"])].tolist()
-    assert summary["cuts"][final]["n_noise"] == summary["figures"]["n_noise"] == (model.labels_ < 0).sum()
+    assert (
+        summary["cuts"][final]["n_noise"]
+        == summary["figures"]["n_noise"]
+        == (model.labels_ < 0).sum()
+    )
 
 
 def test_two_features_are_drawn_as_they_are(noisy, unpack):
@@ -180,7 +208,9 @@ def test_without_classes_there_is_no_agreement_with_them(iris):
 
 def test_levels_are_those_of_the_fit(iris, summary):
     records = iris[2].diagnostics_
-    assert [level["rows_out"] for level in summary["contraction"]] == [record.rows_out for record in records]
+    assert [level["rows_out"] for level in summary["contraction"]] == [
+        record.rows_out for record in records
+    ]
 
 
 def test_the_verdict_is_that_of_diagnose_whatever_the_classes_are(iris, summary):
@@ -201,7 +231,9 @@ def test_both_sides_have_their_scores_on_the_same_rows(monkeypatch):
     rows = draw_diagnosed(model).rows
     assert len(rows) == 100
     assert found["comparison"]["ari"][0] == adjusted_rand_score(y[rows], model.labels_[rows])
-    assert found["comparison"]["silhouette"][0] == pytest.approx(silhouette_score(X[rows], model.labels_[rows]))
+    assert found["comparison"]["silhouette"][0] == pytest.approx(
+        silhouette_score(X[rows], model.labels_[rows])
+    )
 
 
 def test_a_single_view_has_no_agreement(noisy):
@@ -223,7 +255,9 @@ def test_of_large_data_a_part_is_read_and_drawn(blobs, monkeypatch, unpack):
     rows = unpack(summary["points"]["row"])
     labels = labels_at(summary, summary["final"], unpack(summary["points"]["label"]), unpack)
     assert labels.tolist() == model.labels_[rows].tolist()
-    assert sum(summary["columns"][0]["counts"]) == pytest.approx(100, abs=12)  # sampled rows stand for all rows
+    assert sum(summary["columns"][0]["counts"]) == pytest.approx(
+        100, abs=12
+    )  # sampled rows stand for all rows
 
 
 def test_medoids_are_images_where_a_shape_is_given():
@@ -267,12 +301,17 @@ def test_it_writes_a_page_and_returns_its_path(blobs, fitted, tmp_path):
 
 
 def test_the_title_is_taken_from_the_data(blobs, fitted, tmp_path):
-    page = write_report(fitted, blobs[0], tmp_path / "a.html", data_name="folder/blobs.csv").read_text(encoding="utf-8")
+    page = write_report(
+        fitted, blobs[0], tmp_path / "a.html", data_name="folder/blobs.csv"
+    ).read_text(encoding="utf-8")
     assert "<title>Clusters of blobs.csv</title>" in page
 
 
 def test_a_report_of_the_same_model_is_the_same(blobs, fitted, tmp_path):
-    first, second = (write_report(fitted, blobs[0], tmp_path / name).read_bytes() for name in ("a.html", "b.html"))
+    first, second = (
+        write_report(fitted, blobs[0], tmp_path / name).read_bytes()
+        for name in ("a.html", "b.html")
+    )
     assert first == second
 
 
@@ -285,7 +324,9 @@ def test_a_model_that_was_saved_gives_the_same_report(blobs, fitted, tmp_path):
 
 def test_a_report_that_is_there_is_replaced(blobs, fitted, tmp_path):
     (tmp_path / "a.html").write_text("old", encoding="utf-8")
-    assert len(write_report(fitted, blobs[0], tmp_path / "a.html").read_text(encoding="utf-8")) > 1000
+    assert (
+        len(write_report(fitted, blobs[0], tmp_path / "a.html").read_text(encoding="utf-8")) > 1000
+    )
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(blobs, fitted, tmp_path, monkeypatch):
@@ -297,7 +338,9 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(blobs, fitted, tmp_
     monkeypatch.setattr("pathlib.Path.replace", fail)
     with pytest.raises(OSError, match="No space left"):
         write_report(fitted, blobs[0], tmp_path / "a.html")
-    assert [(entry.name, entry.read_text(encoding="utf-8")) for entry in tmp_path.iterdir()] == [("a.html", "old")]
+    assert [(entry.name, entry.read_text(encoding="utf-8")) for entry in tmp_path.iterdir()] == [
+        ("a.html", "old")
+    ]
 
 
 @pytest.mark.slow
@@ -313,7 +356,9 @@ def test_a_million_rows_stay_below_three_megabytes(tmp_path):
 def test_places_where_no_file_can_be_are_refused(blobs, fitted, tmp_path):
     with pytest.raises(IsADirectoryError, match="is a directory: give the name of a file to write"):
         write_report(fitted, blobs[0], tmp_path)
-    with pytest.raises(FileNotFoundError, match="missing is not a directory: create it, or give another path"):
+    with pytest.raises(
+        FileNotFoundError, match="missing is not a directory: create it, or give another path"
+    ):
         write_report(fitted, blobs[0], tmp_path / "missing" / "a.html")
 
 
@@ -354,14 +399,19 @@ def test_shapes_lie_upon_each_other_and_the_largest_number_of_rows_is_the_height
 
 
 def test_clusters_that_are_gone_are_grey():
-    steps = [Step.first(np.array([0, 1]), np.array([5, 5])), Step.first(np.array([0, 0]), np.array([5, 5]))]
+    steps = [
+        Step.first(np.array([0, 1]), np.array([5, 5])),
+        Step.first(np.array([0, 0]), np.array([5, 5])),
+    ]
     assert [shape["class"] for shape in draw_shapes(steps, [0])] == ["c-0", "past"]
 
 
 def test_both_pages_have_the_section(updated, tmp_path):
     data = UPDATED[np.argsort(UPDATED[:, 0], kind="stable")]
     full = write_report(updated, data, tmp_path / "full.html").read_text()
-    short = write_update_report(updated, tmp_path / "short.html", title="<b>", verdict="All well.").read_text()
+    short = write_update_report(
+        updated, tmp_path / "short.html", title="<b>", verdict="All well."
+    ).read_text()
     for page in (full, short):
         assert "How the clusters changed" in page
         assert "new: 2" in page

@@ -20,13 +20,19 @@ from cohirf.explain import write_report
 from cohirf.explain.cuts import find_cuts
 from cohirf.store.models import Origin
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed: pip install playwright"
+)
 
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt-get install chromium")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="Chromium is not installed: apt-get install chromium"
+)
 
 
 PAYLOAD = '"><img src=x onerror="hacked=1"><script>hacked=1</script><a href="https://example.org">%{x}$x$</a>'
@@ -37,7 +43,9 @@ PATIENCE = 120_000  # milliseconds: a busy machine is no failure
 
 @pytest.fixture(scope="module")
 def browser():
-    sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # Chromium has none for root
+    sandbox = (
+        ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    )  # Chromium has none for root
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=sandbox)
         yield browser
@@ -46,8 +54,12 @@ def browser():
 
 @pytest.fixture(scope="module")
 def open_report(browser):
-    """Return a function that opens a report; when the tests are over, nothing has gone wrong in any."""
-    troubles, contexts = [], []
+    """Return a function that opens a report.
+
+    When the tests are over, nothing has gone wrong in any.
+    """
+    troubles = []
+    contexts = []
 
     def open_file(path, **settings):
         context = browser.new_context(**settings)
@@ -57,7 +69,10 @@ def open_report(browser):
         page.on("console", lambda message: troubles.append(message.text))
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("dialog", lambda dialog: troubles.append(dialog.message))
-        page.on("request", lambda request: troubles.append(request.url) if request.url != path.as_uri() else None)
+        page.on(
+            "request",
+            lambda request: troubles.append(request.url) if request.url != path.as_uri() else None,
+        )
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-ready]")
         page.troubles = troubles
@@ -73,7 +88,8 @@ def open_report(browser):
 def digits(tmp_path_factory):
     """Handwritten digits, a model of several levels with noise, and its report."""
     X, y = load_digits(return_X_y=True)
-    X, y = X[:200], y[:200]
+    X = X[:200]
+    y = y[:200]
     model = CoHiRF.as_published(
         KMeans(10, n_init=1), views=2, max_features=0.7, min_cluster_size=4, random_state=0
     ).fit(X)
@@ -98,7 +114,9 @@ def narrow(open_report, digits):
 
 @pytest.fixture
 def page(opened, digits):
-    """The report of the digits as it is when it is opened: at the cut of the fit, nothing selected, light."""
+    """The report of the digits as it is when it is opened: at the cut of the fit, nothing selected,
+    light.
+    """
     opened.evaluate("() => { location.hash = ''; }")
     opened.fill("#search", "")
     if opened.locator("#found .chip").count():
@@ -121,8 +139,11 @@ def hostile(tmp_path_factory, blobs):
     names = [f"{PAYLOAD} {i}" for i in range(2)]
     classes = [f"{PAYLOAD} {k}" for k in y]
     texts = dict.fromkeys(("title", "data_name"), PAYLOAD)
-    origin, ids = Origin(PAYLOAD, {"drop": [PAYLOAD]}, PAYLOAD), [f"{PAYLOAD} row {i}" for i in range(len(X))]
-    return write_report(model, X[:, :2], path, y=classes, feature_names=names, origin=origin, ids=ids, **texts)
+    origin = Origin(PAYLOAD, {"drop": [PAYLOAD]}, PAYLOAD)
+    ids = [f"{PAYLOAD} row {i}" for i in range(len(X))]
+    return write_report(
+        model, X[:, :2], path, y=classes, feature_names=names, origin=origin, ids=ids, **texts
+    )
 
 
 @pytest.fixture
@@ -153,7 +174,9 @@ def wait_for_picture(page):
 
 def choose_cut(page, place):
     """Move the slider to a place, counted from the end with one cluster."""
-    if int(page.input_value("#cut")) != place:  # moved at once: the page draws everything anew at every step
+    if (
+        int(page.input_value("#cut")) != place
+    ):  # moved at once: the page draws everything anew at every step
         page.fill("#cut", str(place))
         wait_for_picture(page)
 
@@ -182,7 +205,9 @@ def numbers_on_cards(page):
 def test_it_fits_and_follows_the_theme_of_the_system(pages, scheme, width, request):
     page = request.getfixturevalue(pages)
     assert page.get_attribute("html", "data-theme") == scheme
-    assert page.evaluate("document.documentElement.scrollWidth") == width  # nothing sticks out at the side
+    assert (
+        page.evaluate("document.documentElement.scrollWidth") == width
+    )  # nothing sticks out at the side
     for chart in ("map", "tree", "curve"):
         box = page.locator(f"#{chart}").bounding_box()
         assert box["width"] > 150
@@ -212,7 +237,9 @@ def test_keys_move_the_slider_by_one_step(page, digits):
     for key, step in (("ArrowRight", 1), ("ArrowLeft", 0), ("ArrowLeft", -1)):
         page.keyboard.press(key)
         cut = digits.cuts[digits.final + step]
-        playwright.expect(page.locator("#cut-text b")).to_have_text(re.compile(rf"^{cut.n_clusters:,} cluster"))
+        playwright.expect(page.locator("#cut-text b")).to_have_text(
+            re.compile(rf"^{cut.n_clusters:,} cluster")
+        )
 
 
 @pytest.mark.slow
@@ -265,7 +292,9 @@ def test_a_new_name_is_in_both_downloads(page, digits):
     page.locator(".card h3").first.fill("=cmd")
     page.locator(".card h3").first.press("Enter")
     _, (_, *rows) = saved(page, "#save-labels")
-    assert {row[3] for row in rows if int(row[2]) == number} == {"'=cmd"}  # a spreadsheet does not run it
+    assert {row[3] for row in rows if int(row[2]) == number} == {
+        "'=cmd"
+    }  # a spreadsheet does not run it
     _, (head, *clusters) = saved(page, "#save-clusters")
     assert head == ["cluster", "name", "rows", "share", "most typical", "features"]
     assert [row[1] for row in clusters if int(row[0]) == number] == ["'=cmd"]
@@ -286,7 +315,9 @@ def test_where_labels_do_not_fit_those_of_the_drawn_rows_are_downloaded_and_it_s
     _, (_, *lines) = saved(page, "#save-labels")
     rows = [int(line[0]) for line in lines]
     assert len(rows) == 60
-    assert [int(line[1]) for line in lines] == digits.model.hierarchy_.cut(n_clusters=7)[rows].tolist()
+    assert [int(line[1]) for line in lines] == digits.model.hierarchy_.cut(n_clusters=7)[
+        rows
+    ].tolist()
 
 
 def test_a_search_finds_clusters_and_many_have_pages(page, digits):
@@ -299,7 +330,9 @@ def test_a_search_finds_clusters_and_many_have_pages(page, digits):
     assert not set(first) & set(numbers_on_cards(page))
     name = page.locator(".card h3").nth(1).inner_text()
     page.fill("#search", name)
-    playwright.expect(page.locator("#found")).to_have_text(re.compile("^[1-9]+ clusters? found"), timeout=PATIENCE)
+    playwright.expect(page.locator("#found")).to_have_text(
+        re.compile("^[1-9]+ clusters? found"), timeout=PATIENCE
+    )
     assert name in page.locator(".card h3").all_inner_texts()
     page.fill("#search", "nothing is called so")
     playwright.expect(page.locator(".card")).to_have_count(0, timeout=PATIENCE)
@@ -344,13 +377,17 @@ def test_everything_can_be_reached_by_keyboard_and_shows_where_it_is(page):
         page.keyboard.press("Tab")
         place, is_visible = page.evaluate(
             "() => { const at = document.activeElement;"
-            " return [at.closest('[id]')?.id ?? '', getComputedStyle(at).outlineStyle !== 'none']; }"
+            " return [at.closest('[id]')?.id ?? '', getComputedStyle(at).outlineStyle !== "
+            "'none']; }"
         )
         if place == "save-script":
             break
         assert is_visible, place
         reached.append(place)
-    steps = [reached.index(place) for place in ("theme", "cut", "tree", "save-labels", "search", "cards", "compare")]
+    steps = [
+        reached.index(place)
+        for place in ("theme", "cut", "tree", "save-labels", "search", "cards", "compare")
+    ]
     assert steps == sorted(steps)
 
 
@@ -378,8 +415,11 @@ def test_controls_and_charts_have_names_for_those_who_cannot_see_them(page):
     assert page.get_by_role("button", name="Download labels (CSV)").count() == 1
     assert page.get_by_role("img", name="Map of rows, coloured by cluster").count() == 1
     assert page.get_by_role("heading", level=1).inner_text().endswith("in no cluster.")
-    nameless = page.locator("button, input, img, select, [role=img], [role=region], [role=textbox]").evaluate_all(
-        "(elements) => elements.filter((element) => !(element.textContent.trim() || element.ariaLabel || element.alt"
+    nameless = page.locator(
+        "button, input, img, select, [role=img], [role=region], [role=textbox]"
+    ).evaluate_all(
+        "(elements) => elements.filter((element) => !(element.textContent.trim() || "
+        "element.ariaLabel || element.alt"
         " || element.labels?.length || element.getAttribute('aria-labelledby'))).length"
     )
     assert nameless == 0
@@ -418,7 +458,9 @@ def test_hostile_names_stay_text(open_report, hostile):
     assert page.locator("img, iframe, object, embed, form, svg a").count() == 0
     assert page.locator("main a:not([href^='#'])").count() == 0
     assert page.locator("script").count() == 2  # the data, and the page's own
-    names = page.locator("*").evaluate_all("(all) => all.flatMap((element) => element.getAttributeNames())")
+    names = page.locator("*").evaluate_all(
+        "(all) => all.flatMap((element) => element.getAttributeNames())"
+    )
     assert not [name for name in names if name.startswith("on")]
     assert f"{PAYLOAD} 0" in page.inner_text("#cards")
     assert f"{PAYLOAD} row" in page.inner_text("#cards")
@@ -433,9 +475,13 @@ def test_a_script_that_got_in_could_neither_run_nor_send(narrow, server):
     image = f'<img src="{server.url}/image" onerror="hacked=1">'
     page.evaluate("(html) => document.body.insertAdjacentHTML('beforeend', html)", image)
     page.evaluate(
-        "() => document.body.append(Object.assign(document.createElement('script'), { textContent: 'hacked=1' }))"
+        "() => document.body.append(Object.assign(document.createElement('script'), { "
+        "textContent: 'hacked=1' }))"
     )
-    assert page.evaluate("(url) => fetch(url).then(() => 'sent', () => 'refused')", server.url) == "refused"
+    assert (
+        page.evaluate("(url) => fetch(url).then(() => 'sent', () => 'refused')", server.url)
+        == "refused"
+    )
     page.wait_for_timeout(200)
     assert page.evaluate("typeof hacked") == "undefined"
     assert server.asked == []
@@ -467,9 +513,14 @@ def test_without_a_script_the_rest_of_the_report_is_there(browser, digits):
 
 
 def test_clusters_of_an_updated_model_keep_their_numbers(open_report, tmp_path):
-    left, right, far = np.random.default_rng(0).normal(size=(3, 60, 2)) * 0.2 + [[[0, 0]], [[3, 0]], [[9, 9]]]
+    left, right, far = np.random.default_rng(0).normal(size=(3, 60, 2)) * 0.2 + [
+        [[0, 0]],
+        [[3, 0]],
+        [[9, 9]],
+    ]
     bridge = np.column_stack([np.linspace(0, 3, 60), np.zeros(60)])
-    first, second = np.vstack([left, right]), np.vstack([bridge, far])
+    first = np.vstack([left, right])
+    second = np.vstack([bridge, far])
     model = CoHiRF(DBSCAN(0.4), random_state=0).partial_fit(first).partial_fit(second)
     assert model.cluster_numbers_.tolist() == [0, 2]
     write_report(model, np.vstack([first, second]), tmp_path / "report.html")

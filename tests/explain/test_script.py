@@ -40,10 +40,13 @@ def test_parameters_that_are_not_the_defaults_are_marked(describe):
     run = describe(CoHiRF(KMeans(4, n_init=3), views=2, random_state=0))
     changed = {row["name"] for row in run["parameters"] if row["changed"]}
     assert changed == {"views", "random_state"}
-    assert {row["name"] for row in run["base_parameters"] if row["changed"]} == {"n_clusters", "n_init"}
-    assert {row["name"] for row in run["parameters"]} == set(CoHiRF.as_published().get_params(deep=False)) - {
-        "estimator"
+    assert {row["name"] for row in run["base_parameters"] if row["changed"]} == {
+        "n_clusters",
+        "n_init",
     }
+    assert {row["name"] for row in run["parameters"]} == set(
+        CoHiRF.as_published().get_params(deep=False)
+    ) - {"estimator"}
 
 
 def test_values_are_written_as_in_python(describe):
@@ -63,7 +66,9 @@ def test_a_base_method_without_parameters_is_no_obstacle(describe):
 
 
 def test_arrays_as_parameters_are_shortened_and_count_as_changed(describe, blobs):
-    run = describe(CoHiRF.as_published(KMeans(4, init=blobs[0][:4], n_init=1), views=1, random_state=0))
+    run = describe(
+        CoHiRF.as_published(KMeans(4, init=blobs[0][:4], n_init=1), views=1, random_state=0)
+    )
     init = next(row for row in run["base_parameters"] if row["name"] == "init")
     assert init["changed"]
     assert len(init["value"]) <= 400
@@ -94,9 +99,14 @@ def run(script, **names):
     "model",
     [
         CoHiRF(random_state=0),
-        CoHiRF.as_published(KMeans(4, n_init=2), views=3, max_features=0.5, consensus="relaxed", random_state=7),
         CoHiRF.as_published(
-            make_pipeline(PCA(2), MiniBatchKMeans(4)), batch_size=50, min_cluster_size=5, random_state=1
+            KMeans(4, n_init=2), views=3, max_features=0.5, consensus="relaxed", random_state=7
+        ),
+        CoHiRF.as_published(
+            make_pipeline(PCA(2), MiniBatchKMeans(4)),
+            batch_size=50,
+            min_cluster_size=5,
+            random_state=1,
         ),
         CoHiRF.as_published(KernelKMeans(3), medoid="euclidean", random_state=0),
         CoHiRF.as_published(CoHiRF.as_published(DBSCAN(eps=2.0), max_iter=3), random_state=0),
@@ -119,7 +129,9 @@ def test_it_repeats_the_pipeline_before_the_fit():
 def test_it_prepares_the_file_as_the_fit_did(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    pd.DataFrame({"a": 100 * rng.normal(size=80), 'b "quoted"': rng.normal(size=80)}).to_csv("x.csv", index=False)
+    pd.DataFrame({"a": 100 * rng.normal(size=80), 'b "quoted"': rng.normal(size=80)}).to_csv(
+        "x.csv", index=False
+    )
     options = {"drop": ['b "quoted"'], "scaling": "standard"}
     model = CoHiRF(KMeans(3), random_state=0).fit(prepare("x.csv", **options).rows())
     script = write_script(model, Origin("x.csv", options))

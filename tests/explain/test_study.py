@@ -40,14 +40,27 @@ def model(blobs):
         sparse.coo_matrix,
         open_source,
     ],
-    ids=["array", "fortran", "lists", "float32", "pandas", "polars", "arrow", "csr", "coo", "source"],
+    ids=[
+        "array",
+        "fortran",
+        "lists",
+        "float32",
+        "pandas",
+        "polars",
+        "arrow",
+        "csr",
+        "coo",
+        "source",
+    ],
 )
 def test_rows_are_read_from_whatever_holds_them(blobs, model, hold):
     X, _ = blobs
     study = check_study(model, hold(X), None, None)
     rows = np.array([7, 3, 7, 299])
     found = read_rows(study.data, rows)
-    np.testing.assert_allclose(found.toarray() if sparse.issparse(found) else found, X[rows], rtol=1e-6)
+    np.testing.assert_allclose(
+        found.toarray() if sparse.issparse(found) else found, X[rows], rtol=1e-6
+    )
 
 
 def test_missing_values_are_read_as_means_of_their_column(blobs):
@@ -78,23 +91,36 @@ def test_classes_have_names_whatever_their_type(blobs, model):
 
 def test_other_data_is_refused(blobs, model):
     X, _ = blobs
-    with pytest.raises(ValueError, match=r"X has 299 rows, but the model was fitted on 300: pass the data of the fit"):
+    with pytest.raises(
+        ValueError,
+        match=r"X has 299 rows, but the model was fitted on 300: pass the data of the fit",
+    ):
         check_study(model, X[1:], None, None)
-    with pytest.raises(ValueError, match=r"X has 9 features, but the model was fitted on 10: pass the data of the fit"):
+    with pytest.raises(
+        ValueError,
+        match=r"X has 9 features, but the model was fitted on 10: pass the data of the fit",
+    ):
         check_study(model, X[:, 1:], None, None)
 
 
 def test_an_updated_model_asks_for_the_rows_of_all_updates(blobs):
     X, _ = blobs
     updated = CoHiRF(n_clusters=4, random_state=0).fit(X[:200]).partial_fit(X[200:])
-    with pytest.raises(ValueError, match=r"X has 200 rows, but the model has 300 after its updates: pass all rows of"):
+    with pytest.raises(
+        ValueError,
+        match=r"X has 200 rows, but the model has 300 after its updates: pass all rows of",
+    ):
         check_study(updated, X[:200], None, None)
     assert check_study(updated, X, None, None) is not None
 
 
-@pytest.mark.parametrize("change", [lambda X: X[::-1], lambda X: X / X.std(axis=0), lambda X: X[:, ::-1]])
+@pytest.mark.parametrize(
+    "change", [lambda X: X[::-1], lambda X: X / X.std(axis=0), lambda X: X[:, ::-1]]
+)
 def test_data_in_another_order_or_scale_is_refused(blobs, model, change):
-    with pytest.raises(ValueError, match=r"Row \d+ of X differs from the medoid of cluster \d: pass the data of"):
+    with pytest.raises(
+        ValueError, match=r"Row \d+ of X differs from the medoid of cluster \d: pass the data of"
+    ):
         check_study(model, change(blobs[0]), None, None)
 
 
@@ -107,9 +133,13 @@ def test_what_is_no_fitted_model_is_refused(blobs):
 
 def test_names_and_classes_must_be_as_many_as_columns_and_rows(blobs, model):
     X, y = blobs
-    with pytest.raises(ValueError, match="feature_names has 2 names, but there are 10 features: pass one for each"):
+    with pytest.raises(
+        ValueError, match="feature_names has 2 names, but there are 10 features: pass one for each"
+    ):
         check_study(model, X, None, ["a", "b"])
-    with pytest.raises(ValueError, match=r"y has shape \(10,\), but the data has 300 rows: pass one class for"):
+    with pytest.raises(
+        ValueError, match=r"y has shape \(10,\), but the data has 300 rows: pass one class for"
+    ):
         check_study(model, X, y[:10], None)
 
 
@@ -122,7 +152,11 @@ def test_a_path_is_not_data(model):
 def people():
     rng = np.random.default_rng(0)
     return pd.DataFrame(
-        {"name": [f"p{i}" for i in range(60)], "age": rng.integers(18, 80, 60), "pay": rng.normal(size=60)}
+        {
+            "name": [f"p{i}" for i in range(60)],
+            "age": rng.integers(18, 80, 60),
+            "pay": rng.normal(size=60),
+        }
     )
 
 
@@ -147,7 +181,9 @@ def test_a_preparation_gives_back_original_units_and_ids(people):
     model = CoHiRF(KMeans(3), random_state=0).fit(prepared.rows())
     for X, pipeline in ((prepared, None), (people, prepared.preparation)):
         study = check_study(model, X, None, None, pipeline=pipeline)
-        assert study.original.take(np.array([7]))[0] == pytest.approx(people.loc[7, ["age", "pay"]].astype(float))
+        assert study.original.take(np.array([7]))[0] == pytest.approx(
+            people.loc[7, ["age", "pay"]].astype(float)
+        )
         assert study.name_row(7) == "p7"
         assert study.row_names.column == "name"
 
@@ -162,7 +198,9 @@ def test_a_pipeline_that_ends_with_the_model_is_used_up_to_it(people):
 def test_ids_must_be_as_many_as_rows(people, tmp_path):
     X = people[["age", "pay"]]
     model = CoHiRF(KMeans(3), random_state=0).fit(X)
-    with pytest.raises(ValueError, match="ids has 2 names, but the data has 60 rows: pass one for each row"):
+    with pytest.raises(
+        ValueError, match="ids has 2 names, but the data has 60 rows: pass one for each row"
+    ):
         write_report(model, X, tmp_path / "a.html", ids=["a", "b"])
 
 
@@ -171,7 +209,9 @@ def test_a_series_of_ids_gives_them_its_name(people):
 
 
 def test_what_cannot_transform_is_refused(people):
-    with pytest.raises(TypeError, match=r"pipeline=KMeans\(\) cannot transform|pipeline='x' cannot transform rows"):
+    with pytest.raises(
+        TypeError, match=r"pipeline=KMeans\(\) cannot transform|pipeline='x' cannot transform rows"
+    ):
         find_data(people, "x")
 
 
@@ -179,4 +219,6 @@ def test_a_pipeline_that_made_other_data_is_refused(people, tmp_path):
     numbers = people[["age", "pay"]]
     model = CoHiRF(KMeans(3), random_state=0).fit(StandardScaler().fit_transform(numbers))
     with pytest.raises(ValueError, match="differs from the medoid of cluster"):
-        write_report(model, numbers, tmp_path / "a.html", pipeline=StandardScaler().fit(numbers[:30]))
+        write_report(
+            model, numbers, tmp_path / "a.html", pipeline=StandardScaler().fit(numbers[:30])
+        )

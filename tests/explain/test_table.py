@@ -24,13 +24,22 @@ def described(X, rows=ALL):
 def test_tables_of_all_packages_read_the_same(as_table):
     X = as_table({"age": [31, 45, 27, 52], "region": ["north", "south", "north", "north"]})
     features, values = described(X, np.array([0, 1, 3]))
-    assert features == [("age", "number", ""), ("region", "level", "north"), ("region", "level", "south")]
+    assert features == [
+        ("age", "number", ""),
+        ("region", "level", "north"),
+        ("region", "level", "south"),
+    ]
     np.testing.assert_array_equal(values, [[31, 1, 0], [45, 0, 1], [52, 1, 0]])
-    assert read_cells(X, np.array([3, 1])) == [{"age": 52, "region": "north"}, {"age": 45, "region": "south"}]
+    assert read_cells(X, np.array([3, 1])) == [
+        {"age": 52, "region": "north"},
+        {"age": 45, "region": "south"},
+    ]
 
 
 def test_ids_and_constants_are_left_out():
-    X = pd.DataFrame({"id": [f"c{i}" for i in range(100)], "kind": ["a"] * 100, "x": np.arange(100.0)})
+    X = pd.DataFrame(
+        {"id": [f"c{i}" for i in range(100)], "kind": ["a"] * 100, "x": np.arange(100.0)}
+    )
     assert [name for name, *_ in described(X, np.arange(100))[0]] == ["x"]
 
 
@@ -44,12 +53,22 @@ def test_dates_are_days_and_missing_cells_are_filled():
 def test_missing_text_is_a_level():
     X = pd.DataFrame({"kind": ["a", None, "a", "b"], "n": [1.0, np.nan, 3.0, np.inf]})
     features, values = described(X)
-    assert features[:3] == [("kind", "level", "missing"), ("kind", "level", "a"), ("kind", "level", "b")]
+    assert features[:3] == [
+        ("kind", "level", "missing"),
+        ("kind", "level", "a"),
+        ("kind", "level", "b"),
+    ]
     np.testing.assert_array_equal(values[:, 3], [1, 2, 3, 2])
 
 
 def test_encoded_categories_are_levels_whatever_their_scale():
-    X = pd.DataFrame({"region=north": [-0.5, 2.0, 2.0, -0.5], "active": [0, 1, 1, 0], "won": [True, False, True, True]})
+    X = pd.DataFrame(
+        {
+            "region=north": [-0.5, 2.0, 2.0, -0.5],
+            "active": [0, 1, 1, 0],
+            "won": [True, False, True, True],
+        }
+    )
     features, values = described(X)
     assert features == [
         ("region", "level", "north"),
@@ -64,7 +83,9 @@ def test_sparse_matrices_stay_sparse():
     features, values = described(X)
     assert features[0] == ("feature 0", "term", "")
     assert sparse.issparse(values)
-    assert read_cells(X, np.array([2])) == [{"feature 0": 0, "feature 1": 0, "feature 2": 1, "feature 3": 0}]
+    assert read_cells(X, np.array([2])) == [
+        {"feature 0": 0, "feature 1": 0, "feature 2": 1, "feature 3": 0}
+    ]
 
 
 def test_sources_are_read_by_row(tmp_path):
@@ -86,7 +107,9 @@ def prepared():
             "spend": [f"€{value:,.2f}" for value in rng.uniform(10, 2000, n)],
             "region": rng.choice(["North", "South", "East"], n),
             "member": rng.choice(["yes", "no"], n),
-            "last_order": (moments + pd.to_timedelta(rng.integers(0, 300, n), "D")).strftime("%Y-%m-%d %H:%M"),
+            "last_order": (moments + pd.to_timedelta(rng.integers(0, 300, n), "D")).strftime(
+                "%Y-%m-%d %H:%M"
+            ),
         }
     )
     return frame, prepare(frame)
@@ -97,7 +120,11 @@ def read_all(made):
 
 
 def values_of(table, name, level=""):
-    (place,) = (i for i, feature in enumerate(table.features) if (feature.name, feature.level) == (name, level))
+    (place,) = (
+        i
+        for i, feature in enumerate(table.features)
+        if (feature.name, feature.level) == (name, level)
+    )
     return table.values[:, place]
 
 
@@ -120,9 +147,15 @@ def test_pixels_that_are_constant_are_part_of_an_image():
 def test_categories_and_booleans_are_levels(prepared):
     frame, made = prepared
     table = read_all(made)
-    assert values_of(table, "region", "South") == pytest.approx((frame["region"] == "South").to_numpy(float))
-    assert values_of(table, "member", "yes") == pytest.approx((frame["member"] == "yes").to_numpy(float))
-    assert values_of(table, "member", "no") == pytest.approx((frame["member"] == "no").to_numpy(float))
+    assert values_of(table, "region", "South") == pytest.approx(
+        (frame["region"] == "South").to_numpy(float)
+    )
+    assert values_of(table, "member", "yes") == pytest.approx(
+        (frame["member"] == "yes").to_numpy(float)
+    )
+    assert values_of(table, "member", "no") == pytest.approx(
+        (frame["member"] == "no").to_numpy(float)
+    )
 
 
 def test_hours_become_times_of_the_day(prepared):
@@ -135,7 +168,10 @@ def test_dates_are_days(prepared):
     frame, made = prepared
     table = read_all(made)
     days = (pd.to_datetime(frame["last_order"]) - pd.Timestamp(0)) / pd.Timedelta("1D")
-    assert table.features[[feature.kind for feature in table.features].index("date")].name == "last_order"
+    assert (
+        table.features[[feature.kind for feature in table.features].index("date")].name
+        == "last_order"
+    )
     assert values_of(table, "last_order") == pytest.approx(days, abs=1)
 
 

@@ -30,7 +30,9 @@ def make_texts():
     own = np.repeat(np.arange(6), 40)
     X = centres[own] + 0.1 * rng.normal(size=(240, 8))
     kind = ["fruit"] * 3 + ["vehicle"] * 3
-    return X, [f"the {kind[number]} is a {SUBJECTS[number]} {row}" for row, number in enumerate(own)]
+    return X, [
+        f"the {kind[number]} is a {SUBJECTS[number]} {row}" for row, number in enumerate(own)
+    ]
 
 
 X, TEXTS = make_texts()
@@ -68,7 +70,9 @@ def test_a_callable_names_topics_and_a_second_run_reads_its_cache(tmp_path):
         return f"all about\n{words[0]}"
 
     found = name_topics(MODEL, X, TEXTS, name=name, cache=tmp_path / "names.json")
-    assert sorted(topic.name for topic in found.topics[0]) == sorted(f"all about {one}" for one in SUBJECTS)
+    assert sorted(topic.name for topic in found.topics[0]) == sorted(
+        f"all about {one}" for one in SUBJECTS
+    )
     assert len(asked) == 7
     again = name_topics(MODEL, X, TEXTS, name=name, cache=tmp_path / "names.json")
     assert len(asked) == 7
@@ -95,7 +99,9 @@ def test_names_of_siblings_differ_even_if_the_callable_repeats_itself_or_there_a
             assert len({(topic.parent, topic.name) for topic in level}) == len(level)
 
 
-@pytest.mark.parametrize("column", [list, np.array, pd.Series, pa.array, lambda texts: pa.chunked_array([texts])])
+@pytest.mark.parametrize(
+    "column", [list, np.array, pd.Series, pa.array, lambda texts: pa.chunked_array([texts])]
+)
 def test_texts_come_from_any_kind_of_column_and_missing_ones_are_empty(column):
     assert take_texts(column(["a", "b", "c"]), np.array([0, 2])) == ["a", "c"]
     assert take_texts(pd.Series(["a", None, np.nan]), np.arange(3)) == ["a", "", ""]
@@ -108,7 +114,9 @@ def test_a_number_of_texts_that_does_not_fit_is_refused():
 
 def test_hostile_texts_do_no_harm_to_the_page(tmp_path):
     texts = [HOSTILE[row % len(HOSTILE)] for row in range(240)]
-    path = write_report(MODEL, X, tmp_path / "topics.html", texts=texts, levels=[6, 2], title=HOSTILE[0])
+    path = write_report(
+        MODEL, X, tmp_path / "topics.html", texts=texts, levels=[6, 2], title=HOSTILE[0]
+    )
     page = path.read_text(encoding="utf-8")
     assert len(page) < 200_000
     body = page[page.index("<body>") : page.rindex("<script>")]
@@ -137,9 +145,17 @@ def test_typical_rows_are_shown_as_images_and_broken_ones_are_left_out(tmp_path,
     Image.new("RGB", (300, 200), "red").save(file)
     found = name_topics(MODEL, X, TEXTS, levels=[6, 2])
     n_typical = sum(len(topic.rows) for level in found.topics for topic in level)
-    for images, n_shown in [([file.read_bytes()] * 240, n_typical), ([str(file)] * 240, n_typical), (HOSTILE * 35, 0)]:
-        column = as_column([image.encode(errors="replace") if n_shown == 0 else image for image in images[:240]])
-        page = write_report(MODEL, X, tmp_path / "topics.html", texts=found, images=column).read_text(encoding="utf-8")
+    for images, n_shown in [
+        ([file.read_bytes()] * 240, n_typical),
+        ([str(file)] * 240, n_typical),
+        (HOSTILE * 35, 0),
+    ]:
+        column = as_column(
+            [image.encode(errors="replace") if n_shown == 0 else image for image in images[:240]]
+        )
+        page = write_report(
+            MODEL, X, tmp_path / "topics.html", texts=found, images=column
+        ).read_text(encoding="utf-8")
         assert page.count('<img src="data:image/jpeg;base64,') == n_shown
     with pytest.raises(ValueError, match="images has 3 entries, but the data has 240 rows"):
         write_report(MODEL, X, tmp_path / "topics.html", texts=found, images=[b"", b"", b""])

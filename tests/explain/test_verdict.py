@@ -32,7 +32,17 @@ def in_one_line(facts):
     return judge(facts)[1]
 
 
-ALIKE = Comparison("KMeans", 1000, "", (4, 4), (0.0, 0.0), (0.6, 0.6), same=0.97, agreement=0.8, reproducibility=0.8)
+ALIKE = Comparison(
+    "KMeans",
+    1000,
+    "",
+    (4, 4),
+    (0.0, 0.0),
+    (0.6, 0.6),
+    same=0.97,
+    agreement=0.8,
+    reproducibility=0.8,
+)
 
 
 DIFFERENT = replace(ALIKE, same=0.6, silhouette=(0.5, 0.6))
@@ -55,18 +65,26 @@ def facts():
 def test_a_split_of_all_rows_but_one_is_never_trusted(facts):
     problem = find_problem(CoHiRF(n_clusters=2), np.array([436, 1]), 0)
     assert problem.tone == "poor"
-    assert in_one_line(replace(facts, problem=problem)).startswith("Do not trust these clusters: 1 of 2 clusters has")
+    assert in_one_line(replace(facts, problem=problem)).startswith(
+        "Do not trust these clusters: 1 of 2 clusters has"
+    )
     assert "nothing is divided" in problem.reason
     assert find_problem(CoHiRF(n_clusters=3), np.array([436, 200, 1]), 0) is None
 
 
 @pytest.mark.parametrize(
-    ("n_clusters", "is_given", "is_told"), [((33, 15), False, True), ((33, 15), True, False), ((20, 15), False, False)]
+    ("n_clusters", "is_given", "is_told"),
+    [((33, 15), False, True), ((33, 15), True, False), ((20, 15), False, False)],
 )
-def test_fragments_of_views_that_differ_are_told_with_a_remedy(facts, n_clusters, is_given, is_told):
+def test_fragments_of_views_that_differ_are_told_with_a_remedy(
+    facts, n_clusters, is_given, is_told
+):
     differ = replace(ALIKE, n_clusters=n_clusters, same=0.7, agreement=0.6, reproducibility=0.6)
     found = replace(facts, comparison=differ, finds_number=True, is_given=is_given)
-    assert in_one_line(found).endswith("fragments, because its views differ: give n_clusters.") == is_told
+    assert (
+        in_one_line(found).endswith("fragments, because its views differ: give n_clusters.")
+        == is_told
+    )
     lost = replace(found, comparison=replace(differ, agreement=0.4, silhouette=(0.1, 0.3)))
     assert ("Use a number of clusters" in in_one_line(lost)) == is_told
 
@@ -74,7 +92,9 @@ def test_fragments_of_views_that_differ_are_told_with_a_remedy(facts, n_clusters
 def test_the_same_clusters_are_a_tie(facts):
     assert recommend(facts) == "either"
     assert judge_base_alone(facts)[1].answer == "It finds the same clusters."
-    assert in_one_line(facts).startswith("Trust these clusters as you would trust KMeans: it finds the same ones")
+    assert in_one_line(facts).startswith(
+        "Trust these clusters as you would trust KMeans: it finds the same ones"
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +112,9 @@ def test_the_same_clusters_are_a_tie(facts):
 def test_the_base_is_better_if_the_fit_agrees_less_with_its_runs_and_has_a_lower_silhouette(
     facts, agreement, silhouette, said
 ):
-    found = replace(facts, comparison=replace(DIFFERENT, agreement=agreement, silhouette=silhouette))
+    found = replace(
+        facts, comparison=replace(DIFFERENT, agreement=agreement, silhouette=silhouette)
+    )
     assert recommend(found) == said
 
 
@@ -115,11 +137,15 @@ def test_a_density_method_is_better_if_the_fit_has_more_noise(facts, noise, said
 
 
 def test_a_fit_that_lost_clusters_is_not_trusted_and_the_line_says_what_to_use(facts):
-    lost = replace(facts, comparison=replace(DIFFERENT, agreement=0.3), as_published=True, n_batches=8)
+    lost = replace(
+        facts, comparison=replace(DIFFERENT, agreement=0.3), as_published=True, n_batches=8
+    )
     assert judge_base_alone(lost)[1].answer == "Probably."
     assert in_one_line(lost) == (
-        "Do not trust these clusters: the fit has lost clusters that KMeans finds in 1,000 rows (adjusted Rand index "
-        "0.60). Use the defaults of CoHiRF, or larger batches, or KMeans alone, if it can run on all rows."
+        "Do not trust these clusters: the fit has lost clusters that KMeans finds in 1,000 rows "
+        "(adjusted Rand index "
+        "0.60). Use the defaults of CoHiRF, or larger batches, or KMeans alone, if it can run on "
+        "all rows."
     )
 
 
@@ -142,7 +168,9 @@ def test_without_a_comparison_the_reason_is_given(facts):
     found = replace(facts, comparison=Comparison("DBSCAN", reason="It was not run."))
     assert recommend(found) == "unknown"
     assert judge_base_alone(found)[1].reason == "It was not run."
-    assert in_one_line(found) == "Whether DBSCAN alone would do better is not known: It was not run."
+    assert (
+        in_one_line(found) == "Whether DBSCAN alone would do better is not known: It was not run."
+    )
 
 
 def test_noise_and_numbers_of_clusters_are_told_where_they_differ(facts):
@@ -153,10 +181,14 @@ def test_noise_and_numbers_of_clusters_are_told_where_they_differ(facts):
 
 
 def test_useless_clusters_come_first(facts):
-    spoilt = replace(facts, problem=Finding("Usable?", "Nothing fused.", "Nothing fused: do this.", "poor"))
+    spoilt = replace(
+        facts, problem=Finding("Usable?", "Nothing fused.", "Nothing fused: do this.", "poor")
+    )
     assert judge(spoilt)[2][0].answer == "Nothing fused."
     assert in_one_line(spoilt) == "Do not trust these clusters: nothing fused: do this."
-    crumbs = replace(facts, problem=Finding("Usable?", "Some have only a few rows.", "Do this.", "fair"))
+    crumbs = replace(
+        facts, problem=Finding("Usable?", "Some have only a few rows.", "Do this.", "fair")
+    )
     assert judge(crumbs)[2][0].tone == "fair"
     assert in_one_line(crumbs) == in_one_line(facts)
 
@@ -189,13 +221,18 @@ def test_local_batches_that_find_the_clusters_of_all_rows_are_the_base_method(fa
 
 def test_local_batches_are_not_said_to_lose_clusters_that_the_border_of_a_region_cuts(facts):
     found = replace(DIFFERENT, base="DBSCAN", agreement=0.3)
-    local = replace(facts, comparison=found, kind="local", n_batches=7, finds_number=True, is_part=True)
+    local = replace(
+        facts, comparison=found, kind="local", n_batches=7, finds_number=True, is_part=True
+    )
     assert recommend(local) == "unknown"
     assert in_one_line(local).endswith("DBSCAN may have cut clusters at the border of these rows.")
     assert "at the border of these rows" in judge_base_alone(local)[1].reason
     assert recommend(replace(local, is_part=False)) == "use the base method alone"
     assert recommend(replace(local, finds_number=False)) == "use the base method alone"
-    assert recommend(replace(local, comparison=replace(found, noise=(0.3, 0.1)))) == "use the base method alone"
+    assert (
+        recommend(replace(local, comparison=replace(found, noise=(0.3, 0.1))))
+        == "use the base method alone"
+    )
 
 
 def test_other_local_batches_are_not_called_thin():
@@ -211,19 +248,26 @@ CROWD = np.r_[np.random.default_rng(0).random((LARGE_CLUSTER, 2)), np.full((2, 2
 
 
 def test_a_fit_that_fuses_nothing_warns():
-    with pytest.warns(ConvergenceWarning, match=r"Nothing fused: each of the 200 rows .* raise eps of DBSCAN"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"Nothing fused: each of the 200 rows .* raise eps of DBSCAN"
+    ):
         CoHiRF(DBSCAN(eps=1e-9, min_samples=1)).fit(BLOBS)
 
 
 def test_a_fit_that_finds_only_noise_warns():
-    with pytest.warns(ConvergenceWarning, match=r"All of the rows are noise: raise eps .* lower min_samples of DBSCAN"):
+    with pytest.warns(
+        ConvergenceWarning,
+        match=r"All of the rows are noise: raise eps .* lower min_samples of DBSCAN",
+    ):
         model = CoHiRF(DBSCAN(eps=1e-9)).fit(BLOBS)
     assert model.n_clusters_ == 0
 
 
 def test_small_clusters_that_became_noise_are_the_reason_for_it():
     model = CoHiRF(KMeans(3, n_init=1), min_cluster_size=150, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="All of the rows are noise: lower min_cluster_size=150"):
+    with pytest.warns(
+        ConvergenceWarning, match="All of the rows are noise: lower min_cluster_size=150"
+    ):
         model.fit(BLOBS)
 
 
@@ -266,7 +310,9 @@ def test_noise_above_the_limit_is_a_problem_and_parameters_decide_what_to_change
         "90% of the rows are noise: let HDBSCAN accept sparser clusters."
     )
     batched = find_problem(CoHiRF(DBSCAN(), batch_size=100), sizes, 9999)
-    assert batched.reason.endswith("noise: raise eps of DBSCAN, or lower min_samples of DBSCAN, or raise batch_size.")
+    assert batched.reason.endswith(
+        "noise: raise eps of DBSCAN, or lower min_samples of DBSCAN, or raise batch_size."
+    )
     assert batched.tone == "poor"
 
 
@@ -279,7 +325,9 @@ def test_views_are_named_where_a_strict_consensus_fuses_nothing():
 
 def test_crumbs_are_counted():
     problem = find_problem(CoHiRF(), np.array([LARGE_CLUSTER, CRUMB, 1, 20]), 0)
-    assert problem.reason.startswith("2 of 4 clusters have at most 3 rows, and the largest has 1,000.")
+    assert problem.reason.startswith(
+        "2 of 4 clusters have at most 3 rows, and the largest has 1,000."
+    )
     assert problem.tone == "fair"
 
 

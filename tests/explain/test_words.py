@@ -27,7 +27,10 @@ def test_text_of_any_length_fits_a_line():
 
 
 def test_short_text_stays_as_it_is():
-    assert shorten("petal length (cm) \N{GREEK SMALL LETTER MU}") == "petal length (cm) \N{GREEK SMALL LETTER MU}"
+    assert (
+        shorten("petal length (cm) \N{GREEK SMALL LETTER MU}")
+        == "petal length (cm) \N{GREEK SMALL LETTER MU}"
+    )
 
 
 def test_halves_of_characters_can_be_written():
@@ -100,7 +103,11 @@ def test_names_say_what_sets_clusters_apart():
 
 def test_a_cluster_between_others_is_medium():
     x = np.concatenate([np.linspace(0, 1, 50), np.linspace(5, 6, 50), np.linspace(10, 11, 50)])
-    assert names_of(pd.DataFrame({"x": x}), np.repeat([0, 1, 2], 50)) == ["low x", "medium x", "high x"]
+    assert names_of(pd.DataFrame({"x": x}), np.repeat([0, 1, 2], 50)) == [
+        "low x",
+        "medium x",
+        "high x",
+    ]
 
 
 def test_a_feature_that_is_nearly_always_zero_is_not_medium():
@@ -119,7 +126,11 @@ def test_many_clusters_in_two_features_have_different_names():
 
 
 def test_clusters_that_do_not_differ_are_numbered():
-    assert names_of(np.ones((6, 2)), [0, 0, 1, 1, 2, 2]) == ["average", "average (2)", "average (3)"]
+    assert names_of(np.ones((6, 2)), [0, 0, 1, 1, 2, 2]) == [
+        "average",
+        "average (2)",
+        "average (3)",
+    ]
 
 
 def test_a_single_cluster_is_all_rows():
@@ -132,7 +143,8 @@ def test_no_clusters_have_no_names():
 
 def test_names_do_not_depend_on_the_order_of_rows():
     rng = np.random.default_rng(1)
-    X, labels = rng.normal(size=(300, 4)), rng.integers(0, 6, 300)
+    X = rng.normal(size=(300, 4))
+    labels = rng.integers(0, 6, 300)
     X[labels == 2, 1] += 3
     order = rng.permutation(300)
     assert names_of(X, labels) == names_of(X[order], labels[order])
@@ -145,7 +157,9 @@ def test_neighbours_in_a_series_are_summed_up():
     for year in (1969, 1970, 1971):
         years[f"rate_{year}"] += np.where(labels == 1, 4.0, 0.0)
     years["rate_1973"] -= np.where(labels == 2, 4.0, 0.0)
-    names = names_of(pd.DataFrame(years | {"size": np.where(labels == 1, 5.0, rng.normal(size=150))}), labels)
+    names = names_of(
+        pd.DataFrame(years | {"size": np.where(labels == 1, 5.0, rng.normal(size=150))}), labels
+    )
     assert sorted(names[1].split(", ")) == ["high rate 1969 to 1971", "large"]
     assert names[2].startswith("low rate 1973")
 

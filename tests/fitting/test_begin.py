@@ -43,7 +43,10 @@ def test_local_batches_are_measured_with_their_density(measured):
 
 @pytest.mark.parametrize(
     "model",
-    [CoHiRF(KMeans(3), batch_size="auto"), CoHiRF(DBSCAN(eps=0.1), batch_size="auto", batches="random")],
+    [
+        CoHiRF(KMeans(3), batch_size="auto"),
+        CoHiRF(DBSCAN(eps=0.1), batch_size="auto", batches="random"),
+    ],
     ids=["KMeans", "random"],
 )
 def test_random_batches_are_measured_on_random_rows(measured, model):

@@ -3,7 +3,13 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans, MiniBatchKMeans, SpectralClustering
+from sklearn.cluster import (
+    DBSCAN,
+    AgglomerativeClustering,
+    KMeans,
+    MiniBatchKMeans,
+    SpectralClustering,
+)
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
@@ -24,7 +30,9 @@ def goal_of(model):
 
 def told(model, *, several_batches=False, one_view=False):
     """Return what the base method of a model is told, and how many clusters are asked for."""
-    method = goal_of(model).method(model.estimator, several_batches=several_batches, one_view=one_view)
+    method = goal_of(model).method(
+        model.estimator, several_batches=several_batches, one_view=one_view
+    )
     return method.n_told, method.asked
 
 
@@ -83,7 +91,9 @@ def test_iterations_of_k_means_are_limited_and_the_users_method_is_not_changed()
     method = goal_of(CoHiRF(base)).method(base, several_batches=False, one_view=False)
     assert method.clusterer.max_iter == 10
     assert base[-1].get_params()["max_iter"] == 200
-    few = goal_of(CoHiRF(KMeans(3, max_iter=4))).method(KMeans(3, max_iter=4), several_batches=False, one_view=False)
+    few = goal_of(CoHiRF(KMeans(3, max_iter=4))).method(
+        KMeans(3, max_iter=4), several_batches=False, one_view=False
+    )
     assert few.clusterer.max_iter == 4
 
 
@@ -105,16 +115,23 @@ def test_a_small_batch_is_told_fewer_but_not_fewer_than_asked_for():
     for n_rows in (60, 24, 6):
         method.label_rows(rng.normal(size=(n_rows, 2)), rng)
     assert Recorder.calls == [16, 8, 4]
-    assert method.label_rows(np.array([[1.0], [2.0], [1.0]]), rng).tolist() == [0, 1, 0]  # fewer rows than asked for
+    assert method.label_rows(np.array([[1.0], [2.0], [1.0]]), rng).tolist() == [
+        0,
+        1,
+        0,
+    ]  # fewer rows than asked for
 
 
 def state(n_active, n_batches=1, rows_held_aside=0, **facts):
     record = SimpleNamespace(n_batches=n_batches, rows_held_aside=rows_held_aside)
-    return SimpleNamespace(**{"n_active": n_active, "record": record, "stalled": False, "converged": False} | facts)
+    return SimpleNamespace(
+        **{"n_active": n_active, "record": record, "stalled": False, "converged": False} | facts
+    )
 
 
 def test_levels_end_when_all_rows_were_together_or_few_enough_are_left():
-    finds, knows = Goal(), Goal(n_clusters=5)
+    finds = Goal()
+    knows = Goal(n_clusters=5)
     assert finds.is_reached(state(10**6))
     assert not finds.is_reached(state(10, n_batches=3, rows_held_aside=4))
     assert knows.is_reached(state(8000, n_batches=3, rows_held_aside=4))

@@ -13,7 +13,9 @@ class TestDrawFarRows:
     @pytest.mark.parametrize(("scale", "offset"), [(1.0, 0.0), (1e-25, 0.0), (1.0, 1e4)])
     def test_one_row_of_each_far_group_is_drawn(self, dtype, scale, offset):
         group = np.repeat(np.arange(20), 50)
-        X = (np.eye(20)[group] + np.random.default_rng(0).normal(scale=1e-3, size=(1000, 20))) * scale + offset
+        X = (
+            np.eye(20)[group] + np.random.default_rng(0).normal(scale=1e-3, size=(1000, 20))
+        ) * scale + offset
         drawn = draw_far_rows(X.astype(dtype), None, 20, np.random.RandomState(0))
         assert sorted(group[drawn]) == list(range(20))
 
@@ -22,12 +24,15 @@ class TestDrawFarRows:
         X = np.random.default_rng(0).normal(size=(2000, 2))
         drawn = place.fetch(draw_far_rows(place.put(X), None, 200, np.random.RandomState(0)))
         one_by_one = draw_far_rows(X, None, 200, np.random.RandomState(0))
-        inertia, expected = ((cdist(X, X[rows]).min(axis=1) ** 2).sum() for rows in (drawn, one_by_one))
+        inertia, expected = (
+            (cdist(X, X[rows]).min(axis=1) ** 2).sum() for rows in (drawn, one_by_one)
+        )
         assert drawn.shape == (200,)
         assert inertia < 1.15 * expected
 
     def test_rows_without_weight_are_not_drawn_and_weight_is_a_chance(self):
-        X, weights = np.arange(4.0)[:, None], np.array([0.0, 1.0, 0.0, 3.0])
+        X = np.arange(4.0)[:, None]
+        weights = np.array([0.0, 1.0, 0.0, 3.0])
         rng = np.random.RandomState(0)
         first = [draw_far_rows(X, weights, 2, rng) for _ in range(400)]
         assert {tuple(sorted(rows)) for rows in first} == {(1, 3)}

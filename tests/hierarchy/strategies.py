@@ -11,7 +11,8 @@ def hierarchies(draw, max_rows=30, max_levels=5):
     """Absorb random active rows into random surviving ones, level by level."""
     n = draw(st.integers(1, max_rows))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    parents, absorbed_at = np.arange(n), np.zeros(n, dtype=int)
+    parents = np.arange(n)
+    absorbed_at = np.zeros(n, dtype=int)
     active = np.arange(n)
     for level in range(1, draw(st.integers(0, min(max_levels, 2 * n))) + 1):  # no fit has more
         survives = rng.random(len(active)) < 0.6

@@ -32,7 +32,9 @@ def test_levels_nest_and_each_is_a_cut(hierarchy, data):
 def test_levels_need_numbers_that_the_tree_has(hierarchy):
     with pytest.raises(ValueError, match="n_clusters=5000 is not available"):
         hierarchy.levels([4, 5000])
-    with pytest.raises(ValueError, match=r"numbers=\[\] is not valid: give numbers of clusters, such as"):
+    with pytest.raises(
+        ValueError, match=r"numbers=\[\] is not valid: give numbers of clusters, such as"
+    ):
         hierarchy.levels([])
     assert (hierarchy.levels(4) == hierarchy.levels([4])).all()
 

@@ -29,7 +29,9 @@ def test_cuts_are_nested_and_sizes_add_up(hierarchy):
     finer = np.arange(hierarchy.n_rows)
     for level in range(hierarchy.n_levels + 1):
         labels = hierarchy.cut(level=level)
-        assert len(set(zip(finer.tolist(), labels.tolist(), strict=True))) == len(set(finer.tolist()))
+        assert len(set(zip(finer.tolist(), labels.tolist(), strict=True))) == len(
+            set(finer.tolist())
+        )
         assert hierarchy.sizes(level).tolist() == np.bincount(labels).tolist()
         assert len(hierarchy.sizes(level)) == hierarchy.cluster_counts()[level]
         finer = labels
@@ -40,7 +42,10 @@ def test_members_are_the_rows_of_a_cluster(hierarchy):
     for level in range(hierarchy.n_levels + 1):
         labels = hierarchy.cut(level=level)
         for label, medoid in enumerate(hierarchy.medoids(level).tolist()):
-            assert hierarchy.members(medoid, level).tolist() == np.flatnonzero(labels == label).tolist()
+            assert (
+                hierarchy.members(medoid, level).tolist()
+                == np.flatnonzero(labels == label).tolist()
+            )
 
 
 @given(hierarchies(), st.integers(0, 29))
@@ -58,11 +63,15 @@ def test_lineage_agrees_with_the_cut_at_each_level(hierarchy, row):
 def test_a_condensed_hierarchy_has_the_same_upper_levels(hierarchy, max_clusters):
     top = hierarchy.condense(max_clusters)
     counts = hierarchy.cluster_counts()
-    first = int(np.argmax(counts <= max_clusters)) if counts[-1] <= max_clusters else hierarchy.n_levels
+    first = (
+        int(np.argmax(counts <= max_clusters)) if counts[-1] <= max_clusters else hierarchy.n_levels
+    )
     assert top.n_rows == counts[first]
     assert top.row_sizes.sum() == hierarchy.n_rows
     for level in range(first, hierarchy.n_levels + 1):
-        expected = dict(zip(hierarchy.medoids(level).tolist(), hierarchy.sizes(level).tolist(), strict=True))
+        expected = dict(
+            zip(hierarchy.medoids(level).tolist(), hierarchy.sizes(level).tolist(), strict=True)
+        )
         above = min(level - first, top.n_levels)
         found = dict(zip(top.medoids(above).tolist(), top.sizes(above).tolist(), strict=True))
         if level - first <= top.n_levels:
@@ -86,7 +95,9 @@ def test_cutting_the_linkage_at_a_level_gives_the_cut(hierarchy):
     linkage = hierarchy.to_linkage()
     assert is_valid_linkage(linkage, throw=True)
     for level in range(hierarchy.n_levels + 1):
-        assert same_partition(fcluster(linkage, level, criterion="distance"), hierarchy.cut(level=level))
+        assert same_partition(
+            fcluster(linkage, level, criterion="distance"), hierarchy.cut(level=level)
+        )
     assert linkage[-1, 3] == hierarchy.n_rows
 
 

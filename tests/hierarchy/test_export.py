@@ -24,7 +24,10 @@ def hierarchy():
 
 @pytest.fixture
 def with_tree():
-    """Six rows: 1 joins 0 and 3 joins 2 at level 1; the tree merges 0 with 2, then with 4; 5 is noise."""
+    """Six rows: 1 joins 0 and 3 joins 2 at level 1; the tree merges 0 with 2, then with 4.
+
+    5 is noise.
+    """
     tree = MergeTree(np.array([0, 2, 4]), np.array([[0, 1, 1.0, 2], [2, 3, 4.0, 3]]), level=1)
     return FusionHierarchy([0, 0, 2, 2, 4, 5], [0, 1, 0, 1, 0, 0], tree=tree)
 
@@ -42,8 +45,17 @@ def test_a_multi_way_fusion_becomes_ties(hierarchy):
 
 def test_levels_are_below_the_lowest_merge_and_noise_joins_last(with_tree):
     below = [[0, 1, 0.5, 2], [2, 3, 0.5, 2]]
-    assert with_tree.to_linkage().tolist() == [*below, [6, 7, 1.0, 4], [4, 8, 4.0, 5], [5, 9, 4.0, 6]]
-    assert with_tree.condense(4).to_linkage().tolist() == [[0, 1, 1.0, 2], [2, 4, 4.0, 3], [3, 5, 4.0, 4]]
+    assert with_tree.to_linkage().tolist() == [
+        *below,
+        [6, 7, 1.0, 4],
+        [4, 8, 4.0, 5],
+        [5, 9, 4.0, 6],
+    ]
+    assert with_tree.condense(4).to_linkage().tolist() == [
+        [0, 1, 1.0, 2],
+        [2, 4, 4.0, 3],
+        [3, 5, 4.0, 4],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +75,12 @@ def test_levels_are_below_the_lowest_merge_and_noise_joins_last(with_tree):
         # a tree of one leaf
         ([0, 1], [0, 0], MergeTree(np.array([1]), np.empty((0, 4)), level=0), [[0, 1, 1.0, 2]]),
         # levels above the tree do not change its linkage
-        ([0, 0, 0], [0, 1, 2], MergeTree(np.array([0, 2]), PAIR, level=1), [[0, 1, 1.5, 2], [2, 3, 3.0, 3]]),
+        (
+            [0, 0, 0],
+            [0, 1, 2],
+            MergeTree(np.array([0, 2]), PAIR, level=1),
+            [[0, 1, 1.5, 2], [2, 3, 3.0, 3]],
+        ),
         # two levels below the tree have two heights
         (
             [0, 0, 0, 3],
@@ -79,7 +96,8 @@ def test_the_linkage_has_levels_then_the_tree_then_noise(parents, absorbed_at, t
     assert found.tolist() == linkage
 
 
-# -- tables, graphs, text ------------------------------------------------------------------------------------------
+# -- tables, graphs, text
+# ------------------------------------------------------------------------------------------
 
 
 def test_tables_have_a_line_per_row(hierarchy):
@@ -113,7 +131,9 @@ def test_newick_keeps_multi_way_fusions_and_names_the_root_of_a_single_cluster(h
 
 
 def test_newick_lists_final_clusters_by_number_and_not_by_medoid():
-    hierarchy = FusionHierarchy([3, 1, 1, 3], [1, 0, 1, 0])  # cluster 0 has row 0, and its medoid is row 3
+    hierarchy = FusionHierarchy(
+        [3, 1, 1, 3], [1, 0, 1, 0]
+    )  # cluster 0 has row 0, and its medoid is row 3
     assert hierarchy.cut(level=1).tolist() == [0, 1, 1, 0]
     assert hierarchy.to_newick() == "((3:1,0:1)3:1,(1:1,2:1)1:1);"
 
@@ -125,7 +145,8 @@ def test_newick_lists_final_clusters_by_number_and_not_by_medoid():
 def test_a_missing_package_is_named_with_its_extra(hierarchy, method, package, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(
-        ImportError, match=re.escape(f'{method} needs {package}: install it with pip install "cohirf[{extra}]"')
+        ImportError,
+        match=re.escape(f'{method} needs {package}: install it with pip install "cohirf[{extra}]"'),
     ):
         getattr(hierarchy, method)()
 
@@ -159,9 +180,18 @@ OURS = '{"format": "cohirf.FusionHierarchy", "version": '
         ('{"format": "other"}', 'it lacks "format": "cohirf.FusionHierarchy"'),
         (OURS + "2}", "has format version 2, but this version of cohirf reads version 1"),
         (OURS + '1, "parents": [0]}', "lacks absorbed_at: it was truncated"),
-        (OURS + '1, "parents": ["a"], "absorbed_at": [0]}', "parents must be a one-dimensional array of integers"),
-        (OURS + '1, "parents": [], "absorbed_at": []}', "parents has 0 rows: a hierarchy needs at least one"),
-        (OURS + '1, "parents": [1, 0], "absorbed_at": [1, 1]}', "parents is not a fusion hierarchy"),
+        (
+            OURS + '1, "parents": ["a"], "absorbed_at": [0]}',
+            "parents must be a one-dimensional array of integers",
+        ),
+        (
+            OURS + '1, "parents": [], "absorbed_at": []}',
+            "parents has 0 rows: a hierarchy needs at least one",
+        ),
+        (
+            OURS + '1, "parents": [1, 0], "absorbed_at": [1, 1]}',
+            "parents is not a fusion hierarchy",
+        ),
     ],
 )
 def test_json_that_is_not_a_hierarchy_is_refused(text, message):
@@ -170,7 +200,14 @@ def test_json_that_is_not_a_hierarchy_is_refused(text, message):
 
 
 @pytest.mark.parametrize(
-    "change", [{"level": 0.5}, {"level": None}, {"medoids": ["a"]}, {"linkage": [[1.0, 2.0]]}, {"linkage": {}}]
+    "change",
+    [
+        {"level": 0.5},
+        {"level": None},
+        {"medoids": ["a"]},
+        {"linkage": [[1.0, 2.0]]},
+        {"linkage": {}},
+    ],
 )
 def test_json_with_a_tree_that_cannot_be_read_is_refused(with_tree, change):
     content = json.loads(with_tree.to_json())

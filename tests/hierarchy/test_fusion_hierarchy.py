@@ -1,4 +1,6 @@
-"""Cuts and queries of the fusion hierarchy, with and without a tree above its levels, and what is refused."""
+"""Cuts and queries of the fusion hierarchy, with and without a tree above its levels, and what is
+refused.
+"""
 
 import re
 from dataclasses import replace
@@ -10,7 +12,8 @@ from cohirf import FusionHierarchy
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.rows import grouping
 
-PARENTS, ABSORBED_AT = [0, 0, 2, 2, 4, 5], [0, 1, 0, 1, 0, 0]
+PARENTS = [0, 0, 2, 2, 4, 5]
+ABSORBED_AT = [0, 1, 0, 1, 0, 0]
 TREE = MergeTree(np.array([0, 2, 4]), np.array([[0, 1, 1.0, 2], [2, 3, 4.0, 3]]), level=1)
 NO_LEAVES = MergeTree(np.empty(0, dtype=int), np.empty((0, 4)), level=1)
 
@@ -23,7 +26,10 @@ def hierarchy():
 
 @pytest.fixture
 def with_tree():
-    """Six rows: 1 joins 0 and 3 joins 2 at level 1; the tree merges 0 with 2, then with 4; 5 is noise."""
+    """Six rows: 1 joins 0 and 3 joins 2 at level 1; the tree merges 0 with 2, then with 4.
+
+    5 is noise.
+    """
     return FusionHierarchy(PARENTS, ABSORBED_AT, tree=TREE)
 
 
@@ -74,11 +80,26 @@ def test_the_leaves_of_a_tree_may_be_absorbed_at_later_levels():
         (None, {"level": 2}, ValueError, "level=2 does not exist: pass a level from 0 to 1"),
         (None, {"level": 0.5}, TypeError, "'float' object cannot be interpreted as an integer"),
         (None, {"level": -1}, ValueError, "level=-1 does not exist"),
-        (None, {"n_clusters": 1}, ValueError, "n_clusters=1 is not available: pass that of a level (6, 4)"),
+        (
+            None,
+            {"n_clusters": 1},
+            ValueError,
+            "n_clusters=1 is not available: pass that of a level (6, 4)",
+        ),
         (None, {}, TypeError, "either level or n_clusters: pass exactly one"),
         (None, {"level": 1, "n_clusters": 2}, TypeError, "pass exactly one"),
-        (TREE, {"n_clusters": 5}, ValueError, "pass a number from 1 to 3, or that of a level (6, 4)."),
-        (NO_LEAVES, {"n_clusters": 2}, ValueError, "every row is noise, so there are no clusters to merge"),
+        (
+            TREE,
+            {"n_clusters": 5},
+            ValueError,
+            "pass a number from 1 to 3, or that of a level (6, 4).",
+        ),
+        (
+            NO_LEAVES,
+            {"n_clusters": 2},
+            ValueError,
+            "every row is noise, so there are no clusters to merge",
+        ),
     ],
 )
 def test_an_impossible_cut_is_refused(tree, arguments, error, message):
@@ -86,12 +107,15 @@ def test_an_impossible_cut_is_refused(tree, arguments, error, message):
         FusionHierarchy(PARENTS, ABSORBED_AT, tree=tree).cut(**arguments)
 
 
-# -- queries -------------------------------------------------------------------------------------------------------
+# -- queries
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_members_of_an_absorbed_medoid_are_refused(hierarchy):
     assert hierarchy.members(2, 1).tolist() == [2, 3]
-    with pytest.raises(ValueError, match=r"medoid=3 is not a medoid at level 1: it was absorbed at level 1. line"):
+    with pytest.raises(
+        ValueError, match=r"medoid=3 is not a medoid at level 1: it was absorbed at level 1. line"
+    ):
         hierarchy.members(3, 1)
 
 
@@ -131,17 +155,28 @@ def test_the_hierarchy_of_a_fit_is_that_of_its_vectors(with_tree):
     assert found == with_tree
     assert (found.n_rows, found.n_levels) == (6, 1)
     top = with_tree.condense(max_clusters=4)
-    assert FusionHierarchy.of_fit(top.parents, top.absorbed_at, 0, top.rows, top.row_sizes, top.tree) == top
+    assert (
+        FusionHierarchy.of_fit(top.parents, top.absorbed_at, 0, top.rows, top.row_sizes, top.tree)
+        == top
+    )
 
 
 def test_it_shows_its_levels_and_how_many_rows_it_stands_for(hierarchy):
     assert repr(hierarchy) == "FusionHierarchy(5 rows, clusters by level: 5 > 3 > 2)"
-    assert repr(hierarchy.condense(3)) == "FusionHierarchy(3 clusters of 5 rows, clusters by level: 3 > 2)"
+    assert (
+        repr(hierarchy.condense(3))
+        == "FusionHierarchy(3 clusters of 5 rows, clusters by level: 3 > 2)"
+    )
 
 
 def test_hierarchies_that_differ_in_one_vector_or_in_the_tree_are_different(hierarchy, with_tree):
     top = hierarchy.condense(3)
-    vectors = {"parents": top.parents, "absorbed_at": top.absorbed_at, "rows": top.rows, "row_sizes": top.row_sizes}
+    vectors = {
+        "parents": top.parents,
+        "absorbed_at": top.absorbed_at,
+        "rows": top.rows,
+        "row_sizes": top.row_sizes,
+    }
     assert top == FusionHierarchy(**vectors)
     assert top not in (hierarchy, 3)
     for change in (
@@ -153,11 +188,16 @@ def test_hierarchies_that_differ_in_one_vector_or_in_the_tree_are_different(hier
         assert top != FusionHierarchy(**vectors | change)
     assert with_tree == FusionHierarchy(PARENTS, ABSORBED_AT, tree=replace(TREE))
     assert with_tree != FusionHierarchy(PARENTS, ABSORBED_AT)
-    for change in ({"level": 0}, {"medoids": np.array([0, 2, 5])}, {"linkage": TREE.linkage * [1, 1, 2, 1]}):
+    for change in (
+        {"level": 0},
+        {"medoids": np.array([0, 2, 5])},
+        {"linkage": TREE.linkage * [1, 1, 2, 1]},
+    ):
         assert with_tree != FusionHierarchy(PARENTS, ABSORBED_AT, tree=replace(TREE, **change))
 
 
-# -- what is taken and what is refused -----------------------------------------------------------------------------
+# -- what is taken and what is refused
+# -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
@@ -170,7 +210,10 @@ def test_every_integer_type_is_taken(dtype):
 
 def test_row_numbers_take_four_bytes_levels_as_many_as_they_came_in_and_sizes_eight():
     hierarchy = FusionHierarchy(
-        np.array([0, 0]), np.array([0, 1], dtype=np.uint8), rows=np.array([0, 2**31 - 1]), row_sizes=[1, 2]
+        np.array([0, 0]),
+        np.array([0, 1], dtype=np.uint8),
+        rows=np.array([0, 2**31 - 1]),
+        row_sizes=[1, 2],
     )
     assert hierarchy.parents.dtype == hierarchy.rows.dtype == np.int32
     assert hierarchy.absorbed_at.dtype == np.uint8
@@ -206,14 +249,19 @@ def test_what_is_no_hierarchy_is_refused(parents, absorbed_at, message):
 
 def test_bounds_of_levels_are_taken():
     assert FusionHierarchy([0, 0], [0, 4]).n_levels == 4  # two levels for each row
-    assert FusionHierarchy([1, 2, 2], [1, 2, 0]).cut(level=2).tolist() == [0, 0, 0]  # absorbed one level later
+    assert FusionHierarchy([1, 2, 2], [1, 2, 0]).cut(level=2).tolist() == [
+        0,
+        0,
+        0,
+    ]  # absorbed one level later
 
 
 def test_a_fault_is_found_in_every_block_of_rows(monkeypatch):
     monkeypatch.setattr(grouping, "BLOCK_ROWS", 2)
     n = 7
     for row in range(1, n):
-        parents, absorbed_at = np.arange(n), np.zeros(n, dtype=int)
+        parents = np.arange(n)
+        absorbed_at = np.zeros(n, dtype=int)
         parents[row] = 0
         with pytest.raises(ValueError, match="never absorbed must be its own parent"):
             FusionHierarchy(parents, absorbed_at)
@@ -255,10 +303,16 @@ DECREASING = "tree must have finite heights that never decrease"
         ({"medoids": [0, 1, 4]}, f"{NOT_OF_ITS_LEVEL}, 1"),
         ({"level": 2}, f"{NOT_OF_ITS_LEVEL}, 2"),
         ({"level": -1}, f"{NOT_OF_ITS_LEVEL}, -1"),
-        ({"linkage": [[0, 1, 1.0, 2]]}, r"tree has 3 leaves and linkage \(1, 4\): a tree has n - 1 merges"),
+        (
+            {"linkage": [[0, 1, 1.0, 2]]},
+            r"tree has 3 leaves and linkage \(1, 4\): a tree has n - 1 merges",
+        ),
         ({"linkage": [[0, 1, 1.0, 2]] * 4}, r"tree has 3 leaves and linkage \(4, 4\)"),
         ({"linkage": [[0, 1, 1.0], [2, 3, 4.0]]}, r"tree has 3 leaves and linkage \(2, 3\)"),
-        ({"linkage": [[0, 1, 1.0, 2], [0, 1, 4.0, 3]]}, "tree must have a valid linkage of its leaves"),
+        (
+            {"linkage": [[0, 1, 1.0, 2], [0, 1, 4.0, 3]]},
+            "tree must have a valid linkage of its leaves",
+        ),
         ({"linkage": [[0, 1, 4.0, 2], [2, 3, 1.0, 3]]}, DECREASING),
         ({"linkage": [[0, 1, 1.0, 2], [2, 3, np.inf, 3]]}, DECREASING),
         ({"medoids": [], "linkage": np.empty((0, 4)), "level": 2}, NOT_OF_ITS_LEVEL),

@@ -17,7 +17,10 @@ def model():
 
 @pytest.fixture
 def with_tree():
-    """Six rows: 1 joins 0 and 3 joins 2 at level 1; the tree merges 0 with 2, then with 4; 5 is noise."""
+    """Six rows: 1 joins 0 and 3 joins 2 at level 1; the tree merges 0 with 2, then with 4.
+
+    5 is noise.
+    """
     tree = MergeTree(np.array([0, 2, 4]), np.array([[0, 1, 1.0, 2], [2, 3, 4.0, 3]]), level=1)
     return FusionHierarchy([0, 0, 2, 2, 4, 5], [0, 1, 0, 1, 0, 0], tree=tree)
 
@@ -29,12 +32,16 @@ def leaves_of(outline):
 def test_leaves_are_the_final_clusters_and_sizes_add_up(model):
     outline = make_outline(model.hierarchy_, model.labels_)
     sizes = np.bincount(model.labels_)
-    assert sorted((leaf.cluster, leaf.size) for leaf in leaves_of(outline)) == list(enumerate(sizes.tolist()))
+    assert sorted((leaf.cluster, leaf.size) for leaf in leaves_of(outline)) == list(
+        enumerate(sizes.tolist())
+    )
     assert outline.root.n_clusters == 6
     for node in outline.root.walk():
         assert node.size == (sum(child.size for child in node.children) or node.size)
         assert all(child.height <= node.height for child in node.children)
-        assert [child.size for child in node.children] == sorted((child.size for child in node.children), reverse=True)
+        assert [child.size for child in node.children] == sorted(
+            (child.size for child in node.children), reverse=True
+        )
 
 
 @pytest.mark.parametrize("n_leaves", [1, 2, 10])
@@ -55,14 +62,20 @@ def test_a_condensed_hierarchy_counts_rows(model):
     top = model.hierarchy_.condense(20)
     outline = make_outline(top, final_labels(top))
     assert outline.root.size == 300
-    assert sorted(leaf.size for leaf in leaves_of(outline)) == sorted(np.bincount(model.labels_).tolist())
+    assert sorted(leaf.size for leaf in leaves_of(outline)) == sorted(
+        np.bincount(model.labels_).tolist()
+    )
 
 
 def test_parts_of_a_cluster_are_counted_once_and_small_groups_and_noise_not_at_all(with_tree):
-    outline = make_outline(with_tree, np.array([7, 7, 7, 7, -1, -1]), n_leaves=3)  # row 4 is a cluster too small
+    outline = make_outline(
+        with_tree, np.array([7, 7, 7, 7, -1, -1]), n_leaves=3
+    )  # row 4 is a cluster too small
     assert outline.n_noise == 1
     root = outline.root
-    assert [(node.size, node.height, node.groups, node.n_clusters, node.cluster) for node in root.walk()] == [
+    assert [
+        (node.size, node.height, node.groups, node.n_clusters, node.cluster) for node in root.walk()
+    ] == [
         (5, 4.0, (2, 0, 1), 1, 7),
         (4, 1.0, (0, 1), 1, 7),
         (2, 0.0, (0,), 1, 7),
@@ -75,9 +88,17 @@ def test_parts_of_a_cluster_are_counted_once_and_small_groups_and_noise_not_at_a
 def test_levels_are_the_merges_of_a_hierarchy_without_a_tree():
     hierarchy = FusionHierarchy([0, 0, 0, 3, 3], [0, 1, 2, 0, 1])
     root = make_outline(hierarchy, final_labels(hierarchy)).root
-    assert [(node.size, node.height, node.cluster) for node in root.walk()] == [(5, 3, None), (3, 0, 0), (2, 0, 1)]
+    assert [(node.size, node.height, node.cluster) for node in root.walk()] == [
+        (5, 3, None),
+        (3, 0, 0),
+        (2, 0, 1),
+    ]
     finest = make_outline(hierarchy, final_labels(hierarchy), n_leaves=4).root
-    assert [(node.size, node.height) for node in finest.walk() if node.children] == [(5, 3), (3, 2), (2, 1)]
+    assert [(node.size, node.height) for node in finest.walk() if node.children] == [
+        (5, 3),
+        (3, 2),
+        (2, 1),
+    ]
 
 
 def test_the_sibling_of_a_cluster_is_the_branch_that_it_merges_with():

@@ -1,14 +1,16 @@
 """Noise in the last digits of what fits compute with, as if another processor had rounded them.
 
-Every processor adds numbers in an order of its own, so the last digits of sums differ. Here, what a base method is
-given, the means of the groups that merge and the scores of medoids are multiplied by 1 + 1e-13 * noise. What stays the
-same for several seeds does not depend on the processor.
+Every processor adds numbers in an order of its own, so the last digits of sums differ. Here, what a
+base method is given, the means of the groups that merge and the scores of medoids are multiplied by
+1 + 1e-13 * noise. What stays the same for several seeds does not depend on the processor.
 
-Noise is a function of the seed and of the size of a value alone. So equal rows stay equal, 0 stays 0, -x remains the
-opposite of x, and a row gets the same noise in any batch, engine or process, and in ``tests/reference.py``. Values of
-float32 would lose noise of 1e-13; theirs is a few units of their last digit.
+Noise is a function of the seed and of the size of a value alone. So equal rows stay equal, 0 stays
+0, -x remains the opposite of x, and a row gets the same noise in any batch, engine or process, and
+in ``tests/reference.py``. Values of float32 would lose noise of 1e-13; theirs is a few units of
+their last digit.
 
-Nothing heavy is imported here before it is needed: programs whose imports are tested start with this file, too.
+Nothing heavy is imported here before it is needed: programs whose imports are tested start with
+this file, too.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from types import ModuleType
 from typing import Any
 
 SEED = "COHIRF_PERTURB"  # environment variable; without it there is no noise
-SIZE, SIZE_32 = 1e-13, 5e-7
+SIZE = 1e-13
+SIZE_32 = 5e-7
 # Functions that are given noise, and in which of their arguments.
 TARGETS = {
     "cohirf.algorithm.base_method": ("_fit_labels", 1),
@@ -52,7 +55,9 @@ def add_noise(values: Any, seed: int) -> Any:
 
 
 def _hash(bits: Any, seed: int) -> Any:
-    """Return a number between -1 and 1 for each integer of 64 bits, by the mixing steps of SplitMix64."""
+    """Return a number between -1 and 1 for each integer of 64 bits, by the mixing steps of
+    SplitMix64.
+    """
     import numpy as np
 
     bits = bits + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
@@ -62,7 +67,9 @@ def _hash(bits: Any, seed: int) -> Any:
 
 
 def install() -> None:
-    """Let the functions of ``TARGETS`` see noise, in modules that are imported already and in those that will be."""
+    """Let the functions of ``TARGETS`` see noise, in modules that are imported already and in those
+    that will be.
+    """
     for name in TARGETS:
         if name in sys.modules:
             _patch(sys.modules[name])

@@ -1,4 +1,6 @@
-"""Python imports a file of this name when it starts: so noise reaches processes that perturbed tests start."""
+"""Python imports a file of this name when it starts: so noise reaches processes that perturbed
+tests start.
+"""
 
 import os
 

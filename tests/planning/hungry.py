@@ -29,7 +29,9 @@ class Hungry(ClusterMixin, BaseEstimator):
         return self
 
 
-def contraction_of(base: Any, n_features: int, n_views: int = 1, *, weighted: bool = False) -> Contraction:
+def contraction_of(
+    base: Any, n_features: int, n_views: int = 1, *, weighted: bool = False
+) -> Contraction:
     return Contraction(
         views=Views(BaseMethod.of(base), n_views, n_features, (0,)),
         consensus=strict_consensus,

@@ -16,7 +16,13 @@ from cohirf import CoHiRF
 from cohirf.planning import BatchPlan, Room, draw_rows, plan_batches, probe
 from cohirf.planning import plan as plan_module
 from cohirf.planning.memory import resident_bytes
-from cohirf.planning.plan import PlannedFit, choose, forecast_levels, list_candidates, smallest_batch
+from cohirf.planning.plan import (
+    PlannedFit,
+    choose,
+    forecast_levels,
+    list_candidates,
+    smallest_batch,
+)
 from cohirf.planning.probe import BatchCost, Probe
 from systems import linux_only
 
@@ -27,13 +33,17 @@ MB = 10**6
 @pytest.fixture(autouse=True)
 def one_process_for_all(call, monkeypatch):
     monkeypatch.setattr(plan_module, "fresh_process", lambda: nullcontext(call))
-    monkeypatch.setattr(probe, "PROBING_SECONDS", math.inf)  # on a slow machine, as many probes as on a fast one
+    monkeypatch.setattr(
+        probe, "PROBING_SECONDS", math.inf
+    )  # on a slow machine, as many probes as on a fast one
 
 
 def plan_for(base, room, **options):
     """Plan for a limit that leaves ``room`` bytes beyond what this process takes."""
     room = Room(**{"memory_limit": resident_bytes() + room, "held_bytes": 0} | options)
-    return plan_batches(lambda size: X[draw_rows(len(X), size, (0,))], len(X), contraction_of(base, 4), room)
+    return plan_batches(
+        lambda size: X[draw_rows(len(X), size, (0,))], len(X), contraction_of(base, 4), room
+    )
 
 
 @pytest.mark.slow
@@ -43,11 +53,15 @@ def plan_for(base, room, **options):
     [
         (30_000, 1, 60, 1, 0, 60),
         (100, 2, 250, 1, 0, 250),
-        pytest.param(30_000, 1, 120, 4, 0, 30, id="batches that run at the same time share the room"),
+        pytest.param(
+            30_000, 1, 120, 4, 0, 30, id="batches that run at the same time share the room"
+        ),
         pytest.param(30_000, 1, 160, 1, 100, 60, id="what the fit holds is not there for batches"),
     ],
 )
-def test_the_largest_batch_that_fits_is_measured_and_chosen(factor, power, limit, n_jobs, held, room):
+def test_the_largest_batch_that_fits_is_measured_and_chosen(
+    factor, power, limit, n_jobs, held, room
+):
     plan = plan_for(Hungry(factor, power), limit * MB, n_jobs=n_jobs, held_bytes=held * MB)
     most = factor * (1.5 * plan.batch_size) ** power
     assert room / 2 < most / MB < room
@@ -58,7 +72,9 @@ def test_the_largest_batch_that_fits_is_measured_and_chosen(factor, power, limit
 @pytest.mark.slow
 @linux_only
 def test_processes_take_the_interpreter_once_more():
-    alone, beside = (plan_for(Hungry(30_000), 600 * MB, in_processes=processes) for processes in (False, True))
+    alone, beside = (
+        plan_for(Hungry(30_000), 600 * MB, in_processes=processes) for processes in (False, True)
+    )
     assert beside.batch_size < alone.batch_size
     assert beside.n_bytes < beside.memory_limit
 
@@ -72,7 +88,9 @@ def test_rows_that_fit_in_one_batch_are_not_divided():
 
 @pytest.mark.parametrize("n_rows", [1, 2, 99, 149])
 def test_few_rows_are_one_batch_and_nothing_is_measured(n_rows, monkeypatch):
-    monkeypatch.setattr(plan_module, "fresh_process", lambda: pytest.fail("a process was started to measure"))
+    monkeypatch.setattr(
+        plan_module, "fresh_process", lambda: pytest.fail("a process was started to measure")
+    )
     model = CoHiRF.as_published(KMeans(1, n_init=1), batch_size="1TB", views=2).fit(X[:n_rows])
     assert model.diagnostics_[0].n_batches == 1
     plan = plan_batches(pytest.fail, n_rows, contraction_of(KMeans(200), 4), Room(10**12))
@@ -81,7 +99,9 @@ def test_few_rows_are_one_batch_and_nothing_is_measured(n_rows, monkeypatch):
 
 
 def test_few_rows_need_room_all_the_same():
-    with pytest.raises(ValueError, match=r".* of memory is too little: this process takes .* already"):
+    with pytest.raises(
+        ValueError, match=r".* of memory is too little: this process takes .* already"
+    ):
         plan_batches(pytest.fail, 50, contraction_of(KMeans(2), 4), Room(1000))
 
 
@@ -171,7 +191,9 @@ def test_an_error_of_the_base_method_surfaces_as_itself():
 
 
 def candidate_sizes(n_rows, memory_limit, n_jobs=1, smallest=100):
-    """Return the sizes that come into question where a row takes 100 bytes and probes went up to 20,000 rows."""
+    """Return the sizes that come into question where a row takes 100 bytes and probes went up to
+    20,000 rows.
+    """
     cost = BatchCost.learn([Probe(size, 1, size / 1e4, 100 * size) for size in (100, 2000, 20_000)])
     task = PlannedFit(n_rows, n_runs=1, smallest_batch=smallest, room=Room(memory_limit, n_jobs))
     return [candidate.batch_size for candidate in list_candidates(task, cost)]
@@ -184,7 +206,8 @@ def test_sizes_go_four_times_as_far_as_the_probes():
 
 
 def test_where_memory_decides_a_size_that_fills_it_comes_into_question():
-    # 130 bytes a row with the margin, one and a half times 23,000 rows: 4.5 MB; the next size would take 5.5 MB
+    # 130 bytes a row with the margin, one and a half times 23,000 rows: 4.5 MB; the next size would
+    # take 5.5 MB
     assert candidate_sizes(10**6, memory_limit=5 * 10**6)[-3:] == [20_000, 23_000, 50_000]
 
 
@@ -199,7 +222,9 @@ def test_too_few_rows_for_two_batches_are_one_however_far_the_probes_reach():
 
 def test_local_batches_are_contracted_once_and_have_halos():
     # nothing merges
-    cost = BatchCost.learn([Probe(size, size, size / 1e4, 100 * size) for size in (100, 2000, 20_000)])
+    cost = BatchCost.learn(
+        [Probe(size, size, size / 1e4, 100 * size) for size in (100, 2000, 20_000)]
+    )
     task = PlannedFit(10**6, n_runs=1, smallest_batch=100, room=Room(10**9, 2), overlap=0.5)
     found = task.forecast(10_000, cost)
     assert (found.n_batches, found.n_levels) == (150, 2)
@@ -210,25 +235,46 @@ def test_local_batches_are_contracted_once_and_have_halos():
 @pytest.mark.parametrize(
     ("candidates", "chosen"),
     [
-        pytest.param([(100, 500), (1000, 300), (10_000, 290)], 10_000, id="the largest, if it costs no more"),
-        pytest.param([(100, 500), (1000, 300), (10_000, 590), (10**5, 610)], 10_000, id="at most twice the cheapest"),
+        pytest.param(
+            [(100, 500), (1000, 300), (10_000, 290)], 10_000, id="the largest, if it costs no more"
+        ),
+        pytest.param(
+            [(100, 500), (1000, 300), (10_000, 590), (10**5, 610)],
+            10_000,
+            id="at most twice the cheapest",
+        ),
         pytest.param([(100, 1), (1000, 20), (10_000, 61)], 1000, id="or less than a minute"),
-        pytest.param([(100, math.inf), (1000, 900), (10_000, 1000)], 10_000, id="that nothing merges is not cheap"),
-        pytest.param([(100, math.inf), (1000, math.inf)], 1000, id="the largest, if nothing merges in any"),
+        pytest.param(
+            [(100, math.inf), (1000, 900), (10_000, 1000)],
+            10_000,
+            id="that nothing merges is not cheap",
+        ),
+        pytest.param(
+            [(100, math.inf), (1000, math.inf)], 1000, id="the largest, if nothing merges in any"
+        ),
         pytest.param([(100, 5), (1000, 5, 101)], 100, id="nothing that does not fit"),
         pytest.param([(100, 5, 101)], None, id="none, if none fits"),
     ],
 )
 def test_the_largest_batch_that_fits_in_reasonable_time_is_chosen(candidates, chosen):
     plans = [
-        BatchPlan(size, 10**6 // size, memory_limit=100, n_levels=3, seconds=seconds, needed=sum(needed) or 100)
+        BatchPlan(
+            size,
+            10**6 // size,
+            memory_limit=100,
+            n_levels=3,
+            seconds=seconds,
+            needed=sum(needed) or 100,
+        )
         for size, seconds, *needed in candidates
     ]
     assert getattr(choose(plans), "batch_size", None) == chosen
 
 
 def cost_of(n_survivors, seconds=lambda b: b / 1000, sizes=(100, 1000, 10_000)):
-    return BatchCost.learn([Probe(size, n_survivors(size), seconds(size), 1000 * size) for size in sizes])
+    return BatchCost.learn(
+        [Probe(size, n_survivors(size), seconds(size), 1000 * size) for size in sizes]
+    )
 
 
 def test_both_laws_are_learned_from_the_probes():
@@ -248,12 +294,20 @@ def test_the_share_of_survivors_is_interpolated_and_then_constant():
 @pytest.mark.parametrize(
     ("batch_size", "n_survivors", "n_jobs", "n_levels", "seconds"),
     [
-        pytest.param(10_000, lambda b: 2, 1, 2, 10, id="one batch is contracted and then left alone"),
+        pytest.param(
+            10_000, lambda b: 2, 1, 2, 10, id="one batch is contracted and then left alone"
+        ),
         pytest.param(10_000, lambda b: b, 1, 1, 10, id="one batch that merges nothing is done"),
         # 9 batches of 1000 at the first level, what they leave and the tenth batch at the second
-        pytest.param(1000, lambda b: 0, 1, 3, 10, id="the batch held aside is contracted at the second level"),
-        pytest.param(1000, lambda b: 0, 3, 3, 4, id="three batches at the same time take the time of one"),
-        pytest.param(1000, lambda b: b, 1, 1, math.inf, id="batches that merge nothing take forever"),
+        pytest.param(
+            1000, lambda b: 0, 1, 3, 10, id="the batch held aside is contracted at the second level"
+        ),
+        pytest.param(
+            1000, lambda b: 0, 3, 3, 4, id="three batches at the same time take the time of one"
+        ),
+        pytest.param(
+            1000, lambda b: b, 1, 1, math.inf, id="batches that merge nothing take forever"
+        ),
     ],
 )
 def test_levels_are_simulated(batch_size, n_survivors, n_jobs, n_levels, seconds):
@@ -262,7 +316,10 @@ def test_levels_are_simulated(batch_size, n_survivors, n_jobs, n_levels, seconds
 
 
 def test_survivors_need_more_levels():
-    few, many = (forecast_levels(10**6, 1000, cost_of(lambda b, s=share: int(s * b)), 1) for share in (0.01, 0.7))
+    few, many = (
+        forecast_levels(10**6, 1000, cost_of(lambda b, s=share: int(s * b)), 1)
+        for share in (0.01, 0.7)
+    )
     assert many[0] > few[0]
     assert many[1] > 2 * few[1]
 
@@ -272,13 +329,18 @@ PLAN = BatchPlan(2000, 100, 2000 * MB, 3, 31.4, 410 * MB, reason="larger batches
 
 def test_a_plan_is_described_in_one_line():
     assert PLAN.describe() == (
-        "batch_size=2000: 100 batches, about 3 levels and 31 s, 410 MB of 2 GB memory; larger batches would not fit"
+        "batch_size=2000: 100 batches, about 3 levels and 31 s, 410 MB of 2 GB memory; larger "
+        "batches would not fit"
     )
     one = replace(PLAN, n_batches=1, seconds=600.0, reason="all rows fit in one batch").describe()
     assert one == (
-        "batch_size=2000: one batch, about 3 levels and 10 min, 410 MB of 2 GB memory; all rows fit in one batch"
+        "batch_size=2000: one batch, about 3 levels and 10 min, 410 MB of 2 GB memory; all rows "
+        "fit in one batch"
     )
-    assert "100 batches, in which hardly any rows merge, 410 MB" in replace(PLAN, seconds=math.inf).describe()
+    assert (
+        "100 batches, in which hardly any rows merge, 410 MB"
+        in replace(PLAN, seconds=math.inf).describe()
+    )
     assert "2.5 h" in replace(PLAN, seconds=9000.0).describe()
 
 
@@ -326,7 +388,9 @@ print(plan.n_batches, plan.n_bytes / limit, peak_bytes() / limit)
 def test_a_fit_in_the_chosen_batches_stays_under_the_limit(case):
     code = FIT_UNDER_A_LIMIT.format(case=case)
     path = {"PYTHONPATH": ":".join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=path)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=path
+    )
     assert done.returncode == 0, done.stderr
     n_batches, expected, peak = (float(number) for number in done.stdout.split())
     assert n_batches > 1

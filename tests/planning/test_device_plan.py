@@ -37,7 +37,9 @@ def test_there_is_room_for_the_runs_that_are_read_ahead(free):
 
 def test_rows_that_are_on_the_device_need_no_copy(free):
     free(10**5)
-    assert plan_for_device(X, ROW, 0.5, None, 10**9) > 2 * plan_for_device("cuda", ROW, 0.5, None, 10**9)
+    assert plan_for_device(X, ROW, 0.5, None, 10**9) > 2 * plan_for_device(
+        "cuda", ROW, 0.5, None, 10**9
+    )
 
 
 def test_a_memory_limit_replaces_the_free_memory(free):
@@ -51,7 +53,9 @@ def test_fits_have_batches_that_fit_into_the_device(data, free):
     from cohirf.clusterers import TorchKMeans
 
     free(10**5)
-    model = CoHiRF(TorchKMeans(3, n_init=1), views=2, batch_size="auto", device="cpu", random_state=0).fit(data)
+    model = CoHiRF(
+        TorchKMeans(3, n_init=1), views=2, batch_size="auto", device="cpu", random_state=0
+    ).fit(data)
     assert model.batch_size_ == plan_for_device("cpu", ROW, 1.0, None, 1000)
     assert 1 < model.diagnostics_[0].n_batches < 20
     free(10**9)

@@ -1,4 +1,6 @@
-"""The cost of a batch: measured in a process of its own, at increasing sizes, and as a law of growth."""
+"""The cost of a batch: measured in a process of its own, at increasing sizes, and as a law of
+growth.
+"""
 
 import os
 from itertools import pairwise
@@ -71,14 +73,18 @@ def test_the_rows_of_the_batch_count(call):
 def test_probes_run_in_another_process_which_is_kept_if_its_memory_grows_and_missed_if_it_dies():
     def take_memory():
         process_executor._MEMORY_LEAK_CHECK_DELAY = 0  # loky looks after each call
-        probe.taken = np.ones(310_000_000, dtype=np.uint8)  # loky replaces processes that grow by 300 MB
+        probe.taken = np.ones(
+            310_000_000, dtype=np.uint8
+        )  # loky replaces processes that grow by 300 MB
 
     with fresh_process() as call:
         first = call(os.getpid)
         assert first != os.getpid()
         call(take_memory)
         assert {call(os.getpid) for _ in range(3)} == {first}
-        with pytest.raises(RuntimeError, match="crashed, perhaps because memory ran out: set batch_size"):
+        with pytest.raises(
+            RuntimeError, match="crashed, perhaps because memory ran out: set batch_size"
+        ):
             call(os._exit, 1)
 
 
@@ -193,11 +199,15 @@ def test_rows_are_read_once_and_only_if_asked_for(points):
     assert len(taken) == 1001
 
 
-def probed(seconds=lambda b: 0.0, n_bytes=lambda b: 0, n_rows=10**7, room=1e9, n_jobs=1, smallest=100):
+def probed(
+    seconds=lambda b: 0.0, n_bytes=lambda b: 0, n_rows=10**7, room=1e9, n_jobs=1, smallest=100
+):
     def measure(size):
         return Probe(size, 1, seconds(size), int(n_bytes(size)))
 
-    return probe_increasing_sizes(measure, smallest, n_rows, bytes_per_batch=room, n_jobs=n_jobs).probes
+    return probe_increasing_sizes(
+        measure, smallest, n_rows, bytes_per_batch=room, n_jobs=n_jobs
+    ).probes
 
 
 def test_sizes_rise_step_by_step_from_the_smallest():
@@ -210,13 +220,19 @@ def test_sizes_rise_step_by_step_from_the_smallest():
 @pytest.mark.parametrize("factor", [1, 100])
 def test_probes_come_close_to_the_memory_of_a_batch_and_stay_below_it(power, factor):
     last = probed(n_bytes=lambda b: factor * b**power, n_rows=10**10)[-1]
-    assert MEMORY_SHARE * 1e9 / (2 * SMALLEST_STEP**power) <= last.n_bytes <= 1.1 * MEMORY_SHARE * 1e9
+    assert (
+        MEMORY_SHARE * 1e9 / (2 * SMALLEST_STEP**power) <= last.n_bytes <= 1.1 * MEMORY_SHARE * 1e9
+    )
 
 
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_probing_ends_when_it_takes_too_long(power):
     probes = probed(seconds=lambda b: (b / 1000) ** power, n_rows=20_000)
-    assert PROBING_SECONDS / 2 / SMALLEST_STEP**power <= sum(probe.seconds for probe in probes) <= PROBING_SECONDS
+    assert (
+        PROBING_SECONDS / 2 / SMALLEST_STEP**power
+        <= sum(probe.seconds for probe in probes)
+        <= PROBING_SECONDS
+    )
 
 
 def test_a_slow_fit_is_worth_slow_probes():
@@ -267,10 +283,20 @@ def measured(function, noise=0.0):
     ("amount", "degree", "noise", "reach", "rel"),
     [
         *((lambda b, p=power: 7.0 * b**p, 3, 0.0, 4 * SIZES[-1], 0.01) for power in (0, 1, 2, 3)),
-        *((lambda b, p=power: 7.0 * b**p, d, 0.1, 2 * SIZES[-1], 0.5) for power, d in ((1, 2), (2, 2), (1, 3), (3, 3))),
-        pytest.param(lambda b: 1e6 + 20.0 * b, 2, 0.0, 1e6, 0.01, id="a fixed cost does not hide growth"),
+        *(
+            (lambda b, p=power: 7.0 * b**p, d, 0.1, 2 * SIZES[-1], 0.5)
+            for power, d in ((1, 2), (2, 2), (1, 3), (3, 3))
+        ),
         pytest.param(
-            lambda b: 1e3 * b + 0.02 * b**2, 2, 0.0, 1e6, 0.01, id="a higher power is seen before it dominates"
+            lambda b: 1e6 + 20.0 * b, 2, 0.0, 1e6, 0.01, id="a fixed cost does not hide growth"
+        ),
+        pytest.param(
+            lambda b: 1e3 * b + 0.02 * b**2,
+            2,
+            0.0,
+            1e6,
+            0.01,
+            id="a higher power is seen before it dominates",
         ),
     ],
 )
@@ -283,7 +309,11 @@ def test_a_law_of_growth_is_recovered(amount, degree, noise, reach, rel):
 def test_growth_between_two_powers_is_not_underestimated(between):
     law = fit_growth(SIZES, measured(between), degree=2, resolution=1.0)
     for reach in (1, 2, 4):
-        assert between(reach * SIZES[-1]) <= 1.02 * law(reach * SIZES[-1]) <= 3 * between(reach * SIZES[-1])
+        assert (
+            between(reach * SIZES[-1])
+            <= 1.02 * law(reach * SIZES[-1])
+            <= 3 * between(reach * SIZES[-1])
+        )
 
 
 def test_small_amounts_are_not_taken_for_more_than_they_are():

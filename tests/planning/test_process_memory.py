@@ -48,7 +48,9 @@ def test_the_peak_outlives_what_made_it_until_it_is_forgotten():
 @pytest.mark.parametrize("system", OTHER_SYSTEMS)
 def test_other_systems_tell_memory_too(system):
     with as_on(system):
-        assert 10**7 < resident_bytes() < 1.1 * peak_bytes()  # the system counts pages of each thread in its own time
+        assert (
+            10**7 < resident_bytes() < 1.1 * peak_bytes()
+        )  # the system counts pages of each thread in its own time
         reset_peak()
         assert 10**7 < available_bytes() < 10**15
 
@@ -75,9 +77,21 @@ def test_without_a_container_the_machine_is_the_limit(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("listing", "groups", "expected"),
     [
-        pytest.param("0::/inner\n", {"inner": (5000, 2000)}, 3000, id="a container can have less than the machine"),
-        pytest.param("0::/out/in\n", {"out/in": ("max", 100), "out": (700, 100)}, 600, id="groups around it count"),
-        pytest.param("0::/\n", {"": (5000, 4900, 4000)}, 4100, id="pages of files do not count as taken"),
+        pytest.param(
+            "0::/inner\n",
+            {"inner": (5000, 2000)},
+            3000,
+            id="a container can have less than the machine",
+        ),
+        pytest.param(
+            "0::/out/in\n",
+            {"out/in": ("max", 100), "out": (700, 100)},
+            600,
+            id="groups around it count",
+        ),
+        pytest.param(
+            "0::/\n", {"": (5000, 4900, 4000)}, 4100, id="pages of files do not count as taken"
+        ),
         pytest.param("0::/\n", {"": (100, 200)}, 0, id="a full container leaves nothing"),
         pytest.param(
             "5:cpu:/x\n4:memory:/x\n0::/\n",
@@ -108,7 +122,9 @@ def test_a_fit_with_a_given_batch_size_does_not_ask_how_much_memory_there_is(mon
 
     monkeypatch.setattr(psutil, "virtual_memory", fail)
     X = np.random.default_rng(0).normal(size=(40, 2))
-    assert CoHiRF.as_published(KMeans(2), views=2, batch_size=20, random_state=0).fit(X).labels_.shape == (40,)
+    assert CoHiRF.as_published(KMeans(2), views=2, batch_size=20, random_state=0).fit(
+        X
+    ).labels_.shape == (40,)
     with pytest.raises(ValueError, match="batch_size='much' is not valid"):
         CoHiRF.as_published(KMeans(2), batch_size="much").fit(X)
 
@@ -130,16 +146,39 @@ def test_a_size_has_one_meaning(size, n_bytes):
 
 @pytest.mark.parametrize(
     "size",
-    ["", "GB", "2G", "two GB", "-1GB", "1e3MB", "2 GB RAM", "1,5GB", "0", "4096", "0GB", "inf GB", f"{10**400}B"],
+    [
+        "",
+        "GB",
+        "2G",
+        "two GB",
+        "-1GB",
+        "1e3MB",
+        "2 GB RAM",
+        "1,5GB",
+        "0",
+        "4096",
+        "0GB",
+        "inf GB",
+        f"{10**400}B",
+    ],
 )
 def test_what_is_no_size_is_shown_with_the_remedy(size):
-    with pytest.raises(ValueError, match=r'batch_size=.* is not valid: give .* "1.5GiB" \(units: B, KB, KiB, MB'):
+    with pytest.raises(
+        ValueError, match=r'batch_size=.* is not valid: give .* "1.5GiB" \(units: B, KB, KiB, MB'
+    ):
         parse_bytes(size)
 
 
 @pytest.mark.parametrize(
     ("n_bytes", "text"),
-    [(0, "0 B"), (999, "999 B"), (1000, "1 KB"), (123_456_789, "123 MB"), (999_700_000, "1 GB"), (2.5e12, "2.5 TB")],
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 KB"),
+        (123_456_789, "123 MB"),
+        (999_700_000, "1 GB"),
+        (2.5e12, "2.5 TB"),
+    ],
 )
 def test_sizes_are_written_with_three_digits(n_bytes, text):
     assert format_bytes(n_bytes) == text

@@ -23,16 +23,21 @@ def _draw_without_a_screen(monkeypatch):
 
 @pytest.fixture(scope="session")
 def model(blobs):
-    return CoHiRF.as_published(KMeans(4, n_init=1), views=3, max_features=0.6, random_state=0).fit(blobs[0])
+    return CoHiRF.as_published(KMeans(4, n_init=1), views=3, max_features=0.6, random_state=0).fit(
+        blobs[0]
+    )
 
 
 @pytest.fixture(scope="session")
 def make_hierarchy():
-    """Return a function that makes a hierarchy with given numbers of clusters, from one row per cluster on."""
+    """Return a function that makes a hierarchy with given numbers of clusters, from one row per
+    cluster on.
+    """
 
     def make(*counts, seed=0):
         rng = np.random.default_rng(seed)
-        parents, absorbed_at = np.arange(counts[0]), np.zeros(counts[0], dtype=int)
+        parents = np.arange(counts[0])
+        absorbed_at = np.zeros(counts[0], dtype=int)
         active = np.arange(counts[0])
         for level, count in enumerate(counts[1:], start=1):
             survivors = np.sort(rng.choice(active, count, replace=False))

@@ -21,15 +21,26 @@ def test_there_are_fifteen_scripts_or_more():
 def test_the_text_of_a_script_names_the_files_that_it_reads(script):
     text = script.read_text(encoding="utf-8")
     description = text.split('"""')[1]
-    assert [name for name in re.findall(r'"([\w-]+\.parquet)"', text) if f"``{name}``" not in description] == []
+    assert [
+        name
+        for name in re.findall(r'"([\w-]+\.parquet)"', text)
+        if f"``{name}``" not in description
+    ] == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_script_of_the_gallery_runs_and_draws(script, monkeypatch):
-    missing = [name for name in re.findall(r'"([\w-]+\.parquet)"', script.read_text()) if not (DATA / name).is_file()]
+    missing = [
+        name
+        for name in re.findall(r'"([\w-]+\.parquet)"', script.read_text())
+        if not (DATA / name).is_file()
+    ]
     if missing:
-        pytest.skip(f"{DATA} does not have {', '.join(missing)}: set COHIRF_DATA to the folder of the data sets")
+        pytest.skip(
+            f"{DATA} does not have {', '.join(missing)}: set COHIRF_DATA to the folder of the data "
+            "sets"
+        )
     monkeypatch.setenv("COHIRF_DATA", str(DATA))
     monkeypatch.syspath_prepend(script.parent)
     shown = []

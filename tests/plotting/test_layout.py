@@ -88,5 +88,7 @@ def test_features_without_effect_are_left_out():
 
 
 def test_nothing_is_arranged_without_clusters():
-    heatmap = arrange_heatmap(read_table(np.ones((3, 2)), np.arange(3)), np.full(3, -1), np.empty(0, dtype=int))
+    heatmap = arrange_heatmap(
+        read_table(np.ones((3, 2)), np.arange(3)), np.full(3, -1), np.empty(0, dtype=int)
+    )
     assert heatmap.features == []

@@ -74,7 +74,8 @@ def test_a_single_final_cluster_is_cut_above_its_last_merge(blobs):
 
 def test_lines_of_the_tree_do_not_cross(grouped):
     tree = tree_of(grouped)
-    first, last = np.arange(len(tree.parent)), np.arange(len(tree.parent))
+    first = np.arange(len(tree.parent))
+    last = np.arange(len(tree.parent))
     n_below = (first < tree.n_leaves).astype(int)
     for node in range(tree.n_leaves, len(tree.parent)):
         of_node = parts(tree, node)
@@ -84,7 +85,8 @@ def test_lines_of_the_tree_do_not_cross(grouped):
 
 
 def test_a_leaf_has_the_medoid_of_its_cluster_of_a_level(grouped):
-    finest, last = tree_of(grouped, 500), tree_of(grouped, 4)
+    finest = tree_of(grouped, 500)
+    last = tree_of(grouped, 4)
     assert sorted(finest.medoid) == sorted(grouped.hierarchy_.tree.medoids)
     assert last.medoid.tolist() == grouped.medoid_indices_[last.cluster[:4]].tolist()
 

@@ -50,7 +50,10 @@ def test_a_sparse_matrix_of_two_features_is_drawn_as_it_is(data):
 
 def test_a_single_feature_is_drawn_against_the_row(data):
     projection = project(data[:, :1], ROWS[10:], None)
-    assert projection.points.tolist() == [[value, row] for row, value in enumerate(data[:, 0].tolist())][10:]
+    assert (
+        projection.points.tolist()
+        == [[value, row] for row, value in enumerate(data[:, 0].tolist())][10:]
+    )
     assert projection.names == ["feature 0", "row"]
 
 

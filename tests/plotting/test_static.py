@@ -43,7 +43,10 @@ def noisy():
 def many():
     """Models by their number of clusters."""
     X = np.random.default_rng(0).normal(size=(600, 12))
-    return {k: CoHiRF.as_published(KMeans(k, n_init=1), views=1, random_state=0).fit(X) for k in (1, 3, 30, 300)}
+    return {
+        k: CoHiRF.as_published(KMeans(k, n_init=1), views=1, random_state=0).fit(X)
+        for k in (1, 3, 30, 300)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -87,19 +90,24 @@ def test_settings_of_matplotlib_stay_as_they_are(plot, model):
 
 
 def test_a_model_and_its_hierarchy_give_the_same_plot(model):
-    of_model, of_hierarchy = plot_dendrogram(model), plot_dendrogram(model.hierarchy_)
+    of_model = plot_dendrogram(model)
+    of_hierarchy = plot_dendrogram(model.hierarchy_)
     assert texts_of(of_model) == texts_of(of_hierarchy)
     assert len(of_model.collections) == len(of_hierarchy.collections)
 
 
 @pytest.mark.parametrize("given", [[0, 0, 1], None, KMeans()])
 def test_what_has_no_hierarchy_is_refused(given):
-    with pytest.raises(TypeError, match=r"cannot be plotted: pass a fitted CoHiRF or a FusionHierarchy"):
+    with pytest.raises(
+        TypeError, match=r"cannot be plotted: pass a fitted CoHiRF or a FusionHierarchy"
+    ):
         plot_dendrogram(given)
 
 
 def test_a_hierarchy_does_not_do_where_a_model_is_needed(model):
-    with pytest.raises(TypeError, match=r"FusionHierarchy.* cannot be plotted: pass a fitted CoHiRF"):
+    with pytest.raises(
+        TypeError, match=r"FusionHierarchy.* cannot be plotted: pass a fitted CoHiRF"
+    ):
         plot_heatmap(model.hierarchy_)
 
 
@@ -110,7 +118,9 @@ def test_a_model_must_be_fitted(plot):
 
 
 class TestDendrogram:
-    def test_it_has_a_bar_per_cluster_that_was_absorbed_and_final_clusters_stay_apart(self, hierarchy):
+    def test_it_has_a_bar_per_cluster_that_was_absorbed_and_final_clusters_stay_apart(
+        self, hierarchy
+    ):
         top = hierarchy.condense(1000)
         ax = plot_dendrogram(hierarchy, max_clusters=1000)
         stems, bars = (len(lines.get_segments()) for lines in collections_of(ax, LineCollection))
@@ -129,7 +139,8 @@ class TestDendrogram:
         assert len(ax.get_xticklabels()) == 48
 
     def test_few_labels_lie_flat_and_many_stand_upright(self, make_hierarchy):
-        few, many = plot_dendrogram(make_hierarchy(90, 4, 2)), plot_dendrogram(make_hierarchy(90, 40, 2))
+        few = plot_dendrogram(make_hierarchy(90, 4, 2))
+        many = plot_dendrogram(make_hierarchy(90, 40, 2))
         assert {label.get_rotation() for label in few.get_xticklabels()} == {0}
         assert {label.get_rotation() for label in many.get_xticklabels()} == {90}
 
@@ -144,8 +155,13 @@ class TestDendrogram:
 
     def test_leaves_are_named_by_medoid_and_size(self, make_hierarchy):
         hierarchy = make_hierarchy(90, 4, 2)
-        wanted = {f"row {row} ({size})" for row, size in zip(hierarchy.medoids(1), hierarchy.sizes(1), strict=True)}
-        assert {label.get_text() for label in plot_dendrogram(hierarchy).get_xticklabels()} == wanted
+        wanted = {
+            f"row {row} ({size})"
+            for row, size in zip(hierarchy.medoids(1), hierarchy.sizes(1), strict=True)
+        }
+        assert {
+            label.get_text() for label in plot_dendrogram(hierarchy).get_xticklabels()
+        } == wanted
 
     def test_names_of_rows_replace_their_numbers(self):
         hierarchy = FusionHierarchy([0, 0, 2], [0, 1, 0])
@@ -156,12 +172,15 @@ class TestDendrogram:
 
     def test_names_must_be_as_many_as_rows(self):
         with pytest.raises(
-            ValueError, match="leaf_labels has 2 names, but there is a row 2: pass one name for each row"
+            ValueError,
+            match="leaf_labels has 2 names, but there is a row 2: pass one name for each row",
         ):
             plot_dendrogram(FusionHierarchy([0, 0, 2], [0, 1, 0]), leaf_labels=["ant", "bee"])
 
     def test_a_function_makes_labels(self):
-        ax = plot_dendrogram(FusionHierarchy([0, 0, 2], [0, 1, 0]), leaf_labels="{}:{}".format, max_clusters=2)
+        ax = plot_dendrogram(
+            FusionHierarchy([0, 0, 2], [0, 1, 0]), leaf_labels="{}:{}".format, max_clusters=2
+        )
         assert [label.get_text() for label in ax.get_xticklabels()] == ["0:2", "2:1"]
 
     def test_it_says_when_it_merges_clusters(self, many):
@@ -179,7 +198,10 @@ class TestDendrogram:
         assert sum(bar[0, 1] > cut for bar in bars) == model.n_clusters_ - 1
 
     def test_noise_rows_outside_the_tree_are_counted(self):
-        X = np.r_[make_blobs(100, 2, centers=[(0, 0), (9, 9)], cluster_std=0.5, random_state=0)[0], [(30, 0), (0, 30)]]
+        X = np.r_[
+            make_blobs(100, 2, centers=[(0, 0), (9, 9)], cluster_std=0.5, random_state=0)[0],
+            [(30, 0), (0, 30)],
+        ]
         model = CoHiRF(DBSCAN(eps=1.0), random_state=0).fit(X)
         assert "2 noise rows not shown" in plot_dendrogram(model).get_xlabel()
 
@@ -250,7 +272,9 @@ class TestEps:
         assert plot_eps(suggest_eps(blobs[0]), ax=ax) is ax
 
     def test_what_is_not_a_suggestion_is_refused(self):
-        with pytest.raises(TypeError, match=r"0\.5 cannot be plotted: pass the return value of suggest_eps"):
+        with pytest.raises(
+            TypeError, match=r"0\.5 cannot be plotted: pass the return value of suggest_eps"
+        ):
             plot_eps(0.5)
 
 
@@ -282,7 +306,9 @@ class TestMap:
         ax = plot_map(model, X)
         noise, points, discs = ax.collections
         assert (noise.get_facecolors()[:, :3] == cluster_colours([-1])).all()
-        assert (points.get_facecolors()[:, :3] == cluster_colours(model.labels_[model.labels_ >= 0])).all()
+        assert (
+            points.get_facecolors()[:, :3] == cluster_colours(model.labels_[model.labels_ >= 0])
+        ).all()
         assert (discs.get_offsets() == X[model.exemplar_indices_]).all()
 
     def test_a_level_has_its_own_clusters(self, hierarchies_by_size):
@@ -313,17 +339,23 @@ class TestMap:
     @pytest.mark.filterwarnings("ignore:All of the rows are noise")
     def test_a_model_of_noise_alone_is_drawn(self, noisy):
         X = noisy[1]
-        model = CoHiRF.as_published(DBSCAN(eps=0.8), views=1, min_cluster_size=500, random_state=0).fit(X)
+        model = CoHiRF.as_published(
+            DBSCAN(eps=0.8), views=1, min_cluster_size=500, random_state=0
+        ).fit(X)
         ax = plot_map(model, X)
         ax.figure.canvas.draw()
         assert scatter_labels(ax) == [200, 0]
 
     def test_other_data_is_refused(self, model, blobs):
-        with pytest.raises(ValueError, match="X has 10 rows, but the hierarchy has 300: pass the data of the fit"):
+        with pytest.raises(
+            ValueError, match="X has 10 rows, but the hierarchy has 300: pass the data of the fit"
+        ):
             plot_map(model, blobs[0][:10])
 
     def test_the_top_of_a_hierarchy_is_refused(self, model, blobs):
-        with pytest.raises(ValueError, match="is a condensed hierarchy: pass the hierarchy of all rows"):
+        with pytest.raises(
+            ValueError, match="is a condensed hierarchy: pass the hierarchy of all rows"
+        ):
             plot_map(model.hierarchy_.condense(), blobs[0])
 
     def test_a_model_must_be_fitted(self, blobs):
@@ -393,7 +425,9 @@ class TestHeatmap:
 
     def test_a_table_in_other_units_is_drawn_with_its_categories(self, noisy):
         model, X = noisy
-        frame = pd.DataFrame({"width": X[:, 0] * 100, "side": np.where(X[:, 1] > 4, "right", "left")})
+        frame = pd.DataFrame(
+            {"width": X[:, 0] * 100, "side": np.where(X[:, 1] > 4, "right", "left")}
+        )
         shown = [label.get_text() for label in plot_heatmap(model, frame).get_xticklabels()]
         assert sorted(shown) == ["side: left", "side: right", "width"]
 
@@ -401,7 +435,9 @@ class TestHeatmap:
     def test_a_model_without_clusters_has_no_heat_map(self):
         X = np.random.default_rng(0).normal(size=(50, 3))
         model = CoHiRF(DBSCAN(eps=1e-6), random_state=0).fit(X)
-        with pytest.raises(ValueError, match=r"no clusters to plot: every row is noise. To find some, raise eps"):
+        with pytest.raises(
+            ValueError, match=r"no clusters to plot: every row is noise. To find some, raise eps"
+        ):
             plot_heatmap(model, X)
 
     def test_one_cluster_has_nothing_to_compare(self, many):

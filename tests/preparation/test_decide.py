@@ -47,10 +47,16 @@ LEVELS = RNG.choice(["red", "green", "blue"], N)
         (np.where(X > 0, 1, 0), "boolean"),
         (np.where(X > 0, 1.0, np.where(X < -1, np.nan, 0.0)), "boolean"),
         (np.where(X > 0, "1", "0"), "boolean"),
-        ([f"1.{digit}.{digit % 7}" for digit in RNG.integers(12, size=N)], "category"),  # versions, not dates
+        (
+            [f"1.{digit}.{digit % 7}" for digit in RNG.integers(12, size=N)],
+            "category",
+        ),  # versions, not dates
         ([f"{day}.3.24" for day in RNG.integers(1, 31, size=N)], "date"),
         ([f"0{digit}" for digit in RNG.integers(20, size=N)], "category"),  # codes, not numbers
-        (pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(1000, size=N), unit="D"), "date"),
+        (
+            pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(1000, size=N), unit="D"),
+            "date",
+        ),
         ([datetime.date(2024, 1, 1 + day) for day in RNG.integers(30, size=N)], "date"),
         ([f"{day:02}.03.2024" for day in RNG.integers(1, 31, size=N)], "date"),
         ([f"{hour}:30" for hour in RNG.integers(24, size=N)], "date"),
@@ -88,8 +94,13 @@ def test_whole_numbers_are_ids_if_their_name_says_so(name, kind):
 
 
 def test_an_id_with_a_stray_is_an_id():
-    assert kind_of([*map(str, RNG.choice(10**6, N, replace=False)), "none of them"], "customer_id") == "id"
-    assert kind_of([*RNG.choice(10**6, N, replace=False).astype(float), None], "customer_id") == "id"
+    assert (
+        kind_of([*map(str, RNG.choice(10**6, N, replace=False)), "none of them"], "customer_id")
+        == "id"
+    )
+    assert (
+        kind_of([*RNG.choice(10**6, N, replace=False).astype(float), None], "customer_id") == "id"
+    )
 
 
 def test_few_whole_numbers_without_gaps_are_numbers():
@@ -129,7 +140,9 @@ def test_hours_and_weekdays_are_features_where_they_are_unequal():
     days = pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(700, size=2000), unit="D")
     hours = pd.to_timedelta(RNG.integers(24, size=2000), unit="h")
     late = pd.to_timedelta(RNG.choice([9, 22], size=2000), unit="h")
-    work = days - pd.to_timedelta(np.where(days.day_of_week >= 5, days.day_of_week - 4, 0), unit="D")
+    work = days - pd.to_timedelta(
+        np.where(days.day_of_week >= 5, days.day_of_week - 4, 0), unit="D"
+    )
     assert decide(days).note == "elapsed days"
     assert decide(days + hours).note == "elapsed days"
     assert decide(days + late).note == "elapsed days, hour as sine and cosine"
@@ -137,14 +150,21 @@ def test_hours_and_weekdays_are_features_where_they_are_unequal():
 
 
 def test_hours_turn_in_a_circle():
-    frame = pd.DataFrame({"at": ["00:00", "06:00", "12:00", "18:00"] * 30 + ["06:00"] * 100, "x": np.resize(X, 220)})
+    frame = pd.DataFrame(
+        {"at": ["00:00", "06:00", "12:00", "18:00"] * 30 + ["06:00"] * 100, "x": np.resize(X, 220)}
+    )
     prepared = prepare(frame, scaling="none")
     assert prepared.feature_names == ["at: hour (sine)", "at: hour (cosine)", "x"]
-    np.testing.assert_allclose(prepared.array()[:4, :2], [[0, 1], [1, 0], [0, -1], [-1, 0]], atol=1e-12)
+    np.testing.assert_allclose(
+        prepared.array()[:4, :2], [[0, 1], [1, 0], [0, -1], [-1, 0]], atol=1e-12
+    )
 
 
 def test_rows_of_rare_levels_have_none():
-    levels = [f"l{number:02}" for number in range(MOST_LEVELS) for _ in range(4)] + ["rare 1", "rare 2"] * 2
+    levels = [f"l{number:02}" for number in range(MOST_LEVELS) for _ in range(4)] + [
+        "rare 1",
+        "rare 2",
+    ] * 2
     prepared = prepare(pd.DataFrame({"a": levels}), scaling="none")
     assert prepared.feature_names == [f"a=l{number:02}" for number in range(MOST_LEVELS)]
     assert prepared.array().sum(axis=1).tolist() == [1] * 4 * MOST_LEVELS + [0] * 4
@@ -166,11 +186,16 @@ def test_distinct_cells_are_counted_up_to_a_number(monkeypatch):
 
 def test_a_single_stray_among_many_is_missing_and_named():
     cells = [*X.astype(str), "x"]
-    with pytest.warns(UserWarning, match="column 'a' has 1 cell that is not a number, which is taken as missing: row"):
+    with pytest.warns(
+        UserWarning,
+        match="column 'a' has 1 cell that is not a number, which is taken as missing: row",
+    ):
         prepared = prepare(pd.DataFrame({"a": cells}), scaling="none")
     assert prepared.array()[-1, 0] == pytest.approx(np.median(X))
     note = prepared.preparation.describe()[0].note
-    assert note.startswith("1 cell not a number, taken as missing; 1 cell missing, filled with the median, ")
+    assert note.startswith(
+        "1 cell not a number, taken as missing; 1 cell missing, filled with the median, "
+    )
 
 
 def test_all_problems_are_told_at_once():
@@ -186,11 +211,14 @@ def test_all_problems_are_told_at_once():
         prepare(frame)
     assert str(caught.value).splitlines() == [
         "The table: 3 columns have problems:",
-        "column 'age' has 2 of 9 cells that are not numbers: row 2: 'x', row 3: 'y'; give kinds={'age': 'number'} to "
+        "column 'age' has 2 of 9 cells that are not numbers: row 2: 'x', row 3: 'y'; give "
+        "kinds={'age': 'number'} to "
         "take these as missing, kinds={'age': 'category'}, or drop=['age'].",
-        "column 'when' has 2 of 9 cells that are not dates: row 7: 'soon', row 8: 'later'; give kinds={'when': 'date'} "
+        "column 'when' has 2 of 9 cells that are not dates: row 7: 'soon', row 8: 'later'; give "
+        "kinds={'when': 'date'} "
         "to take these as missing, kinds={'when': 'category'}, or drop=['when'].",
-        "column 'size' has 1 of 9 cells that are not numbers: row 1: 'XL'; give kinds={'size': 'number'} to take these "
+        "column 'size' has 1 of 9 cells that are not numbers: row 1: 'XL'; give kinds={'size': "
+        "'number'} to take these "
         "as missing, kinds={'size': 'category'}, or drop=['size'].",
     ]
 
@@ -232,7 +260,9 @@ def test_the_user_may_keep_a_column(cells, kind):
 
 def test_the_first_id_names_the_rows():
     prepared = prepare(
-        pd.DataFrame({"x": X, "name": [f"n{i}" for i in range(N)], "other": [f"o{i}" for i in range(N)]})
+        pd.DataFrame(
+            {"x": X, "name": [f"n{i}" for i in range(N)], "other": [f"o{i}" for i in range(N)]}
+        )
     )
     assert prepared.preparation.id_column == "name"
     assert next(prepared.ids()).to_pylist()[:2] == ["n0", "n1"]
@@ -247,7 +277,9 @@ def test_codes_are_no_numbers(name, as_type):
 
 
 def test_spellings_of_a_level_are_one_level():
-    column = prepare(pd.DataFrame({"plan": ["Pro", "Pro", "pro", "PRO ", "basic", "basic"], "x": X[:6]})).preparation
+    column = prepare(
+        pd.DataFrame({"plan": ["Pro", "Pro", "pro", "PRO ", "basic", "basic"], "x": X[:6]})
+    ).preparation
     assert column.columns[0].levels == ("Pro", "basic")
     assert column.describe()[0].note == "2 levels, upper and lower case alike"
     again = column.apply(pd.DataFrame({"plan": [" PRO", "Basic"], "x": X[:2]})).array()
@@ -263,13 +295,19 @@ def test_missing_is_a_level_of_a_category():
 
 
 def test_a_missing_level_that_the_fit_did_not_have_is_no_level():
-    learned = prepare(pd.DataFrame({"deck": ["A", "A", "B", "B"], "x": X[:4]}), scaling="none").preparation
-    with pytest.warns(UserWarning, match="1 cell with a level that the training data did not contain"):
+    learned = prepare(
+        pd.DataFrame({"deck": ["A", "A", "B", "B"], "x": X[:4]}), scaling="none"
+    ).preparation
+    with pytest.warns(
+        UserWarning, match="1 cell with a level that the training data did not contain"
+    ):
         rows = learned.apply(pd.DataFrame({"deck": ["A", None], "x": X[:2]})).array()
     assert rows[:, :2].tolist() == [[1, 0], [0, 0]]
 
 
-@pytest.mark.parametrize("cells", [X, LEVELS, np.where(X > 0, "yes", "no")], ids=["numbers", "levels", "booleans"])
+@pytest.mark.parametrize(
+    "cells", [X, LEVELS, np.where(X > 0, "yes", "no")], ids=["numbers", "levels", "booleans"]
+)
 def test_a_column_that_is_mostly_missing_is_left_out(cells):
     cells = [cell if row % 3 == 0 else None for row, cell in enumerate(cells)]
     note = decide(cells)
@@ -283,7 +321,9 @@ def test_a_number_that_may_mean_missing_is_asked_about(as_type):
     with pytest.warns(UserWarning, match="'column' has 20 cells of -999, far from all others: if"):
         assert kind_of(cells) == "number"
     note = decide(cells, kinds={"column": "number:-999"})
-    assert note.note.startswith("as you asked: -999 is taken as missing; 20 cells missing, filled with the median, ")
+    assert note.note.startswith(
+        "as you asked: -999 is taken as missing; 20 cells missing, filled with the median, "
+    )
 
 
 @pytest.mark.parametrize(
@@ -303,5 +343,7 @@ def test_a_number_that_means_missing_is_known_to_new_data():
     learned = prepare(frame, kinds={"depth": "number:-99"}, scaling="none").preparation
     again = type(learned).from_json(learned.to_json())
     assert again.apply(frame).array()[:, 0].tolist() == [1, 2, 3, 2]
-    with pytest.raises(ValueError, match="or numbers of which one means missing, such as number:-999"):
+    with pytest.raises(
+        ValueError, match="or numbers of which one means missing, such as number:-999"
+    ):
         prepare(frame, kinds={"depth": "number:none"})

@@ -20,7 +20,8 @@ def test_one_bad_cell_in_a_column_changes_no_other_row(table, column, bad):
     X, y = table
     spoilt = X.copy()
     spoilt[17, column] = bad
-    plain, found = prepare(X).preparation, prepare(spoilt)
+    plain = prepare(X).preparation
+    found = prepare(spoilt)
     np.testing.assert_allclose(found.preparation.scale, plain.scale, rtol=0.02)
     model = CoHiRF(random_state=0).fit(found.rows())
     others = np.arange(240) != 17

@@ -1,4 +1,6 @@
-"""Preparation from Python: learned from the data of a fit, applied to other data, kept beside the model."""
+"""Preparation from Python: learned from the data of a fit, applied to other data, kept beside the
+model.
+"""
 
 import json
 import tracemalloc
@@ -37,7 +39,9 @@ def write(folder, kind):
     if kind == "parquet":
         FRAME.to_parquet(folder / "data.parquet")
         return str(folder / "data.parquet")
-    return {"pandas": FRAME, "polars": pl.from_pandas(FRAME), "arrow": pa.Table.from_pandas(FRAME)}[kind]
+    return {"pandas": FRAME, "polars": pl.from_pandas(FRAME), "arrow": pa.Table.from_pandas(FRAME)}[
+        kind
+    ]
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "pandas", "polars", "arrow"])
@@ -59,10 +63,16 @@ def test_files_and_frames_are_prepared_alike(tmp_path, kind):
 
 def test_other_data_is_prepared_with_what_was_learned():
     prepared = prepare(FRAME, **OPTIONS, scaling="minmax")
-    new = pd.DataFrame({"colour": ["green", "red"], "other": [1, 2], "size": [np.nan, FRAME["size"].max()]})
+    new = pd.DataFrame(
+        {"colour": ["green", "red"], "other": [1, 2], "size": [np.nan, FRAME["size"].max()]}
+    )
     rows = prepared.preparation.apply(new)
-    low, high, median = FRAME["size"].min(), FRAME["size"].max(), FRAME["size"].median()
-    np.testing.assert_allclose(rows.array(), [[(median - low) / (high - low), 0, 1, 0], [1, 0, 0, 1]])
+    low = FRAME["size"].min()
+    high = FRAME["size"].max()
+    median = FRAME["size"].median()
+    np.testing.assert_allclose(
+        rows.array(), [[(median - low) / (high - low), 0, 1, 0], [1, 0, 0, 1]]
+    )
     assert rows.ids() is None
     assert rows.classes() is None
 
@@ -73,7 +83,9 @@ def test_a_model_keeps_its_preparation(tmp_path):
     save_model(model, tmp_path / "model", preparation=prepared.preparation.to_json())
     kept = Preparation.from_json(load_about(tmp_path / "model").preparation, model.n_features_in_)
     assert kept == Preparation.from_json(json.loads(json.dumps(prepared.preparation.to_json())))
-    assert (model.predict(kept.apply(FRAME[::-1]).source) == model.predict(prepared.source)[::-1]).all()
+    assert (
+        model.predict(kept.apply(FRAME[::-1]).source) == model.predict(prepared.source)[::-1]
+    ).all()
 
 
 def test_arrays_are_scaled_and_their_columns_called_by_number():
@@ -86,7 +98,9 @@ def test_arrays_are_scaled_and_their_columns_called_by_number():
 
 def test_a_source_that_is_open_is_prepared_as_it_is():
     X = RNG.normal(size=(30, 3))
-    np.testing.assert_allclose(prepare(open_source(X), scaling="standard").array(), StandardScaler().fit_transform(X))
+    np.testing.assert_allclose(
+        prepare(open_source(X), scaling="standard").array(), StandardScaler().fit_transform(X)
+    )
 
 
 def test_data_that_is_too_large_for_memory_stays_a_source(monkeypatch):
@@ -98,7 +112,9 @@ def test_data_that_is_too_large_for_memory_stays_a_source(monkeypatch):
 
 def test_a_table_in_memory_is_known_again_by_its_content(tmp_path):
     def fit(frame):
-        return CoHiRF.as_published(random_state=0, checkpoint=tmp_path / "ck").fit(prepare(frame, **OPTIONS).source)
+        return CoHiRF.as_published(random_state=0, checkpoint=tmp_path / "ck").fit(
+            prepare(frame, **OPTIONS).source
+        )
 
     assert (fit(FRAME).labels_ == fit(FRAME.copy()).labels_).all()
     with pytest.raises(ValueError, match="belongs to another fit"):
@@ -111,17 +127,31 @@ def test_a_table_in_memory_is_known_again_by_its_content(tmp_path):
         (
             FRAME.assign(size=["x", "y", *"1234567890" * 5, *"12345678"]),
             {},
-            "The table: column 'size' has 2 of 60 cells that are not numbers: row 0: 'x', row 1: 'y'; give "
-            "kinds={'size': 'number'} to take these as missing, kinds={'size': 'category'}, or drop=['size'].",
+            "The table: column 'size' has 2 of 60 cells that are not numbers: row 0: 'x', row 1: "
+            "'y'; give "
+            "kinds={'size': 'number'} to take these as missing, kinds={'size': 'category'}, or "
+            "drop=['size'].",
         ),
-        (FRAME, {"drop": ["x"]}, r"drop=['x']: The table has no such column: it has 'id', 'size', 'colour', 'kind'."),
+        (
+            FRAME,
+            {"drop": ["x"]},
+            r"drop=['x']: The table has no such column: it has 'id', 'size', 'colour', 'kind'.",
+        ),
         (
             FRAME,
             {"id_column": "id", "drop": ["id"]},
             "The table: column 'id' has two roles, id and dropped: give it one.",
         ),
-        (FRAME, OPTIONS | {"impute": "mode"}, "impute='mode' is not valid: give 'median' or 'mean' or 'none'."),
-        (FRAME, OPTIONS | {"scaling": "big"}, "scaling='big' is not valid: give 'standard' or 'minmax' or 'none'."),
+        (
+            FRAME,
+            OPTIONS | {"impute": "mode"},
+            "impute='mode' is not valid: give 'median' or 'mean' or 'none'.",
+        ),
+        (
+            FRAME,
+            OPTIONS | {"scaling": "big"},
+            "scaling='big' is not valid: give 'standard' or 'minmax' or 'none'.",
+        ),
         (
             np.eye(3),
             {"label_column": "x"},
@@ -130,7 +160,8 @@ def test_a_table_in_memory_is_known_again_by_its_content(tmp_path):
         (
             FRAME.assign(size=FRAME["size"].where(FRAME.index > 9, np.inf)),
             OPTIONS,
-            "The table: column 'size' holds infinite values: replace them, or leave the column out with drop=['size'].",
+            "The table: column 'size' holds infinite values: replace them, or leave the column "
+            "out with drop=['size'].",
         ),
     ],
 )
@@ -144,19 +175,29 @@ def test_one_stray_cell_among_few_new_rows_is_missing():
     preparation = prepare(FRAME[["size"]], impute="mean").preparation
     new = FRAME[["size"]][:3].astype(object)
     new.iloc[1, 0] = "oops"
-    with pytest.warns(match="column 'size' has 1 cell that is not a number, which is taken as missing: row 1: 'oops'"):
+    with pytest.warns(
+        match="column 'size' has 1 cell that is not a number, which is taken as missing: row 1: 'oops'"
+    ):
         assert preparation.apply(new).source.n_rows == 3
-    with pytest.raises(DataError, match="column 'size' has 1 cell that is not a number: row 0: 'oops'"):
-        preparation.apply(new[1:2])  # a single row does not tell that the rest of the column has numbers
+    with pytest.raises(
+        DataError, match="column 'size' has 1 cell that is not a number: row 0: 'oops'"
+    ):
+        preparation.apply(
+            new[1:2]
+        )  # a single row does not tell that the rest of the column has numbers
 
 
 def test_columns_of_another_kind_than_those_of_the_fit_are_refused():
     preparation = prepare(FRAME[["size"]], impute="mean").preparation
-    with pytest.raises(DataError, match="column 'size' has 60 cells that are not a number: row 0: 'large', row 1"):
+    with pytest.raises(
+        DataError, match="column 'size' has 60 cells that are not a number: row 0: 'large', row 1"
+    ):
         preparation.apply(FRAME[["size"]].assign(size="large"))
     with pytest.raises(ValueError, match="has no column 'size', which the model was fitted on"):
         preparation.apply(FRAME[["kind"]])
-    with pytest.raises(ValueError, match="The array has no column names, but the training data had column names"):
+    with pytest.raises(
+        ValueError, match="The array has no column names, but the training data had column names"
+    ):
         preparation.apply(np.eye(3))
 
 
@@ -176,12 +217,18 @@ def test_a_value_that_is_not_a_finite_number_is_refused(value):
 def test_a_sparse_matrix_is_taken_as_it_is():
     X = sparse.random_array((30, 4), density=0.5, format="csr", rng=RNG)
     assert (prepare(X, impute="none", scaling="none").array() != X).nnz == 0
-    with pytest.raises(TypeError, match="A sparse matrix is neither filled nor scaled: give impute='none' and scaling"):
+    with pytest.raises(
+        TypeError,
+        match="A sparse matrix is neither filled nor scaled: give impute='none' and scaling",
+    ):
         prepare(X)
 
 
 def test_columns_of_an_array_have_no_kinds():
-    with pytest.raises(ValueError, match="The array has no column names: its columns are numbers, and kinds= is for"):
+    with pytest.raises(
+        ValueError,
+        match="The array has no column names: its columns are numbers, and kinds= is for",
+    ):
         prepare(np.eye(3), kinds={0: "category"})
 
 
@@ -196,7 +243,9 @@ def test_statistics_are_those_of_numpy_whatever_the_pieces(monkeypatch, piece):
     np.testing.assert_allclose(standard.fill, np.nanmedian(X, axis=0), rtol=1e-9)
     to_range = prepare(X, scaling="minmax", impute="mean").preparation
     np.testing.assert_allclose(to_range.offset, np.nanmin(X, axis=0), rtol=1e-9)
-    np.testing.assert_allclose(to_range.scale, np.nanmax(X, axis=0) - np.nanmin(X, axis=0), rtol=1e-9)
+    np.testing.assert_allclose(
+        to_range.scale, np.nanmax(X, axis=0) - np.nanmin(X, axis=0), rtol=1e-9
+    )
 
 
 def test_a_column_of_an_array_without_values_is_named():
@@ -222,7 +271,10 @@ def test_a_notebook_shows_what_was_done_as_a_table():
 def test_a_prepared_table_can_be_fitted_as_it_is():
     prepared = prepare(pd.DataFrame({"size": np.arange(40.0) ** 2, "plan": ["x", "y"] * 20}))
     model = CoHiRF(n_clusters=2, random_state=0).fit(prepared)
-    assert model.labels_.tolist() == CoHiRF(n_clusters=2, random_state=0).fit(prepared.rows()).labels_.tolist()
+    assert (
+        model.labels_.tolist()
+        == CoHiRF(n_clusters=2, random_state=0).fit(prepared.rows()).labels_.tolist()
+    )
     assert model.predict(prepared).tolist() == model.labels_.tolist()
 
 
@@ -230,14 +282,19 @@ def test_tables_of_pandas_that_arrow_does_not_take():
     size = pd.Series(np.arange(30.0) ** 2)
     parts = prepare(pd.DataFrame({"size": size, "part": pd.cut(size, 3)})).preparation.describe()[1]
     assert (parts.kind, parts.note) == ("category", "3 levels")
-    with pytest.raises(ValueError, match="The table: the column name 'a' appears more than once: rename the columns"):
+    with pytest.raises(
+        ValueError,
+        match="The table: the column name 'a' appears more than once: rename the columns",
+    ):
         prepare(pd.DataFrame(np.eye(3)[:, :2], columns=["a", "a"]))
 
 
 def test_tables_that_cannot_be_prepared_say_why():
     with pytest.raises(ValueError, match="The table has no columns: give at least one"):
         prepare(pd.DataFrame())
-    with pytest.raises(ValueError, match="column 'a' has complex numbers: give their parts as two columns instead"):
+    with pytest.raises(
+        ValueError, match="column 'a' has complex numbers: give their parts as two columns instead"
+    ):
         prepare(pd.DataFrame({"a": [1 + 2j, 2], "b": [1, 2]}))
 
 

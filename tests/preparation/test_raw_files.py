@@ -1,4 +1,7 @@
-"""Files and frames are prepared alike; what was learned is kept, and leads back to the original data."""
+"""Files and frames are prepared alike.
+
+What was learned is kept, and leads back to the original data.
+"""
 
 import json
 import warnings
@@ -34,7 +37,9 @@ def test_a_file_is_prepared_as_the_frame(kind, in_memory, tmp_path, monkeypatch)
         CUSTOMERS.to_csv(path, sep="\t", index=False)
     elif kind == "utf-16":
         CUSTOMERS.to_csv(path, encoding="utf-16", index=False)
-    data = {"polars": pl.from_pandas(CUSTOMERS), "arrow": pa.Table.from_pandas(CUSTOMERS)}.get(kind, path)
+    data = {"polars": pl.from_pandas(CUSTOMERS), "arrow": pa.Table.from_pandas(CUSTOMERS)}.get(
+        kind, path
+    )
     prepared = prepare(data)
     assert prepared.preparation == in_memory.preparation
     np.testing.assert_array_equal(prepared.array(), in_memory.array())
@@ -46,7 +51,9 @@ def test_out_of_core_rows_are_those_in_memory(in_memory, tmp_path, monkeypatch):
     monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 100)
     prepared = prepare(tmp_path / "c.csv")
     assert prepared.rows() is prepared.source
-    np.testing.assert_array_equal(np.concatenate(list(prepared.source.read_all())), in_memory.array())
+    np.testing.assert_array_equal(
+        np.concatenate(list(prepared.source.read_all())), in_memory.array()
+    )
 
 
 def test_a_saved_model_prepares_new_files_as_its_own(in_memory, tmp_path):
@@ -55,7 +62,9 @@ def test_a_saved_model_prepares_new_files_as_its_own(in_memory, tmp_path):
     save_model(model, tmp_path / "model", preparation=in_memory.preparation.to_json())
     kept = Preparation.from_json(load_about(tmp_path / "model").preparation, model.n_features_in_)
     assert kept == in_memory.preparation
-    assert (model.predict(kept.apply(tmp_path / "c.csv").source) == model.predict(in_memory.source)).all()
+    assert (
+        model.predict(kept.apply(tmp_path / "c.csv").source) == model.predict(in_memory.source)
+    ).all()
 
 
 def test_a_preparation_survives_json(in_memory):
@@ -73,7 +82,10 @@ def test_features_lead_back_to_original_units(scaling):
     np.testing.assert_allclose(original[ages.notna(), place["age"]], ages.dropna())
     share = original[:, place["newsletter"]].mean()
     assert share == pytest.approx((CUSTOMERS["newsletter"] == "yes").mean())
-    first = {feature.name: feature.show(original[3, number]) for number, feature in enumerate(preparation.features)}
+    first = {
+        feature.name: feature.show(original[3, number])
+        for number, feature in enumerate(preparation.features)
+    }
     assert first["signed_up"] == CUSTOMERS["signed_up"][3]
     assert first["spend"] == f"€{round(float(CUSTOMERS['spend'][3].strip('€').replace(',', ''))):,}"
     assert first["discounted"] == CUSTOMERS["discounted"][3]
@@ -81,7 +93,9 @@ def test_features_lead_back_to_original_units(scaling):
 
 @pytest.mark.parametrize("scaling", ["standard", "none"])
 def test_constant_pixels_come_back(scaling):
-    pixels = pd.DataFrame(np.random.default_rng(0).integers(200, size=(50, 6)), columns=[f"p{i}" for i in range(6)])
+    pixels = pd.DataFrame(
+        np.random.default_rng(0).integers(200, size=(50, 6)), columns=[f"p{i}" for i in range(6)]
+    )
     pixels[["p0", "p4"]] = [0, 7]
     prepared = prepare(pixels, scaling=scaling)
     assert prepared.feature_names == ["p1", "p2", "p3", "p5"]
@@ -93,17 +107,28 @@ def test_constant_pixels_come_back(scaling):
 
 def test_a_feature_knows_the_column_it_comes_from(in_memory):
     found = {feature.name: feature for feature in in_memory.preparation.features}
-    assert (found["spend"].column, found["spend"].kind, found["spend"].unit) == ("spend", "number", "€")
+    assert (found["spend"].column, found["spend"].kind, found["spend"].unit) == (
+        "spend",
+        "number",
+        "€",
+    )
     assert (found["region=North"].column, found["region=North"].level) == ("region", "North")
     assert found["last_order: hour (sine)"].cycle == "hour"
     assert [feature.name for feature in in_memory.preparation.features] == in_memory.feature_names
 
 
 def test_each_number_has_the_same_weight_and_what_has_levels_half_of_it(in_memory):
-    variance, expected = {}, {}
-    for feature, one in zip(in_memory.preparation.features, in_memory.array().var(axis=0), strict=True):
-        variance[feature.column, feature.cycle] = variance.get((feature.column, feature.cycle), 0) + one
-        expected[feature.column, feature.cycle] = 0.5 if feature.kind in ("category", "boolean") else 1.0
+    variance = {}
+    expected = {}
+    for feature, one in zip(
+        in_memory.preparation.features, in_memory.array().var(axis=0), strict=True
+    ):
+        variance[feature.column, feature.cycle] = (
+            variance.get((feature.column, feature.cycle), 0) + one
+        )
+        expected[feature.column, feature.cycle] = (
+            0.5 if feature.kind in ("category", "boolean") else 1.0
+        )
     assert variance == pytest.approx(expected, abs=0.05)  # filled cells take away a little
     assert expected["region", None] == expected["newsletter", None] == 0.5
 
@@ -122,26 +147,44 @@ def test_original_cells_are_those_of_the_data(in_memory, tmp_path):
 
 def test_new_levels_are_zeros_and_named(in_memory):
     new = CUSTOMERS[:3].assign(region="Moon")
-    with pytest.warns(UserWarning, match="'region' has 3 cells with a level that the training data did not contain"):
+    with pytest.warns(
+        UserWarning,
+        match="'region' has 3 cells with a level that the training data did not contain",
+    ):
         prepared = in_memory.preparation.apply(new)
     values = in_memory.preparation.to_original_units(prepared.array())
-    assert np.allclose([values[:, number] for number, name in enumerate(prepared.feature_names) if "region" in name], 0)
+    assert np.allclose(
+        [
+            values[:, number]
+            for number, name in enumerate(prepared.feature_names)
+            if "region" in name
+        ],
+        0,
+    )
 
 
 def test_new_columns_are_ignored_and_listed_and_lacking_ones_named_at_once(in_memory):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        prepared = in_memory.preparation.apply(CUSTOMERS.assign(more=1.0).drop(columns=["country", "comment"]))
+        prepared = in_memory.preparation.apply(
+            CUSTOMERS.assign(more=1.0).drop(columns=["country", "comment"])
+        )
     assert prepared.ignored == ["more"]
-    with pytest.raises(ValueError, match="has no column 'age', 'region', which the model was fitted on"):
+    with pytest.raises(
+        ValueError, match="has no column 'age', 'region', which the model was fitted on"
+    ):
         in_memory.preparation.apply(CUSTOMERS.drop(columns=["age", "region"]))
 
 
 def test_few_new_cells_that_cannot_be_read_are_missing_and_many_are_refused(in_memory):
     spend = CUSTOMERS["spend"].where(CUSTOMERS.index != 7, "much")
-    with pytest.warns(UserWarning, match="'spend' has 1 cell that is not a number in €.*: row 7: 'much'"):
+    with pytest.warns(
+        UserWarning, match="'spend' has 1 cell that is not a number in €.*: row 7: 'much'"
+    ):
         in_memory.preparation.apply(CUSTOMERS.assign(spend=spend))
-    with pytest.raises(ValueError, match="column 'spend' has 600 cells that are not a number in €: row 0: 'much'"):
+    with pytest.raises(
+        ValueError, match="column 'spend' has 600 cells that are not a number in €: row 0: 'much'"
+    ):
         in_memory.preparation.apply(CUSTOMERS.assign(spend="much"))
 
 
@@ -153,12 +196,15 @@ def test_a_preparation_does_not_learn_from_new_data(in_memory):
 def test_new_cells_that_cannot_be_read_are_filled_and_told(in_memory):
     new = CUSTOMERS.assign(spend=CUSTOMERS["spend"].where(CUSTOMERS.index % 2 > 0, "much"))
     with pytest.warns(
-        UserWarning, match="'spend' has 300 cells that are not a number in €, which are taken as missing"
+        UserWarning,
+        match="'spend' has 300 cells that are not a number in €, which are taken as missing",
     ):
         prepared = in_memory.preparation.apply(new)
     spend = prepared.feature_names.index("spend")
     median = in_memory.preparation.fill[spend]
-    assert np.allclose(in_memory.preparation.to_original_units(prepared.array())[::2, spend], median)
+    assert np.allclose(
+        in_memory.preparation.to_original_units(prepared.array())[::2, spend], median
+    )
     others = [number for number in range(len(prepared.feature_names)) if number != spend]
     np.testing.assert_array_equal(prepared.array()[:, others], in_memory.array()[:, others])
 
@@ -167,5 +213,7 @@ def test_a_column_of_which_most_cells_cannot_be_read_is_refused(in_memory):
     with pytest.raises(ValueError, match="'spend' has 600 cells that are not a number in €"):
         in_memory.preparation.apply(CUSTOMERS.assign(spend="much"))
     days = pd.to_datetime(CUSTOMERS["signed_up"]).dt.strftime("%m/%d/%y")
-    with pytest.raises(ValueError, match="'signed_up' has 600 cells that are not a date in the format %Y-%m-%d"):
+    with pytest.raises(
+        ValueError, match="'signed_up' has 600 cells that are not a date in the format %Y-%m-%d"
+    ):
         in_memory.preparation.apply(CUSTOMERS.assign(signed_up=days))

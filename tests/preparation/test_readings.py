@@ -4,7 +4,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cohirf.preparation.readings import DateReading, NumberReading, clean_text, find_date_formats, find_unit
+from cohirf.preparation.readings import (
+    DateReading,
+    NumberReading,
+    clean_text,
+    find_date_formats,
+    find_unit,
+)
 
 
 def read(reading, *cells):
@@ -38,21 +44,33 @@ def test_numbers_with_a_decimal_point(text, value):
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("1,5", 1.5), ("1.204,5", 1204.5), ("1.204", 1204), ("1 204,5", 1204.5), (",5", 0.5), ("7", 7)]
+    ("text", "value"),
+    [
+        ("1,5", 1.5),
+        ("1.204,5", 1204.5),
+        ("1.204", 1204),
+        ("1 204,5", 1204.5),
+        (",5", 0.5),
+        ("7", 7),
+    ],
 )
 def test_numbers_with_a_decimal_comma(text, value):
     assert read(NumberReading(","), text) == ([value], [])
 
 
 @pytest.mark.parametrize(
-    "text", ["x", "1,20", "12,34,5", "1..2", "1 2", "inf", "1e999", "0x10", "1.5.2", "12:30", "1-2", "--5"]
+    "text",
+    ["x", "1,20", "12,34,5", "1..2", "1 2", "inf", "1e999", "0x10", "1.5.2", "12:30", "1-2", "--5"],
 )
 def test_what_is_not_a_number(text):
     assert read(NumberReading(), text) == ([None], [text])
 
 
 def test_numbers_have_one_unit_or_none():
-    assert read(NumberReading(".", "€"), "€1,204.50", "-€5", "€-6", "7 €", "8") == ([1204.5, -5, -6, 7, 8], [])
+    assert read(NumberReading(".", "€"), "€1,204.50", "-€5", "€-6", "7 €", "8") == (
+        [1204.5, -5, -6, 7, 8],
+        [],
+    )
     assert read(NumberReading(".", "€"), "$5", "€6") == ([None, 6], ["$5"])
 
 
@@ -100,7 +118,9 @@ def test_the_unit_is_what_most_cells_have_beside_their_number(cells, unit):
 )
 def test_formats_of_dates_are_found(text, form, moment):
     assert [reading.format for reading in find_date_formats(pa.array([text]))] == [form]
-    assert np.datetime64(int(DateReading(form).read(pa.array([text])).values[0]), "s") == np.datetime64(moment)
+    assert np.datetime64(
+        int(DateReading(form).read(pa.array([text])).values[0]), "s"
+    ) == np.datetime64(moment)
 
 
 @pytest.mark.parametrize("text", ["hello", "12", "20240301", "2024-13-01", "2024-1", "1.5", "2024"])
@@ -122,7 +142,10 @@ def test_a_time_of_day_is_a_date_without_a_day():
         ("%F", ["2024-02-29", "2024-02-31", "2023-02-29", "2024-03-02", "2024-04-31"]),
         ("%D", ["02/29/24", "02/31/24", "02/29/23", "03/02/24", "04/31/24"]),
         ("%e %b %Y", ["29 Feb 2024", "31 Feb 2024", "29 Feb 2023", "2 Mar 2024", "31 Apr 2024"]),
-        ("%Y-%m-%d %H:%M:%S", [f"{day} 10:30:00" for day in ("2024-02-29", "2024-02-31", "2023-02-29", "2024-03-02")]),
+        (
+            "%Y-%m-%d %H:%M:%S",
+            [f"{day} 10:30:00" for day in ("2024-02-29", "2024-02-31", "2023-02-29", "2024-03-02")],
+        ),
     ],
 )
 def test_a_day_that_does_not_exist_is_a_stray_cell(form, cells):

@@ -56,7 +56,9 @@ def test_numpy_and_scipy_stay_as_they_are_where_everything_is_here():
 
 
 @on_every_device
-@pytest.mark.parametrize("rows", [np.array([4, 0, 4]), np.array([], dtype=np.int64), slice(1, 4), np.array([2], "u1")])
+@pytest.mark.parametrize(
+    "rows", [np.array([4, 0, 4]), np.array([], dtype=np.int64), slice(1, 4), np.array([2], "u1")]
+)
 def test_rows_are_taken_where_they_are(place, rows):
     np.testing.assert_array_equal(place.fetch(take_rows(place.put(X), rows)), X[rows])
     np.testing.assert_array_equal(fetch_rows(place.put(X), rows), X[rows])
@@ -66,7 +68,10 @@ def test_rows_are_taken_where_they_are(place, rows):
 @on_every_device
 def test_entries_of_a_table_are_looked_up_where_the_indices_are(place):
     index = np.array([2, 0, 2, 1], dtype=np.int32)
-    for table in (np.array([3, 4, -1], dtype=np.int32), np.array([0.5, 1.5, 2.5], dtype=np.float32)):
+    for table in (
+        np.array([3, 4, -1], dtype=np.int32),
+        np.array([0.5, 1.5, 2.5], dtype=np.float32),
+    ):
         found = place.fetch(look_up(table, place.put(index)))
         np.testing.assert_array_equal(found, table[index])
         assert found.dtype == table.dtype
@@ -78,7 +83,10 @@ def test_blocks_of_rows_are_joined_where_they_are(place):
 
 
 def test_a_sparse_matrix_is_refused_on_a_device():
-    with pytest.raises(TypeError, match=r"^A sparse matrix cannot be fitted on a device: leave the parameter device"):
+    with pytest.raises(
+        TypeError,
+        match=r"^A sparse matrix cannot be fitted on a device: leave the parameter device",
+    ):
         put_on_device(sparse.csr_array(X), "cuda")
 
 
@@ -110,13 +118,17 @@ def test_tensors_are_recognised_and_share_memory_with_numpy(torch):
     assert to_torch(tensor).data_ptr() == tensor.data_ptr()
 
 
-@pytest.mark.parametrize("shape", [(10,), (3_000_001,), (1_000, 2_003)])  # the larger ones are copied in pieces
+@pytest.mark.parametrize(
+    "shape", [(10,), (3_000_001,), (1_000, 2_003)]
+)  # the larger ones are copied in pieces
 def test_tensors_of_a_gpu_become_arrays_of_numpy(torch, shape):
     if not torch.cuda.is_available():
         pytest.skip("no GPU")
     tensor = torch.arange(np.prod(shape), device="cuda").reshape(shape)
     np.testing.assert_array_equal(to_host(tensor), np.arange(np.prod(shape)).reshape(shape))
-    np.testing.assert_array_equal(to_host(tensor[::2]), np.arange(np.prod(shape)).reshape(shape)[::2])
+    np.testing.assert_array_equal(
+        to_host(tensor[::2]), np.arange(np.prod(shape)).reshape(shape)[::2]
+    )
 
 
 def test_bfloat16_becomes_float32_in_numpy(torch):

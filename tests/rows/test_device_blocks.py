@@ -14,7 +14,10 @@ class OutOfMemoryError(RuntimeError):
 
 
 def run(n_rows, block_rows, room):
-    """Work through rows with memory for ``room`` of them; return the blocks that were done, and the warnings."""
+    """Work through rows with memory for ``room`` of them.
+
+    Return the blocks that were done, and the warnings.
+    """
     done = []
 
     def work(block):
@@ -41,7 +44,8 @@ def test_blocks_are_halved_until_they_fit_and_a_warning_says_so():
     assert [row for start, stop in done for row in range(start, stop)] == list(range(20))
     assert {stop - start for start, stop in done} <= {2, 3}
     assert caught == [
-        f"The memory of the device is full: the fit goes on with blocks of {step} rows, which takes longer."
+        f"The memory of the device is full: the fit goes on with blocks of {step} rows, which "
+        "takes longer."
         for step in (6, 3)
     ]
 
@@ -80,7 +84,10 @@ def test_memory_that_libraries_hold_is_freed_first(monkeypatch):
 
 def test_a_batch_that_does_not_fit_is_named_with_a_remedy():
     with (
-        pytest.raises(MemoryError, match=r"A batch of 1,200 rows does not fit .* lower batch_size, .* memory to use"),
+        pytest.raises(
+            MemoryError,
+            match=r"A batch of 1,200 rows does not fit .* lower batch_size, .* memory to use",
+        ),
         naming_full_memory(1200, "cpu"),
     ):
         raise OutOfMemoryError
@@ -89,7 +96,12 @@ def test_a_batch_that_does_not_fit_is_named_with_a_remedy():
 
 
 def test_the_free_memory_of_a_cuda_device_is_named(monkeypatch):
-    cuda = SimpleNamespace(mem_get_info=lambda name: (3 * 2**29, 2**33) if name == "cuda:1" else None)
+    cuda = SimpleNamespace(
+        mem_get_info=lambda name: (3 * 2**29, 2**33) if name == "cuda:1" else None
+    )
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, Tensor=type(None)))
-    with pytest.raises(MemoryError, match=r"1\.5 of 8\.0 GiB are free"), naming_full_memory(5, "cuda:1"):
+    with (
+        pytest.raises(MemoryError, match=r"1\.5 of 8\.0 GiB are free"),
+        naming_full_memory(5, "cuda:1"),
+    ):
         raise OutOfMemoryError

@@ -23,16 +23,20 @@ def some_rows(n_rows, dtype, offset=0.0):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_nearest_point_of_each_row_is_found(place, dtype, block_cells, exact, monkeypatch):
     monkeypatch.setattr(module, "DISTANCE_CELLS", block_cells)
-    X, points = some_rows(50, dtype), some_rows(7, dtype)
+    X = some_rows(50, dtype)
+    points = some_rows(7, dtype)
     found = place.fetch(find_nearest(place.put(X), points, exact=exact))
     np.testing.assert_array_equal(found, cdist(X, points).argmin(axis=1))
 
 
-@pytest.mark.parametrize("place", [place for place in PLACES if place.name.startswith("torch")], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "place", [place for place in PLACES if place.name.startswith("torch")], ids=lambda p: p.name
+)
 @pytest.mark.parametrize("offset", [0.0, 4.0])
 def test_rows_in_bfloat16_find_points_that_are_clearly_nearest(place, offset):
     torch = pytest.importorskip("torch")
-    X, points = some_rows(400, np.float32, offset), some_rows(7, np.float32, offset)
+    X = some_rows(400, np.float32, offset)
+    points = some_rows(7, np.float32, offset)
     distances = np.sort(cdist(X, points))
     is_clear = distances[:, 0] < 0.9 * distances[:, 1]
     found = place.fetch(find_nearest(place.put(X).to(torch.bfloat16), points, exact=False))
@@ -55,8 +59,11 @@ def test_of_equal_points_the_first_is_the_nearest(place):
 @pytest.mark.parametrize("block_cells", [1, 2**27])
 def test_distances_to_all_points_are_measured(place, block_cells, monkeypatch):
     monkeypatch.setattr(module, "DISTANCE_CELLS", block_cells)
-    X, points = some_rows(30, np.float64, offset=1e6), some_rows(4, np.float64, offset=1e6)
-    np.testing.assert_allclose(place.fetch(measure_distances(place.put(X), points)), cdist(X, points), rtol=1e-13)
+    X = some_rows(30, np.float64, offset=1e6)
+    points = some_rows(4, np.float64, offset=1e6)
+    np.testing.assert_allclose(
+        place.fetch(measure_distances(place.put(X), points)), cdist(X, points), rtol=1e-13
+    )
     assert measure_distances(place.put(X), points[:0]).shape == (30, 0)
 
 
@@ -98,7 +105,9 @@ def test_distances_are_measured_at_any_size(size, dtype, container):
     X = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]]).astype(dtype) * np.dtype(dtype).type(size)
     distances = measure_distances(container(X), container(X[:2]))
     assert distances.dtype == dtype
-    expected = np.array([[0.0, 5.0], [5.0, 0.0], [10.0, 5.0]]).astype(dtype) * np.dtype(dtype).type(size)
+    expected = np.array([[0.0, 5.0], [5.0, 0.0], [10.0, 5.0]]).astype(dtype) * np.dtype(dtype).type(
+        size
+    )
     assert distances == pytest.approx(expected, rel=1e-6, abs=1e-7 * size)
 
 

@@ -87,7 +87,11 @@ def test_blocks_have_65536_rows_unless_told_otherwise():
 def test_rows_are_counted_and_sorted_by_label(labels):
     starts, rows = rows_by_label(labels, 10)
     assert rows.tolist() == np.argsort(labels, kind="stable").tolist()
-    assert np.diff(starts).tolist() == count_by_label(labels, 10).tolist() == [(labels == k).sum() for k in range(10)]
+    assert (
+        np.diff(starts).tolist()
+        == count_by_label(labels, 10).tolist()
+        == [(labels == k).sum() for k in range(10)]
+    )
 
 
 def test_counts_do_not_depend_on_blocks(monkeypatch):

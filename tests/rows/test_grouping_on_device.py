@@ -48,7 +48,8 @@ def test_keys_get_the_same_numbers(place, n_keys, keys):
 
 @on_every_device
 def test_pairs_get_the_same_keys_also_where_32_bits_do_not_suffice(place):
-    left, right = np.array([0, 2, 69_999], dtype=np.int32), np.array([5, 0, 69_999])
+    left = np.array([0, 2, 69_999], dtype=np.int32)
+    right = np.array([5, 0, 69_999])
     for n in (70_000, 10_000_000):
         keys = place.fetch(pair_keys(place.put(left), n, place.put(right), n))
         np.testing.assert_array_equal(keys, pair_keys(left, n, right, n))
@@ -60,10 +61,16 @@ def test_pairs_get_the_same_keys_also_where_32_bits_do_not_suffice(place):
 def test_rows_are_counted_and_found_by_label(place, labels):
     there = place.put(labels)
     np.testing.assert_array_equal(count_by_label(there, N_LABELS), count_by_label(labels, N_LABELS))
-    np.testing.assert_array_equal(count_with_noise(there - 1, N_LABELS), count_with_noise(labels - 1, N_LABELS))
-    np.testing.assert_array_equal(sum_by_label(there, None, N_LABELS), count_by_label(labels, N_LABELS))
+    np.testing.assert_array_equal(
+        count_with_noise(there - 1, N_LABELS), count_with_noise(labels - 1, N_LABELS)
+    )
+    np.testing.assert_array_equal(
+        sum_by_label(there, None, N_LABELS), count_by_label(labels, N_LABELS)
+    )
     present = np.unique(labels)
-    np.testing.assert_array_equal(first_rows(there, N_LABELS)[present], first_rows(labels, N_LABELS)[present])
+    np.testing.assert_array_equal(
+        first_rows(there, N_LABELS)[present], first_rows(labels, N_LABELS)[present]
+    )
     starts, rows = rows_by_label(labels, N_LABELS)
     starts_there, rows_there = rows_by_label(there, N_LABELS)
     np.testing.assert_array_equal(starts_there, starts)
@@ -85,9 +92,12 @@ def test_sums_of_rows_have_the_precision_that_is_stated(place, scale, dtype, wei
         pytest.skip("CuPy takes values of float32 below 1.2e-38 as 0.")
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(500, 4)) * [1, 1e-6, 1e6, 0] * scale).astype(dtype)
-    labels, weights = all_labels(500, 7), rng.uniform(0, 3, 500) if weighted else None
+    labels = all_labels(500, 7)
+    weights = rng.uniform(0, 3, 500) if weighted else None
     found = place.fetch(
-        sum_rows_by_label(place.put(X), place.put(labels), 7, None if weights is None else place.put(weights))
+        sum_rows_by_label(
+            place.put(X), place.put(labels), 7, None if weights is None else place.put(weights)
+        )
     )
     weighed = X.astype(np.longdouble) * (1 if weights is None else weights[:, None])
     exact = np.stack([weighed[labels == label].sum(axis=0) for label in range(7)])
@@ -110,7 +120,8 @@ def test_sums_of_extreme_float64_values_are_precise(place, scale):
 @on_every_device
 def test_sums_do_not_depend_on_the_order_of_the_rows_or_the_size_of_blocks(place, monkeypatch):
     rng = np.random.default_rng(1)
-    X, labels = rng.normal(size=(300, 3)), all_labels(300, 5)
+    X = rng.normal(size=(300, 3))
+    labels = all_labels(300, 5)
     expected = place.fetch(sum_rows_by_label(place.put(X), place.put(labels), 5))
     order = rng.permutation(300)
     monkeypatch.setattr(grouping, "FIXED_POINT_CELLS", 3 * 17)
@@ -124,7 +135,9 @@ def test_values_are_summed_by_label(place, labels, data):
     values = data.draw(hnp.arrays(np.float64, len(labels), elements=st.floats(-1e9, 1e9)))
     found = sum_by_label(place.put(labels), place.put(values), N_LABELS)
     assert isinstance(found, np.ndarray)
-    np.testing.assert_allclose(found, sum_by_label(labels, values, N_LABELS), rtol=1e-12, atol=1e-15 * 1e9)
+    np.testing.assert_allclose(
+        found, sum_by_label(labels, values, N_LABELS), rtol=1e-12, atol=1e-15 * 1e9
+    )
 
 
 @on_every_device
@@ -133,21 +146,29 @@ def test_values_are_summed_by_label(place, labels, data):
 def test_the_best_row_of_each_label_is_the_same(place, tie, data):
     labels = all_labels(data.draw(st.integers(4, 30)), 4)
     # few values, so that there are ties
-    scores = data.draw(hnp.arrays(np.float64, len(labels), elements=st.sampled_from([-1.0, 0.0, 0.25, 1.0, np.nan])))
+    scores = data.draw(
+        hnp.arrays(
+            np.float64, len(labels), elements=st.sampled_from([-1.0, 0.0, 0.25, 1.0, np.nan])
+        )
+    )
     expected = best_by_label(scores, labels, 4, tie)
-    np.testing.assert_array_equal(best_by_label(place.put(scores), place.put(labels), 4, tie), expected)
+    np.testing.assert_array_equal(
+        best_by_label(place.put(scores), place.put(labels), 4, tie), expected
+    )
 
 
 @on_every_device
 def test_a_label_of_nan_scores_only_has_its_first_row(place):
-    scores, labels = np.array([1.0, np.nan, np.nan, 2.0]), np.array([0, 1, 1, 0])
+    scores = np.array([1.0, np.nan, np.nan, 2.0])
+    labels = np.array([0, 1, 1, 0])
     assert best_by_label(place.put(scores), place.put(labels), 2, tie=0).tolist() == [3, 1]
 
 
 @on_every_device
 def test_rows_apart_get_labels_of_their_own(place):
     labels = np.array([0, 1, 1, 0, 1], dtype=np.int32)
-    codes, is_apart = np.array([0, 1, 2, 0, 1], dtype=np.int32), np.array([False, True, False])
+    codes = np.array([0, 1, 2, 0, 1], dtype=np.int32)
+    is_apart = np.array([False, True, False])
     found = place.fetch(number_apart(place.put(labels), is_apart, place.put(codes), 2))
     assert found.tolist() == [0, 2, 1, 0, 3]
     assert found.dtype == np.int32
@@ -156,7 +177,10 @@ def test_rows_apart_get_labels_of_their_own(place):
 @on_every_device
 def test_extremes_do_not_depend_on_how_many_rows_come_first(place, monkeypatch):
     monkeypatch.setattr(scatter, "FIRST_REDUCED", 4)
-    labels, scores = all_labels(200, 7), np.random.default_rng(0).normal(size=200)
+    labels = all_labels(200, 7)
+    scores = np.random.default_rng(0).normal(size=200)
     found = best_by_label(place.put(scores), place.put(labels), 7, tie=0.1)
     np.testing.assert_array_equal(found, best_by_label(scores, labels, 7, tie=0.1))
-    np.testing.assert_array_equal(first_rows(place.put(labels[::-1].copy()), 7), first_rows(labels[::-1], 7))
+    np.testing.assert_array_equal(
+        first_rows(place.put(labels[::-1].copy()), 7), first_rows(labels[::-1], 7)
+    )

@@ -27,8 +27,10 @@ def test_other_rows_stay_in_order(place, left_out):
 @pytest.mark.parametrize("left_out", LEFT_OUT)
 @everywhere
 def test_vectors_are_put_together_again(place, left_out):
-    left_out, vector = np.array(left_out, dtype=np.int32), np.arange(100, 110, dtype=np.int32)
-    kept, others = np.delete(vector, left_out), vector[left_out]
+    left_out = np.array(left_out, dtype=np.int32)
+    vector = np.arange(100, 110, dtype=np.int32)
+    kept = np.delete(vector, left_out)
+    others = vector[left_out]
     np.testing.assert_array_equal(put_back(kept, others, left_out), vector)
     for of_others in (others, place.put(others)):
         found = place.fetch(put_back(place.put(kept), of_others, left_out))
@@ -38,7 +40,9 @@ def test_vectors_are_put_together_again(place, left_out):
 
 @pytest.mark.parametrize("left_out", LEFT_OUT)
 def test_all_other_rows_are_those_that_are_not_left_out(left_out):
-    np.testing.assert_array_equal(all_others(10, np.array(left_out, dtype=int)), np.delete(np.arange(10), left_out))
+    np.testing.assert_array_equal(
+        all_others(10, np.array(left_out, dtype=int)), np.delete(np.arange(10), left_out)
+    )
 
 
 @pytest.mark.parametrize("left_out", LEFT_OUT[1:])

@@ -12,7 +12,9 @@ from cohirf.rows.metric_spaces import SPACES, find_space, to_unit_vectors
 PLACES = np.random.default_rng(0).uniform(-1.5, 1.5, size=(20, 2))
 
 
-@pytest.mark.parametrize(("name", "metric"), [("cosine", cosine_distances), ("haversine", haversine_distances)])
+@pytest.mark.parametrize(
+    ("name", "metric"), [("cosine", cosine_distances), ("haversine", haversine_distances)]
+)
 def test_distances_are_those_of_the_metric_and_back(name, metric):
     space = SPACES[name]
     points = space.points(PLACES)

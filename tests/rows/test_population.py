@@ -9,7 +9,9 @@ X = np.arange(20.0).reshape(10, 2)
 WEIGHTS = np.array([0, 1, 0, 2, 3, 0, 0.5, 0, 0, 1])
 
 
-@pytest.mark.parametrize(("weights", "taking_part"), [(None, list(range(10))), (WEIGHTS, [1, 3, 4, 6, 9])])
+@pytest.mark.parametrize(
+    ("weights", "taking_part"), [(None, list(range(10))), (WEIGHTS, [1, 3, 4, 6, 9])]
+)
 def test_distinct_rows_that_take_part_are_drawn(weights, taking_part):
     population = Population(ArrayRows(X), None if weights is None else ArrayWeights(weights))
     assert population.n_rows == len(taking_part)
@@ -27,7 +29,9 @@ def test_rows_are_drawn_in_proportion_to_weight_and_stand_for_their_share():
     assert len(rows) == pytest.approx(1000, rel=0.1)
     assert weights[rows].mean() == pytest.approx((1 + 9) / (1 + 3), rel=0.05)
     assert mass == pytest.approx(np.full(len(rows), mass[0]))
-    assert len(population.draw_by_weight(20_000, rng)[0]) == pytest.approx(16_000, rel=0.05)  # Kish's effective size
+    assert len(population.draw_by_weight(20_000, rng)[0]) == pytest.approx(
+        16_000, rel=0.05
+    )  # Kish's effective size
 
 
 def test_equal_weights_draw_the_rows_that_are_drawn_without_weights():

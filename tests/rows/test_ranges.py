@@ -1,4 +1,6 @@
-"""Ranges in the types of fields: what is within them passes, everything else is refused with its name and value."""
+"""Ranges in the types of fields: what is within them passes, everything else is refused with its
+name and value.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class Outer:
     labels: Annotated[NDArray[Any], ranges.labels("n_rows", among="names")] = field(
         default_factory=lambda: np.array([3, -1, 7, 7])
     )
-    cells: Annotated[Any, ranges.cells("n_rows", 2)] = field(default_factory=lambda: np.array([[1, np.nan]] * 4))
+    cells: Annotated[Any, ranges.cells("n_rows", 2)] = field(
+        default_factory=lambda: np.array([[1, np.nan]] * 4)
+    )
     parts: tuple[Inner, ...] = ()
     kind: Annotated[str, ranges.OneOf(("all", "some"))] = "all"
     steps: Annotated[dict[int, list[int]], ranges.counts()] = field(default_factory=dict)
@@ -48,7 +52,9 @@ def inner(**changes):
 
 
 def test_what_is_within_its_ranges_passes():
-    check_ranges(Outer(parts=(inner(), inner(mass=None)), steps={3: [1, 2]}, extra=np.array([True])))
+    check_ranges(
+        Outer(parts=(inner(), inner(mass=None)), steps={3: [1, 2]}, extra=np.array([True]))
+    )
     check_ranges(Outer(cells=sparse.csr_array(np.eye(4, 2))))
     check_ranges(inner(), around=(Outer(),))
 
@@ -64,15 +70,30 @@ WRONG = {
         {"numbers": largest(np.array([0, 2]))},
         "numbers has 9223372036854775807, which is not from 0 to 3",
     ),
-    "a negative number": ({"numbers": np.array([-1, 2])}, "numbers has -1, which is not from 0 to 3"),
+    "a negative number": (
+        {"numbers": np.array([-1, 2])},
+        "numbers has -1, which is not from 0 to 3",
+    ),
     "order": ({"numbers": np.array([2, 0])}, "numbers is not sorted, or has a number twice"),
     "twice": ({"numbers": np.array([2, 2])}, "numbers is not sorted, or has a number twice"),
-    "type": ({"numbers": np.array([0.0, 2.0])}, "numbers has the type float64, which is not int32 or int64"),
-    "length": ({"stability": np.array([0.5])}, r"stability has the shape \(1,\), which is not \(2\)"),
+    "type": (
+        {"numbers": np.array([0.0, 2.0])},
+        "numbers has the type float64, which is not int32 or int64",
+    ),
+    "length": (
+        {"stability": np.array([0.5])},
+        r"stability has the shape \(1,\), which is not \(2\)",
+    ),
     "dimensions": ({"mass": np.ones((2, 1))}, r"mass has the shape \(2, 1\), which is not \(2\)"),
     "a share": ({"stability": np.array([1.5, np.nan])}, "stability has 1.5, which is not from"),
-    "NaN": ({"mass": np.array([1.0, np.nan])}, "mass has nan, which is not a finite number from 0 on"),
-    "infinity": ({"mass": np.array([1.0, np.inf])}, "mass has inf, which is not a finite number from 0 on"),
+    "NaN": (
+        {"mass": np.array([1.0, np.nan])},
+        "mass has nan, which is not a finite number from 0 on",
+    ),
+    "infinity": (
+        {"mass": np.array([1.0, np.inf])},
+        "mass has inf, which is not a finite number from 0 on",
+    ),
     "None": ({"stability": None}, "stability is missing"),
 }
 
@@ -90,7 +111,10 @@ def test_a_field_out_of_its_range_is_named_with_its_place_and_value(case):
         ({"n_rows": 3}, "n_rows is 3, which is odd, among 3 rows"),
         ({"labels": np.array([3, 4, 7, 7])}, "labels has 4, which is not in names"),
         ({"cells": np.array([[1, np.inf]] * 4)}, "cells has inf, which is not a finite number"),
-        ({"cells": sparse.csr_array(np.full((4, 2), np.inf))}, "cells has inf, which is not a finite number"),
+        (
+            {"cells": sparse.csr_array(np.full((4, 2), np.inf))},
+            "cells has inf, which is not a finite number",
+        ),
         ({"kind": "none"}, "kind is 'none', which is not one of all, some"),
         ({"steps": {3: [1, -2]}}, "steps has -2.0, which is not from 0"),
         ({"steps": {10**30: []}}, r"steps has 1e\+30, which is not from 0"),

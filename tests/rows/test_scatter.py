@@ -1,4 +1,7 @@
-"""What each array library does in its own way; CuPy's is tested with a stand-in that has its restrictions."""
+"""What each array library does in its own way.
+
+CuPy's is tested with a stand-in that has its restrictions.
+"""
 
 import sys
 from types import ModuleType
@@ -24,7 +27,8 @@ def like_cupy(values):
 def cupy(monkeypatch):
     """CuPy without a GPU, which adds no signed integers of 64 bits."""
     cupy = ModuleType("cupy")
-    cupy.ndarray, cupy.uint64 = CupyArray, np.uint64
+    cupy.ndarray = CupyArray
+    cupy.uint64 = np.uint64
 
     class Add:
         @staticmethod

@@ -85,4 +85,6 @@ def test_stacked_rows_are_those_of_one_set_and_then_of_another(rows):
         assert stacked.n_rows == 6
         assert stacked.in_memory
         found = stacked.take(np.array(rows))
-        np.testing.assert_array_equal(found.toarray() if sparse.issparse(found) else found, X[np.array(rows) + 1])
+        np.testing.assert_array_equal(
+            found.toarray() if sparse.issparse(found) else found, X[np.array(rows) + 1]
+        )

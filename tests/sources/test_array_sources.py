@@ -40,8 +40,14 @@ def test_the_fingerprint_of_an_array_sees_every_value():
         (np.zeros((0, 3)), "The array has 0 rows and 3 columns: give at least one of each"),
         (np.zeros((3, 0)), "The array has 3 rows and 0 columns: give at least one of each"),
         (np.array([["a"]]), "The array holds values of type <U1: turn them into numbers first"),
-        (np.array([[1j]]), "The array holds values of type complex128: turn them into numbers first"),
-        (np.array([["2026-01-01"]], dtype="M8[D]"), r"The array holds values of type datetime64\[D\]: turn them"),
+        (
+            np.array([[1j]]),
+            "The array holds values of type complex128: turn them into numbers first",
+        ),
+        (
+            np.array([["2026-01-01"]], dtype="M8[D]"),
+            r"The array holds values of type datetime64\[D\]: turn them",
+        ),
         (np.array([[None]]), "The array holds values of type object: turn them into numbers first"),
         (sparse.csr_array(np.array([[1j]])), "The CSR matrix holds values of type complex128"),
     ],
@@ -51,7 +57,9 @@ def test_what_is_no_table_of_numbers_is_refused(X, message):
         open_source(X)
 
 
-@pytest.mark.parametrize(("container", "name"), [(np.asarray, "The array"), (sparse.csr_array, "The CSR matrix")])
+@pytest.mark.parametrize(
+    ("container", "name"), [(np.asarray, "The array"), (sparse.csr_array, "The CSR matrix")]
+)
 def test_a_column_that_is_not_there_is_refused(container, name):
     with pytest.raises(ValueError, match=f"{name} has no column 4: give numbers from 0 to 3"):
         open_source(container(make_data()), columns=[0, 4])
@@ -60,12 +68,19 @@ def test_a_column_that_is_not_there_is_refused(container, name):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (np.zeros(3), r"data.npy has shape \(3,\): give two dimensions, one row per sample and one column per feature"),
+        (
+            np.zeros(3),
+            r"data.npy has shape \(3,\): give two dimensions, one row per sample and one column per feature",
+        ),
         (np.zeros((2, 2, 2)), r"data.npy has shape \(2, 2, 2\): give two dimensions"),
         (np.zeros((0, 3)), "data.npy has 0 rows and 3 columns: give at least one of each"),
         (np.array([["a"]]), "data.npy holds values of type <U1: turn them into numbers first"),
         (np.zeros(2, dtype=[("a", "f8"), ("b", "f8")]), r"data.npy has shape \(2,\)"),
-        (np.array([[{}]]), "data.npy cannot be read as .npy: Array can't be memory-mapped: Python objects in dtype"),
+        (
+            np.array([[{}]]),
+            "data.npy cannot be read as .npy: Array can't be memory-mapped: Python objects in "
+            "dtype",
+        ),
     ],
 )
 def test_an_npy_file_without_a_table_of_numbers_is_refused(X, message, tmp_path):
@@ -75,12 +90,15 @@ def test_an_npy_file_without_a_table_of_numbers_is_refused(X, message, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"a,b\n1,2\n", b"\x93NUMPY\x01\x00", b"PK\x03\x04"], ids=["empty", "text", "cut", "zip"]
+    "content",
+    [b"", b"a,b\n1,2\n", b"\x93NUMPY\x01\x00", b"PK\x03\x04"],
+    ids=["empty", "text", "cut", "zip"],
 )
 def test_what_is_no_npy_file_is_refused(content, tmp_path):
     (tmp_path / "data.npy").write_bytes(content)
     with pytest.raises(
-        ValueError, match=r"data.npy cannot be read as .npy: .* It is truncated, damaged or in another format: write it"
+        ValueError,
+        match=r"data.npy cannot be read as .npy: .* It is truncated, damaged or in another format: write it",
     ) as caught:
         open_source(tmp_path / "data.npy")
     assert "\n" not in str(caught.value)
@@ -102,7 +120,11 @@ def test_columns_of_an_npy_file_are_chosen_by_number(tmp_path):
         (["a"], TypeError, r"data.npy has no column names: give numbers from 0 to 2, not 'a'\."),
         ([True], TypeError, r"data.npy has no column names: give numbers from 0 to 2, not True\."),
         ([], ValueError, r"columns= selects no column: choose at least one\."),
-        (lambda column: column > 5, ValueError, r"columns= selects no column: choose at least one\."),
+        (
+            lambda column: column > 5,
+            ValueError,
+            r"columns= selects no column: choose at least one\.",
+        ),
         ([1, 1], ValueError, r"columns=\[1, 1\] lists 1 more than once: give each column once\."),
         (1, TypeError, r"columns=1 is not a list: give a list of columns, such as \[1\]\."),
     ]:
@@ -141,8 +163,12 @@ def test_an_array_in_a_group_is_opened_by_its_path(tmp_path):
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_a_group_is_refused(zarr_format, tmp_path):
-    zarr.create_group(tmp_path / "data.zarr", zarr_format=zarr_format).create_array("X", data=make_data())
-    with pytest.raises(ValueError, match=r"data.zarr is a group of arrays: open one of them, such as 'X'\."):
+    zarr.create_group(tmp_path / "data.zarr", zarr_format=zarr_format).create_array(
+        "X", data=make_data()
+    )
+    with pytest.raises(
+        ValueError, match=r"data.zarr is a group of arrays: open one of them, such as 'X'\."
+    ):
         open_source(tmp_path / "data.zarr")
     with pytest.raises(ValueError, match=r"data.zarr is a group of arrays"):
         open_source(zarr.open_group(tmp_path / "data.zarr", mode="r"))
@@ -158,12 +184,16 @@ def test_a_chunk_that_was_removed_is_noticed(tmp_path):
     zarr.create_array(tmp_path / "data.zarr", data=make_data() + 1, chunks=(300, 4))
     source = open_source(tmp_path / "data.zarr")
     (tmp_path / "data.zarr" / "c" / "1" / "0").unlink()
-    with pytest.raises(SourceChangedError, match="c/1/0 was deleted since the array was opened: open it again"):
+    with pytest.raises(
+        SourceChangedError, match="c/1/0 was deleted since the array was opened: open it again"
+    ):
         source.take(np.arange(1_100))
 
 
 def test_chunks_that_were_never_written_hold_the_fill_value(tmp_path):
-    array = zarr.create_array(tmp_path / "data.zarr", shape=(100, 2), chunks=(10, 2), dtype="f8", fill_value=7)
+    array = zarr.create_array(
+        tmp_path / "data.zarr", shape=(100, 2), chunks=(10, 2), dtype="f8", fill_value=7
+    )
     array[:10] = 1
     assert open_source(tmp_path / "data.zarr").take(np.arange(100)).sum() == 2 * (10 + 90 * 7)
 
@@ -185,7 +215,9 @@ def test_a_chunk_longer_than_the_blocks_is_decoded_once(tmp_path, monkeypatch):
     array = zarr.create_array({}, data=make_data(), chunks=(600, 4))
     decoded = []
     monkeypatch.setattr(
-        zarr.Array, "__getitem__", lambda self, rows: decoded.append(rows) or self.get_basic_selection(rows)
+        zarr.Array,
+        "__getitem__",
+        lambda self, rows: decoded.append(rows) or self.get_basic_selection(rows),
     )
     source = open_source(array)
     for start in range(0, 1_100, 50):
@@ -198,7 +230,9 @@ def test_damaged_chunks_are_noticed_where_they_are_read(tmp_path):
     chunk = tmp_path / "data.zarr" / "c" / "2" / "0"
     chunk.write_bytes(chunk.read_bytes()[:100])
     source = open_source(tmp_path / "data.zarr")
-    with pytest.raises(ValueError, match=r"data.zarr cannot be read as a Zarr array: .* write it again"):
+    with pytest.raises(
+        ValueError, match=r"data.zarr cannot be read as a Zarr array: .* write it again"
+    ):
         source.take(np.arange(1_100))
 
 
@@ -207,7 +241,10 @@ def test_damaged_chunks_are_noticed_where_they_are_read(tmp_path):
     [
         (np.zeros(3), r"data.zarr has shape \(3,\): give two dimensions"),
         (np.zeros(()), r"data.zarr has shape \(\): give two dimensions"),
-        (np.zeros((2, 2), dtype=complex), "data.zarr holds values of type complex128: turn them into numbers"),
+        (
+            np.zeros((2, 2), dtype=complex),
+            "data.zarr holds values of type complex128: turn them into numbers",
+        ),
     ],
 )
 def test_a_zarr_array_without_a_table_of_numbers_is_refused(X, message, tmp_path):
@@ -218,7 +255,9 @@ def test_a_zarr_array_without_a_table_of_numbers_is_refused(X, message, tmp_path
 
 def test_what_is_no_zarr_array_is_refused(tmp_path):
     (tmp_path / "data.zarr").write_text("no zip file", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"data.zarr cannot be read as a Zarr array: File is not a zip file"):
+    with pytest.raises(
+        ValueError, match=r"data.zarr cannot be read as a Zarr array: File is not a zip file"
+    ):
         open_source(tmp_path / "data.zarr")
     (tmp_path / "cut").mkdir()
     (tmp_path / "cut" / "zarr.json").write_text('{"zarr_format": 3, "node_', encoding="utf-8")
@@ -230,7 +269,8 @@ def test_unknown_chunk_sizes_are_refused():
     array = da.from_array(make_data(), chunks=(300, 4))
     array = array[array[:, 0] > 0]
     with pytest.raises(
-        ValueError, match=r"The Dask array has unknown chunk sizes, shape .* call array.compute_chunk_sizes\(\) first\."
+        ValueError,
+        match=r"The Dask array has unknown chunk sizes, shape .* call array.compute_chunk_sizes\(\) first\.",
     ):
         open_source(array)
     assert open_source(array.compute_chunk_sizes()).n_rows == (make_data()[:, 0] > 0).sum()

@@ -31,7 +31,9 @@ def test_a_csv_file_that_was_converted_may_go(tmp_path):
     np.testing.assert_array_equal(source.take([1, 2]), X[[1, 2]])
 
 
-@pytest.mark.parametrize("name", ["data.csv", "data.CSV", "data.csv.gz", "data.tsv", "data.tsv.gz", "my.data.v2.tsv"])
+@pytest.mark.parametrize(
+    "name", ["data.csv", "data.CSV", "data.csv.gz", "data.tsv", "data.tsv.gz", "my.data.v2.tsv"]
+)
 def test_the_ending_says_how_to_read(name, tmp_path):
     X = make_data()
     write(X, tmp_path / name, delimiter="\t" if ".tsv" in name else ",")
@@ -45,15 +47,20 @@ def test_the_ending_says_how_to_read(name, tmp_path):
 def test_the_delimiter_is_found(delimiter, ending, tmp_path):
     X = make_data()
     write(X, tmp_path / f"data.{ending}", delimiter=delimiter, newline="\r\n")
-    np.testing.assert_array_equal(open_source(tmp_path / f"data.{ending}").take(np.arange(len(X))), X)
+    np.testing.assert_array_equal(
+        open_source(tmp_path / f"data.{ending}").take(np.arange(len(X))), X
+    )
 
 
 def test_a_delimiter_may_be_given(tmp_path):
     X = make_data()
     write(X, tmp_path / "data.csv", delimiter="!")
-    np.testing.assert_array_equal(open_source(tmp_path / "data.csv", delimiter="!").take(np.arange(len(X))), X)
+    np.testing.assert_array_equal(
+        open_source(tmp_path / "data.csv", delimiter="!").take(np.arange(len(X))), X
+    )
     with pytest.raises(
-        ValueError, match=r"data.csv: column 'a!b!c!d' has type string: .* Or is the delimiter not ','\?"
+        ValueError,
+        match=r"data.csv: column 'a!b!c!d' has type string: .* Or is the delimiter not ','\?",
     ):
         open_source(tmp_path / "data.csv")
 
@@ -100,16 +107,22 @@ def test_the_encoding_is_found(encoding, name, block, tmp_path, monkeypatch):
 def test_nul_bytes_are_named_with_their_line(read_bytes, tmp_path, monkeypatch):
     monkeypatch.setattr("cohirf.sources.csv.READ_BYTES", read_bytes)
     (tmp_path / "data.csv").write_bytes(b"a,b\n" + b"1,2\n" * 50 + b"1,\x002\n" + b"1,2\n" * 50)
-    with pytest.raises(ValueError, match=r"data\.csv has NUL bytes, the first on line 52: remove them\."):
+    with pytest.raises(
+        ValueError, match=r"data\.csv has NUL bytes, the first on line 52: remove them\."
+    ):
         open_source(tmp_path / "data.csv")
 
 
 def test_a_letter_in_the_last_line_decides_the_encoding_too(tmp_path, monkeypatch):
     monkeypatch.setattr("cohirf.sources.csv.READ_BYTES", 64)
-    (tmp_path / "data.csv").write_bytes(("who,b\n" + "Muller,2\n" * 50 + "Müller,3\n").encode("cp1252"))
+    (tmp_path / "data.csv").write_bytes(
+        ("who,b\n" + "Muller,2\n" * 50 + "Müller,3\n").encode("cp1252")
+    )
     csv = CsvTable(tmp_path / "data.csv")
     assert csv.encoding == "cp1252"
-    assert [cell for batch in csv.read(["who"]) for cell in batch.column(0).to_pylist()][-1] == "Müller"
+    assert [cell for batch in csv.read(["who"]) for cell in batch.column(0).to_pylist()][
+        -1
+    ] == "Müller"
 
 
 @pytest.mark.parametrize("block", [100, 2**20])
@@ -132,14 +145,18 @@ def test_lines_before_the_names_and_names_that_are_empty(tmp_path):
 
 
 @pytest.mark.parametrize("delimiter", [",", ";"])
-@pytest.mark.parametrize("titles", ["Sales by region\n", "Report\n\nMay 2024,,\n", '"A title, with a comma"\n'])
+@pytest.mark.parametrize(
+    "titles", ["Sales by region\n", "Report\n\nMay 2024,,\n", '"A title, with a comma"\n']
+)
 def test_titles_above_the_names_are_skipped_and_said(titles, delimiter, tmp_path):
     rows = "region,spend,orders\n" + "north,3.5,2\nsouth,4.5,7\n" * 20 + "west,x,1\n"
     (tmp_path / "data.csv").write_text((titles + rows).replace(",", delimiter), encoding="utf-8")
     table = CsvTable(tmp_path / "data.csv")
     assert list(table.types) == ["region", "spend", "orders"]
     assert sum(len(batch) for batch in table.read(["spend"])) == 41
-    assert f"{len(titles.split(chr(10))) - titles.split(chr(10)).count('')} title line" in table.format
+    assert (
+        f"{len(titles.split(chr(10))) - titles.split(chr(10)).count('')} title line" in table.format
+    )
     first = titles.count("\n") + 2
     assert table.find_places([0, 40]) == {0: f"line {first}", 40: f"line {first + 40}"}
 
@@ -165,7 +182,9 @@ def test_a_file_without_names_says_so(tmp_path):
 def test_numbers_may_become_fractions_late(tmp_path, monkeypatch):
     monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 100)
     (tmp_path / "data.csv").write_text("x\n" + "1\n" * 1_000 + "0.5\n-1e3\n", encoding="utf-8")
-    np.testing.assert_array_equal(open_source(tmp_path / "data.csv").take([999, 1_000, 1_001]), [[1], [0.5], [-1_000]])
+    np.testing.assert_array_equal(
+        open_source(tmp_path / "data.csv").take([999, 1_000, 1_001]), [[1], [0.5], [-1_000]]
+    )
 
 
 def test_text_that_comes_late_is_named(tmp_path, monkeypatch):
@@ -188,8 +207,14 @@ def test_text_that_comes_late_is_named(tmp_path, monkeypatch):
             "x,y\n1,2\n3\n",
             r"data.csv has 2 columns, but line 3 has 1: repair the file, or give the delimiter of the file",
         ),
-        ("x,who\n1,ann\n", r"data.csv: column 'who' has type string: turn it into numbers first, or leave it out,"),
-        ("x,when\n1,2026-01-01\n", r"data.csv: column 'when' has type date32\[day\]: turn it into numbers first"),
+        (
+            "x,who\n1,ann\n",
+            r"data.csv: column 'who' has type string: turn it into numbers first, or leave it out,",
+        ),
+        (
+            "x,when\n1,2026-01-01\n",
+            r"data.csv: column 'when' has type date32\[day\]: turn it into numbers first",
+        ),
     ],
 )
 def test_what_cannot_be_converted_is_refused(text, message, tmp_path):
@@ -209,14 +234,18 @@ def test_an_error_of_the_system_is_not_taken_for_one_of_the_content(tmp_path):
 @pytest.mark.parametrize("delimiter", ["", ";;", "ö", "\n", '"'])
 def test_a_delimiter_that_is_not_one_character_is_refused(delimiter, tmp_path):
     write(make_data(), tmp_path / "data.csv")
-    with pytest.raises(ValueError, match=r"delimiter=.* is not valid: give one character, such as ; or a tab\."):
+    with pytest.raises(
+        ValueError, match=r"delimiter=.* is not valid: give one character, such as ; or a tab\."
+    ):
         open_source(tmp_path / "data.csv", delimiter=delimiter)
 
 
 def test_a_truncated_archive_is_refused(tmp_path):
     content = gzip.compress(b"x,y\n" + b"1,2\n" * 1_000)
     (tmp_path / "data.csv.gz").write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match=r"data.csv.gz cannot be read as CSV: Compressed file ended before the end"):
+    with pytest.raises(
+        ValueError, match=r"data.csv.gz cannot be read as CSV: Compressed file ended before the end"
+    ):
         open_source(tmp_path / "data.csv.gz")
 
 
@@ -224,7 +253,9 @@ def test_an_empty_cell_is_refused_where_it_is_read(tmp_path):
     (tmp_path / "data.csv").write_text("x,y\n1,2\n3,\n", encoding="utf-8")
     source = open_source(tmp_path / "data.csv")
     np.testing.assert_array_equal(source.take([0]), [[1, 2]])
-    with pytest.raises(ValueError, match=r"data.csv, rows 1 to 1: contains NaN\. .* row 1, column 'y'\."):
+    with pytest.raises(
+        ValueError, match=r"data.csv, rows 1 to 1: contains NaN\. .* row 1, column 'y'\."
+    ):
         source.take([1])
 
 
@@ -267,9 +298,12 @@ def test_a_source_that_was_sent_away_reads_the_temporary_file(tmp_path):
 
 def test_a_temporary_file_that_cannot_be_reached_is_explained(tmp_path):
     source = open_source(write(make_data(), tmp_path / "data.csv"))
-    os.utime(source._table.path, ns=(10**18, 10**18))  # on another machine, there may be something else
+    os.utime(
+        source._table.path, ns=(10**18, 10**18)
+    )  # on another machine, there may be something else
     with pytest.raises(
-        SourceChangedError, match=r"data.csv was converted to a temporary file that this process cannot read: write"
+        SourceChangedError,
+        match=r"data.csv was converted to a temporary file that this process cannot read: write",
     ):
         source.take([0])
 
@@ -287,7 +321,11 @@ def test_the_temporary_file_is_gone_when_the_process_ends(tmp_path):
     )
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-c", script, csv], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", script, csv],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.strip().startswith(str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]

@@ -1,4 +1,6 @@
-"""open_source: what it opens, which columns it reads, and the words for what cannot be opened or read."""
+"""open_source: what it opens, which columns it reads, and the words for what cannot be opened or
+read.
+"""
 
 import errno
 import subprocess
@@ -18,7 +20,9 @@ from cohirf.sources.source import choose_names, choose_numbers, rows_within
 def test_an_open_source_is_left_as_it_is():
     source = open_source(np.eye(3))
     assert open_source(source) is source
-    with pytest.raises(TypeError, match=r"ArraySource\(.*\) is already a source: choose columns in open_source"):
+    with pytest.raises(
+        TypeError, match=r"ArraySource\(.*\) is already a source: choose columns in open_source"
+    ):
         open_source(source, columns=[0])
 
 
@@ -33,8 +37,16 @@ def test_an_open_source_is_left_as_it_is():
             ValueError,
             "The data cannot be converted to an array: setting an array element with a sequence",
         ),
-        ([["1", "a"]], ValueError, "The array holds values of type <U1: turn them into numbers first"),
-        (np.ma.masked_equal([[1.0, 2.0]], 2), ValueError, r"The array has masked cells: fill them with data.filled"),
+        (
+            [["1", "a"]],
+            ValueError,
+            "The array holds values of type <U1: turn them into numbers first",
+        ),
+        (
+            np.ma.masked_equal([[1.0, 2.0]], 2),
+            ValueError,
+            r"The array has masked cells: fill them with data.filled",
+        ),
     ],
 )
 def test_an_object_that_cannot_be_used_is_refused(data, error, message):
@@ -50,8 +62,13 @@ def test_lists_and_unmasked_arrays_are_taken():
 @pytest.mark.parametrize("data", [np.eye(3), sparse.csr_array(np.eye(3))])
 def test_columns_of_an_array_are_chosen_by_number(data):
     taken = open_source(data, columns=[2, 0]).take([0, 2])
-    np.testing.assert_array_equal(taken.toarray() if sparse.issparse(taken) else taken, [[0, 1], [1, 0]])
-    with pytest.raises(TypeError, match=r"^The (array|CSR matrix) has no column names: give numbers from 0 to 2, not"):
+    np.testing.assert_array_equal(
+        taken.toarray() if sparse.issparse(taken) else taken, [[0, 1], [1, 0]]
+    )
+    with pytest.raises(
+        TypeError,
+        match=r"^The (array|CSR matrix) has no column names: give numbers from 0 to 2, not",
+    ):
         open_source(data, columns=["a"])
 
 
@@ -60,9 +77,21 @@ def test_columns_of_an_array_are_chosen_by_number(data):
     [
         ("missing.parquet", FileNotFoundError, r"missing.parquet is not a file: check the path\."),
         ("missing", FileNotFoundError, r"missing is not a file: check the path\."),
-        ("notes.txt", ValueError, r"notes.txt has an unknown format: give a file whose name ends in .npy, .parquet, "),
-        ("data.npz", ValueError, r"data.npz has an unknown format: give a file whose name ends in .npy, .parquet, "),
-        ("empty", ValueError, r"empty is a folder without data: give a folder of Parquet files or a Zarr array\."),
+        (
+            "notes.txt",
+            ValueError,
+            r"notes.txt has an unknown format: give a file whose name ends in .npy, .parquet, ",
+        ),
+        (
+            "data.npz",
+            ValueError,
+            r"data.npz has an unknown format: give a file whose name ends in .npy, .parquet, ",
+        ),
+        (
+            "empty",
+            ValueError,
+            r"empty is a folder without data: give a folder of Parquet files or a Zarr array\.",
+        ),
         (
             "empty.zarr",
             ValueError,
@@ -84,10 +113,15 @@ def test_a_path_that_cannot_be_opened_is_named(name, error, message, tmp_path):
 
 def test_a_wrong_ending_is_told_from_the_content(tmp_path):
     np.save(tmp_path / "data.npy", np.eye(3))
-    for name, kind in [("data.parquet", "Parquet"), ("data.arrow", "an Arrow file"), ("data.zarr", "a Zarr array")]:
+    for name, kind in [
+        ("data.parquet", "Parquet"),
+        ("data.arrow", "an Arrow file"),
+        ("data.zarr", "a Zarr array"),
+    ]:
         (tmp_path / name).write_bytes((tmp_path / "data.npy").read_bytes())
         with pytest.raises(
-            ValueError, match=rf"{name} cannot be read as {kind}: .* in another format: write it again, or"
+            ValueError,
+            match=rf"{name} cannot be read as {kind}: .* in another format: write it again, or",
         ):
             open_source(tmp_path / name)
 
@@ -102,13 +136,17 @@ def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
 def test_options_of_csv_files_are_for_csv_files(option, tmp_path):
     np.save(tmp_path / "data.npy", np.eye(3))
     for data in (tmp_path / "data.npy", np.eye(3)):
-        with pytest.raises(TypeError, match=f"{next(iter(option))}= is only for CSV files: leave it out"):
+        with pytest.raises(
+            TypeError, match=f"{next(iter(option))}= is only for CSV files: leave it out"
+        ):
             open_source(data, **option)
 
 
 def test_optional_packages_are_imported_when_they_are_needed():
     script = "import sys, cohirf; print([name for name in ('zarr', 'dask') if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -126,7 +164,10 @@ def test_a_missing_package_is_named_with_its_extra(name, package, extra, tmp_pat
     for module in [module for module in sys.modules if module.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=rf'^Reading .* needs {package}: install .* pip install "cohirf\[{extra}\]"'):
+    with pytest.raises(
+        ImportError,
+        match=rf'^Reading .* needs {package}: install .* pip install "cohirf\[{extra}\]"',
+    ):
         open_source(tmp_path / name)
 
 
@@ -146,7 +187,9 @@ def test_a_number_beyond_the_columns_is_refused(number):
 
 @pytest.mark.parametrize("column", ["a", True, 1.0])
 def test_what_is_not_a_number_is_refused(column):
-    with pytest.raises(TypeError, match=f"data has no column names: give numbers from 0 to 2, not {column!r}"):
+    with pytest.raises(
+        TypeError, match=f"data has no column names: give numbers from 0 to 2, not {column!r}"
+    ):
         choose_numbers("data", 3, [column])
 
 

@@ -21,14 +21,18 @@ def stored(tmp_path):
     return X, tmp_path / "data.npy"
 
 
-FILL, OFFSET, SCALE = [0.0, 7.0, 0.0, 0.0], [1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 8.0, 16.0]
+FILL = [0.0, 7.0, 0.0, 0.0]
+OFFSET = [1.0, 2.0, 3.0, 4.0]
+SCALE = [2.0, 4.0, 8.0, 16.0]
 
 
 def expected(X):
     return (np.where(np.isnan(X), FILL, X) - OFFSET) / SCALE
 
 
-@pytest.mark.parametrize("rows", [np.arange(1_100), np.arange(40, 90), np.array([0, 9, 700, 1_099])])
+@pytest.mark.parametrize(
+    "rows", [np.arange(1_100), np.arange(40, 90), np.array([0, 9, 700, 1_099])]
+)
 def test_rows_are_filled_and_scaled(stored, rows):
     X, path = stored
     for data in (path, X):
@@ -39,8 +43,12 @@ def test_rows_are_filled_and_scaled(stored, rows):
 def test_each_step_may_be_left_out(stored):
     X, path = stored
     rows = np.array([1, 2, 5])
-    np.testing.assert_array_equal(ScaledSource(open_source(path), scale=SCALE).take(rows), X[rows] / SCALE)
-    np.testing.assert_array_equal(ScaledSource(open_source(path), offset=OFFSET).take(rows), X[rows] - OFFSET)
+    np.testing.assert_array_equal(
+        ScaledSource(open_source(path), scale=SCALE).take(rows), X[rows] / SCALE
+    )
+    np.testing.assert_array_equal(
+        ScaledSource(open_source(path), offset=OFFSET).take(rows), X[rows] - OFFSET
+    )
     with pytest.raises(ValueError, match=r"rows 0 to 1,099: contains NaN"):
         ScaledSource(open_source(path), scale=SCALE).take(np.arange(1_100))
 
@@ -66,7 +74,9 @@ def test_float32_stays_float32():
 
 @pytest.mark.parametrize("name", ["fill", "offset", "scale"])
 def test_a_value_for_each_feature_is_needed(name):
-    with pytest.raises(ValueError, match=rf"^{name} has shape \(2,\): give a value for each of 4 features\."):
+    with pytest.raises(
+        ValueError, match=rf"^{name} has shape \(2,\): give a value for each of 4 features\."
+    ):
         ScaledSource(open_source(make_data()), **{name: [1.0, 2.0]})
 
 
@@ -97,7 +107,9 @@ def test_blocks_of_all_rows_have_the_type_of_the_source():
     np.testing.assert_array_equal(block, X)
 
 
-N_ROWS, PART_ROWS, PIECE_ROWS = 1_000, 500, 10
+N_ROWS = 1_000
+PART_ROWS = 500
+PIECE_ROWS = 10
 
 
 class Counted(StreamedSource):
@@ -116,7 +128,9 @@ class Counted(StreamedSource):
 
 def read(source, *starts, n=20):
     for start in starts:
-        np.testing.assert_array_equal(source.take(np.arange(start, start + n)).ravel(), np.arange(start, start + n))
+        np.testing.assert_array_equal(
+            source.take(np.arange(start, start + n)).ravel(), np.arange(start, start + n)
+        )
     return len(source.decoded)
 
 

@@ -27,11 +27,14 @@ for path in sys.argv[1:]:
 
 
 def most_bytes_asked_for(*paths):
-    """Return the most bytes that NumPy and Arrow have held, in a process that reads all blocks of files, after each.
+    """Return the most bytes that NumPy and Arrow have held, in a process that reads all blocks of
+    files, after each.
 
     Unlike resident memory, this does not depend on what the system and the allocators keep.
     """
-    done = subprocess.run([sys.executable, "-c", READ, *paths], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", READ, *paths], capture_output=True, text=True, check=True
+    )
     return [int(line) for line in done.stdout.split()]
 
 
@@ -40,7 +43,11 @@ def write_npy(X, path):
 
 
 def write_parquet(X, path):
-    pq.write_table(pa.table({f"c{number}": column for number, column in enumerate(X.T)}), path, row_group_size=len(X))
+    pq.write_table(
+        pa.table({f"c{number}": column for number, column in enumerate(X.T)}),
+        path,
+        row_group_size=len(X),
+    )
 
 
 def write_arrow(X, path):
@@ -58,7 +65,8 @@ def write_csv(X, path):
 )
 def test_ten_times_the_rows_take_little_more_memory(ending, write, tmp_path):
     X = np.random.default_rng(0).normal(size=(1_000_000, N_FEATURES))
-    few, many = tmp_path / f"few.{ending}", tmp_path / f"many.{ending}"
+    few = tmp_path / f"few.{ending}"
+    many = tmp_path / f"many.{ending}"
     write(X[:100_000], few)
     write(X, many)
     of_few, of_many = most_bytes_asked_for(few, many)

@@ -1,4 +1,6 @@
-"""What every source does, whatever it reads from: one table of kinds of storage, and one contract for all of them."""
+"""What every source does, whatever it reads from: one table of kinds of storage, and one contract
+for all of them.
+"""
 
 import hashlib
 import multiprocessing
@@ -24,7 +26,8 @@ from sklearn.utils import check_array
 from cohirf import CoHiRF, open_source
 from cohirf.sources import SourceChangedError
 
-N_ROWS, N_FEATURES = 1_100, 4
+N_ROWS = 1_100
+N_FEATURES = 4
 NAMES = ["a", "b", "b.c", "d e"]
 TYPES = ("f8", "f4", "f2", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?")
 ROWS = {
@@ -61,7 +64,9 @@ class Kind:
     names: list[str] | None = None  # of the features, where the storage keeps names
     types: tuple[str, ...] = TYPES
     handle_bytes: int = 2_500
-    file: Callable | None = None  # a file in which rows are stored, of what store returned; None if there is none
+    file: Callable | None = (
+        None  # a file in which rows are stored, of what store returned; None if there is none
+    )
     is_path: bool = True  # whether store returns a path
 
     def columns(self, *numbers):
@@ -82,7 +87,9 @@ def save_npy(convert=np.asarray):
 
 
 def save_parquet(X, folder):
-    pq.write_table(pa.table(dict(zip(NAMES, X.T, strict=True))), folder / "data.parquet", row_group_size=300)
+    pq.write_table(
+        pa.table(dict(zip(NAMES, X.T, strict=True))), folder / "data.parquet", row_group_size=300
+    )
     return folder / "data.parquet"
 
 
@@ -106,7 +113,10 @@ def save_arrow(name="data.arrow", batch_rows=300, new=pa.ipc.new_file, compressi
     def store(X, folder):
         table = pa.table(dict(zip(NAMES, X.T, strict=True)))
         options = pa.ipc.IpcWriteOptions(compression=compression)
-        with pa.OSFile(str(folder / name), "wb") as sink, new(sink, table.schema, options=options) as writer:
+        with (
+            pa.OSFile(str(folder / name), "wb") as sink,
+            new(sink, table.schema, options=options) as writer,
+        ):
             writer.write_table(table, max_chunksize=batch_rows)
         return folder / name
 
@@ -148,10 +158,14 @@ HELD = {"is_path": False, "handle_bytes": 80_000}  # the array is what is pickle
 KINDS = {
     "array": Kind(lambda X, folder: X, types=(*TYPES, *BIG_ENDIAN), **HELD),
     "memory map": Kind(map_memory, **HELD),
-    "CSR matrix": Kind(lambda X, folder: sparse.csr_array(X), types=tuple(set(TYPES) - {"f2"}), **HELD),
+    "CSR matrix": Kind(
+        lambda X, folder: sparse.csr_array(X), types=tuple(set(TYPES) - {"f2"}), **HELD
+    ),
     "npy": Kind(save_npy(), types=(*TYPES, *BIG_ENDIAN, ">u2"), file=itself),
     "npy in Fortran order": Kind(save_npy(np.asfortranarray), file=itself),
-    "npy of another type": Kind(save_npy(lambda X: X.astype(">f8") if X.dtype == float else X), file=itself),
+    "npy of another type": Kind(
+        save_npy(lambda X: X.astype(">f8") if X.dtype == float else X), file=itself
+    ),
     "Parquet": Kind(save_parquet, NAMES, file=itself),
     "Parquet of one row group": Kind(save_one_row_group, NAMES, file=itself),
     "Parquet files": Kind(save_parquet_files, NAMES, file=lambda data: data / "10.PARQUET"),
@@ -161,19 +175,39 @@ KINDS = {
     "Arrow stream": Kind(save_arrow(new=pa.ipc.new_stream, compression="zstd"), NAMES, file=itself),
     "CSV": Kind(save_csv, NAMES, types=("f8", "i8", "?")),  # it is converted, and may go afterwards
     "Zarr": Kind(save_zarr(), types=(*TYPES, ">f8"), file=lambda data: data / "c" / "3" / "1"),
-    "Zarr, version 2": Kind(save_zarr(zarr_format=2), types=(*TYPES, ">f4"), file=lambda data: data / "3.1"),
+    "Zarr, version 2": Kind(
+        save_zarr(zarr_format=2), types=(*TYPES, ">f4"), file=lambda data: data / "3.1"
+    ),
     "Zarr of shards": Kind(
-        save_zarr(chunks=(100, 2), shards=(400, 4)), types=("f8", "f4", "i2"), file=lambda data: data / "c" / "2" / "0"
+        save_zarr(chunks=(100, 2), shards=(400, 4)),
+        types=("f8", "f4", "i2"),
+        file=lambda data: data / "c" / "2" / "0",
     ),
     "Zarr in a zip file": Kind(save_zarr_zip, types=("f8", "f4"), file=itself),
-    "Zarr in memory": Kind(lambda X, _: zarr.create_array({}, data=X, chunks=(300, 3)), types=("f8", "f4"), **HELD),
+    "Zarr in memory": Kind(
+        lambda X, _: zarr.create_array({}, data=X, chunks=(300, 3)), types=("f8", "f4"), **HELD
+    ),
     "Zarr array of a group": Kind(save_zarr_group, types=("f8", "f4"), is_path=False),
     "Dask": Kind(
-        lambda X, _: da.from_array(X, chunks=((300, 200, 600), (3, 1))), types=("f8", "f4", "i2", "?"), **HELD
+        lambda X, _: da.from_array(X, chunks=((300, 200, 600), (3, 1))),
+        types=("f8", "f4", "i2", "?"),
+        **HELD,
     ),
 }
-# One kind for each way of reading: what is checked before or after the rows are read is the same for its variants.
-READERS = ("array", "memory map", "CSR matrix", "npy", "Parquet", "Parquet files", "Arrow", "CSV", "Zarr", "Dask")
+# One kind for each way of reading: what is checked before or after the rows are read is the same
+# for its variants.
+READERS = (
+    "array",
+    "memory map",
+    "CSR matrix",
+    "npy",
+    "Parquet",
+    "Parquet files",
+    "Arrow",
+    "CSV",
+    "Zarr",
+    "Dask",
+)
 PATHS = {name: kind for name, kind in KINDS.items() if kind.is_path}
 FILES = {name: kind for name, kind in KINDS.items() if kind.file is not None}
 
@@ -203,13 +237,17 @@ def dense(taken):
 
 @of_all()
 @pytest.mark.parametrize("pieces", ["ordinary", "tiny"])
-def test_rows_are_those_of_the_array_in_any_order_and_from_any_thread(kind, pieces, X, tmp_path, monkeypatch):
+def test_rows_are_those_of_the_array_in_any_order_and_from_any_thread(
+    kind, pieces, X, tmp_path, monkeypatch
+):
     for constant in PIECES if pieces == "tiny" else ():
         monkeypatch.setattr(constant, 4_000)
     source = open_source(kind.store(X, tmp_path))
     assert (source.n_rows, source.n_features, source.dtype) == (N_ROWS, N_FEATURES, np.float64)
     assert source.feature_names == kind.names
-    assert repr(source) == f"{type(source).__name__}({source.name}: 1,100 rows x 4 features, float64)"
+    assert (
+        repr(source) == f"{type(source).__name__}({source.name}: 1,100 rows x 4 features, float64)"
+    )
     assert "\n" not in repr(source)
     for which, rows in ROWS.items():
         taken = source.take(rows)
@@ -222,7 +260,10 @@ def test_rows_are_those_of_the_array_in_any_order_and_from_any_thread(kind, piec
         return  # from several threads, rows are read in tiny pieces alone
     starts = np.arange(0, N_ROWS, 170)
     rng = np.random.default_rng(1)
-    blocks = [np.arange(start, min(start + 170, N_ROWS)) for start in (*starts[::-1], *rng.permutation(starts))]
+    blocks = [
+        np.arange(start, min(start + 170, N_ROWS))
+        for start in (*starts[::-1], *rng.permutation(starts))
+    ]
     wanted = blocks + [np.unique(rng.integers(0, N_ROWS, 30)) for _ in range(10)]
     with ThreadPoolExecutor(8) as pool:
         for rows, taken in zip(wanted, pool.map(source.take, wanted), strict=True):
@@ -255,7 +296,9 @@ def read_elsewhere(source, rows):
 def test_another_process_reads_the_same(kind, X, tmp_path):
     source = open_source(kind.store(X, tmp_path))
     rows = np.array([3, 4, 700])
-    process, taken, fingerprint = other_process().submit(read_elsewhere, source, rows).result(timeout=600)
+    process, taken, fingerprint = (
+        other_process().submit(read_elsewhere, source, rows).result(timeout=600)
+    )
     assert process != os.getpid()
     np.testing.assert_array_equal(dense(taken), X[rows])
     assert fingerprint == source.fingerprint()
@@ -296,7 +339,9 @@ def test_types_are_those_of_scikit_learn_and_half_precision_becomes_single(kind,
         (tmp_path / str(number)).mkdir()
         source = open_source(kind.store(X, tmp_path / str(number)))
         taken = source.take(np.arange(N_ROWS))
-        checked = check_array(X, dtype=np.float32 if X.dtype == np.float16 else (np.float64, np.float32))
+        checked = check_array(
+            X, dtype=np.float32 if X.dtype == np.float16 else (np.float64, np.float32)
+        )
         assert source.dtype == taken.dtype == checked.dtype, dtype
         np.testing.assert_array_equal(dense(taken), checked)
         np.testing.assert_array_equal(dense(source.take([1, 8])), checked[[1, 8]])
@@ -308,7 +353,10 @@ def test_types_are_those_of_scikit_learn_and_half_precision_becomes_single(kind,
     [
         (np.nan, r"contains NaN\. .*impute them"),
         (-np.inf, r"contains infinity: replace infinite values"),
-        (1e200, r"holds values up to 1e\+200, whose squares overflow float64: scale the data first\."),
+        (
+            1e200,
+            r"holds values up to 1e\+200, whose squares overflow float64: scale the data first\.",
+        ),
     ],
 )
 def test_a_value_that_is_no_use_is_refused_where_it_is_read(kind, value, fault, X, tmp_path):
@@ -321,7 +369,9 @@ def test_a_value_that_is_no_use_is_refused_where_it_is_read(kind, value, fault, 
     assert message.startswith(f"{source.name}, rows")
     assert "\n" not in message
     names_it = not np.isfinite(value) and not sparse.issparse(source.take([0]))
-    assert message.endswith(f"The first is in row 1,007, column {kind.columns(2)[0]!r}.") == names_it
+    assert (
+        message.endswith(f"The first is in row 1,007, column {kind.columns(2)[0]!r}.") == names_it
+    )
     np.testing.assert_array_equal(dense(source.take([1_006, 1_008])), X[[1_006, 1_008]])
 
 
@@ -373,7 +423,9 @@ def test_a_file_that_changed_is_noticed_and_named(kind, change, X, tmp_path, mon
 
 
 @of_all(PATHS)
-def test_reading_leaves_the_files_alone_and_the_working_directory_may_change(kind, X, tmp_path, monkeypatch):
+def test_reading_leaves_the_files_alone_and_the_working_directory_may_change(
+    kind, X, tmp_path, monkeypatch
+):
     data = kind.store(X, tmp_path)
     before = state_of(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -397,6 +449,9 @@ def test_an_odd_file_name_is_shown_in_one_line(kind, X, tmp_path):
 def state_of(folder: Path):
     """Return name, time and content of everything in a folder, of the folders its names and times."""
     return {
-        path: (path.stat().st_mtime_ns, hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None)
+        path: (
+            path.stat().st_mtime_ns,
+            hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None,
+        )
         for path in [folder, *folder.rglob("*")]
     }

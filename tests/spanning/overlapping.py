@@ -12,7 +12,9 @@ from cohirf.spanning.join_batches import JoinedTrees
 
 
 def leaves(X, rows, size) -> Iterator[np.ndarray]:
-    """Halve rows at the median of their longest side, until none of the parts has more than ``size`` rows."""
+    """Halve rows at the median of their longest side, until none of the parts has more than
+    ``size`` rows.
+    """
     if len(rows) <= size:
         yield rows
         return
@@ -25,7 +27,8 @@ def leaves(X, rows, size) -> Iterator[np.ndarray]:
 def with_nearest_to_box(X, size, share=0.5) -> Iterator[np.ndarray]:
     """Leaves, each with half as many other rows: those that are nearest to its box."""
     for home in leaves(X, np.arange(len(X)), size):
-        low, high = X[home].min(axis=0), X[home].max(axis=0)
+        low = X[home].min(axis=0)
+        high = X[home].max(axis=0)
         gaps = (np.maximum(0, np.maximum(low - X, X - high)) ** 2).sum(axis=1)
         gaps[home] = np.inf
         n_halo = min(int(len(home) * share), len(X) - len(home))
@@ -33,7 +36,9 @@ def with_nearest_to_box(X, size, share=0.5) -> Iterator[np.ndarray]:
 
 
 def with_all_neighbours(X, size, min_samples) -> Iterator[np.ndarray]:
-    """Leaves, each with all rows that are within the core distance of one of its rows, as it is without them."""
+    """Leaves, each with all rows that are within the core distance of one of its rows, as it is
+    without them.
+    """
     everything = cKDTree(X)
     for home in leaves(X, np.arange(len(X)), size):
         core = cKDTree(X[home]).query(X[home], min_samples)[0][:, -1]
@@ -47,6 +52,7 @@ def label_rows(X, batches, settings, as_sklearn=False):
     trees = JoinedTrees(len(X), sum(map(len, batches)), X.__getitem__, settings, Storage())
     for batch in batches:
         core, edges = span_rows(X[batch], settings.min_samples, as_sklearn=as_sklearn)
-        one, two = batch[edges.one].astype(np.int32), batch[edges.two].astype(np.int32)
+        one = batch[edges.one].astype(np.int32)
+        two = batch[edges.two].astype(np.int32)
         trees.add(SpannedRun(batch, core, one, two, edges.lengths, np.array([len(batch)])))
     return trees.label(as_sklearn)

@@ -34,11 +34,15 @@ def reachability(X, min_samples):
 
 @pytest.mark.parametrize("min_samples", [1, 2, 15, 40])
 @pytest.mark.parametrize("name", DATA)
-def test_the_tree_connects_all_rows_and_has_the_weights_of_the_minimum_spanning_tree(name, min_samples):
+def test_the_tree_connects_all_rows_and_has_the_weights_of_the_minimum_spanning_tree(
+    name, min_samples
+):
     core, edges = span_rows(DATA[name], min_samples)
     expected_core, weights = reachability(DATA[name], min_samples)
     np.testing.assert_allclose(core, expected_core, atol=1e-6 * core.max())
-    expected = minimum_spanning_tree(weights + 1).data - 1  # scipy takes a weight of 0 for a missing edge
+    expected = (
+        minimum_spanning_tree(weights + 1).data - 1
+    )  # scipy takes a weight of 0 for a missing edge
     np.testing.assert_allclose(np.sort(edges.weigh(core)), np.sort(expected), rtol=1e-6, atol=1e-9)
     n_rows = len(core)
     graph = coo_array((np.ones(edges.count), (edges.one, edges.two)), shape=(n_rows, n_rows))
@@ -51,9 +55,11 @@ def test_a_weight_is_the_largest_of_a_distance_and_two_core_distances():
 
 
 def test_an_edge_outside_the_lists_of_neighbours_is_found_though_heavier_edges_connect_its_rows():
-    # Each group of 20 fills the lists of its rows. A chain of rows with gaps of 1.2 joins the groups, whose gap is 1.
+    # Each group of 20 fills the lists of its rows. A chain of rows with gaps of 1.2 joins the
+    # groups, whose gap is 1.
     lump = np.linspace(0, 0.01, 20)
-    left, right = np.c_[np.zeros(20), lump], np.c_[np.ones(20), lump]
+    left = np.c_[np.zeros(20), lump]
+    right = np.c_[np.ones(20), lump]
     angles = np.arange(1, 16) * (2 * np.pi / 16)
     chain = np.c_[0.5 - 3 * np.sin(angles), 3 * np.cos(angles) - 3]
     _, edges = span_rows(np.concatenate([left, right, chain]), 1)
@@ -72,16 +78,20 @@ def test_of_edges_of_equal_weight_the_shorter_one_is_in_the_tree():
     # The core distance of row 2, 9, is the weight of its edges to both other rows.
     _, edges = span_rows(np.array([[0.0], [5.0], [9.0]]), 3)
     pairs = {
-        (*sorted([one, two]), length) for one, two, length in zip(edges.one, edges.two, edges.lengths, strict=True)
+        (*sorted([one, two]), length)
+        for one, two, length in zip(edges.one, edges.two, edges.lengths, strict=True)
     }
     assert (1, 2, 4.0) in pairs
 
 
-# -- ties as in scikit-learn ---------------------------------------------------------------------------------------
+# -- ties as in scikit-learn
+# ---------------------------------------------------------------------------------------
 
 
 def fit(method, X):
-    """Fit in one batch, whose spanning tree is computed, because batches of HDBSCAN are never as small as asked for."""
+    """Fit in one batch, whose spanning tree is computed, because batches of HDBSCAN are never as
+    small as asked for.
+    """
     return CoHiRF(method, batch_size=100, random_state=0).fit(X)
 
 
@@ -102,7 +112,10 @@ def test_labels_are_those_of_scikit_learn_whatever_the_order_of_rows(min_cluster
         X[:40] = rng.uniform(X.min(axis=0), X.max(axis=0), (40, X.shape[1]))
         X = X[rng.permutation(150)]
         method = HDBSCAN(
-            min_cluster_size, min_samples=min_samples, cluster_selection_method=["eom", "leaf"][seed % 2], copy=True
+            min_cluster_size,
+            min_samples=min_samples,
+            cluster_selection_method=["eom", "leaf"][seed % 2],
+            copy=True,
         )
         assert in_order(fit(method, X).labels_) == in_order(method.fit_predict(X))
 

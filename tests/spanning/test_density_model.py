@@ -1,4 +1,6 @@
-"""Labels, probabilities, outlier scores and predictions are those of scikit-learn and of the package hdbscan."""
+"""Labels, probabilities, outlier scores and predictions are those of scikit-learn and of the
+package hdbscan.
+"""
 
 import hdbscan
 import numpy as np
@@ -22,7 +24,8 @@ def draw(n_rows, random):
     return X
 
 
-X, NEW = draw(800, RANDOM), draw(300, RANDOM)
+X = draw(800, RANDOM)
+NEW = draw(300, RANDOM)
 OPTIONS = {
     "default": {},
     "large clusters": {"min_cluster_size": 30},
@@ -65,7 +68,9 @@ def test_everything_is_that_of_hdbscan_for_the_same_spanning_tree(options):
     # of edges with the same weight, which are many, hdbscan chooses others
     base = of_package(options)
     one, two, weights = base.minimum_spanning_tree_.to_numpy().T
-    model = DensityModel.of_tree(X, [Edges(one.astype(np.int32), two.astype(np.int32), weights)], settings_of(base))
+    model = DensityModel.of_tree(
+        X, [Edges(one.astype(np.int32), two.astype(np.int32), weights)], settings_of(base)
+    )
     number = {-1: -1} | names(model.labels, base.labels_)
     np.testing.assert_allclose(model.probabilities, base.probabilities_, atol=1e-9)
     np.testing.assert_allclose(model.outlier_scores, base.outlier_scores_, atol=1e-9)
@@ -76,7 +81,9 @@ def test_everything_is_that_of_hdbscan_for_the_same_spanning_tree(options):
     assert (labels < 0).any() or options.get("allow_single_cluster")
 
 
-@pytest.mark.parametrize("name", [name for name in OPTIONS if name != "leaf"])  # leaves are small, and change by it
+@pytest.mark.parametrize(
+    "name", [name for name in OPTIONS if name != "leaf"]
+)  # leaves are small, and change by it
 def test_other_edges_of_equal_weight_change_few_rows(name):
     base = of_package(OPTIONS[name])
     model = DensityModel.of(X, settings_of(base))

@@ -1,4 +1,6 @@
-"""From edges to labels: parts are connected, edges sorted, and the tree labelled as three packages label it."""
+"""From edges to labels: parts are connected, edges sorted, and the tree labelled as three packages
+label it.
+"""
 
 import importlib
 import math
@@ -18,20 +20,28 @@ from cohirf.rows.storage import Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.spanning import join_batches
 from cohirf.spanning.batch_edges import Edges, span_rows
-from cohirf.spanning.join_batches import CondensedTree, choose_candidates, find_bridges, sort_by_weight
+from cohirf.spanning.join_batches import (
+    CondensedTree,
+    choose_candidates,
+    find_bridges,
+    sort_by_weight,
+)
 from cohirf.spanning.settings import SpanningSettings
 
 RANDOM = np.random.default_rng(0)
 ANGLES = RANDOM.uniform(0, np.pi, size=(2, 200))
 MOONS = np.concatenate(
-    [[np.cos(ANGLES[0]), np.sin(ANGLES[0])], [1 - np.cos(ANGLES[1]), 0.5 - np.sin(ANGLES[1])]], axis=1
+    [[np.cos(ANGLES[0]), np.sin(ANGLES[0])], [1 - np.cos(ANGLES[1]), 0.5 - np.sin(ANGLES[1])]],
+    axis=1,
 )
 DATA = {
     "blobs": RANDOM.normal(size=(400, 2)) + 6 * RANDOM.integers(0, 4, size=(400, 1)),
     "one blob": RANDOM.normal(size=(300, 2)),
     "moons": MOONS.T.reshape(-1, 2) + RANDOM.normal(scale=0.06, size=(400, 2)),
     "uniform": RANDOM.uniform(size=(400, 2)),
-    "densities": np.concatenate([RANDOM.normal(size=(200, 3)), 4 + 0.1 * RANDOM.normal(size=(200, 3))]),
+    "densities": np.concatenate(
+        [RANDOM.normal(size=(200, 3)), 4 + 0.1 * RANDOM.normal(size=(200, 3))]
+    ),
     "few rows": RANDOM.normal(size=(7, 2)),
 }
 SETTINGS = {
@@ -41,14 +51,18 @@ SETTINGS = {
     "leaves": SpanningSettings(3, 8, leaves=True),
     "single cluster": SpanningSettings(5, 5, allow_single_cluster=True),
     "limit": SpanningSettings(5, 5, max_cluster_size=60),
-    "limit and single cluster": SpanningSettings(5, 4, max_cluster_size=90, allow_single_cluster=True),
+    "limit and single cluster": SpanningSettings(
+        5, 4, max_cluster_size=90, allow_single_cluster=True
+    ),
 }
 EPSILON = {
     "low": SpanningSettings(5, 5, epsilon=0.1),
     "high": SpanningSettings(5, 5, epsilon=0.4),
     "higher than all": SpanningSettings(5, 5, epsilon=20.0),
     "single cluster": SpanningSettings(5, 5, epsilon=0.4, allow_single_cluster=True),
-    "higher than all, single cluster": SpanningSettings(5, 5, epsilon=20.0, allow_single_cluster=True),
+    "higher than all, single cluster": SpanningSettings(
+        5, 5, epsilon=20.0, allow_single_cluster=True
+    ),
     "leaves": SpanningSettings(5, 5, epsilon=0.3, leaves=True),
 }
 
@@ -77,7 +91,9 @@ def by_sklearn(tree, settings):
     edges = np.rec.fromarrays([tree.one, tree.two, tree.lengths], dtype=MST_edge_dtype)
     limit = None if math.isinf(settings.max_cluster_size) else settings.max_cluster_size
     linkage = make_single_linkage(edges)
-    return tree_to_labels(linkage, settings.min_cluster_size, **options(settings), max_cluster_size=limit)[0]
+    return tree_to_labels(
+        linkage, settings.min_cluster_size, **options(settings), max_cluster_size=limit
+    )[0]
 
 
 def by_hdbscan(tree, settings):
@@ -85,12 +101,16 @@ def by_hdbscan(tree, settings):
     condensed = hdbscan._hdbscan_tree.condense_tree(linkage, settings.min_cluster_size)
     stability = hdbscan._hdbscan_tree.compute_stability(condensed)
     limit = 0 if math.isinf(settings.max_cluster_size) else settings.max_cluster_size
-    return hdbscan._hdbscan_tree.get_clusters(condensed, stability, **options(settings), max_cluster_size=limit)[0]
+    return hdbscan._hdbscan_tree.get_clusters(
+        condensed, stability, **options(settings), max_cluster_size=limit
+    )[0]
 
 
 def by_fast_hdbscan(tree, settings):
     module = importlib.import_module("fast_hdbscan.hdbscan")
-    edges = np.c_[tree.one, tree.two, np.argsort(np.argsort(tree.lengths, kind="stable"), kind="stable")]
+    edges = np.c_[
+        tree.one, tree.two, np.argsort(np.argsort(tree.lengths, kind="stable"), kind="stable")
+    ]
     linkage = module.mst_to_linkage_tree(edges.astype(float))  # merges in the order of our tree
     linkage[:, 2] = tree.lengths
     return fast_hdbscan_labels(module, linkage, settings)
@@ -100,15 +120,20 @@ def fast_hdbscan_labels(module, linkage, settings):
     condensed = module.condense_tree(linkage, min_cluster_size=settings.min_cluster_size)
     clusters = module.cluster_tree_from_condensed_tree(condensed)
     if not settings.leaves:
-        limit, single = settings.max_cluster_size, settings.allow_single_cluster
-        selected = module.extract_eom_clusters(condensed, clusters, max_cluster_size=limit, allow_single_cluster=single)
+        limit = settings.max_cluster_size
+        single = settings.allow_single_cluster
+        selected = module.extract_eom_clusters(
+            condensed, clusters, max_cluster_size=limit, allow_single_cluster=single
+        )
     elif len(clusters.parent) == 0:
         selected = np.empty(0, dtype=np.int64)
     else:
         selected = module.cluster_tree_leaves(clusters, len(linkage) + 1)
     if len(selected) > 1 and settings.epsilon > 0:
         selected = module.cluster_epsilon_search(selected, clusters, min_epsilon=settings.epsilon)
-    return module.get_cluster_label_vector(condensed, selected, settings.epsilon, n_samples=len(linkage) + 1)
+    return module.get_cluster_label_vector(
+        condensed, selected, settings.epsilon, n_samples=len(linkage) + 1
+    )
 
 
 def assert_same_clusters(labels, expected):
@@ -119,7 +144,9 @@ def assert_same_clusters(labels, expected):
     assert (counts.sum(axis=1) == 1).all()
 
 
-@pytest.mark.parametrize("settings", [*SETTINGS.values(), *EPSILON.values()], ids=[*SETTINGS, *EPSILON])
+@pytest.mark.parametrize(
+    "settings", [*SETTINGS.values(), *EPSILON.values()], ids=[*SETTINGS, *EPSILON]
+)
 @pytest.mark.parametrize("name", DATA)
 def test_labels_are_those_of_hdbscan_and_of_scikit_learn(name, settings):
     tree = tree_of(DATA[name], settings)
@@ -130,11 +157,15 @@ def test_labels_are_those_of_hdbscan_and_of_scikit_learn(name, settings):
 
 
 @pytest.mark.slow  # fast_hdbscan is compiled for half a minute, when it is first imported
-@pytest.mark.parametrize("settings", [*SETTINGS.values(), *EPSILON.values()], ids=[*SETTINGS, *EPSILON])
+@pytest.mark.parametrize(
+    "settings", [*SETTINGS.values(), *EPSILON.values()], ids=[*SETTINGS, *EPSILON]
+)
 @pytest.mark.parametrize("name", DATA)
 def test_labels_are_those_of_fast_hdbscan(name, settings):
     if settings.leaves and settings.epsilon > 0:
-        pytest.skip("fast_hdbscan 0.3.2 loses leaves here: it looks up children of a cluster that has none")
+        pytest.skip(
+            "fast_hdbscan 0.3.2 loses leaves here: it looks up children of a cluster that has none"
+        )
     settings = replace(settings, as_fast_hdbscan=True)
     tree = tree_of(DATA[name], settings)
     assert_same_clusters(label_tree(tree, settings), by_fast_hdbscan(tree, settings))
@@ -184,7 +215,8 @@ def test_one_row_is_noise(single):
     assert tree.label().tolist() == [-1]
 
 
-# -- edges in the order of their weights ---------------------------------------------------------------------------
+# -- edges in the order of their weights
+# ---------------------------------------------------------------------------
 
 DISTANCES = st.floats(0, allow_nan=False, allow_subnormal=True).map(abs)  # -0.0 is not a distance
 
@@ -197,7 +229,10 @@ def random_edges(n_edges, n_rows=300):
 
 
 def joined(parts):
-    return [np.concatenate(columns) for columns in zip(*((p.one, p.two, p.lengths) for p in parts), strict=True)]
+    return [
+        np.concatenate(columns)
+        for columns in zip(*((p.one, p.two, p.lengths) for p in parts), strict=True)
+    ]
 
 
 @pytest.mark.parametrize("storage", [Storage, ScratchStorage])
@@ -209,7 +244,9 @@ def test_parts_are_in_order(monkeypatch, n_edges, storage):
     weights = edges.weigh(core)
     order = np.lexsort([edges.lengths, weights])
     assert (len(parts) > 5) == (n_edges > 3_000)
-    for found, expected in zip(joined(parts), (edges.one[order], edges.two[order], weights[order]), strict=True):
+    for found, expected in zip(
+        joined(parts), (edges.one[order], edges.two[order], weights[order]), strict=True
+    ):
         np.testing.assert_array_equal(found, expected)
 
 
@@ -221,7 +258,8 @@ def test_equal_weights_are_one_part(monkeypatch):
     np.testing.assert_array_equal(joined(parts)[0], np.arange(99))
 
 
-# -- edges between parts -------------------------------------------------------------------------------------------
+# -- edges between parts
+# -------------------------------------------------------------------------------------------
 
 PARTS = np.repeat(np.array([0, 150], dtype=np.int32), [150, 250])
 
@@ -256,7 +294,8 @@ def test_small_parts_are_connected_by_the_lightest_edge_between_them(two_blobs):
 
 
 def test_a_longer_edge_between_rows_of_smaller_core_distances_is_lighter():
-    X, core = np.array([[0.0], [1.0], [3.0]]), np.array([1.0, 3.5, 1.0])
+    X = np.array([[0.0], [1.0], [3.0]])
+    core = np.array([1.0, 3.5, 1.0])
     found = find_bridges(np.array([0, 0, 2], dtype=np.int32), core, X.__getitem__)
     assert (sorted([*found.one, *found.two]), found.lengths.tolist()) == ([0, 2], [3.0])
 

@@ -22,10 +22,12 @@ from cohirf.spanning.spanning_labels import TREE_COST
 def make_shapes(n_rows, seed=0):
     """A ring around a lump, a worm, a dense lump, and noise."""
     random = np.random.default_rng(seed)
-    angles, along = random.uniform(0, 2 * np.pi, n_rows // 5), random.uniform(0, 6, n_rows // 5)
+    angles = random.uniform(0, 2 * np.pi, n_rows // 5)
+    along = random.uniform(0, 6, n_rows // 5)
     return np.concatenate(
         [
-            2 * np.c_[np.cos(angles), np.sin(angles)] + random.normal(scale=0.1, size=(n_rows // 5, 2)),
+            2 * np.c_[np.cos(angles), np.sin(angles)]
+            + random.normal(scale=0.1, size=(n_rows // 5, 2)),
             random.normal(scale=0.4, size=(n_rows // 5, 2)),
             np.c_[along, np.sin(along) - 5] + random.normal(scale=0.1, size=(n_rows // 5, 2)),
             random.normal((6, 3), 0.15, size=(n_rows // 5, 2)),
@@ -44,10 +46,12 @@ SETTINGS = SpanningSettings(min_samples=15, min_cluster_size=15)
 
 
 def test_one_batch_gives_the_labels_of_scikit_learn():
-    # Edges that share a row often have its core distance as their weight. Which of two clusters such a row joins
-    # depends on the order of edges of equal weight: scikit-learn and hdbscan differ by as many rows.
+    # Edges that share a row often have its core distance as their weight. Which of two clusters
+    # such a row joins depends on the order of edges of equal weight: scikit-learn and hdbscan
+    # differ by as many rows.
     model = HDBSCAN(min_cluster_size=15, copy=True)
-    labels, expected = label_together(SHAPES, settings_of(model)), model.fit_predict(SHAPES)
+    labels = label_together(SHAPES, settings_of(model))
+    expected = model.fit_predict(SHAPES)
     assert adjusted_rand_score(expected, labels) > 0.999
     assert ((labels < 0) != (expected < 0)).sum() <= 5
 
@@ -55,13 +59,15 @@ def test_one_batch_gives_the_labels_of_scikit_learn():
 @pytest.mark.parametrize("n_batches", [5, 20, 100])
 def test_batches_with_all_neighbours_give_the_labels_of_all_rows(n_batches):
     batches = with_all_neighbours(SHAPES, len(SHAPES) // n_batches + 1, 15)
-    labels, expected = label_rows(SHAPES, batches, SETTINGS), label_together(SHAPES, SETTINGS)
+    labels = label_rows(SHAPES, batches, SETTINGS)
+    expected = label_together(SHAPES, SETTINGS)
     assert adjusted_rand_score(expected, labels) > 0.999
     assert ((labels < 0) != (expected < 0)).sum() <= 5
 
 
 def test_batches_with_half_as_many_rows_around_give_nearly_the_labels_of_all_rows():
-    # The rows nearest to a leaf may all be on the side where data is dense: neighbours on other sides are missing.
+    # The rows nearest to a leaf may all be on the side where data is dense: neighbours on other
+    # sides are missing.
     labels = label_rows(SHAPES, with_nearest_to_box(SHAPES, 1_000), SETTINGS)
     assert 0.98 < adjusted_rand_score(label_together(SHAPES, SETTINGS), labels) < 0.999
 
@@ -78,12 +84,16 @@ def test_labels_do_not_depend_on_the_order_of_batches_or_of_their_rows():
     batches = list(with_nearest_to_box(SHAPES, 500))
     random = np.random.default_rng(0)
     shuffled = [random.permutation(batches[place]) for place in random.permutation(len(batches))]
-    np.testing.assert_array_equal(label_rows(SHAPES, batches, SETTINGS), label_rows(SHAPES, shuffled, SETTINGS))
+    np.testing.assert_array_equal(
+        label_rows(SHAPES, batches, SETTINGS), label_rows(SHAPES, shuffled, SETTINGS)
+    )
 
 
 def test_float32_gives_the_labels_of_the_same_values_in_float64():
     X = SHAPES.astype(np.float32)
-    np.testing.assert_array_equal(label_together(X, SETTINGS), label_together(X.astype(np.float64), SETTINGS))
+    np.testing.assert_array_equal(
+        label_together(X, SETTINGS), label_together(X.astype(np.float64), SETTINGS)
+    )
 
 
 def test_many_rows_on_one_spot_are_a_cluster_in_batches():
@@ -107,7 +117,8 @@ def test_real_data_in_batches_with_all_neighbours_have_the_labels_of_all_rows(na
 
 
 def test_engines_are_told_that_a_spanning_tree_takes_long(monkeypatch):
-    # rows of a batch are few bytes: if engines went by these, the first trees would be computed one after the other
+    # rows of a batch are few bytes: if engines went by these, the first trees would be computed one
+    # after the other
     told = []
 
     def note(self, function, tasks, n_tasks):

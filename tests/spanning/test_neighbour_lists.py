@@ -1,4 +1,6 @@
-"""Neighbours that no batch has are found among the neighbours of neighbours, and what is missing is measured."""
+"""Neighbours that no batch has are found among the neighbours of neighbours, and what is missing is
+measured.
+"""
 
 import numpy as np
 import pytest
@@ -65,10 +67,14 @@ def test_threads_and_blocks_change_nothing(monkeypatch):
 def test_edges_are_those_of_the_spanning_tree_though_some_are_in_no_list(spanned):
     lists, (core, tree) = lists_of(*2 * [[np.arange(len(X))]]), spanned
     lists.improve(Storage())
-    is_listed = (lists.neighbours[tree.one] == tree.two[:, None]) | (lists.neighbours[tree.two] == tree.one[:, None])
+    is_listed = (lists.neighbours[tree.one] == tree.two[:, None]) | (
+        lists.neighbours[tree.two] == tree.one[:, None]
+    )
     assert not is_listed.any(axis=1).all()
     found = lists.span(core)
-    np.testing.assert_allclose(np.sort(found.weigh(core)), np.sort(tree.weigh(core))[: found.count], rtol=1e-9)
+    np.testing.assert_allclose(
+        np.sort(found.weigh(core)), np.sort(tree.weigh(core))[: found.count], rtol=1e-9
+    )
     assert found.count >= tree.count - 4  # five clusters: lists of some may have no row of another
 
 
@@ -82,4 +88,6 @@ def test_batches_with_fewer_rows_than_a_list_have_shorter_ones():
 def test_the_share_of_right_core_distances_is_measured(share, spanned):
     core, _ = spanned
     wrong = RANDOM.random(len(X)) >= share
-    assert measure_share(np.where(wrong, core * 1.01, core), RANK, X.__getitem__) == pytest.approx(share, abs=0.12)
+    assert measure_share(np.where(wrong, core * 1.01, core), RANK, X.__getitem__) == pytest.approx(
+        share, abs=0.12
+    )

@@ -33,7 +33,10 @@ from cohirf.spanning.settings import SpanningSettings, settings_of
             hdbscan.HDBSCAN(min_cluster_size=15, min_samples=1, max_cluster_size=90),
             SpanningSettings(2, 15, False, 0, 90),
         ),
-        (hdbscan.HDBSCAN(metric="minkowski", p=2, algorithm="prims_kdtree"), SpanningSettings(6, 5)),
+        (
+            hdbscan.HDBSCAN(metric="minkowski", p=2, algorithm="prims_kdtree"),
+            SpanningSettings(6, 5),
+        ),
     ],
     ids=str,
 )
@@ -81,7 +84,10 @@ def test_what_a_spanning_tree_cannot_give_has_no_settings(estimator):
     [
         ({}, SpanningSettings(6, 5, as_fast_hdbscan=True)),
         ({"min_samples": 1}, SpanningSettings(1, 5, as_fast_hdbscan=True)),
-        ({"algorithm": "kruskal", "reproducible": True}, SpanningSettings(6, 5, as_fast_hdbscan=True)),
+        (
+            {"algorithm": "kruskal", "reproducible": True},
+            SpanningSettings(6, 5, as_fast_hdbscan=True),
+        ),
         ({"metric": "cosine"}, None),
         ({"semi_supervised": True}, None),
         ({"cluster_selection_persistence": 0.1}, None),

@@ -64,7 +64,9 @@ def test_every_flipped_bit_is_noticed(path):
 
 def test_an_archive_cut_short_anywhere_has_the_records_before(path):
     content = path.read_bytes()
-    ends = [place for place in range(len(content)) if content.startswith(b"cRec", place)] + [len(content)]
+    ends = [place for place in range(len(content)) if content.startswith(b"cRec", place)] + [
+        len(content)
+    ]
     for length in range(ends[0], len(content)):
         path.write_bytes(content[:length])
         assert len(read_all(path)) == sum(length >= end for end in ends[1:])
@@ -76,7 +78,9 @@ def test_an_archive_cut_short_anywhere_has_the_records_before(path):
 
 def test_records_that_are_swapped_left_out_or_of_another_archive_are_noticed(path):
     content = path.read_bytes()
-    starts = [place for place in range(len(content)) if content.startswith(b"cRec", place)] + [len(content)]
+    starts = [place for place in range(len(content)) if content.startswith(b"cRec", place)] + [
+        len(content)
+    ]
     line, (one, two, three) = content[: starts[0]], [content[a:b] for a, b in pairwise(starts)]
     for damaged in ([line, two, one, three], [line, one, three], [line, one, one]):
         path.write_bytes(b"".join(damaged))
@@ -109,14 +113,25 @@ def forge(path, text, n_bytes=0, arrays=b""):
         ("<i8", [2], "has 8 bytes of arrays, but its JSON says 16"),
     ],
 )
-def test_arrays_of_other_types_or_sizes_are_refused_before_anything_is_allocated(path, dtype, shape, message):
+def test_arrays_of_other_types_or_sizes_are_refused_before_anything_is_allocated(
+    path, dtype, shape, message
+):
     forge(path, json.dumps({"content": 0, "arrays": [[dtype, shape]]}).encode(), 8, bytes(8))
     with pytest.raises(ValueError, match=message):
         read_all(path)
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b"null", b"[]", b'{"content": 1}', b'{"content": NaN, "arrays": []}', b"[" * 10**5, b'"\xff"']
+    "text",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b'{"content": 1}',
+        b'{"content": NaN, "arrays": []}',
+        b"[" * 10**5,
+        b'"\xff"',
+    ],
 )
 def test_what_is_not_the_json_of_a_record_is_refused(path, text):
     forge(path, text)
@@ -124,7 +139,9 @@ def test_what_is_not_the_json_of_a_record_is_refused(path, text):
         read_all(path)
 
 
-@pytest.mark.parametrize("line", [b"", b"\n", b"cohirf-test\n", b"cohirf-test 03\n", b"PK\x03\x04" + b"x" * 99 + b"\n"])
+@pytest.mark.parametrize(
+    "line", [b"", b"\n", b"cohirf-test\n", b"cohirf-test 03\n", b"PK\x03\x04" + b"x" * 99 + b"\n"]
+)
 def test_a_file_that_cohirf_has_not_written_is_noticed_by_its_first_line(path, line):
     path.write_bytes(line)
     with pytest.raises(ValueError, match="does not begin as a file that cohirf has written"):

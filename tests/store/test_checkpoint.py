@@ -96,14 +96,19 @@ def refused(message):
         yield
 
 
-# -- the same fit goes on ------------------------------------------------------------------------------------------
+# -- the same fit goes on
+# ------------------------------------------------------------------------------------------
 
 
 def stop_and_resume(model, data, path, **fit_options):
-    """Return the results of an undisturbed and of a resumed fit, and how often either called its base method."""
+    """Return the results of an undisturbed and of a resumed fit, and how often either called its
+    base method.
+    """
     whole, calls = fit(model, data, **fit_options)
     expected = result(whole)
-    stopped, _ = fit(model.set_params(checkpoint=path), data, stop_at=min(4, len(calls)), **fit_options)
+    stopped, _ = fit(
+        model.set_params(checkpoint=path), data, stop_at=min(4, len(calls)), **fit_options
+    )
     assert stopped is None
     resumed, later = fit(model, data, **fit_options)
     assert names(path) == FILES
@@ -113,7 +118,9 @@ def stop_and_resume(model, data, path, **fit_options):
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_stopped_fit_gives_what_it_would_have_given(name, path):
     options, is_source = OPTIONS[name]
-    expected, found, *_ = stop_and_resume(make_model(**options), open_source(X) if is_source else X, path)
+    expected, found, *_ = stop_and_resume(
+        make_model(**options), open_source(X) if is_source else X, path
+    )
     assert found == expected
 
 
@@ -127,7 +134,9 @@ def test_every_kind_of_data_comes_back_from_the_journal(data, path):
 @pytest.mark.parametrize("options", [{}, {"medoid_weights": True}], ids=["plain", "medoid weights"])
 @pytest.mark.parametrize("open_data", [np.asarray, open_source], ids=["array", "source"])
 def test_a_stopped_fit_with_sample_weights_gives_what_it_would_have_given(options, open_data, path):
-    expected, found, *_ = stop_and_resume(make_model(**options), open_data(X), path, sample_weight=WEIGHTS)
+    expected, found, *_ = stop_and_resume(
+        make_model(**options), open_data(X), path, sample_weight=WEIGHTS
+    )
     assert found == expected
 
 
@@ -141,7 +150,8 @@ def test_a_base_method_gets_the_same_kind_of_matrix_after_a_resume(path):
 
     for make in (sparse.csr_matrix, sparse.csr_array):
         kinds.clear()
-        model, data = make_model(path / make.__name__, estimator=Kinds()), open_source(make(SPARSE))
+        model = make_model(path / make.__name__, estimator=Kinds())
+        data = open_source(make(SPARSE))
         path.mkdir(exist_ok=True)
         fit(model, data, stop_at=6)
         fit(model, data)
@@ -177,7 +187,9 @@ def test_a_finished_fit_is_read_without_a_call_of_the_base_method(path):
     again, calls = fit(make_model(path))
     assert calls == []
     assert result(again) == result(whole)
-    assert repr(again.diagnostics_) == repr(whole.diagnostics_)  # with the time it took to compute, not to read
+    assert repr(again.diagnostics_) == repr(
+        whole.diagnostics_
+    )  # with the time it took to compute, not to read
     assert {file.name: file.read_bytes() for file in path.iterdir()} == before
 
 
@@ -249,16 +261,22 @@ def test_a_random_state_instance_resumes_from_the_state_it_had(path):
     assert result(resumed) == result(fit(make_model(random_state=np.random.RandomState(7)))[0])
     moved_on = np.random.RandomState(7)
     moved_on.randint(2)
-    with pytest.raises(CheckpointError, match=r"belongs to another fit: random_state was tuple\(.*\) and is tuple\("):
+    with pytest.raises(
+        CheckpointError,
+        match=r"belongs to another fit: random_state was tuple\(.*\) and is tuple\(",
+    ):
         fit(make_model(path, random_state=moved_on))
 
 
 def test_numbers_of_numpy_are_numbers(half_done):
-    model = make_model(half_done, views=np.int64(1), batch_size=np.int32(40), random_state=np.int64(0))
+    model = make_model(
+        half_done, views=np.int64(1), batch_size=np.int32(40), random_state=np.int64(0)
+    )
     assert len(fit(model)[1]) == whole_fit()[1] - 3
 
 
-# -- another fit is refused ----------------------------------------------------------------------------------------
+# -- another fit is refused
+# ----------------------------------------------------------------------------------------
 
 
 CHANGES = {
@@ -279,7 +297,10 @@ CHANGES = {
 
 def test_every_parameter_is_either_free_or_refused():
     as_other_data = {"metric"}  # rows of length 1 are other rows
-    assert set(make_model().get_params()) == {"estimator"} | as_other_data | set(CHANGES) | FREE_PARAMETERS
+    assert (
+        set(make_model().get_params())
+        == {"estimator"} | as_other_data | set(CHANGES) | FREE_PARAMETERS
+    )
 
 
 def another_fit(path, name, was, now):
@@ -298,7 +319,9 @@ def test_another_parameter_is_named(name, half_done):
 
 def test_a_fit_that_reads_a_source_is_not_that_of_an_array(tmp_path):
     blobs = make_blobs(1000, n_features=6, centers=4, random_state=0)[0]
-    model = CoHiRF.as_published(KMeans(4, n_init=1), batch_size=100, random_state=0, checkpoint=tmp_path / "fit")
+    model = CoHiRF.as_published(
+        KMeans(4, n_init=1), batch_size=100, random_state=0, checkpoint=tmp_path / "fit"
+    )
     model.fit(open_source(blobs))
     with another_fit(tmp_path / "fit", "reading", "'in order'", "'at random'"):
         model.fit(blobs)
@@ -328,7 +351,9 @@ def test_another_base_method_with_other_parameters_is_refused(half_done):
 def test_other_data_is_named(half_done):
     other = X.copy()
     other[-1, -1] = np.nextafter(other[-1, -1], 1)
-    with pytest.raises(CheckpointError, match=r"belongs to another fit: data was '[0-9a-f]+' and is '[0-9a-f]+'\. "):
+    with pytest.raises(
+        CheckpointError, match=r"belongs to another fit: data was '[0-9a-f]+' and is '[0-9a-f]+'\. "
+    ):
         fit(make_model(half_done), other)
 
 
@@ -345,7 +370,10 @@ def test_data_of_another_type_is_refused(half_done):
 
 
 def test_other_weights_are_named(half_done):
-    with pytest.raises(CheckpointError, match=r"sample_weight was None and is array float64 \(240,\) [0-9a-f]{32}\."):
+    with pytest.raises(
+        CheckpointError,
+        match=r"sample_weight was None and is array float64 \(240,\) [0-9a-f]{32}\.",
+    ):
         fit(make_model(half_done), sample_weight=WEIGHTS)
 
 
@@ -377,20 +405,23 @@ def test_batches_that_do_not_fit_are_refused_whatever_the_beginning_says(half_do
     was, *_ = beginning_of(half_done)
     monkeypatch.setattr(cohirf.fitting.settings, "describe_fit", lambda *_, **__: was)
     with refused(
-        f"{half_done / 'journal'} holds batch (1, 0) with 40 rows where the fit has (1, 0) with 42: "
+        f"{half_done / 'journal'} holds batch (1, 0) with 40 rows where the fit has (1, 0) with "
+        "42: "
         f"the checkpoint belongs to another fit. Give another directory."
     ):
         fit(make_model(half_done), np.concatenate([X, X[:12]]))
 
 
-# -- directories ---------------------------------------------------------------------------------------------------
+# -- directories
+# ---------------------------------------------------------------------------------------------------
 
 
 def test_a_directory_with_other_files_is_refused_and_left_alone(path):
     path.mkdir()
     (path / "thesis.tex").touch()
     with refused(
-        f"checkpoint={str(path)!r} contains 'thesis.tex', which does not belong to a checkpoint of this "
+        f"checkpoint={str(path)!r} contains 'thesis.tex', which does not belong to a checkpoint of "
+        "this "
         f"version of cohirf: give an empty or new directory."
     ):
         fit(make_model(path))
@@ -399,7 +430,9 @@ def test_a_directory_with_other_files_is_refused_and_left_alone(path):
 
 def test_a_checkpoint_of_an_older_version_is_refused_and_left_alone(half_done):
     (half_done / "manifest.json").touch()  # it had one more file
-    with pytest.raises(CheckpointError, match=r"contains 'manifest.json', which does not belong to a"):
+    with pytest.raises(
+        CheckpointError, match=r"contains 'manifest.json', which does not belong to a"
+    ):
         fit(make_model(half_done))
 
 
@@ -460,9 +493,15 @@ def public_path():
 @posix_only
 def test_a_directory_without_permission_is_named(public_path):
     public_path.chmod(0o555)
-    with without_privileges(), not_opened(PermissionError, "Permission denied", public_path / "new"):
+    with (
+        without_privileges(),
+        not_opened(PermissionError, "Permission denied", public_path / "new"),
+    ):
         fit(make_model(public_path / "new"))
-    with without_privileges(), not_opened(PermissionError, "Permission denied", public_path / "lock"):
+    with (
+        without_privileges(),
+        not_opened(PermissionError, "Permission denied", public_path / "lock"),
+    ):
         fit(make_model(public_path))
     public_path.chmod(0o755)
     assert names(public_path) == []
@@ -473,7 +512,10 @@ def test_a_checkpoint_that_may_not_be_written_to_is_named_and_left_alone(public_
     fit(make_model(public_path), stop_at=4)
     for file in public_path.iterdir():
         file.chmod(0o444)
-    with without_privileges(), not_opened(PermissionError, "Permission denied", public_path / "lock"):
+    with (
+        without_privileges(),
+        not_opened(PermissionError, "Permission denied", public_path / "lock"),
+    ):
         fit(make_model(public_path))
     for file in public_path.iterdir():
         file.chmod(0o644)
@@ -490,12 +532,14 @@ def test_errors_of_the_data_are_not_taken_for_those_of_the_checkpoint(path, monk
         fit(make_model(path), source)
 
 
-# -- one fit at a time ---------------------------------------------------------------------------------------------
+# -- one fit at a time
+# ---------------------------------------------------------------------------------------------
 
 
 def in_use(path):
     return refused(
-        f"checkpoint={str(path)!r} is in use by another fit: wait until that ends, or give another directory."
+        f"checkpoint={str(path)!r} is in use by another fit: wait until that ends, or give another "
+        "directory."
     )
 
 
@@ -513,7 +557,9 @@ def test_of_two_fits_on_one_directory_one_is_refused(half_done):
 
 
 def beginning_of(path):
-    """Return what the checkpoint was made for, what may not be settled anew, and the number of rows."""
+    """Return what the checkpoint was made for, what may not be settled anew, and the number of
+    rows.
+    """
     with (path / "journal").open("rb", buffering=0) as file:
         archive = Archive(file)
         archive.open(KIND, VERSION)
@@ -547,15 +593,22 @@ def test_the_lock_is_free_after_an_error(half_done):
     assert fit(make_model(half_done))[0] is not None
 
 
-# -- what is on disk -----------------------------------------------------------------------------------------------
+# -- what is on disk
+# -----------------------------------------------------------------------------------------------
 
 
 def test_the_journal_is_on_disk_before_it_has_its_name_and_the_name_after(path, monkeypatch):
     events = []
     fsync = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda fd: (events.append((os.fstat(fd).st_ino, names_if_any(path))), fsync(fd)))
+    monkeypatch.setattr(
+        os,
+        "fsync",
+        lambda fd: (events.append((os.fstat(fd).st_ino, names_if_any(path))), fsync(fd)),
+    )
     fit(make_model(path), stop_at=1)
-    made, journal, directory = (file.stat().st_ino for file in (path.parent, path / "journal", path))
+    made, journal, directory = (
+        file.stat().st_ino for file in (path.parent, path / "journal", path)
+    )
     assert [number for number, _ in events] == [made, journal, directory]
     assert "journal" not in events[1][1]
     assert "journal" in events[2][1]
@@ -611,4 +664,6 @@ def test_reading_a_batch_keeps_no_more_of_it_than_is_used(path):
     with open_checkpoint(path, *beginning_of(path)) as opened:
         outcome = opened.read().outcome
     arrays = (outcome.survivor_of, outcome.survivors.rows, outcome.survivors.mass)
-    assert all(array.base is None and array.flags.owndata and array.flags.writeable for array in arrays)
+    assert all(
+        array.base is None and array.flags.owndata and array.flags.writeable for array in arrays
+    )

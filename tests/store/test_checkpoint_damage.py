@@ -65,7 +65,8 @@ def flipped(content, bit):
     return bytes(damaged)
 
 
-# -- the journal ---------------------------------------------------------------------------------------------------
+# -- the journal
+# ---------------------------------------------------------------------------------------------------
 
 
 def test_a_flipped_bit_of_the_journal_costs_its_batch_and_those_behind_it(journal, whole):
@@ -87,7 +88,9 @@ def test_a_journal_cut_short_anywhere_goes_on_from_its_last_whole_record(journal
     starts = record_starts(content)
     rng = np.random.default_rng(0)
     edges = {start + offset for start in starts[:-1:2] for offset in (0, 1, 20, 21)}
-    for length in sorted(edges | {int(length) for length in rng.integers(starts[0], len(content), size=8)}):
+    for length in sorted(
+        edges | {int(length) for length in rng.integers(starts[0], len(content), size=8)}
+    ):
         journal.write_bytes(content[:length])
         found, calls, warned = resume(journal.parent)
         assert found == whole[0]
@@ -107,7 +110,10 @@ def test_swapped_records_are_noticed(journal, whole):
 def test_a_record_that_is_left_out_or_repeated_is_noticed(journal, whole):
     content = journal.read_bytes()
     starts = record_starts(content)
-    for damaged in (content[: starts[1]] + content[starts[2] :], content[: starts[2]] + content[starts[1] :]):
+    for damaged in (
+        content[: starts[1]] + content[starts[2] :],
+        content[: starts[2]] + content[starts[1] :],
+    ):
         journal.write_bytes(damaged)
         found, calls, warned = resume(journal.parent)
         assert found == whole[0]
@@ -127,7 +133,8 @@ def test_garbage_behind_the_last_record_is_noticed_when_the_fit_gets_there(garba
 
 def test_the_runs_of_another_fit_are_noticed(journal, tmp_path, whole):
     fit(make_model(tmp_path / "other", batch_size=20, random_state=1), open_source(DATA))
-    other, content = (tmp_path / "other" / "journal").read_bytes(), journal.read_bytes()
+    other = (tmp_path / "other" / "journal").read_bytes()
+    content = journal.read_bytes()
     start = record_starts(content)[0]
     journal.write_bytes(content[:start] + other[record_starts(other)[0] :])
     assert resume(journal.parent) == (*whole, [damaged_at(journal, start)])
@@ -150,7 +157,8 @@ def test_who_wants_no_repair_makes_the_warning_an_error(journal):
     assert journal.read_bytes() == damaged
 
 
-# -- its beginning -------------------------------------------------------------------------------------------------
+# -- its beginning
+# -------------------------------------------------------------------------------------------------
 
 
 def refused(message):
@@ -166,15 +174,26 @@ def test_a_flipped_bit_of_the_beginning_is_refused(journal):
 
 
 def test_what_is_no_beginning_is_refused(journal):
-    content, path = journal.read_bytes(), journal.parent
+    content = journal.read_bytes()
+    path = journal.parent
     start = record_starts(content)[0]
     line = content.index(b"\n") + 1
-    for damaged in (b"", b"x", content[: line - 1], content[:line], content[: start - 1], b"{}" * 100, b"[" * 10**5):
+    for damaged in (
+        b"",
+        b"x",
+        content[: line - 1],
+        content[:line],
+        content[: start - 1],
+        b"{}" * 100,
+        b"[" * 10**5,
+    ):
         journal.write_bytes(damaged)
         with pytest.raises(CheckpointError, match=r"journal cannot be used: .* to start again"):
             fit(model(path), open_source(DATA))
     journal.write_bytes(b"cohirf-model 6\n" + content[line:])
-    with pytest.raises(CheckpointError, match="cannot be used: it is a cohirf-model, not a cohirf-checkpoint"):
+    with pytest.raises(
+        CheckpointError, match="cannot be used: it is a cohirf-model, not a cohirf-checkpoint"
+    ):
         fit(model(path), open_source(DATA))
 
 
@@ -183,8 +202,10 @@ def test_another_format_is_refused(version, journal):
     lines = [f"{KIND} {number}\n".encode() for number in (VERSION, version)]
     journal.write_bytes(journal.read_bytes().replace(*lines, 1))
     with refused(
-        f"{journal} cannot be used: it has format version {version}, and this version of cohirf reads version "
-        f"{VERSION}. Use the version of cohirf that wrote it, or delete {journal.parent} to start again."
+        f"{journal} cannot be used: it has format version {version}, and this version of cohirf "
+        "reads version "
+        f"{VERSION}. Use the version of cohirf that wrote it, or delete {journal.parent} to start "
+        "again."
     ):
         fit(model(journal.parent), open_source(DATA))
 

@@ -1,4 +1,6 @@
-"""Locks of files that are read, changed and replaced: one process at a time, and nothing is left behind."""
+"""Locks of files that are read, changed and replaced: one process at a time, and nothing is left
+behind.
+"""
 
 import errno
 import os
@@ -51,7 +53,8 @@ def test_changes_of_several_writers_are_all_done_and_nothing_is_left(path):
 
 
 def test_whoever_waits_is_told_and_gets_the_file_that_has_replaced_the_locked_one(path):
-    is_waiting, found = threading.Event(), []
+    is_waiting = threading.Event()
+    found = []
 
     def read():
         with locked(path, is_waiting.set):
@@ -70,7 +73,9 @@ def test_whoever_waits_is_told_and_gets_the_file_that_has_replaced_the_locked_on
 
 @posix_only
 def test_the_lock_of_a_killed_process_is_free(path):
-    process = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout.readline() == "locked\n"
     process.send_signal(signal.SIGKILL)
     process.wait()

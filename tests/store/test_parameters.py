@@ -30,7 +30,14 @@ VALUES = [
         {"absent": "x"},
         np.float64,
     ),
-    *(KMeans(3), HDBSCAN(copy=True), OPTICS(max_eps=np.inf), GaussianMixture(2), GridDBSCAN(), KernelKMeans()),
+    *(
+        KMeans(3),
+        HDBSCAN(copy=True),
+        OPTICS(max_eps=np.inf),
+        GaussianMixture(2),
+        GridDBSCAN(),
+        KernelKMeans(),
+    ),
     Pipeline([("scale", StandardScaler()), ("none", None), ("k", KMeans(2))]),
     FeatureUnion([("a", PCA(0.5)), ("b", "passthrough")], transformer_weights={"a": 2.0}),
     ColumnTransformer([("a", "passthrough", [0, 1]), ("b", OneHotEncoder(), [2])]),
@@ -59,7 +66,9 @@ def test_numbers_of_numpy_come_back_as_numbers():
 
 def test_generators_and_paths_that_a_fit_writes_to_come_back_as_none():
     inner = CoHiRF.as_published(KMeans(3, random_state=np.random.RandomState(0)), checkpoint="here")
-    found = there_and_back(Pipeline([("scale", StandardScaler()), ("cluster", inner)], memory="there"))
+    found = there_and_back(
+        Pipeline([("scale", StandardScaler()), ("cluster", inner)], memory="there")
+    )
     assert found.memory is found[1].checkpoint is found[1].estimator.random_state is None
 
 
@@ -71,7 +80,8 @@ class KMeansOfAnotherPackage(KMeans):
     """It says that it is of scikit-learn."""
 
 
-KMeansOfAnotherPackage.__module__, KMeansOfAnotherPackage.__name__ = "sklearn.cluster._kmeans", "KMeans"
+KMeansOfAnotherPackage.__module__ = "sklearn.cluster._kmeans"
+KMeansOfAnotherPackage.__name__ = "KMeans"
 
 
 def with_metadata_requests():
@@ -135,10 +145,16 @@ HOSTILE = {
     "no package": (named("KMeans"), "is not an estimator"),
     "path": (named("../cluster.KMeans"), "is not an estimator"),
     "name type": (named([]), "is not an estimator"),
-    "parameter": (named("sklearn.cluster.KMeans", x=1), "has no parameter 'x' in the installed version"),
+    "parameter": (
+        named("sklearn.cluster.KMeans", x=1),
+        "has no parameter 'x' in the installed version",
+    ),
     "self": (named("sklearn.cluster.KMeans", self=1), "has no parameter 'self'"),
     "value": (named("sklearn.cluster.KMeans", n_clusters="8"), "'n_clusters' parameter"),
-    "views": (named("cohirf.estimator.CoHiRF", views=10**18), "'views' parameter of CoHiRF must be an int in"),
+    "views": (
+        named("cohirf.estimator.CoHiRF", views=10**18),
+        "'views' parameter of CoHiRF must be an int in",
+    ),
 }
 
 
@@ -150,7 +166,9 @@ def test_hostile_parameters_are_refused(name):
 
 
 def test_paths_that_a_file_names_are_passed_over():
-    inner = named("cohirf.estimator.CoHiRF", checkpoint="written", estimator=named("sklearn.cluster.KMeans"))
+    inner = named(
+        "cohirf.estimator.CoHiRF", checkpoint="written", estimator=named("sklearn.cluster.KMeans")
+    )
     steps = [{"tuple": ["cluster", inner]}]
     found = restore(named("sklearn.pipeline.Pipeline", steps=steps, memory="written"))
     assert found.memory is found[0].checkpoint is None

@@ -1,4 +1,6 @@
-"""Saving and loading: the same model comes back, and damaged or hostile files are refused in one line."""
+"""Saving and loading: the same model comes back, and damaged or hostile files are refused in one
+line.
+"""
 
 import copy
 import errno
@@ -69,7 +71,9 @@ def frame():
 
 
 def published(base=None, **parameters):
-    return CoHiRF.as_published(KMeans(3, n_init=1) if base is None else base, random_state=0, **parameters)
+    return CoHiRF.as_published(
+        KMeans(3, n_init=1) if base is None else base, random_state=0, **parameters
+    )
 
 
 CASES = {
@@ -77,7 +81,10 @@ CASES = {
     "choice": (CoHiRF(n_clusters=3, random_state=0), rows(20)),
     "float32": (published(), rows(dtype=np.float32)),
     "CSR matrix": (published(), sparse.csr_matrix(rows())),
-    "CSR array, 64-bit indices": (published(), sparse.csr_array(sparse.coo_array(rows(dtype=np.float32)))),
+    "CSR array, 64-bit indices": (
+        published(),
+        sparse.csr_array(sparse.coo_array(rows(dtype=np.float32))),
+    ),
     "names": (published(), frame()),
     "missing": (published(HDBSCAN(min_cluster_size=5, copy=True), views=1), with_missing(rows())),
     "noise": (published(min_cluster_size=20), rows()),
@@ -85,9 +92,14 @@ CASES = {
     "one row": (published(), rows()[:1]),
     "batches": (published(batch_size=20, medoid_weights=True, medoid="rbf"), rows()),
     "not finite": (published(OPTICS(max_eps=np.inf, min_samples=5), views=1), rows()),
-    "pipeline": (published(make_pipeline(MinMaxScaler((0, 2)), PCA(2), AgglomerativeClustering(3))), rows()),
+    "pipeline": (
+        published(make_pipeline(MinMaxScaler((0, 2)), PCA(2), AgglomerativeClustering(3))),
+        rows(),
+    ),
     "union": (
-        published(Pipeline([("u", FeatureUnion([("a", PCA(1)), ("b", "passthrough")])), ("k", KMeans(3))])),
+        published(
+            Pipeline([("u", FeatureUnion([("a", PCA(1)), ("b", "passthrough")])), ("k", KMeans(3))])
+        ),
         rows(),
     ),
     "nested": (published(CoHiRF.as_published(KMeans(3), views=2), views=2), rows()),
@@ -126,7 +138,11 @@ def assert_same(left, right, name=""):
 
 def assert_same_parts(left, right, name=""):
     found, expected = (
-        {key: value for key, value in vars(one).items() if "search" not in key and key not in BY_ROW}
+        {
+            key: value
+            for key, value in vars(one).items()
+            if "search" not in key and key not in BY_ROW
+        }
         for one in (left, right)
     )
     assert found.keys() == expected.keys(), name
@@ -169,7 +185,9 @@ def test_a_loaded_model_refuses_other_feature_names(tmp_path):
 
 def test_paths_that_a_fit_writes_to_are_neither_stored_nor_restored(model, tmp_path):
     inner = CoHiRF.as_published(KMeans(3), views=1, checkpoint="inner")
-    base = Pipeline([("scale", StandardScaler()), ("cluster", inner)], memory=str(tmp_path / "cache"))
+    base = Pipeline(
+        [("scale", StandardScaler()), ("cluster", inner)], memory=str(tmp_path / "cache")
+    )
     held = copy.copy(model).set_params(estimator=base, checkpoint=tmp_path / "outer")
     save_model(held, tmp_path / "model")
     assert b"checkpoint" not in (tmp_path / "model").read_bytes()
@@ -181,7 +199,11 @@ def test_preparation_and_origin_come_back(path, model, tmp_path):
     assert load_about(path).preparation == PREPARATION
     assert load_about(path).origin == ORIGIN
     save_model(model, tmp_path / "without")
-    assert load_about(tmp_path / "without").preparation is load_about(tmp_path / "without").origin is None
+    assert (
+        load_about(tmp_path / "without").preparation
+        is load_about(tmp_path / "without").origin
+        is None
+    )
 
 
 # ---- base methods and medoid rules that cannot be stored
@@ -198,7 +220,9 @@ def test_preparation_and_origin_come_back(path, model, tmp_path):
 def test_a_base_that_cannot_be_stored_must_be_passed(base, model, tmp_path):
     held = copy.copy(model).set_params(estimator=base)
     save_model(held, tmp_path / "model")
-    with pytest.raises(ModelFileError, match=r"model: estimator=\w+\(.* pass it with load\(path, estimator="):
+    with pytest.raises(
+        ModelFileError, match=r"model: estimator=\w+\(.* pass it with load\(path, estimator="
+    ):
         load(tmp_path / "model")
     loaded = load(tmp_path / "model", estimator=KMeans(3))
     assert (loaded.predict(rows(2, 12)) == held.predict(rows(2, 12))).all()
@@ -207,7 +231,9 @@ def test_a_base_that_cannot_be_stored_must_be_passed(base, model, tmp_path):
 def test_a_callable_medoid_must_be_passed(tmp_path):
     held = published(medoid=similarity).fit(rows())
     save_model(held, tmp_path / "model")
-    with pytest.raises(ModelFileError, match=r"medoid=<function similarity at .* pass it with load\(path, medoid="):
+    with pytest.raises(
+        ModelFileError, match=r"medoid=<function similarity at .* pass it with load\(path, medoid="
+    ):
         load(tmp_path / "model")
     assert_same_model(held, load(tmp_path / "model", medoid=similarity), rows())
 
@@ -282,7 +308,8 @@ def test_every_one_of_100_truncations_and_more_bytes_are_noticed(path):
 
 def test_the_records_of_another_model_are_noticed(path, tmp_path):
     save_model(published(views=3).fit(rows(2, 12)), tmp_path / "other")
-    one, other = path.read_bytes(), (tmp_path / "other").read_bytes()
+    one = path.read_bytes()
+    other = (tmp_path / "other").read_bytes()
     damage(path, one[: one.rindex(b"cRec")] + other[other.rindex(b"cRec") :])
 
 
@@ -299,18 +326,27 @@ def test_a_path_without_a_model_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no saved model: .*nothing'"):
         load(tmp_path / "nothing")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(ModelFileError, match=r"folder is not a file, .* if an older version wrote it, fit the model"):
+    with pytest.raises(
+        ModelFileError,
+        match=r"folder is not a file, .* if an older version wrote it, fit the model",
+    ):
         load(tmp_path / "folder")
     for content in (b"", b"text", pickle.dumps(rows()), b"cohirf-checkpoint 5\n"):
         (tmp_path / "file").write_bytes(content)
-        with pytest.raises(ModelFileError, match=r"file cannot be used: it (does not begin|is a cohirf-checkpoint)"):
+        with pytest.raises(
+            ModelFileError, match=r"file cannot be used: it (does not begin|is a cohirf-checkpoint)"
+        ):
             load(tmp_path / "file")
 
 
 @pytest.mark.parametrize("version", [VERSION + 1, VERSION - 1])
 def test_another_format_is_refused_with_a_remedy(path, version):
-    path.write_bytes(path.read_bytes().replace(f"{KIND} {VERSION}\n".encode(), f"{KIND} {version}\n".encode(), 1))
-    with pytest.raises(ModelFileError, match=f"has format version {version}, .* reads version {VERSION}. .* fit"):
+    path.write_bytes(
+        path.read_bytes().replace(f"{KIND} {VERSION}\n".encode(), f"{KIND} {version}\n".encode(), 1)
+    )
+    with pytest.raises(
+        ModelFileError, match=f"has format version {version}, .* reads version {VERSION}. .* fit"
+    ):
         load(path)
 
 
@@ -368,16 +404,37 @@ def base(**parameters):
 PLACES = {
     "model": ({"about__model": []}, "'parameters'"),
     "no parameters": ({"about__model": {"name": "cohirf.estimator.CoHiRF"}}, "'parameters'"),
-    "name": ({"about__model__name": "sklearn.cluster.KMeans"}, "KMeans has no parameter 'batch_size'"),
+    "name": (
+        {"about__model__name": "sklearn.cluster.KMeans"},
+        "KMeans has no parameter 'batch_size'",
+    ),
     "class": ({"about__model__name": "os.system"}, "'os.system' is not an estimator"),
     "parameter": ({"about__model__parameters__evil": 1}, "CoHiRF has no parameter 'evil'"),
-    "value": ({"about__model__parameters__views": 10**18}, "'views' parameter of CoHiRF must be an int in"),
-    "lines": ({"about__model__parameters__medoid": "a\nb" * 10**4}, "'medoid' parameter of CoHiRF must be"),
-    "absent": ({"about__model__parameters__estimator": {"absent": "a\n" * 10**5}}, "estimator=a a a .* pass it"),
-    "max_features": ({"about__model__parameters__max_features": 10**30}, "max_features=10+ is above the 2 features"),
+    "value": (
+        {"about__model__parameters__views": 10**18},
+        "'views' parameter of CoHiRF must be an int in",
+    ),
+    "lines": (
+        {"about__model__parameters__medoid": "a\nb" * 10**4},
+        "'medoid' parameter of CoHiRF must be",
+    ),
+    "absent": (
+        {"about__model__parameters__estimator": {"absent": "a\n" * 10**5}},
+        "estimator=a a a .* pass it",
+    ),
+    "max_features": (
+        {"about__model__parameters__max_features": 10**30},
+        "max_features=10+ is above the 2 features",
+    ),
     "steps": ({"about__model__parameters__estimator": base(steps=[1, 2])}, "cannot be used"),
-    "string": ({"about__model__parameters__estimator": "KMeans"}, "estimator='KMeans' is not a clustering estimator"),
-    "options": ({"about__origin": {"data": "a", "options": {"a b": 1}, "command": ""}}, "the names of arguments"),
+    "string": (
+        {"about__model__parameters__estimator": "KMeans"},
+        "estimator='KMeans' is not a clustering estimator",
+    ),
+    "options": (
+        {"about__origin": {"data": "a", "options": {"a b": 1}, "command": ""}},
+        "the names of arguments",
+    ),
     "record": ({"fitted__diagnostics_": [1]}, "cannot be used"),
     "history": ({"fitted__history_": [{"n_rows": -1}]}, "cannot be used"),
 }
@@ -443,13 +500,31 @@ CRAFTED = {
         setting("_rows.row_map.parts.0.leaf_of", 2**31 - 1),
         r"_rows\.row_map\.parts\[0\]\.leaf_of has 2147483647, which is not from 0 to",
     ),
-    "position": (setting("_rows.row_map.parts.0.position", 2**63 - 1), "position has 9223372036854775807"),
-    "label": (setting("_rows.labels", 2**31 - 1), "_rows.labels has 2147483647, which is not in cluster_numbers_"),
-    "number": (setting("cluster_numbers_", 2**31 - 1), "cluster_numbers_ has 2147483647, which is not from 0 to"),
-    "landmark": (setting("_landmarks.labels", 2**31 - 1), "_landmarks.labels has 2147483647, which is not in"),
+    "position": (
+        setting("_rows.row_map.parts.0.position", 2**63 - 1),
+        "position has 9223372036854775807",
+    ),
+    "label": (
+        setting("_rows.labels", 2**31 - 1),
+        "_rows.labels has 2147483647, which is not in cluster_numbers_",
+    ),
+    "number": (
+        setting("cluster_numbers_", 2**31 - 1),
+        "cluster_numbers_ has 2147483647, which is not from 0 to",
+    ),
+    "landmark": (
+        setting("_landmarks.labels", 2**31 - 1),
+        "_landmarks.labels has 2147483647, which is not in",
+    ),
     "medoid": (setting("medoid_indices_", -1), "medoid_indices_ has -1, which is not from 0 to 11"),
-    "circle": (in_circle, "_rows.absorbed_at parents is not a fusion hierarchy: a row was absorbed by"),
-    "groups": (in_other_groups, "_rows.rows has .*, which is in another group than the one that it stands for"),
+    "circle": (
+        in_circle,
+        "_rows.absorbed_at parents is not a fusion hierarchy: a row was absorbed by",
+    ),
+    "groups": (
+        in_other_groups,
+        "_rows.rows has .*, which is in another group than the one that it stands for",
+    ),
     "level": (setting("_rows.absorbed_at", 255), "_rows.absorbed_at absorbed_at has level 255"),
     "size": (setting("_rows.sizes", 2**62), "_rows.sizes has .* rows in all, and there are 12"),
     "linkage": (setting("_tree.linkage", 3.5), "_tree tree must have a valid linkage"),
@@ -470,16 +545,23 @@ def test_values_out_of_their_range_are_refused_before_they_are_used(path, name):
 
 
 def write_record(path, text):
-    """Write a model whose first record has this text, with lengths that are right; it is refused before its digest."""
+    """Write a model whose first record has this text, with lengths that are right.
+
+    It is refused before its digest.
+    """
     lengths = archive.LENGTHS.pack(b"cRec", len(text), 0)
     frame = lengths + archive.CHECKSUM.pack(archive.zlib.crc32(lengths))
     path.write_bytes(f"{KIND} {VERSION}\n".encode() + frame + text + bytes(32))
 
 
 BOMBS = {
-    "dense JSON": lambda path: write_record(path, b'{"content":[' + b"{}," * (2**22 // 3 - 20) + b'0],"arrays":[]}'),
+    "dense JSON": lambda path: write_record(
+        path, b'{"content":[' + b"{}," * (2**22 // 3 - 20) + b'0],"arrays":[]}'
+    ),
     "deep JSON": lambda path: write_record(path, b"[" * 10**6),
-    "shapes": lambda path: write_record(path, json.dumps({"content": 0, "arrays": [["<i8", [10**12]]]}).encode()),
+    "shapes": lambda path: write_record(
+        path, json.dumps({"content": 0, "arrays": [["<i8", [10**12]]]}).encode()
+    ),
 }
 
 
@@ -512,8 +594,11 @@ def test_pipes_and_devices_are_not_read(tmp_path):
 
 @pytest.mark.parametrize("name", ["open", "write", "fsync", "replace"])
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_a_failing_call_leaves_the_old_state_and_no_stray_files(name, overwrite, model, tmp_path, monkeypatch):
-    path, other = tmp_path / "model", copy.copy(model).set_params(views=3)
+def test_a_failing_call_leaves_the_old_state_and_no_stray_files(
+    name, overwrite, model, tmp_path, monkeypatch
+):
+    path = tmp_path / "model"
+    other = copy.copy(model).set_params(views=3)
     if overwrite:
         save_model(other, path)
     for fail_at in range(1, 300):
@@ -537,7 +622,8 @@ def test_a_failing_call_leaves_the_old_state_and_no_stray_files(name, overwrite,
 
 def count_calls(monkeypatch, name, fail_at):
     """Count the calls of a function of ``os``, and let one of them fail."""
-    original, calls = getattr(os, name), []
+    original = getattr(os, name)
+    calls = []
 
     def counting(*arguments, **options):
         calls.append(arguments)
@@ -569,7 +655,9 @@ def save_and_die(model, path, call):
 @posix_only
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize(("call", "views"), [(1, 2), (2, 3)], ids=["file", "directory"])
-def test_a_killed_save_leaves_the_model_before_or_after_it_and_nothing_else(call, views, path, model):
+def test_a_killed_save_leaves_the_model_before_or_after_it_and_nothing_else(
+    call, views, path, model
+):
     save_and_die(copy.copy(model).set_params(views=3), path, call)
     assert load(path).views == views
     save_model(model, path, overwrite=True)
@@ -590,7 +678,10 @@ def test_a_full_disk_is_reported_with_the_path_and_leaves_nothing(model, tmp_pat
 
 
 def test_a_missing_parent_is_named_and_not_made(model, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"The model was not saved: No such file or directory: .*away/model'"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"The model was not saved: No such file or directory: .*away/model'",
+    ):
         save_model(model, tmp_path / "away" / "model")
     assert not list(tmp_path.iterdir())
 
@@ -612,7 +703,9 @@ def test_what_is_no_model_is_never_replaced(model, tmp_path):
     (tmp_path / "empty").touch()
     (tmp_path / "folder").mkdir()
     for name in ("file", "empty", "folder"):
-        with pytest.raises(FileExistsError, match="not a saved model, and overwrite=True replaces only those"):
+        with pytest.raises(
+            FileExistsError, match="not a saved model, and overwrite=True replaces only those"
+        ):
             save_model(model, tmp_path / name, overwrite=True)
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
@@ -627,11 +720,15 @@ def test_a_link_keeps_pointing_at_the_model(path, model):
 
 @pytest.mark.slow
 def test_saving_and_loading_copy_no_array(model, tmp_path):
-    n_rows, held = 1_000_000, copy.copy(model)  # the least copy is of a megabyte; names and JSON take 200 kB
+    n_rows, held = (
+        1_000_000,
+        copy.copy(model),
+    )  # the least copy is of a megabyte; names and JSON take 200 kB
     ints = np.int32
     tree = MergeTree(np.zeros(1, ints), np.empty((0, 4)), level=1)
     part = Part(np.zeros(n_rows, ints), np.ones(n_rows, np.float32), np.zeros(1, int))
-    one, zero = np.ones(1, np.float32), np.zeros(1, ints)
+    one = np.ones(1, np.float32)
+    zero = np.zeros(1, ints)
     vars(held).update(
         _rows=RowResults(RowMap((part,)), zero, zero, zero, zero, one, np.array([n_rows])),
         _tree=tree,

@@ -1,4 +1,6 @@
-"""Nested dataclasses as JSON and arrays: all kinds of fields come back, and foreign content is refused."""
+"""Nested dataclasses as JSON and arrays: all kinds of fields come back, and foreign content is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,8 @@ def there_and_back(state):
 
 
 def test_every_kind_of_field_comes_back():
-    state, found = make_state(), there_and_back(make_state())
+    state = make_state()
+    found = there_and_back(make_state())
     for name in ("n_rows", "side", "is_done", "name", "counts", "notes", "other"):
         assert getattr(found, name) == getattr(state, name)
     assert repr(found.pairs) == repr(state.pairs)
@@ -99,7 +102,9 @@ def test_csr_matrices_come_back(make):
 
 
 def test_numbers_of_numpy_are_numbers():
-    found = there_and_back(make_state(n_rows=np.int64(4), side=np.float32(0.5), is_done=np.bool_(True)))
+    found = there_and_back(
+        make_state(n_rows=np.int64(4), side=np.float32(0.5), is_done=np.bool_(True))
+    )
     assert (type(found.n_rows), type(found.side), type(found.is_done)) == (int, float, bool)
 
 
@@ -146,7 +151,11 @@ def test_foreign_content_is_refused(name):
 def test_a_csr_matrix_whose_parts_lead_outside_is_refused(change):
     parts = {"data": [1.0, 2.0, 3.0], "indices": [0, 1, 1], "indptr": [0, 1, 2, 3]}
     arrays = [np.array(change.get(name, part)) for name, part in parts.items()]
-    content = {"csr": change.get("kind", "csr_array"), "shape": change.get("shape", [3, 2]), "parts": [0, 1, 2]}
+    content = {
+        "csr": change.get("kind", "csr_array"),
+        "shape": change.get("shape", [3, 2]),
+        "parts": [0, 1, 2],
+    }
 
     @dataclass
     class Matrix:
@@ -154,6 +163,8 @@ def test_a_csr_matrix_whose_parts_lead_outside_is_refused(change):
 
     assert [field.name for field in fields(Matrix)] == ["values"]
     good = [np.array(part) for part in parts.values()]
-    assert read(Matrix, {"values": content | {"csr": "csr_array", "shape": [3, 2]}}, good).values.shape == (3, 2)
+    assert read(
+        Matrix, {"values": content | {"csr": "csr_array", "shape": [3, 2]}}, good
+    ).values.shape == (3, 2)
     with pytest.raises(CONTENT_ERRORS):
         read(Matrix, {"values": content}, arrays)

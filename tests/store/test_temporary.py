@@ -1,4 +1,6 @@
-"""Files that are there as a whole or not at all, and files that are gone when nobody needs them any more."""
+"""Files that are there as a whole or not at all, and files that are gone when nobody needs them any
+more.
+"""
 
 import copy
 import errno
@@ -48,7 +50,8 @@ def ended():
     return process.pid
 
 
-# -- files that take the place of others ---------------------------------------------------------------------------
+# -- files that take the place of others
+# ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("old", [None, b"old"])
@@ -74,7 +77,9 @@ def test_a_finished_file_is_given_its_name_and_not_copied(old, tmp_path):
     assert target.stat().st_ino == number
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(errno.ENOSPC, "No space left on device")])
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt, OSError(errno.ENOSPC, "No space left on device")]
+)
 def test_an_unfinished_file_is_removed(error, system, tmp_path):
     target = tmp_path / "a.txt"
     target.write_bytes(b"old")
@@ -93,16 +98,23 @@ def test_an_unfinished_file_is_removed(error, system, tmp_path):
 def test_an_error_of_the_system_names_the_file_that_is_written(system, tmp_path):
     missing = tmp_path / "missing" / "a.txt"
     with (
-        pytest.raises(FileNotFoundError, match=re.escape(f"No such file or directory: '{missing}'")),
+        pytest.raises(
+            FileNotFoundError, match=re.escape(f"No such file or directory: '{missing}'")
+        ),
         replacing(missing),
     ):
         pass
     (tmp_path / "folder").mkdir()
-    with pytest.raises(IsADirectoryError, match=f"{tmp_path / 'folder'}'$"), replacing(tmp_path / "folder"):
+    with (
+        pytest.raises(IsADirectoryError, match=f"{tmp_path / 'folder'}'$"),
+        replacing(tmp_path / "folder"),
+    ):
         pass
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="this system has no device that is always full"
+)
 def test_an_error_of_writing_names_the_file_that_is_written(tmp_path):
     def write_to_a_full_disk():
         with replacing(tmp_path / "a.txt") as file:
@@ -110,7 +122,9 @@ def test_an_error_of_writing_names_the_file_that_is_written(tmp_path):
                 os.dup2(full.fileno(), file.fileno())
             file.write(bytes(2**20))
 
-    with pytest.raises(OSError, match=re.escape(f"No space left on device: '{tmp_path / 'a.txt'}'")):
+    with pytest.raises(
+        OSError, match=re.escape(f"No space left on device: '{tmp_path / 'a.txt'}'")
+    ):
         write_to_a_full_disk()
 
 
@@ -120,10 +134,13 @@ def test_an_error_of_the_caller_is_left_as_it_is(system, tmp_path):
     assert caught.value.filename is None
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links need privileges and permissions differ on Windows")
+@pytest.mark.skipif(
+    sys.platform == "win32", reason="links need privileges and permissions differ on Windows"
+)
 def test_a_link_keeps_pointing_at_the_file_that_is_replaced(system, tmp_path):
     (tmp_path / "folder").mkdir()
-    link, dangling = tmp_path / "link", tmp_path / "dangling"
+    link = tmp_path / "link"
+    dangling = tmp_path / "dangling"
     link.symlink_to(Path("folder") / "a.txt")
     dangling.symlink_to(Path("folder") / "b.txt")
     (tmp_path / "folder" / "a.txt").write_bytes(b"old")
@@ -143,7 +160,9 @@ def test_what_is_not_a_regular_file_is_not_replaced(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path / "link"):
         with (
-            pytest.raises(FileExistsError, match="exists and is not a regular file: give another path"),
+            pytest.raises(
+                FileExistsError, match="exists and is not a regular file: give another path"
+            ),
             replacing(path),
         ):
             pass
@@ -159,7 +178,9 @@ def test_a_path_that_cannot_be_replaced_is_refused_before_anything_is_written(tm
         refuse_irregular(tmp_path)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links need privileges and permissions differ on Windows")
+@pytest.mark.skipif(
+    sys.platform == "win32", reason="links need privileges and permissions differ on Windows"
+)
 @pytest.mark.parametrize("permissions", [0o600, 0o640, 0o666, 0o444])
 def test_the_permissions_of_a_file_outlast_its_replacement(permissions, system, tmp_path):
     target = tmp_path / "a.txt"
@@ -193,7 +214,9 @@ def failing(number):
 
 
 @posix_only
-def test_a_file_is_on_disk_before_it_replaces_another_one_and_its_name_afterwards(system, tmp_path, monkeypatch):
+def test_a_file_is_on_disk_before_it_replaces_another_one_and_its_name_afterwards(
+    system, tmp_path, monkeypatch
+):
     path = tmp_path / "a"
     path.write_bytes(b"old")
     seen = []
@@ -208,19 +231,29 @@ def test_a_file_is_on_disk_before_it_replaces_another_one_and_its_name_afterward
     assert seen == [(False, b"old"), (True, b"newer")]
 
 
-@pytest.mark.parametrize("content", [b"some bytes", np.arange(6, dtype=np.int16).reshape(2, 3), b"", np.empty((0, 2))])
+@pytest.mark.parametrize(
+    "content", [b"some bytes", np.arange(6, dtype=np.int16).reshape(2, 3), b"", np.empty((0, 2))]
+)
 def test_all_bytes_are_written_however_few_a_call_takes(content, tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "write", lambda descriptor, rest, write=os.write: write(descriptor, rest[:3]))
+    monkeypatch.setattr(
+        os, "write", lambda descriptor, rest, write=os.write: write(descriptor, rest[:3])
+    )
     with (tmp_path / "a").open("wb", buffering=0) as file:
         write_all(file, content)
-    assert (tmp_path / "a").read_bytes() == (content if isinstance(content, bytes) else content.tobytes())
+    assert (tmp_path / "a").read_bytes() == (
+        content if isinstance(content, bytes) else content.tobytes()
+    )
 
 
 @posix_only
 @pytest.mark.parametrize(("number", "is_raised"), [(errno.EINVAL, False), (errno.EIO, True)])
-def test_a_system_that_cannot_sync_directories_is_not_an_error(number, is_raised, tmp_path, monkeypatch):
+def test_a_system_that_cannot_sync_directories_is_not_an_error(
+    number, is_raised, tmp_path, monkeypatch
+):
     opened = []
-    monkeypatch.setattr(os, "open", lambda *args, call=os.open: opened.append(call(*args)) or opened[-1])
+    monkeypatch.setattr(
+        os, "open", lambda *args, call=os.open: opened.append(call(*args)) or opened[-1]
+    )
     monkeypatch.setattr(os, "fsync", failing(number))
     if is_raised:
         with pytest.raises(OSError, match=os.strerror(number)):
@@ -239,7 +272,8 @@ def test_a_directory_is_not_opened_on_windows(tmp_path, monkeypatch):
         sync_directory(tmp_path)
 
 
-# -- files for a while ---------------------------------------------------------------------------------------------
+# -- files for a while
+# ---------------------------------------------------------------------------------------------
 
 
 def test_a_temporary_file_is_found_by_its_path_and_goes_with_its_object(system, tmp_path):
@@ -325,7 +359,9 @@ def test_the_next_file_clears_its_directory_of_strays(make, ended, system, tmp_p
     (tmp_path / of_process(ended, stem)).write_bytes(b"half")
     (tmp_path / "a.txt").write_bytes(b"old")
     if make == "a temporary file":
-        monkeypatch.delattr(os, "O_TMPFILE", raising=False)  # as where the file system does not have it
+        monkeypatch.delattr(
+            os, "O_TMPFILE", raising=False
+        )  # as where the file system does not have it
         TemporaryFile(tmp_path)
     else:
         with replacing(tmp_path / "a.txt"):
@@ -372,7 +408,9 @@ def test_a_kill_leaves_what_the_next_call_removes(kill, system_name, tmp_path):
     )
     process.stdout.readline()
     found = list(tmp_path.iterdir())
-    assert len(found) == (1 if system_name == "linux" else 2)  # on Linux, a temporary file has no name
+    assert len(found) == (
+        1 if system_name == "linux" else 2
+    )  # on Linux, a temporary file has no name
     remove_strays(tmp_path)
     assert set(tmp_path.iterdir()) == {*found, tmp_path / "a.txt"}  # the process is alive
     process.send_signal(signal.Signals[kill])
@@ -417,11 +455,16 @@ time.sleep(1000)
 
 @pytest.fixture
 def killed(tmp_path):
-    """Return a function that kills a process in the middle of everything it writes, and the folders it wrote to."""
-    here, for_a_while = tmp_path / "here", tmp_path / "for a while"
+    """Return a function that kills a process in the middle of everything it writes, and the folders
+    it wrote to.
+    """
+    here = tmp_path / "here"
+    for_a_while = tmp_path / "for a while"
     for folder in (here, for_a_while):
         folder.mkdir()
-    (here / "data.csv").write_text("a,b\n" + "".join(f"{i},{i % 2}\n" for i in range(20)), encoding="utf-8")
+    (here / "data.csv").write_text(
+        "a,b\n" + "".join(f"{i},{i % 2}\n" for i in range(20)), encoding="utf-8"
+    )
 
     def kill_in_the_middle(kill, system_name):
         paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])

@@ -4,9 +4,20 @@ import numpy as np
 from sklearn.cluster import DBSCAN, KMeans
 
 from cohirf import CoHiRF, merge
-from cohirf.summary.numbers import MAX_STEP_CLUSTERS, MAX_STEPS, Changes, Step, Totals, continue_history
+from cohirf.summary.numbers import (
+    MAX_STEP_CLUSTERS,
+    MAX_STEPS,
+    Changes,
+    Step,
+    Totals,
+    continue_history,
+)
 
-LEFT, RIGHT, FAR = np.random.default_rng(0).normal(size=(3, 100, 2)) * 0.2 + [[[0, 0]], [[3, 0]], [[9, 9]]]
+LEFT, RIGHT, FAR = np.random.default_rng(0).normal(size=(3, 100, 2)) * 0.2 + [
+    [[0, 0]],
+    [[3, 0]],
+    [[9, 9]],
+]
 BRIDGE = np.column_stack([np.linspace(0, 3, 100), np.zeros(100)])
 
 
@@ -15,7 +26,12 @@ def test_a_fit_and_an_update_are_two_steps():
     assert model.history_ == ()
     model.partial_fit(np.vstack([BRIDGE, FAR]))
     fitted, updated = model.history_
-    assert (fitted.update, fitted.n_added, fitted.sizes, fitted.events) == (0, 200, {0: 100, 1: 100}, [])
+    assert (fitted.update, fitted.n_added, fitted.sizes, fitted.events) == (
+        0,
+        200,
+        {0: 100, 1: 100},
+        [],
+    )
     assert (updated.update, updated.n_added, updated.n_rows, updated.n_clusters) == (1, 200, 400, 2)
     assert updated.sizes == {0: 300, 2: 100}
     assert (updated.born, updated.merged, updated.n_moved) == ([2], [(0, 1)], 100)
@@ -34,8 +50,14 @@ def test_a_fit_begins_another_history():
 
 
 def test_rows_that_are_forgotten_are_a_step():
-    model = CoHiRF(DBSCAN(0.4), random_state=0).partial_fit(LEFT).partial_fit(RIGHT).forget(updates=1)
-    assert (model.history_[-1].n_added, model.history_[-1].n_rows, model.history_[-1].gone) == (-100, 100, [1])
+    model = (
+        CoHiRF(DBSCAN(0.4), random_state=0).partial_fit(LEFT).partial_fit(RIGHT).forget(updates=1)
+    )
+    assert (model.history_[-1].n_added, model.history_[-1].n_rows, model.history_[-1].gone) == (
+        -100,
+        100,
+        [1],
+    )
     assert model.history_[-1].events == ["gone: 1"]
 
 
@@ -56,10 +78,25 @@ def test_old_steps_leave():
 def test_adds_merges_forgets_and_reclusters_are_counted_apart():
     model = CoHiRF(KMeans(2, n_init=1), random_state=0).fit(np.vstack([LEFT, RIGHT]))
     model.partial_fit(LEFT).partial_fit(RIGHT).forget([0, 1, 2]).recluster()
-    merged = merge([model, CoHiRF(KMeans(2, n_init=1), random_state=0).fit(np.vstack([LEFT, RIGHT]))])
-    assert [step.verb for step in merged.history_] == ["update", "update", "update", "forget", "recluster", "merge"]
+    merged = merge(
+        [model, CoHiRF(KMeans(2, n_init=1), random_state=0).fit(np.vstack([LEFT, RIGHT]))]
+    )
+    assert [step.verb for step in merged.history_] == [
+        "update",
+        "update",
+        "update",
+        "forget",
+        "recluster",
+        "merge",
+    ]
     totals = Totals.of(merged.history_)
-    assert (totals.n_added, totals.n_merged, totals.n_forgotten, totals.n_reclusters) == (200, 200, 3, 1)
+    assert (totals.n_added, totals.n_merged, totals.n_forgotten, totals.n_reclusters) == (
+        200,
+        200,
+        3,
+        1,
+    )
     assert str(totals) == (
-        "2 updates added 200 rows; 1 merge added 200 rows; 3 rows forgotten in 1 call; clusters found anew 1 time"
+        "2 updates added 200 rows; 1 merge added 200 rows; 3 rows forgotten in 1 call; clusters "
+        "found anew 1 time"
     )

@@ -11,7 +11,9 @@ def overlap(*pairs):
 
 def test_rows_with_the_same_numbers_are_counted_together():
     found = overlap((0, 1, 5), (0, 1, 3), (-1, 0, 2), (0, 0, 0))
-    assert list(zip(found.before.tolist(), found.after.tolist(), found.n_rows.tolist(), strict=True)) == [
+    assert list(
+        zip(found.before.tolist(), found.after.tolist(), found.n_rows.tolist(), strict=True)
+    ) == [
         (-1, 0, 2),
         (0, 1, 8),
     ]
@@ -73,7 +75,9 @@ def test_no_rows_before_give_new_numbers_only():
 )
 def test_changes_are_told_in_words(verb, n_rows, words):
     many = dict.fromkeys(range(10), 1)
-    changes = Changes(3, n_rows, verb=verb, grown=many, merged={1: [2, 3]}, split={4: [8]}, gone=[7], n_moved=6)
+    changes = Changes(
+        3, n_rows, verb=verb, grown=many, merged={1: [2, 3]}, split={4: [8]}, gone=[7], n_moved=6
+    )
     first, *others = str(changes).splitlines()
     assert first == f"Update 3: {words}, 6 older rows have another number"
     assert others[0].endswith("7 (1 row); and 2 more")

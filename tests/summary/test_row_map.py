@@ -23,7 +23,10 @@ def test_rows_are_found_part_by_part(row_map):
 
 def test_what_a_table_says_is_looked_up_for_each_row(row_map):
     table = np.array([10, 11, 12, 13])
-    assert [part.look_up(table).tolist() for part in row_map.parts] == [[10, 10, 11, 11, 11], [13, 12, 13]]
+    assert [part.look_up(table).tolist() for part in row_map.parts] == [
+        [10, 10, 11, 11, 11],
+        [13, 12, 13],
+    ]
 
 
 def test_leaves_that_move_take_their_rows_along(row_map):
@@ -32,10 +35,17 @@ def test_leaves_that_move_take_their_rows_along(row_map):
 
 
 def test_results_of_rows_take_little_memory_beside_themselves():
-    n_rows, group = 2**20, np.zeros(1, dtype=np.int32)
-    part = Part(np.zeros(n_rows, dtype=np.int32), np.ones(n_rows, dtype=np.float32), np.zeros(1, dtype=np.int64))
+    n_rows = 2**20
+    group = np.zeros(1, dtype=np.int32)
+    part = Part(
+        np.zeros(n_rows, dtype=np.int32),
+        np.ones(n_rows, dtype=np.float32),
+        np.zeros(1, dtype=np.int64),
+    )
     stability = np.ones(1, dtype=np.float32)
-    results = RowResults(RowMap((part,)), group, group, group, group.astype(np.uint8), stability, np.array([n_rows]))
+    results = RowResults(
+        RowMap((part,)), group, group, group, group.astype(np.uint8), stability, np.array([n_rows])
+    )
     tracemalloc.start()
     found = results._look_up_here()
     peak = tracemalloc.get_traced_memory()[1]

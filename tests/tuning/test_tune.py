@@ -28,7 +28,9 @@ from cohirf.tuning.search_space import METRICS, Metric, Silhouettes, find_metric
 
 X, y = make_blobs(300, centers=10 * np.eye(5, 4), cluster_std=0.7, random_state=1)
 # A search of a few trials may well end at the edge of a range.
-pytestmark = pytest.mark.filterwarnings("ignore:.*smallest number of clusters", "ignore:.*is at the edge of its range")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*smallest number of clusters", "ignore:.*is at the edge of its range"
+)
 FEW = {"n_clusters": IntDistribution(2, 8)}
 FEW_VIEWS = {"views": IntDistribution(2, 3), "estimator__n_clusters": IntDistribution(2, 8)}
 
@@ -91,7 +93,9 @@ def test_a_trial_that_fails_scores_worst_and_says_why():
 
 
 def test_if_every_trial_fails_the_search_says_why():
-    with pytest.raises(ValueError, match="All 3 trials failed, the last one with ValueError: no luck"):
+    with pytest.raises(
+        ValueError, match="All 3 trials failed, the last one with ValueError: no luck"
+    ):
         tune(Broken(), X, n_trials=3)
 
 
@@ -112,7 +116,14 @@ def test_one_cluster_scores_worst():
 
 def test_one_cluster_has_an_adjusted_rand_index():
     assert (
-        tune(DBSCAN(), X, y, metric="ari", n_trials=2, search_space={"eps": FloatDistribution(100, 200)}).best_score
+        tune(
+            DBSCAN(),
+            X,
+            y,
+            metric="ari",
+            n_trials=2,
+            search_space={"eps": FloatDistribution(100, 200)},
+        ).best_score
         == 0
     )
 
@@ -124,8 +135,12 @@ def test_a_function_is_called_with_data_and_labels_and_with_classes_if_there_are
     def rand(X, labels, classes):
         return adjusted_rand_score(classes, labels)
 
-    assert tune(KMeans(), X, metric=fewest, n_trials=8, search_space=FEW).best_params == {"n_clusters": 2}
-    assert tune(KMeans(), X, y, metric=rand, n_trials=12, search_space=FEW).best_params == {"n_clusters": 5}
+    assert tune(KMeans(), X, metric=fewest, n_trials=8, search_space=FEW).best_params == {
+        "n_clusters": 2
+    }
+    assert tune(KMeans(), X, y, metric=rand, n_trials=12, search_space=FEW).best_params == {
+        "n_clusters": 5
+    }
 
 
 def test_a_metric_says_itself_what_is_worst():
@@ -138,7 +153,9 @@ def test_a_metric_says_itself_what_is_worst():
 def test_a_file_that_is_no_database_is_refused(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("What I want to remember is not in a database.", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"notes\.txt cannot be used as storage: .* Give the path of a new"):
+    with pytest.raises(
+        ValueError, match=r"notes\.txt cannot be used as storage: .* Give the path of a new"
+    ):
         tune(KMeans(), X, n_trials=1, search_space=FEW, storage=path)
 
 
@@ -146,8 +163,12 @@ def test_the_score_is_the_mean_over_seeds():
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(200, 5))
     found = tune(KMeans(n_init=1), noise, seeds=(3, 4, 5), n_trials=1, search_space=FEW)
-    models = [KMeans(n_init=1, random_state=seed, **found.best_params).fit(noise) for seed in (3, 4, 5)]
-    assert found.best_score == pytest.approx(np.mean([silhouette_score(noise, model.labels_) for model in models]))
+    models = [
+        KMeans(n_init=1, random_state=seed, **found.best_params).fit(noise) for seed in (3, 4, 5)
+    ]
+    assert found.best_score == pytest.approx(
+        np.mean([silhouette_score(noise, model.labels_) for model in models])
+    )
     assert found.best_estimator.random_state == 3
 
 
@@ -193,13 +214,17 @@ def test_coordinates_of_a_sparse_matrix_will_do():
 
 def test_seeds_reach_the_steps_of_a_pipeline():
     space = {"kmeans__n_clusters": IntDistribution(5, 5)}
-    found = tune(make_pipeline(StandardScaler(), KMeans()), X, n_trials=2, search_space=space, seeds=(7,))
+    found = tune(
+        make_pipeline(StandardScaler(), KMeans()), X, n_trials=2, search_space=space, seeds=(7,)
+    )
     assert found.best_estimator[-1].random_state == 7
 
 
 def test_a_search_that_was_stopped_proposes_what_it_would_have_proposed(database):
     model = CoHiRF.as_published(KMeans(n_init=1))
-    whole = tune(model, X, n_trials=12, search_space=FEW_VIEWS)  # the first ten are drawn without a look at the others
+    whole = tune(
+        model, X, n_trials=12, search_space=FEW_VIEWS
+    )  # the first ten are drawn without a look at the others
     tune(model, X, n_trials=9, search_space=FEW_VIEWS, storage=database)
     resumed = tune(model, X, n_trials=12, search_space=FEW_VIEWS, storage=database)
     columns = ["score", *FEW_VIEWS]
@@ -225,7 +250,13 @@ def test_no_file_of_trials_stays_open(database):
 def stored(tmp_path_factory):
     """The arguments of a search whose study is stored."""
     storage = tmp_path_factory.mktemp("stored") / "trials.db"
-    arguments = {"estimator": KMeans(), "X": X, "n_trials": 1, "search_space": FEW, "storage": storage}
+    arguments = {
+        "estimator": KMeans(),
+        "X": X,
+        "n_trials": 1,
+        "search_space": FEW,
+        "storage": storage,
+    }
     tune(**arguments)
     return arguments
 
@@ -251,15 +282,19 @@ def test_a_trial_that_was_cut_off_does_not_count(tmp_path):
     script = (
         "import os, sys; sys.path.insert(0, 'tests/tuning'); import numpy as np\n"
         "from optuna.distributions import IntDistribution\n"
-        "from sklearn.cluster import KMeans; from cohirf.tuning import tune; from test_tune import X, FEW\n"
+        "from sklearn.cluster import KMeans; from cohirf.tuning import tune; from test_tune "
+        "import X, FEW\n"
         "def die(X, labels):\n"
         "    die.calls += 1\n"
         "    return os._exit(9) if die.calls == 4 else float(labels.max())\n"
         "die.calls = 0\n"
-        f"tune(KMeans(), X, metric=die, n_trials=8, search_space=FEW, storage={str(tmp_path / 'trials.db')!r})"
+        "tune(KMeans(), X, metric=die, n_trials=8, search_space=FEW, "
+        f"storage={str(tmp_path / 'trials.db')!r})"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 9
-    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path}/trials.db", engine_kwargs={"poolclass": NullPool})
+    storage = optuna.storages.RDBStorage(
+        f"sqlite:///{tmp_path}/trials.db", engine_kwargs={"poolclass": NullPool}
+    )
     study = optuna.load_study(study_name="cohirf", storage=storage)
     assert sum(trial.value is not None for trial in study.trials) >= 3
     assert any(trial.value is None for trial in study.trials)
@@ -301,7 +336,9 @@ def test_a_metric_that_fails_scores_worst():
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
 def test_trials_in_parallel_give_the_same_each_time(backend):
     with parallel_config(backend=backend):
-        first, second = (tune(KMeans(), X, n_trials=6, search_space=FEW, n_jobs=2).table for _ in range(2))
+        first, second = (
+            tune(KMeans(), X, n_trials=6, search_space=FEW, n_jobs=2).table for _ in range(2)
+        )
     pd.testing.assert_frame_equal(first[["score", "n_clusters"]], second[["score", "n_clusters"]])
 
 
@@ -331,7 +368,9 @@ def test_a_silhouette_of_many_rows_is_always_that_of_the_same_rows(monkeypatch):
     labels = np.arange(1200) % 2
     silhouette = Silhouettes(many)
     rows = np.sort(np.random.default_rng(0).choice(1200, 1000, replace=False))
-    assert silhouette(many, labels, None) == pytest.approx(silhouette_score(many[rows], labels[rows]))
+    assert silhouette(many, labels, None) == pytest.approx(
+        silhouette_score(many[rows], labels[rows])
+    )
     assert silhouette(many, labels, None) == Silhouettes(many)(many, labels, None)
     rare = np.zeros(1200, dtype=int)
     unseen = np.setdiff1d(np.arange(1200), rows)
@@ -343,7 +382,9 @@ def test_sparse_rows_and_data_frames_are_tuned():
     wide = sparse.csr_array(np.where(np.abs(X) > 1, X, 0))
     assert tune(KMeans(), wide, n_trials=3, search_space=FEW).best_score > 0
     frame = pd.DataFrame(X, columns=list("abcd"))
-    assert list(tune(KMeans(), frame, n_trials=3, search_space=FEW).best_estimator.feature_names_in_) == list("abcd")
+    assert list(
+        tune(KMeans(), frame, n_trials=3, search_space=FEW).best_estimator.feature_names_in_
+    ) == list("abcd")
 
 
 @pytest.mark.parametrize(
@@ -375,7 +416,10 @@ def test_without_a_base_method_the_number_of_clusters_is_searched():
 @pytest.mark.parametrize("n_clusters", [3, "auto"])
 def test_a_number_of_clusters_that_is_given_is_not_searched(n_clusters):
     for base, names in ((None, set()), (KMeans(), set()), (KernelKMeans(), {"estimator__gamma"})):
-        assert set(paper_space(CoHiRF(base, n_clusters=n_clusters))) == {"max_features", "views"} | names
+        assert (
+            set(paper_space(CoHiRF(base, n_clusters=n_clusters)))
+            == {"max_features", "views"} | names
+        )
     assert "estimator__n_clusters" in paper_space(CoHiRF.as_published())
 
 
@@ -410,7 +454,11 @@ class TestRecommended:
         Z, _ = make_blobs(180, centers=6, random_state=1)
         chosen = CoHiRF(n_clusters="auto", random_state=0).fit(Z)
         found = tune(CoHiRF(), Z, n_trials=1)
-        assert found.best_params == {"max_features": 1.0, "views": 5, "n_clusters": chosen.n_clusters_}
+        assert found.best_params == {
+            "max_features": 1.0,
+            "views": 5,
+            "n_clusters": chosen.n_clusters_,
+        }
         assert found.best_score >= silhouette_score(Z, chosen.labels_) - 0.02
 
     @pytest.mark.slow
@@ -425,15 +473,24 @@ class TestRecommended:
         assert space["estimator__eps"].low < radius < space["estimator__eps"].high
         assert space["estimator__eps"].log
         assert set(space) == {"estimator__eps", "estimator__min_samples"}
-        assert first_trials(CoHiRF(DBSCAN()), X, space) == [{"estimator__eps": radius, "estimator__min_samples": 5}]
+        assert first_trials(CoHiRF(DBSCAN()), X, space) == [
+            {"estimator__eps": radius, "estimator__min_samples": 5}
+        ]
 
     def test_first_trials_are_inside_the_ranges(self):
-        space = {"n_clusters": IntDistribution(20, 30), "init": CategoricalDistribution(("random",))}
+        space = {
+            "n_clusters": IntDistribution(20, 30),
+            "init": CategoricalDistribution(("random",)),
+        }
         assert first_trials(KMeans(), X, space) == [{"n_clusters": 20, "init": "random"}]
 
     def test_given_trials_come_first(self):
         found = tune(
-            KMeans(), X, n_trials=2, search_space={"n_clusters": IntDistribution(2, 9)}, first=[{"n_clusters": 7}]
+            KMeans(),
+            X,
+            n_trials=2,
+            search_space={"n_clusters": IntDistribution(2, 9)},
+            first=[{"n_clusters": 7}],
         )
         assert found.study.trials[0].params == {"n_clusters": 7}
 
@@ -448,12 +505,25 @@ class TestRecommended:
         tune(KMeans(), X, n_trials=4, search_space={"n_clusters": IntDistribution(3, 9)}, verbose=1)
         told = re.findall(r"trial (\d): ([\d.]+) with n_clusters=(\d)", capsys.readouterr().out)
         assert told[0][0] == "0"
-        assert [float(score) for _, score, _ in told] == sorted(float(score) for _, score, _ in told)
+        assert [float(score) for _, score, _ in told] == sorted(
+            float(score) for _, score, _ in told
+        )
 
 
 def test_the_edge_of_a_range_is_a_warning():
-    with pytest.warns(UserWarning, match=r"n_clusters=4 is at the edge of its range, 3 to 4: a value beyond it may be"):
+    with pytest.warns(
+        UserWarning,
+        match=r"n_clusters=4 is at the edge of its range, 3 to 4: a value beyond it may be",
+    ):
         tune(KMeans(), X, n_trials=6, search_space={"n_clusters": IntDistribution(3, 4)})
     few = IntDistribution(2, 3)
-    with pytest.warns(UserWarning, match="n_clusters=2 is the smallest number of clusters that was tried"):
-        tune(KMeans(), X, metric=lambda X, labels: -labels.max(), n_trials=6, search_space={"n_clusters": few})
+    with pytest.warns(
+        UserWarning, match="n_clusters=2 is the smallest number of clusters that was tried"
+    ):
+        tune(
+            KMeans(),
+            X,
+            metric=lambda X, labels: -labels.max(),
+            n_trials=6,
+            search_space={"n_clusters": few},
+        )

@@ -25,7 +25,8 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_five_clusters_and_rows_of_a_new_kind_are_five_and_one(name, tmp_path):
     model = CoHiRF(random_state=0, **MODELS[name]).fit(FIVE)
-    before, choice = model.labels_.copy(), model.choice_
+    before = model.labels_.copy()
+    choice = model.choice_
     assert model.n_clusters_ == 5
     model.partial_fit(ODD)
     np.testing.assert_array_equal(model.labels_[:500], before)
@@ -35,10 +36,14 @@ def test_five_clusters_and_rows_of_a_new_kind_are_five_and_one(name, tmp_path):
     assert model.history_[-1].events == ["new: 5"]
     assert model.choice_ is choice
     model.save(tmp_path / "model")
-    later = load(tmp_path / "model").partial_fit(np.concatenate([FIVE[:30] + 0.01, ODD[:20] + 0.01]))
+    later = load(tmp_path / "model").partial_fit(
+        np.concatenate([FIVE[:30] + 0.01, ODD[:20] + 0.01])
+    )
     assert (later.n_clusters_, later.changes_.n_moved) == (6, 0)
     clustered = before >= 0  # with more rows near to it, noise of DBSCAN can get a cluster
-    np.testing.assert_array_equal(later.forget(updates=1).labels_[:500][clustered], before[clustered])
+    np.testing.assert_array_equal(
+        later.forget(updates=1).labels_[:500][clustered], before[clustered]
+    )
     assert set(later.cluster_numbers_) == {0, 1, 2, 3, 4, 5}
 
 

@@ -18,7 +18,9 @@ PARTS = np.array_split(np.arange(len(X)), 3)
 
 @pytest.fixture(scope="module")
 def client():
-    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None)
+    cluster = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+    )
     with cluster, distributed.Client(cluster) as client:
         yield client
 
@@ -34,17 +36,21 @@ def on_dask(rows):
 @pytest.mark.parametrize("with_weights", [False, True])
 def test_updates_on_a_cluster_are_those_on_one_machine(client, with_weights):
     weights = np.random.default_rng(0).uniform(1, 2, len(X)) if with_weights else None
-    here, there = model(), model()
+    here = model()
+    there = model()
     for rows in PARTS:
         given = None if weights is None else weights[rows]
         here.partial_fit(X[rows], sample_weight=given)
-        there.partial_fit(on_dask(rows), sample_weight=None if given is None else da.from_array(given, chunks=50))
+        there.partial_fit(
+            on_dask(rows), sample_weight=None if given is None else da.from_array(given, chunks=50)
+        )
     np.testing.assert_array_equal(there.labels_, here.labels_)
     assert there.hierarchy_ == here.hierarchy_
 
 
 def test_updates_with_dask_arrays_need_no_cluster():
-    here, there = model(), model()
+    here = model()
+    there = model()
     for rows in PARTS:
         here.partial_fit(X[rows])
         there.partial_fit(on_dask(rows))

@@ -111,7 +111,9 @@ def test_a_medoid_that_is_not_there_any_more_is_replaced_by_the_mean_if_no_row_i
 def test_rows_of_weight_0_do_not_keep_a_wrong_label():
     weights = np.ones(500)
     weights[:50] = 0
-    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, views=2, random_state=0).fit(BLOBS, sample_weight=weights)
+    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, views=2, random_state=0).fit(
+        BLOBS, sample_weight=weights
+    )
     gone = np.arange(50, 300)
     model.forget(gone)
     check(model, np.setdiff1d(np.arange(500), gone), CLASSES)
@@ -141,23 +143,30 @@ def test_rows_put_together_have_the_narrow_indices_that_base_methods_require():
 
 def test_the_average_weight_of_its_group_leaves_with_a_row():
     weights = np.random.default_rng(0).integers(1, 4, size=500).astype(float)
-    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, views=2, random_state=0).fit(BLOBS, sample_weight=weights)
+    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, views=2, random_state=0).fit(
+        BLOBS, sample_weight=weights
+    )
     gone = np.random.default_rng(1).permutation(500)[:300]
-    before, leaf = model._summary.groups, model._summary.row_map.find_leaves(np.arange(500))
+    before = model._summary.groups
+    leaf = model._summary.row_map.find_leaves(np.arange(500))
     stay = np.setdiff1d(np.arange(500), gone)
     expected = (before.weights / before.sizes)[leaf[stay]].sum()
     model.forget(gone)
     check(model, stay, CLASSES)
-    groups, leaf = model._summary.groups, model._summary.row_map.find_leaves(np.arange(200))
+    groups = model._summary.groups
+    leaf = model._summary.row_map.find_leaves(np.arange(200))
     np.testing.assert_allclose(groups.weights.sum(), expected)
     np.testing.assert_array_equal(groups.sizes, np.bincount(leaf))
     np.testing.assert_array_equal(groups.first_rows, np.unique(leaf, return_index=True)[1])
 
 
-@pytest.mark.parametrize("nothing", [{"rows": []}, {"rows": np.zeros(375, dtype=bool)}, {"updates": 3}])
+@pytest.mark.parametrize(
+    "nothing", [{"rows": []}, {"rows": np.zeros(375, dtype=bool)}, {"updates": 3}]
+)
 def test_without_rows_to_forget_a_model_stays_as_it_is(nothing):
     model = blocks().forget(updates=3)
-    changes, history = model.changes_, model.history_
+    changes = model.changes_
+    history = model.history_
     model.forget(**nothing)
     assert model.changes_ is changes
     assert model.history_ is history

@@ -42,13 +42,17 @@ def check(model, classes):
         (sparse.csr_array(BLOBS), None, True),
     ],
 )
-def test_models_of_three_sites_have_the_clusters_of_all_rows(X, batch_size, exemplars_only, tmp_path):
+def test_models_of_three_sites_have_the_clusters_of_all_rows(
+    X, batch_size, exemplars_only, tmp_path
+):
     sites = fitted(X, SITES, batch_size=batch_size)
     labels = [site.labels_ for site in sites]
     model = merge(sites, exemplars_only=exemplars_only)
     check(model, CLASSES)
     assert model._summary.update_rows == (200, 200, 200)
-    assert model._summary.next_number == 9  # a number that any of the models has used is not given again
+    assert (
+        model._summary.next_number == 9
+    )  # a number that any of the models has used is not given again
     assert all(site.labels_ is before for site, before in zip(sites, labels, strict=True))
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     model.save(tmp_path / "model")
@@ -71,7 +75,9 @@ def test_models_with_updates_are_merged():
 
 
 def test_density_models_are_merged_by_their_rows():
-    sites = [CoHiRF(DBSCAN(0.2), random_state=0).partial_fit(part) for part in np.array_split(MOONS, 3)]
+    sites = [
+        CoHiRF(DBSCAN(0.2), random_state=0).partial_fit(part) for part in np.array_split(MOONS, 3)
+    ]
     whole = CoHiRF(DBSCAN(0.2), random_state=0).fit(MOONS)
     assert merge(sites).hierarchy_ == whole.hierarchy_
     check(merge(sites), CRESCENTS)
@@ -79,7 +85,9 @@ def test_density_models_are_merged_by_their_rows():
 
 def test_numbers_of_the_second_model_follow_those_of_the_first():
     far = BLOBS[:200] + 1000
-    model = merge([*fitted(BLOBS, SITES[:1], n_clusters=6), *fitted(far, [np.arange(200)], n_clusters=6)])
+    model = merge(
+        [*fitted(BLOBS, SITES[:1], n_clusters=6), *fitted(far, [np.arange(200)], n_clusters=6)]
+    )
     assert model.n_clusters_ == 6
     assert model.cluster_numbers_.min() >= 0
     assert model.cluster_numbers_.max() < 12
@@ -95,7 +103,13 @@ def test_what_an_exemplar_model_keeps_is_one_row_for_each_cluster(tmp_path):
         stored = Archive(file)
         stored.open(MODEL_KIND, MODEL_VERSION)
         matrices = [array for _, arrays in iter(stored.read, None) for array in arrays]
-    shown = np.vstack([matrix for matrix in matrices if matrix.ndim == 2 and matrix.shape[1] == 4 and len(matrix) == 3])
+    shown = np.vstack(
+        [
+            matrix
+            for matrix in matrices
+            if matrix.ndim == 2 and matrix.shape[1] == 4 and len(matrix) == 3
+        ]
+    )
     is_row = (shown[:, None] == BLOBS[None]).all(axis=2).any(axis=0)
     np.testing.assert_array_equal(np.flatnonzero(is_row), np.sort(site.exemplar_indices_))
     assert max(len(matrix) for matrix in matrices if matrix.ndim == 2 and matrix.shape[1] == 4) == 3
@@ -110,7 +124,11 @@ def test_reduced_models_are_merged():
     ("models", "options", "message"),
     [
         (list, {}, "models is empty"),
-        (lambda: fitted(BLOBS, SITES[:1]) + fitted(BLOBS[:, :2], SITES[:1]), {}, "Model 1 has other features"),
+        (
+            lambda: fitted(BLOBS, SITES[:1]) + fitted(BLOBS[:, :2], SITES[:1]),
+            {},
+            "Model 1 has other features",
+        ),
         (
             lambda: [*fitted(BLOBS, SITES[:1]), *fitted_to_a_table()],
             {},
@@ -145,7 +163,8 @@ def test_models_reduced_to_exemplars_are_not_compared_with_the_base_method():
     assert diagnosis.recommendation == "unknown"
     n_kept = len(reduced._landmark_rows)
     reason = (
-        f"KMeans needs more rows than the {n_kept:,} of {len(BLOBS):,} that the model keeps. A merge with "
+        f"KMeans needs more rows than the {n_kept:,} of {len(BLOBS):,} that the model keeps. A "
+        "merge with "
         f"exemplars_only=True keeps only exemplars: diagnose the models before they are merged."
     )
     assert diagnosis.line == f"Whether KMeans alone would do better is not known: {reason}"
@@ -156,13 +175,20 @@ def test_models_reduced_to_exemplars_are_not_compared_with_the_base_method():
 
 def test_models_of_different_metrics_are_refused(blobs):
     X, _ = blobs
-    models = [CoHiRF(n_clusters=3, metric=metric, random_state=0).fit(X) for metric in ("euclidean", "cosine")]
-    with pytest.raises(ValueError, match="Model 1 has metric='cosine', and the first one metric='euclidean'"):
+    models = [
+        CoHiRF(n_clusters=3, metric=metric, random_state=0).fit(X)
+        for metric in ("euclidean", "cosine")
+    ]
+    with pytest.raises(
+        ValueError, match="Model 1 has metric='cosine', and the first one metric='euclidean'"
+    ):
         merge(models)
 
 
 def test_the_history_of_the_first_model_goes_on_and_exemplars_have_no_stability():
-    updated = [CoHiRF(KMeans(3, n_init=1), random_state=0).partial_fit(BLOBS[rows]) for rows in SITES[:2]]
+    updated = [
+        CoHiRF(KMeans(3, n_init=1), random_state=0).partial_fit(BLOBS[rows]) for rows in SITES[:2]
+    ]
     assert [len(model.history_) for model in updated] == [1, 1]
     assert [step.n_added for step in merge(updated).history_] == [200, 200]
     assert [step.n_added for step in merge(fitted(BLOBS, SITES[:2])).history_] == [200, 200]
@@ -170,7 +196,8 @@ def test_the_history_of_the_first_model_goes_on_and_exemplars_have_no_stability(
     assert np.isnan(merge([site], exemplars_only=True).stability_).all()
 
 
-NORTH, SOUTH = np.arange(150), np.arange(150, 600)
+NORTH = np.arange(150)
+SOUTH = np.arange(150, 600)
 
 
 def overlapping(seed):
@@ -192,7 +219,9 @@ def test_the_clusters_do_not_depend_on_the_order_of_the_models(parameters, parts
     backwards = merge(sites[::-1])
     again = np.split(backwards.labels_, np.cumsum([len(rows) for rows in parts[::-1]])[:-1])[::-1]
     assert adjusted_rand_score(labels, np.concatenate(again)) == 1.0
-    np.testing.assert_array_equal(backwards.labels_[backwards.medoid_indices_], backwards.cluster_numbers_)
+    np.testing.assert_array_equal(
+        backwards.labels_[backwards.medoid_indices_], backwards.cluster_numbers_
+    )
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -207,7 +236,8 @@ def test_the_numbers_of_the_first_model_last(first):
 
 def test_a_kind_that_only_the_second_model_has_is_born():
     far = np.vstack([BLOBS[SOUTH], BLOBS[:50] + 100])
-    north, south = CoHiRF(n_clusters=3, random_state=0).fit(BLOBS[NORTH]), CoHiRF(n_clusters=4, random_state=0).fit(far)
+    north = CoHiRF(n_clusters=3, random_state=0).fit(BLOBS[NORTH])
+    south = CoHiRF(n_clusters=4, random_state=0).fit(far)
     south.n_clusters = north.n_clusters = 4
     model = merge([north, south])
     np.testing.assert_array_equal(model.labels_[:150], north.labels_)
@@ -216,7 +246,9 @@ def test_a_kind_that_only_the_second_model_has_is_born():
 
 
 def test_a_cluster_that_was_born_since_the_fit_goes_on_in_a_merge():
-    north, south = (CoHiRF(n_clusters=3, random_state=0).fit(BLOBS[rows]) for rows in (NORTH, SOUTH))
+    north, south = (
+        CoHiRF(n_clusters=3, random_state=0).fit(BLOBS[rows]) for rows in (NORTH, SOUTH)
+    )
     odd = np.random.default_rng(0).normal(size=(30, 4)) + 100
     before = north.partial_fit(odd).labels_
     assert north.n_clusters_ == 4

@@ -16,7 +16,9 @@ mpl.use("Agg")
 
 
 def blobs(centres, n_rows=60):
-    X, _ = make_blobs(n_rows * len(centres), centers=np.array(centres), cluster_std=0.3, random_state=0)
+    X, _ = make_blobs(
+        n_rows * len(centres), centers=np.array(centres), cluster_std=0.3, random_state=0
+    )
     return X
 
 
@@ -63,8 +65,12 @@ def test_predict_and_medoids_speak_of_numbers(model):
 
 def test_explain_takes_numbers(model):
     last = int(model.cluster_numbers_[-1])
-    assert model.explain(last, X).loc["feature 0", "mean"] == pytest.approx(X[model.labels_ == last, 0].mean())
-    with pytest.raises(ValueError, match="is not a cluster of this model: pass a number from cluster_numbers_"):
+    assert model.explain(last, X).loc["feature 0", "mean"] == pytest.approx(
+        X[model.labels_ == last, 0].mean()
+    )
+    with pytest.raises(
+        ValueError, match="is not a cluster of this model: pass a number from cluster_numbers_"
+    ):
         model.explain(next(iter(model.changes_.merged.values()))[0])
 
 
@@ -73,21 +79,27 @@ def test_a_model_with_gaps_is_diagnosed_drawn_reported_and_summed_up(model, tmp_
     plot_map(model, X)
     plot_dendrogram(model)
     write_report(model, X, tmp_path / "report.html")
-    assert summarize_model(model)["sizes"] == sorted(np.unique(model.labels_, return_counts=True)[1], reverse=True)
+    assert summarize_model(model)["sizes"] == sorted(
+        np.unique(model.labels_, return_counts=True)[1], reverse=True
+    )
 
 
 def test_descriptions_speak_of_numbers(model):
     numbers = model.cluster_numbers_.tolist()
     table = model.summary(X)
     assert table.index[table.index >= 0].tolist() == numbers
-    assert table.loc[numbers, "size"].tolist() == [int((model.labels_ == number).sum()) for number in numbers]
+    assert table.loc[numbers, "size"].tolist() == [
+        int((model.labels_ == number).sum()) for number in numbers
+    ]
     assert [cluster.label for cluster in describe_clusters(model).clusters] == numbers
     assert {row.cluster for row in find_badly_fitting(model).loose} <= set(numbers)
 
 
 def test_the_tree_and_the_program_speak_of_numbers(model):
     lines = "\n".join(write_tree(name_tree(model)))
-    sizes = {number: int((model.labels_ == number).sum()) for number in model.cluster_numbers_.tolist()}
+    sizes = {
+        number: int((model.labels_ == number).sum()) for number in model.cluster_numbers_.tolist()
+    }
     assert all(f"cluster {number}, {size} rows" in lines for number, size in sizes.items())
     document = summarize_model(model)
     assert dict(zip(document["numbers"], document["sizes"], strict=True)) == sizes

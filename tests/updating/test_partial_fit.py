@@ -55,12 +55,18 @@ def check_hierarchy(model):
 )
 def test_updates_with_few_rows_are_a_fit_to_all_rows(estimator, X):
     whole = CoHiRF(estimator, random_state=0).fit(X)
-    compare = assert_equal_clusters if estimator is None or isinstance(estimator, KMeans) else assert_equal_models
+    compare = (
+        assert_equal_clusters
+        if estimator is None or isinstance(estimator, KMeans)
+        else assert_equal_models
+    )
     compare(in_parts(CoHiRF(estimator, random_state=0), X, 3), whole)
 
 
 def assert_equal_clusters(updated, whole):
-    """Compare clusters: an update leaves rows in their former clusters, so that groups differ from those of a fit."""
+    """Compare clusters: an update leaves rows in their former clusters, so that groups differ from
+    those of a fit.
+    """
     assert updated.n_clusters_ == whole.n_clusters_
     assert adjusted_rand_score(updated.labels_, whole.labels_) == 1.0
 
@@ -70,12 +76,16 @@ def test_density_methods_in_local_batches_are_a_fit_to_all_rows(monkeypatch):
     monkeypatch.setattr(locality, "DENSITY_ROWS", 1)
     whole = CoHiRF(DBSCAN(0.1), batch_size=300, random_state=0).fit(MOONS)
     assert whole.diagnostics_[0].n_batches > 1
-    assert_equal_models(in_parts(CoHiRF(DBSCAN(0.1), batch_size=300, random_state=0), MOONS, 5), whole)
+    assert_equal_models(
+        in_parts(CoHiRF(DBSCAN(0.1), batch_size=300, random_state=0), MOONS, 5), whole
+    )
 
 
 def test_a_fit_and_updates_with_few_rows_are_a_fit_to_all_rows():
     model = CoHiRF(n_clusters=4, random_state=0).fit(BLOBS[:400])
-    assert_equal_clusters(in_parts(model, BLOBS[400:], 3), CoHiRF(n_clusters=4, random_state=0).fit(BLOBS))
+    assert_equal_clusters(
+        in_parts(model, BLOBS[400:], 3), CoHiRF(n_clusters=4, random_state=0).fit(BLOBS)
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,13 +98,19 @@ def test_a_fit_and_updates_with_few_rows_are_a_fit_to_all_rows():
     ids=str,
 )
 def test_updates_in_blocks_find_the_clusters_and_no_row_changes_its_own(options):
-    parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "views": 2, "random_state": 0} | options
+    parameters = {
+        "estimator": KMeans(4, n_init=1),
+        "batch_size": 40,
+        "views": 2,
+        "random_state": 0,
+    } | options
     model = CoHiRF(**parameters).fit(BLOBS[:150])
     before = model.labels_.copy()
     check_hierarchy(in_parts(model, BLOBS[150:400], 6))
     np.testing.assert_array_equal(model.labels_[:150], before)
     assert adjusted_rand_score(model.labels_, CLASSES[:400]) == 1.0
-    leaves, labels = model._summary.groups, model._summary.labels
+    leaves = model._summary.groups
+    labels = model._summary.labels
     assert (model.labels_[leaves.rows] == labels[: len(leaves)]).all()
 
 
@@ -109,14 +125,18 @@ def test_the_first_blocks_are_contracted_as_finely_as_those_of_a_fit_in_few_batc
     monkeypatch.setattr("cohirf.updating.blocks.FEW_BATCHES", 4)
     monkeypatch.setattr("cohirf.fitting.settings.FEW_BATCHES", 4)
     model = CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0)
-    assert_equal_models(in_parts(model, BLOBS, 4), in_parts(CoHiRF(**model.get_params(deep=False)), BLOBS, 2))
+    assert_equal_models(
+        in_parts(model, BLOBS, 4), in_parts(CoHiRF(**model.get_params(deep=False)), BLOBS, 2)
+    )
     n_leaves = np.bincount(model._summary.groups.rows // 60)
     assert n_leaves[:4].min() > n_leaves[4:].max()
 
 
 def test_weights_count_as_repeated_rows_in_the_sizes_of_leaves():
     weights = np.random.default_rng(0).integers(1, 4, len(BLOBS)).astype(float)
-    model = in_parts(CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0), BLOBS, 4, sample_weight=weights)
+    model = in_parts(
+        CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0), BLOBS, 4, sample_weight=weights
+    )
     assert model._summary.groups.weights.sum() == weights.sum()
     assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
     model.partial_fit(BLOBS[:100])  # without weights, each row has the weight 1
@@ -130,16 +150,22 @@ class TestRowsOfWeight0:
 
     def test_with_few_rows_an_update_is_a_fit_to_all_rows(self):
         whole = CoHiRF(KMeans(4, n_init=1), random_state=0).fit(BLOBS, sample_weight=self.weights)
-        model = in_parts(CoHiRF(KMeans(4, n_init=1), random_state=0), BLOBS, 3, sample_weight=self.weights)
+        model = in_parts(
+            CoHiRF(KMeans(4, n_init=1), random_state=0), BLOBS, 3, sample_weight=self.weights
+        )
         assert_equal_clusters(model, whole)
 
     @pytest.mark.parametrize("opened", [np.asarray, open_source], ids=["array", "source"])
     def test_the_groups_are_those_of_the_other_rows(self, opened):
         counted = self.weights > 0
-        model, without = (CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0) for _ in range(2))
+        model, without = (
+            CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0) for _ in range(2)
+        )
         for rows in np.array_split(np.arange(len(BLOBS)), 4):
             model.partial_fit(opened(BLOBS[rows]), sample_weight=self.weights[rows])
-            without.partial_fit(BLOBS[rows[counted[rows]]], sample_weight=np.ones(counted[rows].sum()))
+            without.partial_fit(
+                BLOBS[rows[counted[rows]]], sample_weight=np.ones(counted[rows].sum())
+            )
         np.testing.assert_array_equal(model._summary.groups.values, without._summary.groups.values)
         np.testing.assert_allclose(model._summary.groups.means, without._summary.groups.means)
         assert len(model.labels_) == len(BLOBS)
@@ -212,7 +238,8 @@ class TestKeptRows:
         model = CoHiRF(DBSCAN(0.2), random_state=0).partial_fit(MOONS[:300])
         labels = model.labels_
         with pytest.raises(
-            ValueError, match=r"would have 500 rows, but updates of DBSCAN.*keep all rows, and at most 400"
+            ValueError,
+            match=r"would have 500 rows, but updates of DBSCAN.*keep all rows, and at most 400",
         ):
             model.partial_fit(MOONS[300:500])
         assert model.labels_ is labels
@@ -226,7 +253,9 @@ class TestKeptRows:
     @pytest.mark.parametrize("X", [MOONS, open_source(MOONS)], ids=["array", "source"])
     def test_a_fit_to_more_rows_is_not_updated(self, X):
         model = CoHiRF(DBSCAN(0.2), random_state=0).fit(X)
-        with pytest.raises(ValueError, match="a fit keeps these only of arrays with at most 400 rows"):
+        with pytest.raises(
+            ValueError, match="a fit keeps these only of arrays with at most 400 rows"
+        ):
             model.partial_fit(MOONS)
 
 
@@ -264,10 +293,17 @@ class TestManyGroups:
         monkeypatch.setattr("cohirf.updating.blocks.MAX_GROUPS", 80)
 
     def model(self, **options):
-        parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "views": 2, "random_state": 0}
+        parameters = {
+            "estimator": KMeans(4, n_init=1),
+            "batch_size": 40,
+            "views": 2,
+            "random_state": 0,
+        }
         return CoHiRF(**parameters | options)
 
-    @pytest.mark.parametrize("options", [{}, {"max_features": 0.5}, {"medoid_weights": False}], ids=str)
+    @pytest.mark.parametrize(
+        "options", [{}, {"max_features": 0.5}, {"medoid_weights": False}], ids=str
+    )
     def test_their_number_stays_small_and_they_stand_for_all_rows(self, options):
         model = in_parts(self.model(**options), BLOBS, 5)
         leaves = model._summary.groups
@@ -277,7 +313,9 @@ class TestManyGroups:
         np.testing.assert_array_equal(leaves.values, BLOBS[leaves.rows])
         leaf = model._summary.row_map.find_leaves(np.arange(model._summary.row_map.n_rows))
         for number in range(len(leaves)):
-            np.testing.assert_allclose(leaves.means[number], BLOBS[: len(leaf)][leaf == number].mean(axis=0))
+            np.testing.assert_allclose(
+                leaves.means[number], BLOBS[: len(leaf)][leaf == number].mean(axis=0)
+            )
         check_hierarchy(model)
 
     def test_groups_of_a_fit_are_contracted_too(self, monkeypatch):

@@ -1,4 +1,6 @@
-"""On real data, updates find clusters as good as those of a fit to all rows, in any order of the rows."""
+"""On real data, updates find clusters as good as those of a fit to all rows, in any order of the
+rows.
+"""
 
 import warnings
 
@@ -29,7 +31,9 @@ def model(seed):
 def update_in_parts(seed, X, n_parts):
     updated = model(seed)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*is at least the number of rows")  # of the first parts
+        warnings.filterwarnings(
+            "ignore", message=".*is at least the number of rows"
+        )  # of the first parts
         for part in np.array_split(X, n_parts):
             updated.partial_fit(part)
     return updated
@@ -44,17 +48,25 @@ def whole(digits):
 def test_ten_parts_and_clusters_that_are_found_anew(digits, whole):
     X, y = digits
     models = [update_in_parts(seed, X, 10) for seed in SEEDS]
-    assert np.mean([adjusted_rand_score(y, each.recluster().labels_) for each in models]) > whole - 0.07
+    assert (
+        np.mean([adjusted_rand_score(y, each.recluster().labels_) for each in models])
+        > whole - 0.07
+    )
 
 
 def test_classes_one_after_the_other(digits, whole):
     X, y = digits
     order = np.argsort(y, kind="stable")
     models = [update_in_parts(seed, X[order], 10) for seed in SEEDS]
-    assert np.mean([adjusted_rand_score(y[order], each.recluster().labels_) for each in models]) > whole - 0.07
+    assert (
+        np.mean([adjusted_rand_score(y[order], each.recluster().labels_) for each in models])
+        > whole - 0.07
+    )
 
 
 def test_a_merge_of_ten_models(digits, whole):
     X, y = digits
-    merged = [merge([model(seed).partial_fit(part) for part in np.array_split(X, 10)]) for seed in SEEDS]
+    merged = [
+        merge([model(seed).partial_fit(part) for part in np.array_split(X, 10)]) for seed in SEEDS
+    ]
     assert np.mean([adjusted_rand_score(y, each.labels_) for each in merged]) > whole - 0.05

@@ -37,7 +37,14 @@ def update(model, X):
 
 
 def assert_same_results(one, other):
-    for name in ("labels_", "parents_", "stability_", "cluster_numbers_", "medoid_indices_", "exemplar_indices_"):
+    for name in (
+        "labels_",
+        "parents_",
+        "stability_",
+        "cluster_numbers_",
+        "medoid_indices_",
+        "exemplar_indices_",
+    ):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     assert one.hierarchy_ == other.hierarchy_
     assert one.changes_ == other.changes_
@@ -48,7 +55,8 @@ def assert_same_results(one, other):
 def test_a_loaded_or_pickled_model_is_updated_as_the_saved_one(model_and_rows, tmp_path):
     model, X = model_and_rows
     model.save(tmp_path / "model")
-    loaded, pickled = load(tmp_path / "model"), pickle.loads(pickle.dumps(model))
+    loaded = load(tmp_path / "model")
+    pickled = pickle.loads(pickle.dumps(model))
     assert_same_results(loaded, model)
     expected = update(model, X)
     for copy in (loaded, pickled):

@@ -1,4 +1,6 @@
-"""What holds for every state of a model, however it came about: by a fit, by updates, by a call that failed."""
+"""What holds for every state of a model, however it came about: by a fit, by updates, by a call
+that failed.
+"""
 
 from collections import Counter
 from copy import deepcopy
@@ -24,7 +26,11 @@ def assert_shares(model):
 
 @pytest.mark.parametrize("n_forgotten", [0, 40])
 def test_stability_is_a_share_after_updates(n_forgotten, tmp_path):
-    model = CoHiRF(KMeans(3, n_init=1), random_state=0).partial_fit(SPREAD[:150]).partial_fit(SPREAD[150:])
+    model = (
+        CoHiRF(KMeans(3, n_init=1), random_state=0)
+        .partial_fit(SPREAD[:150])
+        .partial_fit(SPREAD[150:])
+    )
     model.forget(np.arange(n_forgotten))
     assert_shares(model)
     model.save(tmp_path / "model")
@@ -40,7 +46,9 @@ class TrimmedKMeans(ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y=None, sample_weight=None):
-        found = KMeans(self.n_clusters, n_init=1, random_state=self.random_state).fit(X, sample_weight=sample_weight)
+        found = KMeans(self.n_clusters, n_init=1, random_state=self.random_state).fit(
+            X, sample_weight=sample_weight
+        )
         distance = found.transform(X).min(axis=1)
         self.labels_ = np.where(distance > np.quantile(distance, 1 - self.share), -1, found.labels_)
         return self
@@ -70,7 +78,10 @@ def spoiling_calls():
     heavy = np.append(1e7, np.ones(49))
     rows = np.random.default_rng(0).normal(size=(50, 5))
     return {
-        "negative weights": (ValueError, lambda model: model.fit(np.ones((50, 5)), sample_weight=np.full(50, -1.0))),
+        "negative weights": (
+            ValueError,
+            lambda model: model.fit(np.ones((50, 5)), sample_weight=np.full(50, -1.0)),
+        ),
         "other features": (ValueError, lambda model: model.fit(np.full((50, 7), np.nan))),
         "interrupted fit": (KeyboardInterrupt, lambda model: model.fit(rows, sample_weight=heavy)),
         "interrupted update": (
@@ -92,8 +103,10 @@ def fitted(request):
 
 @pytest.mark.parametrize("name", spoiling_calls())
 def test_a_call_that_fails_leaves_the_model_as_it_was(name, fitted):
-    X, model = FIVE_FEATURES, deepcopy(fitted)
-    before, labels = deepcopy(vars(model)), model.predict(X)
+    X = FIVE_FEATURES
+    model = deepcopy(fitted)
+    before = deepcopy(vars(model))
+    labels = model.predict(X)
     error, call = spoiling_calls()[name]
     with pytest.raises(error):
         call(model)
@@ -133,7 +146,8 @@ def test_a_new_medoid_is_the_known_row_nearest_to_the_mean_in_euclidean_distance
     model = CoHiRF(KMeans(3, n_init=1), batch_size=60, views=2, random_state=0).fit(X)
     gone = model._summary.groups.rows
     model.forget(gone)
-    left, leaves = np.delete(X, gone, axis=0), model._summary.groups
+    left = np.delete(X, gone, axis=0)
+    leaves = model._summary.groups
     leaf_of = model._summary.row_map.find_leaves(np.arange(len(left)))
     for leaf, mean in enumerate(leaves.means):
         own = np.flatnonzero(leaf_of == leaf)
@@ -149,16 +163,20 @@ def test_changes_count_rows_of_weight_0(batch_size):
     rng = np.random.default_rng(0)
     weights = (rng.random(300) < 0.5).astype(float)
     model = CoHiRF(KMeans(3, n_init=1), batch_size=batch_size, views=2, random_state=0)
-    sizes, labels = {}, np.empty(0, dtype=int)
+    sizes = {}
+    labels = np.empty(0, dtype=int)
     for part in np.array_split(np.arange(300), 6):
         model.partial_fit(SPREAD[part], sample_weight=weights[part])
         now = Counter(model.labels_.tolist())
         changes = model.changes_
         assert changes.n_moved == count_moved(labels, model.labels_[: len(labels)])
         assert changes.born == {number: now[number] for number in now if number not in sizes}
-        assert changes.grown == {n: now[n] - sizes[n] for n in now.keys() & sizes.keys() if now[n] > sizes[n]}
+        assert changes.grown == {
+            n: now[n] - sizes[n] for n in now.keys() & sizes.keys() if now[n] > sizes[n]
+        }
         assert model.history_[-1].n_rows == len(model.labels_)
-        sizes, labels = now, model.labels_.copy()
+        sizes = now
+        labels = model.labels_.copy()
     model.forget(np.arange(100))
     assert model.changes_.n_moved == count_moved(labels[100:], model.labels_)
     assert model.history_[-1].sizes == Counter(model.labels_.tolist())
@@ -176,7 +194,9 @@ def test_columns_of_transform_have_the_numbers_of_clusters():
 
 
 def test_outlier_scores_do_not_exist_if_a_row_is_not_kept():
-    weighted = CoHiRF(n_clusters=3, random_state=0).fit(BLOBS, sample_weight=np.append(0.0, np.ones(299)))
+    weighted = CoHiRF(n_clusters=3, random_state=0).fit(
+        BLOBS, sample_weight=np.append(0.0, np.ones(299))
+    )
     with pytest.raises(AttributeError, match="kept 299 of 300"):
         _ = weighted.outlier_scores_
 

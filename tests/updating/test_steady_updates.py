@@ -16,8 +16,11 @@ def make_model():
 
 
 def update_in_parts(model, X, n_parts):
-    """Update a model; return the share of older rows that have another number after each update but the first."""
-    shares, n_seen = [], 0
+    """Update a model; return the share of older rows that have another number after each update but
+    the first.
+    """
+    shares = []
+    n_seen = 0
     for part in np.array_split(X, n_parts):
         model.partial_fit(part)
         if n_seen:
@@ -28,7 +31,9 @@ def update_in_parts(model, X, n_parts):
 
 @pytest.fixture(scope="module")
 def steady():
-    """A model after 16 updates of a stationary stream whose clusters overlap, and the shares of rows that moved."""
+    """A model after 16 updates of a stationary stream whose clusters overlap, and the shares of
+    rows that moved.
+    """
     model = make_model()
     return model, update_in_parts(model, OVERLAPPING, 16)
 
@@ -64,7 +69,9 @@ def test_a_class_that_arrives_later_gets_a_cluster(batch_size):
 def test_no_row_changes_its_number_as_soon_as_the_clusters_are_settled(batch_size, fitted):
     some = np.random.default_rng(4).permutation(len(OVERLAPPING))[:600]
     model = CoHiRF(n_clusters=5, batch_size=batch_size, views=2, random_state=4)
-    n_first = 100 if fitted else 0  # clusters of a fit are settled, those of other first rows with 50 rows for each
+    n_first = (
+        100 if fitted else 0
+    )  # clusters of a fit are settled, those of other first rows with 50 rows for each
     model = model.fit(OVERLAPPING[some][:n_first]) if fitted else model
     shares = update_in_parts(model, OVERLAPPING[some][n_first:], 12)
     assert max(shares[0 if fitted else 5 :]) == 0
@@ -103,7 +110,9 @@ def test_no_row_moves_if_a_method_finds_the_number_and_one_is_given(name, seed):
 @pytest.mark.parametrize("name", ["HDBSCAN", "DBSCAN", "Mean Shift"])
 def test_no_row_moves_in_local_batches(name):
     X, _ = make_blobs(900, n_features=3, centers=4, cluster_std=1.5, random_state=0)
-    model = CoHiRF(FINDS_THE_NUMBER[name], n_clusters=4, batch_size=200, random_state=0).fit(X[:600])
+    model = CoHiRF(FINDS_THE_NUMBER[name], n_clusters=4, batch_size=200, random_state=0).fit(
+        X[:600]
+    )
     before = model.labels_.copy()
     model.partial_fit(X[600:])
     np.testing.assert_array_equal(model.labels_[:600], before)

@@ -24,16 +24,18 @@ from cohirf.error_contexts import warning_once_a_fit
 from cohirf.rows.arrays import is_here, is_on_device, namespace, put_beside, to_host
 from cohirf.rows.grouping import IntArray
 
-# Parameters that may not exceed the number of rows. They are lowered only if a call fails: DBSCAN with min_samples
-# above the number of rows does not fail, but labels every row as noise.
+# Parameters that may not exceed the number of rows. They are lowered only if a call fails: DBSCAN
+# with min_samples above the number of rows does not fail, but labels every row as noise.
 SIZES = ("n_clusters", "n_components", "n_neighbors", "min_samples", "min_cluster_size")
-# Parameters that keep a method from overwriting its input, and their possible values. The default "warn" asks the user
-# to choose, which does not matter here.
+# Parameters that keep a method from overwriting its input, and their possible values. The default
+# "warn" asks the user to choose, which does not matter here.
 COPIES = ("copy", "copy_x")
 COPY_VALUES = (True, False, "warn")
 # Parameters that can have one row for each cluster.
 START_PARAMETERS = ("init", "means_init", "weights_init", "precisions_init")
-PROBED_PER_CLUSTER = 4  # rows that are looked at first, to see whether there are more distinct rows than clusters
+PROBED_PER_CLUSTER = (
+    4  # rows that are looked at first, to see whether there are more distinct rows than clusters
+)
 # A method that is told a finer number of clusters than asked for needs this many rows for each.
 ROWS_PER_INNER_CLUSTER = 3
 
@@ -42,16 +44,19 @@ ROWS_PER_INNER_CLUSTER = 3
 class BaseMethod:
     """A clustering method that is called many times, each time as a fresh copy with new seeds."""
 
-    # A clone of the user's estimator. It has ``fit_predict``, or ``fit`` and ``labels_``, or ``fit`` and ``predict``.
+    # A clone of the user's estimator. It has ``fit_predict``, or ``fit`` and ``labels_``, or
+    # ``fit`` and ``predict``.
     prototype: Any
-    # Names of the parameters that are seeds, and of those that keep the method from overwriting its input. Nested
-    # parameters are included.
+    # Names of the parameters that are seeds, and of those that keep the method from overwriting its
+    # input. Nested parameters are included.
     seeds: tuple[str, ...]
     copies: tuple[str, ...]
     sizes: dict[str, int]  # parameters that may not exceed the number of rows, with their values
-    n_clusters: int | None  # the fixed number of clusters; None if the method finds the number itself
-    # Name of the parameter that tells the method how many clusters to find: ``n_clusters`` or, for mixtures,
-    # ``n_components``
+    n_clusters: (
+        int | None
+    )  # the fixed number of clusters; None if the method finds the number itself
+    # Name of the parameter that tells the method how many clusters to find: ``n_clusters`` or, for
+    # mixtures, ``n_components``
     told: str | None
     weight_argument: str | None  # name of the argument of ``fit`` that takes sample weights
     # The number of clusters to find in the end, if the method is told a finer one; see ``telling``
@@ -60,7 +65,9 @@ class BaseMethod:
     @property
     def clusterer(self) -> Any:
         """The method, or the last step of a pipeline."""
-        return self.prototype.steps[-1][1] if isinstance(self.prototype, Pipeline) else self.prototype
+        if isinstance(self.prototype, Pipeline):
+            return self.prototype.steps[-1][1]
+        return self.prototype
 
     @property
     def is_deterministic(self) -> bool:
@@ -71,9 +78,13 @@ class BaseMethod:
     def of(cls, estimator: Any) -> BaseMethod:
         """Inspect the parameters of ``estimator``, which is not changed."""
         prototype = clone(estimator, safe=False)  # without get_params: a deep copy
-        parameters = prototype.get_params() if hasattr(prototype, "get_params") else {}
+        if hasattr(prototype, "get_params"):
+            parameters = prototype.get_params()
+        else:
+            parameters = {}
         last = {name: name.rsplit("__", 1)[-1] for name in sorted(parameters)}
-        # With None, the method would start its own jobs in a parallel_config context, beside those of the levels.
+        # With None, the method would start its own jobs in a parallel_config context, beside those
+        # of the levels.
         undecided = [name for name in last if last[name] == "n_jobs" and parameters[name] is None]
         if undecided:
             _set_parameters(prototype, dict.fromkeys(undecided, 1))
@@ -82,63 +93,105 @@ class BaseMethod:
             for name in last
             if last[name] in SIZES and isinstance(parameters[name], int | np.integer)
         }
-        clusterer = f"{prototype.steps[-1][0]}__" if isinstance(prototype, Pipeline) else ""
+        if isinstance(prototype, Pipeline):
+            clusterer = f"{prototype.steps[-1][0]}__"
+        else:
+            clusterer = ""
         return cls(
             prototype=prototype,
             seeds=tuple(name for name in last if last[name] == "random_state"),
-            copies=tuple(name for name in last if last[name] in COPIES and parameters[name] in COPY_VALUES),
+            copies=tuple(
+                name for name in last if last[name] in COPIES and parameters[name] in COPY_VALUES
+            ),
             sizes=sizes,
             n_clusters=sizes.get(f"{clusterer}n_clusters"),
-            told=next((name for name in (f"{clusterer}n_clusters", f"{clusterer}n_components") if name in sizes), None),
+            told=next(
+                (
+                    name
+                    for name in (f"{clusterer}n_clusters", f"{clusterer}n_components")
+                    if name in sizes
+                ),
+                None,
+            ),
             weight_argument=find_weight_argument(estimator),
         )
 
     @property
     def n_told(self) -> int | None:
-        """The number of clusters that the method is told to find; None if it finds the number itself."""
+        """The number of clusters that the method is told to find.
+
+        None if it finds the number itself.
+        """
         return None if self.told is None else self.sizes[self.told]
 
     def telling(self, n_clusters: int, asked: int, **limits: int) -> BaseMethod:
-        """Return the method, told to find ``n_clusters`` clusters where ``asked`` are wanted in the end.
+        """Return the method, told to find ``n_clusters`` clusters where ``asked`` are wanted in the
+        end.
 
-        If a batch has too few rows for so many clusters, it is told fewer, but not fewer than asked for. Parameters
-        that are above one of the ``limits`` are lowered to it.
+        If a batch has too few rows for so many clusters, it is told fewer, but not fewer than asked
+        for. Parameters that are above one of the ``limits`` are lowered to it.
         """
         if self.told is None or (n_clusters != self.n_told and self._has_starts):
             return self
         method = clone(self.prototype, safe=False)
-        given, step = method.get_params(), self.told.rpartition("__")[0]
+        given = method.get_params()
+        step = self.told.rpartition("__")[0]
         names = {f"{step}__{name}" if step else name: limit for name, limit in limits.items()}
         lowered = {name: min(given[name], limit) for name, limit in names.items() if name in given}
-        return replace(BaseMethod.of(method.set_params(**{self.told: n_clusters}, **lowered)), asked=asked)
+        return replace(
+            BaseMethod.of(method.set_params(**{self.told: n_clusters}, **lowered)), asked=asked
+        )
 
     @property
     def name(self) -> str:
-        """Name of the method in messages; one of our own can have that of the method that it stands for."""
+        """Name of the method in messages.
+
+        One of our own can have that of the method that it stands for.
+        """
         return str(getattr(self.prototype, "_shown_as", type(self.prototype).__name__))
 
     @property
     def _has_radius(self) -> bool:
-        """Whether the method has a radius, like DBSCAN, and therefore an answer for a single row: it can be noise."""
+        """Whether the method has a radius, like DBSCAN, and therefore an answer for a single row:
+        it can be noise.
+        """
         method = self.clusterer  # OPTICS, which has max_eps, refuses a single row
         return isinstance(getattr(method, "eps", None), Real) and not hasattr(method, "max_eps")
 
     @property
     def _has_starts(self) -> bool:
-        """Whether a parameter is an array with one row for each cluster, such as the first centres of K-Means."""
+        """Whether a parameter is an array with one row for each cluster, such as the first centres
+        of K-Means.
+        """
         parameters = self.clusterer.get_params(deep=False)
-        return any(isinstance(parameters.get(name), np.ndarray | list | tuple) for name in START_PARAMETERS)
+        return any(
+            isinstance(parameters.get(name), np.ndarray | list | tuple) for name in START_PARAMETERS
+        )
 
     def label_rows(
-        self, view: Any, rng: np.random.Generator, sample_weight: Any = None, *, may_overwrite: bool = False
+        self,
+        view: Any,
+        rng: np.random.Generator,
+        sample_weight: Any = None,
+        *,
+        may_overwrite: bool = False,
     ) -> Any:
-        """Return the labels that a fresh copy of the method gives to the rows of ``view``; see ``find_core``."""
+        """Return the labels that a fresh copy of the method gives to the rows of ``view``.
+
+        See ``find_core``.
+        """
         return self.find_core(view, rng, sample_weight, may_overwrite=may_overwrite)[0]
 
     def find_core(
-        self, view: Any, rng: np.random.Generator, sample_weight: Any = None, *, may_overwrite: bool = False
+        self,
+        view: Any,
+        rng: np.random.Generator,
+        sample_weight: Any = None,
+        *,
+        may_overwrite: bool = False,
     ) -> tuple[Any, IntArray | None]:
-        """Return the labels that a fresh copy of the method gives to the rows of ``view``, and the core rows.
+        """Return the labels that a fresh copy of the method gives to the rows of ``view``, and the
+        core rows.
 
         The second is None for methods that have no core rows, unlike DBSCAN.
 
@@ -162,10 +215,15 @@ class BaseMethod:
         # A call that may have to be repeated with lower sizes must not overwrite the view.
         may_overwrite = may_overwrite and all(size < n_rows for size in self.sizes.values())
         settings |= dict.fromkeys(self.copies, not may_overwrite)
-        if self.asked is not None and self.told is not None:  # too few rows for the finer number of clusters
+        if (
+            self.asked is not None and self.told is not None
+        ):  # too few rows for the finer number of clusters
             bound = max(self.asked, n_rows // ROWS_PER_INNER_CLUSTER)
             settings |= {self.told: bound} if self.sizes[self.told] > bound else {}
-        weights = {} if sample_weight is None or self.weight_argument is None else {self.weight_argument: sample_weight}
+        if sample_weight is None or self.weight_argument is None:
+            weights = {}
+        else:
+            weights = {self.weight_argument: sample_weight}
         with warning_once_a_fit():
             alike = self._label_alike(view, settings)
             if alike is not None:
@@ -174,7 +232,8 @@ class BaseMethod:
         return _check_labels(labels, view, self), to_host(core)
 
     def _label_alike(self, view: Any, settings: dict[str, Any]) -> IntArray | None:
-        """Return a label for each of the distinct rows, if these are no more than the clusters to find, else None.
+        """Return a label for each of the distinct rows, if these are no more than the clusters to
+        find, else None.
 
         Some methods would split identical rows to find as many clusters as they are told.
         """
@@ -188,7 +247,8 @@ class BaseMethod:
         asked = n_told if self.asked is None else self.asked
         if n_distinct < asked:
             warnings.warn(
-                f"{self.name} is told to find {asked} clusters, and there {_say_distinct(n_distinct)}: identical rows "
+                f"{self.name} is told to find {asked} clusters, and there "
+                f"{_say_distinct(n_distinct)}: identical rows "
                 f"are not split.",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -196,12 +256,16 @@ class BaseMethod:
         return distinct
 
     def finds_no_fewer_than(self, n_clusters: int) -> bool:
-        """Return whether the method has a fixed number of clusters, and it is at least ``n_clusters``."""
+        """Return whether the method has a fixed number of clusters, and it is at least
+        ``n_clusters``.
+        """
         if self.asked is not None:
             return self.asked >= n_clusters
         return self.n_clusters is not None and self.n_clusters >= n_clusters
 
-    def _call(self, view: Any, settings: dict[str, Any], weights: dict[Any, Any]) -> tuple[Any, IntArray | None]:
+    def _call(
+        self, view: Any, settings: dict[str, Any], weights: dict[Any, Any]
+    ) -> tuple[Any, IntArray | None]:
         """Fit a fresh copy; if it fails and sizes may be the reason, try again with lower sizes."""
         try:
             return _fit_labels(self._fresh(settings), view, weights)
@@ -214,23 +278,32 @@ class BaseMethod:
                     with suppress(Exception):
                         return _fit_labels(self._fresh(settings | lowered), view, weights)
             if self.told is not None and settings.get(self.told, self.n_told) == 1:
-                return np.zeros(view.shape[0], dtype=np.int32), None  # a mixture fails if all rows are on a line
-            if n_complete < view.shape[0] and n_complete < 2:  # fewer than two rows that could form a cluster
+                return np.zeros(
+                    view.shape[0], dtype=np.int32
+                ), None  # a mixture fails if all rows are on a line
+            if (
+                n_complete < view.shape[0] and n_complete < 2
+            ):  # fewer than two rows that could form a cluster
                 return np.full(view.shape[0], NOISE), None
             if not is_here(view):
                 error.add_note(
-                    f"{self.name} was given rows on a device. If it cannot take these, choose a method that can, such "
+                    f"{self.name} was given rows on a device. If it cannot take these, choose a "
+                    "method that can, such "
                     f"as cohirf.clusterers.TorchKMeans, or fit rows that are in this process."
                 )
             raise
 
     def _fresh(self, settings: dict[str, Any]) -> Any:
-        # for an unfitted estimator, deepcopy does the same as clone in a tenth of the time, which matters per batch
+        # for an unfitted estimator, deepcopy does the same as clone in a tenth of the time, which
+        # matters per batch
         return _set_parameters(deepcopy(self.prototype), settings)
 
 
 def _set_parameters(method: Any, settings: dict[str, Any]) -> Any:
-    """Set parameters of a method and return it. Only nested ones need ``set_params``, which inspects signatures."""
+    """Set parameters of a method and return it.
+
+    Only nested ones need ``set_params``, which inspects signatures.
+    """
     nested = {name: value for name, value in settings.items() if "__" in name}
     for name in settings.keys() - nested.keys():
         setattr(method, name, settings[name])
@@ -238,14 +311,21 @@ def _set_parameters(method: Any, settings: dict[str, Any]) -> Any:
 
 
 def find_weight_argument(estimator: Any) -> str | None:
-    """Return the name of the argument of ``fit`` that takes sample weights; None if there is no such argument."""
-    if hasattr(estimator, "_base_method"):  # a model of ours passes weights on to its own base method
+    """Return the name of the argument of ``fit`` that takes sample weights.
+
+    None if there is no such argument.
+    """
+    if hasattr(
+        estimator, "_base_method"
+    ):  # a model of ours passes weights on to its own base method
         return find_weight_argument(estimator._base_method())
     if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
         inner = find_weight_argument(last)
         return None if inner is None else f"{step}__{inner}"
-    methods = [getattr(estimator, name) for name in ("fit_predict", "fit") if hasattr(estimator, name)]
+    methods = [
+        getattr(estimator, name) for name in ("fit_predict", "fit") if hasattr(estimator, name)
+    ]
     for parameters in (_find_parameters(getattr(method, "__func__", method)) for method in methods):
         if "sample_weight" in parameters:
             return "sample_weight"
@@ -254,7 +334,9 @@ def find_weight_argument(estimator: Any) -> str | None:
     return None
 
 
-@lru_cache(maxsize=128)  # a fit asks several times, and to inspect a signature takes longer than to fit a few rows
+@lru_cache(
+    maxsize=128
+)  # a fit asks several times, and to inspect a signature takes longer than to fit a few rows
 def _find_parameters(function: Any) -> Mapping[str, Parameter]:
     """Return the parameters of a function."""
     return signature(function).parameters
@@ -268,7 +350,8 @@ def _count_complete_rows(view: Any) -> int:
 
 
 def find_distinct_rows(X: Any) -> tuple[IntArray, IntArray]:
-    """Return the first of each of the distinct rows, which are sorted, and the number of the distinct row of each row.
+    """Return the first of each of the distinct rows, which are sorted, and the number of the
+    distinct row of each row.
 
     Which number a row has does not depend on the order of rows.
 
@@ -292,7 +375,9 @@ def find_distinct_rows(X: Any) -> tuple[IntArray, IntArray]:
 
 
 def find_few_distinct(X: Any, most: int) -> IntArray | None:
-    """Return the number of the distinct row that each row is equal to; None if there are more than ``most`` of them.
+    """Return the number of the distinct row that each row is equal to.
+
+    None if there are more than ``most`` of them.
 
     Examples
     --------
@@ -302,7 +387,9 @@ def find_few_distinct(X: Any, most: int) -> IntArray | None:
     >>> find_few_distinct(np.array([[7.0], [7.0], [3.0]]), 1) is None
     True
     """
-    some = X[:: max(1, X.shape[0] // (PROBED_PER_CLUSTER * (most + 1)))]  # nearly always, these are enough to say no
+    some = X[
+        :: max(1, X.shape[0] // (PROBED_PER_CLUSTER * (most + 1)))
+    ]  # nearly always, these are enough to say no
     if len(find_distinct_rows(some)[0]) > most:
         return None
     first, number = find_distinct_rows(X)
@@ -325,23 +412,34 @@ def _fit_labels(method: Any, view: Any, weights: dict[Any, Any]) -> tuple[Any, I
     if hasattr(method, "predict"):
         return method.predict(view), None
     raise TypeError(
-        f"estimator={method!r} is not a clustering estimator: after fit it has neither labels_ nor predict. "
+        f"estimator={method!r} is not a clustering estimator: after fit it has neither labels_ nor "
+        "predict. "
         f"Give an estimator that has one of them, or fit_predict."
     )
 
 
 def _check_labels(labels: Any, view: Any, method: BaseMethod) -> Any:
-    """Return the labels that a method gave to the rows of ``view``, beside these rows; raise if they are not labels."""
+    """Return the labels that a method gave to the rows of ``view``, beside these rows.
+
+    Raise if they are not labels.
+    """
     n_rows = view.shape[0]
-    labels = np.asarray(to_host(labels)) if is_here(view) or not is_on_device(labels) else labels
+    if is_here(view) or not is_on_device(labels):
+        labels = np.asarray(to_host(labels))
+    else:
+        labels = labels
     labels = put_beside(labels, view)
     if tuple(labels.shape) != (n_rows,):
         raise ValueError(
-            f"The base method {method.name} returned labels of shape {tuple(labels.shape)} for {n_rows} rows: "
+            f"The base method {method.name} returned labels of shape {tuple(labels.shape)} for "
+            f"{n_rows} rows: "
             f"it must return one label per row."
         )
     xp = namespace(labels)
     if not xp.isdtype(labels.dtype, "integral"):
-        raise TypeError(f"The base method {method.name} returned labels of type {labels.dtype}: they must be integers.")
+        raise TypeError(
+            f"The base method {method.name} returned labels of type {labels.dtype}: they must be "
+            "integers."
+        )
     is_wide = labels.dtype in (xp.int32, xp.int64)
     return labels if is_wide else xp.astype(labels, xp.int64)

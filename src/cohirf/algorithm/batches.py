@@ -1,10 +1,11 @@
 """Which active rows a level contracts together, and which it holds aside (paper, section 2.4).
 
-Rows held aside stay active and unchanged. They preserve the density of the data for the next level, in which the other
-batches are reduced to their medoids.
+Rows held aside stay active and unchanged. They preserve the density of the data for the next level,
+in which the other batches are reduced to their medoids.
 
-Consecutive batches form a *run*, the unit of work: whoever contracts a run, a thread, a process or a worker of a
-cluster, gets all of its batches at once. How batches are divided into runs does not change any result.
+Consecutive batches form a *run*, the unit of work: whoever contracts a run, a thread, a process or
+a worker of a cluster, gets all of its batches at once. How batches are divided into runs does not
+change any result.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ MANY_RUNS = 128  # with fewer runs, some of sixteen cores would wait for the las
 
 @dataclass(frozen=True)
 class AllBut:
-    """The offsets from ``start`` to ``stop``, but not those that are ``left_out``, which are sorted.
+    """The offsets from ``start`` to ``stop``, but not those that are ``left_out``, which are
+    sorted.
 
-    An array of these offsets would be as long as the batch, and in the way of batches that are on a device.
+    An array of these offsets would be as long as the batch, and in the way of batches that are on a
+    device.
     """
 
     start: int
@@ -41,7 +44,9 @@ class AllBut:
 
     def at(self, positions: IntArray) -> IntArray:
         """Return the offsets at the given positions."""
-        n_before = self.places - np.arange(len(self.left_out))  # of offsets, before each that is left out
+        n_before = self.places - np.arange(
+            len(self.left_out)
+        )  # of offsets, before each that is left out
         return positions + self.start + np.searchsorted(n_before, positions, side="right")
 
 
@@ -50,15 +55,20 @@ Offsets = slice | AllBut
 
 @dataclass(frozen=True)
 class Run:
-    """Consecutive batches of a level. A row of a run has an *offset*, from 0 on, in the order of the batches."""
+    """Consecutive batches of a level.
 
-    # Offset of the first row of each batch, and the number of rows of the run. Batches are sorted inside.
+    A row of a run has an *offset*, from 0 on, in the order of the batches.
+    """
+
+    # Offset of the first row of each batch, and the number of rows of the run. Batches are sorted
+    # inside.
     bounds: IntArray
     held: IntArray  # sorted offsets of rows that are read with the run, but held aside
     first_batch: int = 0  # number of the first batch among the batches of the level
     start: int = 0  # index of the first row, if the rows of the run are consecutive
     indices: IntArray | None = None  # index of each row, if they are not
-    # For each batch, the sorted indices of rows of other batches that the base method sees beside its rows
+    # For each batch, the sorted indices of rows of other batches that the base method sees beside
+    # its rows
     halos: tuple[IntArray, ...] | None = None
 
     @classmethod
@@ -89,7 +99,9 @@ class Run:
     @property
     def rows(self) -> slice | IntArray:
         """Where the rows are in arrays with one entry per index."""
-        return slice(self.start, self.start + self.length) if self.indices is None else self.indices
+        if self.indices is None:
+            return slice(self.start, self.start + self.length)
+        return self.indices
 
     def index(self, offsets: Offsets | IntArray) -> IntArray:
         """Return the indices of the rows at ``offsets``."""
@@ -98,14 +110,19 @@ class Run:
         if self.indices is not None:
             return self.indices[offsets]
         if isinstance(offsets, slice):
-            first, stop = self.start + offsets.start, self.start + offsets.stop
+            first = self.start + offsets.start
+            stop = self.start + offsets.stop
             return np.arange(first, stop, dtype=index_dtype(stop))
         return offsets + self.start
 
     def each_batch(self, draw: Callable[[IntArray, tuple[int, int]], Any], level: int) -> list[Any]:
-        """Call a function with the indices of the rows that each batch contracts, and with level and number of it."""
+        """Call a function with the indices of the rows that each batch contracts, and with level
+        and number of it.
+        """
         batches = enumerate(self.batches(), self.first_batch)
-        return [draw(self.index(contracted), (level, number)) for number, (contracted, _) in batches]
+        return [
+            draw(self.index(contracted), (level, number)) for number, (contracted, _) in batches
+        ]
 
     def with_halos(self) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield the indices of the rows of each local batch, and of its halo."""
@@ -115,19 +132,27 @@ class Run:
             yield self.indices[start:stop], halo
 
     def among(self, active: IntArray | None) -> Run:
-        """Return the run with other indices: those of the rows that are at its indices in ``active``."""
+        """Return the run with other indices: those of the rows that are at its indices in
+        ``active``.
+        """
         if active is None:
             return self
-        halos = None if self.halos is None else tuple(active[halo] for halo in self.halos)
+        if self.halos is None:
+            halos = None
+        else:
+            halos = tuple(active[halo] for halo in self.halos)
         return replace(self, indices=active[self.rows], halos=halos)
 
     def batches(self) -> Iterator[tuple[Offsets, IntArray]]:
-        """Yield the offsets of the rows that each batch contracts, and of those that it holds aside.
+        """Yield the offsets of the rows that each batch contracts, and of those that it holds
+        aside.
 
         If none is held aside, the rows are consecutive, and their offsets are a slice.
         """
         held_bounds = np.searchsorted(self.held, self.bounds)
-        for (start, stop), (first, last) in zip(pairwise(self.bounds.tolist()), pairwise(held_bounds), strict=True):
+        for (start, stop), (first, last) in zip(
+            pairwise(self.bounds.tolist()), pairwise(held_bounds), strict=True
+        ):
             held = self.held[first:last]
             yield slice(start, stop) if len(held) == 0 else AllBut(start, stop, held), held
 
@@ -136,12 +161,18 @@ class Run:
 class Batches:
     """The batches of a level, by position among the active rows.
 
-    A batch is seeded by its number. So rows that arrive in several calls are contracted as in a single one.
+    A batch is seeded by its number. So rows that arrive in several calls are contracted as in a
+    single one.
     """
 
-    bounds: IntArray  # where each batch begins, and where the last one ends: positions, or places in ``order``
-    order: IntArray | None = None  # positions, batch after batch; None if batches are consecutive rows
-    held_aside: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))  # sorted positions in no run
+    # where each batch begins, and where the last one ends: positions, or places in ``order``
+    bounds: IntArray
+    order: IntArray | None = (
+        None  # positions, batch after batch; None if batches are consecutive rows
+    )
+    held_aside: IntArray = field(
+        default_factory=lambda: np.empty(0, dtype=np.int32)
+    )  # sorted positions in no run
     n_held: IntArray | None = None  # number of rows that each batch holds aside itself
     rng: np.random.Generator | None = None  # draws these rows, so that runs can be drawn only once
     first_number: int = 0  # number of the first batch
@@ -153,18 +184,30 @@ class Batches:
 
     @property
     def starts(self) -> IntArray:
-        """Position of the first row of each batch, if batches are consecutive rows; otherwise their numbers."""
-        return self.bounds[:-1] if self.order is None else np.arange(self.n_batches)
+        """Position of the first row of each batch, if batches are consecutive rows.
+
+        Otherwise their numbers.
+        """
+        if self.order is None:
+            return self.bounds[:-1]
+        return np.arange(self.n_batches)
 
     def runs(self, cuts: IntArray) -> Iterator[Run]:
         """Yield the runs; ``cuts`` are the sorted numbers of the batches at which a run begins."""
         for first, stop in pairwise([*cuts.tolist(), self.n_batches]):
             of_run = self.bounds[first : stop + 1]
-            bounds, number = of_run - of_run[0], self.first_number + first
+            bounds = of_run - of_run[0]
+            number = self.first_number + first
             if self.order is None:
                 yield Run(bounds, self._hold_aside(bounds, first), number, int(of_run[0]))
             else:
-                yield Run(bounds, np.arange(0), number, indices=self._sort(of_run), halos=self._halos(first, stop))
+                yield Run(
+                    bounds,
+                    np.arange(0),
+                    number,
+                    indices=self._sort(of_run),
+                    halos=self._halos(first, stop),
+                )
 
     def _hold_aside(self, bounds: IntArray, first: int) -> IntArray:
         """Draw the rows that the batches of a run hold aside."""
@@ -172,7 +215,9 @@ class Batches:
             return np.arange(0)
         held = [
             start + np.sort(self.rng.choice(end - start, size=size, replace=False, shuffle=False))
-            for (start, end), size in zip(pairwise(bounds.tolist()), self.n_held[first:], strict=False)
+            for (start, end), size in zip(
+                pairwise(bounds.tolist()), self.n_held[first:], strict=False
+            )
         ]
         return np.concatenate(held)
 
@@ -188,8 +233,8 @@ class Batches:
 def count_batches(n_rows: int, batch_size: int | None) -> int:
     """Return the number of batches whose size is closest to ``batch_size``; 1 for None.
 
-    Rounding up would split the last batching level, which has a little more than one batch of rows, into two halves
-    that are too thin.
+    Rounding up would split the last batching level, which has a little more than one batch of rows,
+    into two halves that are too thin.
     """
     return 1 if batch_size is None else max(1, int(n_rows / batch_size + 0.5))
 
@@ -199,8 +244,9 @@ def split_into_batches(
 ) -> Batches:
     """Split positions into batches; if there are several, hold one batch's worth of rows aside.
 
-    Batches are random, or with ``in_order`` blocks of consecutive rows. In both cases the held-aside rows are a random
-    sample of all rows: if the data is sorted, a block of consecutive rows does not represent it.
+    Batches are random, or with ``in_order`` blocks of consecutive rows. In both cases the
+    held-aside rows are a random sample of all rows: if the data is sorted, a block of consecutive
+    rows does not represent it.
     """
     n_batches = count_batches(n_active, batch_size)
     if n_batches == 1:
@@ -215,20 +261,27 @@ def split_into_batches(
 
 
 def cut_into_runs(n_batches: int, n_rows: int) -> IntArray:
-    """Return the batches at which runs begin: many runs, for all cores, and none much longer than needed."""
+    """Return the batches at which runs begin: many runs, for all cores, and none much longer than
+    needed.
+    """
     batches_a_run = max(1, min(n_batches // MANY_RUNS, RUN_ROWS * n_batches // n_rows))
     return np.arange(0, n_batches, batches_a_run)
 
 
 def cut_at_chunks(starts: IntArray, chunk_starts: IntArray) -> IntArray:
-    """Return the batches at which runs begin if each run has the batches that start in one chunk of the data."""
+    """Return the batches at which runs begin if each run has the batches that start in one chunk of
+    the data.
+    """
     chunk = np.searchsorted(chunk_starts, starts, side="right")
     return np.flatnonzero(np.diff(chunk, prepend=-1))
 
 
 @dataclass(frozen=True)
 class LocalBatches(Batches):
-    """Batches of neighbours: the rows of one cell, sorted, cell after cell, and the halo of each; see ``cells.py``."""
+    """Batches of neighbours: the rows of one cell, sorted, cell after cell, and the halo of each.
+
+    See ``cells.py``.
+    """
 
     halo: IntArray = field(default_factory=lambda: np.arange(0))
     halo_bounds: IntArray = field(default_factory=lambda: np.arange(0))
@@ -255,7 +308,9 @@ class LocalBatches(Batches):
         return self.home[of_run[0] : of_run[-1]]
 
     def _halos(self, first: int, stop: int) -> tuple[IntArray, ...]:
-        return tuple(self.halo[start:end] for start, end in pairwise(self.halo_bounds[first : stop + 1]))
+        return tuple(
+            self.halo[start:end] for start, end in pairwise(self.halo_bounds[first : stop + 1])
+        )
 
 
 def equal_blocks(n_batches: int, size: int, first_number: int = 0) -> Batches:

@@ -20,7 +20,9 @@ from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.rows.storage import Engine
 
 Place = tuple[int, int]  # level and batch, which seed the batch
-BoundGroups = Callable[[Any, Consensus, Any], Consensus]  # from points, their groups and their masses
+BoundGroups = Callable[
+    [Any, Consensus, Any], Consensus
+]  # from points, their groups and their masses
 ChooseMedoids = Callable[[Any, Any, int, Any, np.random.Generator], IntArray]
 
 
@@ -43,18 +45,29 @@ class Contraction:
     choose_medoids: ChooseMedoids
     batch_size: int | None
     weighted: bool = False  # whether rows have a mass
-    sum_mass: bool = False  # whether a medoid has the total mass of the rows that it represents, or mass 1
-    column_means: NDArray[np.floating[Any]] | None = None  # fill values for missing cells when distances are computed
+    sum_mass: bool = (
+        False  # whether a medoid has the total mass of the rows that it represents, or mass 1
+    )
+    column_means: NDArray[np.floating[Any]] | None = (
+        None  # fill values for missing cells when distances are computed
+    )
     space: MetricSpace = EUCLIDEAN  # where means and medoids are computed
     keeps_means: bool = False  # whether the means of clusters are needed after the levels
-    find_centres: Callable[[Any, Any, int, Any], Centres | None] | None = None  # compiled, if the base method is
+    find_centres: Callable[[Any, Any, int, Any], Centres | None] | None = (
+        None  # compiled, if the base method is
+    )
     find_nearest: Callable[[Any, Any, Any], IntArray | None] | None = None  # likewise
     bound_groups: BoundGroups | None = None  # joins some of the groups if there are very many
-    device: Any = None  # where batches are contracted, if rows are arrays of NumPy and this is another place
+    device: Any = (
+        None  # where batches are contracted, if rows are arrays of NumPy and this is another place
+    )
 
     def points(self, X: Any) -> Any:
         """Return rows as points whose Euclidean distances are computed, without missing cells."""
-        filled = X if self.column_means is None else fill_missing(X, self.column_means)
+        if self.column_means is None:
+            filled = X
+        else:
+            filled = fill_missing(X, self.column_means)
         return filled if self.space.embed is None else self.space.points(filled)
 
 
@@ -62,7 +75,9 @@ class Contraction:
 class ContractedBatch:
     """The result of contracting one batch."""
 
-    labels: Any  # the consensus cluster of each row; on the device of the rows, as their stability is
+    labels: (
+        Any  # the consensus cluster of each row; on the device of the rows, as their stability is
+    )
     medoids: IntArray  # the medoid of each cluster, as a position in the batch
     mass: Mass | None  # mass of each medoid
     means: Any  # mean of the rows of each cluster, weighted by their mass, if means are kept
@@ -71,18 +86,19 @@ class ContractedBatch:
     n_noise: int  # the last clusters, this many, are single rows that the base method called noise
     stability: Any  # for each row, the mean over views of the Jaccard index (see ``consensus.py``)
     view_stability: NDArray[np.float64]  # for each view, the mean over rows of the Jaccard index
-    # The figures that a level averages: views kept, agreement, stability; and those that it sums up: the time spent in
-    # the base method, in the consensus, and in the choice of medoids
+    # The figures that a level averages: views kept, agreement, stability; and those that it sums
+    # up: the time spent in the base method, in the consensus, and in the choice of medoids
     costs: tuple[float, ...]
     halo: HaloLabels | None = None  # the clusters of rows of the halo, if the batch has one
 
 
 @dataclass(frozen=True)
 class HaloLabels:
-    """The clusters that rows of the halo are in: ``rows`` by position in the halo, and the cluster of each.
+    """The clusters that rows of the halo are in: ``rows`` by position in the halo, and the cluster
+    of each.
 
-    Rows that are noise, or in no cluster with a row of the batch, are left out; with ``is_core``, so are rows that the
-    base method does not call core rows.
+    Rows that are noise, or in no cluster with a row of the batch, are left out; with ``is_core``,
+    so are rows that the base method does not call core rows.
     """
 
     rows: IntArray
@@ -101,34 +117,45 @@ def contract_batch(
     labels: Any = None,
     apart: IntArray | None = None,
 ) -> ContractedBatch:
-    """Cluster the rows of ``X``, which have a ``mass``, on every view, and choose the medoids of the consensus.
+    """Cluster the rows of ``X``, which have a ``mass``, on every view, and choose the medoids of
+    the consensus.
 
-    The base method sees ``companions``, other rows of the data, beside the rows of ``X``. The last ``n_halo`` rows of
-    ``X`` belong to other batches: they are clustered, too, but not contracted. If the ``labels`` of the base method are
-    known, it is not called. Rows with different numbers in ``apart`` are in different clusters of the consensus.
+    The base method sees ``companions``, other rows of the data, beside the rows of ``X``. The last
+    ``n_halo`` rows of ``X`` belong to other batches: they are clustered, too, but not contracted.
+    If the ``labels`` of the base method are known, it is not called. Rows with different numbers in
+    ``apart`` are in different clusters of the consensus.
     """
     if labels is None:
-        views, consensus = contraction.views, contraction.consensus
+        views = contraction.views
+        consensus = contraction.consensus
         clusters = get_clusters(X, mass, views, consensus, place, engine, companions, apart)
     else:
         clusters = agree_on(labels, mass, contraction.views.n_views, apart)
     started = perf_counter()
-    found, halo = clusters.consensus, None
+    found = clusters.consensus
+    halo = None
     if n_halo:
         n_rows = X.shape[0] - n_halo
         found, halo = _set_halo_apart(found, n_rows, clusters.core)
-        X, mass = take_rows(X, slice(0, n_rows)), None if mass is None else mass[:n_rows]
+        X = take_rows(X, slice(0, n_rows))
+        mass = None if mass is None else mass[:n_rows]
     rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *place)
     points = contraction.points(X)
     if contraction.bound_groups is not None:
         found = contraction.bound_groups(points, found, mass)
     of_clusters = found.labels, found.n_clusters
-    centres = None if contraction.find_centres is None else contraction.find_centres(points, *of_clusters, mass)
+    if contraction.find_centres is None:
+        centres = None
+    else:
+        centres = contraction.find_centres(points, *of_clusters, mass)
     medoids = None if centres is None else centres.medoids
     if medoids is None:
         medoids = contraction.choose_medoids(points, *of_clusters, mass, rng)
     if centres is None:
-        means = cluster_means(points, *of_clusters, mass) if contraction.keeps_means else None
+        if contraction.keeps_means:
+            means = cluster_means(points, *of_clusters, mass)
+        else:
+            means = None
         centres = Centres(medoids, means, count_by_label(*of_clusters), first_rows(*of_clusters))
     return ContractedBatch(
         labels=found.labels,
@@ -152,9 +179,13 @@ def contract_batch(
     )
 
 
-def _set_halo_apart(found: Consensus, n_rows: int, core: IntArray | None) -> tuple[Consensus, HaloLabels]:
+def _set_halo_apart(
+    found: Consensus, n_rows: int, core: IntArray | None
+) -> tuple[Consensus, HaloLabels]:
     """Return the consensus of the first ``n_rows`` rows, and the clusters of the other rows."""
-    label_of = np.full(found.n_clusters, -1, dtype=np.int32 if found.n_clusters < 2**31 else np.int64)
+    label_of = np.full(
+        found.n_clusters, -1, dtype=np.int32 if found.n_clusters < 2**31 else np.int64
+    )
     present = np.unique(to_host(found.labels[:n_rows]))  # sorted, so that noise stays last
     label_of[present] = np.arange(len(present))
     first_noise = found.n_clusters - found.n_noise
@@ -174,7 +205,9 @@ def _set_halo_apart(found: Consensus, n_rows: int, core: IntArray | None) -> tup
     return own, HaloLabels(rows, of_halo[rows], is_core=core is not None)
 
 
-def _contracted_mass(mass: Any, consensus: Consensus, sizes: IntArray, contraction: Contraction) -> Mass | None:
+def _contracted_mass(
+    mass: Any, consensus: Consensus, sizes: IntArray, contraction: Contraction
+) -> Mass | None:
     """Return the mass of each medoid: the total mass of its cluster or, without ``sum_mass``, 1."""
     if not contraction.weighted:
         return None

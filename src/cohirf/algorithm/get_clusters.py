@@ -42,14 +42,17 @@ class View:
 
     def features(self, rng: np.random.Generator, n_features: int) -> IntArray:
         """Return the features of the view, of ``n_features`` that there are."""
-        return sample_features(rng, n_features, self.n_features) if self.columns is None else self.columns
+        if self.columns is None:
+            return sample_features(rng, n_features, self.n_features)
+        return self.columns
 
 
 @dataclass(frozen=True)
 class Views:
     """The views that are clustered."""
 
-    # The base method; if there are several, the one that decides how batches are formed and groups merge
+    # The base method; if there are several, the one that decides how batches are formed and groups
+    # merge
     method: BaseMethod
     n_views: int  # number of views
     n_features: int  # number of features in each view; if views differ, the largest one
@@ -58,10 +61,14 @@ class Views:
 
     def at(self, number: int) -> View:
         """Return the view with a number."""
-        return self.each[number] if self.each else View(self.method, self.n_features)
+        if self.each:
+            return self.each[number]
+        return View(self.method, self.n_features)
 
     def n_runs(self, n_features: int) -> int:
-        """Return how often a base method runs on rows with ``n_features`` features: once if all views are equal."""
+        """Return how often a base method runs on rows with ``n_features`` features: once if all
+        views are equal.
+        """
         are_equal = not self.each and self.method.is_deterministic and self.n_features == n_features
         return 1 if are_equal else self.n_views
 
@@ -102,21 +109,37 @@ def get_clusters(
 ) -> ViewConsensus:
     """Cluster the rows of ``X`` on every view, and return the ``consensus`` of the labels.
 
-    ``place`` is (level, batch). The base method clusters the rows of ``X`` together with ``companions``, which are
-    other rows of the data; their labels are not used. Rows with different numbers in ``apart`` are in different
-    clusters of the consensus.
+    ``place`` is (level, batch). The base method clusters the rows of ``X`` together with
+    ``companions``, which are other rows of the data; their labels are not used. Rows with different
+    numbers in ``apart`` are in different clusters of the consensus.
     """
     started = perf_counter()
     n_rows = X.shape[0]
-    shown = X if companions is None or views.method.finds_no_fewer_than(n_rows) else join_rows([X, companions])
+    if companions is None or views.method.finds_no_fewer_than(n_rows):
+        shown = X
+    else:
+        shown = join_rows([X, companions])
     memory = None
-    if engine.is_serial and not views.each and views.n_features < X.shape[1] and isinstance(shown, np.ndarray):
-        memory = np.empty((shown.shape[0], views.n_features), dtype=X.dtype)  # of all views, one after the other
+    if (
+        engine.is_serial
+        and not views.each
+        and views.n_features < X.shape[1]
+        and isinstance(shown, np.ndarray)
+    ):
+        memory = np.empty(
+            (shown.shape[0], views.n_features), dtype=X.dtype
+        )  # of all views, one after the other
     n_runs = views.n_runs(X.shape[1])
-    weights = None if sample_weight is None else engine.share(ArrayRows(sample_weight))
+    if sample_weight is None:
+        weights = None
+    else:
+        weights = engine.share(ArrayRows(sample_weight))
     rows = WeightedRows(engine.share(ArrayRows(shown)), weights)
     tasks = ((rows, views, (*place, view), memory) for view in range(n_runs))
-    folded, base_seconds, waited, core = FoldedViews(n_rows), 0.0, 0.0, None
+    folded = FoldedViews(n_rows)
+    base_seconds = 0.0
+    waited = 0.0
+    core = None
     results = iter(engine.run(label_view, tasks, n_runs))
     for _ in range(n_runs):
         asked = perf_counter()
@@ -136,17 +159,26 @@ def get_clusters(
         found = divide_consensus(found, apart)
     stability = measure_stability(codes, found)
     consensus_seconds = perf_counter() - started - waited
-    return ViewConsensus(found, stability, agreement, base_seconds, consensus_seconds, core if n_runs == 1 else None)
+    return ViewConsensus(
+        found, stability, agreement, base_seconds, consensus_seconds, core if n_runs == 1 else None
+    )
 
 
-def agree_on(labels: Any, sample_weight: Any, n_views: int, apart: IntArray | None = None) -> ViewConsensus:
-    """Return the consensus of views that all have the same, known labels; see :func:`get_clusters` for ``apart``."""
+def agree_on(
+    labels: Any, sample_weight: Any, n_views: int, apart: IntArray | None = None
+) -> ViewConsensus:
+    """Return the consensus of views that all have the same, known labels.
+
+    See :func:`get_clusters` for ``apart``.
+    """
     started = perf_counter()
     codes = fold_views([labels], labels.shape[0], sample_weight).repeated(n_views)
     found = strict_consensus(codes)
     if apart is not None:
         found = divide_consensus(found, apart)
-    return ViewConsensus(found, measure_stability(codes, found), mean_agreement(codes), 0.0, perf_counter() - started)
+    return ViewConsensus(
+        found, measure_stability(codes, found), mean_agreement(codes), 0.0, perf_counter() - started
+    )
 
 
 @dataclass(frozen=True)
@@ -163,11 +195,15 @@ class WeightedRows:
 
 
 def label_view(
-    shown: WeightedRows, views: Views, place: tuple[int, int, int], memory: NDArray[Any] | None = None
+    shown: WeightedRows,
+    views: Views,
+    place: tuple[int, int, int],
+    memory: NDArray[Any] | None = None,
 ) -> ViewLabels:
     """Label rows on the view at ``place``: (level, batch, view).
 
-    Views that are labelled one after the other can share the ``memory`` into which their columns are copied.
+    Views that are labelled one after the other can share the ``memory`` into which their columns
+    are copied.
     """
     X, sample_weight = shown.rows.X, None if shown.weights is None else shown.weights.X
     rng = generator_at(views.entropy, Draw.VIEW, *place)
@@ -175,11 +211,14 @@ def label_view(
     view = take_features(X, of_place.features(rng, X.shape[1]), memory)
     started = perf_counter()
     try:
-        labels, core = of_place.method.find_core(view, rng, sample_weight, may_overwrite=view is not X)
+        labels, core = of_place.method.find_core(
+            view, rng, sample_weight, may_overwrite=view is not X
+        )
     except ValueError as error:
         if place[0] <= 1:
             raise
-        labels, core = _leave_apart(view, of_place.method, place[0], error), None
+        labels = _leave_apart(view, of_place.method, place[0], error)
+        core = None
     return ViewLabels(labels, perf_counter() - started, core)
 
 
@@ -187,7 +226,8 @@ def _leave_apart(view: Any, method: BaseMethod, level: int, error: ValueError) -
     """Return another label for each row, and warn: what lower levels have found must not be lost."""
     with warning_once_a_fit():
         warnings.warn(
-            f"{method.name} failed on {view.shape[0]} rows of level {level}, which stay apart in this view: {error}",
+            f"{method.name} failed on {view.shape[0]} rows of level {level}, which stay apart in "
+            f"this view: {error}",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -202,7 +242,10 @@ def sample_features(rng: np.random.Generator, n_features: int, n_sampled: int) -
 
 
 def take_features(X: Any, features: IntArray, out: NDArray[Any] | None = None) -> Any:
-    """Return the given columns of ``X``, in ``out`` if given; if all columns are asked for, ``X`` itself."""
+    """Return the given columns of ``X``, in ``out`` if given.
+
+    If all columns are asked for, ``X`` itself.
+    """
     if len(features) == X.shape[1]:
         return X
     if not is_here(X):
@@ -218,10 +261,11 @@ def take_features(X: Any, features: IntArray, out: NDArray[Any] | None = None) -
 def tally_features(
     views: Views, n_features: int, level: int, survivors: Any, first_batch: int = 0
 ) -> NDArray[np.float64]:
-    """Return, for each feature, the sum of the stability of the views that contained it, and of the rows in them.
+    """Return, for each feature, the sum of the stability of the views that contained it, and of the
+    rows in them.
 
-    These are the views of all batches of a level, of which the first has the given number. Their features depend on
-    the place alone, so they are drawn again.
+    These are the views of all batches of a level, of which the first has the given number. Their
+    features depend on the place alone, so they are drawn again.
     """
     sums = np.zeros((2, n_features))
     batches = zip(survivors.batch_sizes.tolist(), survivors.view_stability, strict=True)
@@ -237,7 +281,10 @@ def tally_features(
 
 
 def mean_of_tally(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean stability of each feature, over all rows that were clustered with it; NaN if there were none."""
+    """Return the mean stability of each feature, over all rows that were clustered with it.
+
+    NaN if there were none.
+    """
     means = np.full(sums.shape[1], np.nan)
     np.divide(sums[0], sums[1], out=means, where=sums[1] > 0)
     return means

@@ -1,12 +1,13 @@
 """The loop over levels: Algorithm 1 of the paper, with batches.
 
-CoHiRF without batches is the case of one batch. Every level is a map from active rows to *survivors*, the rows that
-stay active, and is made of runs of batches. The first level sees all rows of the data. Its survivors are the *leaves*
-of all later levels, which are a fit of these rows only. That does not change the result: leaves are sorted by row
-number, and random numbers depend on level and batch only.
+CoHiRF without batches is the case of one batch. Every level is a map from active rows to
+*survivors*, the rows that stay active, and is made of runs of batches. The first level sees all
+rows of the data. Its survivors are the *leaves* of all later levels, which are a fit of these rows
+only. That does not change the result: leaves are sorted by row number, and random numbers depend on
+level and batch only.
 
-``contract_levels`` yields a small state after each level. Logs and diagnostics consume these states; progress bars and
-checkpoints wrap the engine. None of them is part of the algorithm.
+``contract_levels`` yields a small state after each level. Logs and diagnostics consume these
+states; progress bars and checkpoints wrap the engine. None of them is part of the algorithm.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ from cohirf.rows import ranges
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.rows.storage import Engine, Rows, SerialEngine, SomeRows, Storage
 
-RELEASE_ROWS = 2**22  # number of vector entries that may stay in memory if the vectors are stored on disk
+RELEASE_ROWS = (
+    2**22
+)  # number of vector entries that may stay in memory if the vectors are stored on disk
 
 
 DrawCompanions = Callable[[IntArray, tuple[int, int]], Any]  # from medoids, and level and batch
@@ -46,17 +49,23 @@ DrawCompanions = Callable[[IntArray, tuple[int, int]], Any]  # from medoids, and
 
 @dataclass(frozen=True)
 class Resources:
-    """Where runs and views are computed (engines), and where arrays that grow with the data are kept (storage)."""
+    """Where runs and views are computed (engines), and where arrays that grow with the data are
+    kept (storage).
+    """
 
     run_engine: Engine = field(default_factory=SerialEngine)
     view_engine: Engine = field(default_factory=SerialEngine)
     storage: Storage = field(default_factory=Storage)
-    draw_companions: DrawCompanions | None = None  # rows shown with the medoids to base methods without sample weights
+    draw_companions: DrawCompanions | None = (
+        None  # rows shown with the medoids to base methods without sample weights
+    )
 
 
 @dataclass(frozen=True)
 class LevelRecord:
-    """Sizes, agreement and times of one level; ``views_kept``, ``agreement`` and ``stability`` are means over rows.
+    """Sizes, agreement and times of one level.
+
+    ``views_kept``, ``agreement`` and ``stability`` are means over rows.
 
     Attributes
     ----------
@@ -65,22 +74,26 @@ class LevelRecord:
     n_batches : int
         Number of batches that were contracted, without the one held aside.
     rows_in, rows_held_aside, rows_out : int
-        Number of active rows before the level, of rows that were held aside, and of active rows after the level.
+        Number of active rows before the level, of rows that were held aside, and of active rows
+        after the level.
     views_kept : float
         Number of views that took part in the consensus.
     agreement : float
         Mean adjusted Rand index between pairs of views; NaN for a single view.
     stability : float
-        Mean Jaccard index between each row's group and its cluster in each view, as in ``CoHiRF.stability_``.
+        Mean Jaccard index between each row's group and its cluster in each view, as in
+        ``CoHiRF.stability_``.
     base_seconds, consensus_seconds, medoid_seconds : float
-        Time spent in the base method, in the consensus and in the choice of medoids, summed over views and batches.
+        Time spent in the base method, in the consensus and in the choice of medoids, summed over
+        views and batches.
     kind : {"all", "random", "local", "exact", "spanning", "fused"}
-        Which rows were clustered together: all active rows; "random" rows, or blocks of consecutive rows; neighbouring
-        rows with a halo ("local"). If local batches have all rows that their labels depend on, they are "exact": the
-        clusters are those of the base method on all rows, except that a border row that is near to two clusters may be
-        in either of them, and up to ties at exactly the radius of a metric on the sphere. "spanning" means HDBSCAN in
-        local batches, whose spanning trees were joined. At a "fused" level, clusters that reach over several local
-        batches were put together.
+        Which rows were clustered together: all active rows; "random" rows, or blocks of consecutive
+        rows; neighbouring rows with a halo ("local"). If local batches have all rows that their
+        labels depend on, they are "exact": the clusters are those of the base method on all rows,
+        except that a border row that is near to two clusters may be in either of them, and up to
+        ties at exactly the radius of a metric on the sphere. "spanning" means HDBSCAN in local
+        batches, whose spanning trees were joined. At a "fused" level, clusters that reach over
+        several local batches were put together.
     """
 
     level: Annotated[int, ranges.counts()]
@@ -94,14 +107,24 @@ class LevelRecord:
     base_seconds: Annotated[float, ranges.measures(least=0)]
     consensus_seconds: Annotated[float, ranges.measures(least=0)]
     medoid_seconds: Annotated[float, ranges.measures(least=0)]
-    kind: Annotated[str, ranges.OneOf(("all", "random", "local", "exact", "spanning", "fused"))] = "random"
+    kind: Annotated[str, ranges.OneOf(("all", "random", "local", "exact", "spanning", "fused"))] = (
+        "random"
+    )
 
     @classmethod
-    def of(cls, level: int, rows_in: int, survivors: Survivors, kind: str | None = None) -> LevelRecord:
-        """Return the record of a level with ``rows_in`` active rows; without a kind, it has all or random rows."""
+    def of(
+        cls, level: int, rows_in: int, survivors: Survivors, kind: str | None = None
+    ) -> LevelRecord:
+        """Return the record of a level with ``rows_in`` active rows.
+
+        Without a kind, it has all or random rows.
+        """
         sizes = survivors.batch_sizes
         if kind is None:
-            kind = "all" if len(sizes) == 1 and sizes.sum() == rows_in else "random"
+            if len(sizes) == 1 and sizes.sum() == rows_in:
+                kind = "all"
+            else:
+                kind = "random"
         views_kept, agreement, stability = (
             float(np.average(figure, weights=sizes)) for figure in survivors.batch_costs.T[:3]
         )
@@ -127,18 +150,25 @@ class ActiveRows:
     """The rows that a level contracts."""
 
     values: Rows  # values of the active rows, and perhaps of others
-    index: IntArray | None = None  # sorted index of each active row in ``values``; None if all of these rows are active
+    index: IntArray | None = (
+        None  # sorted index of each active row in ``values``; None if all of these rows are active
+    )
     mass: Mass | None = None  # mass of each active row; None if each has mass 1
-    # Whether the rows are best read once and in order. Batches are then blocks of consecutive rows, and the survivors
-    # carry their values.
+    # Whether the rows are best read once and in order. Batches are then blocks of consecutive rows,
+    # and the survivors carry their values.
     in_order: bool = False
-    # Number of the first row of each chunk of the data, if each run has the batches that start in one chunk
+    # Number of the first row of each chunk of the data, if each run has the batches that start in
+    # one chunk
     chunk_starts: IntArray | None = None
-    batches: Batches | None = None  # the batches, if they follow from the values of the rows; otherwise they are drawn
+    batches: Batches | None = (
+        None  # the batches, if they follow from the values of the rows; otherwise they are drawn
+    )
     # The label of each active row, if the base method need not be called for it; negative for noise
     labels: IntArray | None = None
     label_seconds: float = 0.0  # the time that it took to find these labels
-    apart: IntArray | None = None  # a number for each active row: rows with different ones do not fuse
+    apart: IntArray | None = (
+        None  # a number for each active row: rows with different ones do not fuse
+    )
 
     @property
     def n_rows(self) -> int:
@@ -151,7 +181,9 @@ class ActiveRows:
 
     def find(self, indices: IntArray) -> IntArray:
         """Return the position of the active rows with the given indices."""
-        return indices if self.index is None else np.searchsorted(self.index, indices)
+        if self.index is None:
+            return indices
+        return np.searchsorted(self.index, indices)
 
 
 @dataclass(frozen=True)
@@ -177,11 +209,15 @@ class FitState:
         storage: Storage,
         kind: str | None = None,
     ) -> FitState:
-        """Return the state after a first level that has contracted ``rows_in`` of the rows of ``values``.
+        """Return the state after a first level that has contracted ``rows_in`` of the rows of
+        ``values``.
 
         Above ``max_level``, another level may merge clusters to the wanted number.
         """
-        own = SomeRows(values, leaves.rows) if leaves.values is None else leaves.values
+        if leaves.values is None:
+            own = SomeRows(values, leaves.rows)
+        else:
+            own = leaves.values
         return cls(
             active=ActiveRows(own, None, leaves.mass),
             fusions=Fusions.none(leaves.stability, max(2, max_level) + 1, storage),
@@ -238,7 +274,9 @@ def contract_levels(
     is_done = is_done or (lambda state: state.converged or state.stalled)
     yield state
     while state.level < max_level and not is_done(state):
-        state = state.after(contract_level(state.active, state.level + 1, contraction, resources, state.fusions))
+        state = state.after(
+            contract_level(state.active, state.level + 1, contraction, resources, state.fusions)
+        )
         yield state
 
 
@@ -250,7 +288,8 @@ def contract_level(
     fusions: Recorded | None,
     links: list[Links] | None = None,
 ) -> Survivors:
-    """Contract each batch of active rows to its medoids, and record the fusions, unless they are kept elsewhere.
+    """Contract each batch of active rows to its medoids, and record the fusions, unless they are
+    kept elsewhere.
 
     What batches with halos have in common is added to ``links``.
     """
@@ -259,25 +298,40 @@ def contract_level(
     # closed, so that an error here ends what is still running elsewhere
     with closing(run_tasks(tasks, len(cuts), contraction, resources)) as outcomes:
         survivors = record_runs(outcomes, fusions, resources.storage, links)
-        return gather_survivors(chain(_hold_aside(active, batches, contraction), survivors), resources.storage)
+        return gather_survivors(
+            chain(_hold_aside(active, batches, contraction), survivors), resources.storage
+        )
 
 
-def split_level(active: ActiveRows, level: int, contraction: Contraction) -> tuple[Batches, IntArray]:
+def split_level(
+    active: ActiveRows, level: int, contraction: Contraction
+) -> tuple[Batches, IntArray]:
     """Return the batches of a level, and the numbers of those at which its runs begin."""
     if active.batches is not None:
         return active.batches, cut_into_runs(active.batches.n_batches, active.n_rows)
     rng = generator_at(contraction.views.entropy, Draw.SPLIT, level)
-    batches = split_into_batches(active.n_rows, contraction.batch_size, rng, in_order=active.in_order)
+    batches = split_into_batches(
+        active.n_rows, contraction.batch_size, rng, in_order=active.in_order
+    )
     if active.chunk_starts is not None:
         return batches, cut_at_chunks(batches.starts, active.chunk_starts)
     return batches, cut_into_runs(batches.n_batches, active.n_rows)
 
 
 def make_tasks(
-    active: ActiveRows, level: int, batches: Batches, cuts: IntArray, resources: Resources, fusions: Recorded | None
+    active: ActiveRows,
+    level: int,
+    batches: Batches,
+    cuts: IntArray,
+    resources: Resources,
+    fusions: Recorded | None,
 ) -> Iterator[RunTask]:
-    """Return tasks, one for each run, which are made when they are needed, perhaps in another thread."""
-    engine, storage, draw = resources.run_engine, resources.storage, resources.draw_companions
+    """Return tasks, one for each run, which are made when they are needed, perhaps in another
+    thread.
+    """
+    engine = resources.run_engine
+    storage = resources.storage
+    draw = resources.draw_companions
     values = engine.share(active.values)
     can_write = engine.writes_here and (engine.is_serial or storage.is_shared)
 
@@ -292,7 +346,9 @@ def make_tasks(
             fusions=fusions if can_write else None,
             companions=None if draw is None or level == 1 else of_run.each_batch(draw, level),
             n_batches=batches.n_batches,
-            halo_mass=None if active.mass is None or run.halos is None else [active.mass[halo] for halo in run.halos],
+            halo_mass=None
+            if active.mass is None or run.halos is None
+            else [active.mass[halo] for halo in run.halos],
             labels=None if active.labels is None else active.labels[run.rows],
             apart=None if active.apart is None else active.apart[run.rows],
         )
@@ -305,8 +361,8 @@ def run_tasks(
 ) -> Generator[tuple[RunTask, ContractedRun], None, None]:
     """Contract runs, and yield each with its result, in order.
 
-    The views of a single run are computed in parallel, if its rows are here. Several runs are contracted in parallel,
-    each one view after the other.
+    The views of a single run are computed in parallel, if its rows are here. Several runs are
+    contracted in parallel, each one view after the other.
     """
     under_way: deque[RunTask] = deque()
 
@@ -319,7 +375,9 @@ def run_tasks(
     for outcome in resources.run_engine.run(contract_run, calls(), n_tasks):
         yield under_way.popleft(), outcome
     if under_way:
-        raise RuntimeError(f"{len(under_way)} runs of batches have no result: the engine has lost them.")
+        raise RuntimeError(
+            f"{len(under_way)} runs of batches have no result: the engine has lost them."
+        )
 
 
 def record_runs(
@@ -328,7 +386,10 @@ def record_runs(
     storage: Storage,
     links: list[Links] | None = None,
 ) -> Iterator[Survivors]:
-    """Record fusions that have not been recorded where they were found, and links; yield the survivors of each run."""
+    """Record fusions that have not been recorded where they were found, and links.
+
+    Yield the survivors of each run.
+    """
     rows_held = 0
     for task, outcome in outcomes:
         if fusions is not None and outcome.survivor_of is not None:
@@ -348,7 +409,12 @@ def _hold_aside(active: ActiveRows, batches: Batches, contraction: Contraction) 
     if len(positions) == 0:
         return []
     given = None if active.mass is None else active.mass[positions]
-    mass = None if not contraction.weighted else np.ones(len(positions)) if given is None else given
+    if not contraction.weighted:
+        mass = None
+    elif given is None:
+        mass = np.ones(len(positions))
+    else:
+        mass = given
     means = None
     if contraction.keeps_means:
         values = active.values.take(active.at(positions))

@@ -1,7 +1,7 @@
 """GetFinalLabels: from the fusion hierarchy, as two vectors, to clusters (paper, section 2.2.3).
 
-``parents[i]`` is the medoid that absorbed row i, or i itself. ``absorbed_at[i]`` is the level at which that happened,
-or 0 if it never did.
+``parents[i]`` is the medoid that absorbed row i, or i itself. ``absorbed_at[i]`` is the level at
+which that happened, or 0 if it never did.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.rows.arrays import to_host
-from cohirf.rows.grouping import IntArray, compress, count_by_label, first_rows, index_dtype, row_blocks, sum_by_label
+from cohirf.rows.grouping import (
+    IntArray,
+    compress,
+    count_by_label,
+    first_rows,
+    index_dtype,
+    row_blocks,
+    sum_by_label,
+)
 from cohirf.rows.storage import Storage
 
 CIRCLE = "parents is not a fusion hierarchy: some rows have absorbed each other."
@@ -22,15 +30,17 @@ CIRCLE = "parents is not a fusion hierarchy: some rows have absorbed each other.
 def find_roots(parents: IntArray, absorbed_at: IntArray, level: int) -> IntArray:
     """Return, for each row, the medoid that represents it after ``level`` levels.
 
-    Pointer jumping: every round halves the distance to the root. It works in place, block by block; pointers that were
-    already updated in the same round only speed it up. The rounds end also if rows have absorbed each other,
-    and so have no root.
+    Pointer jumping: every round halves the distance to the root. It works in place, block by block;
+    pointers that were already updated in the same round only speed it up. The rounds end also if
+    rows have absorbed each other, and so have no root.
     """
     roots = np.empty(len(parents), dtype=parents.dtype)
     for block in row_blocks(len(roots)):
         roots[block] = parents[block]
         still_active = (absorbed_at[block] == 0) | (absorbed_at[block] > level)
-        roots[block][still_active] = np.arange(block.start, block.stop, dtype=roots.dtype)[still_active]
+        roots[block][still_active] = np.arange(block.start, block.stop, dtype=roots.dtype)[
+            still_active
+        ]
     for _ in range(len(roots).bit_length() + 1):
         moved = False
         for block in row_blocks(len(roots)):
@@ -43,7 +53,10 @@ def find_roots(parents: IntArray, absorbed_at: IntArray, level: int) -> IntArray
 
 
 def find_roots_of(rows: IntArray, parents: IntArray, absorbed_at: IntArray, level: int) -> IntArray:
-    """Return, for each of some rows, the medoid that represents it after ``level`` levels; reads only what it needs."""
+    """Return, for each of some rows, the medoid that represents it after ``level`` levels.
+
+    Reads only what it needs.
+    """
     roots = rows
     for _ in range(level + 1):  # each step leads to a row that was absorbed at a later level
         absorbed = absorbed_at[roots]
@@ -55,15 +68,21 @@ def find_roots_of(rows: IntArray, parents: IntArray, absorbed_at: IntArray, leve
 
 
 def get_final_labels(roots: IntArray) -> tuple[IntArray, IntArray]:
-    """Label rows by cluster, with clusters numbered in order of first appearance; also return the medoid of each."""
+    """Label rows by cluster, with clusters numbered in order of first appearance.
+
+    Also return the medoid of each.
+    """
     medoids, labels = compress(roots, len(roots))
     return _renumber(labels, medoids, first_rows(labels, len(medoids)))
 
 
-def number_by_first_row(labels: IntArray, medoids: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+def number_by_first_row(
+    labels: IntArray, medoids: IntArray, rows: IntArray
+) -> tuple[IntArray, IntArray]:
     """Renumber clusters of leaves in the order in which their rows first appear in the data.
 
-    ``rows`` has the smallest row number of each leaf. Returns the new labels, and the medoid of each label.
+    ``rows`` has the smallest row number of each leaf. Returns the new labels, and the medoid of
+    each label.
     """
     first = np.full(len(medoids), np.iinfo(np.int64).max)
     np.minimum.at(first, labels, rows)
@@ -80,12 +99,16 @@ def _renumber(labels: IntArray, medoids: IntArray, first: IntArray) -> tuple[Int
 def hide_small_clusters(
     labels: IntArray, medoids: IntArray, weights: NDArray[np.float64] | None, min_size: float
 ) -> tuple[IntArray, IntArray]:
-    """Label the rows of clusters smaller than ``min_size`` as -1, and renumber the others in the same order, in place.
+    """Label the rows of clusters smaller than ``min_size`` as -1, and renumber the others in the
+    same order, in place.
 
     The size of a cluster is the sum of its ``weights``; without weights, its number of rows.
     """
     n_labels = len(medoids)
-    sizes = count_by_label(labels, n_labels) if weights is None else sum_by_label(labels, weights, n_labels)
+    if weights is None:
+        sizes = count_by_label(labels, n_labels)
+    else:
+        sizes = sum_by_label(labels, weights, n_labels)
     keep = sizes >= min_size
     if not keep.all():
         new_label = np.where(keep, np.cumsum(keep) - 1, -1).astype(labels.dtype)
@@ -99,8 +122,8 @@ class Recorded:
     """For each row: what absorbed it at the first level, and how stable its group was."""
 
     parents: IntArray  # index of the medoid that absorbed the row, or of the row itself
-    # Mean over views of the Jaccard index between the row's group and its cluster in each view, at the last level that
-    # clustered it (see ``consensus.py``); NaN if no level did
+    # Mean over views of the Jaccard index between the row's group and its cluster in each view, at
+    # the last level that clustered it (see ``consensus.py``); NaN if no level did
     stability: NDArray[np.float32]
 
     @classmethod
@@ -109,7 +132,10 @@ class Recorded:
         return cls(storage.vector(n_rows, index_dtype(n_rows)), storage.vector(n_rows, np.float32))
 
     def record(self, rows: slice | IntArray, parents: Any, level: int) -> None:
-        """Record that active rows now belong to the medoids beside them in ``parents``; a medoid to itself."""
+        """Record that active rows now belong to the medoids beside them in ``parents``.
+
+        A medoid to itself.
+        """
         self.parents[rows] = to_host(parents)
 
     def keep(self, rows: IntArray) -> None:
@@ -122,8 +148,8 @@ class Recorded:
 class Fusions(Recorded):
     """For each leaf of the first level: what absorbed it, when, and how stable its group was.
 
-    All levels update these vectors in place: a consumer that keeps them must copy them. ``absorbed_at`` is the level at
-    which a leaf was absorbed, or 0 if it never was.
+    All levels update these vectors in place: a consumer that keeps them must copy them.
+    ``absorbed_at`` is the level at which a leaf was absorbed, or 0 if it never was.
     """
 
     absorbed_at: IntArray
@@ -143,8 +169,14 @@ class Fusions(Recorded):
         return fusions
 
     def record(self, rows: slice | IntArray, parents: Any, level: int) -> None:
-        """Record that active rows now belong to the medoids beside them in ``parents``; a medoid to itself."""
+        """Record that active rows now belong to the medoids beside them in ``parents``.
+
+        A medoid to itself.
+        """
         parents = to_host(parents)
         super().record(rows, parents, level)
-        own = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        if isinstance(rows, slice):
+            own = np.arange(rows.start, rows.stop)
+        else:
+            own = rows
         self.absorbed_at[rows] = (parents != own) * self.absorbed_at.dtype.type(level)

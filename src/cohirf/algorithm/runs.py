@@ -1,7 +1,9 @@
-"""Contract a run: consecutive batches of a level, in this process, in another one, or on a worker of a cluster.
+"""Contract a run: consecutive batches of a level, in this process, in another one, or on a worker
+of a cluster.
 
-A run returns its *survivors*: the rows that stay active, with their values and the sizes of their clusters. What
-belongs to its other rows is a map from rows to survivors. It is written where it is needed, and not sent around.
+A run returns its *survivors*: the rows that stay active, with their values and the sizes of their
+clusters. What belongs to its other rows is a map from rows to survivors. It is written where it is
+needed, and not sent around.
 """
 
 from __future__ import annotations
@@ -57,18 +59,24 @@ class RunTask:
     level: int  # the level, which with the number of a batch seeds it
     # The rows, by index, or those of the run alone, by offset; None if they are where the task runs
     values: Rows | RunRows | None
-    mass: Mass | None = None  # mass of each row of the run, by offset, perhaps on a device; None if each has mass 1
-    # Whether the values of the survivors are returned, because later levels cannot read the rows again
+    mass: Mass | None = (
+        None  # mass of each row of the run, by offset, perhaps on a device; None if each has mass 1
+    )
+    # Whether the values of the survivors are returned, because later levels cannot read the rows
+    # again
     carry_values: bool = False
     fusions: Recorded | None = None  # where to record the fusions; None to return them
     # For each batch, values of other rows that the base method sees beside its rows, or None
     companions: Sequence[Any] | None = None
     n_batches: int = 1  # number of batches of the level
-    # For each batch, the mass of the rows of its halo; None if each has mass 1, or there are no halos
+    # For each batch, the mass of the rows of its halo; None if each has mass 1, or there are no
+    # halos
     halo_mass: Sequence[Mass] | None = None
     # The label of each row of the run, by offset, if the base method need not be called for it
     labels: IntArray | None = None
-    apart: IntArray | None = None  # a number for each row of the run, by offset: rows with different ones do not fuse
+    apart: IntArray | None = (
+        None  # a number for each row of the run, by offset: rows with different ones do not fuse
+    )
 
     @property
     def rows_in(self) -> int:
@@ -87,7 +95,9 @@ class RunTask:
 
     def rows_needed(self) -> IntArray:
         """Return the sorted indices of all rows of the run, halos included."""
-        return np.unique(np.concatenate([self.run.index(np.arange(self.run.length)), *(self.run.halos or ())]))
+        return np.unique(
+            np.concatenate([self.run.index(np.arange(self.run.length)), *(self.run.halos or ())])
+        )
 
     def with_values(self, values: Rows | RunRows | None) -> RunTask:
         """Return the task with other values."""
@@ -99,7 +109,9 @@ class RunTask:
         if values is not None and not isinstance(values, RunRows) and is_in_memory(values):
             numbers = self.rows_needed()
             values = NumberedRows(values.take(numbers), numbers)
-        return type(self), tuple(values if part.name == "values" else getattr(self, part.name) for part in fields(self))
+        return type(self), tuple(
+            values if part.name == "values" else getattr(self, part.name) for part in fields(self)
+        )
 
 
 @dataclass(frozen=True)
@@ -122,7 +134,8 @@ class Survivors:
     is_noise: Annotated[NDArray[np.bool_], ranges.flags("rows")]
     # Stability of each survivor, as in ``CoHiRF.stability_``; NaN if it was held aside
     stability: Annotated[NDArray[np.float32], ranges.shares("rows")]
-    # For each batch: the number of contracted rows, the costs, and the stability of each view; see ``ContractedBatch``
+    # For each batch: the number of contracted rows, the costs, and the stability of each view; see
+    # ``ContractedBatch``
     batch_sizes: Annotated[NDArray[np.int64], ranges.counts(ranges.ANY)]
     batch_costs: Annotated[NDArray[np.float64], ranges.cells("batch_sizes", ranges.ANY)]
     view_stability: Annotated[NDArray[np.float64], ranges.cells("batch_sizes", ranges.ANY)]
@@ -135,7 +148,9 @@ class Survivors:
     @property
     def total_mass(self) -> NDArray[np.float64]:
         """Total mass of the rows in each survivor's cluster; their number, if each has mass 1."""
-        return self.sizes.astype(np.float64) if self.weights is None else self.weights
+        if self.weights is None:
+            return self.sizes.astype(np.float64)
+        return self.weights
 
     @property
     def rows_in(self) -> int:
@@ -151,12 +166,16 @@ class Survivors:
 
 @dataclass(frozen=True)
 class Links:
-    """Rows that two batches have in common: each is at home in one, and in a cluster of another whose halo it is in."""
+    """Rows that two batches have in common: each is at home in one, and in a cluster of another
+    whose halo it is in.
+    """
 
     rows: Annotated[IntArray, ranges.numbers(ranges.ANY, below="n_rows")]  # index of each such row
     # index of the survivor of the cluster that the row is in as a row of the halo
     survivors: Annotated[IntArray, ranges.numbers("rows", below="n_rows")]
-    by_core: bool  # whether all of these are core rows of a method such as DBSCAN, which belong to one cluster only
+    # whether all of these are core rows of a method such as DBSCAN, which belong to one cluster
+    # only
+    by_core: bool
 
     @classmethod
     def join(cls, parts: Iterable[Links]) -> Links:
@@ -174,9 +193,11 @@ class ContractedRun:
     """The result of a run."""
 
     survivors: Survivors  # the rows that stay active
-    # For each row of the run, by offset, the position of its survivor in ``survivors``, perhaps on a device; None if
-    # the fusions have been recorded, or are kept elsewhere
-    survivor_of: Annotated[Any, ranges.OPTIONAL, ranges.numbers(ranges.ANY, below="survivors.rows")] = None
+    # For each row of the run, by offset, the position of its survivor in ``survivors``, perhaps on
+    # a device; None if the fusions have been recorded, or are kept elsewhere
+    survivor_of: Annotated[
+        Any, ranges.OPTIONAL, ranges.numbers(ranges.ANY, below="survivors.rows")
+    ] = None
     # Stability of each row, NaN if it was held aside; None if ``survivor_of`` is
     stability: Annotated[Any, ranges.OPTIONAL, ranges.shares("survivor_of")] = None
     links: Links | None = None  # rows of halos, if the batches have halos
@@ -222,19 +243,31 @@ class ContractedRun:
 def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> ContractedRun:
     """Contract the batches of a run one after the other; ``engine`` runs the views of each."""
     run = task.run
-    kind, survivor_of, stability = index_dtype(run.length), list[Any](), list[Any]()
+    kind = index_dtype(run.length)
+    survivor_of = list[Any]()
+    stability = list[Any]()
     stays = not isinstance(contraction.device, str)
     parts: list[Survivors] = []
     links: list[Links] = []
     n_before = 0
-    with nullcontext() if contraction.device is None else naming_full_memory(run.longest, contraction.device):
+    with (
+        nullcontext()
+        if contraction.device is None
+        else naming_full_memory(run.longest, contraction.device)
+    ):
         for number, (contracted, held) in enumerate(run.batches()):
             read, X_held = _read(task, contracted)
-            X = read if contraction.device is None else put_on_device(read, contraction.device)
+            if contraction.device is None:
+                X = read
+            else:
+                X = put_on_device(read, contraction.device)
             mass = None  # also if each row has the mass 1: a base method is faster without weights
             if contraction.weighted and task.mass is not None:
                 mass = put_beside(_of(contracted, task.mass), X)
-            shown = None if task.companions is None else put_beside(task.companions[number], X)
+            if task.companions is None:
+                shown = None
+            else:
+                shown = put_beside(task.companions[number], X)
             place = (task.level, run.first_batch + number)
             halo = None if run.halos is None else run.halos[number]
             apart = None if task.apart is None else _of(contracted, task.apart)
@@ -245,24 +278,40 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
                 if apart is not None:  # clusters are known: no row of the halo has to link any
                     apart = np.append(apart, np.full(len(halo), apart.min() - 1))
                 heavy = _add_halo_mass(mass, task, number)
-                batch = contract_batch(together, heavy, contraction, place, engine, shown, len(halo), apart=apart)
+                batch = contract_batch(
+                    together, heavy, contraction, place, engine, shown, len(halo), apart=apart
+                )
                 links.append(_find_links(task, batch, contracted, halo))
             else:
-                labels = None if task.labels is None else put_beside(_of(contracted, task.labels), X)
-                batch = contract_batch(X, mass, contraction, place, engine, shown, labels=labels, apart=apart)
+                if task.labels is None:
+                    labels = None
+                else:
+                    labels = put_beside(_of(contracted, task.labels), X)
+                batch = contract_batch(
+                    X, mass, contraction, place, engine, shown, labels=labels, apart=apart
+                )
             order, rank = _rank(np.concatenate([_at(contracted, batch.medoids), held]))
-            of_medoids, of_held = np.split((n_before + rank).astype(kind, copy=False), [len(batch.medoids)])
-            of_rows, stable = look_up(of_medoids, batch.labels), batch.stability
+            of_medoids, of_held = np.split(
+                (n_before + rank).astype(kind, copy=False), [len(batch.medoids)]
+            )
+            of_rows = look_up(of_medoids, batch.labels)
+            stable = batch.stability
             if isinstance(contracted, AllBut):
                 of_rows = put_back(of_rows, of_held, contracted.places)
-                stable = put_back(stable, np.full(len(held), np.nan, dtype=np.float32), contracted.places)
+                stable = put_back(
+                    stable, np.full(len(held), np.nan, dtype=np.float32), contracted.places
+                )
             survivor_of.append(of_rows)
             stability.append(stable)
             stays = stays and X is read
-            values, means = fetch_rows(X, batch.medoids) if task.carry_values else None, batch.means
+            values = fetch_rows(X, batch.medoids) if task.carry_values else None
+            means = batch.means
             if X_held is not None:
                 values = None if values is None else _stack(values, X_held)
-                means = None if means is None else _stack(means, contraction.points(X_held))
+                if means is None:
+                    means = None
+                else:
+                    means = _stack(means, contraction.points(X_held))
             parts.append(_survivors(task, batch, contracted, held, order, values, means))
             n_before += len(order)
     found = ContractedRun(
@@ -273,14 +322,18 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
     )
     if task.fusions is not None:
         return found.record(task, task.fusions)
-    return found if stays else replace(found, survivor_of=found.labels, stability=to_host(found.stability))
+    if stays:
+        return found
+    return replace(found, survivor_of=found.labels, stability=to_host(found.stability))
 
 
 BY_BATCH = ("batch_sizes", "batch_costs", "view_stability")
 
 
 def gather_survivors(parts: Iterable[Survivors], storage: Storage) -> Survivors:
-    """Concatenate the survivors of all runs, sorted; what they have goes to ``storage`` as it arrives.
+    """Concatenate the survivors of all runs, sorted.
+
+    What they have goes to ``storage`` as it arrives.
 
     Noise survives, so there can be millions of them.
     """
@@ -293,7 +346,9 @@ def gather_survivors(parts: Iterable[Survivors], storage: Storage) -> Survivors:
             if column is not None:
                 columns[name].add(column)
     gathered = {name: column.rows() for name, column in columns.items()}
-    found: dict[str, Any] = {name: None if rows is None else _plain(rows.X) for name, rows in gathered.items()}
+    found: dict[str, Any] = {
+        name: None if rows is None else _plain(rows.X) for name, rows in gathered.items()
+    }
     if (found["rows"][1:] > found["rows"][:-1]).all():
         return Survivors(**found | {"values": gathered["values"]})
     order = np.argsort(found["rows"])  # random batches, whose values are not carried
@@ -307,8 +362,12 @@ def _sort_rows(column: Any, order: IntArray, storage: Storage) -> Any:
     """Return rows in the given order, in ``storage``; those of a CSR matrix in memory."""
     if not isinstance(column, np.ndarray):
         return column[order]
-    n_rows, dtype = len(order), column.dtype
-    stored = storage.vector(n_rows, dtype) if column.ndim == 1 else storage.matrix(n_rows, column.shape[1], dtype)
+    n_rows = len(order)
+    dtype = column.dtype
+    if column.ndim == 1:
+        stored = storage.vector(n_rows, dtype)
+    else:
+        stored = storage.matrix(n_rows, column.shape[1], dtype)
     np.take(column, order, axis=0, out=stored, mode="clip")
     return _plain(stored)
 
@@ -327,8 +386,13 @@ def join_survivors(parts: list[Survivors]) -> Survivors:
     return Survivors(**joined)
 
 
-def held_aside(rows: IntArray, mass: Mass | None, weights: Mass | None, means: Any, n_views: int) -> Survivors:
-    """Return rows that are in no batch of a level as survivors of it; ``means`` are their values, if means are kept."""
+def held_aside(
+    rows: IntArray, mass: Mass | None, weights: Mass | None, means: Any, n_views: int
+) -> Survivors:
+    """Return rows that are in no batch of a level as survivors of it.
+
+    ``means`` are their values, if means are kept.
+    """
     return Survivors(
         rows=rows,
         values=None,
@@ -346,15 +410,20 @@ def held_aside(rows: IntArray, mass: Mass | None, weights: Mass | None, means: A
 
 
 def _read(task: RunTask, contracted: Offsets) -> tuple[Any, Any]:
-    """Return the values of the rows to contract and of the held-aside rows, which are read together.
+    """Return the values of the rows to contract and of the held-aside rows, which are read
+    together.
 
     Consecutive rows of an array are not copied. The held-aside rows are arrays of NumPy.
     """
-    values, run, offsets = task.values, task.run, slice(contracted.start, contracted.stop)
+    values = task.values
+    run = task.run
+    offsets = slice(contracted.start, contracted.stop)
     assert values is not None  # whoever has the rows has put them in
     if isinstance(values, RunRows):
         block = take_rows(values.X, offsets)
-    elif type(values) is ArrayRows and run.indices is None:  # a subclass may read rows in another way
+    elif (
+        type(values) is ArrayRows and run.indices is None
+    ):  # a subclass may read rows in another way
         block = take_rows(values.X, slice(run.start + offsets.start, run.start + offsets.stop))
     else:
         block = values.take(run.index(offsets))
@@ -365,13 +434,17 @@ def _read(task: RunTask, contracted: Offsets) -> tuple[Any, Any]:
 
 def _at(offsets: Offsets, positions: IntArray) -> IntArray:
     """Return the offsets at the given positions of a batch."""
-    return positions + offsets.start if isinstance(offsets, slice) else offsets.at(positions)
+    if isinstance(offsets, slice):
+        return positions + offsets.start
+    return offsets.at(positions)
 
 
 def _of(offsets: Offsets, vector: NDArray[Any]) -> NDArray[Any]:
     """Return the entries of a vector at the given offsets."""
     of_batch = vector[offsets.start : offsets.stop]
-    return of_batch if isinstance(offsets, slice) else leave_out(of_batch, offsets.places)
+    if isinstance(offsets, slice):
+        return of_batch
+    return leave_out(of_batch, offsets.places)
 
 
 def _add_halo_mass(mass: Any, task: RunTask, number: int) -> Any:
@@ -379,11 +452,16 @@ def _add_halo_mass(mass: Any, task: RunTask, number: int) -> Any:
     if mass is None or task.run.halos is None:
         return mass
     n_halo = len(task.run.halos[number])
-    of_halo = np.ones(n_halo) if task.halo_mass is None else task.halo_mass[number]
+    if task.halo_mass is None:
+        of_halo = np.ones(n_halo)
+    else:
+        of_halo = task.halo_mass[number]
     return join_rows([mass, put_beside(of_halo, mass)])
 
 
-def _find_links(task: RunTask, batch: ContractedBatch, contracted: Offsets, halo: IntArray) -> Links:
+def _find_links(
+    task: RunTask, batch: ContractedBatch, contracted: Offsets, halo: IntArray
+) -> Links:
     assert batch.halo is not None
     survivors = task.run.index(_at(contracted, batch.medoids))
     return Links(halo[batch.halo.rows], survivors[batch.halo.labels], batch.halo.is_core)
@@ -412,9 +490,14 @@ def _survivors(
     is_noise = np.zeros(len(order), dtype=bool)
     is_noise[n_medoids - batch.n_noise : n_medoids] = True
     weights = None
-    mass_held = np.ones(len(held)) if task.mass is None else fetch_rows(task.mass, held)
+    if task.mass is None:
+        mass_held = np.ones(len(held))
+    else:
+        mass_held = fetch_rows(task.mass, held)
     if task.mass is not None:
-        of_clusters = sum_by_label(batch.labels, put_beside(_of(contracted, task.mass), batch.labels), n_medoids)
+        of_clusters = sum_by_label(
+            batch.labels, put_beside(_of(contracted, task.mass), batch.labels), n_medoids
+        )
         weights = np.concatenate([of_clusters, mass_held])[order]
     stability = fetch_rows(batch.stability, batch.medoids)
     return Survivors(

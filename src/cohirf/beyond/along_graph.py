@@ -1,13 +1,14 @@
 """Merge points along the edges of their neighbour graph (not part of the paper).
 
-Two clusters are near if they have many edges between them, compared with all edges of the smaller one, and with the
-size of both: their distance is ``min(v1, v2) * sqrt(v1 + v2) / e``, where ``v`` is the sum of the weights of a
-cluster's edges, and ``e`` that of the edges between the two. So clusters may have any shape, as long as they are not
-held together by a few edges, and large clusters are the last to merge.
+Two clusters are near if they have many edges between them, compared with all edges of the smaller
+one, and with the size of both: their distance is ``min(v1, v2) * sqrt(v1 + v2) / e``, where ``v``
+is the sum of the weights of a cluster's edges, and ``e`` that of the edges between the two. So
+clusters may have any shape, as long as they are not held together by a few edges, and large
+clusters are the last to merge.
 
-In each round, all pairs merge that are each other's nearest. Usually these are a third of the clusters. Where distances
-grow along a chain they are few, and then clusters also merge with the nearest one that is left. So rounds are few, and
-each is a handful of operations on arrays.
+In each round, all pairs merge that are each other's nearest. Usually these are a third of the
+clusters. Where distances grow along a chain they are few, and then clusters also merge with the
+nearest one that is left. So rounds are few, and each is a handful of operations on arrays.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from cohirf.beyond.merge_tree import as_linkage
 from cohirf.rows.grouping import FloatArray, IntArray
 
 DENSE_POINTS = 300  # up to so many, a square array is faster than a sparse one
-FEW_PAIRS = 32  # if fewer than one of so many clusters are the first of a nearest pair, others merge, too
+FEW_PAIRS = (
+    32  # if fewer than one of so many clusters are the first of a nearest pair, others merge, too
+)
 
 
 def link_along_graph(affinity: sparse.csr_array) -> FloatArray:
@@ -36,8 +39,8 @@ def link_along_graph(affinity: sparse.csr_array) -> FloatArray:
     Returns
     -------
     linkage : array of float, shape (n_points - 1, 4)
-        In the format of :func:`scipy.cluster.hierarchy.linkage`. The height is the distance of the two clusters, or
-        that of an earlier merge of one of them if this is larger.
+        In the format of :func:`scipy.cluster.hierarchy.linkage`. The height is the distance of the
+        two clusters, or that of an earlier merge of one of them if this is larger.
 
     Examples
     --------
@@ -78,7 +81,9 @@ def link_along_graph(affinity: sparse.csr_array) -> FloatArray:
 
 
 def _merge_edges(edges: Any, one: IntArray, two: IntArray, is_left: NDArray[np.bool_]) -> Any:
-    """Return the weights between clusters, sparse or not, after pairs of them have merged, each to its first one."""
+    """Return the weights between clusters, sparse or not, after pairs of them have merged, each to
+    its first one.
+    """
     if not sparse.issparse(edges):
         edges[one] += edges[two]
         edges[:, one] += edges[:, two]
@@ -90,10 +95,11 @@ def _merge_edges(edges: Any, one: IntArray, two: IntArray, is_left: NDArray[np.b
 
 
 def _nearest_pairs(edges: Any, volumes: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the pairs of clusters that are each other's nearest, the lower number first, and their distances.
+    """Return the pairs of clusters that are each other's nearest, the lower number first, and their
+    distances.
 
-    Each cluster has an edge to another one. Distances that are equal in float32 count as equal, and then the lowest
-    numbers come first. So rounding does not decide.
+    Each cluster has an edge to another one. Distances that are equal in float32 count as equal, and
+    then the lowest numbers come first. So rounding does not decide.
     """
     if sparse.issparse(edges):
         one = np.repeat(np.arange(len(volumes)), np.diff(edges.indptr))
@@ -104,12 +110,16 @@ def _nearest_pairs(edges: Any, volumes: FloatArray) -> tuple[IntArray, IntArray,
         weights = edges[one, two]
     smaller = np.minimum(volumes[one], volumes[two])
     largest = np.finfo(np.float32).max
-    distance = np.minimum(smaller * np.sqrt(volumes[one] + volumes[two]) / weights, largest).astype(np.float32)
+    distance = np.minimum(smaller * np.sqrt(volumes[one] + volumes[two]) / weights, largest).astype(
+        np.float32
+    )
     distance[one == two] = np.inf
     starts = np.flatnonzero(np.diff(one, prepend=-1))
     least = np.minimum.reduceat(distance, starts)
     tied = np.flatnonzero(distance == least[one])
-    order = np.lexsort((np.maximum(one[tied], two[tied]), np.minimum(one[tied], two[tied]), one[tied]))
+    order = np.lexsort(
+        (np.maximum(one[tied], two[tied]), np.minimum(one[tied], two[tied]), one[tied])
+    )
     in_order = tied[order]
     nearest = two[in_order[np.diff(one[in_order], prepend=-1) > 0]]
     cluster = np.arange(len(volumes))
@@ -122,7 +132,9 @@ def _nearest_pairs(edges: Any, volumes: FloatArray) -> tuple[IntArray, IntArray,
 
 
 def _match(nearest: IntArray, distance: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Return which clusters merge with their nearest one, if each merges once at most and near pairs go first."""
+    """Return which clusters merge with their nearest one, if each merges once at most and near
+    pairs go first.
+    """
     is_free = [True] * len(nearest)
     merges = np.zeros(len(nearest), dtype=bool)
     partner = nearest.tolist()

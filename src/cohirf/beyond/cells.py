@@ -1,10 +1,12 @@
-"""Cells: a partition of space into parts with about as many rows each, and the rows around each part.
+"""Cells: a partition of space into parts with about as many rows each, and the rows around each
+part.
 
-The cells are the leaves of a binary tree. Each split halves the rows of its cell along one axis. The tree is built on a
-sample, and all rows are then dealt in blocks: each to its *home*, the cell that contains it, and to the *halo* of every
-cell that it is near to. A distance to a cell is never larger than the distance to a row in it, so a halo of a given
-width misses no row within that distance of a row at home. With many features, the axes are principal axes of the
-sample: distances along a few of them are lower bounds, too.
+The cells are the leaves of a binary tree. Each split halves the rows of its cell along one axis.
+The tree is built on a sample, and all rows are then dealt in blocks: each to its *home*, the cell
+that contains it, and to the *halo* of every cell that it is near to. A distance to a cell is never
+larger than the distance to a row in it, so a halo of a given width misses no row within that
+distance of a row at home. With many features, the axes are principal axes of the sample: distances
+along a few of them are lower bounds, too.
 """
 
 from __future__ import annotations
@@ -22,8 +24,12 @@ from cohirf.rows.grouping import FloatArray, IntArray, index_dtype
 
 MAX_AXES = 10  # of more features, the principal axes with most variance are split
 AXES_ROWS = 2**12  # rows from which the principal axes are computed
-DENSE_FEATURES = 2**10  # with more features, sparse rows are not centred for that, so that they stay sparse
-LARGEST_CELL = 1.3  # rows of a cell, in multiples of the mean; if no axis divides rows so evenly, chance does
+DENSE_FEATURES = (
+    2**10
+)  # with more features, sparse rows are not centred for that, so that they stay sparse
+LARGEST_CELL = (
+    1.3  # rows of a cell, in multiples of the mean; if no axis divides rows so evenly, chance does
+)
 NEAR = 2.0  # rows around a cell that its parts look through, in multiples of the halo
 
 
@@ -54,13 +60,18 @@ class Axes:
     def measure(self, X: Any) -> FloatArray:
         """Return the coordinates of rows on the axes."""
         if self.directions is None:
-            return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64) - self.mean
+            return (
+                np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64) - self.mean
+            )
         return np.asarray(X @ self.directions) - self.mean @ self.directions
 
 
 @dataclass(frozen=True)
 class Split:
-    """A node of the tree: rows below the threshold on the axis are in the left part. Without parts, it is a cell."""
+    """A node of the tree: rows below the threshold on the axis are in the left part.
+
+    Without parts, it is a cell.
+    """
 
     low: FloatArray  # bounds of the region on each axis
     high: FloatArray
@@ -68,7 +79,10 @@ class Split:
     cell: int = -1
     axis: int = -1  # the number of axes means: rows are assigned at random, as no axis divides them
     threshold: float = 0.0
-    shares: tuple[float, float] = (1.0, 1.0)  # share of each side's rows that may be in halos of the other
+    shares: tuple[float, float] = (
+        1.0,
+        1.0,
+    )  # share of each side's rows that may be in halos of the other
     left: Split | None = None
     right: Split | None = None
 
@@ -81,9 +95,11 @@ class Split:
 
 @dataclass(frozen=True)
 class Dealt:
-    """A block of rows from ``start`` on: the cell that each is at home in, and pairs of rows and cells.
+    """A block of rows from ``start`` on: the cell that each is at home in, and pairs of rows and
+    cells.
 
-    The first of the ``rows`` is in the halo of the first of the ``cells``, and so on; rows of a cell are sorted.
+    The first of the ``rows`` is in the halo of the first of the ``cells``, and so on; rows of a
+    cell are sorted.
     """
 
     start: int
@@ -113,13 +129,14 @@ class Cells:
     ) -> Cells:
         """Divide space into ``n_cells`` with about as many rows of the sample each.
 
-        The halo of a cell has the rows within ``reach`` of it; for None, about ``overlap`` times as many rows as are
-        at home. ``lots`` has a random number for each row of the sample. If a cell and its halo have more than ``most``
-        rows of it, ``NoRoomError`` is raised.
+        The halo of a cell has the rows within ``reach`` of it; for None, about ``overlap`` times as
+        many rows as are at home. ``lots`` has a random number for each row of the sample. If a cell
+        and its halo have more than ``most`` rows of it, ``NoRoomError`` is raised.
         """
         axes = Axes.of_sample(sample)
         points = axes.measure(sample)
-        n_cells, n_axes = min(n_cells, len(points)), points.shape[1]
+        n_cells = min(n_cells, len(points))
+        n_axes = points.shape[1]
         builder = _Builder(np.c_[points, lots], n_cells, overlap, reach, most)
         root = builder.split(
             np.arange(len(points)),
@@ -136,14 +153,19 @@ class Cells:
         """
         points = self.axes.measure(X)
         home = np.empty(len(points), dtype=np.int32)
-        rows, cells = [], []
+        rows = []
+        cells = []
         for cell, at_home, near in self._descend(points, lots):
             home[at_home] = cell
             rows.append(np.sort(near))
             cells.append(np.full(len(near), cell, dtype=np.int32))
-        return Dealt(start, home, start + np.concatenate(rows, dtype=np.int64), np.concatenate(cells))
+        return Dealt(
+            start, home, start + np.concatenate(rows, dtype=np.int64), np.concatenate(cells)
+        )
 
-    def _descend(self, points: FloatArray, lots: FloatArray) -> Iterator[tuple[int, IntArray, IntArray]]:
+    def _descend(
+        self, points: FloatArray, lots: FloatArray
+    ) -> Iterator[tuple[int, IntArray, IntArray]]:
         """Yield each cell with the rows at home in it, and the rows in its halo."""
         n_axes = points.shape[1]
         kind: Any = index_dtype(len(points))
@@ -155,12 +177,15 @@ class Cells:
                 continue
             if node.axis == n_axes:
                 lot = lots[home]
-                is_left, other = lot < node.threshold, other_lots(lot)
-                near_left, near_right = other < node.shares[1], other < node.shares[0]
+                is_left = lot < node.threshold
+                other = other_lots(lot)
+                near_left = other < node.shares[1]
+                near_right = other < node.shares[0]
             else:
                 beyond = points[home, node.axis] - node.threshold
                 is_left = beyond < 0
-                near_left, near_right = beyond <= node.left.reach, beyond >= -node.right.reach
+                near_left = beyond <= node.left.reach
+                near_right = beyond >= -node.right.reach
             is_right = ~is_left
             for part, of_part, beside in (
                 (node.right, is_right, is_left & near_right),
@@ -181,13 +206,22 @@ def other_lots(lots: FloatArray) -> FloatArray:
 class _Builder:
     """Builds the tree on the points of a sample, whose last column has the lots."""
 
-    def __init__(self, points: FloatArray, n_cells: int, overlap: float, reach: float | None, most: float) -> None:
-        self._points, self._overlap, self._reach, self._most = points, overlap, reach, most
+    def __init__(
+        self, points: FloatArray, n_cells: int, overlap: float, reach: float | None, most: float
+    ) -> None:
+        self._points = points
+        self._overlap = overlap
+        self._reach = reach
+        self._most = most
         self._largest_cell = LARGEST_CELL * len(points) / n_cells + 1
         self.n_cells = 0
 
     def split(
-        self, home: IntArray, near: IntArray, bounds: tuple[FloatArray, FloatArray, tuple[float, float]], n_cells: int
+        self,
+        home: IntArray,
+        near: IntArray,
+        bounds: tuple[FloatArray, FloatArray, tuple[float, float]],
+        n_cells: int,
     ) -> Split:
         """Return the tree of a region with the rows ``home``; rows around it are among ``near``."""
         low, high, lots = bounds
@@ -211,19 +245,31 @@ class _Builder:
         n_left = _share_cells(n_cells, int(is_left.sum()), len(home))
         shares = (1.0, 1.0)
         if axis == n_axes and self._reach is None:
-            # each row is as near to each cell on the other side as any other, and would be in all of their halos
+            # each row is as near to each cell on the other side as any other, and would be in all
+            # of their halos
             n_most = self._overlap * len(home) / n_cells
-            shares = (min(1.0, n_most / max(1, is_left.sum())), min(1.0, n_most / max(1, (~is_left).sum())))
+            shares = (
+                min(1.0, n_most / max(1, is_left.sum())),
+                min(1.0, n_most / max(1, (~is_left).sum())),
+            )
         is_shared = other_lots(self._points[home, n_axes]) < np.where(is_left, *shares)
         parts = []
         for side, of_part, n_of_part in ((0, is_left, n_left), (1, ~is_left, n_cells - n_left)):
             around = np.concatenate([near, home[~of_part & is_shared]])
-            parts.append(self.split(home[of_part], around, _cut_cell(bounds, axis, threshold, side), n_of_part))
+            parts.append(
+                self.split(
+                    home[of_part], around, _cut_cell(bounds, axis, threshold, side), n_of_part
+                )
+            )
         left, right = parts
-        return Split(low, high, max(left.reach, right.reach), -1, axis, threshold, shares, left, right)
+        return Split(
+            low, high, max(left.reach, right.reach), -1, axis, threshold, shares, left, right
+        )
 
     def _halo_width(self, distance: FloatArray, n_home: int) -> float:
-        """Return the width of the halo of a cell, given the squared distances of the sampled rows around it."""
+        """Return the width of the halo of a cell, given the squared distances of the sampled rows
+        around it.
+        """
         if self._reach is not None:
             return self._reach
         n_halo = min(len(distance), int(self._overlap * n_home + 0.5))
@@ -231,15 +277,22 @@ class _Builder:
             return 0.0
         return float(np.sqrt(np.partition(distance, n_halo - 1)[n_halo - 1]))
 
-    def _choose_split(self, home: IntArray, n_cells: int, lots: tuple[float, float]) -> tuple[int, float]:
+    def _choose_split(
+        self, home: IntArray, n_cells: int, lots: tuple[float, float]
+    ) -> tuple[int, float]:
         """Return the axis with most variance that divides the rows evenly, and where to divide it."""
-        points, share = self._points[home], n_cells // 2 / n_cells
-        n_rows, n_axes = len(points), points.shape[1] - 1
+        points = self._points[home]
+        share = n_cells // 2 / n_cells
+        n_rows = len(points)
+        n_axes = points.shape[1] - 1
         for axis in np.argsort(-points[:, :n_axes].var(axis=0), kind="stable").tolist():
             values = np.sort(points[:, axis])
             middle = min(max(1, round(share * n_rows)), n_rows - 1)
-            # rows with the same value stay together: those of the middle are all on the right, or all on the left
-            ends = (int(np.searchsorted(values, values[middle], side)) for side in ("left", "right"))
+            # rows with the same value stay together: those of the middle are all on the right, or
+            # all on the left
+            ends = (
+                int(np.searchsorted(values, values[middle], side)) for side in ("left", "right")
+            )
             for place in sorted(ends, key=lambda end: abs(end - middle)):
                 if 0 < place < n_rows and self._is_even(place, n_rows, n_cells):
                     between = float((values[place - 1] + values[place]) / 2)
@@ -247,23 +300,34 @@ class _Builder:
         return n_axes, lots[0] + share * (lots[1] - lots[0])
 
     def _is_even(self, n_left: int, n_rows: int, n_cells: int) -> bool:
-        """Return whether no cell is too large if so many of the rows are on the left side of a split."""
+        """Return whether no cell is too large if so many of the rows are on the left side of a
+        split.
+        """
         cells_left = _share_cells(n_cells, n_left, n_rows)
-        return max(n_left / cells_left, (n_rows - n_left) / (n_cells - cells_left)) <= self._largest_cell
+        return (
+            max(n_left / cells_left, (n_rows - n_left) / (n_cells - cells_left))
+            <= self._largest_cell
+        )
 
 
 def _share_cells(n_cells: int, n_left: int, n_rows: int) -> int:
-    """Return how many of several cells the left side of a split gets, which has so many of the rows."""
+    """Return how many of several cells the left side of a split gets, which has so many of the
+    rows.
+    """
     return min(max(1, round(n_cells * n_left / n_rows)), n_cells - 1)
 
 
 def _cut_cell(
-    bounds: tuple[FloatArray, FloatArray, tuple[float, float]], axis: int, threshold: float, side: int
+    bounds: tuple[FloatArray, FloatArray, tuple[float, float]],
+    axis: int,
+    threshold: float,
+    side: int,
 ) -> tuple[FloatArray, FloatArray, tuple[float, float]]:
     """Return the bounds of one side of a split."""
     low, high, lots = bounds
     if axis == len(low):
         return low, high, (lots[0], threshold) if side == 0 else (threshold, lots[1])
-    low, high = low.copy(), high.copy()
+    low = low.copy()
+    high = high.copy()
     (high if side == 0 else low)[axis] = threshold
     return low, high, lots

@@ -1,16 +1,18 @@
 """Compact, connected, or along the graph? Which of several divisions of the same rows fits them.
 
-Ward's criterion makes compact clusters. Cuts of the spanning tree make connected ones, and merges along the neighbour
-graph clusters that have many edges inside. None is right for all data. A division that fits
+Ward's criterion makes compact clusters. Cuts of the spanning tree make connected ones, and merges
+along the neighbour graph clusters that have many edges inside. None is right for all data. A
+division that fits
 
 - keeps near neighbours together: its cut is low, and its modularity is high;
-- has clusters with gaps between them: in the spanning tree, the longest edge on the way to another row of the cluster
-  is shorter than on the way to other clusters. The mean silhouette of these distances is its *connection*;
-- is found in several ways: it agrees with the divisions by other merges. Where clusters overlap, a low cut comes from
-  cutting thin outskirts off, and no two merges cut off the same.
+- has clusters with gaps between them: in the spanning tree, the longest edge on the way to another
+  row of the cluster is shorter than on the way to other clusters. The mean silhouette of these
+  distances is its *connection*;
+- is found in several ways: it agrees with the divisions by other merges. Where clusters overlap, a
+  low cut comes from cutting thin outskirts off, and no two merges cut off the same.
 
-The weights of these figures, and the lead that another merge needs over compact clusters, were chosen on the sets of
-``benchmarks/quality/rules.py``, which has cross-validated figures, too.
+The weights of these figures, and the lead that another merge needs over compact clusters, were
+chosen on the sets of ``benchmarks/quality/rules.py``, which has cross-validated figures, too.
 """
 
 from __future__ import annotations
@@ -54,7 +56,10 @@ RULE = MergeRule()
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of several divisions of the same rows; an array each, with a value for each division."""
+    """Figures of several divisions of the same rows.
+
+    An array each, with a value for each division.
+    """
 
     cut: FloatArray  # mean over clusters of the share of near neighbours in other clusters
     modularity: FloatArray  # share of the edges inside clusters, less the share by chance
@@ -81,29 +86,38 @@ class ComparedMerges:
 
 
 def centre(points: Any) -> Any:
-    """Return points around the origin: far from it, their distances lose digits. Sparse points are near it."""
+    """Return points around the origin: far from it, their distances lose digits.
+
+    Sparse points are near it.
+    """
     if sparse.issparse(points) or len(points) == 0:
         return points
     return points - points.mean(axis=0, dtype=np.float64)
 
 
 def explain_vanishing(points: Any) -> str | None:
-    """Return why points that differ cannot be told apart, if squares of their differences vanish; None otherwise."""
+    """Return why points that differ cannot be told apart, if squares of their differences vanish.
+
+    None otherwise.
+    """
     centred = centre(points)
     largest = float(abs(centred).max()) if centred.shape[0] else 0.0
     if largest == 0 or largest**2 >= np.finfo(points.dtype).tiny:
         return None
     return (
-        f"The values of X differ by {largest:.2g} or less, and the squares of such differences vanish, so that all "
+        f"The values of X differ by {largest:.2g} or less, and the squares of such differences "
+        "vanish, so that all "
         f"rows are in one cluster: multiply X by {1 / max(largest, np.finfo(np.float64).tiny):.0e}."
     )
 
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """At least two rows with masses, their neighbour graph, and how they are divided by merges that follow it.
+    """At least two rows with masses, their neighbour graph, and how they are divided by merges that
+    follow it.
 
-    If clusters have at least a share of the mass (``min_share``), rows of smaller parts are in no cluster.
+    If clusters have at least a share of the mass (``min_share``), rows of smaller parts are in no
+    cluster.
     """
 
     points: Any
@@ -129,7 +143,9 @@ class SampledRows:
         return link_along_graph(self.graph.affinity)
 
     def divide(self, merge: str, numbers: Sequence[int], min_share: float = 0.0) -> list[IntArray]:
-        """Return the cluster of each row by a merge, or -1, for each of several numbers of clusters."""
+        """Return the cluster of each row by a merge, or -1, for each of several numbers of
+        clusters.
+        """
         min_mass = min_share * float(self.mass.sum())
         if merge == "compact":
             parts = LargeParts(link_groups(self.points, self.mass), self.mass, min_mass)
@@ -140,7 +156,9 @@ class SampledRows:
         return [parts.label(number)[self.graph.point_of_row] for number in numbers]
 
     def _connect(self, n_clusters: int, min_mass: float) -> tuple[IntArray, float]:
-        """Return the connected cluster of each row, and the smallest part that fits best: the lowest of equal ones."""
+        """Return the connected cluster of each row, and the smallest part that fits best: the
+        lowest of equal ones.
+        """
         of_points = [self.cutter.cut(n_clusters, part, min_mass) for part in SMALLEST_PARTS]
         divisions = [labels[self.graph.point_of_row] for labels in of_points]
         if all(np.array_equal(labels, divisions[0]) for labels in divisions[1:]):
@@ -148,8 +166,13 @@ class SampledRows:
         best = int(self.measure(divisions).score.argmax())
         return divisions[best], SMALLEST_PARTS[best]
 
-    def link(self, merge: str, n_clusters: int, n_groups: int, min_share: float = 0.0) -> FloatArray:
-        """Return the linkage of all rows by a merge that follows the graph; identical rows merge first."""
+    def link(
+        self, merge: str, n_clusters: int, n_groups: int, min_share: float = 0.0
+    ) -> FloatArray:
+        """Return the linkage of all rows by a merge that follows the graph.
+
+        Identical rows merge first.
+        """
         of_points = self.along_graph
         if merge == "connected":
             min_mass = min_share * float(self.mass.sum())
@@ -160,12 +183,16 @@ class SampledRows:
         is_copy = np.ones(len(point), dtype=bool)
         is_copy[first] = False
         copies = np.flatnonzero(is_copy)
-        merges = np.concatenate([np.column_stack([first[point[copies]], copies]), first[as_merges(of_points)]])
+        merges = np.concatenate(
+            [np.column_stack([first[point[copies]], copies]), first[as_merges(of_points)]]
+        )
         return as_linkage(merges, np.append(np.zeros(len(copies)), of_points[:, 2]), len(point))
 
     @cached_property
     def _compared(self) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Rows, evenly spread, their distances, and their distances along the spanning tree of these."""
+        """Rows, evenly spread, their distances, and their distances along the spanning tree of
+        these.
+        """
         n_rows = self.points.shape[0]
         rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, SILHOUETTE_ROWS)).astype(np.int64))
         distances = euclidean_distances(centre(self.points[rows]))
@@ -182,7 +209,9 @@ class SampledRows:
         return Figures(
             cut=self.graph.cut_shares(of_points),
             modularity=np.array([self.graph.modularity(labels) for labels in of_points]),
-            connection=np.array([_silhouette_of_clusters(along_tree, labels, mass) for labels in few]),
+            connection=np.array(
+                [_silhouette_of_clusters(along_tree, labels, mass) for labels in few]
+            ),
         )
 
     def silhouette(self, labels: IntArray) -> float:
@@ -194,19 +223,28 @@ class SampledRows:
         """Compare divisions into the same number of clusters, in the order of ``MERGES``."""
         figures = self.measure(divisions)
         agreement = [
-            np.mean([weighted_ari(labels, other, self.mass) for other in divisions if other is not labels] or [0.0])
+            np.mean(
+                [
+                    weighted_ari(labels, other, self.mass)
+                    for other in divisions
+                    if other is not labels
+                ]
+                or [0.0]
+            )
             for labels in divisions
         ]
         scores = figures.score + RULE.agreement * np.array(agreement)
-        n_clusters = np.array([labels.max() for labels in divisions])  # with fewer clusters, less is cut
+        n_clusters = np.array(
+            [labels.max() for labels in divisions]
+        )  # with fewer clusters, less is cut
         return ComparedMerges(figures, np.where(n_clusters == n_clusters.max(), scores, -np.inf))
 
 
 def without_two_values(points: Any) -> Any:
     """Return points without columns that have only two values, if most columns have more.
 
-    Such a column, as of zeros and ones, has a gap between its values whatever the clusters are. So all near neighbours
-    of a row would have the same value.
+    Such a column, as of zeros and ones, has a gap between its values whatever the clusters are. So
+    all near neighbours of a row would have the same value.
 
     Examples
     --------
@@ -222,7 +260,8 @@ def without_two_values(points: Any) -> Any:
 
 
 def minimax_distances(distances: FloatArray) -> FloatArray:
-    """Return, for each pair of rows, the longest edge between them in the spanning tree of mutual reachability.
+    """Return, for each pair of rows, the longest edge between them in the spanning tree of mutual
+    reachability.
 
     Examples
     --------
@@ -255,8 +294,8 @@ def _silhouette_of_clusters(distances: FloatArray, labels: IntArray, mass: Float
 def weighted_ari(labels: IntArray, other: IntArray, mass: FloatArray | None = None) -> float:
     """Return the adjusted Rand index of two divisions of the same rows.
 
-    A pair counts as much as the product of the masses of its rows. Rows with the label -1 in the first division do not
-    count.
+    A pair counts as much as the product of the masses of its rows. Rows with the label -1 in the
+    first division do not count.
     """
     mass = np.ones(len(labels)) if mass is None else mass
     is_in = labels >= 0
@@ -267,7 +306,9 @@ def weighted_ari(labels: IntArray, other: IntArray, mass: FloatArray | None = No
         return 0.0
     _, pair = np.unique(labels * (int(other.max()) + 1) + other, return_inverse=True)
     of_itself = float(mass @ mass)  # a row with itself is no pair
-    sums = (np.bincount(codes, weights=mass) for codes in (pair, labels, other, np.zeros_like(labels)))
+    sums = (
+        np.bincount(codes, weights=mass) for codes in (pair, labels, other, np.zeros_like(labels))
+    )
     both, of_labels, of_other, of_all = (float((group**2).sum()) - of_itself for group in sums)
     by_chance = of_labels * of_other / (of_all or 1)
     most = (of_labels + of_other) / 2
@@ -277,7 +318,9 @@ def weighted_ari(labels: IntArray, other: IntArray, mass: FloatArray | None = No
 def cut_linkage(linkage: FloatArray, n_clusters: int) -> IntArray:
     """Return the cluster of each point after merging to ``n_clusters`` clusters, numbered from 0."""
     n_points = len(linkage) + 1
-    return np.unique(last_clusters(linkage[: n_points - n_clusters], n_points), return_inverse=True)[1]
+    return np.unique(
+        last_clusters(linkage[: n_points - n_clusters], n_points), return_inverse=True
+    )[1]
 
 
 class LargeParts:
@@ -297,31 +340,49 @@ class LargeParts:
     """
 
     def __init__(self, linkage: FloatArray, mass: FloatArray, min_mass: float) -> None:
-        n_points, merged = len(mass), linkage[:, :2].astype(np.int64)
-        nodes, sizes = np.append(mass, np.zeros(len(linkage))).tolist(), [1] * n_points
+        n_points = len(mass)
+        merged = linkage[:, :2].astype(np.int64)
+        nodes = np.append(mass, np.zeros(len(linkage))).tolist()
+        sizes = [1] * n_points
         for left, right in merged.tolist():
             nodes[len(sizes)] = nodes[left] + nodes[right]
             sizes.append(sizes[left] + sizes[right])
         starts = [0] * len(sizes)  # in an order of the points in which each part is in one piece
-        for node, (left, right) in zip(range(len(sizes) - 1, n_points - 1, -1), merged[::-1].tolist(), strict=True):
+        for node, (left, right) in zip(
+            range(len(sizes) - 1, n_points - 1, -1), merged[::-1].tolist(), strict=True
+        ):
             starts[left], starts[right] = starts[node], starts[node] + sizes[left]
-        self.mass, self.min_mass = mass, min_mass
-        self.position, self.split_at = np.array(starts[:n_points]), np.array(starts)[merged[::-1, 1]]
+        self.mass = mass
+        self.min_mass = min_mass
+        self.position, self.split_at = (
+            np.array(starts[:n_points]),
+            np.array(starts)[merged[::-1, 1]],
+        )
         self.n_large = self._count_large(np.array(nodes), merged)
 
     def _count_large(self, nodes: FloatArray, merged: IntArray) -> IntArray:
-        """Return how many parts of each cut are large, from the whole on, until too much mass is in small ones."""
+        """Return how many parts of each cut are large, from the whole on, until too much mass is in
+        small ones.
+        """
         large = np.where(nodes >= self.min_mass, nodes, 0)
-        above, below = large[len(self.mass) :], large[merged]
-        n_large: IntArray = np.cumsum(np.append(large[-1] > 0, (np.sum(below > 0, axis=1) - (above > 0))[::-1]))
+        above = large[len(self.mass) :]
+        below = large[merged]
+        n_large: IntArray = np.cumsum(
+            np.append(large[-1] > 0, (np.sum(below > 0, axis=1) - (above > 0))[::-1])
+        )
         kept = np.cumsum(np.append(large[-1], (below.sum(axis=1) - above)[::-1]))
         too_few = np.flatnonzero(kept < (1 - ASIDE_SHARE) * nodes[-1])
         return n_large[: too_few[0]] if len(too_few) else n_large
 
     def count(self, n_clusters: int) -> int:
-        """Return into how many parts to cut, so that ``n_clusters`` are large; or as many as possible."""
+        """Return into how many parts to cut, so that ``n_clusters`` are large.
+
+        Or as many as possible.
+        """
         n_most = self.n_large.max(initial=0)
-        return int(np.argmax(self.n_large >= min(n_clusters, n_most))) + 1 if n_most else 1
+        if n_most:
+            return int(np.argmax(self.n_large >= min(n_clusters, n_most))) + 1
+        return 1
 
     def label(self, n_clusters: int) -> IntArray:
         """Return the cluster of each point, or -1 in parts that are too small."""
@@ -335,11 +396,16 @@ class LargeParts:
 
 def count_parts(linkage: FloatArray, mass: FloatArray, n_clusters: int, min_mass: float) -> int:
     """Return into how many parts to cut, so that ``n_clusters`` of them have at least ``min_mass``."""
-    return n_clusters if min_mass <= 0 else LargeParts(linkage, mass, min_mass).count(n_clusters)
+    if min_mass <= 0:
+        return n_clusters
+    return LargeParts(linkage, mass, min_mass).count(n_clusters)
 
 
 def cut_large(linkage: FloatArray, mass: FloatArray, n_clusters: int, min_mass: float) -> IntArray:
-    """Return the cluster of each point, of which ``n_clusters`` have at least ``min_mass``; -1 in smaller ones."""
+    """Return the cluster of each point, of which ``n_clusters`` have at least ``min_mass``.
+
+    -1 in smaller ones.
+    """
     label = cut_linkage(linkage, count_parts(linkage, mass, n_clusters, min_mass))
     is_large = np.bincount(label, weights=mass) >= min_mass
     return np.where(is_large, np.cumsum(is_large) - 1, -1)[label]

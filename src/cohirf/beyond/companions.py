@@ -1,8 +1,10 @@
-"""A substitute for weights in base methods without them: a sample of the data beside the medoids (not in the paper).
+"""A substitute for weights in base methods without them: a sample of the data beside the medoids
+(not in the paper).
 
-Such a method sees a medoid as one row, whether it represents three rows or three hundred. A random sample of the data
-contains rows of each cluster in proportion to its mass. If the base method clusters these rows, the *companions*,
-together with the medoids, heavy medoids have many neighbours. Only the labels of the medoids are used.
+Such a method sees a medoid as one row, whether it represents three rows or three hundred. A random
+sample of the data contains rows of each cluster in proportion to its mass. If the base method
+clusters these rows, the *companions*, together with the medoids, heavy medoids have many
+neighbours. Only the labels of the medoids are used.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from cohirf.rows.storage import Rows
 
 MIN_SHOWN = 300
 SHOWN_PER_CLUSTER = 10
-POOL = 4  # rows that are read once in a fit, to sample from, as a multiple of the rows that the base method sees
+# rows that are read once in a fit, to sample from, as a multiple of the rows that the base method
+# sees
+POOL = 4
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,9 @@ class Companions:
     values: Rows  # the data
     entropy: Entropy  # entropy of the fit, which seeds the samples
     n_shown: int  # number of rows that the base method sees, medoids included
-    numbers: IntArray | None = None  # row number in the data of each row of the fit; None if they are the same
+    numbers: IntArray | None = (
+        None  # row number in the data of each row of the fit; None if they are the same
+    )
 
     def draw(self, medoids: IntArray, place: tuple[int, int]) -> Any:
         """Return values of rows to show beside the given ``medoids``; None if these are enough."""
@@ -56,6 +62,8 @@ class Companions:
 
 
 def count_shown(method: BaseMethod, batch_size: int | None) -> int:
-    """Return how many rows the base method should see: some for each of its clusters, but at most a batch."""
+    """Return how many rows the base method should see: some for each of its clusters, but at most a
+    batch.
+    """
     n_shown = max(MIN_SHOWN, SHOWN_PER_CLUSTER * (method.n_clusters or 0))
     return n_shown if batch_size is None else min(n_shown, batch_size)

@@ -1,10 +1,11 @@
 """Cut a spanning tree into connected clusters (not part of the paper).
 
-The longest edge is cut first, if both sides are large enough to be a cluster; so outliers, which hang on long edges,
-stay with the part that they are nearest to. What is large enough is a share of the mass that clusters of equal size
-would have; ``choose_merge`` compares several shares. That long edges of the tree of mutual reachability separate
-clusters of any shape is the idea of Lumbermark (Gagolewski, arXiv 2604.07143, 2026); here points have masses, and all
-merges follow, for any number of clusters.
+The longest edge is cut first, if both sides are large enough to be a cluster; so outliers, which
+hang on long edges, stay with the part that they are nearest to. What is large enough is a share of
+the mass that clusters of equal size would have; ``choose_merge`` compares several shares. That long
+edges of the tree of mutual reachability separate clusters of any shape is the idea of Lumbermark
+(Gagolewski, arXiv 2604.07143, 2026); here points have masses, and all merges follow, for any number
+of clusters.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from cohirf.beyond.merge_tree import as_linkage
 from cohirf.beyond.neighbour_graph import SpanningTree
 from cohirf.rows.grouping import FloatArray, IntArray
 
-# Shares, of the mass that clusters of equal size have, that a part needs: from quite uneven to rather even clusters.
+# Shares, of the mass that clusters of equal size have, that a part needs: from quite uneven to
+# rather even clusters.
 SMALLEST_PARTS = (0.25, 0.4, 0.6)
 
 
@@ -57,7 +59,9 @@ class TreeCutter:
             self.mass_below = mass
             return
         ends = np.concatenate([tree.one, tree.two]), np.concatenate([tree.two, tree.one])
-        edge_of = sparse.csr_array((np.tile(np.arange(1, n_points), 2), ends), shape=(n_points, n_points))
+        edge_of = sparse.csr_array(
+            (np.tile(np.arange(1, n_points), 2), ends), shape=(n_points, n_points)
+        )
         order, parent = breadth_first_order(edge_of, 0, directed=False)
         parent[0] = 0  # the root
         edges = np.zeros(n_points, dtype=np.int64)
@@ -74,29 +78,42 @@ class TreeCutter:
         self.mass_below = _add_up_below(order, parent, mass)[self.point]
 
     def cut(self, n_clusters: int, smallest_part: float, min_mass: float = 0.0) -> IntArray:
-        """Return the cluster of each point, from 0; fewer than ``n_clusters`` if all that is left are equal points."""
+        """Return the cluster of each point, from 0.
+
+        Fewer than ``n_clusters`` if all that is left are equal points.
+        """
         part, _ = self._cut(n_clusters, n_clusters, smallest_part, min_mass)
         return part[self.place]
 
-    def link(self, n_clusters: int, n_groups: int, smallest_part: float, min_mass: float = 0.0) -> FloatArray:
-        """Return the linkage whose cut into ``n_clusters`` is that of ``cut``; the tree is cut on to ``n_groups``.
+    def link(
+        self, n_clusters: int, n_groups: int, smallest_part: float, min_mass: float = 0.0
+    ) -> FloatArray:
+        """Return the linkage whose cut into ``n_clusters`` is that of ``cut``.
+
+        The tree is cut on to ``n_groups``.
 
         The heights are the lengths of edges, or that of an earlier merge if this is larger.
         """
         _, cuts = self._cut(n_clusters, n_groups, smallest_part, min_mass)
         is_cut = np.zeros(len(self.tree.one), dtype=bool)
         is_cut[cuts] = True
-        edges = np.concatenate([np.flatnonzero(~is_cut), np.array(cuts[::-1], dtype=np.int64)]).astype(np.int64)
+        edges = np.concatenate(
+            [np.flatnonzero(~is_cut), np.array(cuts[::-1], dtype=np.int64)]
+        ).astype(np.int64)
         cluster = list(range(len(self.mass)))
         merges = []
-        for one, two in zip(self.tree.one[edges].tolist(), self.tree.two[edges].tolist(), strict=True):
+        for one, two in zip(
+            self.tree.one[edges].tolist(), self.tree.two[edges].tolist(), strict=True
+        ):
             kept, absorbed = sorted((_find(cluster, one), _find(cluster, two)))
             cluster[absorbed] = kept
             merges.append((kept, absorbed))
         heights = np.maximum.accumulate(self.tree.lengths[edges])
         return as_linkage(np.array(merges, dtype=np.int64).reshape(-1, 2), heights, len(self.mass))
 
-    def _cut(self, n_clusters: int, n_groups: int, smallest_part: float, min_mass: float) -> tuple[IntArray, list[int]]:
+    def _cut(
+        self, n_clusters: int, n_groups: int, smallest_part: float, min_mass: float
+    ) -> tuple[IntArray, list[int]]:
         """Return the part of each place, and the edges that were cut, in order."""
         n_places = len(self.mass)
         total_mass = float(self.mass.sum())
@@ -110,7 +127,9 @@ class TreeCutter:
         while len(cuts) + 1 < min(n_groups, n_places) and is_open.any():
             n_wanted = max(n_clusters, len(cuts) + 2)
             needed = min(max(smallest_part * total_mass / n_wanted, min_mass), most_halved)
-            smaller = np.maximum(np.minimum(mass_below, mass_of_part[part] - mass_below), 0)  # differences are rounded
+            smaller = np.maximum(
+                np.minimum(mass_below, mass_of_part[part] - mass_below), 0
+            )  # differences are rounded
             is_allowed = is_open & (smaller >= needed)
             if not is_allowed.any():
                 most_halved = min(most_halved, needed) / 2
@@ -144,7 +163,10 @@ class TreeCutter:
 
 
 def _longest(length: FloatArray, smaller: FloatArray) -> int:
-    """Return the place of the longest edge; of equal ones, that with the larger part on its smaller side."""
+    """Return the place of the longest edge.
+
+    Of equal ones, that with the larger part on its smaller side.
+    """
     tied = np.flatnonzero(length == length.max())
     return int(tied[smaller[tied].argmax()])
 

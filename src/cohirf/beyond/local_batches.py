@@ -1,13 +1,15 @@
-"""Local batches: each has neighbouring rows, and a halo of rows around them, so it has the density of the data.
+"""Local batches: each has neighbouring rows, and a halo of rows around them, so it has the density
+of the data.
 
-A random batch of a tenth of the rows has a tenth of their density, and a radius or a number of neighbours means
-something else in it. For methods that go by density, batches are therefore cells of space (see ``cells.py``). Clusters
-that reach over several batches are fused by the rows that these have in common: ``find_parts`` finds
-which, and ``fuse_leaves`` fuses them.
+A random batch of a tenth of the rows has a tenth of their density, and a radius or a number of
+neighbours means something else in it. For methods that go by density, batches are therefore cells
+of space (see ``cells.py``). Clusters that reach over several batches are fused by the rows that
+these have in common: ``find_parts`` finds which, and ``fuse_leaves`` fuses them.
 
-Two batches of neighbours have rows in common: rows at home in one, and in the halo of the other. Clusters of the two
-are parts of one cluster if they share enough of these rows, and then fuse: a level of the hierarchy like any other. A
-core row of DBSCAN belongs to one cluster only, so one of them is enough.
+Two batches of neighbours have rows in common: rows at home in one, and in the halo of the other.
+Clusters of the two are parts of one cluster if they share enough of these rows, and then fuse: a
+level of the hierarchy like any other. A core row of DBSCAN belongs to one cluster only, so one of
+them is enough.
 """
 
 from __future__ import annotations
@@ -36,14 +38,20 @@ from cohirf.rows.grouping import IntArray, index_dtype, row_blocks, sum_by_label
 from cohirf.rows.storage import ArrayRows, Engine, Rows, SerialEngine, SomeRows, Storage
 
 # rows on which cells are built: so many, and so many for each cell; or all, if the data has fewer
-CELL_SAMPLE, SAMPLED_PER_CELL = 2**14, 256
-# rows that are dealt to cells at a time: so many, or some for each cell, because a block visits all cells, up to most
-DEALT_ROWS, DEALT_PER_CELL, MOST_DEALT = 2**18, 2**9, 2**20
+CELL_SAMPLE = 2**14
+SAMPLED_PER_CELL = 256
+# rows that are dealt to cells at a time: so many, or some for each cell, because a block visits all
+# cells, up to most
+DEALT_ROWS = 2**18
+DEALT_PER_CELL = 2**9
+MOST_DEALT = 2**20
 KNOWN_BYTES = 2**28  # blocks of dealt rows are kept in memory up to this size
-GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly: other rows are left out in each cell
+# multiples of it, modulo 1, are spread evenly: other rows are left out in each cell
+GOLDEN = 0.6180339887498949
 LARGEST_BATCH = 1.5  # in units of the batch size
-# With a radius, cells are so many times smaller than a batch, to leave room for the halos. The smallest cells come
-# first, because no others are tried if these have no room; of the others, the largest that have room are taken.
+# With a radius, cells are so many times smaller than a batch, to leave room for the halos. The
+# smallest cells come first, because no others are tried if these have no room; of the others, the
+# largest that have room are taken.
 SMALLER_CELLS = (4.0, 1.5, 2.0, 3.0)
 
 
@@ -53,12 +61,13 @@ class Locality:
 
     batch_size: int  # number of rows of a batch, its halo included
     overlap: float  # number of rows in a halo, in multiples of the rows of its cell
-    # Width of the halos that makes the result that of the base method on all rows; None if there is no such width
+    # Width of the halos that makes the result that of the base method on all rows; None if there is
+    # no such width
     reach: float | None
     entropy: Entropy  # entropy of the fit, which seeds the sample
     grows: bool = False  # whether batches become larger until halos of this width have room
-    # Takes rows and their numbers, and returns points: those near each other are put into one batch. None if the rows
-    # are such points.
+    # Takes rows and their numbers, and returns points: those near each other are put into one
+    # batch. None if the rows are such points.
     embed: Callable[[Any, IntArray], Any] | None = None
 
     def with_larger_batches(self) -> Locality:
@@ -76,17 +85,23 @@ def make_local_batches(
     """Return local batches of the active rows; ``engine`` deals them to cells, block by block."""
     rows = _FilledRows(active.values, active.index, column_means, locality.embed)
     cells, has_room, locality = plan_cells(rows, locality)
-    if engine is None or active.index is not None:  # it would send the index of all rows with each block
+    if (
+        engine is None or active.index is not None
+    ):  # it would send the index of all rows with each block
         engine = SerialEngine()
     dealer = _Dealer(rows, cells, locality, engine)
     batches = dealer.deal(storage)
     if locality.grows and dealer.is_thinned:
-        return make_local_batches(active, locality.with_larger_batches(), column_means, storage, engine)
+        return make_local_batches(
+            active, locality.with_larger_batches(), column_means, storage, engine
+        )
     return replace(batches, is_exact=has_room and not dealer.is_thinned)
 
 
 def sort_by_batch(active: ActiveRows, storage: Storage) -> ActiveRows:
-    """Return the same rows, read once and stored batch after batch, so that those of a batch are read at once."""
+    """Return the same rows, read once and stored batch after batch, so that those of a batch are
+    read at once.
+    """
     values, n_rows, batches = active.values, active.values.n_rows, active.batches
     assert isinstance(batches, LocalBatches)
     first = values.take(np.arange(min(1, n_rows)))
@@ -96,7 +111,9 @@ def sort_by_batch(active: ActiveRows, storage: Storage) -> ActiveRows:
     for block in row_blocks(active.n_rows, DEALT_ROWS):
         place[active.at(batches.home[block])] = np.arange(block.start, block.stop)
     if active.index is not None:  # rows of weight 0 are in no batch, and come last
-        place[np.setdiff1d(np.arange(n_rows), active.index, assume_unique=True)] = np.arange(active.n_rows, n_rows)
+        place[np.setdiff1d(np.arange(n_rows), active.index, assume_unique=True)] = np.arange(
+            active.n_rows, n_rows
+        )
     matrix = storage.matrix(n_rows, first.shape[1], first.dtype)
     for block in row_blocks(n_rows, DEALT_ROWS):
         matrix[place[block]] = values.take(np.arange(block.start, block.stop))
@@ -105,17 +122,20 @@ def sort_by_batch(active: ActiveRows, storage: Storage) -> ActiveRows:
 
 
 def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool, Locality]:
-    """Return cells, built on a sample, whether they have room for halos that are as wide as they should be, and how.
+    """Return cells, built on a sample, whether they have room for halos that are as wide as they
+    should be, and how.
 
     The last is the given ``locality``, or the same with batches that are large enough.
     """
-    n_rows, size = rows.n_rows, locality.batch_size
+    n_rows = rows.n_rows
+    size = locality.batch_size
     rng = generator_at(locality.entropy, Draw.SPLIT, 1)
     n_sampled = min(n_rows, max(CELL_SAMPLE, math.ceil(SAMPLED_PER_CELL * n_rows / size)))
     positions: IntArray = np.arange(n_rows)
     if n_sampled < n_rows:
         positions = np.sort(rng.choice(n_rows, n_sampled, replace=False))
-    sample, lots = rows.take(positions), rows.draw_lots(positions, locality.entropy)
+    sample = rows.take(positions)
+    lots = rows.draw_lots(positions, locality.entropy)
     while True:
         cells = _build_with_room(sample, lots, locality, n_rows)
         if cells is not None:
@@ -124,11 +144,20 @@ def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool, Loca
             break
         locality = locality.with_larger_batches()
     overlap = locality.overlap
-    return Cells.build(sample, lots, math.ceil((1 + overlap) * n_rows / size), overlap=overlap), False, locality
+    return (
+        Cells.build(sample, lots, math.ceil((1 + overlap) * n_rows / size), overlap=overlap),
+        False,
+        locality,
+    )
 
 
-def _build_with_room(sample: Any, lots: NDArray[np.float64], locality: Locality, n_rows: int) -> Cells | None:
-    """Return cells with room for halos that are as wide as they should be; None if there are none."""
+def _build_with_room(
+    sample: Any, lots: NDArray[np.float64], locality: Locality, n_rows: int
+) -> Cells | None:
+    """Return cells with room for halos that are as wide as they should be.
+
+    None if there are none.
+    """
     size = locality.batch_size
     if n_rows <= LARGEST_BATCH * size:
         return Cells.build(sample, lots, 1)
@@ -149,7 +178,9 @@ def _build_with_room(sample: Any, lots: NDArray[np.float64], locality: Locality,
 
 @dataclass(frozen=True)
 class _FilledRows:
-    """Active rows by position, without missing values, as points whose Euclidean distances say what is near."""
+    """Active rows by position, without missing values, as points whose Euclidean distances say what
+    is near.
+    """
 
     values: Rows
     index: IntArray | None
@@ -177,17 +208,24 @@ class _Dealer:
     """Deals rows to cells in blocks: once to count them, and once to put them into their place."""
 
     def __init__(self, rows: _FilledRows, cells: Cells, locality: Locality, engine: Engine) -> None:
-        self._rows, self._cells, self._locality, self._engine = rows, cells, locality, engine
+        self._rows = rows
+        self._cells = cells
+        self._locality = locality
+        self._engine = engine
         self._known: dict[int, Dealt] = {}
         self._known_bytes = 0
         # share of the rows in the halo of each cell that are kept, so that no batch is too large
         self._share = np.ones(cells.n_cells)
-        self.is_thinned = False  # whether some halos were too large, and a random part of their rows was left out
+        self.is_thinned = (
+            False  # whether some halos were too large, and a random part of their rows was left out
+        )
 
     def deal(self, storage: Storage) -> LocalBatches:
         """Return the batches; positions are kept in ``storage``."""
         n_home, n_halo = self._count()
-        room = np.maximum(LARGEST_BATCH * self._locality.batch_size - n_home, self._locality.overlap * n_home)
+        room = np.maximum(
+            LARGEST_BATCH * self._locality.batch_size - n_home, self._locality.overlap * n_home
+        )
         self._share = np.where(n_home > 0, np.minimum(1.0, room / np.maximum(n_halo, 1)), 0.0)
         self.is_thinned = bool((self._share[n_home > 0] < 1).any())
         if self._leaves_rows_out:
@@ -195,9 +233,12 @@ class _Dealer:
         bounds, halo_bounds = (np.append(0, np.cumsum(counts)) for counts in (n_home, n_halo))
         kind = index_dtype(self._rows.n_rows)
         home, halo = (storage.vector(int(ends[-1]), kind) for ends in (bounds, halo_bounds))
-        next_home, next_halo = bounds[:-1].copy(), halo_bounds[:-1].copy()
+        next_home = bounds[:-1].copy()
+        next_halo = halo_bounds[:-1].copy()
         for dealt in self._blocks():
-            home[take_places(dealt.home, next_home)] = np.arange(dealt.start, dealt.start + len(dealt.home))
+            home[take_places(dealt.home, next_home)] = np.arange(
+                dealt.start, dealt.start + len(dealt.home)
+            )
             halo[take_places(dealt.cells, next_halo)] = dealt.rows
         has_rows = np.append(True, n_home > 0)
         return LocalBatches(bounds[has_rows], home, halo=halo, halo_bounds=halo_bounds[has_rows])
@@ -221,16 +262,22 @@ class _Dealer:
         new = [block for block in blocks if block.start not in self._known]
         shared = replace(self._rows, values=self._engine.share(self._rows.values))
         tasks = ((BlockTask(shared, block), self._cells, self._locality.entropy) for block in new)
-        found = iter(self._engine.run(deal_block, tasks, len(new))) if new else iter(())
+        if new:
+            found = iter(self._engine.run(deal_block, tasks, len(new)))
+        else:
+            found = iter(())
         for block in blocks:
-            dealt = self._known[block.start] if block.start in self._known else next(found)
+            if block.start in self._known:
+                dealt = self._known[block.start]
+            else:
+                dealt = next(found)
             if block.start not in self._known and self._known_bytes < KNOWN_BYTES:
                 self._known[block.start] = dealt
                 self._known_bytes += dealt.home.nbytes + dealt.rows.nbytes + dealt.cells.nbytes
             if self._leaves_rows_out:
                 lots = self._rows.draw_lots(dealt.rows, self._locality.entropy)
-                # These digits of the random numbers decide nothing else. So rows of one spot, which chance has divided
-                # between several cells, are in the halos of all of them.
+                # These digits of the random numbers decide nothing else. So rows of one spot, which
+                # chance has divided between several cells, are in the halos of all of them.
                 kept = (lots * 2**36 + dealt.cells * GOLDEN) % 1 < self._share[dealt.cells]
                 dealt = replace(dealt, rows=dealt.rows[kept], cells=dealt.cells[kept])
             yield dealt
@@ -255,14 +302,18 @@ class BlockTask:
 def deal_block(task: BlockTask, cells: Cells, entropy: Entropy) -> Dealt:
     """Deal a block of rows to cells."""
     positions = task.rows_needed()
-    return cells.deal(task.rows.take(positions), task.rows.draw_lots(positions, entropy), task.block.start)
+    return cells.deal(
+        task.rows.take(positions), task.rows.draw_lots(positions, entropy), task.block.start
+    )
 
 
 MIN_SHARED = 3  # of fewer rows, a share says little
 MIN_SHARE = 0.5  # of the smaller cluster's rows that two batches have in common
 
 
-def find_parts(links: Iterable[Links], leaf_of: IntArray, leaves: Survivors, batch: IntArray | None) -> IntArray:
+def find_parts(
+    links: Iterable[Links], leaf_of: IntArray, leaves: Survivors, batch: IntArray | None
+) -> IntArray:
     """Return a number for each leaf, which is the same for leaves that are parts of one cluster.
 
     Parameters
@@ -280,19 +331,28 @@ def find_parts(links: Iterable[Links], leaf_of: IntArray, leaves: Survivors, bat
     here, there, n_shared = _count_shared_rows(links, leaf_of, leaves)
     if batch is not None:
         # rows of each of the two clusters among all that their two batches have in common
-        of_here, of_there = (_sum_equal(leaf, batch[other], n_shared) for leaf, other in ((here, there), (there, here)))
+        of_here, of_there = (
+            _sum_equal(leaf, batch[other], n_shared)
+            for leaf, other in ((here, there), (there, here))
+        )
         enough = (n_shared >= MIN_SHARED) & (n_shared >= MIN_SHARE * np.minimum(of_here, of_there))
-        here, there = here[enough], there[enough]
-    graph = sparse.coo_array((np.ones(len(here), dtype=bool), (here, there)), shape=(n_leaves, n_leaves))
+        here = here[enough]
+        there = there[enough]
+    graph = sparse.coo_array(
+        (np.ones(len(here), dtype=bool), (here, there)), shape=(n_leaves, n_leaves)
+    )
     return np.asarray(connected_components(graph, directed=False)[1])
 
 
 def _count_shared_rows(
     links: Iterable[Links], leaf_of: IntArray, leaves: Survivors
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return pairs of leaves that have rows in common, and how many: leaf at home, other leaf, count."""
+    """Return pairs of leaves that have rows in common, and how many: leaf at home, other leaf,
+    count.
+    """
     n_leaves = len(leaves.rows)
-    keys, counts = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    keys = [np.empty(0, dtype=np.int64)]
+    counts = [np.empty(0, dtype=np.int64)]
     for part in links:
         here = np.asarray(leaf_of[part.rows], dtype=np.int64)
         clustered = ~leaves.is_noise[here]
@@ -313,7 +373,10 @@ def _sum_equal(left: IntArray, right: IntArray, counts: IntArray) -> IntArray:
 
 
 def number_parts(labels: IntArray) -> IntArray:
-    """Return a number for each leaf, which is the same for leaves with the same label; noise is alone."""
+    """Return a number for each leaf, which is the same for leaves with the same label.
+
+    Noise is alone.
+    """
     is_noise = labels < 0
     number = np.cumsum(np.bincount(labels[~is_noise]) > 0)  # from 1
     part = np.cumsum(is_noise, dtype=index_dtype(len(labels)))
@@ -323,18 +386,26 @@ def number_parts(labels: IntArray) -> IntArray:
 
 
 def fuse_leaves(state: FitState, part: IntArray) -> FitState:
-    """Return the state after a level that fuses the leaves with the same number, from 0, in ``part``.
+    """Return the state after a level that fuses the leaves with the same number, from 0, in
+    ``part``.
 
-    The leaf whose mean is nearest to the mean of the whole survives. No level follows, so survivors have no means.
+    The leaf whose mean is nearest to the mean of the whole survives. No level follows, so survivors
+    have no means.
     """
     started = perf_counter()
-    leaves, n_views, n_parts = state.survivors, state.survivors.view_stability.shape[1], int(part.max()) + 1
+    leaves = state.survivors
+    n_views = state.survivors.view_stability.shape[1]
+    n_parts = int(part.max()) + 1
     mass = leaves.total_mass
     kept = np.empty(n_parts, dtype=state.fusions.parents.dtype)
     kept[part] = np.arange(len(part))
-    several = np.flatnonzero(np.bincount(part)[part] > 1)  # the others, such as rows of noise, are alone
+    several = np.flatnonzero(
+        np.bincount(part)[part] > 1
+    )  # the others, such as rows of noise, are alone
     parts, label = np.unique(part[several], return_inverse=True)
-    kept[parts] = several[Groups(leaves.means[several], mass[several]).find_central(label, len(parts))]
+    kept[parts] = several[
+        Groups(leaves.means[several], mass[several]).find_central(label, len(parts))
+    ]
     state.fusions.record(np.arange(len(part)), kept[part], state.level + 1)
     by_leaf = np.argsort(kept)
     kept = kept[by_leaf]
@@ -344,7 +415,9 @@ def fuse_leaves(state: FitState, part: IntArray) -> FitState:
         mass=None if leaves.mass is None else sum_by_label(part, leaves.mass, n_parts)[by_leaf],
         sizes=np.bincount(part, weights=leaves.sizes).astype(np.int64)[by_leaf],
         first_rows=kept,
-        weights=None if leaves.weights is None else sum_by_label(part, leaves.weights, n_parts)[by_leaf],
+        weights=None
+        if leaves.weights is None
+        else sum_by_label(part, leaves.weights, n_parts)[by_leaf],
         means=None,
         is_noise=leaves.is_noise[kept],
         stability=leaves.stability[kept],

@@ -1,16 +1,17 @@
 """Majority consensus: groups of rows fuse while most views agree on them (not part of the paper).
 
-Two rows agree in a view if it gives them the same label; a row that is noise in a view agrees with no row there. Two
-groups fuse while the share of views in which their rows agree, averaged over all pairs of rows, is at least
-``majority``; the two groups that agree most fuse first. This is average linkage with the Hamming distance, cut at 1 -
-``majority``. Rows with the same code always end in the same group, so the linkage runs on the distinct codes, weighted
-by the mass of their rows.
+Two rows agree in a view if it gives them the same label; a row that is noise in a view agrees with
+no row there. Two groups fuse while the share of views in which their rows agree, averaged over all
+pairs of rows, is at least ``majority``; the two groups that agree most fuse first. This is average
+linkage with the Hamming distance, cut at 1 - ``majority``. Rows with the same code always end in
+the same group, so the linkage runs on the distinct codes, weighted by the mass of their rows.
 
-With many views of many clusters, nearly every row has a code of its own, and stays separate unless most views agree
-with a group. Of a hundred million rows, tens of millions would be left for the merges that follow in this process. So
-of more than ``MOST_LEFT`` groups, only the largest stay as they are. The others, most of them single rows, are divided
-into cells of rows that are near to each other, by a few iterations of K-Means. This is for methods that are told how
-many clusters to find. The groups of others are clusters that they have found.
+With many views of many clusters, nearly every row has a code of its own, and stays separate unless
+most views agree with a group. Of a hundred million rows, tens of millions would be left for the
+merges that follow in this process. So of more than ``MOST_LEFT`` groups, only the largest stay as
+they are. The others, most of them single rows, are divided into cells of rows that are near to each
+other, by a few iterations of K-Means. This is for methods that are told how many clusters to find.
+The groups of others are clusters that they have found.
 """
 
 from __future__ import annotations
@@ -37,25 +38,36 @@ from cohirf.rows.arrays import (
     to_host,
 )
 from cohirf.rows.distances import find_nearest
-from cohirf.rows.grouping import FloatArray, IntArray, compress, first_rows_beside, row_blocks, sum_beside
+from cohirf.rows.grouping import (
+    FloatArray,
+    IntArray,
+    compress,
+    first_rows_beside,
+    row_blocks,
+    sum_beside,
+)
 
 MAX_LINKED_CODES = 1024  # largest number of codes to link: their agreement matrix takes 8 MiB
 AGREEMENT_CELLS = 2**18
 DEVICE_AGREEMENT_CELLS = 2**26  # of a block of codes on a device
 AGREEMENT_ROUNDING = 1e-9
-# Above the first number of groups, so many of the largest stay, and the others are divided into so many cells.
-MOST_LEFT, N_KEPT, N_CELLS = 2**19, 2**11, 2**10
+# Above the first number of groups, so many of the largest stay, and the others are divided into so
+# many cells.
+MOST_LEFT = 2**19
+N_KEPT = 2**11
+N_CELLS = 2**10
 N_ITERATIONS = 3  # of K-Means
 
 
 def majority_consensus(codes: Codes, majority: float) -> Consensus:
     """Fuse groups of rows while at least a share ``majority`` of the views agrees on them.
 
-    Rows that are noise in more than a share 1 - ``majority`` of the views cannot agree with others enough, and stay
-    singletons.
+    Rows that are noise in more than a share 1 - ``majority`` of the views cannot agree with others
+    enough, and stay singletons.
 
-    If there are more than ``MAX_LINKED`` codes, only the heaviest are linked. Each of the others then joins the group
-    with which it agrees most, or stays separate if this agreement is below the majority.
+    If there are more than ``MAX_LINKED`` codes, only the heaviest are linked. Each of the others
+    then joins the group with which it agrees most, or stays separate if this agreement is below the
+    majority.
 
     Examples
     --------
@@ -67,20 +79,28 @@ def majority_consensus(codes: Codes, majority: float) -> Consensus:
     >>> majority_consensus(fold_views(views, n_rows=4), majority=0.5).labels
     array([0, 0, 0, 1], dtype=int32)
     """
-    xp, needed = namespace(codes.distinct), (majority - AGREEMENT_ROUNDING) * codes.n_views
+    xp = namespace(codes.distinct)
+    needed = (majority - AGREEMENT_ROUNDING) * codes.n_views
     n_clean = xp.sum(xp.astype(codes.distinct != NOISE, xp.int64), axis=1)
     alone = xp.astype(n_clean, xp.float64) < needed
     heaviest_first = xp.argsort(xp.where(alone, np.inf, -codes.mass), stable=True)
     n_linked = min(MAX_LINKED_CODES, codes.n_codes - int(xp.sum(xp.astype(alone, xp.int64))))
     linked = to_host(heaviest_first[:n_linked])
-    group_of_linked = linked[link_codes(fetch_rows(codes.distinct, linked), fetch_rows(codes.mass, linked), needed)]
+    group_of_linked = linked[
+        link_codes(fetch_rows(codes.distinct, linked), fetch_rows(codes.mass, linked), needed)
+    ]
     if n_linked == 0:  # all codes are alone, so that their groups do not matter
         group = heaviest_first
     else:
         rank = xp.argsort(heaviest_first)
         # if fewer are linked than may be, these are all that are not alone
-        joined = rank if n_linked < MAX_LINKED_CODES else join_groups(codes, linked, group_of_linked, needed)
-        group = xp.where(rank < n_linked, look_up(group_of_linked, xp.clip(rank, 0, n_linked - 1)), joined)
+        if n_linked < MAX_LINKED_CODES:
+            joined = rank
+        else:
+            joined = join_groups(codes, linked, group_of_linked, needed)
+        group = xp.where(
+            rank < n_linked, look_up(group_of_linked, xp.clip(rank, 0, n_linked - 1)), joined
+        )
     return label_rows(codes, group, codes.n_codes, alone, tuple(range(codes.n_views)))
 
 
@@ -92,26 +112,34 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
     group = np.arange(len(mass))
     for kept, absorbed in merge_by_agreement(count_agreement(distinct), mass, needed)[0]:
         group[absorbed] = kept
-    for code in range(len(group)):  # the code that absorbed it comes before it, and has its final group already
+    for code in range(
+        len(group)
+    ):  # the code that absorbed it comes before it, and has its final group already
         group[code] = group[group[code]]
     return group
 
 
-def merge_by_agreement(agreement: FloatArray, mass: FloatArray, needed: float) -> tuple[list[list[int]], list[float]]:
+def merge_by_agreement(
+    agreement: FloatArray, mass: FloatArray, needed: float
+) -> tuple[list[list[int]], list[float]]:
     """Merge codes, given the agreement of each pair, which is overwritten, by average linkage.
 
-    Returns the merges, each as the kept and the absorbed code, and the agreement at which each happened.
+    Returns the merges, each as the kept and the absorbed code, and the agreement at which each
+    happened.
 
-    This is the nearest-neighbour chain algorithm: go from a group to the group that it agrees with most, and on from
-    there, until two groups are each other's nearest neighbours; these fuse. The agreement with a fused group is a mean,
-    so it never exceeds the larger of the two agreements before. Therefore the chain fuses the same groups as a search
-    for the best of all pairs, and a group without a neighbour that agrees enough will never have one. Among equally
-    near neighbours, the previous group of the chain is preferred, otherwise the first. The cost is O(n_codes ** 2).
+    This is the nearest-neighbour chain algorithm: go from a group to the group that it agrees with
+    most, and on from there, until two groups are each other's nearest neighbours; these fuse. The
+    agreement with a fused group is a mean, so it never exceeds the larger of the two agreements
+    before. Therefore the chain fuses the same groups as a search for the best of all pairs, and a
+    group without a neighbour that agrees enough will never have one. Among equally near neighbours,
+    the previous group of the chain is preferred, otherwise the first. The cost is O(n_codes ** 2).
     """
     np.fill_diagonal(agreement, 0)
     mass = mass.copy()
     is_group = np.ones(len(mass))  # 0 for codes that were absorbed, or whose group is complete
-    merges, agreed, chain = [], [], list[int]()
+    merges = []
+    agreed = []
+    chain = list[int]()
     for first in range(len(mass)):
         while is_group[first]:
             chain = chain or [first]
@@ -154,7 +182,10 @@ def join_groups(codes: Codes, linked: IntArray, group: IntArray, needed: float) 
         first = xp.argmax(xp.astype(is_best, xp.int8), axis=1)
         joined[block] = xp.where(most >= needed, look_up(names, first), joined[block])
 
-    n_cells = AGREEMENT_CELLS if is_here(codes.distinct) else DEVICE_AGREEMENT_CELLS
+    if is_here(codes.distinct):
+        n_cells = AGREEMENT_CELLS
+    else:
+        n_cells = DEVICE_AGREEMENT_CELLS
     in_blocks(join, codes.n_codes, n_cells // len(names) + 1)
     return joined
 
@@ -163,18 +194,26 @@ def join_groups(codes: Codes, linked: IntArray, group: IntArray, needed: float) 
 class GroupLabels:
     """Labels that linked codes have in each view, and the share of each group's mass that has them."""
 
-    rows: list[Any]  # for each view, the row of ``shares`` that belongs to the label of each code, where the codes are
-    # A row for each label of a view that a linked code has, after a row of zeros for all others; a column for each
-    # group. An array if the codes are on a device, otherwise sparse: most groups have few of the labels.
+    rows: list[
+        Any
+    ]  # for each view, the row of ``shares`` that belongs to the label of each code, where the codes are
+    # A row for each label of a view that a linked code has, after a row of zeros for all others; a
+    # column for each group. An array if the codes are on a device, otherwise sparse: most groups
+    # have few of the labels.
     shares: Any
 
     @classmethod
     def of(cls, codes: Codes, linked: IntArray, group: IntArray) -> GroupLabels:
-        """Return the labels of ``linked`` codes, which are in the given groups; noise is not a label."""
+        """Return the labels of ``linked`` codes, which are in the given groups.
+
+        Noise is not a label.
+        """
         mass = fetch_rows(codes.mass, linked)
         mass = mass / np.bincount(group, weights=mass)[group]
         n_groups = int(group.max()) + 1
-        rows, shares, n_rows = [], [sparse.csr_array((1, n_groups))], 1
+        rows = []
+        shares = [sparse.csr_array((1, n_groups))]
+        n_rows = 1
         for view in range(codes.n_views):
             symbols, n_symbols = codes.partition(view)
             clean = np.flatnonzero(fetch_rows(codes.distinct[:, view], linked) != NOISE)
@@ -182,19 +221,32 @@ class GroupLabels:
             row_of_symbol = np.zeros(n_symbols, dtype=np.int32)
             row_of_symbol[distinct] = np.arange(n_rows, n_rows + len(distinct))
             rows.append(look_up(row_of_symbol, symbols))
-            shares.append(sparse.csr_array((mass[clean], (number, group[clean])), shape=(len(distinct), n_groups)))
+            shares.append(
+                sparse.csr_array(
+                    (mass[clean], (number, group[clean])), shape=(len(distinct), n_groups)
+                )
+            )
             n_rows += len(distinct)
         stacked = sparse.vstack(shares, format="csr")
-        return cls(rows, stacked if is_here(codes.distinct) else put_beside(stacked.toarray(), codes.of_row))
+        return cls(
+            rows,
+            stacked if is_here(codes.distinct) else put_beside(stacked.toarray(), codes.of_row),
+        )
 
     def agreement(self, block: slice) -> Any:
-        """Return, for each code of a block and each group, the mean number of views in which they agree."""
+        """Return, for each code of a block and each group, the mean number of views in which they
+        agree.
+        """
         rows = [of_view[block] for of_view in self.rows]
         if not sparse.issparse(self.shares):
-            return sum(namespace(self.shares).take(self.shares, of_view, axis=0) for of_view in rows)
+            return sum(
+                namespace(self.shares).take(self.shares, of_view, axis=0) for of_view in rows
+            )
         cells = np.stack(rows, axis=1)
         starts = np.arange(0, cells.size + 1, len(rows))
-        one_hot = sparse.csr_array((np.ones(cells.size), cells.ravel(), starts), (len(cells), self.shares.shape[0]))
+        one_hot = sparse.csr_array(
+            (np.ones(cells.size), cells.ravel(), starts), (len(cells), self.shares.shape[0])
+        )
         return (one_hot @ self.shares).toarray()
 
 
@@ -212,7 +264,8 @@ def count_agreement(distinct: IntArray) -> FloatArray:
 
 
 def join_rare_groups(X: Any, found: Consensus, mass: Any = None) -> Consensus:
-    """Return a consensus with at most ``N_KEPT + N_CELLS`` groups, and noise, if it has more than ``MOST_LEFT``.
+    """Return a consensus with at most ``N_KEPT + N_CELLS`` groups, and noise, if it has more than
+    ``MOST_LEFT``.
 
     Rows that are together stay together. Of groups of equal mass, the first are kept.
     """
@@ -221,7 +274,8 @@ def join_rare_groups(X: Any, found: Consensus, mass: Any = None) -> Consensus:
         return found
     with warning_once_a_fit():
         warnings.warn(
-            f"The views agree on little: of {n_groups:,} groups of rows, the {N_KEPT:,} largest stay, and the others "
+            f"The views agree on little: of {n_groups:,} groups of rows, the {N_KEPT:,} largest "
+            "stay, and the others "
             f"are joined with those near to them. Fewer views, or a batch_size, keep more of them.",
             UserWarning,
             stacklevel=2,
@@ -239,7 +293,9 @@ def join_rare_groups(X: Any, found: Consensus, mass: Any = None) -> Consensus:
 
 
 def _divide_rare(points: Any, centres: Any) -> tuple[Any, int]:
-    """Return the cell of each point, and how many cells there are: K-Means that begins with the given centres."""
+    """Return the cell of each point, and how many cells there are: K-Means that begins with the
+    given centres.
+    """
     for _ in range(N_ITERATIONS):
         occupied, cell = compress(find_nearest(points, centres, exact=False), centres.shape[0])
         centres = cluster_means(points, cell, occupied.shape[0], None)

@@ -1,13 +1,16 @@
-"""The tree above the levels: the clusters of a fit merge pairwise, up to a single one (not part of the paper).
+"""The tree above the levels: the clusters of a fit merge pairwise, up to a single one (not part of
+the paper).
 
-Its leaves are the clusters of the finest level that has few enough of them. Within the clusters of the next level they
-merge first, and so on: every level is a cut of the tree. Above the last level, all that is left merges.
+Its leaves are the clusters of the finest level that has few enough of them. Within the clusters of
+the next level they merge first, and so on: every level is a cut of the tree. Above the last level,
+all that is left merges.
 
-By Ward's criterion with masses, the two clusters merge whose union raises the sum of squared distances of rows to the
-mean of their cluster least. This increase depends on means and masses of the two only: m1 * m2 / (m1 + m2) * |mean1 -
-mean2|^2. So groups stand for all of their rows, and the result is that of Ward's method on rows that are already
-grouped. Increases and heights that differ by rounding alone count as equal, and the first group goes first. So the
-merges do not depend on how a processor rounds.
+By Ward's criterion with masses, the two clusters merge whose union raises the sum of squared
+distances of rows to the mean of their cluster least. This increase depends on means and masses of
+the two only: m1 * m2 / (m1 + m2) * |mean1 - mean2|^2. So groups stand for all of their rows, and
+the result is that of Ward's method on rows that are already grouped. Increases and heights that
+differ by rounding alone count as equal, and the first group goes first. So the merges do not depend
+on how a processor rounds.
 """
 
 from __future__ import annotations
@@ -27,18 +30,22 @@ from sklearn.metrics.pairwise import euclidean_distances
 from cohirf.algorithm.parents import Fusions, find_roots
 from cohirf.rows.grouping import FloatArray, IntArray, best_by_label, rows_by_label
 
-Link = Callable[[Any, FloatArray, int], FloatArray]  # from means, masses and the most groups to link to a linkage
+Link = Callable[
+    [Any, FloatArray, int], FloatArray
+]  # from means, masses and the most groups to link to a linkage
 CENTRAL_TIE = 1e-9  # of distances to a mean, relative to the largest
 WARD_ROUNDING = 1e-9  # relative: differences between means have lost digits
 MAX_MOVES = 20
-MAX_LINKED = 2000  # largest number of groups to link: their matrix takes 32 MB, and linking a third of a second
+# largest number of groups to link: their matrix takes 32 MB, and linking a third of a second
+MAX_LINKED = 2000
 
 
 def link_groups(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> FloatArray:
     """Return the linkage matrix of groups with the given means and masses.
 
-    Of more than ``max_linked`` groups, the heaviest are linked, after each of the others has joined the nearest of
-    these. So the cost grows with the square of ``max_linked``, and linearly with the number of groups.
+    Of more than ``max_linked`` groups, the heaviest are linked, after each of the others has joined
+    the nearest of these. So the cost grows with the square of ``max_linked``, and linearly with the
+    number of groups.
 
     Parameters
     ----------
@@ -52,8 +59,9 @@ def link_groups(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> F
     Returns
     -------
     linkage : array of float, shape (n_groups - 1, 4)
-        In the format of :func:`scipy.cluster.hierarchy.linkage`. The height is the square root of twice the increase,
-        as in scipy's "ward": for two single rows, their distance. The last column has the number of groups.
+        In the format of :func:`scipy.cluster.hierarchy.linkage`. The height is the square root of
+        twice the increase, as in scipy's "ward": for two single rows, their distance. The last
+        column has the number of groups.
 
     Examples
     --------
@@ -64,20 +72,25 @@ def link_groups(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> F
     array([[0.  , 1.  , 1.  , 2.  ],
            [2.  , 3.  , 2.68, 3.  ]])
     """
-    size, heaviest = _power_of_two(abs(means).max()), _power_of_two(mass.max())
+    size = _power_of_two(abs(means).max())
+    heaviest = _power_of_two(mass.max())
     linkage = _link_scaled(means / size, mass / heaviest, max_linked)
     with np.errstate(over="ignore"):
-        linkage[:, 2] = np.minimum(linkage[:, 2] * size * np.sqrt(heaviest), np.finfo(np.float64).max)
+        linkage[:, 2] = np.minimum(
+            linkage[:, 2] * size * np.sqrt(heaviest), np.finfo(np.float64).max
+        )
     return linkage
 
 
 def link_directions(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> FloatArray:
-    """Return the linkage matrix of clusters of unit vectors, which merge by the directions of their means.
+    """Return the linkage matrix of clusters of unit vectors, which merge by the directions of their
+    means.
 
-    The two clusters merge whose union lowers the sum of cosines between rows and the mean of their cluster least. For a
-    cluster, this sum is the length of the sum of its rows. By Ward's criterion, broad clusters would merge first,
-    whatever their directions are: the means of unit vectors that differ much are short, and so near each other.
-    Heights are those of the means. More than ``MAX_LINKED`` clusters merge by Ward's criterion.
+    The two clusters merge whose union lowers the sum of cosines between rows and the mean of their
+    cluster least. For a cluster, this sum is the length of the sum of its rows. By Ward's
+    criterion, broad clusters would merge first, whatever their directions are: the means of unit
+    vectors that differ much are short, and so near each other. Heights are those of the means. More
+    than ``MAX_LINKED`` clusters merge by Ward's criterion.
 
     Examples
     --------
@@ -93,13 +106,17 @@ def link_directions(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) 
         return link_groups(means, mass, max_linked)
     sums = sparse.diags_array(mass / mass.max()) @ means
     products = sums @ sums.T
-    products = np.asarray(products.toarray() if sparse.issparse(products) else products, dtype=np.float64)
+    products = np.asarray(
+        products.toarray() if sparse.issparse(products) else products, dtype=np.float64
+    )
     merges = _link_sums(products)
     return raise_merges(as_linkage(merges, np.arange(1.0, n_groups), n_groups), means, mass)
 
 
 def _link_sums(products: FloatArray) -> IntArray:
-    """Return the merges of clusters by the products of their sums, each as the kept and the absorbed one, in order."""
+    """Return the merges of clusters by the products of their sums, each as the kept and the
+    absorbed one, in order.
+    """
 
     def lost(row: int) -> FloatArray:
         squares = products[row, row] + squared + 2 * products[row]
@@ -109,7 +126,8 @@ def _link_sums(products: FloatArray) -> IntArray:
 
     n_groups = len(products)
     squared = np.diag(products).copy()
-    lengths, is_merged = np.sqrt(squared), np.zeros(n_groups, dtype=bool)
+    lengths = np.sqrt(squared)
+    is_merged = np.zeros(n_groups, dtype=bool)
     losses = np.array([lost(row) for row in range(n_groups)])
     least = losses.min(axis=1)
     merges = np.empty((n_groups - 1, 2), dtype=np.int64)
@@ -117,7 +135,9 @@ def _link_sums(products: FloatArray) -> IntArray:
         tied = least.min() + WARD_ROUNDING * lengths.max()
         one = int((least <= tied).argmax())
         kept, absorbed = merges[step] = sorted((one, int((losses[one] <= tied).argmax())))
-        is_stale = (losses[:, [kept, absorbed]] <= least[:, None]).any(axis=1)  # the nearest is not there any more
+        is_stale = (losses[:, [kept, absorbed]] <= least[:, None]).any(
+            axis=1
+        )  # the nearest is not there any more
         products[kept] += products[absorbed]
         products[:, kept] += products[:, absorbed]
         squared[kept], is_merged[absorbed] = products[kept, kept], True
@@ -131,10 +151,12 @@ def _link_sums(products: FloatArray) -> IntArray:
 
 
 def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArray:
-    """Return other merges of groups with the heights that they have by Ward's criterion, or that of an earlier one.
+    """Return other merges of groups with the heights that they have by Ward's criterion, or that of
+    an earlier one.
 
-    Lengths of edges say little about merges along a spanning tree: with many features, all are about equal. Merges of
-    more than ``MAX_LINKED`` groups, whose matrix of products would be large, keep their heights.
+    Lengths of edges say little about merges along a spanning tree: with many features, all are
+    about equal. Merges of more than ``MAX_LINKED`` groups, whose matrix of products would be large,
+    keep their heights.
 
     Examples
     --------
@@ -145,14 +167,18 @@ def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArra
     """
     if len(mass) > MAX_LINKED:
         return linkage
-    size, heaviest = _power_of_two(abs(means).max()), _power_of_two(mass.max())
+    size = _power_of_two(abs(means).max())
+    heaviest = _power_of_two(mass.max())
     points = means / size
     points = points if sparse.issparse(points) else points - points.mean(axis=0)
     products = points @ points.T
     products = products.toarray() if sparse.issparse(products) else products
-    weights, place, heights = (mass / heaviest).tolist(), list(range(len(mass))), []
+    weights = (mass / heaviest).tolist()
+    place = list(range(len(mass)))
+    heights = []
     for one, two in linkage[:, :2].astype(int).tolist():
-        a, b = place[one], place[two]
+        a = place[one]
+        b = place[two]
         total = weights[a] + weights[b]
         square = products[a, a] + products[b, b] - 2 * products[a, b]
         heights.append(np.sqrt(max(0.0, 2 * weights[a] * (weights[b] / total) * square)))
@@ -168,21 +194,31 @@ def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArra
 
 
 def _power_of_two(value: float) -> float:
-    """Return the power of two next to a value, by which numbers can be divided without rounding; 1 for 0."""
+    """Return the power of two next to a value, by which numbers can be divided without rounding.
+
+    1 for 0.
+    """
     return float(np.ldexp(1.0, np.frexp(value)[1] - 1)) if value > 0 else 1.0
 
 
 def _link_scaled(means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
-    """Return the linkage matrix of groups whose means and masses are at most 2, so that products do not overflow."""
+    """Return the linkage matrix of groups whose means and masses are at most 2, so that products do
+    not overflow.
+    """
     n_groups = len(mass)
     if n_groups <= max_linked:
         return as_linkage(*_link_all(means, mass), n_groups)
     order = np.argsort(-mass, kind="stable")
-    heavy, light = np.sort(order[:max_linked]), np.sort(order[max_linked:])
+    heavy = np.sort(order[:max_linked])
+    light = np.sort(order[max_linked:])
     joined, heights = _join_nearest(means, mass, heavy, light)
     total = mass[heavy] + np.bincount(joined, weights=mass[light], minlength=len(heavy))
-    sums = sparse.csr_array((mass[light], (joined, np.arange(len(light)))), shape=(len(heavy), len(light)))
-    grown = sparse.diags_array(1 / total) @ (sparse.diags_array(mass[heavy]) @ means[heavy] + sums @ means[light])
+    sums = sparse.csr_array(
+        (mass[light], (joined, np.arange(len(light)))), shape=(len(heavy), len(light))
+    )
+    grown = sparse.diags_array(1 / total) @ (
+        sparse.diags_array(mass[heavy]) @ means[heavy] + sums @ means[light]
+    )
     merges, later_heights = _link_all(grown, total)
     joins = np.column_stack([heavy[joined], light])[np.argsort(heights, kind="stable")]
     heights = np.sort(heights)
@@ -194,7 +230,8 @@ def _link_scaled(means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
 
 
 def merge_last(linkage: FloatArray, late: IntArray) -> FloatArray:
-    """Return the linkage in which some points join one after the other, when all others have merged.
+    """Return the linkage in which some points join one after the other, when all others have
+    merged.
 
     Examples
     --------
@@ -215,7 +252,8 @@ def merge_last(linkage: FloatArray, late: IntArray) -> FloatArray:
 
 
 def move_groups(means: Any, mass: FloatArray, label: IntArray) -> IntArray:
-    """Move each group to the label with the nearest mean, up to ``MAX_MOVES`` times: K-Means of groups.
+    """Move each group to the label with the nearest mean, up to ``MAX_MOVES`` times: K-Means of
+    groups.
 
     It ends early if nothing moves, or before a label would lose its last group.
 
@@ -227,7 +265,9 @@ def move_groups(means: Any, mass: FloatArray, label: IntArray) -> IntArray:
     """
     n_labels = int(label.max()) + 1
     for _ in range(MAX_MOVES):
-        shares = sparse.csr_array((mass, (label, np.arange(len(label)))), shape=(n_labels, len(label)))
+        shares = sparse.csr_array(
+            (mass, (label, np.arange(len(label)))), shape=(n_labels, len(label))
+        )
         centres = sparse.diags_array(1 / np.asarray(shares.sum(axis=1)).ravel()) @ (shares @ means)
         moved = pairwise_distances_argmin(means, centres)
         if len(np.unique(moved)) < n_labels or np.array_equal(moved, label):
@@ -237,15 +277,18 @@ def move_groups(means: Any, mass: FloatArray, label: IntArray) -> IntArray:
 
 
 def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the merges of groups, each as the kept and the absorbed one, in any order, and their heights.
+    """Return the merges of groups, each as the kept and the absorbed one, in any order, and their
+    heights.
 
-    This is the nearest-neighbour chain algorithm: go from a cluster to its nearest neighbour, and on from there, until
-    two clusters are each other's nearest neighbours; these merge. By Ward's criterion, a merge never brings a cluster
-    nearer to others than the nearer of its two parts was. So the merges are the same as by a search for the best of all
-    pairs. Of equally near neighbours, the previous cluster of the chain is preferred, otherwise the first: distances
-    along the chain decrease by more than rounding, so it ends. The cost is O(n_groups ** 2).
+    This is the nearest-neighbour chain algorithm: go from a cluster to its nearest neighbour, and
+    on from there, until two clusters are each other's nearest neighbours; these merge. By Ward's
+    criterion, a merge never brings a cluster nearer to others than the nearer of its two parts was.
+    So the merges are the same as by a search for the best of all pairs. Of equally near neighbours,
+    the previous cluster of the chain is preferred, otherwise the first: distances along the chain
+    decrease by more than rounding, so it ends. The cost is O(n_groups ** 2).
     """
-    increase, mass = _pairwise_increase(means, mass), mass.copy()
+    increase = _pairwise_increase(means, mass)
+    mass = mass.copy()
     n_groups = len(mass)
     merges = np.empty((n_groups - 1, 2), dtype=np.int64)
     increases = np.empty(n_groups - 1)
@@ -255,7 +298,9 @@ def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
     for step in range(n_groups - 1):
         if 2 * (n_groups - step) <= len(number):  # half of the matrix is not needed any more
             left = np.flatnonzero(~is_merged)
-            increase, mass, number = increase[np.ix_(left, left)], mass[left], number[left]
+            increase = increase[np.ix_(left, left)]
+            mass = mass[left]
+            number = number[left]
             chain = np.searchsorted(left, chain).tolist()
             is_merged = np.zeros(len(left), dtype=bool)
         chain = chain or [int(np.argmin(is_merged))]
@@ -264,7 +309,9 @@ def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
             least = of_last.min()
             tied = least + WARD_ROUNDING * abs(least)  # rounding can make it negative
             is_mutual = len(chain) > 1 and of_last[chain[-2]] <= tied
-            if is_mutual or len(chain) == len(number):  # a chain has each cluster once at most, whatever the rounding
+            if is_mutual or len(chain) == len(
+                number
+            ):  # a chain has each cluster once at most, whatever the rounding
                 break
             chain.append(int((of_last <= tied).argmax()))
         kept, absorbed = sorted((chain.pop(), chain.pop()))
@@ -274,15 +321,23 @@ def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
     return merges, np.sqrt(2 * np.maximum(increases, 0))
 
 
-def _join_nearest(means: Any, mass: FloatArray, heavy: IntArray, light: IntArray) -> tuple[IntArray, FloatArray]:
-    """Return, for each light group, the position of the nearest heavy one, and the height of their merge."""
+def _join_nearest(
+    means: Any, mass: FloatArray, heavy: IntArray, light: IntArray
+) -> tuple[IntArray, FloatArray]:
+    """Return, for each light group, the position of the nearest heavy one, and the height of their
+    merge.
+    """
     nearest, distance = pairwise_distances_argmin_min(means[light], means[heavy])
-    of_heavy, of_light = mass[heavy[nearest]], mass[light]
+    of_heavy = mass[heavy[nearest]]
+    of_light = mass[light]
     return nearest, distance * np.sqrt(2 * of_heavy * of_light / (of_heavy + of_light))
 
 
 def _pairwise_increase(means: FloatArray, mass: FloatArray) -> FloatArray:
-    """Return by how much a merge of each pair raises the sum of squared distances; infinite on the diagonal."""
+    """Return by how much a merge of each pair raises the sum of squared distances.
+
+    Infinite on the diagonal.
+    """
     if sparse.issparse(means):
         increase = euclidean_distances(means, squared=True)
         increase = np.minimum(increase, increase.T)  # rounding can make it asymmetric
@@ -296,7 +351,10 @@ def _pairwise_increase(means: FloatArray, mass: FloatArray) -> FloatArray:
 
 
 def _merge(increase: FloatArray, mass: FloatArray, kept: int, absorbed: int) -> None:
-    """Let ``kept`` become the union of two clusters, by the formula of Lance and Williams; ``absorbed`` is gone."""
+    """Let ``kept`` become the union of two clusters, by the formula of Lance and Williams.
+
+    ``absorbed`` is gone.
+    """
     total = mass[kept] + mass[absorbed]
     of_union = (mass[kept] + mass) * increase[kept] + (mass[absorbed] + mass) * increase[absorbed]
     of_union -= mass * increase[kept, absorbed]
@@ -311,8 +369,12 @@ def _merge(increase: FloatArray, mass: FloatArray, kept: int, absorbed: int) -> 
 
 
 def as_linkage(merges: IntArray, heights: FloatArray, n_groups: int) -> FloatArray:
-    """Sort merges by height, and number clusters as scipy does: groups first, then clusters in the order of merges."""
-    number, n_members, steps = list(range(n_groups)), [1] * n_groups, []
+    """Sort merges by height, and number clusters as scipy does: groups first, then clusters in the
+    order of merges.
+    """
+    number = list(range(n_groups))
+    n_members = [1] * n_groups
+    steps = []
     order = order_by_height(heights)
     for step, (kept, absorbed) in enumerate(merges[order].tolist()):
         n_members[kept] += n_members[absorbed]
@@ -324,9 +386,11 @@ def as_linkage(merges: IntArray, heights: FloatArray, n_groups: int) -> FloatArr
 
 
 def as_merges(linkage: FloatArray, rank: IntArray | None = None) -> IntArray:
-    """Return the merges of a linkage as groups that stand for clusters, the kept and the absorbed one, in order.
+    """Return the merges of a linkage as groups that stand for clusters, the kept and the absorbed
+    one, in order.
 
-    A cluster is named by the first of its groups or, if groups have a ``rank``, by the one with the lowest.
+    A cluster is named by the first of its groups or, if groups have a ``rank``, by the one with the
+    lowest.
 
     Examples
     --------
@@ -335,7 +399,8 @@ def as_merges(linkage: FloatArray, rank: IntArray | None = None) -> IntArray:
     [[1, 2], [0, 1]]
     """
     names = list(range(len(linkage) + 1))
-    ranks, merges = names if rank is None else rank.tolist(), []
+    ranks = names if rank is None else rank.tolist()
+    merges = []
     for left, right in linkage[:, :2].astype(np.int64).tolist():
         merges.append(sorted((names[left], names[right]), key=ranks.__getitem__))
         names.append(merges[-1][0])
@@ -343,7 +408,9 @@ def as_merges(linkage: FloatArray, rank: IntArray | None = None) -> IntArray:
 
 
 def order_by_height(heights: FloatArray) -> IntArray:
-    """Return the order of merges by height; those that differ from the next by rounding alone keep their order.
+    """Return the order of merges by height.
+
+    Those that differ from the next by rounding alone keep their order.
 
     So a merge stays behind the merges that made its parts also if their heights are equal.
     """
@@ -351,7 +418,9 @@ def order_by_height(heights: FloatArray) -> IntArray:
     in_order = heights[order]
     is_step = in_order[1:] > in_order[:-1] * (1 + WARD_ROUNDING)
     rank = np.empty(len(heights), dtype=np.int64)
-    rank[order] = np.concatenate([np.zeros(min(len(heights), 1), dtype=np.int64), np.cumsum(is_step)])
+    rank[order] = np.concatenate(
+        [np.zeros(min(len(heights), 1), dtype=np.int64), np.cumsum(is_step)]
+    )
     return np.argsort(rank, kind="stable")
 
 
@@ -377,7 +446,9 @@ class MergeTree:
         """Return whether another tree has the same merges."""
         if not isinstance(other, MergeTree):
             return NotImplemented
-        same = np.array_equal(self.medoids, other.medoids) and np.array_equal(self.linkage, other.linkage)
+        same = np.array_equal(self.medoids, other.medoids) and np.array_equal(
+            self.linkage, other.linkage
+        )
         return bool(same and self.level == other.level)
 
     __hash__ = None  # type: ignore[assignment]  # arrays can change
@@ -388,17 +459,24 @@ class MergeTree:
         return len(self.medoids)
 
     def cut(self, n_clusters: int) -> IntArray:
-        """Return the cluster of each leaf after merging to ``n_clusters`` clusters, numbered by their first leaf."""
+        """Return the cluster of each leaf after merging to ``n_clusters`` clusters, numbered by
+        their first leaf.
+        """
         cluster = last_clusters(self.linkage[: self.n_leaves - n_clusters], self.n_leaves)
         _, first, label = np.unique(cluster, return_index=True, return_inverse=True)
         return np.argsort(np.argsort(first))[label]
 
     def prune(self, medoid_of_leaf: IntArray) -> MergeTree:
-        """Return the tree whose leaves are unions of leaves, with the medoid of each given; it has the level 0."""
+        """Return the tree whose leaves are unions of leaves, with the medoid of each given.
+
+        It has the level 0.
+        """
         medoids, union = np.unique(medoid_of_leaf, return_inverse=True)
         merges = union[as_merges(self.linkage)]
         differ = merges[:, 0] != merges[:, 1]
-        return MergeTree(medoids, as_linkage(merges[differ], self.linkage[differ, 2], len(medoids)), 0)
+        return MergeTree(
+            medoids, as_linkage(merges[differ], self.linkage[differ, 2], len(medoids)), 0
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -413,22 +491,31 @@ class Groups:
         if n_labels == len(self.mass):  # then they are only put into another order
             order = np.argsort(label)
             return Groups(self.means[order], self.mass[order])
-        shares = sparse.csr_array((self.mass, (label, np.arange(len(label)))), shape=(n_labels, len(label)))
+        shares = sparse.csr_array(
+            (self.mass, (label, np.arange(len(label)))), shape=(n_labels, len(label))
+        )
         mass = np.asarray(shares.sum(axis=1)).ravel()
         means = sparse.diags_array(1 / mass) @ (shares @ self.means)
         return Groups(means.tocsr() if sparse.issparse(means) else np.asarray(means), mass)
 
     def find_central(self, label: IntArray, n_labels: int) -> IntArray:
-        """Return, for each label, the first group whose mean is nearest to the mean of all groups with this label.
+        """Return, for each label, the first group whose mean is nearest to the mean of all groups
+        with this label.
 
-        Two groups of the same mass are equally near to their mean, and rounding must not decide which one is taken.
+        Two groups of the same mass are equally near to their mean, and rounding must not decide
+        which one is taken.
         """
         difference = self.means - self.merged(label, n_labels).means[label]
-        squares = difference.multiply(difference) if sparse.issparse(difference) else difference**2
+        if sparse.issparse(difference):
+            squares = difference.multiply(difference)
+        else:
+            squares = difference**2
         distance = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
         farthest = np.zeros(n_labels)
         np.maximum.at(farthest, label, distance)
-        scores = -np.divide(distance, farthest[label], out=np.zeros_like(distance), where=distance > 0)
+        scores = -np.divide(
+            distance, farthest[label], out=np.zeros_like(distance), where=distance > 0
+        )
         return best_by_label(scores, label, n_labels, CENTRAL_TIE)
 
 
@@ -457,7 +544,8 @@ def grow_tree(
     max_linked : int
         Of more leaves, light ones join heavy ones before the others merge; see ``link_groups``.
     last_stage : array of int or None
-        A cluster for each group, coarser than the last level, within which groups merge before all others do.
+        A cluster for each group, coarser than the last level, within which groups merge before all
+        others do.
     link : callable
         Links groups, given their means and masses.
     link_last : callable or None
@@ -477,7 +565,9 @@ def grow_tree(
         stages.append(last_stage[medoids])
     position = np.full(len(roots), -1)
     position[clustered] = label
-    return MergeTree(medoids, link_stages(leaves, stages, max_linked, link, link_last), finest), position
+    return MergeTree(
+        medoids, link_stages(leaves, stages, max_linked, link, link_last), finest
+    ), position
 
 
 def link_stages(
@@ -489,13 +579,15 @@ def link_stages(
 ) -> FloatArray:
     """Return the linkage of groups that merge within given clusters first.
 
-    Each of the ``stages`` has a cluster for each group, and is coarser than the one before. A stage merges all groups
-    of a cluster; after the last one, all clusters merge, by ``link_last`` if it is given. Heights never decrease.
+    Each of the ``stages`` has a cluster for each group, and is coarser than the one before. A stage
+    merges all groups of a cluster; after the last one, all clusters merge, by ``link_last`` if it
+    is given. Heights never decrease.
     """
     n_groups = len(groups.mass)
     number = np.arange(n_groups)  # number of the current cluster of each group in the linkage
     parts: list[FloatArray] = []
-    n_merges, lowest = 0, 0.0
+    n_merges = 0
+    lowest = 0.0
     together = np.zeros(n_groups, dtype=np.int64)
     for stage in [*stages, together]:
         nodes, first = np.unique(number, return_index=True)
@@ -503,7 +595,11 @@ def link_stages(
             break
         node_of_group = np.searchsorted(nodes, number)
         current = groups.merged(node_of_group, len(nodes))
-        merges, link_some = [], link_last if stage is together and link_last is not None else link
+        merges = []
+        if stage is together and link_last is not None:
+            link_some = link_last
+        else:
+            link_some = link
         names, cluster = np.unique(stage[first], return_inverse=True)
         starts, members = rows_by_label(cluster, len(names))
         for start, end in pairwise(starts.tolist()):
@@ -528,7 +624,8 @@ def link_stages(
 def _interleave(
     merges: list[tuple[IntArray, FloatArray]], nodes: IntArray, first_number: int
 ) -> tuple[FloatArray, list[int]]:
-    """Sort the merges of several linkages by height, and number their clusters from ``first_number``.
+    """Sort the merges of several linkages by height, and number their clusters from
+    ``first_number``.
 
     Returns the merges, and the number of the last cluster of each linkage.
     """
@@ -548,7 +645,9 @@ def _interleave(
 
 
 def last_clusters(linkage: FloatArray, n_groups: int) -> IntArray:
-    """Return, for each group, the number of the cluster that it is in after the merges of a linkage."""
+    """Return, for each group, the number of the cluster that it is in after the merges of a
+    linkage.
+    """
     cluster = list(range(n_groups + len(linkage)))
     for merge, (left, right) in enumerate(linkage[:, :2].astype(np.int64).tolist()):
         cluster[left] = cluster[right] = n_groups + merge
@@ -565,7 +664,10 @@ def count_members(linkage: FloatArray, n_groups: int) -> None:
 
 
 def _finest_level(absorbed_at: IntArray, n_levels: int, n_noise: int) -> int:
-    """Return the first level with at most ``MAX_LINKED`` clusters; the last level if there is none."""
+    """Return the first level with at most ``MAX_LINKED`` clusters.
+
+    The last level if there is none.
+    """
     for level in range(1, n_levels):
         active = np.count_nonzero((absorbed_at == 0) | (absorbed_at > level))
         if active - n_noise <= MAX_LINKED:

@@ -1,16 +1,19 @@
-"""The neighbour graph of some rows: near neighbours, and what follows from them (not part of the paper).
+"""The neighbour graph of some rows: near neighbours, and what follows from them (not part of the
+paper).
 
-Near neighbours decide which merges fit the rows, and how many clusters there are. So a fit has a graph of its rows, or
-of a sample of them, by which merges are made and compared. If the number of clusters is chosen, that is done before,
-on graphs of smaller samples and of their halves. With a graph,
+Near neighbours decide which merges fit the rows, and how many clusters there are. So a fit has a
+graph of its rows, or of a sample of them, by which merges are made and compared. If the number of
+clusters is chosen, that is done before, on graphs of smaller samples and of their halves. With a
+graph,
 
-- two kinds of merges follow it: ``connected`` along its spanning tree, and ``along_graph`` along all of its edges;
-- a division of the rows has a *cut* (the share of neighbours in another cluster) and a *modularity* (the share of the
-  edges inside clusters, less what it would be by chance: Newman, PNAS 103, 2006);
+- two kinds of merges follow it: ``connected`` along its spanning tree, and ``along_graph`` along
+  all of its edges;
+- a division of the rows has a *cut* (the share of neighbours in another cluster) and a *modularity*
+  (the share of the edges inside clusters, less what it would be by chance: Newman, PNAS 103, 2006);
 - ``choose_merge`` and ``choice`` compare divisions by these.
 
-Identical rows are one point with their mass: they would be each other's neighbours. Parts without an edge between
-them are joined by their shortest connection, so that the graph is in one piece.
+Identical rows are one point with their mass: they would be each other's neighbours. Parts without
+an edge between them are joined by their shortest connection, so that the graph is in one piece.
 """
 
 from __future__ import annotations
@@ -34,16 +37,24 @@ CORE_NEIGHBOUR = 3  # its distance is the radius of a point: the inverse of the 
 BRIDGE_WEIGHT = 0.1  # of an edge that joins two parts, if it is as short as the edges around it
 WEAKEST_BRIDGE = 1e-3  # lowest ratio of the distances around a bridge to its length
 SEARCHED_IN_PART = 500  # points from which the shortest connection of a part is sought
-MANY_PARTS, NEAR_PARTS = 50, 10  # of more parts, the shortest connection to one of so many is sought
-MOST_AT_ONCE = 200_000  # pairs of a row and its neighbour, in all divisions that are looked at together
+# of more parts, the shortest connection to one of so many is sought
+MANY_PARTS = 50
+NEAR_PARTS = 10
+MOST_AT_ONCE = (
+    200_000  # pairs of a row and its neighbour, in all divisions that are looked at together
+)
 SHORTER = 1e-6  # weight of plain distances in the tree: they decide where radii are equal
 DENSE_FEATURES = 4  # up to so many features, neighbours are found by a tree, in little time
-ROWS_OF_FEW_FEATURES, ROWS_OF_MANY_FEATURES = 20_000, 3_000  # of a graph: about a tenth of a second
+# of a graph: about a tenth of a second
+ROWS_OF_FEW_FEATURES = 20_000
+ROWS_OF_MANY_FEATURES = 3_000
 
 
 def count_graph_rows(n_features: int) -> int:
     """Return how many rows a graph may have, so that their neighbours are found in little time."""
-    return ROWS_OF_FEW_FEATURES if n_features <= DENSE_FEATURES else ROWS_OF_MANY_FEATURES
+    if n_features <= DENSE_FEATURES:
+        return ROWS_OF_FEW_FEATURES
+    return ROWS_OF_MANY_FEATURES
 
 
 @dataclass(frozen=True)
@@ -55,8 +66,8 @@ class SpanningTree:
     one, two : array of int, shape (n_points - 1,)
         The points of each edge.
     lengths : array of float, shape (n_points - 1,)
-        Length of each edge. Sorted. They are rounded to the precision of float32, so that lengths are equal that
-        differ by how a processor rounds.
+        Length of each edge. Sorted. They are rounded to the precision of float32, so that lengths
+        are equal that differ by how a processor rounds.
     """
 
     one: IntArray
@@ -79,7 +90,8 @@ class NeighbourGraph:
     point_of_row : array of int, shape (n_rows,)
         The point of each row. Identical rows are one point.
     points : array or CSR matrix of float, shape (n_points, n_features)
-        Values of the points; those of an array are around the origin: far from it, distances lose digits.
+        Values of the points; those of an array are around the origin: far from it, distances lose
+        digits.
     mass : array of float, shape (n_points,)
         Mass of each point.
     neighbours : array of int, shape (n_points, n_neighbours)
@@ -127,7 +139,11 @@ class NeighbourGraph:
     def _pairs(self) -> tuple[IntArray, IntArray, FloatArray]:
         """A point, a neighbour and their distance: one entry for each neighbour of each point."""
         n_neighbours = self.neighbours.shape[1]
-        return np.repeat(np.arange(self.n_points), n_neighbours), self.neighbours.ravel(), self.distances.ravel()
+        return (
+            np.repeat(np.arange(self.n_points), n_neighbours),
+            self.neighbours.ravel(),
+            self.distances.ravel(),
+        )
 
     @cached_property
     def bridges(self) -> tuple[IntArray, IntArray, FloatArray]:
@@ -137,11 +153,20 @@ class NeighbourGraph:
         found_two: list[int] = []
         lengths: list[float] = []
         while True:
-            ends = np.append(one, found_one).astype(np.int64), np.append(two, found_two).astype(np.int64)
-            edges = sparse.coo_array((np.ones(len(ends[0])), ends), shape=(self.n_points, self.n_points))
+            ends = (
+                np.append(one, found_one).astype(np.int64),
+                np.append(two, found_two).astype(np.int64),
+            )
+            edges = sparse.coo_array(
+                (np.ones(len(ends[0])), ends), shape=(self.n_points, self.n_points)
+            )
             n_parts, part = connected_components(edges, directed=False)
             if n_parts == 1:
-                return np.array(found_one, dtype=np.int64), np.array(found_two, dtype=np.int64), np.array(lengths)
+                return (
+                    np.array(found_one, dtype=np.int64),
+                    np.array(found_two, dtype=np.int64),
+                    np.array(lengths),
+                )
             largest = int(np.bincount(part).argmax())
             near = self._find_near_parts(part, n_parts)
             for small in range(n_parts):
@@ -150,29 +175,37 @@ class NeighbourGraph:
                 inside = np.flatnonzero(part == small)
                 inside = inside[:: -(-len(inside) // SEARCHED_IN_PART)]
                 outside = np.flatnonzero(part != small if near is None else near[small][part])
-                nearest, distance = pairwise_distances_argmin_min(self.points[inside], self.points[outside])
+                nearest, distance = pairwise_distances_argmin_min(
+                    self.points[inside], self.points[outside]
+                )
                 best = int(distance.argmin())
                 found_one.append(int(inside[best]))
                 found_two.append(int(outside[nearest[best]]))
                 lengths.append(float(distance[best]))
 
     def _find_near_parts(self, part: IntArray, n_parts: int) -> NDArray[np.bool_] | None:
-        """Return, for each of many parts, to which others its shortest connection is sought; None means to all.
+        """Return, for each of many parts, to which others its shortest connection is sought.
 
-        These are the parts with the nearest means, so that the time does not grow with the product of parts and points.
+        None means to all.
+
+        These are the parts with the nearest means, so that the time does not grow with the product
+        of parts and points.
         """
         if n_parts <= MANY_PARTS or sparse.issparse(self.points):
             return None
         sizes = np.bincount(part)
         columns = [np.bincount(part, weights=column) / sizes for column in self.points.T]
-        nearest = NearestNeighbors(n_neighbors=NEAR_PARTS).fit(np.column_stack(columns)).kneighbors()[1]
+        nearest = (
+            NearestNeighbors(n_neighbors=NEAR_PARTS).fit(np.column_stack(columns)).kneighbors()[1]
+        )
         is_near = np.zeros((n_parts, n_parts), dtype=bool)
         is_near[np.arange(n_parts)[:, None], nearest] = True
         return is_near
 
     @cached_property
     def affinity(self) -> sparse.csr_array:
-        """Symmetric weights of the edges: the inverse of a neighbour's rank, times the mass of the point.
+        """Symmetric weights of the edges: the inverse of a neighbour's rank, times the mass of the
+        point.
 
         A bridge is as weak as it is long, compared with the distances around it.
         """
@@ -189,7 +222,9 @@ class NeighbourGraph:
         of_bridges = 2 * BRIDGE_WEIGHT * ratio**2
         ends = np.concatenate([one, from_one]), np.concatenate([two, to_two])
         shape = (self.n_points, self.n_points)
-        directed = sparse.coo_array((np.concatenate([weights, of_bridges]), ends), shape=shape).tocsr()
+        directed = sparse.coo_array(
+            (np.concatenate([weights, of_bridges]), ends), shape=shape
+        ).tocsr()
         return sparse.csr_array((directed + directed.T) / 2)
 
     @cached_property
@@ -198,9 +233,11 @@ class NeighbourGraph:
 
     @cached_property
     def tree(self) -> SpanningTree:
-        """The minimum spanning tree of the edges by mutual reachability: the distance, or a larger radius of its ends.
+        """The minimum spanning tree of the edges by mutual reachability: the distance, or a larger
+        radius of its ends.
 
-        So a chain of a few points in thin space does not connect what is dense (Campello et al., TKDD 10, 2015).
+        So a chain of a few points in thin space does not connect what is dense (Campello et al.,
+        TKDD 10, 2015).
         """
         if self.n_points == 1:
             nothing = np.empty(0, dtype=np.int64)
@@ -210,24 +247,38 @@ class NeighbourGraph:
         low = np.minimum(one, two).astype(np.int64)
         high = np.maximum(one, two).astype(np.int64)
         _, first = np.unique(low * self.n_points + high, return_index=True)
-        low, high, distance = low[first], high[first], distance[first]
+        low = low[first]
+        high = high[first]
+        distance = distance[first]
         reach = np.maximum(distance, np.maximum(self.radius[low], self.radius[high]))
         scale = float(reach.max(initial=0)) or 1.0
-        weight = (reach + SHORTER * distance) / scale + np.finfo(np.float64).tiny  # a weight of 0 is no edge
-        edges = sparse.coo_array((weight, (low, high)), shape=(self.n_points, self.n_points)).tocsr()
+        weight = (reach + SHORTER * distance) / scale + np.finfo(
+            np.float64
+        ).tiny  # a weight of 0 is no edge
+        edges = sparse.coo_array(
+            (weight, (low, high)), shape=(self.n_points, self.n_points)
+        ).tocsr()
         found = minimum_spanning_tree(edges).tocoo()
         lengths = found.data.astype(np.float32).astype(np.float64) * scale
         order = np.lexsort((found.col, found.row, lengths))
-        return SpanningTree(found.row[order].astype(np.int64), found.col[order].astype(np.int64), lengths[order])
+        return SpanningTree(
+            found.row[order].astype(np.int64), found.col[order].astype(np.int64), lengths[order]
+        )
 
     def cut_shares(self, divisions: IntArray) -> FloatArray:
-        """Return the normalised cut of each division of the points; of several at once, as long as these are few."""
+        """Return the normalised cut of each division of the points.
+
+        Of several at once, as long as these are few.
+        """
         at_once = max(1, MOST_AT_ONCE // max(self.neighbours.size, 1))
         parts = (divisions[start : start + at_once] for start in range(0, len(divisions), at_once))
         return np.concatenate([normalised_cuts(part, self.neighbours, self.mass) for part in parts])
 
     def modularity(self, labels: IntArray) -> float:
-        """Return the modularity of a division of the points; those with the label -1 are in no cluster."""
+        """Return the modularity of a division of the points.
+
+        Those with the label -1 are in no cluster.
+        """
         edges = self._edges
         total = float(edges.data.sum())
         if total == 0:
@@ -239,7 +290,8 @@ class NeighbourGraph:
 
 
 def _find_distinct(rows: Any) -> tuple[Any, IntArray]:
-    """Return the distinct rows in the order of their first occurrence, around the origin, and the one of each row.
+    """Return the distinct rows in the order of their first occurrence, around the origin, and the
+    one of each row.
 
     If the squares of all differences vanish, rows cannot be told apart.
     """
@@ -265,15 +317,19 @@ def _find_neighbours(points: Any) -> tuple[IntArray, FloatArray]:
     return neighbours, distances
 
 
-def normalised_cuts(divisions: IntArray, neighbours: IntArray, mass: FloatArray | None = None) -> FloatArray:
-    """Return, for each division, the mean over clusters of the share of neighbours of their rows in other clusters.
+def normalised_cuts(
+    divisions: IntArray, neighbours: IntArray, mass: FloatArray | None = None
+) -> FloatArray:
+    """Return, for each division, the mean over clusters of the share of neighbours of their rows in
+    other clusters.
 
-    It is the normalised cut of the graph of neighbours (Shi and Malik, IEEE PAMI 22, 2000). It is a mean over clusters
-    and not over rows: otherwise, to set a few rows apart would always be best. Rows with the label -1 are in no
-    cluster.
+    It is the normalised cut of the graph of neighbours (Shi and Malik, IEEE PAMI 22, 2000). It is a
+    mean over clusters and not over rows: otherwise, to set a few rows apart would always be best.
+    Rows with the label -1 are in no cluster.
 
-    In a cluster of fewer rows than there are neighbours, only as many of these count as it has other rows, but two at
-    least. So a small cluster that is far from the others cuts nothing, and a single row is cut off.
+    In a cluster of fewer rows than there are neighbours, only as many of these count as it has
+    other rows, but two at least. So a small cluster that is far from the others cuts nothing, and a
+    single row is cut off.
 
     Parameters
     ----------
@@ -282,7 +338,8 @@ def normalised_cuts(divisions: IntArray, neighbours: IntArray, mass: FloatArray 
     neighbours : array of int, shape (n_rows, n_neighbours)
         Nearest other rows of each row, the nearest first.
     mass : array of float, shape (n_rows,), or None
-        Mass of each row, by which it counts in its cluster and as a neighbour; None if all are the same.
+        Mass of each row, by which it counts in its cluster and as a neighbour; None if all are the
+        same.
 
     Examples
     --------
@@ -294,7 +351,9 @@ def normalised_cuts(divisions: IntArray, neighbours: IntArray, mass: FloatArray 
     n_divisions = len(divisions)
     n_names = int(divisions.max()) + 2
     n_neighbours = neighbours.shape[1]
-    cluster = divisions + 1 + n_names * np.arange(n_divisions)[:, None]  # with a number of its own in each division
+    cluster = (
+        divisions + 1 + n_names * np.arange(n_divisions)[:, None]
+    )  # with a number of its own in each division
     mass = np.ones(divisions.shape[1]) if mass is None else mass / mass.max()
 
     def add_up(values: FloatArray | float) -> FloatArray:
@@ -306,9 +365,14 @@ def normalised_cuts(divisions: IntArray, neighbours: IntArray, mass: FloatArray 
     is_leaving = cluster[:, neighbours] != cluster[..., None]
     of_neighbours = counts_for.sum(axis=-1)
     share_leaving = np.divide(
-        (counts_for * is_leaving).sum(axis=-1), of_neighbours, out=np.zeros_like(of_neighbours), where=of_neighbours > 0
+        (counts_for * is_leaving).sum(axis=-1),
+        of_neighbours,
+        out=np.zeros_like(of_neighbours),
+        where=of_neighbours > 0,
     )
-    of_all = (add_up(values).reshape(n_divisions, n_names) for values in (mass, mass * share_leaving))
+    of_all = (
+        add_up(values).reshape(n_divisions, n_names) for values in (mass, mass * share_leaving)
+    )
     of_cluster, leaving = (values[:, 1:] for values in of_all)  # not of the label -1
     division, name = np.nonzero(of_cluster)
     shares = leaving[division, name] / of_cluster[division, name]

@@ -1,11 +1,13 @@
 """How far the clusters of a base method reach: the width of a halo that makes local batches exact.
 
-A method with a radius, such as DBSCAN, decides about a row by the rows within that radius, and by those within the
-radius of these. So rows within twice the radius of a batch are all that its own rows depend on.
+A method with a radius, such as DBSCAN, decides about a row by the rows within that radius, and by
+those within the radius of these. So rows within twice the radius of a batch are all that its own
+rows depend on.
 
-Random batches have no halo. A radius or a number of neighbours that is right for the data can be wrong for a random
-batch, which has a small share of the rows: the base method then leaves most rows as noise or in tiny clusters, and
-later levels cannot repair that. So the record of the first level is checked.
+Random batches have no halo. A radius or a number of neighbours that is right for the data can be
+wrong for a random batch, which has a small share of the rows: the base method then leaves most rows
+as noise or in tiny clusters, and later levels cannot repair that. So the record of the first level
+is checked.
 """
 
 from __future__ import annotations
@@ -23,14 +25,22 @@ from cohirf.algorithm.levels import LevelRecord
 
 RADIUS_NAMES = ("eps", "max_eps", "bandwidth", "distance_threshold")
 LISTING = ("max_eps", "eps", "bandwidth")  # of methods that list all neighbours within a radius
-REACH_MARGIN = 1 + 1e-6  # on a grid, rows are exactly a radius apart, and rounding must not leave one of them out
+REACH_MARGIN = (
+    1 + 1e-6
+)  # on a grid, rows are exactly a radius apart, and rounding must not leave one of them out
 EUCLIDEAN_NAMES = 2.0
-NORMS = {"euclidean": EUCLIDEAN_NAMES, "l2": EUCLIDEAN_NAMES, "chebyshev": np.inf, "infinity": np.inf}
+NORMS = {
+    "euclidean": EUCLIDEAN_NAMES,
+    "l2": EUCLIDEAN_NAMES,
+    "chebyshev": np.inf,
+    "infinity": np.inf,
+}
 NORMS |= dict.fromkeys(("manhattan", "l1", "cityblock"), 1.0)
 
 
 def find_reach(method: Any, n_features: int) -> float | None:
-    """Return twice the radius of a clustering method as a Euclidean distance between rows of so many features.
+    """Return twice the radius of a clustering method as a Euclidean distance between rows of so
+    many features.
 
     None if it has no radius, or not in the units of the data.
 
@@ -58,13 +68,19 @@ def find_reach(method: Any, n_features: int) -> float | None:
 def lists_neighbours(method: Any) -> bool:
     """Return whether a method has a radius within which it lists all neighbours, by a norm."""
     parameters = _method_parameters(method)
-    return _find_norm(parameters) is not None and any(isinstance(parameters.get(name), Real) for name in LISTING)
+    return _find_norm(parameters) is not None and any(
+        isinstance(parameters.get(name), Real) for name in LISTING
+    )
 
 
-def count_neighbours(method: Any, sample: NDArray[Any], n_rows: int) -> tuple[str, float, float] | None:
-    """Return the name of a method's radius, the radius, and how many of ``n_rows`` rows it finds around each of them.
+def count_neighbours(
+    method: Any, sample: NDArray[Any], n_rows: int
+) -> tuple[str, float, float] | None:
+    """Return the name of a method's radius, the radius, and how many of ``n_rows`` rows it finds
+    around each of them.
 
-    The rows are like those of the sample. None if the method has no radius, or its metric is not a norm.
+    The rows are like those of the sample. None if the method has no radius, or its metric is not a
+    norm.
 
     Examples
     --------
@@ -77,44 +93,62 @@ def count_neighbours(method: Any, sample: NDArray[Any], n_rows: int) -> tuple[st
     norm = _find_norm(parameters)
     if norm is None or not lists_neighbours(method):
         return None
-    name, radius = next((name, parameters[name]) for name in LISTING if isinstance(parameters.get(name), Real))
+    name, radius = next(
+        (name, parameters[name]) for name in LISTING if isinstance(parameters.get(name), Real)
+    )
     is_near = np.isinf(radius) or cdist(sample, sample, **_as_metric(norm)) <= radius
     return name, float(radius), n_rows * float(np.mean(is_near))
 
 
 def _as_metric(norm: float) -> dict[str, Any]:
     """Return a norm as arguments of SciPy."""
-    return {"metric": "chebyshev"} if np.isinf(norm) else {"metric": "minkowski", "p": norm}
+    if np.isinf(norm):
+        return {"metric": "chebyshev"}
+    return {"metric": "minkowski", "p": norm}
 
 
 def can_be_local(method: Any, n_features: int) -> bool:
-    """Return whether rows that are near each other by the metric of a method are near by Euclidean distance, too."""
-    return _find_norm(_method_parameters(method)) == EUCLIDEAN_NAMES or find_reach(method, n_features) is not None
+    """Return whether rows that are near each other by the metric of a method are near by Euclidean
+    distance, too.
+    """
+    return (
+        _find_norm(_method_parameters(method)) == EUCLIDEAN_NAMES
+        or find_reach(method, n_features) is not None
+    )
 
 
 def links_every_row(method: Any) -> bool:
-    """Return whether any two rows within the radius of a method are in one cluster, as in single linkage."""
+    """Return whether any two rows within the radius of a method are in one cluster, as in single
+    linkage.
+    """
     parameters = _method_parameters(method)
-    return parameters.get("linkage") == "single" and parameters.get("distance_threshold") is not None
+    return (
+        parameters.get("linkage") == "single" and parameters.get("distance_threshold") is not None
+    )
 
 
 def _method_parameters(method: Any) -> dict[str, Any]:
-    return method.get_params(deep=False) if hasattr(method, "get_params") else {}
+    if hasattr(method, "get_params"):
+        return method.get_params(deep=False)
+    return {}
 
 
 def _find_norm(parameters: dict[str, Any]) -> float | None:
     """Return the p of the Minkowski distances that a method uses; None if it uses others."""
-    metric, p = parameters.get("metric", "euclidean"), parameters.get("p")
-    if parameters.get("metric_params") or not isinstance(metric, str):  # such as weights of features
+    metric = parameters.get("metric", "euclidean")
+    p = parameters.get("p")
+    if parameters.get("metric_params") or not isinstance(
+        metric, str
+    ):  # such as weights of features
         return None
     if metric in ("minkowski", "p"):
         return EUCLIDEAN_NAMES if p is None else float(p)
     return NORMS.get(metric)
 
 
-MOST_LEFT_ACTIVE = (
-    0.5  # if the first level left more than this share of the rows active, no setting that was tried found clusters
-)
+# if the first level left more than this share of the rows active, no setting that was tried found
+# clusters
+MOST_LEFT_ACTIVE = 0.5
 
 
 class ThinBatchesWarning(ConvergenceWarning):
@@ -122,17 +156,23 @@ class ThinBatchesWarning(ConvergenceWarning):
 
 
 def explain_thin_batches(record: LevelRecord, method: BaseMethod) -> str | None:
-    """Return a warning if random batches seem to be too thin, given the record of the first level; otherwise None.
+    """Return a warning if random batches seem to be too thin, given the record of the first level.
+
+    Otherwise None.
 
     Methods that are told the number of clusters hardly leave rows alone, and are not checked.
     """
     if record.rows_held_aside == 0 or method.told is not None:
         return None
-    share_left = (record.rows_out - record.rows_held_aside) / (record.rows_in - record.rows_held_aside)
+    share_left = (record.rows_out - record.rows_held_aside) / (
+        record.rows_in - record.rows_held_aside
+    )
     if share_left <= MOST_LEFT_ACTIVE:
         return None
     return (
-        f"The first level fused few of the rows in its {record.n_batches} random batches: it left {share_left:.0%} of "
-        f"them active. A random batch is thinner than the data, so that a radius or a number of neighbours means "
+        f"The first level fused few of the rows in its {record.n_batches} random batches: it left "
+        f"{share_left:.0%} of "
+        "them active. A random batch is thinner than the data, so that a radius or a number of "
+        "neighbours means "
         f'something else in it. Use batches="local", or a larger batch_size.'
     )

@@ -1,8 +1,10 @@
-"""Given partitions vote: average linkage of rows by the share of vectors that put them together (not in the paper).
+"""Given partitions vote: average linkage of rows by the share of vectors that put them together
+(not in the paper).
 
-The labels of a row in all vectors are its code. Two codes agree by the share of vectors that give them the same label,
-among those that have an opinion on both. Groups agree by the mean over all pairs of their rows. So the result is that
-of average linkage on the matrix of co-associations of all rows, but it is computed from distinct codes and masses.
+The labels of a row in all vectors are its code. Two codes agree by the share of vectors that give
+them the same label, among those that have an opinion on both. Groups agree by the mean over all
+pairs of their rows. So the result is that of average linkage on the matrix of co-associations of
+all rows, but it is computed from distinct codes and masses.
 """
 
 from __future__ import annotations
@@ -12,17 +14,27 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cohirf.algorithm.consensus import NOISE, Codes, adjusted_rand_of, count_pairs, keep_views
-from cohirf.beyond.majority import AGREEMENT_CELLS, AGREEMENT_ROUNDING, GroupLabels, count_agreement, merge_by_agreement
+from cohirf.beyond.majority import (
+    AGREEMENT_CELLS,
+    AGREEMENT_ROUNDING,
+    GroupLabels,
+    count_agreement,
+    merge_by_agreement,
+)
 from cohirf.beyond.merge_tree import MAX_LINKED, MAX_MOVES, MergeTree, as_linkage, as_merges
 from cohirf.rows.grouping import FloatArray, IntArray, compress, pair_keys, row_blocks, sum_by_label
 
 NO_OPINION = NOISE
-LEAST_AGREEMENT = 1e-12  # groups that agree less have no vector in common that puts any of their rows together
+LEAST_AGREEMENT = (
+    1e-12  # groups that agree less have no vector in common that puts any of their rows together
+)
 
 
 @dataclass(frozen=True)
 class VotedCodes(Codes):
-    """Distinct codes with the number of rows that have each: ``of_row`` numbers codes, and ``row_mass`` is theirs."""
+    """Distinct codes with the number of rows that have each: ``of_row`` numbers codes, and
+    ``row_mass`` is theirs.
+    """
 
     n_rows: FloatArray = field(default_factory=lambda: np.ones(0))
 
@@ -37,7 +49,10 @@ class VotedCodes(Codes):
         return cls(distinct, np.arange(len(distinct)), mass, n_rows)
 
     def kept(self, threshold: float) -> tuple[int, ...]:
-        """Return the vectors that a relaxed consensus keeps; to have no opinion counts as a label of its own."""
+        """Return the vectors that a relaxed consensus keeps.
+
+        To have no opinion counts as a label of its own.
+        """
         labels = np.where(self.distinct == NO_OPINION, self.distinct.max() + 1, self.distinct)
         return keep_views(VotedCodes.of(labels, self.n_rows, self.row_mass), threshold)
 
@@ -47,7 +62,8 @@ class VotedGroups:
     """Groups of codes, and their merges up to one cluster."""
 
     of_code: IntArray  # the group of each code
-    # The merges of groups, in the format of :func:`scipy.cluster.hierarchy.linkage`. Heights are 1 - agreement.
+    # The merges of groups, in the format of :func:`scipy.cluster.hierarchy.linkage`. Heights are 1
+    # - agreement.
     linkage: FloatArray
     n_agreed: int  # to how many clusters groups merge while their agreement is enough
 
@@ -57,7 +73,9 @@ class VotedGroups:
         return len(self.linkage) + 1
 
     def merged_to(self, n_clusters: int) -> IntArray:
-        """Return the cluster of each group after merging to a number of clusters, numbered by their first group."""
+        """Return the cluster of each group after merging to a number of clusters, numbered by their
+        first group.
+        """
         return MergeTree(np.arange(self.n_groups), self.linkage, 0).cut(n_clusters)
 
 
@@ -94,16 +112,21 @@ def link_votes(distinct: IntArray, mass: FloatArray) -> FloatArray:
     return as_linkage(np.array(merges, dtype=np.int64).reshape(-1, 2), heights, len(mass))
 
 
-def group_by_votes(codes: VotedCodes, needed: float, n_clusters: int | None, *, joins_all: bool) -> VotedGroups:
+def group_by_votes(
+    codes: VotedCodes, needed: float, n_clusters: int | None, *, joins_all: bool
+) -> VotedGroups:
     """Group codes whose agreement is at least ``needed``, but to ``n_clusters`` groups at least.
 
-    Of more than ``MAX_LINKED`` codes, the heaviest are linked. Each of the others joins the group with which it agrees
-    most: its vectors against the shares of the group's mass that have its labels. Unless it ``joins_all``, a code whose
-    agreement is not enough is a group of its own, and in any case as many as are missing to ``n_clusters``.
+    Of more than ``MAX_LINKED`` codes, the heaviest are linked. Each of the others joins the group
+    with which it agrees most: its vectors against the shares of the group's mass that have its
+    labels. Unless it ``joins_all``, a code whose agreement is not enough is a group of its own, and
+    in any case as many as are missing to ``n_clusters``.
     """
     linked = np.sort(np.argsort(-codes.mass, kind="stable")[:MAX_LINKED])
     linkage = link_votes(codes.distinct[linked], codes.mass[linked])
-    n_agreed = len(linked) - int(np.searchsorted(linkage[:, 2], 1 - needed + AGREEMENT_ROUNDING, side="right"))
+    n_agreed = len(linked) - int(
+        np.searchsorted(linkage[:, 2], 1 - needed + AGREEMENT_ROUNDING, side="right")
+    )
     if len(linked) == codes.n_codes:
         return VotedGroups(linked, linkage, n_agreed)
     n_groups = min(max(n_agreed, n_clusters or 1), len(linked))
@@ -114,7 +137,10 @@ def group_by_votes(codes: VotedCodes, needed: float, n_clusters: int | None, *, 
     linkage = tree.prune(first[of_linked]).linkage
     joined[linked] = of_linked
     others = np.setdiff1d(np.arange(codes.n_codes), linked)
-    n_apart = 0 if joins_all else np.count_nonzero(agreement[others] < needed - AGREEMENT_ROUNDING)
+    if joins_all:
+        n_apart = 0
+    else:
+        n_apart = np.count_nonzero(agreement[others] < needed - AGREEMENT_ROUNDING)
     n_apart = max(n_apart, (n_clusters or 0) - n_groups)
     apart = np.sort(others[np.argsort(agreement[others], kind="stable")[:n_apart]])
     if len(apart) == 0:
@@ -123,9 +149,11 @@ def group_by_votes(codes: VotedCodes, needed: float, n_clusters: int | None, *, 
 
 
 def move_codes(codes: VotedCodes, groups: VotedGroups, n_clusters: int) -> VotedGroups:
-    """Merge groups to clusters, and move each code to the cluster with which it agrees most, up to ``MAX_MOVES`` times.
+    """Merge groups to clusters, and move each code to the cluster with which it agrees most, up to
+    ``MAX_MOVES`` times.
 
-    It ends early if nothing moves, or before a cluster would lose its last code. The clusters are the new groups.
+    It ends early if nothing moves, or before a cluster would lose its last code. The clusters are
+    the new groups.
 
     Examples
     --------
@@ -152,25 +180,31 @@ def move_codes(codes: VotedCodes, groups: VotedGroups, n_clusters: int) -> Voted
 def measure_votes(codes: VotedCodes, label: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return the stability of each code, and the agreement of each vector with the result.
 
-    ``label`` is the cluster of each code. The stability is the mean Jaccard index between the cluster and the cluster
-    of each vector, over the vectors with an opinion on the code. The agreement is the adjusted Rand index. Both take
-    only rows into account on which the vector has an opinion, and count rows without weights.
+    ``label`` is the cluster of each code. The stability is the mean Jaccard index between the
+    cluster and the cluster of each vector, over the vectors with an opinion on the code. The
+    agreement is the adjusted Rand index. Both take only rows into account on which the vector has
+    an opinion, and count rows without weights.
     """
     n_labels = int(label.max()) + 1
-    overlaps, opinions = np.zeros(codes.n_codes), np.zeros(codes.n_codes)
+    overlaps = np.zeros(codes.n_codes)
+    opinions = np.zeros(codes.n_codes)
     agreement = np.empty(codes.n_views)
     for view in range(codes.n_views):
         some = np.flatnonzero(codes.distinct[:, view] != NO_OPINION)
         symbols, cluster = np.unique(codes.distinct[some, view], return_inverse=True)
         counts = codes.counts[some]
-        keys, pair = compress(pair_keys(label[some], n_labels, cluster, len(symbols)), n_labels * len(symbols))
+        keys, pair = compress(
+            pair_keys(label[some], n_labels, cluster, len(symbols)), n_labels * len(symbols)
+        )
         both = sum_by_label(pair, counts, len(keys))
         group = sum_by_label(label[some], counts, n_labels)
         in_view = sum_by_label(cluster, counts, len(symbols))
         union = group[keys // len(symbols)] + in_view[keys % len(symbols)] - both
         overlaps[some] += (both / union)[pair]
         opinions[some] += 1
-        in_both, in_result, in_vector = (float(count_pairs(sizes).sum()) for sizes in (both, group, in_view))
+        in_both, in_result, in_vector = (
+            float(count_pairs(sizes).sum()) for sizes in (both, group, in_view)
+        )
         agreement[view] = adjusted_rand_of(in_both, in_result, in_vector, count_pairs(counts.sum()))
     return overlaps / np.maximum(opinions, 1), agreement
 
@@ -185,25 +219,37 @@ def _join_most_agreeing(
     # share of each group's mass on which each vector has an opinion
     comparable = np.stack(
         [
-            np.bincount(group, weights=codes.mass[linked] * has_opinion[linked, view], minlength=n_groups) / mass
+            np.bincount(
+                group, weights=codes.mass[linked] * has_opinion[linked, view], minlength=n_groups
+            )
+            / mass
             for view in range(codes.n_views)
         ]
     )
-    joined, agreement = np.empty(codes.n_codes, dtype=np.int64), np.empty(codes.n_codes)
+    joined = np.empty(codes.n_codes, dtype=np.int64)
+    agreement = np.empty(codes.n_codes)
     for block in row_blocks(codes.n_codes, AGREEMENT_CELLS // n_groups + 1):
-        shares = labels.agreement(block) / np.maximum(has_opinion[block] @ comparable, LEAST_AGREEMENT)
+        shares = labels.agreement(block) / np.maximum(
+            has_opinion[block] @ comparable, LEAST_AGREEMENT
+        )
         agreement[block] = shares.max(axis=1)
         is_best = shares >= (agreement[block] * (1 - AGREEMENT_ROUNDING))[:, None]
         joined[block] = is_best.argmax(axis=1)
-        if len(group) == codes.n_codes:  # then each has a group, in which it stays unless another one is better
-            joined[block] = np.where(is_best[np.arange(len(is_best)), group[block]], group[block], joined[block])
+        if (
+            len(group) == codes.n_codes
+        ):  # then each has a group, in which it stays unless another one is better
+            joined[block] = np.where(
+                is_best[np.arange(len(is_best)), group[block]], group[block], joined[block]
+            )
     return joined, agreement
 
 
 def _set_apart(
     group: IntArray, linkage: FloatArray, apart: IntArray, agreement: FloatArray, n_agreed: int
 ) -> VotedGroups:
-    """Return groups in which some codes are groups of their own, which merge with the others before these do."""
+    """Return groups in which some codes are groups of their own, which merge with the others before
+    these do.
+    """
     n_joined = len(linkage) + 1
     order = np.argsort(-agreement, kind="stable")
     joins = np.column_stack([group[apart], n_joined + np.arange(len(apart))])[order]
@@ -211,4 +257,6 @@ def _set_apart(
     group = group.copy()
     group[apart] = n_joined + np.arange(len(apart))
     all_merges = np.concatenate([joins, as_merges(linkage)])
-    return VotedGroups(group, as_linkage(all_merges, heights, n_joined + len(apart)), n_agreed + len(apart))
+    return VotedGroups(
+        group, as_linkage(all_merges, heights, n_joined + len(apart)), n_agreed + len(apart)
+    )

@@ -13,7 +13,9 @@ from contextvars import ContextVar
 from cohirf.cli.errors import Interrupted, Terminated, explain, one_line
 from cohirf.optional import import_optional
 
-BAD_INPUT, STOPPED, TERMINATED = 2, 130, 143
+BAD_INPUT = 2
+STOPPED = 130
+TERMINATED = 143
 # errors caused by input; all others are bugs
 BAD = (ValueError, TypeError, OSError, ImportError, MemoryError, NotImplementedError)
 
@@ -23,7 +25,8 @@ _arguments: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program ``cohirf`` and return its exit code.
 
-    0, 2 for bad input, 3 if ``cohirf drift`` finds that rows have drifted, 130 after Ctrl-C, 143 after SIGTERM.
+    0, 2 for bad input, 3 if ``cohirf drift`` finds that rows have drifted, 130 after Ctrl-C, 143
+    after SIGTERM.
     """
     _arguments.set(tuple(sys.argv[1:] if arguments is None else arguments))
     try:
@@ -36,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         with _stopping_on_sigterm(signals):
             program = typer.main.get_command(app)
-            code = program.main(args=list(_arguments.get()), prog_name="cohirf", standalone_mode=False)
+            code = program.main(
+                args=list(_arguments.get()), prog_name="cohirf", standalone_mode=False
+            )
     except Interrupted as stop:
         return _end(str(stop), TERMINATED if signals else STOPPED)
     except BAD as error:
@@ -59,7 +64,10 @@ def command_line() -> str:
 
 @contextmanager
 def _stopping_on_sigterm(signals: list[int]) -> Iterator[None]:
-    """Let SIGTERM end the command as Ctrl-C does, so that its processes and temporary files go; note that it came."""
+    """Let SIGTERM end the command as Ctrl-C does, so that its processes and temporary files go.
+
+    Note that it came.
+    """
 
     def stop(number: int, frame: object) -> None:
         signals.append(number)

@@ -1,6 +1,8 @@
-"""The commands of the program: each is a function, whose parameters and docstring say what the command takes.
+"""The commands of the program: each is a function, whose parameters and docstring say what the
+command takes.
 
-Their files are read as text. They are imported only when a command runs, so that help and completion are fast.
+Their files are read as text. They are imported only when a command runs, so that help and
+completion are fast.
 """
 
 from __future__ import annotations
@@ -53,7 +55,10 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def _program(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", is_eager=True, callback=_print_version
+        ),
     ] = False,
 ) -> None: ...
 
@@ -75,7 +80,9 @@ def _add(name: str, module: str, to: typer.Typer) -> None:
     function = read_function(f"cli/{module}.py", name, NAMES)
     examples = read_section(function.__doc__, "Examples").replace("\\\n", "")
     epilog = "\n\n".join(["Examples:", *examples.splitlines()])
-    to.command(epilog=epilog, context_settings=CONTEXT)(make_command(function, _importing(module, name)))
+    to.command(epilog=epilog, context_settings=CONTEXT)(
+        make_command(function, _importing(module, name))
+    )
 
 
 for _name, _module in COMMANDS.items():

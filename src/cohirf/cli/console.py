@@ -42,7 +42,10 @@ class Console:
             _print_part(part, sys.stderr)
 
     def show(self, document: dict[str, Any], *shown: TextGrid | str) -> None:
-        """Print the result: the document with --json; otherwise tables and text, unless --quiet is given."""
+        """Print the result: the document with --json.
+
+        Otherwise tables and text, unless --quiet is given.
+        """
         if self.as_json:
             _print(json.dumps(document, allow_nan=False), sys.stdout)
         for part in () if self.as_json or self.quiet else shown:
@@ -53,17 +56,23 @@ class Console:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Show progress and warnings of the library, with parameter names replaced by options."""
-        display = progress.Display("", lambda line: self.note(in_words_of_options(line)), self.quiet)
+        display = progress.Display(
+            "", lambda line: self.note(in_words_of_options(line)), self.quiet
+        )
         with progress.shown_by(display), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecations are for programmers
             warnings.simplefilter("default", UserWarning)
             warnings.simplefilter("default", RuntimeWarning)
-            warnings.showwarning = lambda message, *_, **__: self.warn(in_words_of_options(str(message)))
+            warnings.showwarning = lambda message, *_, **__: self.warn(
+                in_words_of_options(str(message))
+            )
             yield
 
     @contextmanager
     def reading(self, path: Path) -> Iterator[None]:
-        """Show progress and warnings, and say at once that a large file is read: this takes a while."""
+        """Show progress and warnings, and say at once that a large file is read: this takes a
+        while.
+        """
         if (n_bytes := count_bytes(path)) >= LARGE_FILE:
             self.note(f"reading {path} ({n_bytes / 1e6:,.0f} MB)")
         with self.watching():
@@ -84,8 +93,13 @@ def count_bytes(path: Path) -> int:
 
 
 def _width(stream: Any) -> int | None:
-    """Return the number of columns of a terminal; None for files and pipes, whose lines are not broken."""
-    return max(NARROWEST_SCREEN, shutil.get_terminal_size().columns) if stream.isatty() else None
+    """Return the number of columns of a terminal.
+
+    None for files and pipes, whose lines are not broken.
+    """
+    if stream.isatty():
+        return max(NARROWEST_SCREEN, shutil.get_terminal_size().columns)
+    return None
 
 
 def _print_part(part: TextGrid | str, stream: Any) -> None:
@@ -96,7 +110,9 @@ def _print_part(part: TextGrid | str, stream: Any) -> None:
 
 def _print(text: str, stream: Any) -> None:
     # characters that the terminal cannot show are replaced by their code
-    safe = text.encode(stream.encoding or "utf-8", "backslashreplace").decode(stream.encoding or "utf-8")
+    safe = text.encode(stream.encoding or "utf-8", "backslashreplace").decode(
+        stream.encoding or "utf-8"
+    )
     progress.write_above(safe, stream)
 
 
@@ -105,7 +121,10 @@ def _print(text: str, stream: Any) -> None:
 
 @dataclass(frozen=True)
 class TextGrid:
-    """A small table of text; without headings, the first column contains names and the second their values."""
+    """A small table of text.
+
+    Without headings, the first column contains names and the second their values.
+    """
 
     rows: Sequence[Sequence[str]]
     headings: Sequence[str] = ()
@@ -113,24 +132,36 @@ class TextGrid:
 
 
 def wrap(text: str, width: int | None) -> list[str]:
-    """Return text in lines of at most ``width`` characters, broken between words; one line if ``width`` is None."""
+    """Return text in lines of at most ``width`` characters, broken between words.
+
+    One line if ``width`` is None.
+    """
     if width is None:
         return [text]
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def grid_lines(grid: TextGrid, width: int | None = None) -> list[str]:
-    """Return a table as lines of at most ``width`` characters; cells that are too long take several lines."""
+    """Return a table as lines of at most ``width`` characters.
+
+    Cells that are too long take several lines.
+    """
     from rich import console, table, text
 
     has_header = bool(grid.headings)
-    drawn = table.Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=has_header, header_style="")
+    drawn = table.Table(
+        box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=has_header, header_style=""
+    )
     headings = list(grid.headings) or [""] * len(grid.rows[0])
     for place, heading in enumerate(headings):
         is_text = place == 0 or not grid.headings or (grid.text and place == len(headings) - 1)
-        drawn.add_column(text.Text(heading), justify="left" if is_text else "right", overflow="fold")
+        drawn.add_column(
+            text.Text(heading), justify="left" if is_text else "right", overflow="fold"
+        )
     for row in grid.rows:
         drawn.add_row(*(text.Text(one_line(cell)) for cell in row))
     paper = io.StringIO()
-    console.Console(file=paper, width=width or WIDEST, color_system=None, legacy_windows=False).print(drawn)
+    console.Console(
+        file=paper, width=width or WIDEST, color_system=None, legacy_windows=False
+    ).print(drawn)
     return [line.rstrip() for line in paper.getvalue().splitlines()]

@@ -1,4 +1,6 @@
-"""Errors of commands, values of options that are refused, and errors of the library in words of options."""
+"""Errors of commands, values of options that are refused, and errors of the library in words of
+options.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ REMEDIES = {
 IN_WORDS_OF_OPTIONS = (
     (
         r"contains NaN\. .*? or leave their rows out\.",
-        "there are missing values: fit with --impute median or --impute mean to fill them, or with --drop to leave the "
+        "there are missing values: fit with --impute median or --impute mean to fill them, or "
+        "with --drop to leave the "
         "column out.",
     ),
     (
@@ -45,7 +48,10 @@ IN_WORDS_OF_OPTIONS = (
     (r"^X has", "The data has"),
     (r"^(delimiter|header)= is", r"--\1 is"),
     (r"Repair the file, or give its delimiter=\.", "Repair the file, or give its --delimiter."),
-    (r"give the delimiter of the file with delimiter= if", "give the delimiter of the file with --delimiter if"),
+    (
+        r"give the delimiter of the file with delimiter= if",
+        "give the delimiter of the file with --delimiter if",
+    ),
     (r"Or is the delimiter not (.+)\?", r"Or is the delimiter not \1? Give --delimiter."),
     (r", or fit from a file with cohirf\.open_source", ""),
     (r", or choose others with columns=\[\.\.\.\]", ", or leave some out with --drop"),
@@ -53,7 +59,10 @@ IN_WORDS_OF_OPTIONS = (
     (r"Give another storage\.", "Give another --storage."),
     (r"cannot be used as storage: ", "cannot be used as --storage: "),
     (r" Widen search_space\.", ""),
-    (r": widen search_space, or choose another base method\.", ": give fewer parameters, or another --estimator."),
+    (
+        r": widen search_space, or choose another base method\.",
+        ": give fewer parameters, or another --estimator.",
+    ),
 )
 
 
@@ -82,7 +91,10 @@ def read_count(flag: str, text: str, least: int = 1) -> int:
     except ValueError:
         number = float("nan")
     if not (least <= number <= 2**53 and number == int(number)):
-        raise BadInputError(f"{flag} {text!r} is not valid: give a whole number from {least} on, such as 1000 or 1e6.")
+        raise BadInputError(
+            f"{flag} {text!r} is not valid: give a whole number from {least} on, such as 1000 or "
+            "1e6."
+        )
     return int(number)
 
 
@@ -110,7 +122,9 @@ def explain(error: BaseException) -> str:
         if ": " not in said:  # the message does not name a remedy yet
             said += f": {REMEDIES.get(error.errno or 0, 'give another path')}"
         return one_line(f"{shown(Path(str(error.filename)).absolute())}: {said}.")
-    lines = getattr(error, "lines", None) or [str(error)]  # cells that cannot be read are told in one line each
+    lines = getattr(error, "lines", None) or [
+        str(error)
+    ]  # cells that cannot be read are told in one line each
     return "\n".join(one_line(in_words_of_options(line)) for line in lines)
 
 

@@ -40,14 +40,27 @@ from cohirf.cli.outputs import (
     save_labels,
     say_written,
 )
-from cohirf.cli.summary import agreement, cluster_grid, column_grid, describe_columns, fact_grid, summarize_model
+from cohirf.cli.summary import (
+    agreement,
+    cluster_grid,
+    column_grid,
+    describe_columns,
+    fact_grid,
+    summarize_model,
+)
 from cohirf.clusterers.names import NAMES, make_base_method
 from cohirf.estimator import CoHiRF
 from cohirf.explain import Topics, describe_clusters, make_headline, name_topics
 from cohirf.explain.effects import REPEATED
 from cohirf.explain.words import shorten
 from cohirf.optional import import_optional
-from cohirf.planning.memory import format_bytes, peak_bytes, read_memory_limit, reset_peak, resident_bytes
+from cohirf.planning.memory import (
+    format_bytes,
+    peak_bytes,
+    read_memory_limit,
+    reset_peak,
+    resident_bytes,
+)
 from cohirf.preparation import Classes, Data, Prepared, prepare
 from cohirf.preparation.data import find_column, read_length
 from cohirf.preparation.decide import GIVEN_BACK
@@ -57,11 +70,15 @@ from cohirf.validation import set_columns
 
 ON_GLOBE = ("dbscan", "hdbscan", "optics")  # they know the metric haversine
 # To read a file takes at least so much memory, and for a large one up to so much more.
-LEAST_READING, MOST_READING = 2**25, 5 * 2**25
-COPIES_IN_MEMORY = 3  # of all rows, for which a limit of memory must have room: otherwise they stay in their file
+LEAST_READING = 2**25
+MOST_READING = 5 * 2**25
+COPIES_IN_MEMORY = (
+    3  # of all rows, for which a limit of memory must have room: otherwise they stay in their file
+)
 LEVELS = {"category", "boolean"}  # kinds of columns
 NOTHING = (
-    "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, --report report.html "
+    "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, "
+    "--report report.html "
     "to see a report."
 )
 
@@ -100,15 +117,19 @@ def fit(
     Parameters
     ----------
     vectors : name
-        Column of vectors, such as embeddings, to cluster by their cosine; other columns are no features.
+        Column of vectors, such as embeddings, to cluster by their cosine; other columns are no
+        features.
     text : name
-        Column of texts: clusters are named by words, and the report shows topics. --clusters 200,40,8 gives levels.
+        Column of texts: clusters are named by words, and the report shows topics. --clusters
+        200,40,8 gives levels.
     images : name
-        Column of images, as bytes or paths: with --text, the report has small copies of those of typical rows.
+        Column of images, as bytes or paths: with --text, the report has small copies of those of
+        typical rows.
     places : latitude longitude
         Two columns with degrees, which are the only features: cluster by distance along the globe.
     eps : float or str
-        The radius of DBSCAN, which is then the base method; with --places a length, such as 2km, 500m or 1mi.
+        The radius of DBSCAN, which is then the base method; with --places a length, such as 2km,
+        500m or 1mi.
     keep : bool
         Write the columns of the data to --out, too.
     model : file
@@ -121,12 +142,14 @@ def fit(
     cohirf fit data.csv
     cohirf fit iris.csv --label-column species --clusters 3 --report report.html
     cohirf fit data.parquet --clusters 10 --views 10 --max-features 0.7 --out labels.csv
-    cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ \
+    cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000
+    --checkpoint ck/ \
     --id-column id --out labels.parquet --model model.cohirf
     cohirf fit docs.parquet --vectors embedding --text body --clusters 200,40,8 --report topics.html
     cohirf fit places.parquet --places lat lon --eps 2km --report map.html
     """
-    console, targets = Console.on(screen), Targets(out, model, report, force, keep=keep)
+    console = Console.on(screen)
+    targets = Targets(out, model, report, force, keep=keep)
     named = method.estimator or (None if places is None and eps is None else "dbscan")
     base = read_base_method(named, [*(method.param or []), *_read_globe(named, places, eps)])
     given, levels = _read_topic_levels(given)
@@ -143,14 +166,25 @@ def fit(
         check_kept(out, prepared.data)
     texts = None if text is None else _read_texts(prepared.data, text)
     if images is not None and texts is None:
-        raise BadInputError("--images needs --text: give a column of texts, such as captions or names of files.")
+        raise BadInputError(
+            "--images needs --text: give a column of texts, such as captions or names of files."
+        )
     at = prepared.data
-    pictures = None if images is None else find_column(at.name, at.columns, images, f"{images=}")
+    if images is None:
+        pictures = None
+    else:
+        pictures = find_column(at.name, at.columns, images, f"{images=}")
     settled = settle_parameters(parameters, prepared.source.n_rows, prepared.n_bytes, base)
     chosen = {"--estimator": named} if named != method.estimator else {}
     chosen |= {} if base is not None or "n_clusters" in parameters else {"--clusters": "auto"}
-    chosen |= {} if about.scale != "auto" or vectors is not None or places is not None else {"--scale": scaling}
-    chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in given and name in FLAGS}
+    chosen |= (
+        {}
+        if about.scale != "auto" or vectors is not None or places is not None
+        else {"--scale": scaling}
+    )
+    chosen |= {
+        FLAGS[name]: value for name, value in settled.items() if name not in given and name in FLAGS
+    }
     note_data(console, prepared, chosen)
     classes = prepared.classes()  # before the fit, so that an error does not waste it
     started = time.perf_counter()
@@ -162,22 +196,40 @@ def fit(
     document |= agreement(fitted.labels_, classes)
     document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
     # before clusters are described and judged, so that an error there does not waste the fit
-    topics = None if texts is None else name_topics(fitted, prepared.source, texts, levels=levels or None)
-    pictured = None if pictures is None or topics is None else _read_images(at, pictures, topics)
+    if texts is None:
+        topics = None
+    else:
+        topics = name_topics(fitted, prepared.source, texts, levels=levels or None)
+    if pictures is None or topics is None:
+        pictured = None
+    else:
+        pictured = _read_images(at, pictures, topics)
     origin = find_origin(data, asked)
-    written = _write_files(targets, fitted, prepared, classes, origin, console, levels, topics, pictured)
-    document |= _describe_fit(fitted, prepared, document["numbers"], judged=console.as_json or not console.quiet)
+    written = _write_files(
+        targets, fitted, prepared, classes, origin, console, levels, topics, pictured
+    )
+    document |= _describe_fit(
+        fitted, prepared, document["numbers"], judged=console.as_json or not console.quiet
+    )
     if topics is not None and len(topics.topics[-1]) == fitted.n_clusters_:
         document["names"] = [topics.topics[-1][number].name for number in document["numbers"]]
     document["written"] = written
     table = [cluster_grid(document)] if document["clusters"] else []
-    console.show(document, *table, fact_grid(document), document["headline"], say_written(written, NOTHING))
+    console.show(
+        document, *table, fact_grid(document), document["headline"], say_written(written, NOTHING)
+    )
 
 
 def _fit_again(
-    model: CoHiRF, prepared: Prepared, data: Path, asked: dict[str, Any], parameters: dict[str, Any], console: Console
+    model: CoHiRF,
+    prepared: Prepared,
+    data: Path,
+    asked: dict[str, Any],
+    parameters: dict[str, Any],
+    console: Console,
 ) -> tuple[CoHiRF, Prepared, dict[str, Any]]:
-    """Fit without the category whose levels are the clusters, if there is one and the other columns have others.
+    """Fit without the category whose levels are the clusters, if there is one and the other columns
+    have others.
 
     Returns the model, its data and how that was prepared: those given, if they stay.
     """
@@ -203,18 +255,28 @@ def _fit_again(
 
 
 def _find_repeated(model: CoHiRF, data: Prepared, asked: dict[str, Any]) -> str | None:
-    """Return the category whose levels are the clusters, if there are numbers without it, and nobody asked for it."""
+    """Return the category whose levels are the clusters, if there are numbers without it, and
+    nobody asked for it.
+    """
     kept = {shorten(column.name): column for column in data.preparation.kept}
     kinds = {column.kind for column in kept.values()}
     if not kinds & LEVELS or kinds <= LEVELS:
         return None
-    repeated = [kept.get(name) for name in describe_clusters(model, preparation=data.preparation).repeated]
-    names = [str(column.name) for column in repeated if column is not None and column.name not in asked["kinds"]]
+    repeated = [
+        kept.get(name) for name in describe_clusters(model, preparation=data.preparation).repeated
+    ]
+    names = [
+        str(column.name)
+        for column in repeated
+        if column is not None and column.name not in asked["kinds"]
+    ]
     return names[0] if len(repeated) == len(names) == 1 else None
 
 
 def _read_topic_levels(given: dict[str, str]) -> tuple[dict[str, str], list[int]]:
-    """Return the options with the largest of several numbers of clusters, and these numbers, if there are several."""
+    """Return the options with the largest of several numbers of clusters, and these numbers, if
+    there are several.
+    """
     numbers = given.get("n_clusters", "").split(",")
     if len(numbers) == 1:
         return given, []
@@ -230,25 +292,39 @@ def _read_texts(data: Data, column: str) -> Any:
 
 
 def _read_images(data: Data, column: Any, topics: Topics) -> list[Any]:
-    """Return the images of the typical rows, which are shown, and None for other rows, which would take memory."""
+    """Return the images of the typical rows, which are shown, and None for other rows, which would
+    take memory.
+    """
     shown_rows = {row for level in topics.topics for topic in level for row in topic.rows}
     cells = enumerate(cell for part in data.read(column) for cell in part)
     return [cell.as_py() if row in shown_rows else None for row, cell in cells]
 
 
-def _describe_fit(model: CoHiRF, data: Prepared, numbers: list[int], *, judged: bool) -> dict[str, Any]:
+def _describe_fit(
+    model: CoHiRF, data: Prepared, numbers: list[int], *, judged: bool
+) -> dict[str, Any]:
     """Return the names of the clusters, the headline and, if they are ``judged``, the verdict."""
     description = describe_clusters(model, preparation=data.preparation)
     diagnosis = model.diagnose() if judged else None
     verdict = None
     if diagnosis is not None:
-        verdict = {"recommendation": diagnosis.recommendation, "line": in_words_of_options(diagnosis.line)}
+        verdict = {
+            "recommendation": diagnosis.recommendation,
+            "line": in_words_of_options(diagnosis.line),
+        }
     headline = in_words_of_options(str(make_headline(description, diagnosis, data)))
-    return {"names": [description.name(number) for number in numbers], "headline": headline, "verdict": verdict}
+    return {
+        "names": [description.name(number) for number in numbers],
+        "headline": headline,
+        "verdict": verdict,
+    }
 
 
 def read_base_method(name: str | None, parameters: list[str] | None) -> Any:
-    """Return the base method that ``--estimator`` and ``--param`` describe; None if neither is given."""
+    """Return the base method that ``--estimator`` and ``--param`` describe.
+
+    None if neither is given.
+    """
     if name is None and not parameters:
         return None
     texts = read_assignments(parameters)
@@ -264,10 +340,14 @@ def _read_globe(name: str | None, places: tuple[str, str] | None, eps: str | Non
     if places is None:
         return [] if eps is None else [f"eps={eps}"]
     if name not in ON_GLOBE:
-        raise BadInputError(f"--places needs --estimator {', '.join(ON_GLOBE[:-1])} or {ON_GLOBE[-1]}.")
+        raise BadInputError(
+            f"--places needs --estimator {', '.join(ON_GLOBE[:-1])} or {ON_GLOBE[-1]}."
+        )
     if eps is None:
         if name == "dbscan":
-            raise BadInputError("--places needs a radius for DBSCAN: give --eps, such as --eps 2km.")
+            raise BadInputError(
+                "--places needs a radius for DBSCAN: give --eps, such as --eps 2km."
+            )
         return ["metric=haversine"]
     try:
         return ["metric=haversine", f"eps={read_length(eps)!r}"]
@@ -281,7 +361,9 @@ def read_assignments(parameters: list[str] | None) -> dict[str, str]:
     for given in parameters or []:
         key, equals, text = given.partition("=")
         if not equals:
-            raise BadInputError(f"--param {given!r} is not valid: give KEY=VALUE, such as --param n_clusters=5.")
+            raise BadInputError(
+                f"--param {given!r} is not valid: give KEY=VALUE, such as --param n_clusters=5."
+            )
         texts[key] = text
     return texts
 
@@ -295,15 +377,24 @@ def note_data(console: Console, data: Prepared, chosen: dict[str, Any]) -> None:
 
 
 def find_origin(data: Path, given: dict[str, Any]) -> Origin:
-    """Return the file of a fit, the arguments of ``prepare`` that differ from their defaults, and the command."""
-    wanted = ((name, given.get(name), one.default) for name, one in signature(prepare).parameters.items())
-    options = {name: value for name, value, default in wanted if (value and value != default) or value is False}
+    """Return the file of a fit, the arguments of ``prepare`` that differ from their defaults, and
+    the command.
+    """
+    wanted = (
+        (name, given.get(name), one.default) for name, one in signature(prepare).parameters.items()
+    )
+    options = {
+        name: value
+        for name, value, default in wanted
+        if (value and value != default) or value is False
+    }
     return Origin(str(data), options, command_line())
 
 
 def _check_files(targets: Targets, data: Path, id_column: str | None, checkpoint: Any) -> None:
     """Refuse files that cannot be written, before the work begins."""
-    force, model = targets.force, targets.model
+    force = targets.force
+    model = targets.model
     check_file(targets.out, "--out", LABEL_FILES, force=force, data=data)
     check_model(model, "--model", force=force, data=data)
     check_report(targets.report, "--report", force=force, data=data)
@@ -313,7 +404,9 @@ def _check_files(targets: Targets, data: Path, id_column: str | None, checkpoint
     refuse_same(written, {"--checkpoint": folder})
     for flag, path in written.items():
         if path is not None and folder is not None and folder.resolve() in path.resolve().parents:
-            raise BadInputError(f"{flag} {shown(path.absolute())} is inside the checkpoint: give another path.")
+            raise BadInputError(
+                f"{flag} {shown(path.absolute())} is inside the checkpoint: give another path."
+            )
 
 
 def _refuse_low_limit(data: Path, limit: int | None) -> None:
@@ -322,7 +415,8 @@ def _refuse_low_limit(data: Path, limit: int | None) -> None:
     needed = taken + LEAST_READING + min(MOST_READING, 4 * count_bytes(data))
     if limit is not None and limit < needed:
         raise BadInputError(
-            f"--batch-size: {format_bytes(limit)} of memory is too little: the program takes {format_bytes(taken)} "
+            f"--batch-size: {format_bytes(limit)} of memory is too little: the program takes "
+            f"{format_bytes(taken)} "
             f"before it reads {shown(data)}. Give at least --batch-size {ceil(needed / 1e6)}MB."
         )
 
@@ -331,7 +425,10 @@ def _fit_prepared(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
     """Fit the model; if the user stops it, say what was kept."""
     limit = read_memory_limit(model.batch_size)
     reset_peak()  # what reading took goes back
-    rows = data.rows() if limit is None or resident_bytes() + COPIES_IN_MEMORY * data.n_bytes <= limit else data.source
+    if limit is None or resident_bytes() + COPIES_IN_MEMORY * data.n_bytes <= limit:
+        rows = data.rows()
+    else:
+        rows = data.source
     rows = rows if model.batch_size is not None else data.array()  # one batch needs all rows anyway
     try:
         with console.watching():
@@ -362,15 +459,32 @@ def _write_files(
     if targets.out is not None:
         column = data.preparation.id_column
         if targets.out.suffix.lower() == ".npy" or column == CLUSTER:
-            column = None  # it was found, not given: the user would have been told that it cannot be written
-        nested = [np.asarray(model.labels_), *(model.hierarchy_.levels(levels[1:]).T if len(levels) > 1 else ())]
+            # it was found, not given: the user would have been told that it cannot be written
+            column = None
+        nested = [
+            np.asarray(model.labels_),
+            *(model.hierarchy_.levels(levels[1:]).T if len(levels) > 1 else ()),
+        ]
         labels = np.stack(nested, axis=1) if len(levels) > 1 else model.labels_
-        kept = data.data.columns if targets.keep else [] if column is None else [column]
+        if targets.keep:
+            kept = data.data.columns
+        elif column is None:
+            kept = []
+        else:
+            kept = [column]
         save_labels(targets.out, labels, console, data.data, kept, coarser=levels[1:])
     if targets.model is not None:
         preparation = data.preparation.to_json()
-        with holding(targets.model, console):  # a command that is changing the old model would replace this one
-            save_model(model, targets.model, overwrite=targets.force, preparation=preparation, origin=origin)
+        with holding(
+            targets.model, console
+        ):  # a command that is changing the old model would replace this one
+            save_model(
+                model,
+                targets.model,
+                overwrite=targets.force,
+                preparation=preparation,
+                origin=origin,
+            )
     if targets.report is not None:
         from cohirf.explain import write_report  # slow to import
 

@@ -1,4 +1,6 @@
-"""What a saved model has: cohirf cut gives other clusters, tree prints or exports the tree, report writes a page."""
+"""What a saved model has: cohirf cut gives other clusters, tree prints or exports the tree, report
+writes a page.
+"""
 
 from __future__ import annotations
 
@@ -64,30 +66,38 @@ def cut(
     if out is not None:
         opened = name = None
         if data is not None:  # it has the names of the rows
-            opened, column = Data.open(data, **csv_format(data, model)), preparation.id_column
+            opened = Data.open(data, **csv_format(data, model))
+            column = preparation.id_column
             if column is None:
                 raise BadInputError(
-                    f"--data {opened.name}: the model was fitted without names of rows: leave --data out."
+                    f"--data {opened.name}: the model was fitted without names of rows: leave "
+                    "--data out."
                 )
             name = find_column(opened.name, opened.columns, column, f"id_column={str(column)!r}")
         check_ids(out, name)
         save_labels(out, labels, console, opened, [] if name is None else [name])
-    document = {"command": "cut", **describe_sizes(labels), "written": {} if out is None else {"labels": str(out)}}
+    document = {
+        "command": "cut",
+        **describe_sizes(labels),
+        "written": {} if out is None else {"labels": str(out)},
+    }
     nothing = "give --out labels.csv to keep the clusters."
     console.show(document, TextGrid(size_rows(document)), say_written(document["written"], nothing))
 
 
-def tree(model: Path, *, top: str | None = None, out: Path | None = None, force: bool = False) -> None:
+def tree(
+    model: Path, *, top: str | None = None, out: Path | None = None, force: bool = False
+) -> None:
     """Print the tree of a model with sizes and names, or write it to a file.
 
     Parameters
     ----------
     top : int, default=in text, the clusters, and at most 30; else the whole tree
-        Only the top of the tree, with at most this many leaves. In text, a number above that of the clusters also shows
-        parts of clusters.
+        Only the top of the tree, with at most this many leaves. In text, a number above that of the
+        clusters also shows parts of clusters.
     out : file
-        The file to write: .txt for people, .nwk or .graphml for tree viewers, .npy or .csv for SciPy's linkage, .json
-        for cohirf.FusionHierarchy.
+        The file to write: .txt for people, .nwk or .graphml for tree viewers, .npy or .csv for
+        SciPy's linkage, .json for cohirf.FusionHierarchy.
 
     Examples
     --------
@@ -97,15 +107,22 @@ def tree(model: Path, *, top: str | None = None, out: Path | None = None, force:
     """
     check_file(out, "--out", TREE_FILES, force=force)
     refuse_same({"--out": out}, {"MODEL": model})
-    (fitted, preparation), n_leaves = open_model(model), None if top is None else read_count("--top", top)
+    (fitted, preparation), n_leaves = (
+        open_model(model),
+        None if top is None else read_count("--top", top),
+    )
     if out is None:
         encoding = sys.stdout.encoding or "utf-8"
-        width = max(NARROWEST_SCREEN, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDEST
+        if sys.stdout.isatty():
+            width = max(NARROWEST_SCREEN, shutil.get_terminal_size().columns)
+        else:
+            width = WIDEST
         can_draw = "?" not in "├─│└…".encode(encoding, "replace").decode(encoding)
         text = _draw_tree(fitted, preparation, n_leaves, width, drawn=can_draw)
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
         return
-    hierarchy, ending = fitted.hierarchy_, out.suffix.lower()
+    hierarchy = fitted.hierarchy_
+    ending = out.suffix.lower()
     if n_leaves is not None and ending != ".txt":
         hierarchy = hierarchy.condense(max_clusters=n_leaves)
     with replacing(out) as file:
@@ -118,7 +135,9 @@ def tree(model: Path, *, top: str | None = None, out: Path | None = None, force:
     Console().show({}, say_written({"tree": str(out)}))
 
 
-def _draw_tree(model: CoHiRF, preparation: Preparation, n_leaves: int | None, width: int, *, drawn: bool) -> str:
+def _draw_tree(
+    model: CoHiRF, preparation: Preparation, n_leaves: int | None, width: int, *, drawn: bool
+) -> str:
     """Return the tree as text, in lines that are cut to the width."""
     named = name_tree(model, n_leaves, preparation)
     if named is None:
@@ -153,9 +172,13 @@ def report(model: Path, data: Path, *, out: Path, force: bool = False) -> None:
     fitted, preparation = open_model(model)
     from cohirf.explain import write_report  # slow to import
 
-    console, origin = Console(), load_about(model).origin
+    console = Console()
+    origin = load_about(model).origin
     with console.reading(data):
-        # the fit took every cell that cannot be read as missing, if the user named the kind of its column
+        # the fit took every cell that cannot be read as missing, if the user named the kind of its
+        # column
         prepared = preparation.apply(data, **csv_format(data, model), most_bad=1.0)
-        write_report(fitted, prepared, out, y=prepared.classes(), data_name=data.name, origin=origin)
+        write_report(
+            fitted, prepared, out, y=prepared.classes(), data_name=data.name, origin=origin
+        )
     console.show({}, f"Written: {out} (report)")

@@ -38,15 +38,18 @@ from cohirf.summary.numbers import Changes
 from cohirf.updating.merge import find_largest, in_other_units
 from cohirf.updating.merge import merge as merge_models
 
-DRIFTED, NEW_KIND = 3, 4  # exit statuses of cohirf drift, which its help lists
+# exit statuses of cohirf drift, which its help lists
+DRIFTED = 3
+NEW_KIND = 4
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
 def changing_model(command: Command) -> Command:
-    """Return a command that locks the file of its argument ``model`` from its first read to its last write.
+    """Return a command that locks the file of its argument ``model`` from its first read to its
+    last write.
 
-    So two commands that change a model do so one after the other, and none loses what the other has done. Commands that
-    only read a model need no lock: a file is replaced as a whole.
+    So two commands that change a model do so one after the other, and none loses what the other has
+    done. Commands that only read a model need no lock: a file is replaced as a whole.
     """
 
     @wraps(command)
@@ -58,7 +61,9 @@ def changing_model(command: Command) -> Command:
     return run
 
 
-def predict(model: Path, data: Path, screen: ScreenOptions, *, out: Path, force: bool = False) -> None:
+def predict(
+    model: Path, data: Path, screen: ScreenOptions, *, out: Path, force: bool = False
+) -> None:
     """Assign new rows to the clusters of a model.
 
     Examples
@@ -71,7 +76,11 @@ def predict(model: Path, data: Path, screen: ScreenOptions, *, out: Path, force:
     fitted, preparation = open_model(model)
     prepared = read_new_rows(data, model, preparation, console)
     labels = fitted.predict(prepared.source)
-    document = {"command": "predict", **describe_sizes(labels), **agreement(labels, prepared.classes())}
+    document = {
+        "command": "predict",
+        **describe_sizes(labels),
+        **agreement(labels, prepared.classes()),
+    }
     document["written"] = {"labels": str(out)}
     _save_labels(out, labels, prepared, console)
     rows = [*size_rows(document), *agreement_rows(document)]
@@ -95,11 +104,11 @@ def update(
     Parameters
     ----------
     recluster : bool
-        Find the clusters of all rows anew, as a fit does, with or without new rows. Their number is chosen again, and
-        rows can change their cluster.
+        Find the clusters of all rows anew, as a fit does, with or without new rows. Their number is
+        chosen again, and rows can change their cluster.
     report : file
-        Write how clusters have changed over all updates to this .html file, and say how the new rows differ from those
-        before, as cohirf drift does.
+        Write how clusters have changed over all updates to this .html file, and say how the new
+        rows differ from those before, as cohirf drift does.
     out : file
         Write the cluster of each new row to this .parquet, .csv or .npy file.
 
@@ -111,9 +120,17 @@ def update(
     """
     console = Console.on(screen)
     if data is None:
-        needs_rows = "--out" if out is not None else "--report" if report is not None else None
+        if out is not None:
+            needs_rows = "--out"
+        elif report is not None:
+            needs_rows = "--report"
+        else:
+            needs_rows = None
         if not recluster or needs_rows:
-            remedy = f"because {needs_rows} is about them" if recluster else "or --recluster to find the clusters anew"
+            if recluster:
+                remedy = f"because {needs_rows} is about them"
+            else:
+                remedy = "or --recluster to find the clusters anew"
             raise BadInputError(f"There are no new rows: give a file with them, {remedy}.")
         check_model(model, "MODEL", force=True)
         fitted, preparation = open_named(model)
@@ -128,12 +145,21 @@ def update(
     try:
         prepared = read_new_rows(data, model, preparation, console)
     except NoRowsError:
-        same: dict[str, Any] = {"command": "update", "model": str(model), "data": str(data), "changes": None}
+        same: dict[str, Any] = {
+            "command": "update",
+            "model": str(model),
+            "data": str(data),
+            "changes": None,
+        }
         same |= _sizes(fitted) | {"written": {}}
         console.show(same, f"{shown(data)} has no rows: the model stays as it was.")
         return
     classes = prepared.classes()
-    found = None if report is None else fitted.drift(prepared.source)  # before the model knows the new rows
+    # before the model knows the new rows
+    if report is None:
+        found = None
+    else:
+        found = fitted.drift(prepared.source)
     changes = _update(fitted, preparation, prepared, console, recluster=recluster)
     about = load_about(model)
     save_model(fitted, model, overwrite=True, preparation=about.preparation, origin=about.origin)
@@ -143,7 +169,9 @@ def update(
     if report is not None and found is not None:
         from cohirf.explain.report import write_update_report  # slow to import
 
-        write_update_report(fitted, report, title=f"Updates of {model.name}", verdict=_say_drift(found))
+        write_update_report(
+            fitted, report, title=f"Updates of {model.name}", verdict=_say_drift(found)
+        )
     document: dict[str, Any] = {"command": "update", "model": str(model), "data": str(data)}
     document |= {} if found is None else {"drift": _describe_drift(found)}
     document |= _sizes(fitted) | {"changes": asdict(changes[0])}
@@ -151,18 +179,26 @@ def update(
     document |= agreement(labels, classes) | {"warnings": console.warned}
     written = {"model": model, "labels": out, "report": report}
     document["written"] = {name: str(path) for name, path in written.items() if path is not None}
-    facts = [("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}"), *agreement_rows(document)]
-    names = {"labels of the new rows" if name == "labels" else name: path for name, path in document["written"].items()}
+    facts = [
+        ("rows", f"{document['rows']:,}"),
+        ("clusters", f"{document['clusters']:,}"),
+        *agreement_rows(document),
+    ]
+    names = {
+        "labels of the new rows" if name == "labels" else name: path
+        for name, path in document["written"].items()
+    }
     said = say_lines(*changes) if found is None else say_lines(found, *changes)
     console.show(document, *said, TextGrid(facts), say_written(names))
 
 
 def drift(model: Path, data: Path, *, json: bool = False) -> int:
-    """Say whether new rows look like those of the recent past of a model, or whether it should be updated.
+    """Say whether new rows look like those of the recent past of a model, or whether it should be
+    updated.
 
-    The exit status is 0 if nothing has changed, or the file has no rows; 3 if shares of clusters or values of features
-    have drifted, or rows are far from everything; and 4 if rows are of a new kind, of which an update would make a
-    cluster. The recent past are the last seven updates.
+    The exit status is 0 if nothing has changed, or the file has no rows; 3 if shares of clusters or
+    values of features have drifted, or rows are far from everything; and 4 if rows are of a new
+    kind, of which an update would make a cluster. The recent past are the last seven updates.
 
     Examples
     --------
@@ -176,7 +212,11 @@ def drift(model: Path, data: Path, *, json: bool = False) -> int:
         rows = read_new_rows(data, model, preparation, console)
     except NoRowsError:
         said = f"{shown(data)} has no rows: there is nothing to compare."
-        console.show(document | {"new_rows": 0, "has_drifted": False, "has_new_kind": False, "verdict": said}, said)
+        console.show(
+            document
+            | {"new_rows": 0, "has_drifted": False, "has_new_kind": False, "verdict": said},
+            said,
+        )
         return 0
     with console.watching():
         found = fitted.drift(rows.source)
@@ -188,9 +228,12 @@ def drift(model: Path, data: Path, *, json: bool = False) -> int:
 
 @changing_model
 def merge(models: list[Path], *, model: Path, json: bool = False, force: bool = False) -> None:
-    """Merge models of different rows into one, without their data; the numbers of the first model last.
+    """Merge models of different rows into one, without their data.
 
-    The order of the models matters for numbers alone: values are converted to the units of the largest model.
+    The numbers of the first model last.
+
+    The order of the models matters for numbers alone: values are converted to the units of the
+    largest model.
 
     Parameters
     ----------
@@ -215,7 +258,9 @@ def merge(models: list[Path], *, model: Path, json: bool = False, force: bool = 
     with console.watching():
         merged = merge_models([_in_units_of(opened[largest][1], *one) for one in opened])
         merged.name_clusters(preparation=opened[largest][1])
-    save_changed("merge", model, merged, console, merged=models, prepared_as=models[largest], overwrite=force)
+    save_changed(
+        "merge", model, merged, console, merged=models, prepared_as=models[largest], overwrite=force
+    )
 
 
 @changing_model
@@ -237,39 +282,59 @@ def forget(model: Path, what: list[str], *, rows: bool = False, json: bool = Fal
     console = Console(as_json=json)
     ranges = [(text, re.fullmatch(r"(\d+)(?:-(\d+))?", text)) for text in what]
     if wrong := next((text for text, found in ranges if found is None), None):
-        raise BadInputError(f"{wrong!r} is not valid: give numbers such as 3, or ranges such as 3-5.")
-    numbers = [one for _, found in ranges if found for one in range(int(found[1]), int(found[2] or found[1]) + 1)]
+        raise BadInputError(
+            f"{wrong!r} is not valid: give numbers such as 3, or ranges such as 3-5."
+        )
+    numbers = [
+        one
+        for _, found in ranges
+        if found
+        for one in range(int(found[1]), int(found[2] or found[1]) + 1)
+    ]
     check_model(model, "MODEL", force=True)
     fitted, preparation = open_named(model)
     n_rows = len(fitted.labels_)
     with console.watching():
         fitted.forget(**{"rows" if rows else "updates": numbers})
     if len(fitted.labels_) == n_rows:
-        raise BadInputError(f"{', '.join(what)}: these updates have no rows left, and the model stays as it was.")
+        raise BadInputError(
+            f"{', '.join(what)}: these updates have no rows left, and the model stays as it was."
+        )
     fitted.name_clusters(preparation=preparation)
     save_changed("forget", model, fitted, console)
 
 
 def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
-    """Load a model and its preparation; a model that was saved from Python has none, and takes columns unchanged."""
+    """Load a model and its preparation.
+
+    A model that was saved from Python has none, and takes columns unchanged.
+    """
     if not is_model(path):
         problem = "is not a saved model" if path.exists() else "does not exist"
-        raise BadInputError(f"{shown(path.absolute())} {problem}: give the file that cohirf fit --model wrote.")
+        raise BadInputError(
+            f"{shown(path.absolute())} {problem}: give the file that cohirf fit --model wrote."
+        )
     model = load(path)
     content = load_about(path).preparation
     if content is None:
-        return model, Preparation.of_numbers(list(getattr(model, "feature_names_in_", range(model.n_features_in_))))
+        return model, Preparation.of_numbers(
+            list(getattr(model, "feature_names_in_", range(model.n_features_in_)))
+        )
     try:
         preparation = Preparation.from_json(content, model.n_features_in_)
     except CONTENT_ERRORS as error:
         raise BadInputError(
-            f"{shown(path.absolute())}: its preparation cannot be used: {one_line(error)}. Fit and save it again."
+            f"{shown(path.absolute())}: its preparation cannot be used: {one_line(error)}. Fit and "
+            "save it again."
         ) from error
     return model, preparation
 
 
 def open_named(path: Path) -> tuple[CoHiRF, Preparation]:
-    """Load a model and its preparation; clusters that no command has named yet get the names that the fit has shown."""
+    """Load a model and its preparation.
+
+    Clusters that no command has named yet get the names that the fit has shown.
+    """
     model, preparation = open_model(path)
     if not model.names_:
         model.name_clusters(preparation=preparation)
@@ -289,7 +354,9 @@ def read_new_rows(data: Path, model: Path, preparation: Preparation, console: Co
     with console.reading(data):
         prepared = preparation.apply(data, **csv_format(data, model))
     if prepared.ignored:
-        console.note(f"ignored, because the model was fitted without them: {listed(prepared.ignored)}")
+        console.note(
+            f"ignored, because the model was fitted without them: {listed(prepared.ignored)}"
+        )
     return prepared
 
 
@@ -301,9 +368,17 @@ def _save_labels(out: Path, labels: Any, rows: Prepared, console: Console) -> No
 
 
 def _update(
-    model: CoHiRF, preparation: Preparation, data: Prepared | None, console: Console, *, recluster: bool
+    model: CoHiRF,
+    preparation: Preparation,
+    data: Prepared | None,
+    console: Console,
+    *,
+    recluster: bool,
 ) -> list[Changes]:
-    """Update the model, and return what has changed; if the user stops it, the saved model has not been touched."""
+    """Update the model, and return what has changed.
+
+    If the user stops it, the saved model has not been touched.
+    """
     changes: list[Changes] = []
     try:
         with console.watching():
@@ -342,7 +417,8 @@ def save_changed(
 ) -> None:
     """Save a model without new rows, and say what has changed.
 
-    ``merged`` are the models that it was made of, and ``prepared_as`` is the one whose units its values have.
+    ``merged`` are the models that it was made of, and ``prepared_as`` is the one whose units its
+    values have.
     """
     about = load_about(prepared_as or path)
     origin = None if merged else about.origin
@@ -363,7 +439,9 @@ def say_lines(*found: Drift | Changes) -> list[str]:
 def _describe_drift(drift: Drift) -> dict[str, Any]:
     """Return drift as what can be written as JSON."""
     features = [asdict(feature) for feature in drift.features]
-    for feature in features:  # a feature that was constant before moves by infinitely many standard deviations
+    for feature in (
+        features
+    ):  # a feature that was constant before moves by infinitely many standard deviations
         feature["shift"] = feature["shift"] if isfinite(feature["shift"]) else None
     return {
         "new_rows": drift.n_rows,
@@ -401,14 +479,20 @@ def _refuse_other(path: Path, preparation: Preparation, first: Path, wanted: Pre
     # missing cells are of one file only: the values of the largest model fill them from now on
     only_here: dict[str, Any] = {"reason": "", "n_missing": 0, "n_bad": 0, "missing": None}
     kept: Any = (
-        [replace(one, **{name: only_here[name] for name in only_here if hasattr(one, name)}) for one in learnt.kept]
+        [
+            replace(one, **{name: only_here[name] for name in only_here if hasattr(one, name)})
+            for one in learnt.kept
+        ]
         for learnt in (preparation, wanted)
     )
     pairs = zip_longest(*kept)
     differing = next((column or other for column, other in pairs if column != other), None)
     if differing is not None:
         raise BadInputError(
-            f"{shown(path.absolute())} was prepared in another way than {shown(first.absolute())}: column "
-            f"{differing.name!r} differs. Fit all models to the same columns, with the same levels, or add the data of "
-            f"the one to the other, which prepares it in the same way: cohirf update {shown(first)} DATA"
+            f"{shown(path.absolute())} was prepared in another way than {shown(first.absolute())}: "
+            "column "
+            f"{differing.name!r} differs. Fit all models to the same columns, with the same "
+            "levels, or add the data of "
+            "the one to the other, which prepares it in the same way: cohirf update "
+            f"{shown(first)} DATA"
         )

@@ -1,7 +1,9 @@
-"""Options made from signatures and docstrings: groups that several commands take, and parameters of CoHiRF and tune.
+"""Options made from signatures and docstrings: groups that several commands take, and parameters of
+CoHiRF and tune.
 
-A parameter before ``*`` is an argument, one behind it an option. Docstrings are in the format of numpydoc: the type of
-a parameter becomes the placeholder of its value. Nothing here imports NumPy: help must be fast.
+A parameter before ``*`` is an argument, one behind it an option. Docstrings are in the format of
+numpydoc: the type of a parameter becomes the placeholder of its value. Nothing here imports NumPy:
+help must be fast.
 """
 
 from __future__ import annotations
@@ -58,7 +60,11 @@ def read_docstring(docstring: str | None) -> dict[str, Documented]:
 
 def read_section(docstring: str | None, title: str) -> str:
     """Return a section of a docstring."""
-    return cleandoc(docstring or "").partition(f"{title}\n{'-' * len(title)}\n")[2].partition("\n\n")[0]
+    return (
+        cleandoc(docstring or "")
+        .partition(f"{title}\n{'-' * len(title)}\n")[2]
+        .partition("\n\n")[0]
+    )
 
 
 def read_introduction(docstring: str | None) -> str:
@@ -67,20 +73,30 @@ def read_introduction(docstring: str | None) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
-def to_option(flags: str, found: Documented, panel: str, *, is_switch: bool = False, checked: bool = False) -> Any:
-    """Return an option of typer; if it is ``checked``, a value that is not among its choices is refused."""
+def to_option(
+    flags: str, found: Documented, panel: str, *, is_switch: bool = False, checked: bool = False
+) -> Any:
+    """Return an option of typer.
+
+    If it is ``checked``, a value that is not among its choices is refused.
+    """
     choices = tuple(re.findall(r'"([\w-]+)"', found.kind))
 
     def check(given: str | None) -> str | None:
         if given is not None and given not in choices:
-            raise BadInputError(f"{flags} {given!r} is not valid: give {', '.join(choices[:-1])} or {choices[-1]}.")
+            raise BadInputError(
+                f"{flags} {given!r} is not valid: give {', '.join(choices[:-1])} or {choices[-1]}."
+            )
         return given
 
     def complete(incomplete: str) -> list[str]:
         return [choice for choice in choices if choice.startswith(incomplete)]
 
     kinds = re.findall(r"[\w=]+", NOT_TYPED.sub("", found.kind))
-    metavar = "|".join([*(METAVARS.get(kind, kind.upper()) for kind in kinds), *choices]) if kinds else "NAME"
+    if kinds:
+        metavar = "|".join([*(METAVARS.get(kind, kind.upper()) for kind in kinds), *choices])
+    else:
+        metavar = "NAME"
     text = found.text
     if not kinds and not all(choice in text for choice in choices):
         text = f"{text.removesuffix('.')} ({', '.join(choices[:-1])} or {choices[-1]})."
@@ -99,7 +115,9 @@ def to_option(flags: str, found: Documented, panel: str, *, is_switch: bool = Fa
 
 
 def find_definition(place: str, name: str) -> Any:
-    """Return the syntax tree of a class or a function in a file of the package, without importing it."""
+    """Return the syntax tree of a class or a function in a file of the package, without importing
+    it.
+    """
     return next(node for node in _parse_file(place).body if getattr(node, "name", None) == name)
 
 
@@ -109,23 +127,30 @@ def _parse_file(place: str) -> ast.Module:
 
 
 def read_function(place: str, name: str, names: dict[str, Any]) -> Command:
-    """Return a function of a file with its signature and its docstring, but without its body and what that imports."""
-    node, namespace = find_definition(place, name), dict(names)
+    """Return a function of a file with its signature and its docstring, but without its body and
+    what that imports.
+    """
+    node = find_definition(place, name)
+    namespace = dict(names)
     node.body = node.body[:1]
     node.decorator_list = []  # they are about the body
-    code = compile(ast.Module([node], []), f"<{place}>", "exec", dont_inherit=True)  # annotations are types
+    code = compile(
+        ast.Module([node], []), f"<{place}>", "exec", dont_inherit=True
+    )  # annotations are types
     exec(code, namespace)
     function: Command = namespace[name]
     return function
 
 
 def make_command(function: Command, run: Command) -> Command:
-    """Return a command of typer that takes the parameters of a function, and calls ``run`` with them.
+    """Return a command of typer that takes the parameters of a function, and calls ``run`` with
+    them.
 
-    A parameter may be a group: its type is a dataclass, which has an option for each field, or a dict that is annotated
-    with options, which has those that the user gives.
+    A parameter may be a group: its type is a dataclass, which has an option for each field, or a
+    dict that is annotated with options, which has those that the user gives.
     """
-    wanted, own = signature(function).parameters, read_docstring(function.__doc__)
+    wanted = signature(function).parameters
+    own = read_docstring(function.__doc__)
     parameters = [
         made
         for parameter in wanted.values()
@@ -133,7 +158,12 @@ def make_command(function: Command, run: Command) -> Command:
     ]
 
     def command(**given: Any) -> int | None:
-        return run(**{name: _gather(name, parameter.annotation, given) for name, parameter in wanted.items()})
+        return run(
+            **{
+                name: _gather(name, parameter.annotation, given)
+                for name, parameter in wanted.items()
+            }
+        )
 
     command.__name__, command.__doc__ = function.__name__, read_introduction(function.__doc__)
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # functions have it
@@ -142,16 +172,29 @@ def make_command(function: Command, run: Command) -> Command:
 
 
 def _declare(parameter: Parameter, own: dict[str, Documented]) -> Parameter:
-    """Return a parameter that typer takes as an argument or an option, with its own or a shared text."""
-    name, hint = parameter.name, parameter.annotation
+    """Return a parameter that typer takes as an argument or an option, with its own or a shared
+    text.
+    """
+    name = parameter.name
+    hint = parameter.annotation
     groups = (SINGLE, ScreenOptions.__doc__, MethodOptions.__doc__, DataOptions.__doc__)
-    found = own.get(name) or next(texts[name] for texts in map(read_docstring, groups) if name in texts)
+    found = own.get(name) or next(
+        texts[name] for texts in map(read_docstring, groups) if name in texts
+    )
     if parameter.kind is Parameter.KEYWORD_ONLY:
-        is_switch, checked = bool in (hint, *get_args(hint)), name != "estimator"  # it has its own error
-        made = to_option(flag_of(name), found, PANELS.get(name, "Output"), is_switch=is_switch, checked=checked)
+        # it has its own error
+        is_switch = bool in (hint, *get_args(hint))
+        checked = name != "estimator"
+        made = to_option(
+            flag_of(name), found, PANELS.get(name, "Output"), is_switch=is_switch, checked=checked
+        )
     else:
-        made = typer.Argument(help=found.text, metavar=found.kind, show_default=False, readable=False)
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=parameter.default, annotation=Annotated[hint, made])
+        made = typer.Argument(
+            help=found.text, metavar=found.kind, show_default=False, readable=False
+        )
+    return Parameter(
+        name, Parameter.KEYWORD_ONLY, default=parameter.default, annotation=Annotated[hint, made]
+    )
 
 
 def flag_of(name: str) -> str:
@@ -162,11 +205,19 @@ def flag_of(name: str) -> str:
 def _group_options(hint: Any) -> list[Parameter]:
     """Return the options of a group; none for a single option."""
     if is_dataclass(hint):
-        own, hints = read_docstring(hint.__doc__), get_type_hints(hint)
-        single = (Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default) for one in fields(hint))
-        return [_declare(parameter.replace(annotation=hints[parameter.name]), own) for parameter in single]
+        own = read_docstring(hint.__doc__)
+        hints = get_type_hints(hint)
+        single = (
+            Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default) for one in fields(hint)
+        )
+        return [
+            _declare(parameter.replace(annotation=hints[parameter.name]), own)
+            for parameter in single
+        ]
     return [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, made])
+        Parameter(
+            name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, made]
+        )
         for name, made in _options_in(hint).items()
     ]
 
@@ -215,7 +266,9 @@ class MethodOptions:
     param: list[str] | None = None
 
 
-MethodOptions.__doc__ = str(MethodOptions.__doc__).replace("NAMES", ", ".join(f'"{name}"' for name in NAMES))
+MethodOptions.__doc__ = str(MethodOptions.__doc__).replace(
+    "NAMES", ", ".join(f'"{name}"' for name in NAMES)
+)
 
 
 @dataclass(frozen=True)
@@ -231,14 +284,15 @@ class DataOptions:
     drop : name
         A column to leave out. May be repeated.
     kinds : name=kind, default=decided from its cells
-        What a column is: number, category, boolean, date, date:FORMAT, id or text. All cells that are not of this kind
-        are taken as missing. May be repeated.
+        What a column is: number, category, boolean, date, date:FORMAT, id or text. All cells that
+        are not of this kind are taken as missing. May be repeated.
     scale : {"auto", "standard", "minmax", "none"}, default=auto
-        standard: mean 0 and standard deviation 1; minmax: range 0 to 1; none; auto: none if --estimator is given,
-        because parameters such as eps refer to unscaled data, and standard otherwise.
+        standard: mean 0 and standard deviation 1; minmax: range 0 to 1; none; auto: none if
+        --estimator is given, because parameters such as eps refer to unscaled data, and standard
+        otherwise.
     impute : {"median", "mean", "none"}, default=median
-        median or mean: fill missing numbers with the median or mean of their column; in categories, missing cells are
-        the level "missing". none: refuse them.
+        median or mean: fill missing numbers with the median or mean of their column; in categories,
+        missing cells are the level "missing". none: refuse them.
     delimiter : str, default=found
         Character that separates the values of a CSV file.
     header : bool, default=it does
@@ -271,8 +325,14 @@ class DataOptions:
 
     def to_arguments(self, scaling: str) -> list[str]:
         """Return the options as arguments of a fit command, without the data file."""
-        given = vars(self) | {"scale": scaling, "impute": None if self.impute == "median" else self.impute}
-        words = [] if self.header is None else [f"--{'' if self.header else 'no-'}header"]
+        given = vars(self) | {
+            "scale": scaling,
+            "impute": None if self.impute == "median" else self.impute,
+        }
+        if self.header is None:
+            words = []
+        else:
+            words = [f"--{'' if self.header else 'no-'}header"]
         for name, value in given.items():
             for word in value if isinstance(value, list) else [value]:
                 words += [] if word is None or name == "header" else [flag_of(name), word]
@@ -300,18 +360,23 @@ def read_kinds(wishes: list[str] | None) -> dict[str, str]:
     for wish in wishes or ():
         name, _, kind = wish.rpartition("=")
         if not name or not kind:
-            raise BadInputError(f"--as {wish!r} is not valid: give NAME=KIND, such as --as zip=category.")
+            raise BadInputError(
+                f"--as {wish!r} is not valid: give NAME=KIND, such as --as zip=category."
+            )
         kinds[name] = kind
     return kinds
 
 
-# -- parameters of CoHiRF and of tune: names, allowed values, defaults and texts are those of their docstrings ---------
+# -- parameters of CoHiRF and of tune: names, allowed values, defaults and texts are those of their
+# docstrings ---------
 
 BASE_METHOD = "kmeans"
 DEFAULT_SEED = 0  # the same command gives the same clusters
-# From this number of rows on, the default batch size is auto. Without a base method and with K-Means, which take time
-# in proportion to the rows, also from this number of bytes on: one batch is faster, and its clusters are better.
-BATCHED_ROWS, BATCHED_BYTES = 50_000, 2**30
+# From this number of rows on, the default batch size is auto. Without a base method and with
+# K-Means, which take time in proportion to the rows, also from this number of bytes on: one batch
+# is faster, and its clusters are better.
+BATCHED_ROWS = 50_000
+BATCHED_BYTES = 2**30
 
 SHORT = {"n_clusters": "clusters", "random_state": "seed"}
 OF_SIZE = ("batch_size", "batches", "checkpoint", "device", "n_jobs")
@@ -331,13 +396,24 @@ SEARCH_DEFAULTS = {"timeout": "60"}
 
 
 def read_file(place: str, name: str) -> dict[str, Documented]:
-    """Return the parameters of a class or a function in a file of the package, which is read as text."""
+    """Return the parameters of a class or a function in a file of the package, which is read as
+    text.
+    """
     return read_docstring(ast.get_docstring(find_definition(place, name)))
 
 
-DOCUMENTED = {name: found for name, found in read_file("estimator.py", "CoHiRF").items() if name not in NOT_OPTIONS}
+DOCUMENTED = {
+    name: found
+    for name, found in read_file("estimator.py", "CoHiRF").items()
+    if name not in NOT_OPTIONS
+}
 FLAGS = {name: f"--{SHORT.get(name, name).replace('_', '-')}" for name in DOCUMENTED}
-SEARCH_FLAGS = {"metric": "--metric", "n_trials": "--trials", "timeout": "--timeout", "storage": "--storage"}
+SEARCH_FLAGS = {
+    "metric": "--metric",
+    "n_trials": "--trials",
+    "timeout": "--timeout",
+    "storage": "--storage",
+}
 
 
 def parameter_options(names: Iterable[str] = tuple(DOCUMENTED)) -> dict[str, Any]:
@@ -351,12 +427,20 @@ def parameter_options(names: Iterable[str] = tuple(DOCUMENTED)) -> dict[str, Any
 def search_options() -> dict[str, Any]:
     """Return an option of typer for each of the parameters of ``tune`` that are one."""
     documented = read_file("tuning/tune.py", "tune")
-    brief = {name: _in_brief(documented[name], SEARCH_FLAGS, SEARCH_DEFAULTS.get(name)) for name in SEARCH_FLAGS}
-    return {name: to_option(flag, brief[name], "Search", checked=True) for name, flag in SEARCH_FLAGS.items()}
+    brief = {
+        name: _in_brief(documented[name], SEARCH_FLAGS, SEARCH_DEFAULTS.get(name))
+        for name in SEARCH_FLAGS
+    }
+    return {
+        name: to_option(flag, brief[name], "Search", checked=True)
+        for name, flag in SEARCH_FLAGS.items()
+    }
 
 
 def _in_brief(found: Documented, flags: Mapping[str, str], default: str | None) -> Documented:
-    """Return the first sentence about a parameter of the library, in words of options, with the program's default."""
+    """Return the first sentence about a parameter of the library, in words of options, with the
+    program's default.
+    """
 
     def in_words(match: re.Match[str]) -> str:
         return " ".join(filter(None, [flags.get(match[1], match[1]), match[2]]))
@@ -373,14 +457,20 @@ SearchParameters = Annotated[dict[str, str], search_options()]
 
 def read_parameters(given: Mapping[str, str]) -> dict[str, Any]:
     """Return the parameters of CoHiRF that options give as text."""
-    from cohirf.clusterers.names import read_parameter  # imports scikit-learn, which help does not need
+    from cohirf.clusterers.names import (
+        read_parameter,
+    )  # imports scikit-learn, which help does not need
     from cohirf.estimator import CoHiRF
 
     return {name: read_parameter(CoHiRF, name, text) for name, text in given.items()}
 
 
-def settle_parameters(parameters: Mapping[str, Any], n_rows: int, n_bytes: int = 0, base: Any = None) -> dict[str, Any]:
-    """Add the defaults of the command line that differ from those of CoHiRF, around a base method or without one."""
+def settle_parameters(
+    parameters: Mapping[str, Any], n_rows: int, n_bytes: int = 0, base: Any = None
+) -> dict[str, Any]:
+    """Add the defaults of the command line that differ from those of CoHiRF, around a base method
+    or without one.
+    """
     chosen: dict[str, Any] = {"random_state": DEFAULT_SEED}
     is_linear = base is None or type(base).__name__ == "KMeans"
     if n_rows >= BATCHED_ROWS and (n_bytes >= BATCHED_BYTES or not is_linear):
@@ -395,4 +485,6 @@ def to_arguments(parameters: Mapping[str, Any]) -> list[str]:
 
 def to_text(value: Any) -> str:
     """Return a value as text that parses to the same value."""
-    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return str(value)

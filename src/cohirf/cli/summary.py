@@ -28,11 +28,17 @@ WIDEST_NAME = 40
 
 
 def agreement(labels: NDArray[Any], classes: Classes | None) -> dict[str, Any]:
-    """Return the adjusted Rand index with known classes, over rows that have one; an empty dict without classes."""
+    """Return the adjusted Rand index with known classes, over rows that have one.
+
+    An empty dict without classes.
+    """
     if classes is None:
         return {}
     known = classes.codes >= 0
-    index = float(adjusted_rand_score(classes.codes[known], np.asarray(labels)[known])) if known.any() else None
+    if known.any():
+        index = float(adjusted_rand_score(classes.codes[known], np.asarray(labels)[known]))
+    else:
+        index = None
     return {"ari": index, "rows_with_class": int(known.sum())}
 
 
@@ -70,7 +76,9 @@ def summarize_model(model: CoHiRF) -> dict[str, Any]:
 def model_grid(document: dict[str, Any]) -> TextGrid:
     """Return a table with facts on a model that are not about single clusters."""
     names = {"rows": "rows", "features": "features", "levels": "n_levels", "clusters": "clusters"}
-    return TextGrid([*((name, f"{document[key]:,}") for name, key in names.items()), *_noise_rows(document)])
+    return TextGrid(
+        [*((name, f"{document[key]:,}") for name, key in names.items()), *_noise_rows(document)]
+    )
 
 
 def _noise_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
@@ -80,7 +88,11 @@ def _noise_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
 
 def fact_grid(document: dict[str, Any]) -> TextGrid:
     """Return a table with facts on a fit that are not about single clusters."""
-    rows = [("levels", str(document["n_levels"])), *agreement_rows(document), ("time", f"{document['seconds']:.1f} s")]
+    rows = [
+        ("levels", str(document["n_levels"])),
+        *agreement_rows(document),
+        ("time", f"{document['seconds']:.1f} s"),
+    ]
     return TextGrid([*rows, ("peak memory", format_bytes(document["peak_bytes"]))])
 
 
@@ -90,13 +102,22 @@ def agreement_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
         return []
     if document["ari"] is None:
         return [("ARI", "no row has a class")]
-    part = "" if document["rows_with_class"] == document["rows"] else f" over {document['rows_with_class']:,} rows"
+    if document["rows_with_class"] == document["rows"]:
+        part = ""
+    else:
+        part = f" over {document['rows_with_class']:,} rows"
     return [("ARI", f"{document['ari']:.3f}{part}")]
 
 
 def cluster_grid(document: dict[str, Any]) -> TextGrid:
     """Return a table of the largest clusters: size, share, central row and name."""
-    largest = zip(document["numbers"], document["sizes"], document["exemplars"], document["names"], strict=True)
+    largest = zip(
+        document["numbers"],
+        document["sizes"],
+        document["exemplars"],
+        document["names"],
+        strict=True,
+    )
     rows = [
         (str(number), f"{size:,}", percent(size / document["rows"]), str(exemplar), name)
         for number, size, exemplar, name in islice(largest, FEW_CLUSTERS)
@@ -107,19 +128,36 @@ def cluster_grid(document: dict[str, Any]) -> TextGrid:
 
 
 def describe_sizes(labels: NDArray[Any]) -> dict[str, Any]:
-    """Return the numbers of rows and of clusters that have some, and the sizes of the largest, which come first."""
-    counts = np.unique(labels[labels >= 0], return_counts=True)[1]  # numbers of clusters can be large
+    """Return the numbers of rows and of clusters that have some, and the sizes of the largest,
+    which come first.
+    """
+    counts = np.unique(labels[labels >= 0], return_counts=True)[
+        1
+    ]  # numbers of clusters can be large
     sizes = np.sort(counts)[::-1].tolist()
     n_noise = len(labels) - sum(sizes)
-    return {"rows": len(labels), "clusters": len(sizes), "rows_in_no_cluster": n_noise, "sizes": sizes[:MOST_SIZES]}
+    return {
+        "rows": len(labels),
+        "clusters": len(sizes),
+        "rows_in_no_cluster": n_noise,
+        "sizes": sizes[:MOST_SIZES],
+    }
 
 
 def size_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the table rows of :func:`describe_sizes`."""
-    sizes, n_clusters = document["sizes"], document["clusters"]
+    sizes = document["sizes"]
+    n_clusters = document["clusters"]
     text = ", ".join(f"{size:,}" for size in sizes[:FEW_SIZES])
-    more = "" if n_clusters <= FEW_SIZES else f" and {n_clusters - FEW_SIZES:,} more"
-    rows = [("rows", f"{document['rows']:,}"), ("clusters", f"{n_clusters:,}"), ("sizes", f"{text}{more}")]
+    if n_clusters <= FEW_SIZES:
+        more = ""
+    else:
+        more = f" and {n_clusters - FEW_SIZES:,} more"
+    rows = [
+        ("rows", f"{document['rows']:,}"),
+        ("clusters", f"{n_clusters:,}"),
+        ("sizes", f"{text}{more}"),
+    ]
     return rows + _noise_rows(document)
 
 
@@ -138,7 +176,10 @@ def describe_columns(preparation: Preparation) -> list[dict[str, Any]]:
 
 
 def column_grid(preparation: Preparation) -> TextGrid | None:
-    """Return a table with a row for each column, or group of columns; None if all was decided by the user."""
+    """Return a table with a row for each column, or group of columns.
+
+    None if all was decided by the user.
+    """
     notes = preparation.describe()
     is_told = [
         column.reason in ("", AS_ASKED) or note.kind == "label"
@@ -149,7 +190,21 @@ def column_grid(preparation: Preparation) -> TextGrid | None:
     groups: dict[Any, list[str]] = {}
     for number, note in enumerate(notes):
         name = " ".join(str(note.column).split())
-        name = name if len(name) <= WIDEST_NAME else f"{name[: WIDEST_NAME - 3]}..."
-        groups.setdefault((note.kind, note.note, number if len(notes) <= COLUMN_LINES else 0), []).append(name)
-    more = {key: f" and {len(names) - MOST_NAMES:,} more" for key, names in groups.items() if len(names) > MOST_NAMES}
-    return TextGrid([(", ".join(names[:MOST_NAMES]) + more.get(key, ""), *key[:2]) for key, names in groups.items()])
+        if len(name) <= WIDEST_NAME:
+            name = name
+        else:
+            name = f"{name[: WIDEST_NAME - 3]}..."
+        groups.setdefault(
+            (note.kind, note.note, number if len(notes) <= COLUMN_LINES else 0), []
+        ).append(name)
+    more = {
+        key: f" and {len(names) - MOST_NAMES:,} more"
+        for key, names in groups.items()
+        if len(names) > MOST_NAMES
+    }
+    return TextGrid(
+        [
+            (", ".join(names[:MOST_NAMES]) + more.get(key, ""), *key[:2])
+            for key, names in groups.items()
+        ]
+    )

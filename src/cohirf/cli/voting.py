@@ -1,4 +1,6 @@
-"""Labels that vote: cohirf consensus on given partitions, cohirf party on columns of several owners."""
+"""Labels that vote: cohirf consensus on given partitions, cohirf party on columns of several
+owners.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ def consensus(
     Parameters
     ----------
     labels : LABELS
-        A Parquet, CSV, Arrow, .npy or Zarr file with a column of integers for each partition; -1 and empty cells mean
-        no opinion on a row.
+        A Parquet, CSV, Arrow, .npy or Zarr file with a column of integers for each partition; -1
+        and empty cells mean no opinion on a row.
     clusters : int, default=as many as most partitions agree on
         Exactly this many clusters.
 
@@ -46,16 +48,23 @@ def consensus(
     """
     console = Console(as_json=json)
     check_file(out, "--out", LABEL_FILES, force=force, data=labels)
-    n_clusters = None if clusters is None else read_count("--clusters", clusters)
+    if clusters is None:
+        n_clusters = None
+    else:
+        n_clusters = read_count("--clusters", clusters)
     data = Data.open(labels)
-    ids = None if id_column is None else find_column(data.name, data.columns, id_column, f"--id-column {id_column!r}")
+    if id_column is None:
+        ids = None
+    else:
+        ids = find_column(data.name, data.columns, id_column, f"--id-column {id_column!r}")
     check_ids(out, ids)
     partitions = [name for name in data.candidates if name != ids]
     try:
         votes = data.open_numbers(partitions)
     except NotNumbersError as error:
         raise BadInputError(
-            f"{data.name}: column {error.column!r} has no labels, which are integers: give --id-column {error.column} "
+            f"{data.name}: column {error.column!r} has no labels, which are integers: give "
+            f"--id-column {error.column} "
             f"if it names the rows, or leave it out of the file."
         ) from error
     with console.watching():
@@ -67,7 +76,12 @@ def consensus(
     document |= {"warnings": console.warned, "written": {"labels": str(out)}}
     facts = TextGrid([*size_rows(document), ("stability", f"{document['stability']:.2f}")])
     lines = [(name, f"{value:.2f}") for name, value in document["agreement"].items()]
-    console.show(document, facts, TextGrid(lines, ("partition", "agreement")), say_written(document["written"]))
+    console.show(
+        document,
+        facts,
+        TextGrid(lines, ("partition", "agreement")),
+        say_written(document["written"]),
+    )
 
 
 def join(
@@ -88,7 +102,8 @@ def join(
     name : str
         Name of this party. What leaves it is listed in NAME.sent.jsonl in the current folder.
     id_column : name
-        Column with the names of the rows: not a feature. Other parties find out if their rows are in another order.
+        Column with the names of the rows: not a feature. Other parties find out if their rows are
+        in another order.
 
     Examples
     --------
@@ -96,7 +111,10 @@ def join(
     """
     prepared = prepare(data, scaling="standard", id_column=id_column)
     names = None if id_column is None else prepared.ids()
-    ids = None if names is None else (cell for part in names for cell in part.to_pylist())
+    if names is None:
+        ids = None
+    else:
+        ids = (cell for part in names for cell in part.to_pylist())
     party = Party(
         prepared.source,
         read_base_method(estimator or BASE_METHOD, param),
@@ -106,11 +124,19 @@ def join(
         random_state=DEFAULT_SEED,
     )
     labels = take_part(folder, party)
-    Console(as_json=False).show({}, f"Done: {count_of(labels.max() + 1, 'cluster')} of {count_of(len(labels), 'row')}.")
+    Console(as_json=False).show(
+        {}, f"Done: {count_of(labels.max() + 1, 'cluster')} of {count_of(len(labels), 'row')}."
+    )
 
 
 def run(
-    folder: Path, *, parties: str, clusters: str | None = None, out: Path, json: bool = False, force: bool = False
+    folder: Path,
+    *,
+    parties: str,
+    clusters: str | None = None,
+    out: Path,
+    json: bool = False,
+    force: bool = False,
 ) -> None:
     """Coordinate parties: wait for them in a folder, and cluster their rows from labels and ranks.
 
@@ -130,7 +156,10 @@ def run(
     console = Console(as_json=json)
     check_file(out, "--out", LABEL_FILES, force=force)
     n_parties = read_count("--parties", parties)
-    n_clusters = None if clusters is None else read_count("--clusters", clusters)
+    if clusters is None:
+        n_clusters = None
+    else:
+        n_clusters = read_count("--clusters", clusters)
     with console.watching():
         found = run_folder(folder, n_parties, n_clusters=n_clusters)
     save_labels(out, found.labels, console)

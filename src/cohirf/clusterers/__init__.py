@@ -1,4 +1,6 @@
-"""Base methods that scikit-learn lacks: kernel K-Means, SC-SRGF, DBSCAN on a grid, and K-Means on torch."""
+"""Base methods that scikit-learn lacks: kernel K-Means, SC-SRGF, DBSCAN on a grid, and K-Means on
+torch.
+"""
 
 from typing import TYPE_CHECKING
 

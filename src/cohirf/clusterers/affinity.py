@@ -1,4 +1,7 @@
-"""Similarity network fusion (Wang et al. 2014): affinities of rows in each of several views, fused into one matrix."""
+"""Similarity network fusion (Wang et al.
+
+2014): affinities of rows in each of several views, fused into one matrix.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,15 @@ from sklearn.utils.parallel import Parallel, delayed
 
 FloatMatrix = NDArray[np.float32]
 
-# Rows per block: with a few thousand columns, a block fits into the processor's cache. Not a power of two, because a
-# column of a transposed block would then use only a few lines of the cache.
+# Rows per block: with a few thousand columns, a block fits into the processor's cache. Not a power
+# of two, because a column of a transposed block would then use only a few lines of the cache.
 CACHED_ROWS = 84
-SCALE = 0.5  # the width of the Gaussian, relative to the local distance; Wang et al. call it mu and advise 0.3 to 0.8
-FAINTEST = np.float32(np.exp(-16))  # weight of an edge: without a lowest one, an outlier would have no edge at all
+# the width of the Gaussian, relative to the local distance; Wang et al. call it mu and advise 0.3
+# to 0.8
+SCALE = 0.5
+FAINTEST = np.float32(
+    np.exp(-16)
+)  # weight of an edge: without a lowest one, an outlier would have no edge at all
 
 
 @dataclass(frozen=True)
@@ -32,15 +39,18 @@ class Affinity:
 def build_local_affinity(view: Any, n_neighbors: int) -> Affinity:
     """Compute the affinity matrices of a view as Wang et al. do.
 
-    The similarity of two rows at distance d is ``exp(-d ** 2 / (2 * (SCALE * local) ** 2))``, where ``local`` is the
-    mean of three numbers: d, and the mean distance of each of the two rows to its nearest neighbours. A row is not its
-    own neighbour. Rows that are equal to each other and to their neighbours have similarity 1.
+    The similarity of two rows at distance d is ``exp(-d ** 2 / (2 * (SCALE * local) ** 2))``, where
+    ``local`` is the mean of three numbers: d, and the mean distance of each of the two rows to its
+    nearest neighbours. A row is not its own neighbour. Rows that are equal to each other and to
+    their neighbours have similarity 1.
 
-    The view has at least two rows. A CSR matrix must not store a column twice in a row, and is not converted to a dense
-    array. No matrix of all pairs is allocated besides that of the result.
+    The view has at least two rows. A CSR matrix must not store a column twice in a row, and is not
+    converted to a dense array. No matrix of all pairs is allocated besides that of the result.
     """
     status = distances_of_pairs(standardise(view))
-    neighbors, distances = smallest_of_rows(status, min(n_neighbors, len(status) - 1), diagonal=np.inf)
+    neighbors, distances = smallest_of_rows(
+        status, min(n_neighbors, len(status) - 1), diagonal=np.inf
+    )
     local = distances.mean(axis=1)
     similarity = np.empty(neighbors.shape, dtype=np.float32)
     for block in blocks_of_rows(len(status)):
@@ -53,10 +63,11 @@ def build_local_affinity(view: Any, n_neighbors: int) -> Affinity:
 def build_nearest_affinity(view: Any, n_neighbors: int) -> Affinity:
     """Compute the affinity matrices of a view as the authors of CoHiRF do.
 
-    A row has edges to its nearest rows, itself among them. The weight of an edge is ``exp(-d / (2 * mean))``, where
-    ``mean`` is the mean distance of all pairs. Weights of a row are scaled to sum to 1, and the matrix is then replaced
-    by the mean of it and its transpose. This is the status matrix, 0 for most pairs; neighbours are the rows with the
-    largest weights in it. A row always has an edge to another row.
+    A row has edges to its nearest rows, itself among them. The weight of an edge is
+    ``exp(-d / (2 * mean))``, where ``mean`` is the mean distance of all pairs. Weights of a row are
+    scaled to sum to 1, and the matrix is then replaced by the mean of it and its transpose. This is
+    the status matrix, 0 for most pairs; neighbours are the rows with the largest weights in it. A
+    row always has an edge to another row.
 
     The same views are accepted as by ``build_local_affinity``.
     """
@@ -75,7 +86,8 @@ def smallest_of_rows(
 ) -> tuple[NDArray[np.intp], FloatMatrix]:
     """Return columns and values of the smallest entries of each row (sign=-1: the largest).
 
-    The diagonal is always among them, or never if it is infinite: then a row is not its own neighbour.
+    The diagonal is always among them, or never if it is infinite: then a row is not its own
+    neighbour.
     """
     columns = np.empty((len(matrix), n_kept), dtype=np.intp)
     for block in blocks_of_rows(len(matrix)):
@@ -86,10 +98,14 @@ def smallest_of_rows(
 
 
 def with_rows_of_sum_one(columns: NDArray[np.intp], values: FloatMatrix) -> Any:
-    """Return a square CSR matrix with these values in these columns of each row, scaled to sum to 1."""
+    """Return a square CSR matrix with these values in these columns of each row, scaled to sum to
+    1.
+    """
     starts = np.arange(0, columns.size + 1, columns.shape[1], dtype=np.int32)
     scaled = values / values.sum(axis=1, keepdims=True)
-    return sparse.csr_array((scaled.ravel(), columns.astype(np.int32).ravel(), starts), shape=(len(columns),) * 2)
+    return sparse.csr_array(
+        (scaled.ravel(), columns.astype(np.int32).ravel(), starts), shape=(len(columns),) * 2
+    )
 
 
 def blocks_of_rows(n_rows: int) -> Iterator[slice]:
@@ -99,7 +115,8 @@ def blocks_of_rows(n_rows: int) -> Iterator[slice]:
 
 
 def standardise(view: Any) -> Any:
-    """Centre the view and scale it to absolute values of at most 1, so that squares neither overflow nor underflow.
+    """Centre the view and scale it to absolute values of at most 1, so that squares neither
+    overflow nor underflow.
 
     Similarities do not change: they depend on ratios of distances only.
     """
@@ -113,7 +130,9 @@ def standardise(view: Any) -> Any:
 
 
 def standardise_sparse(view: Any) -> Any:
-    """Standardise a CSR matrix and keep it sparse: only features that are stored in every row are centred."""
+    """Standardise a CSR matrix and keep it sparse: only features that are stored in every row are
+    centred.
+    """
     scaled = view.astype(np.float64)
     scaled.data /= _largest(scaled.data)
     sums = np.asarray(scaled.sum(axis=0)).ravel()
@@ -128,8 +147,14 @@ def distances_of_pairs(view: Any) -> FloatMatrix:
     n_rows = view.shape[0]
     distances = np.empty((n_rows, n_rows), dtype=np.float32)
     norms = row_norms(view, squared=True)
-    columns = view.T.tocsr() if sparse.issparse(view) else view.T  # transposed once, not for each block
-    rounding = 16 * np.finfo(np.float64).eps  # squared distances below this share of the norms are rounding errors
+    # transposed once, not for each block
+    if sparse.issparse(view):
+        columns = view.T.tocsr()
+    else:
+        columns = view.T
+    rounding = (
+        16 * np.finfo(np.float64).eps
+    )  # squared distances below this share of the norms are rounding errors
     for block in blocks_of_rows(n_rows):
         both = norms[block, None] + norms
         squares = both - 2 * safe_sparse_dot(view[block], columns, dense_output=True)
@@ -138,12 +163,16 @@ def distances_of_pairs(view: Any) -> FloatMatrix:
     return distances
 
 
-def turn_into_similarities(distances: FloatMatrix, local: FloatMatrix, local_of_all: FloatMatrix) -> None:
+def turn_into_similarities(
+    distances: FloatMatrix, local: FloatMatrix, local_of_all: FloatMatrix
+) -> None:
     """Turn a block of distances into similarities, in place."""
     width = local[:, None] + local_of_all
     width += distances
     width *= SCALE / 3
-    np.maximum(width, np.finfo(np.float32).tiny, out=width)  # the width is 0 for equal rows with equal neighbours
+    np.maximum(
+        width, np.finfo(np.float32).tiny, out=width
+    )  # the width is 0 for equal rows with equal neighbours
     distances /= width
     distances *= distances
     distances *= -0.5
@@ -176,17 +205,23 @@ def fuse_affinities(
 ) -> FloatMatrix:
     """Fuse affinities by cross-diffusion, and return their mean.
 
-    In each iteration, every status matrix P is replaced by ``S @ (mean of the other P) @ S.T`` and normalised again,
-    where S is the sparse matrix of its own neighbours. Without ``rescale`` the identity is added instead, as the
-    authors of CoHiRF do. If there is only one affinity, its own P is used instead of the mean. The product takes
-    O(n_rows ** 2 * n_neighbors) operations. The status matrices are overwritten, and one more matrix of this size is
-    allocated per thread. The result is symmetric, and does not depend on ``n_jobs``.
+    In each iteration, every status matrix P is replaced by ``S @ (mean of the other P) @ S.T`` and
+    normalised again, where S is the sparse matrix of its own neighbours. Without ``rescale`` the
+    identity is added instead, as the authors of CoHiRF do. If there is only one affinity, its own P
+    is used instead of the mean. The product takes O(n_rows ** 2 * n_neighbors) operations. The
+    status matrices are overwritten, and one more matrix of this size is allocated per thread. The
+    result is symmetric, and does not depend on ``n_jobs``.
     """
     total = np.empty_like(affinities[0].status)
     add_up(affinities, total)
-    with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:  # the status matrices are overwritten
+    with Parallel(
+        n_jobs=n_jobs, require="sharedmem"
+    ) as parallel:  # the status matrices are overwritten
         for _ in range(n_iter):
-            parallel(delayed(diffuse)(affinity, total, len(affinities) - 1, rescale=rescale) for affinity in affinities)
+            parallel(
+                delayed(diffuse)(affinity, total, len(affinities) - 1, rescale=rescale)
+                for affinity in affinities
+            )
             add_up(affinities, total)
     symmetrise(total, 0.5 / len(affinities))
     return total
@@ -201,17 +236,22 @@ def add_up(affinities: Sequence[Affinity], total: FloatMatrix) -> None:
 
 
 def diffuse(affinity: Affinity, total: FloatMatrix, n_others: int, *, rescale: bool) -> None:
-    """Replace a status matrix by ``neighbors @ others @ neighbors.T``, normalised; ``total`` is the sum of all.
+    """Replace a status matrix by ``neighbors @ others @ neighbors.T``, normalised.
 
-    Rows are normalised afterwards, so others may be summed. Without ``rescale``, the identity is added to the product
-    of their mean. The blocks of rows are small enough for both products, and the transpose between them, to fit into
-    the cache.
+    ``total`` is the sum of all.
+
+    Rows are normalised afterwards, so others may be summed. Without ``rescale``, the identity is
+    added to the product of their mean. The blocks of rows are small enough for both products, and
+    the transpose between them, to fit into the cache.
     """
-    status, neighbors = affinity.status, affinity.neighbors
+    status = affinity.status
+    neighbors = affinity.neighbors
     others = total - status if n_others else total
     for block in blocks_of_rows(len(status)):
         rows = neighbors[block] @ others
-        columns = neighbors @ np.ascontiguousarray(rows.T)  # sparse @ dense is fast, dense @ sparse is not
+        columns = neighbors @ np.ascontiguousarray(
+            rows.T
+        )  # sparse @ dense is fast, dense @ sparse is not
         if rescale:
             normalise_transposed(columns, block.start, out=status[block])
         else:
@@ -220,7 +260,8 @@ def diffuse(affinity: Affinity, total: FloatMatrix, n_others: int, *, rescale: b
 
 
 def normalise_transposed(columns: FloatMatrix, start: int, out: FloatMatrix) -> None:
-    """Transpose a block into ``out``, with 0.5 on the diagonal and other entries of each row that sum to 0.5.
+    """Transpose a block into ``out``, with 0.5 on the diagonal and other entries of each row that
+    sum to 0.5.
 
     The block itself is overwritten. ``start`` is the row number of the first row of ``out``.
     """

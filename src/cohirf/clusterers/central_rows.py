@@ -1,7 +1,7 @@
 """Compiled medoids, means and exemplars, for base methods that are compiled themselves.
 
-GridDBSCAN takes a tenth of a microsecond per row. To find the central rows of its clusters with NumPy, which passes
-over all rows many times, would take longer than to find the clusters.
+GridDBSCAN takes a tenth of a microsecond per row. To find the central rows of its clusters with
+NumPy, which passes over all rows many times, would take longer than to find the clusters.
 """
 
 from __future__ import annotations
@@ -19,10 +19,17 @@ from cohirf.rows.grouping import IntArray, index_dtype
 
 def takes(X: Any) -> bool:
     """Return whether kernels take these rows as they are."""
-    return isinstance(X, np.ndarray) and X.flags.c_contiguous and X.flags.writeable and X.dtype.kind == "f"
+    return (
+        isinstance(X, np.ndarray)
+        and X.flags.c_contiguous
+        and X.flags.writeable
+        and X.dtype.kind == "f"
+    )
 
 
-def find_centres(X: Any, labels: Any, n_clusters: int, mass: Any, *, by_cosine: bool) -> Centres | None:
+def find_centres(
+    X: Any, labels: Any, n_clusters: int, mass: Any, *, by_cosine: bool
+) -> Centres | None:
     """Return the means, sizes and first rows of clusters; None if kernels do not take these rows.
 
     If ``by_cosine``, their medoids are the rows with the highest mean cosine similarity.
@@ -30,19 +37,26 @@ def find_centres(X: Any, labels: Any, n_clusters: int, mass: Any, *, by_cosine: 
     if mass is not None or not takes(X):
         return None
     sums, directions, counts, first, scales = _sum_rows(X, labels, n_clusters, by_cosine)
-    medoids = _most_similar(X, labels, directions / counts[:, None], scales) if by_cosine else None
+    if by_cosine:
+        medoids = _most_similar(X, labels, directions / counts[:, None], scales)
+    else:
+        medoids = None
     return Centres(medoids, sums / counts[:, None], counts, first.astype(index_dtype(len(X))))
 
 
 @njit(cache=True, nogil=True)
 def _sum_rows(X: Any, labels: Any, n_labels: Any, of_directions: Any) -> Any:
-    """Return, for each label, the sum of its rows and of its rows scaled to length 1, their number and the first one.
+    """Return, for each label, the sum of its rows and of its rows scaled to length 1, their number
+    and the first one.
 
-    Then follows the scale of each row. A row of zeros stays as it is. Without ``of_directions``, rows are not scaled.
+    Then follows the scale of each row. A row of zeros stays as it is. Without ``of_directions``,
+    rows are not scaled.
     """
     n, d = X.shape
-    sums, directions = np.zeros((n_labels, d)), np.zeros((n_labels, d))
-    counts, first = np.zeros(n_labels, dtype=np.int64), np.empty(n_labels, dtype=np.int64)
+    sums = np.zeros((n_labels, d))
+    directions = np.zeros((n_labels, d))
+    counts = np.zeros(n_labels, dtype=np.int64)
+    first = np.empty(n_labels, dtype=np.int64)
     scales = np.empty(n if of_directions else 0)
     for i in range(n):
         label = labels[i]
@@ -67,7 +81,8 @@ def _sum_rows(X: Any, labels: Any, n_labels: Any, of_directions: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _most_similar(X: Any, labels: Any, vectors: Any, scales: Any) -> Any:
-    """Return the first row of each label whose cosine similarity to a vector is the highest, but for rounding.
+    """Return the first row of each label whose cosine similarity to a vector is the highest, but
+    for rounding.
 
     The scores of rows take the place of their ``scales``.
     """
@@ -88,9 +103,13 @@ def _most_similar(X: Any, labels: Any, vectors: Any, scales: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _nearest_to_means(X: Any, labels: Any, means: Any) -> Any:
-    """Return the first row of each label that is nearest to its mean; rows with the label -1 are left out."""
+    """Return the first row of each label that is nearest to its mean.
+
+    Rows with the label -1 are left out.
+    """
     n, d = X.shape
-    nearest, found = np.full(len(means), np.inf), np.full(len(means), -1, dtype=np.int64)
+    nearest = np.full(len(means), np.inf)
+    found = np.full(len(means), -1, dtype=np.int64)
     for i in range(n):
         label = labels[i]
         if label < 0:
@@ -104,6 +123,11 @@ def _nearest_to_means(X: Any, labels: Any, means: Any) -> Any:
 
 
 def nearest_rows(rows: Any, labels: Any, means: NDArray[np.float64]) -> IntArray | None:
-    """Return the row of each label that is nearest to its mean; None if rows are not such that kernels take them."""
+    """Return the row of each label that is nearest to its mean.
+
+    None if rows are not such that kernels take them.
+    """
     X = getattr(rows, "X", None)
-    return _nearest_to_means(X, labels, means) if takes(X) and isinstance(labels, np.ndarray) else None
+    if takes(X) and isinstance(labels, np.ndarray):
+        return _nearest_to_means(X, labels, means)
+    return None

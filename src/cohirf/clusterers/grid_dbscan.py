@@ -21,32 +21,43 @@ from cohirf.rows.grouping import index_dtype
 from cohirf.rows.metric_spaces import find_space, to_unit_vectors
 
 MAX_GRID_FEATURES = 3
-MAX_BOX_FEATURES = 15  # with more features, bounding boxes are not selective; scikit-learn uses no tree, either
-MIN_KERNEL_ROWS = 2000  # with fewer, scikit-learn takes milliseconds, and to load compiled kernels takes longer
-WEIGHT_UNIT, LARGEST_SUM = 2.0**-10, 2.0**40  # sums of multiples of the unit up to the latter are not rounded
-MAX_CELLS_A_SIDE = 2**30  # with more cells, floating point cannot safely distinguish neighbouring cells
+MAX_BOX_FEATURES = (
+    15  # with more features, bounding boxes are not selective; scikit-learn uses no tree, either
+)
+MIN_KERNEL_ROWS = (
+    2000  # with fewer, scikit-learn takes milliseconds, and to load compiled kernels takes longer
+)
+# sums of multiples of the unit up to the latter are not rounded
+WEIGHT_UNIT = 2.0**-10
+LARGEST_SUM = 2.0**40
+MAX_CELLS_A_SIDE = (
+    2**30
+)  # with more cells, floating point cannot safely distinguish neighbouring cells
 
 
 class GridDBSCAN(DBSCAN):
     """DBSCAN on a grid or a tree: fast on many rows of up to fifteen features.
 
-    Labels are those of :class:`sklearn.cluster.DBSCAN`: a border row that is a neighbour of several clusters joins the
-    one with the lowest label. With the metrics "haversine" and "cosine", this is so up to ties: whether rows at a
-    distance of exactly ``eps`` are neighbours is decided by the rounding of other formulas.
+    Labels are those of :class:`sklearn.cluster.DBSCAN`: a border row that is a neighbour of several
+    clusters joins the one with the lowest label. With the metrics "haversine" and "cosine", this is
+    so up to ties: whether rows at a distance of exactly ``eps`` are neighbours is decided by the
+    rounding of other formulas.
 
-    Data with up to three features is put on a grid, unless ``eps`` is tiny compared with the range of the data. Data
-    with up to fifteen features is put into a tree of bounding boxes. Both treat groups of close rows as a whole, and
-    their memory is linear in the number of rows for any ``eps``. With more features neither is faster than
-    scikit-learn's DBSCAN, which is used then. It is also used for sparse data, for other metrics than "euclidean",
-    "haversine" and "cosine", and if weights are not multiples of 1/1024, because the sum of other weights depends on
-    their order. ``algorithm_`` says which of the three was used. Grid and tree need numba (extra ``fast``).
+    Data with up to three features is put on a grid, unless ``eps`` is tiny compared with the range
+    of the data. Data with up to fifteen features is put into a tree of bounding boxes. Both treat
+    groups of close rows as a whole, and their memory is linear in the number of rows for any
+    ``eps``. With more features neither is faster than scikit-learn's DBSCAN, which is used then. It
+    is also used for sparse data, for other metrics than "euclidean", "haversine" and "cosine", and
+    if weights are not multiples of 1/1024, because the sum of other weights depends on their order.
+    ``algorithm_`` says which of the three was used. Grid and tree need numba (extra ``fast``).
 
     Parameters
     ----------
     eps : float, default=0.5
         Largest distance between neighbours.
     min_samples : int, default=5
-        Smallest number of neighbours, or their smallest total weight, of a core row; the row itself counts.
+        Smallest number of neighbours, or their smallest total weight, of a core row; the row itself
+        counts.
     metric : str or callable, default="euclidean"
         The distance. Places have ``metric="haversine"``, latitude and longitude in radians.
     metric_params, algorithm, leaf_size, p, n_jobs
@@ -55,7 +66,8 @@ class GridDBSCAN(DBSCAN):
     Attributes
     ----------
     labels_ : array of int, shape (n_samples,)
-        Cluster of each row; -1 for noise. Clusters are numbered in the order of their first core rows.
+        Cluster of each row; -1 for noise. Clusters are numbered in the order of their first core
+        rows.
     core_sample_indices_ : array of int, shape (n_core_samples,)
         Sorted row numbers of the core rows.
     algorithm_ : {"grid", "tree", "scikit-learn"}
@@ -90,7 +102,8 @@ class GridDBSCAN(DBSCAN):
         y : ignored
             Present by convention.
         sample_weight : array, shape (n_samples,), default=None
-            Weight of each row in its neighbourhoods. Negative weights are allowed, as in scikit-learn.
+            Weight of each row in its neighbourhoods. Negative weights are allowed, as in
+            scikit-learn.
 
         Returns
         -------
@@ -102,11 +115,16 @@ class GridDBSCAN(DBSCAN):
             super().fit(X, sample_weight=sample_weight)
             self.algorithm_ = "scikit-learn"
         else:
-            self.labels_, self.core_sample_indices_, self.algorithm_ = found.labels, found.core_rows, found.algorithm
+            self.labels_ = found.labels
+            self.core_sample_indices_ = found.core_rows
+            self.algorithm_ = found.algorithm
         return self
 
     def _compute(self, X: Any, sample_weight: Any) -> DensityClusters | None:
-        """Return the clusters; None if scikit-learn is to find them. Raise for places that are not on the globe."""
+        """Return the clusters; None if scikit-learn is to find them.
+
+        Raise for places that are not on the globe.
+        """
         space = find_space(self)
         if space is None or sparse.issparse(X):
             return None
@@ -116,8 +134,13 @@ class GridDBSCAN(DBSCAN):
         points = space.points(X)
         if not self._uses_kernels(len(X)):
             return None
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-        return find_density_clusters(points, space.radius(float(self.eps)), int(self.min_samples), weights)
+        if sample_weight is None:
+            weights = None
+        else:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        return find_density_clusters(
+            points, space.radius(float(self.eps)), int(self.min_samples), weights
+        )
 
     def _uses_kernels(self, n_rows: int) -> bool:
         return True
@@ -133,8 +156,13 @@ class ComputedDBSCAN(GridDBSCAN):
 
 
 def computed(estimator: Any) -> Any:
-    """Return an estimator with the same labels that is faster, if it is scikit-learn's DBSCAN; else the same."""
-    return ComputedDBSCAN(**estimator.get_params(deep=False)) if type(estimator) is DBSCAN else estimator
+    """Return an estimator with the same labels that is faster, if it is scikit-learn's DBSCAN.
+
+    Else the same.
+    """
+    if type(estimator) is DBSCAN:
+        return ComputedDBSCAN(**estimator.get_params(deep=False))
+    return estimator
 
 
 @dataclass(frozen=True)
@@ -144,17 +172,27 @@ class DensityClusters:
     algorithm: str
     labels: NDArray[np.int64]  # -1 for noise
     core_rows: NDArray[np.int64]  # sorted
-    others: NDArray[np.int64]  # border rows next to further clusters, and the labels of these, perhaps their own, too
+    others: NDArray[
+        np.int64
+    ]  # border rows next to further clusters, and the labels of these, perhaps their own, too
 
 
 def find_density_clusters(
     X: NDArray[Any], eps: float, min_samples: int, weights: NDArray[np.float64] | None
 ) -> DensityClusters | None:
-    """Return the clusters of DBSCAN; None if scikit-learn finds them sooner, or if sums of weights are rounded."""
+    """Return the clusters of DBSCAN.
+
+    None if scikit-learn finds them sooner, or if sums of weights are rounded.
+    """
     if not has_kernels(X.shape[1], weights):
         return None
-    found = cluster_on_grid(X, eps, min_samples, weights) if X.shape[1] <= MAX_GRID_FEATURES else None
-    return cluster_in_tree(X, eps, min_samples, weights) if found is None else found
+    if X.shape[1] <= MAX_GRID_FEATURES:
+        found = cluster_on_grid(X, eps, min_samples, weights)
+    else:
+        found = None
+    if found is None:
+        return cluster_in_tree(X, eps, min_samples, weights)
+    return found
 
 
 def has_kernels(n_features: int, weights: NDArray[np.float64] | None) -> bool:
@@ -169,9 +207,13 @@ def call_dbscan(
     weights: NDArray[np.float64] | None,
     norm: Mapping[str, Any] = MappingProxyType({}),
 ) -> DensityClusters:
-    """Return the clusters that scikit-learn's DBSCAN finds; ``norm`` has its metric, if it is not Euclidean."""
+    """Return the clusters that scikit-learn's DBSCAN finds.
+
+    ``norm`` has its metric, if it is not Euclidean.
+    """
     model = DBSCAN(eps=eps, min_samples=min_samples, **norm).fit(X, sample_weight=weights)
-    labels, core = model.labels_, model.core_sample_indices_
+    labels = model.labels_
+    core = model.core_sample_indices_
     border = np.setdiff1d(np.flatnonzero(labels >= 0), core, assume_unique=True)
     others = np.empty((0, 2), dtype=np.int64)
     if len(border) and labels.max() > 0:
@@ -183,19 +225,27 @@ def call_dbscan(
 
 
 def _for_neighbours(norm: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: 2 if value is None else value for name, value in norm.items()}  # p is a number there
+    return {
+        name: 2 if value is None else value for name, value in norm.items()
+    }  # p is a number there
 
 
 def are_exact(weights: NDArray[np.float64] | None) -> bool:
-    """Return whether sums of the weights do not depend on their order: multiples of 1/1024, such as whole numbers."""
+    """Return whether sums of the weights do not depend on their order: multiples of 1/1024, such as
+    whole numbers.
+    """
     if weights is None:
         return True
     units = weights / WEIGHT_UNIT
-    return bool((weights >= 0).all() and (units == np.floor(units)).all() and weights.sum() <= LARGEST_SUM)
+    return bool(
+        (weights >= 0).all() and (units == np.floor(units)).all() and weights.sum() <= LARGEST_SUM
+    )
 
 
 def cell_side(eps: float, n_features: int) -> float:
-    """Return the side of a cell whose diagonal is slightly less than ``eps``, to be safe from rounding."""
+    """Return the side of a cell whose diagonal is slightly less than ``eps``, to be safe from
+    rounding.
+    """
     return float(eps / math.sqrt(n_features) * (1 - 1e-6))
 
 
@@ -209,9 +259,14 @@ def cluster_on_grid(
     X = _as_compiled_for(X)
     side = cell_side(eps, X.shape[1])
     low, high = kernels.bounds(X)
-    with np.errstate(all="ignore"):  # a range or quotient that overflows cannot be put on a grid, either
+    with np.errstate(
+        all="ignore"
+    ):  # a range or quotient that overflows cannot be put on a grid, either
         n_cells = (high - low) / side
-    bits = kernels.count_bits(n_cells) if n_cells.max() < MAX_CELLS_A_SIDE else None
+    if n_cells.max() < MAX_CELLS_A_SIDE:
+        bits = kernels.count_bits(n_cells)
+    else:
+        bits = None
     if bits is None:
         return None
     weights = None if weights is None else _as_compiled_for(weights)
@@ -229,9 +284,13 @@ def cluster_in_tree(
 
     eps = float(eps)
     weights = np.ones(len(X)) if weights is None else _as_compiled_for(weights)
-    return DensityClusters("tree", *kernels.cluster_boxes(_as_compiled_for(X), weights, eps * eps, float(min_samples)))
+    return DensityClusters(
+        "tree", *kernels.cluster_boxes(_as_compiled_for(X), weights, eps * eps, float(min_samples))
+    )
 
 
 def _as_compiled_for(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a contiguous, writable array: for any other kind, numba would compile the kernels again."""
+    """Return a contiguous, writable array: for any other kind, numba would compile the kernels
+    again.
+    """
     return np.require(array, requirements=["C", "W"])

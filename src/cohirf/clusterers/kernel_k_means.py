@@ -7,7 +7,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+    _fit_context,
+)
 from sklearn.cluster import KMeans
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.utils import check_random_state
@@ -21,26 +27,30 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     """K-Means in the space of the RBF kernel, in time and memory linear in the number of rows.
 
     Rows are mapped to random Fourier features, whose inner products approximate the kernel
-    ``exp(-gamma * |x - y| ** 2)``, and K-Means clusters these features. Clusters need not be convex. The kernel matrix
-    of all pairs of rows is never computed.
+    ``exp(-gamma * |x - y| ** 2)``, and K-Means clusters these features. Clusters need not be
+    convex. The kernel matrix of all pairs of rows is never computed.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     gamma : float, default=1.0
-        How fast the kernel decreases with distance. The kernel of rows that are further apart than a few times
-        ``gamma ** -0.5`` is almost 0.
+        How fast the kernel decreases with distance. The kernel of rows that are further apart than
+        a few times ``gamma ** -0.5`` is almost 0.
     n_components : int, default=500
-        Number of random features. The error of the approximate kernel decreases as ``n_components ** -0.5``.
+        Number of random features. The error of the approximate kernel decreases as
+        ``n_components ** -0.5``.
     n_init : "auto" or int, default="auto"
-        Number of runs of K-Means with different initial centres, of which the best is used; "auto" means one.
+        Number of runs of K-Means with different initial centres, of which the best is used; "auto"
+        means one.
     max_iter : int, default=300
         Largest number of iterations of K-Means.
     tol : float, default=1e-4
-        K-Means stops when its centres move less than this, relative to the variance of the features.
+        K-Means stops when its centres move less than this, relative to the variance of the
+        features.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random features and of the initial centres. Pass an int for reproducible results.
+        Seed of the random features and of the initial centres. Pass an int for reproducible
+        results.
 
     Attributes
     ----------
@@ -49,7 +59,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     cluster_centers_ : array of float, shape (n_clusters, n_components)
         Centres in the space of the features.
     inertia_ : float
-        Weighted sum of the squared distances between rows and their centres, in the space of the random features.
+        Weighted sum of the squared distances between rows and their centres, in the space of the
+        random features.
     n_iter_ : int
         Number of iterations of the best run.
     feature_map_ : RBFSampler
@@ -66,9 +77,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     Notes
     -----
-    The fit uses the distinct rows in sorted order, each with the sum of its weights. Its result therefore does not
-    depend on the order of rows, and a row of weight 2 is equivalent to two equal rows. Rows of weight 0 do not affect
-    the fit; they get the label that ``predict`` returns.
+    The fit uses the distinct rows in sorted order, each with the sum of its weights. Its result
+    therefore does not depend on the order of rows, and a row of weight 2 is equivalent to two equal
+    rows. Rows of weight 0 do not affect the fit; they get the label that ``predict`` returns.
 
     References
     ----------
@@ -137,7 +148,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         X = self._check_data(X, reset=True)
         if X.shape[0] < self.n_clusters:
             raise ValueError(
-                f"n_samples={X.shape[0]} should be >= n_clusters={self.n_clusters}: lower n_clusters or add rows."
+                f"n_samples={X.shape[0]} should be >= n_clusters={self.n_clusters}: lower "
+                "n_clusters or add rows."
             )
         weights = _check_weights(sample_weight, X)
         taken = np.flatnonzero(weights)
@@ -145,7 +157,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         first, group = find_distinct_rows(rows)
         mass = np.bincount(group, weights=weights[taken]).astype(np.float64, copy=False)
         rng = check_random_state(self.random_state)
-        self.feature_map_ = RBFSampler(gamma=self.gamma, n_components=self.n_components, random_state=rng).fit(rows)
+        self.feature_map_ = RBFSampler(
+            gamma=self.gamma, n_components=self.n_components, random_state=rng
+        ).fit(rows)
         features = self.feature_map_.transform(rows[first])
         self._k_means = self._fit_k_means(*repeat_rows(features, mass, self.n_clusters), rng)
         self.cluster_centers_ = self._k_means.cluster_centers_
@@ -204,14 +218,20 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return len(self.cluster_centers_)
 
     def _check_data(self, X: Any, *, reset: bool) -> Any:
-        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), order="C")
+        return validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), order="C"
+        )
 
     def _map_features(self, X: Any) -> NDArray[np.floating[Any]]:
         check_is_fitted(self, "cluster_centers_")
-        features: NDArray[np.floating[Any]] = self.feature_map_.transform(self._check_data(X, reset=False))
+        features: NDArray[np.floating[Any]] = self.feature_map_.transform(
+            self._check_data(X, reset=False)
+        )
         return features
 
-    def _fit_k_means(self, features: NDArray[Any], mass: NDArray[np.float64], rng: np.random.RandomState) -> KMeans:
+    def _fit_k_means(
+        self, features: NDArray[Any], mass: NDArray[np.float64], rng: np.random.RandomState
+    ) -> KMeans:
         method = KMeans(
             self.n_clusters,
             n_init=self.n_init,
@@ -237,5 +257,7 @@ def repeat_rows(
 def _check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     if sample_weight is not None and not np.asarray(sample_weight).any():
         raise ValueError("All sample weights are zero: at least one row needs a positive weight.")
-    weights: NDArray[np.float64] = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights: NDArray[np.float64] = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
     return weights

@@ -1,7 +1,9 @@
-"""Base methods by their short names, with parameters given as text, for the command line and for searches.
+"""Base methods by their short names, with parameters given as text, for the command line and for
+searches.
 
-To add a method, add a line to ``NAMES``. What a parameter takes is known from scikit-learn's parameter constraints of
-the class. Both are imported when they are used, so that a program can list the names at once.
+To add a method, add a line to ``NAMES``. What a parameter takes is known from scikit-learn's
+parameter constraints of the class. Both are imported when they are used, so that a program can list
+the names at once.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ NAMES: dict[str, tuple[str, str]] = {
 def base_class(name: str) -> Any:
     """Return the class that a short name stands for."""
     if name not in NAMES:
-        raise ValueError(f"{name!r} is not the name of a base method: give one of {', '.join(NAMES)}.")
+        raise ValueError(
+            f"{name!r} is not the name of a base method: give one of {', '.join(NAMES)}."
+        )
     module, attribute = NAMES[name]
     return getattr(import_module(module), attribute)
 
@@ -53,12 +57,16 @@ def make_base_method(name: str, **texts: str) -> Any:
     parameters = list(signature(cls).parameters)
     unknown = [key for key in texts if key not in parameters]
     if unknown:
-        raise ValueError(f"{unknown[0]!r} is not a parameter of {name}: give some of {', '.join(parameters)}.")
+        raise ValueError(
+            f"{unknown[0]!r} is not a parameter of {name}: give some of {', '.join(parameters)}."
+        )
     return cls(**{key: read_parameter(cls, key, text) for key, text in texts.items()})
 
 
 def read_parameter(cls: Any, name: str, text: str) -> Any:
-    """Return the value of a parameter of a class that is written as text; raise ValueError if it is not allowed.
+    """Return the value of a parameter of a class that is written as text.
+
+    Raise ValueError if it is not allowed.
 
     Examples
     --------
@@ -73,7 +81,11 @@ def read_parameter(cls: Any, name: str, text: str) -> Any:
     takes_words = (Options, _Booleans, _VerboseHelper)
     for value in _readings(text):
         # for Python, True is a number, too
-        allowed = [limit for limit in limits if not isinstance(value, bool) or isinstance(limit, takes_words)]
+        allowed = [
+            limit
+            for limit in limits
+            if not isinstance(value, bool) or isinstance(limit, takes_words)
+        ]
         if any(limit.is_satisfied_by(value) for limit in allowed):
             return value
     expected = " or ".join(str(limit) for limit in limits if not limit.hidden)

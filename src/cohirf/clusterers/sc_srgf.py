@@ -1,4 +1,6 @@
-"""SCSRGF: spectral clustering of a graph fused from nearest-neighbour affinities on random subspaces."""
+"""SCSRGF: spectral clustering of a graph fused from nearest-neighbour affinities on random
+subspaces.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +30,22 @@ from cohirf.clusterers.affinity import (
 )
 
 PUBLISHED = "published"
-GRAPHS = {"local": build_local_affinity, "nearest": build_nearest_affinity, PUBLISHED: build_nearest_affinity}
-DECIMALS = 8  # rows of the embedding that are equal to this many decimals differ only by rounding errors
+GRAPHS = {
+    "local": build_local_affinity,
+    "nearest": build_nearest_affinity,
+    PUBLISHED: build_nearest_affinity,
+}
+DECIMALS = (
+    8  # rows of the embedding that are equal to this many decimals differ only by rounding errors
+)
 
 
 class SCSRGF(ClusterMixin, BaseEstimator):
     """Spectral Clustering by Subspace Randomization and Graph Fusion, for data with many features.
 
-    Affinities of rows are computed in several random subsets of the features. They are fused into one graph, in which
-    connections that occur in many subsets are strong, and spectral clustering partitions this graph.
+    Affinities of rows are computed in several random subsets of the features. They are fused into
+    one graph, in which connections that occur in many subsets are strong, and spectral clustering
+    partitions this graph.
 
     Parameters
     ----------
@@ -49,17 +58,18 @@ class SCSRGF(ClusterMixin, BaseEstimator):
     n_neighbors : int, default=5
         Number of nearest neighbours of a row. If there are fewer rows, all of them are used.
     graph : {"nearest", "local", "published"}, default="nearest"
-        The affinities. "nearest" has those of the experiments in CoHiRF's paper: similarities to nearest neighbours
-        only, with one width for all; a row is its own first neighbour. "local" has those of similarity network fusion
-        (Wang et al. 2014): similarities of all pairs, with a local width; a row is not its own neighbour. "published"
-        also fuses and partitions as the program of CoHiRF's authors does, to compare with the paper. See the notes.
+        The affinities. "nearest" has those of the experiments in CoHiRF's paper: similarities to
+        nearest neighbours only, with one width for all; a row is its own first neighbour. "local"
+        has those of similarity network fusion (Wang et al. 2014): similarities of all pairs, with a
+        local width; a row is not its own neighbour. "published" also fuses and partitions as the
+        program of CoHiRF's authors does, to compare with the paper. See the notes.
     n_fusion_iter : int, default=20
         Number of iterations of the fusion.
     random_state : int, RandomState instance or None, default=None
         Seed of the subspaces and of the partition. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Number of threads. The result does not depend on it. None means 1 unless in a :func:`joblib.parallel_config`
-        context.
+        Number of threads. The result does not depend on it. None means 1 unless in a
+        :func:`joblib.parallel_config` context.
 
     Attributes
     ----------
@@ -78,29 +88,33 @@ class SCSRGF(ClusterMixin, BaseEstimator):
 
     Notes
     -----
-    With ``graph="local"`` the similarity of two rows is a Gaussian of their distance with a local width. The width is
-    half the mean of three numbers: this distance, and the mean distance of each of the two rows to its neighbours. With
-    ``graph="nearest"`` it is ``exp(-distance / (2 * mean distance))`` for nearest neighbours, and 0 for others. These
-    are also the weights of Cai et al. (2020), in whose program a row is not its own neighbour. Neither result changes
-    when all features are multiplied by the same number. The fusion is that of Wang et al. in both cases, and rows of
-    the embedding are scaled to length 1.
+    With ``graph="local"`` the similarity of two rows is a Gaussian of their distance with a local
+    width. The width is half the mean of three numbers: this distance, and the mean distance of each
+    of the two rows to its neighbours. With ``graph="nearest"`` it is
+    ``exp(-distance / (2 * mean distance))`` for nearest neighbours, and 0 for others. These are
+    also the weights of Cai et al. (2020), in whose program a row is not its own neighbour. Neither
+    result changes when all features are multiplied by the same number. The fusion is that of Wang
+    et al. in both cases, and rows of the embedding are scaled to length 1.
 
-    ``graph="published"`` has the graph "nearest". Its fusion adds the identity matrix to each product, where that of
-    Wang et al. scales rows to a sum of 1, and the embedding is that of :class:`sklearn.cluster.SpectralClustering`:
-    loops are left out, and eigenvectors are divided by the square roots of the degrees.
+    ``graph="published"`` has the graph "nearest". Its fusion adds the identity matrix to each
+    product, where that of Wang et al. scales rows to a sum of 1, and the embedding is that of
+    :class:`sklearn.cluster.SpectralClustering`: loops are left out, and eigenvectors are divided by
+    the square roots of the degrees.
 
     Time grows as ``n_samples ** 2 * n_neighbors * n_affinities * n_fusion_iter``. Memory is about
-    ``4 * n_samples ** 2 * (n_affinities + 2)`` bytes. If that is too much, use it as the base method of
+    ``4 * n_samples ** 2 * (n_affinities + 2)`` bytes. If that is too much, use it as the base
+    method of
     :class:`cohirf.CoHiRF` with ``batch_size``.
 
     If there are at most ``n_clusters`` distinct rows, each of them is a cluster.
 
     References
     ----------
-    X. Cai, D. Huang, C.-D. Wang and C.-K. Kwoh, "Spectral Clustering by Subspace Randomization and Graph Fusion for
-    High-Dimensional Data", PAKDD 2020.
+    X. Cai, D. Huang, C.-D. Wang and C.-K. Kwoh, "Spectral Clustering by Subspace Randomization and
+    Graph Fusion for High-Dimensional Data", PAKDD 2020.
 
-    B. Wang et al., "Similarity network fusion for aggregating data types on a genomic scale", Nature Methods 11, 2014.
+    B. Wang et al., "Similarity network fusion for aggregating data types on a genomic scale",
+    Nature Methods 11, 2014.
 
     Examples
     --------
@@ -170,7 +184,9 @@ class SCSRGF(ClusterMixin, BaseEstimator):
             X = X.copy()
             X.sum_duplicates()
         rng = check_random_state(self.random_state)
-        with threadpool_limits(1):  # with several threads, the order of summation would change the result
+        with threadpool_limits(
+            1
+        ):  # with several threads, the order of summation would change the result
             self.affinity_matrix_ = self._fuse(X, rng)
             self.labels_ = self._partition(X, rng)
         return self
@@ -186,9 +202,14 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         if n_rows == 1:
             return np.ones((1, 1), dtype=np.float32)
         subspaces = draw_subspaces(n_features, self.n_affinities, self.sampling_ratio, rng)
-        tasks = (delayed(_build_subspace_affinity)(X, subspace, self.n_neighbors, self.graph) for subspace in subspaces)
+        tasks = (
+            delayed(_build_subspace_affinity)(X, subspace, self.n_neighbors, self.graph)
+            for subspace in subspaces
+        )
         affinities = Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
-        fused = fuse_affinities(affinities, self.n_fusion_iter, self.n_jobs, rescale=self.graph != PUBLISHED)
+        fused = fuse_affinities(
+            affinities, self.n_fusion_iter, self.n_jobs, rescale=self.graph != PUBLISHED
+        )
         if self.graph == PUBLISHED:
             fused /= fused.sum(axis=1, keepdims=True)
             symmetrise(fused, 0.5)
@@ -198,7 +219,9 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         first, group = find_distinct_rows(X)
         if len(first) <= self.n_clusters:
             return group.astype(np.int32)
-        return partition_graph(self.affinity_matrix_, self.n_clusters, rng, unit=self.graph != PUBLISHED)
+        return partition_graph(
+            self.affinity_matrix_, self.n_clusters, rng, unit=self.graph != PUBLISHED
+        )
 
 
 def draw_subspaces(
@@ -209,18 +232,22 @@ def draw_subspaces(
     return [np.sort(rng.choice(n_features, size, replace=False)) for _ in range(n_subspaces)]
 
 
-def _build_subspace_affinity(X: Any, subspace: NDArray[np.intp], n_neighbors: int, graph: str) -> Affinity:
+def _build_subspace_affinity(
+    X: Any, subspace: NDArray[np.intp], n_neighbors: int, graph: str
+) -> Affinity:
     return GRAPHS[graph](X[:, subspace], n_neighbors)
 
 
 def partition_graph(
     affinity: NDArray[Any], n_clusters: int, rng: np.random.RandomState, *, unit: bool = True
 ) -> NDArray[np.int32]:
-    """Partition a graph, a symmetric matrix with positive row sums, into clusters with weak connections between them.
+    """Partition a graph, a symmetric matrix with positive row sums, into clusters with weak
+    connections between them.
 
-    The embedding of a row is the vector of its entries in the leading eigenvectors of the affinity matrix, which is
-    normalised by the square roots of its row sums. These vectors, scaled to length 1, are clustered by K-Means (Ng,
-    Jordan and Weiss, 2001). If not ``unit``, they are those of the random walk on the graph without loops.
+    The embedding of a row is the vector of its entries in the leading eigenvectors of the affinity
+    matrix, which is normalised by the square roots of its row sums. These vectors, scaled to length
+    1, are clustered by K-Means (Ng, Jordan and Weiss, 2001). If not ``unit``, they are those of the
+    random walk on the graph without loops.
 
     There are fewer than ``n_clusters`` clusters if fewer rows have distinct embeddings.
     """
@@ -231,8 +258,12 @@ def partition_graph(
     return labels
 
 
-def embed_graph(affinity: NDArray[Any], n_vectors: int, *, unit: bool = True) -> NDArray[np.float64]:
-    """Return the entries of each row in the leading eigenvectors, as a vector of length 1 if ``unit``."""
+def embed_graph(
+    affinity: NDArray[Any], n_vectors: int, *, unit: bool = True
+) -> NDArray[np.float64]:
+    """Return the entries of each row in the leading eigenvectors, as a vector of length 1 if
+    ``unit``.
+    """
     normalised = affinity.astype(np.float64)
     if not unit:
         np.fill_diagonal(normalised, 0)
@@ -243,16 +274,24 @@ def embed_graph(affinity: NDArray[Any], n_vectors: int, *, unit: bool = True) ->
     vectors = leading_eigenvectors(normalised, n_vectors)
     if not unit:
         vectors *= inverse_root[:, None]
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True) if unit else np.abs(vectors).max()
+    if unit:
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    else:
+        lengths = np.abs(vectors).max()
     vectors /= np.where(lengths > 0, lengths, 1)
     return vectors.round(DECIMALS)
 
 
 def leading_eigenvectors(matrix: NDArray[np.float64], n_vectors: int) -> NDArray[np.float64]:
-    """Return the eigenvectors of a symmetric matrix with the largest eigenvalues, as columns; overwrites the matrix.
+    """Return the eigenvectors of a symmetric matrix with the largest eigenvalues, as columns.
 
-    A full decomposition is used: if the graph has more than ``n_vectors`` clusters, many eigenvalues are close to 1,
-    and iterative methods take hundreds of times longer to find the largest of them.
+    Overwrites the matrix.
+
+    A full decomposition is used: if the graph has more than ``n_vectors`` clusters, many
+    eigenvalues are close to 1, and iterative methods take hundreds of times longer to find the
+    largest of them.
     """
     n_rows = len(matrix)
-    return np.asarray(eigh(matrix, subset_by_index=(n_rows - n_vectors, n_rows - 1), overwrite_a=True)[1])
+    return np.asarray(
+        eigh(matrix, subset_by_index=(n_rows - n_vectors, n_rows - 1), overwrite_a=True)[1]
+    )

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 class TorchKMeans(ClusterMixin, BaseEstimator):
     """K-Means on torch, for data on a GPU.
 
-    The same algorithm as :class:`sklearn.cluster.KMeans`, Lloyd's, with the same parameters. It runs where the data is:
-    tensors of torch and arrays of CuPy are not copied to the host, and the results are in the same library and on the
-    same device. Rows are read in blocks, so that the distances of all rows to all centres never fill the memory. The
-    same device gives the same labels run after run. It needs torch (extra ``torch``).
+    The same algorithm as :class:`sklearn.cluster.KMeans`, Lloyd's, with the same parameters. It
+    runs where the data is: tensors of torch and arrays of CuPy are not copied to the host, and the
+    results are in the same library and on the same device. Rows are read in blocks, so that the
+    distances of all rows to all centres never fill the memory. The same device gives the same
+    labels run after run. It needs torch (extra ``torch``).
 
     Parameters
     ----------
@@ -37,12 +38,13 @@ class TorchKMeans(ClusterMixin, BaseEstimator):
     init : {"k-means++", "random"} or array of shape (n_clusters, n_features), default="k-means++"
         How the first centres are drawn, or the first centres themselves.
     n_init : "auto" or int, default="auto"
-        Number of starts, of which the best is used; "auto" means ten for ``init="random"``, and one otherwise.
+        Number of starts, of which the best is used; "auto" means ten for ``init="random"``, and one
+        otherwise.
     max_iter : int, default=300
         Largest number of iterations.
     tol : float, default=1e-4
-        Iterations stop when the squared movements of all centres sum up to less than this, relative to the mean
-        variance of the features.
+        Iterations stop when the squared movements of all centres sum up to less than this, relative
+        to the mean variance of the features.
     random_state : int, RandomState instance or None, default=None
         Seed of the first centres. Pass an int for reproducible results.
     device : str or None, default=None
@@ -70,18 +72,19 @@ class TorchKMeans(ClusterMixin, BaseEstimator):
 
     Notes
     -----
-    If there are more than 65,536 rows and more than 128 for each cluster, a random sample of so many rows is drawn. All
-    ``n_init`` starts run on this sample, and the best centres are the start of a run on all rows: k-means++ on all rows
-    would be a pass over the data for each cluster. The variance of the features is then that of evenly spaced rows.
+    If there are more than 65,536 rows and more than 128 for each cluster, a random sample of so
+    many rows is drawn. All ``n_init`` starts run on this sample, and the best centres are the start
+    of a run on all rows: k-means++ on all rows would be a pass over the data for each cluster. The
+    variance of the features is then that of evenly spaced rows.
 
-    Rows and centres are multiplied in the type of the data; float16 is multiplied as float32. With bfloat16, the
-    tensor cores of a GPU multiply, rows between two centres may get the label of the farther one, and sums still have
-    the precision of float32.
+    Rows and centres are multiplied in the type of the data; float16 is multiplied as float32. With
+    bfloat16, the tensor cores of a GPU multiply, rows between two centres may get the label of the
+    farther one, and sums still have the precision of float32.
 
     An empty cluster gets the row that is farthest from its centre, as in scikit-learn.
 
-    Random numbers are drawn on the host, so results on a CPU and a GPU, or with other numbers of threads, differ by
-    rounding only; iterations may amplify it.
+    Random numbers are drawn on the host, so results on a CPU and a GPU, or with other numbers of
+    threads, differ by rounding only; iterations may amplify it.
 
     References
     ----------
@@ -136,7 +139,8 @@ class TorchKMeans(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : tensor or array, shape (n_samples, n_features)
-            The data: a tensor of torch, an array of CuPy, or anything that scikit-learn takes as a dense array.
+            The data: a tensor of torch, an array of CuPy, or anything that scikit-learn takes as a
+            dense array.
         y : ignored
             Present by convention.
         sample_weight : tensor or array, shape (n_samples,), default=None
@@ -150,7 +154,8 @@ class TorchKMeans(ClusterMixin, BaseEstimator):
         rows = self._read(X, sample_weight, reset=True)
         if len(rows) < self.n_clusters:
             raise ValueError(
-                f"n_samples={len(rows)} should be >= n_clusters={self.n_clusters}: lower n_clusters or add rows."
+                f"n_samples={len(rows)} should be >= n_clusters={self.n_clusters}: lower "
+                "n_clusters or add rows."
             )
         from cohirf.clusterers.torch_lloyd import k_means
 
@@ -187,7 +192,9 @@ class TorchKMeans(ClusterMixin, BaseEstimator):
         rows = self._read(X)
         from cohirf.clusterers.torch_lloyd import nearest_centers
 
-        return same_kind(nearest_centers(rows, to_torch(self.cluster_centers_, rows.device).double()), like=X)
+        return same_kind(
+            nearest_centers(rows, to_torch(self.cluster_centers_, rows.device).double()), like=X
+        )
 
     def _read(self, X: Any, sample_weight: Any = None, *, reset: bool = False) -> DeviceRows:
         """Return the rows as tensors; ``fit`` resets the number and names of the features."""
@@ -210,23 +217,34 @@ class TorchKMeans(ClusterMixin, BaseEstimator):
         values = to_torch(X, self.device)
         if values.layout != torch.strided or values.is_complex():
             raise TypeError(
-                f"X is a tensor with layout {values.layout} and type {values.dtype}: give dense real numbers."
+                f"X is a tensor with layout {values.layout} and type {values.dtype}: give dense "
+                "real numbers."
             )
         if values.ndim != 2 or 0 in values.shape:
-            raise ValueError(f"X has shape {tuple(values.shape)}: give a matrix with at least one row and one column.")
+            raise ValueError(
+                f"X has shape {tuple(values.shape)}: give a matrix with at least one row and one "
+                "column."
+            )
         validate_data(self, values, reset=reset, skip_check_array=True)
         values = values if values.is_floating_point() else values.float()
         if not (get_config()["assume_finite"] or all_finite(values)):
-            raise ValueError("Input X contains NaN or infinity: impute such values, or leave their rows out.")
+            raise ValueError(
+                "Input X contains NaN or infinity: impute such values, or leave their rows out."
+            )
         return values
 
     def _starts(self, rows: DeviceRows) -> tuple[Any, int]:
-        """Return how the first centres are drawn, or the centres themselves, and how often to start."""
+        """Return how the first centres are drawn, or the centres themselves, and how often to
+        start.
+        """
         if not isinstance(self.init, str):
             centers = to_torch(self.init, rows.device).double()
             expected = (self.n_clusters, rows.values.shape[1])
             if tuple(centers.shape) != expected:
-                raise ValueError(f"init has shape {tuple(centers.shape)}: give {expected}, a row for each cluster.")
+                raise ValueError(
+                    f"init has shape {tuple(centers.shape)}: give {expected}, a row for each "
+                    "cluster."
+                )
             return centers, 1
         if self.n_init == "auto":
             return self.init, 10 if self.init == "random" else 1
@@ -236,7 +254,8 @@ class TorchKMeans(ClusterMixin, BaseEstimator):
 def _warn_of_few_clusters(n_found: int, n_clusters: int) -> None:
     if n_found < n_clusters:
         warnings.warn(
-            f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({n_clusters}). "
+            f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
+            f"({n_clusters}). "
             f"Possibly due to duplicate points in X.",
             ConvergenceWarning,
             stacklevel=3,

@@ -1,10 +1,12 @@
-"""Lloyd's algorithm on torch: assignment to the nearest centre, and means by label, in blocks and in a fixed order.
+"""Lloyd's algorithm on torch: assignment to the nearest centre, and means by label, in blocks and
+in a fixed order.
 
-All sums are computed in an order that depends only on the shapes of the data, never on the timing of threads. So the
-same device gives the same labels run after run. In each iteration, the host waits once for the device.
+All sums are computed in an order that depends only on the shapes of the data, never on the timing
+of threads. So the same device gives the same labels run after run. In each iteration, the host
+waits once for the device.
 
-First centres are drawn by greedy k-means++, or are random rows, of all rows or of a sample of many. Random numbers are
-drawn on the host, so that all devices draw the same rows up to rounding.
+First centres are drawn by greedy k-means++, or are random rows, of all rows or of a sample of many.
+Random numbers are drawn on the host, so that all devices draw the same rows up to rounding.
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ from cohirf.rows.arrays import to_host, to_torch
 # What may be allocated for one block of rows. Large blocks keep a GPU busy.
 TENSOR_BYTES = {"cuda": 2**31, "cpu": 2**26}
 SHARE_OF_GPU = 1 / 32  # of its memory; less than TENSOR_BYTES on small ones
-PIECE = 1024  # rows whose sum is computed in single precision; sums of pieces are added in double precision
-# Up to this number of clusters, sums by label are a product with a matrix of zeros and ones. Beyond, rows are sorted by
-# label, in a time that does not depend on the number of clusters.
+# rows whose sum is computed in single precision; sums of pieces are added in double precision
+PIECE = 1024
+# Up to this number of clusters, sums by label are a product with a matrix of zeros and ones.
+# Beyond, rows are sorted by label, in a time that does not depend on the number of clusters.
 MAX_ONE_HOT = 24
 SORTED_PIECE = 128  # rows that one thread adds up: few, so that there are many threads
 BIAS_PARTS = 3
@@ -44,22 +47,30 @@ class DeviceRows:
 
     @classmethod
     def of(cls, values: Tensor, sample_weight: Any) -> DeviceRows:
-        """Return rows with the weights that the user gives, in any kind of array, or None, after validation."""
+        """Return rows with the weights that the user gives, in any kind of array, or None, after
+        validation.
+        """
         rows = cls(values)
         if sample_weight is None:
             return rows
         weights = to_torch(sample_weight, rows.device).to(rows.dtype)
         if weights.shape != values.shape[:1]:
             raise ValueError(
-                f"sample_weight has shape {tuple(weights.shape)}: give {len(rows)} weights, one for each row."
+                f"sample_weight has shape {tuple(weights.shape)}: give {len(rows)} weights, one "
+                "for each row."
             )
         if not all_finite(weights):
             raise ValueError("Input sample_weight contains NaN or infinity: give finite weights.")
         low, high = torch.stack([weights.min(), weights.max()]).tolist()
         if low < 0:
-            raise ValueError(f"Negative values in data passed to `sample_weight`, down to {low:g}: give weights >= 0.")
+            raise ValueError(
+                f"Negative values in data passed to `sample_weight`, down to {low:g}: give weights "
+                ">= 0."
+            )
         if high == 0:
-            raise ValueError("All sample weights are zero: at least one row needs a positive weight.")
+            raise ValueError(
+                "All sample weights are zero: at least one row needs a positive weight."
+            )
         return cls(values, weights)
 
     def __len__(self) -> int:
@@ -72,13 +83,19 @@ class DeviceRows:
 
     @property
     def dtype(self) -> Any:
-        """The type in which sums are computed: float64 for data in float64, and float32 for all other types."""
-        return torch.float64 if self.values.dtype == torch.float64 else torch.float32
+        """The type in which sums are computed: float64 for data in float64, and float32 for all
+        other types.
+        """
+        if self.values.dtype == torch.float64:
+            return torch.float64
+        return torch.float32
 
     @property
     def product_dtype(self) -> Any:
         """The type in which rows and centres are multiplied."""
-        return torch.bfloat16 if self.values.dtype == torch.bfloat16 else self.dtype
+        if self.values.dtype == torch.bfloat16:
+            return torch.bfloat16
+        return self.dtype
 
     def weights_of(self, part: slice) -> Tensor | None:
         """Return the weights of consecutive rows."""
@@ -89,10 +106,15 @@ class DeviceRows:
         return DeviceRows(self.values[rows], None if self.weights is None else self.weights[rows])
 
     def blocks(self, numbers_per_row: int) -> Iterator[slice]:
-        """Yield consecutive blocks of rows that are small enough to allocate ``numbers_per_row`` for each row."""
+        """Yield consecutive blocks of rows that are small enough to allocate ``numbers_per_row``
+        for each row.
+        """
         budget = TENSOR_BYTES.get(self.device.type, TENSOR_BYTES["cuda"])
         if self.device.type == "cuda":
-            budget = min(budget, int(SHARE_OF_GPU * torch.cuda.get_device_properties(self.device).total_memory))
+            budget = min(
+                budget,
+                int(SHARE_OF_GPU * torch.cuda.get_device_properties(self.device).total_memory),
+            )
         n_pieces = budget // (numbers_per_row * self.dtype.itemsize * PIECE)
         size = max(1, n_pieces) * PIECE
         for start in range(0, len(self), size):
@@ -100,14 +122,21 @@ class DeviceRows:
 
 
 def all_finite(values: Tensor) -> bool:
-    """Return whether all values are finite; usually in one pass and without memory for a result per value."""
+    """Return whether all values are finite.
+
+    Usually in one pass and without memory for a result per value.
+    """
     total = values.sum(dtype=torch.promote_types(values.dtype, torch.float32))
-    return bool(total.isfinite()) or bool(values.isfinite().all())  # finite values may have an infinite sum
+    return bool(total.isfinite()) or bool(
+        values.isfinite().all()
+    )  # finite values may have an infinite sum
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The result of Lloyd's algorithm: centres in float64, labels in int32, inertia, and number of iterations."""
+    """The result of Lloyd's algorithm: centres in float64, labels in int32, inertia, and number of
+    iterations.
+    """
 
     centers: Tensor
     labels: Tensor
@@ -122,14 +151,18 @@ class Solution:
 
 @dataclass(frozen=True)
 class CenterSearch:
-    """Centres, prepared so that a product with a block gives squared distances up to a number for each row.
+    """Centres, prepared so that a product with a block gives squared distances up to a number for
+    each row.
 
-    For a row x, a centre c and the mean o of all centres, this is ``|c - o|^2 + 2 o.(c - o) - 2 x.(c - o)``. Without
-    ``o``, products would be large and round more where the data is far from the origin.
+    For a row x, a centre c and the mean o of all centres, this is
+    ``|c - o|^2 + 2 o.(c - o) - 2 x.(c - o)``. Without ``o``, products would be large and round more
+    where the data is far from the origin.
     """
 
     factors: Tensor  # -2 (c - o), in the type in which products are computed
-    bias: Tensor | None  # the terms without x; None if the last columns of ``factors`` are numbers whose sum it is
+    bias: (
+        Tensor | None
+    )  # the terms without x; None if the last columns of ``factors`` are numbers whose sum it is
     n_features: int  # there can be more columns
 
     @classmethod
@@ -154,15 +187,19 @@ class CenterSearch:
         return padded.float() @ self.factors.float().T
 
     def nearest(self, features: Tensor) -> Tensor:
-        """Return the number of the nearest centre of each row; the lowest one if several are equally near."""
+        """Return the number of the nearest centre of each row.
+
+        The lowest one if several are equally near.
+        """
         return self.scores(features).min(dim=1).indices  # on a CPU, argmin is several times slower
 
 
 def append_columns(factors: Tensor, bias: Tensor) -> Tensor:
     """Append columns whose sum is the bias, so that a product with ones adds it.
 
-    To add it to the scores would take another pass over them. bfloat16 has 8 bits: three numbers have the precision of
-    float32. The number of columns becomes a multiple of eight, as tensor cores need it.
+    To add it to the scores would take another pass over them. bfloat16 has 8 bits: three numbers
+    have the precision of float32. The number of columns becomes a multiple of eight, as tensor
+    cores need it.
     """
     n_features = factors.shape[1]
     padded = factors.new_zeros(len(factors), -(-(n_features + BIAS_PARTS) // 8) * 8)
@@ -174,15 +211,23 @@ def append_columns(factors: Tensor, bias: Tensor) -> Tensor:
 
 
 def lloyd(rows: DeviceRows, centers: Tensor, *, max_iter: int, min_movement: float) -> Solution:
-    """Alternate between labels and means, until no label changes or squared movements sum up to ``min_movement``."""
+    """Alternate between labels and means, until no label changes or squared movements sum up to
+    ``min_movement``.
+    """
     labels = torch.full((len(rows),), -1, dtype=torch.int32, device=rows.device)
-    n_iter, n_changed = 0, float(len(rows))
+    n_iter = 0
+    n_changed = float(len(rows))
     while n_iter < max_iter:
         n_iter += 1
-        sums, masses, changed = assign_and_sum(rows, CenterSearch.prepare(centers, rows.product_dtype), labels)
+        sums, masses, changed = assign_and_sum(
+            rows, CenterSearch.prepare(centers, rows.product_dtype), labels
+        )
         means = means_of(sums, masses, rows.dtype)
-        # one transfer for all three numbers: the only time in an iteration that the host waits for the device
-        counts = torch.stack([changed.double(), (masses == 0).sum().double(), squared_movement(centers, means)])
+        # one transfer for all three numbers: the only time in an iteration that the host waits for
+        # the device
+        counts = torch.stack(
+            [changed.double(), (masses == 0).sum().double(), squared_movement(centers, means)]
+        )
         n_changed, n_empty, movement = counts.tolist()
         if n_empty:
             relocate_empty_clusters(rows, centers, labels, sums, masses)
@@ -209,28 +254,45 @@ def assign(rows: DeviceRows, search: CenterSearch, labels: Tensor) -> None:
         labels[part] = search.nearest(rows.values[part])
 
 
-def assign_and_sum(rows: DeviceRows, search: CenterSearch, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Write labels, and return the sum of the rows and the total weight of each label, and how many labels changed."""
-    n_clusters, n_features = len(search.factors), search.n_features
+def assign_and_sum(
+    rows: DeviceRows, search: CenterSearch, labels: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Write labels, and return the sum of the rows and the total weight of each label, and how many
+    labels changed.
+    """
+    n_clusters = len(search.factors)
+    n_features = search.n_features
     sums = torch.zeros(n_clusters, n_features, dtype=torch.float64, device=rows.device)
     masses = torch.zeros(n_clusters, dtype=torch.float64, device=rows.device)
     n_changed = torch.zeros((), dtype=torch.int64, device=rows.device)
-    sum_by_label = sum_by_product if n_clusters <= MAX_ONE_HOT else sum_by_sorting
+    if n_clusters <= MAX_ONE_HOT:
+        sum_by_label = sum_by_product
+    else:
+        sum_by_label = sum_by_sorting
     for part in rows.blocks(2 * n_clusters + 3 * n_features):
         features = rows.values[part]
         found = search.nearest(features)
         n_changed += (found != labels[part]).sum()
         labels[part] = found
-        block_sums, block_masses = sum_by_label(features.to(rows.dtype), found, rows.weights_of(part), n_clusters)
+        block_sums, block_masses = sum_by_label(
+            features.to(rows.dtype), found, rows.weights_of(part), n_clusters
+        )
         sums += block_sums
         masses += block_masses
     return sums, masses, n_changed
 
 
-def sum_by_product(features: Tensor, labels: Tensor, weights: Tensor | None, n_clusters: int) -> tuple[Tensor, Tensor]:
-    """Return the weighted sum of the rows of each label and its total weight, by a product with zeros and ones."""
+def sum_by_product(
+    features: Tensor, labels: Tensor, weights: Tensor | None, n_clusters: int
+) -> tuple[Tensor, Tensor]:
+    """Return the weighted sum of the rows of each label and its total weight, by a product with
+    zeros and ones.
+    """
     is_label = labels[:, None] == torch.arange(n_clusters, device=labels.device)
-    factors = is_label.to(features.dtype) if weights is None else is_label * weights[:, None]
+    if weights is None:
+        factors = is_label.to(features.dtype)
+    else:
+        factors = is_label * weights[:, None]
     n_whole = len(features) // PIECE * PIECE
     pieces = torch.bmm(
         factors[:n_whole].reshape(-1, PIECE, n_clusters).transpose(1, 2),
@@ -240,18 +302,29 @@ def sum_by_product(features: Tensor, labels: Tensor, weights: Tensor | None, n_c
     return sums, factors.sum(dim=0, dtype=torch.float64)
 
 
-def sum_by_sorting(features: Tensor, labels: Tensor, weights: Tensor | None, n_clusters: int) -> tuple[Tensor, Tensor]:
-    """Return the weighted sum of the rows of each label and its total weight, by sorting rows by label.
+def sum_by_sorting(
+    features: Tensor, labels: Tensor, weights: Tensor | None, n_clusters: int
+) -> tuple[Tensor, Tensor]:
+    """Return the weighted sum of the rows of each label and its total weight, by sorting rows by
+    label.
 
-    Sorted rows are cut into pieces where the label changes, and after every ``SORTED_PIECE`` rows: so no thread adds up
-    more than that, even if most rows have the same label.
+    Sorted rows are cut into pieces where the label changes, and after every ``SORTED_PIECE`` rows:
+    so no thread adds up more than that, even if most rows have the same label.
     """
     short = torch.int16 if n_clusters < 2**15 else torch.int32  # fewer bytes are sorted faster
     ordered, order = torch.sort(labels.to(short), stable=True)
-    starts = torch.searchsorted(ordered, torch.arange(n_clusters + 1, dtype=short, device=labels.device))
-    cuts = torch.cat([starts, torch.arange(0, len(labels), SORTED_PIECE, device=labels.device)]).sort().values
+    starts = torch.searchsorted(
+        ordered, torch.arange(n_clusters + 1, dtype=short, device=labels.device)
+    )
+    cuts = (
+        torch.cat([starts, torch.arange(0, len(labels), SORTED_PIECE, device=labels.device)])
+        .sort()
+        .values
+    )
     label_of_piece = ordered[cuts[:-1].clamp(max=len(labels) - 1)]
-    pieces_of_label = torch.searchsorted(label_of_piece, torch.arange(n_clusters + 1, dtype=short, device=cuts.device))
+    pieces_of_label = torch.searchsorted(
+        label_of_piece, torch.arange(n_clusters + 1, dtype=short, device=cuts.device)
+    )
     sorted_features = features[order]
     if weights is None:
         masses = starts.diff().double()
@@ -263,20 +336,30 @@ def sum_by_sorting(features: Tensor, labels: Tensor, weights: Tensor | None, n_c
 
 
 def sum_segments(values: Tensor, cuts: Tensor) -> Tensor:
-    """Return the sum of the rows between each cut and the next; each is added up in order, by one thread."""
+    """Return the sum of the rows between each cut and the next.
+
+    Each is added up in order, by one thread.
+    """
     # without unsafe=True, torch would check the cuts on the host
     return torch.segment_reduce(values, "sum", offsets=cuts, axis=0, unsafe=True, initial=0)
 
 
 def means_of(sums: Tensor, masses: Tensor, dtype: Any) -> Tensor:
-    """Return the mean of each cluster; an empty cluster gets that of the heaviest one, as in scikit-learn.
+    """Return the mean of each cluster.
 
-    Means are rounded to ``dtype``, in which the result is given, so that ``predict`` finds the labels of the fit.
+    An empty cluster gets that of the heaviest one, as in scikit-learn.
+
+    Means are rounded to ``dtype``, in which the result is given, so that ``predict`` finds the
+    labels of the fit.
     """
     heaviest = masses.argmax().reshape(1)
     is_empty = (masses == 0)[:, None]
     stand_in = sums.index_select(0, heaviest) / masses.index_select(0, heaviest)
-    return torch.where(is_empty, stand_in, sums / torch.where(is_empty, 1, masses[:, None])).to(dtype).double()
+    return (
+        torch.where(is_empty, stand_in, sums / torch.where(is_empty, 1, masses[:, None]))
+        .to(dtype)
+        .double()
+    )
 
 
 def squared_movement(centers: Tensor, means: Tensor) -> Tensor:
@@ -284,27 +367,43 @@ def squared_movement(centers: Tensor, means: Tensor) -> Tensor:
     return (means - centers).square().sum()
 
 
-def relocate_empty_clusters(rows: DeviceRows, centers: Tensor, labels: Tensor, sums: Tensor, masses: Tensor) -> None:
-    """Move the rows that are farthest from their centres to the empty clusters, in ``sums`` and ``masses``."""
+def relocate_empty_clusters(
+    rows: DeviceRows, centers: Tensor, labels: Tensor, sums: Tensor, masses: Tensor
+) -> None:
+    """Move the rows that are farthest from their centres to the empty clusters, in ``sums`` and
+    ``masses``.
+    """
     empty = (masses == 0).nonzero()[:, 0].tolist()
     distances, far = farthest_rows(rows, centers, labels, len(empty))
     if distances[0] == 0:  # fewer distinct rows than clusters
         return
     chosen = rows.take(far)
     features = chosen.values.double()
-    weights = torch.ones(len(far), device=far.device) if chosen.weights is None else chosen.weights
-    for cluster, old, row, weight in zip(empty, labels[far].tolist(), features, weights.double(), strict=True):
+    if chosen.weights is None:
+        weights = torch.ones(len(far), device=far.device)
+    else:
+        weights = chosen.weights
+    for cluster, old, row, weight in zip(
+        empty, labels[far].tolist(), features, weights.double(), strict=True
+    ):
         sums[old] -= row * weight
         masses[old] -= weight
         sums[cluster] = row * weight
         masses[cluster] = weight
 
 
-def farthest_rows(rows: DeviceRows, centers: Tensor, labels: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """Return the squared distances of the ``n`` rows that are farthest from their centres, and their numbers."""
-    farthest, numbers = [], []
+def farthest_rows(
+    rows: DeviceRows, centers: Tensor, labels: Tensor, n: int
+) -> tuple[Tensor, Tensor]:
+    """Return the squared distances of the ``n`` rows that are farthest from their centres, and
+    their numbers.
+    """
+    farthest = []
+    numbers = []
     for part in rows.blocks(4 * centers.shape[1]):
-        distances, order = torch.sort(squared_distances(rows, centers, labels, part), descending=True, stable=True)
+        distances, order = torch.sort(
+            squared_distances(rows, centers, labels, part), descending=True, stable=True
+        )
         farthest.append(distances[:n])
         numbers.append(order[:n] + part.start)
     distances, order = torch.sort(torch.cat(farthest), descending=True, stable=True)
@@ -315,14 +414,19 @@ def inertia_of(rows: DeviceRows, centers: Tensor, labels: Tensor) -> float:
     """Return the weighted sum of squared distances between rows and their centres."""
     total = torch.zeros((), dtype=torch.float64, device=rows.device)
     for part in rows.blocks(4 * centers.shape[1]):
-        distances, weights = squared_distances(rows, centers, labels, part), rows.weights_of(part)
+        distances = squared_distances(rows, centers, labels, part)
+        weights = rows.weights_of(part)
         total += (distances if weights is None else distances * weights).sum(dtype=torch.float64)
     return float(total)
 
 
 def squared_distances(rows: DeviceRows, centers: Tensor, labels: Tensor, part: slice) -> Tensor:
     """Return the squared distance of each row of a block to its centre."""
-    return (rows.values[part].to(rows.dtype) - centers.to(rows.dtype)[labels[part]]).square().sum(dim=1)
+    return (
+        (rows.values[part].to(rows.dtype) - centers.to(rows.dtype)[labels[part]])
+        .square()
+        .sum(dim=1)
+    )
 
 
 START_ROWS = 2**16
@@ -342,16 +446,22 @@ def k_means(
 ) -> Solution:
     """Run Lloyd's algorithm from the given centres, or from the best of several drawn ones.
 
-    If there are more rows than a sample holds, all starts run on the same sample, and only the best goes on with all
-    rows. ``tol`` is relative to the mean variance of the features; ``rng`` draws the sample and the first centres.
+    If there are more rows than a sample holds, all starts run on the same sample, and only the best
+    goes on with all rows. ``tol`` is relative to the mean variance of the features; ``rng`` draws
+    the sample and the first centres.
     """
     run = partial(lloyd, max_iter=max_iter, min_movement=tol * mean_variance(rows))
     if not isinstance(init, str):
         return run(rows, init)
     sample = sample_rows(rows, max(START_ROWS, START_ROWS_PER_CLUSTER * n_clusters), rng)
     points = sample.values.to(rows.dtype)
-    around = points - points.mean(dim=0)  # distances between points far from the origin would round more
-    starts = (points[DRAWING[init](around, sample.weights, n_clusters, rng)].double() for _ in range(n_init))
+    around = points - points.mean(
+        dim=0
+    )  # distances between points far from the origin would round more
+    starts = (
+        points[DRAWING[init](around, sample.weights, n_clusters, rng)].double()
+        for _ in range(n_init)
+    )
     best = min((run(sample, start) for start in starts), key=attrgetter("inertia"))
     return best if sample is rows else run(rows, best.centers)
 
@@ -363,7 +473,10 @@ def mean_variance(rows: DeviceRows) -> float:
 
 
 def sample_rows(rows: DeviceRows, n: int, rng: np.random.Generator) -> DeviceRows:
-    """Return ``n`` of the rows that have a weight, drawn without replacement; all of them if there are fewer."""
+    """Return ``n`` of the rows that have a weight, drawn without replacement.
+
+    All of them if there are fewer.
+    """
     if len(rows) <= n:
         return rows
     weighted = None if rows.weights is None else rows.weights.nonzero()[:, 0]
@@ -376,11 +489,14 @@ def sample_rows(rows: DeviceRows, n: int, rng: np.random.Generator) -> DeviceRow
     return rows.take(drawn if weighted is None else weighted[drawn])
 
 
-def draw_far_points(points: Tensor, weights: Tensor | None, n: int, rng: np.random.Generator) -> Tensor:
+def draw_far_points(
+    points: Tensor, weights: Tensor | None, n: int, rng: np.random.Generator
+) -> Tensor:
     """Return the numbers of ``n`` points that are far from each other: greedy k-means++.
 
-    Each point is the best of several that are drawn with a chance proportional to weight and squared distance to the
-    nearest point before. The host does not wait for the device between them.
+    Each point is the best of several that are drawn with a chance proportional to weight and
+    squared distance to the nearest point before. The host does not wait for the device between
+    them.
     """
     n_trials = 2 + int(math.log(n))
     uniform = torch.from_numpy(rng.random((n, n_trials))).to(points.device)
@@ -401,9 +517,11 @@ def draw_far_points(points: Tensor, weights: Tensor | None, n: int, rng: np.rand
 
 
 def draw_numbers(chances: Tensor, uniform: Tensor) -> Tensor:
-    """Return a number below ``len(chances)`` for each of the uniform numbers, with the given relative chances.
+    """Return a number below ``len(chances)`` for each of the uniform numbers, with the given
+    relative chances.
 
-    Chances are added up as integers: a GPU adds up floating-point numbers in an order that changes from run to run.
+    Chances are added up as integers: a GPU adds up floating-point numbers in an order that changes
+    from run to run.
     """
     n = len(chances)
     relative = chances.double() / chances.max().clamp(min=torch.finfo(chances.dtype).tiny)
@@ -411,9 +529,16 @@ def draw_numbers(chances: Tensor, uniform: Tensor) -> Tensor:
     return torch.searchsorted(ends, (uniform * ends[-1]).long(), right=True).clamp(max=n - 1)
 
 
-def draw_any_points(points: Tensor, weights: Tensor | None, n: int, rng: np.random.Generator) -> Tensor:
-    """Return the numbers of ``n`` points, drawn without replacement with chances proportional to their weights."""
-    chances = None if weights is None else to_host(weights.double() / weights.double().sum())
+def draw_any_points(
+    points: Tensor, weights: Tensor | None, n: int, rng: np.random.Generator
+) -> Tensor:
+    """Return the numbers of ``n`` points, drawn without replacement with chances proportional to
+    their weights.
+    """
+    if weights is None:
+        chances = None
+    else:
+        chances = to_host(weights.double() / weights.double().sum())
     return torch.from_numpy(rng.choice(len(points), n, replace=False, p=chances)).to(points.device)
 
 

@@ -1,11 +1,12 @@
 """Compiled kernels of DBSCAN on a tree of boxes, for data with too many features for a grid.
 
-Boxes that are farther apart than the radius have no neighbours in each other, and boxes whose farthest corners are
-within the radius are treated as a whole. A box whose diagonal is within the radius is a cell: all its rows are
-neighbours of each other. So few pairs of rows are compared, and memory is linear in the number of rows for any radius.
+Boxes that are farther apart than the radius have no neighbours in each other, and boxes whose
+farthest corners are within the radius are treated as a whole. A box whose diagonal is within the
+radius is a cell: all its rows are neighbours of each other. So few pairs of rows are compared, and
+memory is linear in the number of rows for any radius.
 
-:func:`cluster_boxes` is not compiled, because that takes longer than it saves: each of its calls is one step for all
-rows.
+:func:`cluster_boxes` is not compiled, because that takes longer than it saves: each of its calls is
+one step for all rows.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ NO_OTHERS = np.empty((0, 2), dtype=np.int64)
 
 
 def cluster_boxes(X: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
-    """Return the label of each row, -1 for noise, the core rows, and the other clusters of border rows."""
+    """Return the label of each row, -1 for noise, the core rows, and the other clusters of border
+    rows.
+    """
     tree = build_tree(X, np.arange(len(X)), weights)
     core_rows = _find_core_rows(tree, weights, radius2, min_weight)
     labels = np.full(len(X), -1, dtype=np.int64)
@@ -41,13 +44,18 @@ def cluster_boxes(X: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
         tree = build_tree(X, core_rows, weights)
     labels[tree.rows] = connect_boxes(tree, radius2)
     number_by_core_rows(labels, core_rows)
-    others = _label_border(tree, X, radius2, labels) if len(core_rows) < len(X) else NO_OTHERS
+    if len(core_rows) < len(X):
+        others = _label_border(tree, X, radius2, labels)
+    else:
+        others = NO_OTHERS
     return labels, core_rows, others
 
 
 @njit(cache=True, nogil=True)
 def _find_core_rows(tree: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
-    """Return the sorted core rows: rows whose neighbours, themselves included, weigh ``min_weight`` or more."""
+    """Return the sorted core rows: rows whose neighbours, themselves included, weigh ``min_weight``
+    or more.
+    """
     is_core = np.zeros(len(tree.rows), dtype=np.bool_)
     stack = [0]
     while len(stack) > 0:
@@ -65,16 +73,21 @@ def _find_core_rows(tree: Any, weights: Any, radius2: Any, min_weight: Any) -> A
 
 
 @njit(cache=True, nogil=True)
-def _find_core_of_leaf(tree: Any, leaf: Any, weights: Any, radius2: Any, min_weight: Any, is_core: Any) -> None:
+def _find_core_of_leaf(
+    tree: Any, leaf: Any, weights: Any, radius2: Any, min_weight: Any, is_core: Any
+) -> None:
     """Mark the core rows of a leaf.
 
-    Near nodes are collected for all rows of the leaf together, and only when they are needed: the nearest come first,
-    and most rows need few.
+    Near nodes are collected for all rows of the leaf together, and only when they are needed: the
+    nearest come first, and most rows need few.
     """
     ahead = [0]  # nodes that may have near nodes below them
-    near = [(leaf, False) for _ in range(0)]  # near nodes, and whether all their rows are within the radius
+    near = [
+        (leaf, False) for _ in range(0)
+    ]  # near nodes, and whether all their rows are within the radius
     for i in range(tree.starts[leaf], tree.ends[leaf]):
-        weight, n_seen = 0.0, 0
+        weight = 0.0
+        n_seen = 0
         while weight < min_weight and (n_seen < len(near) or len(ahead) > 0):
             if n_seen == len(near):
                 _look_ahead(tree, leaf, radius2, ahead, near)
@@ -100,7 +113,9 @@ def _weight_in_leaf(tree: Any, weights: Any, x: Any, leaf: Any, radius2: Any) ->
 
 @njit(cache=True, nogil=True)
 def _look_ahead(tree: Any, leaf: Any, radius2: Any, ahead: Any, near: Any) -> None:
-    """Pop a node from ``ahead``: skip it if it is far, add it to ``near`` if it is near, or else push its children."""
+    """Pop a node from ``ahead``: skip it if it is far, add it to ``near`` if it is near, or else
+    push its children.
+    """
     node = ahead.pop()
     if gap2(tree.boxes, leaf, node) > radius2:
         return
@@ -108,7 +123,8 @@ def _look_ahead(tree: Any, leaf: Any, radius2: Any, ahead: Any, near: Any) -> No
     if is_whole or tree.children[node] == 0:
         near.append((node, is_whole))
         return
-    one, two = tree.children[node], tree.children[node] + 1
+    one = tree.children[node]
+    two = tree.children[node] + 1
     if gap2(tree.boxes, leaf, one) < gap2(tree.boxes, leaf, two):
         one, two = two, one
     ahead.append(one)
@@ -117,10 +133,12 @@ def _look_ahead(tree: Any, leaf: Any, radius2: Any, ahead: Any, near: Any) -> No
 
 @njit(cache=True, nogil=True)
 def connect_boxes(tree: Any, radius2: Any) -> Any:
-    """Join positions in the tree whose rows are within the radius of each other; return the root of each position.
+    """Join positions in the tree whose rows are within the radius of each other.
 
-    Nodes are joined from the leaves up, each with its sibling. ``members`` has, for each node whose rows are known to
-    be joined, the position of one of them.
+    Return the root of each position.
+
+    Nodes are joined from the leaves up, each with its sibling. ``members`` has, for each node whose
+    rows are known to be joined, the position of one of them.
     """
     parents = np.arange(len(tree.rows))
     members = np.full(len(tree.starts), SEVERAL)
@@ -132,7 +150,9 @@ def connect_boxes(tree: Any, radius2: Any) -> Any:
             members[tree.children[node]] = members[tree.children[node] + 1] = members[node]
     for node in range(len(members) - 1, -1, -1):
         if members[node] == SEVERAL and tree.children[node] > 0:
-            _connect_nodes(tree, tree.children[node], tree.children[node] + 1, radius2, parents, members)
+            _connect_nodes(
+                tree, tree.children[node], tree.children[node] + 1, radius2, parents, members
+            )
         elif members[node] == SEVERAL:
             _connect_rows(tree, node, node, radius2, parents)
         _find_member(tree, node, parents, members)
@@ -172,7 +192,10 @@ def _are_joined(parents: Any, members: Any, a: Any, b: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _connect_nodes(tree: Any, a: Any, b: Any, radius2: Any, parents: Any, members: Any) -> None:
-    """Join rows of one node with rows of another; the nearest boxes come first, because joined nodes are skipped."""
+    """Join rows of one node with rows of another.
+
+    The nearest boxes come first, because joined nodes are skipped.
+    """
     stack = [(a, b)]
     while len(stack) > 0:
         a, b = stack.pop()
@@ -185,7 +208,8 @@ def _connect_nodes(tree: Any, a: Any, b: Any, radius2: Any, parents: Any, member
         else:
             if _second_is_to_halve(tree, a, b):
                 a, b = b, a
-            near, far = tree.children[a], tree.children[a] + 1
+            near = tree.children[a]
+            far = tree.children[a] + 1
             if gap2(tree.boxes, far, b) < gap2(tree.boxes, near, b):
                 near, far = far, near
             stack.append((far, b))
@@ -223,7 +247,8 @@ def _connect_rows(tree: Any, a: Any, b: Any, radius2: Any, parents: Any) -> None
 
 @njit(cache=True, nogil=True)
 def number_by_core_rows(labels: Any, core_rows: Any) -> Any:
-    """Replace the roots of core rows by numbers, as scikit-learn does: in the order of their first core rows.
+    """Replace the roots of core rows by numbers, as scikit-learn does: in the order of their first
+    core rows.
 
     Returns the number of each root, -1 for others.
     """
@@ -240,7 +265,10 @@ def number_by_core_rows(labels: Any, core_rows: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def list_other(others: Any, row: Any, label: Any, other: Any) -> Any:
-    """Return the lower of two labels of a border row, -1 for none yet; list the higher one with the row."""
+    """Return the lower of two labels of a border row, -1 for none yet.
+
+    List the higher one with the row.
+    """
     if label < 0:
         return other
     others.append((np.int64(row), max(label, other)))
@@ -258,7 +286,10 @@ def as_pairs(others: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _label_border(tree: Any, X: Any, radius2: Any, labels: Any) -> Any:
-    """Label the other rows: the lowest label of a core row within the radius. Return their other labels."""
+    """Label the other rows: the lowest label of a core row within the radius.
+
+    Return their other labels.
+    """
     x = np.empty(X.shape[1])
     others = [(np.int64(0), np.int64(0)) for _ in range(0)]
     for row in range(len(X)):

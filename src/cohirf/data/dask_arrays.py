@@ -17,7 +17,8 @@ from cohirf.sources import ArraySource, Source
 from cohirf.sources.arrays import DASK_ARRAY, DaskSource, refuse_unknown_chunks
 from cohirf.summary.model import Model
 
-MANY_CHUNKS = 64  # number of chunks of a source, if it has at least as many batches; independent of the cluster
+# number of chunks of a source, if it has at least as many batches; independent of the cluster
+MANY_CHUNKS = 64
 
 
 def refuse_other_collections(X: Any) -> None:
@@ -28,18 +29,21 @@ def refuse_other_collections(X: Any) -> None:
 
 
 def to_dask_array(source: Source, chunks: int | str | tuple[int, ...] = "auto") -> Any:
-    """Return a lazy Dask array of the rows of a source; each chunk is read by the worker that computes it.
+    """Return a lazy Dask array of the rows of a source.
 
-    A fit of this array runs on the workers of a cluster. They must be able to read the file under the same path.
+    Each chunk is read by the worker that computes it.
+
+    A fit of this array runs on the workers of a cluster. They must be able to read the file under
+    the same path.
 
     Parameters
     ----------
     source : Source
         A source from :func:`cohirf.open_source`.
     chunks : int, tuple of int or str, default="auto"
-        Number of rows per chunk, number of rows of each chunk, or size of a chunk such as "64MiB". Each chunk is one
-        task of a fit, so there should be several chunks for each thread. "auto" uses the chunk size in Dask's
-        configuration, which is 128 MiB by default.
+        Number of rows per chunk, number of rows of each chunk, or size of a chunk such as "64MiB".
+        Each chunk is one task of a fit, so there should be several chunks for each thread. "auto"
+        uses the chunk size in Dask's configuration, which is 128 MiB by default.
 
     Returns
     -------
@@ -64,16 +68,21 @@ def to_dask_array(source: Source, chunks: int | str | tuple[int, ...] = "auto") 
     """
     if isinstance(source, DaskSource):
         return source.array
-    da, whole = dask_array(), _whole_rows(source, chunks)
+    da = dask_array()
+    whole = _whole_rows(source, chunks)
     if isinstance(source, ArraySource):  # in memory: it is sent to the workers, chunk by chunk
         return da.from_array(source.take(np.arange(source.n_rows)), chunks=whole)
-    return da.map_blocks(_read_rows, source=source, chunks=whole, meta=np.empty((0, 0), source.dtype))
+    return da.map_blocks(
+        _read_rows, source=source, chunks=whole, meta=np.empty((0, 0), source.dtype)
+    )
 
 
 def spread_source(source: Source, batch_size: int | None) -> Any:
-    """Return a source as a Dask array of many chunks, none larger than Dask's configured chunk size.
+    """Return a source as a Dask array of many chunks, none larger than Dask's configured chunk
+    size.
 
-    If the batch size is known, chunks consist of whole batches: the first level then moves no rows between workers.
+    If the batch size is known, chunks consist of whole batches: the first level then moves no rows
+    between workers.
     """
     if isinstance(source, DaskSource):
         return source.array
@@ -84,12 +93,16 @@ def spread_source(source: Source, batch_size: int | None) -> Any:
         return to_dask_array(source, chunks=min(fitting, -(-n_rows // MANY_CHUNKS)))
     bounds = block_bounds(n_rows, n_batches)
     batches_a_chunk = max(1, min(fitting * n_batches // n_rows, -(-n_batches // MANY_CHUNKS)))
-    return to_dask_array(source, chunks=tuple(np.diff([*bounds[:-1:batches_a_chunk], n_rows]).tolist()))
+    return to_dask_array(
+        source, chunks=tuple(np.diff([*bounds[:-1:batches_a_chunk], n_rows]).tolist())
+    )
 
 
 @dataclass(frozen=True)
 class DaskTable:
-    """A Dask array or data frame as an array, with the names of its columns, or None if it has none."""
+    """A Dask array or data frame as an array, with the names of its columns, or None if it has
+    none.
+    """
 
     array: Any
     names: Sequence[str] | None
@@ -101,31 +114,53 @@ class DaskTable:
 
     @classmethod
     def of(cls, X: Any, *, known_rows: bool) -> DaskTable:
-        """Return ``X`` as an array; ``known_rows`` counts the rows of a data frame, which computes its partitions."""
+        """Return ``X`` as an array.
+
+        ``known_rows`` counts the rows of a data frame, which computes its partitions.
+        """
         if type(X).__module__.startswith("dask.array"):
             return cls(X, None)
         names = [name for name in X.columns if isinstance(name, str)]
         if names and len(names) < len(X.columns):
             raise TypeError(
-                f"Only some column names of X are strings, such as {names[0]!r}: convert all column names to strings."
+                f"Only some column names of X are strings, such as {names[0]!r}: convert all "
+                "column names to strings."
             )
         with naming_faults():
             return cls(X.to_dask_array(lengths=True if known_rows else None), names or None)
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
-        """Apply ``function`` to each chunk; the result has ``n_columns`` columns, or is a vector if that is None."""
-        array = self.array.rechunk({1: -1}) if self.array.numblocks[1] > 1 else self.array
-        shape = {"drop_axis": 1} if n_columns is None else {"chunks": (array.chunks[0], (n_columns,))}
+        """Apply ``function`` to each chunk.
+
+        The result has ``n_columns`` columns, or is a vector if that is None.
+        """
+        if self.array.numblocks[1] > 1:
+            array = self.array.rechunk({1: -1})
+        else:
+            array = self.array
+        if n_columns is None:
+            shape = {"drop_axis": 1}
+        else:
+            shape = {"chunks": (array.chunks[0], (n_columns,))}
         empty = np.empty((0,) if n_columns is None else (0, n_columns), dtype=dtype)
         # a separate task, so that the function is sent to each worker only once
-        call_validated = dask().delayed(_ValidatedChunk(function, empty), pure=False, traverse=False)
+        call_validated = dask().delayed(
+            _ValidatedChunk(function, empty), pure=False, traverse=False
+        )
         return array.map_blocks(
-            _call_on_chunk, call_validated=call_validated, dtype=dtype, meta=empty, token="cohirf_predict", **shape
+            _call_on_chunk,
+            call_validated=call_validated,
+            dtype=dtype,
+            meta=empty,
+            token="cohirf_predict",
+            **shape,
         )
 
 
 class LazyDaskSource(Source):
-    """A lazy source: reads rows of a Dask array, which the active scheduler of Dask computes when they are needed."""
+    """A lazy source: reads rows of a Dask array, which the active scheduler of Dask computes when
+    they are needed.
+    """
 
     in_memory: ClassVar[bool] = True  # pickling it would pickle its graph, perhaps with all values
 
@@ -133,7 +168,10 @@ class LazyDaskSource(Source):
         refuse_unknown_chunks(array)
         if not isinstance(array._meta, np.ndarray):
             kind = type(array._meta).__name__
-            raise TypeError(f"{DASK_ARRAY} has chunks of type {kind}: convert them to NumPy arrays with X.map_blocks.")
+            raise TypeError(
+                f"{DASK_ARRAY} has chunks of type {kind}: convert them to NumPy arrays with "
+                "X.map_blocks."
+            )
         super().__init__(DASK_ARRAY, array.shape, array.dtype)
         self.array = array
 
@@ -150,7 +188,9 @@ class LazyDaskSource(Source):
 
     def _content(self) -> Iterator[Any]:
         """Yield samples of rows, computed together."""
-        yield from compute_unoptimised(*(self.array[sample].astype(self.dtype) for sample in self._samples()))
+        yield from compute_unoptimised(
+            *(self.array[sample].astype(self.dtype) for sample in self._samples())
+        )
 
 
 def require_labels_here(model: Model) -> None:
@@ -160,7 +200,8 @@ def require_labels_here(model: Model) -> None:
     if not is_here:
         place = "a Dask array" if is_dask(model.labels_) else "on a device"
         raise ValueError(
-            f"labels_ is {place}, and this method needs the labels in this process: call gather() first, which "
+            f"labels_ is {place}, and this method needs the labels in this process: call gather() "
+            "first, which "
             "loads 8 bytes per row."
         )
 
@@ -182,7 +223,10 @@ def _read_rows(source: Source, block_info: Any = None) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class _ValidatedChunk:
-    """Validates the rows of a chunk, then calls a function with them; an empty chunk gives ``empty``."""
+    """Validates the rows of a chunk, then calls a function with them.
+
+    An empty chunk gives ``empty``.
+    """
 
     function: Callable[[Any], Any]
     empty: NDArray[Any]

@@ -1,7 +1,10 @@
-"""Data: the interface of all kinds of data of a fit; and the first level, the only one that sees all rows.
+"""Data: the interface of all kinds of data of a fit.
 
-The survivors of the first level are the *leaves* of all later levels. Each row belongs to one leaf, wherever the rows
-are. So what a fit finds out about leaves, such as their label, is looked up for each row.
+And the first level, the only one that sees all rows.
+
+The survivors of the first level are the *leaves* of all later levels. Each row belongs to one leaf,
+wherever the rows are. So what a fit finds out about leaves, such as their label, is looked up for
+each row.
 """
 
 from __future__ import annotations
@@ -58,7 +61,10 @@ class MapsRows(Protocol):
     """Applies functions to all rows of the data, where they are."""
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
-        """Apply ``function`` to blocks of rows; the result has ``n_columns`` columns, or is a vector if None."""
+        """Apply ``function`` to blocks of rows.
+
+        The result has ``n_columns`` columns, or is a vector if None.
+        """
 
     def count(self, leaf_of: Any, n_leaves: int, weights: Any) -> Counts:
         """Count the rows of each leaf."""
@@ -77,17 +83,29 @@ class Counts:
     def of_block(cls, leaf_of: Any, start: int, weights: Any, n_leaves: int) -> Counts:
         """Count rows from number ``start`` on; the first row of a leaf without any is huge."""
         n_all = count_by_label(leaf_of, n_leaves)
-        first = np.where(n_all > 0, start + first_rows(leaf_of, n_leaves).astype(np.int64), np.iinfo(np.int64).max)
+        first = np.where(
+            n_all > 0,
+            start + first_rows(leaf_of, n_leaves).astype(np.int64),
+            np.iinfo(np.int64).max,
+        )
         if weights is None:
             return cls(n_all, None, first)
-        here, of_block = to_host(leaf_of), to_host(weights)
+        here = to_host(leaf_of)
+        of_block = to_host(weights)
         sizes = n_all - np.bincount(here[of_block == 0], minlength=n_leaves)
-        return cls(sizes, np.bincount(here, weights=of_block, minlength=n_leaves).astype(np.float64), first)
+        return cls(
+            sizes, np.bincount(here, weights=of_block, minlength=n_leaves).astype(np.float64), first
+        )
 
     def and_of(self, other: Counts) -> Counts:
         """Return the counts of the rows of two blocks."""
-        weights = None if self.weights is None or other.weights is None else self.weights + other.weights
-        return Counts(self.sizes + other.sizes, weights, np.minimum(self.first_rows, other.first_rows))
+        if self.weights is None or other.weights is None:
+            weights = None
+        else:
+            weights = self.weights + other.weights
+        return Counts(
+            self.sizes + other.sizes, weights, np.minimum(self.first_rows, other.first_rows)
+        )
 
 
 @dataclass(frozen=True)
@@ -97,7 +115,9 @@ class ReadRows:
     values: Rows  # the rows
     column_means: Any = None  # what missing cells are replaced by
     can_read_again: bool = True  # whether any of the rows can be read again at little cost
-    engine: Engine = field(default_factory=SerialEngine)  # runs tasks that write into vectors of this process
+    engine: Engine = field(
+        default_factory=SerialEngine
+    )  # runs tasks that write into vectors of this process
     storage: Storage = field(default_factory=Storage)  # keeps these vectors
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
@@ -105,7 +125,10 @@ class ReadRows:
         n_rows = self.values.n_rows
         found = self.storage.vector(n_rows, dtype)
         values = self.engine.share(self.values)
-        tasks = [(found, values, self.column_means, function, rows) for rows in row_blocks(n_rows, MAPPED_ROWS)]
+        tasks = [
+            (found, values, self.column_means, function, rows)
+            for rows in row_blocks(n_rows, MAPPED_ROWS)
+        ]
         for _ in self.engine.run(map_block, tasks, len(tasks)):
             self.storage.release()
         return found
@@ -114,7 +137,10 @@ class ReadRows:
         """Count the rows of each leaf, block by block; their means, if they can be read again."""
         counts: Counts | None = None
         for block in row_blocks(len(leaf_of), max(BLOCK_ROWS, n_leaves)):
-            of_block = None if weights is None else weights.take(np.arange(block.start, block.stop))
+            if weights is None:
+                of_block = None
+            else:
+                of_block = weights.take(np.arange(block.start, block.stop))
             counted = Counts.of_block(leaf_of[block], block.start, of_block, n_leaves)
             counts = counted if counts is None else counts.and_of(counted)
         assert counts is not None  # there are rows
@@ -125,14 +151,20 @@ class ReadRows:
     def _means(self, leaf_of: IntArray, n_leaves: int, weights: Weights | None) -> Any:
         """Return the mean of the rows of each leaf; rows in a file are read block by block."""
         is_array = isinstance(self.values, ArrayRows) and not isinstance(self.values.X, np.memmap)
-        total, sums = np.zeros(n_leaves), None
+        total = np.zeros(n_leaves)
+        sums = None
         for block in row_blocks(len(leaf_of), len(leaf_of) if is_array else MAPPED_ROWS):
             numbers = np.arange(block.start, block.stop)
             mass = None if weights is None else weights.take(numbers)
-            label, X = leaf_of[block], self.values.take(numbers)
-            if mass is not None and not mass.all():  # a leaf may have rows of weight 0 only, in this block
+            label = leaf_of[block]
+            X = self.values.take(numbers)
+            if (
+                mass is not None and not mass.all()
+            ):  # a leaf may have rows of weight 0 only, in this block
                 some = np.flatnonzero(mass)
-                label, X, mass = label[some], X[some], mass[some]
+                label = label[some]
+                X = X[some]
+                mass = mass[some]
             if len(label) == 0:
                 continue
             present, number = np.unique(label, return_inverse=True)
@@ -141,19 +173,27 @@ class ReadRows:
                 return means
             own = np.bincount(number, weights=mass, minlength=len(present)).astype(np.float64)
             total[present] += own
-            spread = sparse.csr_array((own, (present, np.arange(len(present)))), shape=(n_leaves, len(present)))
+            spread = sparse.csr_array(
+                (own, (present, np.arange(len(present)))), shape=(n_leaves, len(present))
+            )
             sums = spread @ means if sums is None else sums + spread @ means
         found = sparse.diags_array(1 / np.maximum(total, np.finfo(float).tiny)) @ sums
         return type(means)(found) if sparse.issparse(means) else found
 
 
 def map_block(
-    found: NDArray[Any], values: Rows, column_means: Any, function: Callable[[Any], Any], rows: slice
+    found: NDArray[Any],
+    values: Rows,
+    column_means: Any,
+    function: Callable[[Any], Any],
+    rows: slice,
 ) -> None:
     """Write what ``function`` returns for some rows, missing cells replaced, into a vector."""
     for block in row_blocks(rows.stop - rows.start):
         numbers = np.arange(rows.start + block.start, rows.start + block.stop)
-        found[numbers[0] : numbers[-1] + 1] = function(fill_missing(values.take(numbers), column_means))
+        found[numbers[0] : numbers[-1] + 1] = function(
+            fill_missing(values.take(numbers), column_means)
+        )
 
 
 @dataclass
@@ -162,11 +202,19 @@ class FirstLevel:
 
     leaves: Survivors  # the rows that it left active
     part: Part  # the leaf of each row; that of rows of weight 0 is arbitrary until they join one
-    rows: MapsRows | None = None  # the rows, which can be assigned to other leaves; None if only the leaves are known
-    readable: Rows | None = None  # the rows of the data, if any of them can be read again at little cost
+    rows: MapsRows | None = (
+        None  # the rows, which can be assigned to other leaves; None if only the leaves are known
+    )
+    readable: Rows | None = (
+        None  # the rows of the data, if any of them can be read again at little cost
+    )
     links: tuple[Links, ...] = ()  # what local batches have in common, for each run
-    local: LocalBatches | None = None  # the local batches, by position among the rows of positive weight
-    known: IntArray | None = None  # the label of each leaf, if the base method was not called on each batch
+    local: LocalBatches | None = (
+        None  # the local batches, by position among the rows of positive weight
+    )
+    known: IntArray | None = (
+        None  # the label of each leaf, if the base method was not called on each batch
+    )
 
     @classmethod
     def of_groups(cls, leaves: Survivors) -> FirstLevel:
@@ -190,10 +238,11 @@ class FirstLevel:
         rows: IntArray,
         make_leaves: Callable[[Counts, Survivors], Survivors],
     ) -> FirstLevel:
-        """Return a first level with other leaves, to which ``label`` assigns rows by their values, where they are.
+        """Return a first level with other leaves, to which ``label`` assigns rows by their values,
+        where they are.
 
-        ``rows`` are the rows that stand for the new leaves, each of which belongs to its own leaf: on a device, cells
-        may be less exact than where these rows were chosen.
+        ``rows`` are the rows that stand for the new leaves, each of which belongs to its own leaf:
+        on a device, cells may be less exact than where these rows were chosen.
         """
         assert self.rows is not None
         n_leaves = len(rows)
@@ -204,7 +253,10 @@ class FirstLevel:
         return replace(self, leaves=leaves, part=part, links=(), local=None, known=None)
 
     def join(self, rows: IntArray, leaves: Any) -> None:
-        """Let rows that did not take part join the given leaves; the numbering of clusters counts them, too."""
+        """Let rows that did not take part join the given leaves.
+
+        The numbering of clusters counts them, too.
+        """
         self.part = self.part.with_leaves(rows, leaves)
         np.minimum.at(self.leaves.first_rows, to_host(leaves), rows)
 
@@ -212,11 +264,22 @@ class FirstLevel:
 def contract_rows(active: ActiveRows, contraction: Contraction, resources: Resources) -> FirstLevel:
     """Contract active rows that are read in this process, or by tasks on this machine or elsewhere."""
     batches, cuts = split_level(active, 1, contraction)
-    if len(cuts) == 1 and len(batches.held_aside) == 0 and not active.in_order and active.batches is None:
-        return contract_together(active, contraction, resources, ReadRows(active.values, contraction.column_means))
-    n_rows, storage = active.values.n_rows, resources.storage
+    if (
+        len(cuts) == 1
+        and len(batches.held_aside) == 0
+        and not active.in_order
+        and active.batches is None
+    ):
+        return contract_together(
+            active, contraction, resources, ReadRows(active.values, contraction.column_means)
+        )
+    n_rows = active.values.n_rows
+    storage = resources.storage
     recorded = Recorded.unwritten(n_rows, storage)
-    left_out = np.arange(0) if active.index is None else all_others(n_rows, active.index)
+    if active.index is None:
+        left_out = np.arange(0)
+    else:
+        left_out = all_others(n_rows, active.index)
     recorded.keep(left_out)
     links: list[Links] = []
     leaves = contract_level(active, 1, contraction, resources, recorded, links)
@@ -238,22 +301,36 @@ def contract_rows(active: ActiveRows, contraction: Contraction, resources: Resou
     )
 
 
-def contract_together(active: ActiveRows, contraction: Contraction, resources: Resources, rows: MapsRows) -> FirstLevel:
-    """Contract active rows that are one batch, in this process or on a device, where the map of rows stays."""
+def contract_together(
+    active: ActiveRows, contraction: Contraction, resources: Resources, rows: MapsRows
+) -> FirstLevel:
+    """Contract active rows that are one batch, in this process or on a device, where the map of
+    rows stays.
+    """
     n_rows = active.values.n_rows if active.index is None else len(active.index)
     run = Run(np.array([0, n_rows]), np.arange(0), indices=active.index)
     task = RunTask(run, 1, active.values, active.mass, labels=active.labels, apart=active.apart)
-    (outcome,) = resources.run_engine.run(contract_run, [(task, contraction, resources.view_engine)], 1)
-    leaves, leaf_of, stability = outcome.survivors, outcome.survivor_of, outcome.stability
+    (outcome,) = resources.run_engine.run(
+        contract_run, [(task, contraction, resources.view_engine)], 1
+    )
+    leaves = outcome.survivors
+    leaf_of = outcome.survivor_of
+    stability = outcome.stability
     if active.index is not None:
         left_out = all_others(active.values.n_rows, active.index)
         leaf_of = put_back(leaf_of, np.zeros(len(left_out), dtype=np.int64), left_out)
         stability = put_back(stability, np.full(len(left_out), np.nan, dtype=np.float32), left_out)
-    return FirstLevel(leaves, Part(leaf_of, stability, np.arange(len(leaves.rows))), rows, active.values)
+    return FirstLevel(
+        leaves, Part(leaf_of, stability, np.arange(len(leaves.rows))), rows, active.values
+    )
 
 
-def number_leaves(parents: IntArray, rows: IntArray, left_out: IntArray, engine: Engine, storage: Storage) -> IntArray:
-    """Return the number of each row's leaf, given the row that stands for it; ``rows`` are those of all leaves.
+def number_leaves(
+    parents: IntArray, rows: IntArray, left_out: IntArray, engine: Engine, storage: Storage
+) -> IntArray:
+    """Return the number of each row's leaf, given the row that stands for it.
+
+    ``rows`` are those of all leaves.
 
     Rows that are ``left_out``, which stand for themselves, have the number 0.
     """
@@ -273,8 +350,10 @@ def number_block(leaf_of: IntArray, parents: IntArray, rows: slice) -> None:
     leaf_of[rows] = leaf_of[parents[rows]]
 
 
-# Within these limits, products of weights and values neither overflow nor vanish: squares of values are finite.
-SMALLEST_WEIGHT, LARGEST_TOTAL = 1e-150, 1e150
+# Within these limits, products of weights and values neither overflow nor vanish: squares of values
+# are finite.
+SMALLEST_WEIGHT = 1e-150
+LARGEST_TOTAL = 1e150
 
 
 @dataclass(frozen=True)
@@ -294,16 +373,23 @@ class Setup:
     def engine(self) -> Engine:
         """Return the engine of the first level on this machine.
 
-        Local batches are not streamed to a device: each is put there, with its halo, when it is computed.
+        Local batches are not streamed to a device: each is put there, with its halo, when it is
+        computed.
         """
         device = self.contraction.device
         is_streamed = isinstance(device, str) and self.locality is None
-        return StreamingEngine(device) if is_streamed else local_engine(self.n_jobs)
+        if is_streamed:
+            return StreamingEngine(device)
+        return local_engine(self.n_jobs)
 
-    def make_local(self, active: ActiveRows, column_means: Any, storage: Storage, engine: Engine) -> ActiveRows:
+    def make_local(
+        self, active: ActiveRows, column_means: Any, storage: Storage, engine: Engine
+    ) -> ActiveRows:
         """Return the active rows with local batches, which ``engine`` forms."""
         assert self.locality is not None
-        return replace(active, batches=make_local_batches(active, self.locality, column_means, storage, engine))
+        return replace(
+            active, batches=make_local_batches(active, self.locality, column_means, storage, engine)
+        )
 
     def label(self, active: ActiveRows, engine: Engine, storage: Storage) -> ActiveRows:
         """Return the active rows with their labels, if the base method is not called on each batch.
@@ -315,7 +401,9 @@ class Setup:
         started = perf_counter()
         labels = self.label_batches(active, active.batches, engine, storage)
         batches = active.batches.without_halos()
-        return replace(active, labels=labels, batches=batches, label_seconds=perf_counter() - started)
+        return replace(
+            active, labels=labels, batches=batches, label_seconds=perf_counter() - started
+        )
 
 
 class DataWeights(Weights, Protocol):
@@ -329,8 +417,11 @@ class Data:
     """The data of a fit. The defaults are those of rows that are read in order, in this process."""
 
     rows: Any  # the rows, by number: see ``Rows``
-    column_means: NDArray[np.floating[Any]] | None = None  # fill values for missing cells; None if none can be missing
-    device: Any = None  # an array without rows on the device that the data is on; None if it is not on a device
+    column_means: NDArray[np.floating[Any]] | None = (
+        None  # fill values for missing cells; None if none can be missing
+    )
+    # an array without rows on the device that the data is on; None if it is not on a device
+    device: Any = None
 
     @property
     def n_features(self) -> int:
@@ -360,7 +451,10 @@ class Data:
         return check_array_weights(sample_weight, self.rows.n_rows)
 
     def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
-        """Return the memory that a fit may use, and what takes some of it; with several jobs, in processes."""
+        """Return the memory that a fit may use, and what takes some of it.
+
+        With several jobs, in processes.
+        """
         raise NotImplementedError
 
     def later_engine(self, n_jobs: int | None) -> Engine:
@@ -371,8 +465,11 @@ class Data:
         """Contract the rows where they are; ``weights`` come from ``check_weights``."""
         raise NotImplementedError
 
-    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: Batches, setup: Setup) -> FirstLevel:
-        """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on.
+    def contract_blocks(
+        self, before: Any, start: int, mass: Any, blocks: Batches, setup: Setup
+    ) -> FirstLevel:
+        """Contract blocks of rows in order: of the values in ``before``, followed by these rows,
+        from ``start`` on.
 
         ``mass`` is the weight of all rows of these blocks, or None.
         """
@@ -380,14 +477,19 @@ class Data:
         stacked = StackedRows(ArrayRows(before), self.rows, n_rows, start)
         active = active_rows(stacked, None if mass is None else ArrayWeights(mass), in_order=True)
         active = replace(active, batches=blocks, apart=setup.apart)
-        return contract_rows(active, setup.contraction, setup.make_resources(setup.engine(), self.storage()))
+        return contract_rows(
+            active, setup.contraction, setup.make_resources(setup.engine(), self.storage())
+        )
 
     def storage(self) -> Storage:
         """Return where what grows with the data is kept."""
         return ScratchStorage()
 
     def put_vector(self, vector: Any) -> Any:
-        """Return a vector with an entry for each row where the rows are; it may be there already."""
+        """Return a vector with an entry for each row where the rows are.
+
+        It may be there already.
+        """
         return vector
 
 
@@ -395,14 +497,19 @@ def active_rows(values: Any, weights: ArrayWeights | None, *, in_order: bool = F
     """Return the rows that take part in the first level: those of positive weight."""
     if weights is None:
         return ActiveRows(values, in_order=in_order)
-    positive, mass = weights.positive, weights.values
-    return ActiveRows(values, positive, mass if positive is None else take_rows(mass, positive), in_order)
+    positive = weights.positive
+    mass = weights.values
+    return ActiveRows(
+        values, positive, mass if positive is None else take_rows(mass, positive), in_order
+    )
 
 
 def check_array_weights(sample_weight: Any, n_rows: int) -> ArrayWeights:
     """Return valid sample weights in memory."""
     like = np.empty((n_rows, 0))
-    weights = np.asarray(_check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True))
+    weights = np.asarray(
+        _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
+    )
     if not weights.any():
         raise ValueError("All sample weights are zero: give at least one row a positive weight.")
     with np.errstate(over="ignore"):
@@ -411,14 +518,18 @@ def check_array_weights(sample_weight: Any, n_rows: int) -> ArrayWeights:
 
 
 def check_range(smallest: float, total: float) -> None:
-    """Raise if sample weights, of which this is the smallest positive one and the sum, cannot be computed with."""
+    """Raise if sample weights, of which this is the smallest positive one and the sum, cannot be
+    computed with.
+    """
     if not total <= LARGEST_TOTAL:
         raise ValueError(
-            f"sample_weight has sum {total:.3g}, and sums of more than {LARGEST_TOTAL:g} would overflow: divide all "
+            f"sample_weight has sum {total:.3g}, and sums of more than {LARGEST_TOTAL:g} would "
+            "overflow: divide all "
             f"weights by the same number."
         )
     if smallest < SMALLEST_WEIGHT:
         raise ValueError(
-            f"sample_weight has positive values down to {smallest:.3g}, and those below {SMALLEST_WEIGHT:g} would "
+            f"sample_weight has positive values down to {smallest:.3g}, and those below "
+            f"{SMALLEST_WEIGHT:g} would "
             f"vanish in products: set them to 0, or multiply all weights by the same number."
         )

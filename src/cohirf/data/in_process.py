@@ -1,4 +1,6 @@
-"""Data that this process reads: an array or a CSR matrix in memory, or a source, such as a file, in order."""
+"""Data that this process reads: an array or a CSR matrix in memory, or a source, such as a file, in
+order.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,15 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import count_batches
 from cohirf.beyond.local_batches import sort_by_batch
-from cohirf.data.first_level import Data, FirstLevel, ReadRows, Setup, active_rows, contract_rows, contract_together
+from cohirf.data.first_level import (
+    Data,
+    FirstLevel,
+    ReadRows,
+    Setup,
+    active_rows,
+    contract_rows,
+    contract_together,
+)
 from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, Rows, Storage
@@ -60,11 +70,17 @@ class InMemory(Data):
     def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
         """Return the memory that a fit may use."""
         n_processes = effective_n_jobs(n_jobs)
-        leaf_bytes = getattr(self.X, "nbytes", 0) / max(1, self.rows.n_rows)  # those of sparse rows are not known
-        return Room(resolve_memory_limit(memory_limit), n_processes, n_processes > 1, leaf_bytes=leaf_bytes)
+        leaf_bytes = getattr(self.X, "nbytes", 0) / max(
+            1, self.rows.n_rows
+        )  # those of sparse rows are not known
+        return Room(
+            resolve_memory_limit(memory_limit), n_processes, n_processes > 1, leaf_bytes=leaf_bytes
+        )
 
     def contract_first_level(self, weights: ArrayWeights | None, setup: Setup) -> FirstLevel:
-        """Contract the rows in this process or in others, which read them from a file that is written once."""
+        """Contract the rows in this process or in others, which read them from a file that is
+        written once.
+        """
         engine = setup.engine()
         several = count_batches(self.rows.n_rows, setup.contraction.batch_size) > 1
         storage: Storage = ScratchStorage() if several and not engine.is_serial else Storage()
@@ -75,7 +91,9 @@ class InMemory(Data):
             active = setup.make_local(active, self.column_means, storage, engine)
             active = setup.label(active, resources.run_engine, Storage())
         if not several:
-            return contract_together(active, setup.contraction, resources, ReadRows(values, self.column_means))
+            return contract_together(
+                active, setup.contraction, resources, ReadRows(values, self.column_means)
+            )
         return contract_rows(active, setup.contraction, resources)
 
     def storage(self) -> Storage:
@@ -89,39 +107,54 @@ class InMemory(Data):
 
 @dataclass(frozen=True)
 class InSource(Data):
-    """A source. Batches are blocks of consecutive rows, and arrays that grow with the data are kept on disk."""
+    """A source. Batches are blocks of consecutive rows, and arrays that grow with the data are kept
+    on disk.
+    """
 
     rows: Source
 
     def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
         """Return the memory that a fit may use: arrays that grow with the data are on disk."""
-        limit, n_processes = resolve_memory_limit(memory_limit), effective_n_jobs(n_jobs)
+        limit = resolve_memory_limit(memory_limit)
+        n_processes = effective_n_jobs(n_jobs)
         row_bytes = self.n_features * self.dtype.itemsize
-        return Room(limit, n_processes, n_processes > 1, 0, row_bytes=row_bytes, leaf_bytes=row_bytes)
+        return Room(
+            limit, n_processes, n_processes > 1, 0, row_bytes=row_bytes, leaf_bytes=row_bytes
+        )
 
     def contract_first_level(self, weights: ArrayWeights | None, setup: Setup) -> FirstLevel:
-        """Contract the rows in this process or in others, which read them from the source themselves."""
-        if count_batches(self.rows.n_rows, setup.contraction.batch_size) == 1:  # needs all rows in memory anyway
+        """Contract the rows in this process or in others, which read them from the source
+        themselves.
+        """
+        if (
+            count_batches(self.rows.n_rows, setup.contraction.batch_size) == 1
+        ):  # needs all rows in memory anyway
             in_memory = InMemory(self.rows.take(np.arange(self.rows.n_rows)))
             return in_memory.contract_first_level(weights, setup)
         engine = setup.engine()
         if setup.locality is not None:
             return contract_local_batches(self.rows, weights, setup, engine, engine)
         active = active_rows(self.rows, weights, in_order=True)
-        return contract_rows(active, setup.contraction, setup.make_resources(engine, ScratchStorage()))
+        return contract_rows(
+            active, setup.contraction, setup.make_resources(engine, ScratchStorage())
+        )
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to blocks of rows, which are read one after the other."""
         blocks = row_blocks(self.rows.n_rows)
-        return stack([function(self.rows.take(np.arange(block.start, block.stop))) for block in blocks])
+        return stack(
+            [function(self.rows.take(np.arange(block.start, block.stop))) for block in blocks]
+        )
 
 
 def contract_local_batches(
     rows: Rows, weights: ArrayWeights | None, setup: Setup, reader: Engine, engine: Engine
 ) -> FirstLevel:
-    """Contract local batches of rows that are best read in order: they are written to disk batch after batch.
+    """Contract local batches of rows that are best read in order: they are written to disk batch
+    after batch.
 
-    The ``reader`` runs tasks that read the rows where they are now; ``engine`` runs those that get their rows.
+    The ``reader`` runs tasks that read the rows where they are now; ``engine`` runs those that get
+    their rows.
     """
     storage = ScratchStorage()
     active = setup.make_local(active_rows(rows, weights), None, storage, reader)

@@ -1,12 +1,14 @@
-"""Data on Dask: the first level runs on the workers that hold the rows, and what belongs to the rows stays there.
+"""Data on Dask: the first level runs on the workers that hold the rows, and what belongs to the
+rows stays there.
 
-The data is rechunked so that each run of batches is one chunk, and the contraction of a run is one task. Only the
-survivors of each run are sent to the client. After the fit, the results of each row are looked up on its worker, in a
-small table with one entry per leaf. Local batches are shuffled: workers deal their rows to cells, and each task gathers
-the rows of its batches from all chunks. What belongs to the rows is then on the client's disk.
+The data is rechunked so that each run of batches is one chunk, and the contraction of a run is one
+task. Only the survivors of each run are sent to the client. After the fit, the results of each row
+are looked up on its worker, in a small table with one entry per leaf. Local batches are shuffled:
+workers deal their rows to cells, and each task gathers the rows of its batches from all chunks.
+What belongs to the rows is then on the client's disk.
 
-Some Dask arrays in this file hold one Python object per chunk (such as a contracted run) instead of an array block;
-Dask does not look inside chunks.
+Some Dask arrays in this file hold one Python object per chunk (such as a contracted run) instead of
+an array block; Dask does not look inside chunks.
 """
 
 from __future__ import annotations
@@ -90,20 +92,31 @@ class OnDask(Data):
         return "by chunks", np.array(self.rows.array.chunks[0])
 
     def check_weights(self, sample_weight: Any) -> DaskWeights:
-        """Return sample weights with the chunks of the rows; raise unless all are positive and finite."""
+        """Return sample weights with the chunks of the rows.
+
+        Raise unless all are positive and finite.
+        """
         da = dask_array()
         if hasattr(sample_weight, "to_dask_array"):
             sample_weight = sample_weight.to_dask_array(lengths=True)
-        weights = sample_weight if is_dask(sample_weight) else da.from_array(np.asarray(sample_weight))
+        if is_dask(sample_weight):
+            weights = sample_weight
+        else:
+            weights = da.from_array(np.asarray(sample_weight))
         if weights.shape != (self.rows.n_rows,):
             n_rows = self.rows.n_rows
-            raise ValueError(f"sample_weight has shape {weights.shape}, but X has {n_rows} rows: pass one per row.")
+            raise ValueError(
+                f"sample_weight has shape {weights.shape}, but X has {n_rows} rows: pass one per "
+                "row."
+            )
         weights = weights.rechunk((self.rows.array.chunks[0],)).astype(np.float64)
         lowest, total = compute_unoptimised(weights.min(), weights.sum())
         if not (lowest > 0 and np.isfinite(total)):
             raise ValueError(
-                f"sample_weight has minimum {lowest:g} and sum {total:g}: on Dask, all weights must be positive and "
-                f"finite. Leave out rows of weight 0 with X[sample_weight > 0].compute_chunk_sizes(), or fit a source "
+                f"sample_weight has minimum {lowest:g} and sum {total:g}: on Dask, all weights "
+                "must be positive and "
+                "finite. Leave out rows of weight 0 with X[sample_weight > "
+                "0].compute_chunk_sizes(), or fit a source "
                 f"without client=."
             )
         check_range(lowest, total)
@@ -115,7 +128,9 @@ class OnDask(Data):
         if worker is None:
             return Room(resolve_memory_limit(memory_limit), held_bytes=0)
         limit = worker.usable_bytes if memory_limit is None else memory_limit
-        held = 2 * worker.n_threads * self.rows.chunk_bytes  # one is read while another is contracted
+        held = (
+            2 * worker.n_threads * self.rows.chunk_bytes
+        )  # one is read while another is contracted
         return Room(limit, worker.n_threads, held_bytes=held, taken_bytes=worker.taken_bytes)
 
     def later_engine(self, n_jobs: int | None) -> Engine:
@@ -124,7 +139,10 @@ class OnDask(Data):
         return local_engine(n_jobs) if client is None else DaskEngine(client)
 
     def contract_first_level(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
-        """Contract the rows on the workers that hold them; a single batch is loaded into this process."""
+        """Contract the rows on the workers that hold them.
+
+        A single batch is loaded into this process.
+        """
         contraction = setup.contraction
         if count_batches(self.rows.n_rows, contraction.batch_size) == 1:
             return self._contract_here(weights, setup)
@@ -138,21 +156,32 @@ class OnDask(Data):
         batches, cuts = split_level(active, 1, contraction)
         tasks = list(make_tasks(active, 1, batches, cuts, resources, None))
         starts = [task.run.start for task in tasks]
-        return FirstLevel(leaves, self._map_runs(engine.outcomes(tasks, contraction), starts, leaves.rows), self)
+        return FirstLevel(
+            leaves, self._map_runs(engine.outcomes(tasks, contraction), starts, leaves.rows), self
+        )
 
     def _map_runs(self, outcomes: Any, starts: list[int], leaf_rows: IntArray) -> Part:
-        """Return the leaf of each row, given the contracted runs, one in each chunk, and their first rows.
+        """Return the leaf of each row, given the contracted runs, one in each chunk, and their
+        first rows.
 
         Leaves are sorted by row, and so are the runs.
         """
         lengths = tuple(np.diff([*starts, self.rows.n_rows]).tolist())
         first_leaves = one_chunk_each(np.searchsorted(leaf_rows, starts).tolist())
         numbers = map_chunks(
-            number_run, [outcomes, "i", first_leaves, "i"], lengths, new_name("leaf_of_rows"), np.int64
+            number_run,
+            [outcomes, "i", first_leaves, "i"],
+            lengths,
+            new_name("leaf_of_rows"),
+            np.int64,
         )
-        stability = map_chunks(attrgetter("stability"), [outcomes, "i"], lengths, new_name("stability"), np.float32)
+        stability = map_chunks(
+            attrgetter("stability"), [outcomes, "i"], lengths, new_name("stability"), np.float32
+        )
         chunks = (self.rows.array.chunks[0],)
-        leaf_of, of_rows = (vector.rechunk(chunks, method="tasks") for vector in (numbers, stability))
+        leaf_of, of_rows = (
+            vector.rechunk(chunks, method="tasks") for vector in (numbers, stability)
+        )
         return Part(leaf_of, of_rows, np.arange(len(leaf_rows)))
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
@@ -166,27 +195,39 @@ class OnDask(Data):
         if weights is not None:
             given += [weights.source.array[:, 0], "i"]
         count = partial(count_chunk, n_leaves=n_leaves)
-        counts = map_chunks(count, given, tuple(1 for _ in starts), new_name("count_leaves"), object)
+        counts = map_chunks(
+            count, given, tuple(1 for _ in starts), new_name("count_leaves"), object
+        )
         with naming_faults():
             found: Counts = reduce(Counts.and_of, chunks_of(persist(counts)))
         return found
 
     def put_vector(self, vector: Any) -> Any:
         """Return a vector as a Dask array with the chunks of the data."""
-        return vector if is_dask(vector) else dask_array().from_array(vector, chunks=(self.rows.array.chunks[0],))
+        if is_dask(vector):
+            return vector
+        return dask_array().from_array(vector, chunks=(self.rows.array.chunks[0],))
 
-    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: Batches, setup: Setup) -> FirstLevel:
-        """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on.
+    def contract_blocks(
+        self, before: Any, start: int, mass: Any, blocks: Batches, setup: Setup
+    ) -> FirstLevel:
+        """Contract blocks of rows in order: of the values in ``before``, followed by these rows,
+        from ``start`` on.
 
-        Workers gather the rows of each task from the chunks. What belongs to the rows is on the disk of this process.
+        Workers gather the rows of each task from the chunks. What belongs to the rows is on the
+        disk of this process.
         """
-        client, n_rows = find_client(), int(blocks.bounds[-1]) if mass is None else len(mass)
+        client = find_client()
+        n_rows = int(blocks.bounds[-1]) if mass is None else len(mass)
         if client is None:
             return super().contract_blocks(before, start, mass, blocks, setup)
         refuse_other_packages(client)
-        da, chunks = dask_array(), self.rows.array
+        da = dask_array()
+        chunks = self.rows.array
         if len(before):
-            chunks = da.concatenate([da.from_array(np.asarray(before, chunks.dtype), chunks=-1), chunks])
+            chunks = da.concatenate(
+                [da.from_array(np.asarray(before, chunks.dtype), chunks=-1), chunks]
+            )
         kept = keep_on_workers(client, chunks[start : start + n_rows])
         rows = LazyDaskSource(kept)
         resources = setup.make_resources(DaskEngine(client, kept), ScratchStorage())
@@ -196,32 +237,44 @@ class OnDask(Data):
 
     def _contract_here(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
         everything = np.arange(self.rows.n_rows)
-        return InMemory(self.rows.take(everything)).contract_first_level(_load(weights, len(everything)), setup)
+        return InMemory(self.rows.take(everything)).contract_first_level(
+            _load(weights, len(everything)), setup
+        )
 
     def _contract_local_batches(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
-        """Contract local batches: workers deal rows to cells, and gather the rows of each batch from the chunks.
+        """Contract local batches: workers deal rows to cells, and gather the rows of each batch
+        from the chunks.
 
         Without a cluster, the chunks are read in this process.
         """
-        client, weights_here = find_client(), _load(weights, self.rows.n_rows)
+        client = find_client()
+        weights_here = _load(weights, self.rows.n_rows)
         if client is None:
-            rows, engine = DaskSource(self.rows.array), local_engine(setup.n_jobs)
+            rows = DaskSource(self.rows.array)
+            engine = local_engine(setup.n_jobs)
             return contract_local_batches(rows, weights_here, setup, SerialEngine(), engine)
         refuse_other_packages(client)
         kept = keep_on_workers(client, self.rows.array)
-        shuffling, storage = DaskEngine(client, kept), ScratchStorage()
+        shuffling = DaskEngine(client, kept)
+        storage = ScratchStorage()
         resources = setup.make_resources(shuffling, storage)
-        active = setup.make_local(active_rows(LazyDaskSource(kept), weights_here), None, storage, shuffling)
+        active = setup.make_local(
+            active_rows(LazyDaskSource(kept), weights_here), None, storage, shuffling
+        )
         active = setup.label(active, resources.run_engine, ScratchStorage())
         return contract_rows(active, setup.contraction, resources)
 
 
 def _load(weights: DaskWeights | None, n_rows: int) -> ArrayWeights | None:
     """Return the weights in this process."""
-    return None if weights is None else check_array_weights(weights.take(np.arange(n_rows)), n_rows)
+    if weights is None:
+        return None
+    return check_array_weights(weights.take(np.arange(n_rows)), n_rows)
 
 
-def count_chunk(leaf_of: IntArray, start: int, weights: NDArray[np.float64] | None = None, *, n_leaves: int) -> Counts:
+def count_chunk(
+    leaf_of: IntArray, start: int, weights: NDArray[np.float64] | None = None, *, n_leaves: int
+) -> Counts:
     """Return number, weight and first of the rows of a chunk in each leaf."""
     return Counts.of_block(leaf_of, start, weights, n_leaves)
 

@@ -1,4 +1,7 @@
-"""Open what the user passes as X: in memory, on a device, in a source, or on Dask. No other file asks which it is."""
+"""Open what the user passes as X: in memory, on a device, in a source, or on Dask.
+
+No other file asks which it is.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,12 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from cohirf import validation
-from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, refuse_other_collections, spread_source
+from cohirf.data.dask_arrays import (
+    DaskTable,
+    LazyDaskSource,
+    refuse_other_collections,
+    spread_source,
+)
 from cohirf.data.first_level import Data
 from cohirf.data.in_process import InMemory, InSource
 from cohirf.data.on_dask import OnDask
@@ -26,26 +34,35 @@ from cohirf.summary.model import Model, state_of
 
 
 def open_training_data(model: Model, X: Any, *, on_cluster: bool, is_first: bool = True) -> Data:
-    """Validate the data of a fit, and set the number and the names of its features; sources are validated when read.
+    """Validate the data of a fit, and set the number and the names of its features.
 
-    The data of an update, which is not the first, must have the features of the model. A source is read by the workers
-    of the active client if ``on_cluster`` is set.
+    Sources are validated when read.
+
+    The data of an update, which is not the first, must have the features of the model. A source is
+    read by the workers of the active client if ``on_cluster`` is set.
     """
     X = _rows_of(X)
     if is_dask(X):
         if model.batch_size is None:
             raise ValueError(
-                "batch_size=None contracts all rows together, but the rows of a Dask array stay on its workers: "
+                "batch_size=None contracts all rows together, but the rows of a Dask array stay "
+                "on its workers: "
                 'set batch_size to a number or to "auto", or fit X.compute().'
             )
         return OnDask(LazyDaskSource(_open_table(model, X, reset=is_first, known_rows=True).array))
     if isinstance(X, Source):
-        use_columns = validation.set_columns if is_first else validation.check_columns
+        if is_first:
+            use_columns = validation.set_columns
+        else:
+            use_columns = validation.check_columns
         use_columns(model, X.n_features, X.feature_names)
         X = _scale_source(model, X)
         if not on_cluster:
             return InSource(X)
-        batch_size = int(model.batch_size) if isinstance(model.batch_size, Integral) else None
+        if isinstance(model.batch_size, Integral):
+            batch_size = int(model.batch_size)
+        else:
+            batch_size = None
         return OnDask(LazyDaskSource(spread_source(X, batch_size)))
     if is_on_device(X):
         return OnDevice(_check_device_array(model, X, reset=is_first))
@@ -61,17 +78,26 @@ def _rows_of(X: Any) -> Any:
 
 
 def map_new_rows(
-    model: Model, X: Any, function: Callable[[Any], Any], n_columns: int | None, dtype: Any, *, has_gaps: bool
+    model: Model,
+    X: Any,
+    function: Callable[[Any], Any],
+    n_columns: int | None,
+    dtype: Any,
+    *,
+    has_gaps: bool,
 ) -> Any:
     """Validate rows for a fitted model, and apply ``function`` to blocks of them where they are.
 
-    The result has ``n_columns`` columns, or is a vector if that is None. Columns have at least the precision of the
-    rows. Cells may be missing if the fit ``has_gaps``: otherwise, there is nothing to fill them with.
+    The result has ``n_columns`` columns, or is a vector if that is None. Columns have at least the
+    precision of the rows. Cells may be missing if the fit ``has_gaps``: otherwise, there is nothing
+    to fill them with.
     """
     X = _rows_of(X)
     if is_dask(X):
         table = _open_table(model, X, reset=False, known_rows=False)
-        return table.map_rows(function, n_columns, dtype if n_columns is None else np.result_type(table.dtype, dtype))
+        return table.map_rows(
+            function, n_columns, dtype if n_columns is None else np.result_type(table.dtype, dtype)
+        )
     if isinstance(X, Source):
         validation.check_columns(model, X.n_features, X.feature_names)
         return InSource(_scale_source(model, X)).map_rows(function, n_columns, dtype)
@@ -81,20 +107,27 @@ def map_new_rows(
 
 
 def choosing_client(model: Model, client: Any, X: Any) -> AbstractContextManager[Any]:
-    """Return a context in which ``client`` is the active Dask client; one that does nothing if it is None."""
+    """Return a context in which ``client`` is the active Dask client.
+
+    One that does nothing if it is None.
+    """
     if client is None:
         return nullcontext()
     if not hasattr(client, "as_current") or not is_usable(client):
         raise TypeError(
-            f"client={client!r} is not a connected, synchronous distributed.Client: give one, or leave client out."
+            f"client={client!r} is not a connected, synchronous distributed.Client: give one, or "
+            "leave client out."
         )
     if not (is_dask(X) or isinstance(X, Source)):
         raise TypeError(
-            f"client= is for sources and Dask arrays or data frames, but X is in memory ({type(X).__name__}): give "
+            "client= is for sources and Dask arrays or data frames, but X is in memory "
+            f"({type(X).__name__}): give "
             f"open_source(X), or leave client out."
         )
     if model.batch_size is None:
-        raise ValueError('client= needs batches to run, but batch_size=None: set batch_size to a number or to "auto".')
+        raise ValueError(
+            'client= needs batches to run, but batch_size=None: set batch_size to a number or to "auto".'
+        )
     return cast("AbstractContextManager[Any]", client.as_current())
 
 
@@ -103,7 +136,9 @@ def _check_device_array(model: Model, X: Any, *, reset: bool) -> Any:
     if len(X.shape) != 2:
         raise ValueError(f"X has shape {tuple(X.shape)}: give two dimensions, one row per sample.")
     if 0 in X.shape:
-        raise ValueError(f"X has {X.shape[0]} rows and {X.shape[1]} columns: give at least one of each.")
+        raise ValueError(
+            f"X has {X.shape[0]} rows and {X.shape[1]} columns: give at least one of each."
+        )
     xp = namespace(X)
     X = X.detach() if is_torch(X) else X
     if not xp.isdtype(X.dtype, "real floating"):
@@ -118,14 +153,25 @@ def _check_device_array(model: Model, X: Any, *, reset: bool) -> Any:
 
 def _check_squares(xp: Any, X: Any) -> None:
     """Raise for NaN, infinities, and values whose squares overflow."""
-    extremes = [to_host(extreme(X)) for extreme in (xp.min, xp.max)]  # NaN is the extreme where there is one
+    extremes = [
+        to_host(extreme(X)) for extreme in (xp.min, xp.max)
+    ]  # NaN is the extreme where there is one
     largest = float(np.abs(extremes).max())
     if not np.isfinite(largest):
-        raise ValueError("Input X contains NaN or infinity: replace such values, or leave their rows out.")
-    dtype = np.float64 if X.dtype == xp.float64 else np.float32  # in which distances of the values are computed
-    if largest > np.sqrt(np.finfo(dtype).max / (4 * X.shape[1])):  # differences are up to twice as large
         raise ValueError(
-            f"Input X holds values up to {largest:.3g}, whose squares overflow {np.dtype(dtype)}: scale the data first."
+            "Input X contains NaN or infinity: replace such values, or leave their rows out."
+        )
+    # in which distances of the values are computed
+    if X.dtype == xp.float64:
+        dtype = np.float64
+    else:
+        dtype = np.float32
+    if largest > np.sqrt(
+        np.finfo(dtype).max / (4 * X.shape[1])
+    ):  # differences are up to twice as large
+        raise ValueError(
+            f"Input X holds values up to {largest:.3g}, whose squares overflow {np.dtype(dtype)}: "
+            "scale the data first."
         )
 
 
@@ -145,12 +191,19 @@ def _open_table(model: Model, X: Any, *, reset: bool, known_rows: bool) -> DaskT
 
 
 def _scale_source(model: Model, source: Source) -> Source:
-    return ScaledSource(source, unit=True) if model.metric == "cosine" else source
+    if model.metric == "cosine":
+        return ScaledSource(source, unit=True)
+    return source
 
 
 def _scale_chunk(chunk: Any) -> Any:
-    """Return rows of a chunk with length 1; an empty chunk is a stand-in from which Dask infers types."""
-    return unit_rows(np.asarray(chunk), "A chunk of the Dask array") if np.size(chunk) else chunk
+    """Return rows of a chunk with length 1.
+
+    An empty chunk is a stand-in from which Dask infers types.
+    """
+    if np.size(chunk):
+        return unit_rows(np.asarray(chunk), "A chunk of the Dask array")
+    return chunk
 
 
 def _check_array(model: Model, X: Any, *, reset: bool, allow_nan: bool) -> Any:

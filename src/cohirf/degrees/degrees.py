@@ -1,4 +1,5 @@
-"""Figures that membership and outlier scores need: computed from the landmarks at the first call, and cached.
+"""Figures that membership and outlier scores need: computed from the landmarks at the first call,
+and cached.
 
 The cache is dropped when the model is fitted again or updated.
 """
@@ -51,7 +52,10 @@ class Degrees:
 
     @cached_property
     def density(self) -> Any:
-        """The condensed tree of the landmarks, with their labels; None if these are not those of HDBSCAN."""
+        """The condensed tree of the landmarks, with their labels.
+
+        None if these are not those of HDBSCAN.
+        """
         from cohirf.spanning.density_model import DensityModel  # needs numba
 
         assert self.settings is not None
@@ -59,7 +63,9 @@ class Degrees:
             self.settings,
             replace(self.settings, as_sklearn=False),
         ):  # several batches break ties otherwise
-            found = DensityModel.of(self.landmarks.points, settings).with_labels(self.landmarks.labels)
+            found = DensityModel.of(self.landmarks.points, settings).with_labels(
+                self.landmarks.labels
+            )
             if found is not None or not self.settings.as_sklearn:
                 return found
         return None
@@ -78,7 +84,8 @@ def degrees_of(model: Model) -> Degrees:
     landmarks = state_of(model).landmarks.in_space
     if kept is None or kept.landmarks is not landmarks:  # an update gives a model other landmarks
         sizes = count_cluster_rows(model)
-        masses, settings = sizes[1:].astype(np.float64), settings_of(base_method_of(model))
+        masses = sizes[1:].astype(np.float64)
+        settings = settings_of(base_method_of(model))
         kept = Degrees(landmarks, model.cluster_numbers_, int(sizes[0]), masses, settings)
         vars(model)["_degrees"] = kept
     return kept
@@ -86,10 +93,13 @@ def degrees_of(model: Model) -> Degrees:
 
 def count_cluster_rows(model: Model) -> IntArray:
     """Return the number of rows of a model that are noise, and then of each cluster."""
-    summary, numbers = state_of(model).summary, model.cluster_numbers_
+    summary = state_of(model).summary
+    numbers = model.cluster_numbers_
     if summary is not None:
         positions = positions_of(summary.labels, numbers)
-        return np.bincount(positions + 1, weights=summary.sizes, minlength=len(numbers) + 1).astype(np.int64)
+        return np.bincount(positions + 1, weights=summary.sizes, minlength=len(numbers) + 1).astype(
+            np.int64
+        )
     if is_dask(model.labels_):
         return np.asarray(dask_array().bincount(model.labels_ + 1, minlength=len(numbers) + 1))
     return count_with_noise(positions_of(to_host(model.labels_), numbers), len(numbers))
@@ -100,7 +110,8 @@ def score_own_rows(model: Model) -> FloatArray:
     n_kept, n_rows = count_kept(model)
     if n_kept < n_rows:
         raise AttributeError(
-            f"outlier_scores_ needs all rows, but the model has kept {n_kept:,} of {n_rows:,}: call score_outliers(X)."
+            f"outlier_scores_ needs all rows, but the model has kept {n_kept:,} of {n_rows:,}: "
+            "call score_outliers(X)."
         )
     return degrees_of(model).outliers.of_landmarks
 
@@ -108,19 +119,27 @@ def score_own_rows(model: Model) -> FloatArray:
 def count_kept(model: Model) -> tuple[int, int]:
     """Return the number of rows that a model has kept, and of all."""
     state = state_of(model)
-    summary, n_kept = state.summary, len(state.landmark_rows)
+    summary = state.summary
+    n_kept = len(state.landmark_rows)
     if summary is None:
         return n_kept, len(model.labels_)
     return n_kept - int(np.isin(state.landmark_rows, summary.unknown_rows).sum()), summary.n_rows
 
 
 def density_of(model: Model) -> Any:
-    """Return the condensed tree of a model around HDBSCAN that has kept all rows; None for other models.
+    """Return the condensed tree of a model around HDBSCAN that has kept all rows.
+
+    None for other models.
 
     Models with random batches, and those that end with the levels, predict as the paper's do.
     """
     settings = settings_of(base_method_of(model))
-    if settings is None or model.n_clusters is not None or model.batches == "random" or not is_installed("numba"):
+    if (
+        settings is None
+        or model.n_clusters is not None
+        or model.batches == "random"
+        or not is_installed("numba")
+    ):
         return None
     n_kept, n_rows = count_kept(model)
     landmarks = state_of(model).landmarks

@@ -1,8 +1,9 @@
-"""Drift: do new rows look like those of the recent past? Rows outside, shares of clusters, features that have moved.
+"""Drift: do new rows look like those of the recent past? Rows outside, shares of clusters, features
+that have moved.
 
-Each kind of change must be large enough to matter, and larger than chance explains. The recent past are the last
-updates of a model, each a period of its own: what has been so in one of them is no change. So after an odd day, neither
-such a day nor a day like those before it is an alarm.
+Each kind of change must be large enough to matter, and larger than chance explains. The recent past
+are the last updates of a model, each a period of its own: what has been so in one of them is no
+change. So after an odd day, neither such a day nor a day like those before it is an alarm.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ N_EDGES = 64  # values at which distributions are compared
 SMALLEST_STATISTIC = 0.1  # difference of two distributions that matters
 RISK = 1e-3  # of a false alarm, for all features together
 RECENT_PERIODS = 7  # updates that are the recent past: a week of daily ones
-FEWEST_LANDMARKS = 30  # of a cluster in a period; with fewer, its landmarks of all periods stand for it
+FEWEST_LANDMARKS = (
+    30  # of a cluster in a period; with fewer, its landmarks of all periods stand for it
+)
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,8 @@ class ClusterDrift:
     before, now : float
         Its share in the recent past, the median of all periods, and in the new rows.
     has_changed : bool
-        Whether its shares in all periods differ from that in the new rows by more than 2 points and by more than a
-        third of the larger one, and by more than four standard errors.
+        Whether its shares in all periods differ from that in the new rows by more than 2 points and
+        by more than a third of the larger one, and by more than four standard errors.
     name : str
         What the cluster is called: "noise", or its number, and its name if it has been named.
     """
@@ -80,11 +83,12 @@ class FeatureDrift:
     shift : float
         Difference of the means, in standard deviations of a period of the recent past.
     statistic : float
-        The largest difference between the two cumulative distributions, from 0 to 1: the statistic of Kolmogorov and
-        Smirnov, at 64 quantiles of this period: that with the median of the statistics of all periods.
+        The largest difference between the two cumulative distributions, from 0 to 1: the statistic
+        of Kolmogorov and Smirnov, at 64 quantiles of this period: that with the median of the
+        statistics of all periods.
     has_changed : bool
-        Whether the statistic is at least 0.1 in all periods, and above what chance explains: in one of 1,000
-        comparisons, some feature is.
+        Whether the statistic is at least 0.1 in all periods, and above what chance explains: in one
+        of 1,000 comparisons, some feature is.
     """
 
     name: str
@@ -102,25 +106,27 @@ class FeatureDrift:
 class Drift:
     """Whether new rows look like those of the recent past of a model; ``print`` shows it in words.
 
-    The recent past are the last seven updates with rows, the fit included. Updates with fewer rows than there are new
-    ones count together with those before them.
+    The recent past are the last seven updates with rows, the fit included. Updates with fewer rows
+    than there are new ones count together with those before them.
 
     Attributes
     ----------
     n_rows : int
         Number of new rows.
     share_outside : float
-        Share of the new rows that are farther from the landmarks than 99 % of the rows of the model are: their outlier
-        scores are above those of these rows.
+        Share of the new rows that are farther from the landmarks than 99 % of the rows of the model
+        are: their outlier scores are above those of these rows.
     is_outside : bool
-        Whether this share is at least 3 %, and above the usual 1 % by more than four standard errors.
+        Whether this share is at least 3 %, and above the usual 1 % by more than four standard
+        errors.
     clusters : list of ClusterDrift
-        Share of each cluster before and now, in the order of ``cluster_numbers_``; at last of noise, if there is any.
+        Share of each cluster before and now, in the order of ``cluster_numbers_``; at last of
+        noise, if there is any.
     features : list of FeatureDrift
         Each feature, the one that differs most first.
     new_kinds : list of int
-        Number of new rows of each new kind: an update would make a cluster of them, because they are near each other
-        and far from all known rows.
+        Number of new rows of each new kind: an update would make a cluster of them, because they
+        are near each other and far from all known rows.
     """
 
     n_rows: int
@@ -150,14 +156,21 @@ class Drift:
 
     def _findings(self) -> Iterator[str]:
         if self.has_new_kind:
-            kinds = "a new kind" if len(self.new_kinds) == 1 else f"{len(self.new_kinds):,} new kinds"
+            if len(self.new_kinds) == 1:
+                kinds = "a new kind"
+            else:
+                kinds = f"{len(self.new_kinds):,} new kinds"
             n_rows = sum(self.new_kinds)
             yield f"{n_rows:,} of the new rows {'is' if n_rows == 1 else 'are'} of {kinds}"
-        changed = sorted((part for part in self.clusters if part.has_changed), key=lambda part: -_change(part))
+        changed = sorted(
+            (part for part in self.clusters if part.has_changed), key=lambda part: -_change(part)
+        )
         yield from _name_some(changed, "cluster")
         if self.is_outside:
             yield f"{percent(self.share_outside)} of the new rows are far from everything (usual is 1%)"
-        yield from _name_some([feature for feature in self.features if feature.has_changed], "feature")
+        yield from _name_some(
+            [feature for feature in self.features if feature.has_changed], "feature"
+        )
 
     def __repr__(self) -> str:
         lines = [f"Drift of {self.n_rows:,} new rows: {self.verdict}"]
@@ -175,18 +188,25 @@ def find_drift(model: Model, X: Any) -> Drift:
     """Compare new rows with the recent past of a model."""
     if is_dask(X):
         raise TypeError(
-            "drift reads rows in this process, but X is on Dask: pass X.compute(), or a sample of its rows."
+            "drift reads rows in this process, but X is on Dask: pass X.compute(), or a sample of "
+            "its rows."
         )
-    degrees, data = degrees_of(model), open_training_data(model, X, on_cluster=False, is_first=False)
+    degrees = degrees_of(model)
+    data = open_training_data(model, X, on_cluster=False, is_first=False)
     n_rows = data.rows.n_rows
     periods = find_periods(model, degrees, n_rows)
-    baselines = [FeatureBaseline.of(*_weigh_landmarks(model, degrees, period)) for period in periods]
+    baselines = [
+        FeatureBaseline.of(*_weigh_landmarks(model, degrees, period)) for period in periods
+    ]
     limit = _find_limit(degrees)
-    counts, n_outside = np.zeros(len(degrees.masses) + 1, dtype=np.int64), 0
+    counts = np.zeros(len(degrees.masses) + 1, dtype=np.int64)
+    n_outside = 0
     for rows in _read_blocks(model, data):
         points = state_of(model).landmarks.move(rows)
         n_outside += int((degrees.outliers.score(points) > limit).sum())
-        counts += count_with_noise(positions_of(degrees.landmarks.label(points), degrees.numbers), len(degrees.masses))
+        counts += count_with_noise(
+            positions_of(degrees.landmarks.label(points), degrees.numbers), len(degrees.masses)
+        )
         count_rows(baselines, rows)
     share = n_outside / n_rows
     usual = 1 - OUTSIDE
@@ -204,7 +224,9 @@ def find_drift(model: Model, X: Any) -> Drift:
 def _read_blocks(model: Model, data: Data) -> Iterator[Any]:
     """Yield new rows with missing cells filled, block by block."""
     for block in row_blocks(data.rows.n_rows, READ_CELLS // model.n_features_in_ + 1):
-        yield fill_missing(data.take(np.arange(block.start, block.stop)), state_of(model).column_means)
+        yield fill_missing(
+            data.take(np.arange(block.start, block.stop)), state_of(model).column_means
+        )
 
 
 # ---- the recent past
@@ -220,11 +242,13 @@ class Period:
 
 
 def find_periods(model: Model, degrees: Degrees, n_new: int) -> list[Period]:
-    """Return the recent past of a model, the last period first: the last updates, of at least ``n_new`` rows each.
+    """Return the recent past of a model, the last period first: the last updates, of at least
+    ``n_new`` rows each.
 
     A model that does not know its updates, or has its rows elsewhere, has one period with all rows.
     """
-    summary, rows = state_of(model).summary, state_of(model).rows
+    summary = state_of(model).summary
+    rows = state_of(model).rows
     counts: FloatArray = np.append(degrees.masses, degrees.n_noise)
     everything = Period(0, rows.n_rows, counts)
     if summary is None or not rows.row_map.is_here:
@@ -241,7 +265,10 @@ def find_periods(model: Model, degrees: Degrees, n_new: int) -> list[Period]:
 
 
 def _rows_of_steps(history: Sequence[Step], update_rows: Sequence[int]) -> list[int]:
-    """Return how many rows are left of each step of a history; the updates of a merged model came in one step."""
+    """Return how many rows are left of each step of a history.
+
+    The updates of a merged model came in one step.
+    """
     ends = sorted({step.update + 1 for step in history} | {len(update_rows)})
     totals = np.cumsum([0, *update_rows])
     return [int(n_rows) for n_rows in np.diff(totals[[0, *ends]])]
@@ -266,26 +293,36 @@ def _starts_of_periods(n_rows: Sequence[int], n_new: int) -> list[int]:
 
 
 def _weigh_landmarks(model: Model, degrees: Degrees, period: Period) -> tuple[Any, FloatArray]:
-    """Return landmarks that stand for the rows of a period, and the number of rows that each stands for."""
-    rows, clusters, n_parts = state_of(model).landmark_rows, degrees.clusters, len(period.counts)
+    """Return landmarks that stand for the rows of a period, and the number of rows that each stands
+    for.
+    """
+    rows = state_of(model).landmark_rows
+    clusters = degrees.clusters
+    n_parts = len(period.counts)
     places = np.where(clusters < 0, n_parts - 1, clusters)
     is_recent = (rows >= period.start) & (rows < period.stop)
     n_recent = np.bincount(places[is_recent], minlength=n_parts)
     stands = is_recent | (n_recent < FEWEST_LANDMARKS)[places]
     n_standing = np.bincount(places[stands], minlength=n_parts)
     some = np.flatnonzero(stands & (period.counts[places] > 0))
-    return state_of(model).landmarks.points[some], (period.counts / np.maximum(n_standing, 1))[places[some]]
+    return state_of(model).landmarks.points[some], (period.counts / np.maximum(n_standing, 1))[
+        places[some]
+    ]
 
 
 def _find_limit(degrees: Degrees) -> float:
-    """Return the quantile of the outlier scores of the rows of a model, which its landmarks stand for."""
+    """Return the quantile of the outlier scores of the rows of a model, which its landmarks stand
+    for.
+    """
     scores = degrees.outliers.of_landmarks
     order = np.argsort(scores)
     share = np.cumsum(degrees.weights[order])
     return float(scores[order[np.searchsorted(share, OUTSIDE * share[-1])]])
 
 
-def _compare_clusters(model: Model, periods: Sequence[Period], now: IntArray) -> Iterator[ClusterDrift]:
+def _compare_clusters(
+    model: Model, periods: Sequence[Period], now: IntArray
+) -> Iterator[ClusterDrift]:
     n_before: FloatArray = np.array([period.counts.sum() for period in periods])
     shares = np.array([period.counts for period in periods]) / n_before[:, None]
     n_now = int(now.sum())
@@ -295,10 +332,15 @@ def _compare_clusters(model: Model, periods: Sequence[Period], now: IntArray) ->
             continue
         change = np.abs(new - before)
         pooled = (before * n_before + new * n_now) / (n_before + n_now)
-        is_large = change >= np.maximum(SMALLEST_CHANGE, SMALLEST_RELATIVE_CHANGE * np.maximum(before, new))
+        is_large = change >= np.maximum(
+            SMALLEST_CHANGE, SMALLEST_RELATIVE_CHANGE * np.maximum(before, new)
+        )
         is_certain = change > CERTAINTY * _standard_error(pooled, n_before, n_now)
         has_changed = bool((is_large & is_certain).all())
-        name = "noise" if number < 0 else f"cluster {call_cluster(number, model.names_)}"
+        if number < 0:
+            name = "noise"
+        else:
+            name = f"cluster {call_cluster(number, model.names_)}"
         yield ClusterDrift(number, float(np.median(before)), new, has_changed, name)
 
 
@@ -309,7 +351,9 @@ def _standard_error(share: Any, n_before: Any, n_now: int) -> Any:
 
 def _feature_names(model: Model) -> list[str]:
     names = getattr(model, "feature_names_in_", None)
-    return [f"feature {number}" for number in range(model.n_features_in_)] if names is None else list(map(str, names))
+    if names is None:
+        return [f"feature {number}" for number in range(model.n_features_in_)]
+    return list(map(str, names))
 
 
 def _change(part: ClusterDrift) -> float:
@@ -330,11 +374,15 @@ class FeatureBaseline:
     """Distribution of each feature in the rows of a model, and counts of new rows."""
 
     edges: list[FloatArray]  # for each feature, values at which distributions are compared, sorted
-    shares: list[FloatArray]  # for each value, the share of the rows of the model that are smaller, and not larger
+    shares: list[
+        FloatArray
+    ]  # for each value, the share of the rows of the model that are smaller, and not larger
     mean: FloatArray  # of each feature
     spread: FloatArray  # standard deviation of each feature
     n_effective: float  # number of rows of the model from which all this is known
-    counts: list[IntArray]  # for each value, the number of new rows that are smaller, and not larger
+    counts: list[
+        IntArray
+    ]  # for each value, the number of new rows that are smaller, and not larger
     sums: FloatArray  # of the differences between new rows and the mean
     n_rows: int = 0  # new rows
 
@@ -343,7 +391,9 @@ class FeatureBaseline:
         """Describe landmarks that stand for ``weights`` rows each."""
         weights = weights / weights.sum()
         mean = np.asarray(points.T @ weights, dtype=np.float64)
-        edges, shares, spread = [], [], np.empty(len(mean))
+        edges = []
+        shares = []
+        spread = np.empty(len(mean))
         for number in range(len(mean)):
             values = _column(points, number)
             order = np.argsort(values, kind="stable")
@@ -353,15 +403,21 @@ class FeatureBaseline:
             edges.append(np.unique(at))
             shares.append(np.append(0, cumulated)[_count_below(values[order], edges[-1])])
             spread[number] = np.sqrt(weights @ (values - mean[number]) ** 2)
-        counts: list[IntArray] = [np.zeros(of_feature.shape, dtype=np.int64) for of_feature in shares]
-        return cls(edges, shares, mean, spread, 1 / float((weights**2).sum()), counts, np.zeros(len(mean)))
+        counts: list[IntArray] = [
+            np.zeros(of_feature.shape, dtype=np.int64) for of_feature in shares
+        ]
+        return cls(
+            edges, shares, mean, spread, 1 / float((weights**2).sum()), counts, np.zeros(len(mean))
+        )
 
     def measure(self) -> tuple[FloatArray, FloatArray]:
         """Return the statistic of each feature, and the shift of its mean in standard deviations."""
         pairs = zip(self.counts, self.shares, strict=True)
         statistics = np.array([np.abs(count / self.n_rows - share).max() for count, share in pairs])
         with np.errstate(divide="ignore", invalid="ignore"):
-            shift = np.nan_to_num(self.sums / self.n_rows / self.spread, posinf=np.inf, neginf=-np.inf)
+            shift = np.nan_to_num(
+                self.sums / self.n_rows / self.spread, posinf=np.inf, neginf=-np.inf
+            )
         return statistics, shift
 
     @property
@@ -370,7 +426,9 @@ class FeatureBaseline:
         return max(SMALLEST_STATISTIC, self._chance())
 
     def _chance(self) -> float:
-        """Return the statistic that equal distributions exceed with probability ``RISK``, in any feature."""
+        """Return the statistic that equal distributions exceed with probability ``RISK``, in any
+        feature.
+        """
         n_both = self.n_effective * self.n_rows / (self.n_effective + self.n_rows)
         return float(np.sqrt(np.log(2 * len(self.edges) / RISK) / (2 * n_both)))
 
@@ -387,22 +445,33 @@ def count_rows(baselines: Sequence[FeatureBaseline], X: Any) -> None:
 
 
 def compare_features(baselines: Sequence[FeatureBaseline], names: list[str]) -> list[FeatureDrift]:
-    """Return the features, the one that differs most first; the figures of each are those of its median baseline."""
+    """Return the features, the one that differs most first.
+
+    The figures of each are those of its median baseline.
+    """
     measured = [baseline.measure() for baseline in baselines]
     statistics, shifts = (np.array(part) for part in zip(*measured, strict=True))
     limits = np.array([baseline.limit for baseline in baselines])
     has_changed = np.all(statistics >= limits[:, None], axis=0).tolist()
     median = (np.argsort(statistics, axis=0)[(len(baselines) - 1) // 2], np.arange(len(names)))
     columns = zip(names, shifts[median], statistics[median], has_changed, strict=True)
-    found = [FeatureDrift(name, float(by), float(statistic), changed) for name, by, statistic, changed in columns]
+    found = [
+        FeatureDrift(name, float(by), float(statistic), changed)
+        for name, by, statistic, changed in columns
+    ]
     return sorted(found, key=lambda feature: -feature.statistic)
 
 
 def _count_below(values: FloatArray, edges: FloatArray) -> IntArray:
     """Return how many of the sorted values are smaller than each edge, and how many are not larger."""
-    return np.stack([np.searchsorted(values, edges, side="left"), np.searchsorted(values, edges, side="right")])
+    return np.stack(
+        [np.searchsorted(values, edges, side="left"), np.searchsorted(values, edges, side="right")]
+    )
 
 
 def _column(X: Any, number: int) -> FloatArray:
-    column = X[:, [number]].toarray()[:, 0] if sparse.issparse(X) else X[:, number]
+    if sparse.issparse(X):
+        column = X[:, [number]].toarray()[:, 0]
+    else:
+        column = X[:, number]
     return np.asarray(column, dtype=np.float64)

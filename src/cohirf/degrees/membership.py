@@ -1,19 +1,21 @@
 """Degrees of membership: how probable it is that a row belongs to each cluster.
 
-Clusters are divided into pieces: groups of landmarks that are nearer to their own centre than to centres of other
-clusters. A convex cluster is one piece. A ring around another cluster is divided until the nearest centre of a piece
-tells the cluster of nearly every landmark.
+Clusters are divided into pieces: groups of landmarks that are nearer to their own centre than to
+centres of other clusters. A convex cluster is one piece. A ring around another cluster is divided
+until the nearest centre of a piece tells the cluster of nearly every landmark.
 
-Between two pieces of different clusters, a row has a place on the line that joins their centres. Along this line, each
-piece has a normal distribution with the variance of its own landmarks in this direction. The odds of the two clusters
-are those of the two densities times the numbers of rows. Only one direction counts, so features that depend on each
-other are not counted twice, and the odds of a row in a hundred features are as moderate as those in two.
+Between two pieces of different clusters, a row has a place on the line that joins their centres.
+Along this line, each piece has a normal distribution with the variance of its own landmarks in this
+direction. The odds of the two clusters are those of the two densities times the numbers of rows.
+Only one direction counts, so features that depend on each other are not counted twice, and the odds
+of a row in a hundred features are as moderate as those in two.
 
-A partition cuts clusters that overlap where they meet, so each looks narrower than it is and its centre farther away.
-Both are corrected as if the landmarks were a normal distribution that was cut in the middle between the centres.
+A partition cuts clusters that overlap where they meet, so each looks narrower than it is and its
+centre farther away. Both are corrected as if the landmarks were a normal distribution that was cut
+in the middle between the centres.
 
-At last, all odds are raised to one power, at most 1, so that the landmarks themselves are rated best if each is taken
-out and its cluster is guessed from the others.
+At last, all odds are raised to one power, at most 1, so that the landmarks themselves are rated
+best if each is taken out and its cluster is guessed from the others.
 """
 
 from __future__ import annotations
@@ -38,21 +40,25 @@ from cohirf.summary.numbers import positions_of
 RATED_VALUES = 2**19  # distances that are in memory at a time; several arrays of this size are
 MAX_DIVIDED = 256  # pieces beyond one for each cluster
 MAX_CENTRE_VALUES = 2**24  # values of all centres beyond those of one piece for each cluster
-MAX_WRONG = 0.1  # a piece is divided if the nearest centre is wrong for more than this share of its landmarks
+# a piece is divided if the nearest centre is wrong for more than this share of its landmarks
+MAX_WRONG = 0.1
 FEWEST_DIVIDED = 20  # landmarks; the spread of smaller pieces is not known well enough
 MAX_ROUNDS = 10  # each can double the number of pieces
 MAX_TABLE = 2000  # pieces; with more, a piece has the same variance in all directions
-PRIOR_SIZE = 2.0  # the variance of a piece is averaged with that of all pieces, which counts as this many landmarks
-SMALLEST_VARIANCE = 1e-12  # variance of a piece along a line, relative to the squared length of the line
+# the variance of a piece is averaged with that of all pieces, which counts as this many landmarks
+PRIOR_SIZE = 2.0
+SMALLEST_VARIANCE = (
+    1e-12  # variance of a piece along a line, relative to the squared length of the line
+)
 LARGEST_ODDS = 1 - 1e-6  # of other clusters, so that the predicted one has the highest degree
 POWERS = np.geomspace(0.02, 1, 30)
 N_CALIBRATED = 2000  # landmarks
 SMALLEST_DEGREE = 1e-4  # in a sparse result
 
-# A normal distribution that is cut `CUTS` standard deviations from its mean: how far the mean of what remains is from
-# the mean before, and the ratio of its standard deviation to its distance from the cut, which falls as the cut moves
-# away. Clusters whose cut would be nearer than one standard deviation are not taken for still wider ones: 16 % of their
-# rows are beyond that cut.
+# A normal distribution that is cut `CUTS` standard deviations from its mean: how far the mean of
+# what remains is from the mean before, and the ratio of its standard deviation to its distance from
+# the cut, which falls as the cut moves away. Clusters whose cut would be nearer than one standard
+# deviation are not taken for still wider ones: 16 % of their rows are beyond that cut.
 CUTS = np.linspace(1.0, 10.0, 901)
 _PULL = np.exp(norm.logpdf(CUTS) - norm.logcdf(CUTS))
 _RATIO = np.sqrt(1 - CUTS * _PULL - _PULL**2) / (CUTS + _PULL)
@@ -85,11 +91,16 @@ class Pieces:
         return row_blocks(n_rows, RATED_VALUES // len(self.cluster) + 1)
 
     def count_errors(self, points: Any) -> tuple[IntArray, IntArray]:
-        """Return how many landmarks are nearest to another cluster: those of each piece, and those it attracts."""
-        nearest = np.concatenate([self.measure(points[block]).argmin(axis=1) for block in self.blocks(points.shape[0])])
+        """Return how many landmarks are nearest to another cluster: those of each piece, and those
+        it attracts.
+        """
+        nearest = np.concatenate(
+            [self.measure(points[block]).argmin(axis=1) for block in self.blocks(points.shape[0])]
+        )
         is_wrong = self.cluster[nearest] != self.cluster[self.of_point]
         lost, attracted = (
-            np.bincount(pieces[is_wrong], minlength=len(self.cluster)) for pieces in (self.of_point, nearest)
+            np.bincount(pieces[is_wrong], minlength=len(self.cluster))
+            for pieces in (self.of_point, nearest)
         )
         return lost, attracted
 
@@ -106,7 +117,10 @@ class Pieces:
 
 
 def divide_clusters(points: Any, clusters: IntArray) -> Pieces:
-    """Divide clusters into pieces, given the cluster of each landmark; each cluster has at least one."""
+    """Divide clusters into pieces, given the cluster of each landmark.
+
+    Each cluster has at least one.
+    """
     n_clusters = int(clusters.max()) + 1
     most = n_clusters + min(MAX_DIVIDED, MAX_CENTRE_VALUES // points.shape[1])
     whole = pieces = Pieces.of(points, clusters, np.arange(n_clusters))
@@ -119,14 +133,17 @@ def divide_clusters(points: Any, clusters: IntArray) -> Pieces:
             break
         pieces = pieces.halve(points, is_mixed)
         lost, attracted = pieces.count_errors(points)
-    # clusters that overlap are not separated by pieces either, and pieces would hide how wide they are
+    # clusters that overlap are not separated by pieces either, and pieces would hide how wide they
+    # are
     return pieces if lost.sum() <= n_wrong / 2 else whole
 
 
 def _mean_by(points: Any, groups: IntArray, n_groups: int) -> FloatArray:
     """Return the mean of the rows of each group, as an array; every group has a row."""
     n_points = len(groups)
-    belongs = sparse.csr_array((np.ones(n_points), (groups, np.arange(n_points))), shape=(n_groups, n_points))
+    belongs = sparse.csr_array(
+        (np.ones(n_points), (groups, np.arange(n_points))), shape=(n_groups, n_points)
+    )
     sums = belongs @ points
     sums = sums.toarray() if sparse.issparse(sums) else sums
     return np.asarray(sums, dtype=np.float64) / np.bincount(groups, minlength=n_groups)[:, None]
@@ -141,7 +158,8 @@ class Membership:
     numbers: IntArray  # of the clusters in the labels of the landmarks
     pieces: Pieces
     log_mass: FloatArray  # logarithm of the number of rows of each piece
-    variances: FloatArray  # of each piece in the direction of each other one, or, in a single column, in all directions
+    # of each piece in the direction of each other one, or, in a single column, in all directions
+    variances: FloatArray
     power: float = 1.0  # to which odds are raised
 
     @classmethod
@@ -151,7 +169,9 @@ class Membership:
         points = landmarks.search.points.values[clusters >= 0]
         clustered = clusters[clusters >= 0]
         pieces = divide_clusters(points, clustered)
-        log_mass = np.log(masses[pieces.cluster] * pieces.sizes / np.bincount(clustered)[pieces.cluster])
+        log_mass = np.log(
+            masses[pieces.cluster] * pieces.sizes / np.bincount(clustered)[pieces.cluster]
+        )
         variances = _measure_variances(points, pieces)
         membership = cls(landmarks, clusters, numbers, pieces, log_mass, variances)
         return replace(membership, power=_calibrate(membership, points, clustered, masses))
@@ -181,7 +201,10 @@ class Membership:
         return _normalize(self.power * log_odds)
 
     def _find_own(self, X: Any) -> IntArray:
-        """Return the cluster that ``predict`` finds for each row; for noise, that of the nearest clustered landmark."""
+        """Return the cluster that ``predict`` finds for each row.
+
+        For noise, that of the nearest clustered landmark.
+        """
         own: IntArray = positions_of(self.landmarks.label(X), self.numbers)
         noise = np.flatnonzero(own < 0)
         if len(noise) > 0:
@@ -195,7 +218,9 @@ class Membership:
         return Cells(self.landmarks.points[is_clustered], self.clusters[is_clustered])
 
     def find_log_odds(self, X: Any, own: IntArray) -> FloatArray:
-        """Return the logarithm of the odds of each cluster against the cluster ``own`` of each row; at most 0."""
+        """Return the logarithm of the odds of each cluster against the cluster ``own`` of each row;
+        at most 0.
+        """
         squares = self.pieces.measure(X)
         of_cluster = _nearest_pieces(squares, self.pieces.cluster)
         here = np.take_along_axis(of_cluster, own[:, None], axis=1)
@@ -205,12 +230,18 @@ class Membership:
         return log_odds
 
     def _compare(self, squares: FloatArray, here: IntArray, there: IntArray) -> FloatArray:
-        """Return the logarithm of the odds of pieces ``there`` against the piece ``here`` of each row."""
+        """Return the logarithm of the odds of pieces ``there`` against the piece ``here`` of each
+        row.
+        """
         length = np.sqrt(self._measure_lines(here, there))
         with np.errstate(divide="ignore", invalid="ignore"):
-            place = (np.take_along_axis(squares, here, 1) - np.take_along_axis(squares, there, 1)) / (2 * length)
+            place = (
+                np.take_along_axis(squares, here, 1) - np.take_along_axis(squares, there, 1)
+            ) / (2 * length)
             place += length / 2
-            (near, width), (far, far_width) = (self._unfold(*pair, length) for pair in ((here, there), (there, here)))
+            (near, width), (far, far_width) = (
+                self._unfold(*pair, length) for pair in ((here, there), (there, here))
+            )
             place = np.clip(place, near, length - far)
             # behind the centres, odds do not change any more: the wider piece would win at last
             ratio = ((place - near) / width) ** 2 - ((length - far - place) / far_width) ** 2
@@ -218,8 +249,12 @@ class Membership:
         log_odds[~(length > 0)] = 0.0  # centres that coincide tell nothing
         return np.asarray(log_odds + self.log_mass[there] - self.log_mass[here])
 
-    def _unfold(self, of: IntArray, towards: IntArray, length: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return how far the centre of a piece moves towards another if its cut is undone, and its spread."""
+    def _unfold(
+        self, of: IntArray, towards: IntArray, length: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return how far the centre of a piece moves towards another if its cut is undone, and its
+        spread.
+        """
         variances = self.variances[of, np.minimum(towards, self.variances.shape[1] - 1)]
         ratio = np.sqrt(np.maximum(variances, SMALLEST_VARIANCE * length**2)) / (length / 2)
         cut = np.interp(ratio, _RATIO[::-1], CUTS[::-1])
@@ -232,7 +267,9 @@ class Membership:
         """Return the squared distances between the centres of pieces."""
         if len(self.pieces.cluster) <= MAX_TABLE:
             return np.asarray(self._line_table[here, there])
-        return np.take_along_axis(self.pieces.measure(self.pieces.centres[here[:, 0]]), there, axis=1)
+        return np.take_along_axis(
+            self.pieces.measure(self.pieces.centres[here[:, 0]]), there, axis=1
+        )
 
     @cached_property
     def _line_table(self) -> FloatArray:
@@ -241,7 +278,8 @@ class Membership:
 
 def _measure_variances(points: Any, pieces: Pieces) -> FloatArray:
     """Return the variance of the landmarks of each piece in the direction of each other piece."""
-    n_pieces, sizes = len(pieces.cluster), pieces.sizes[:, None]
+    n_pieces = len(pieces.cluster)
+    sizes = pieces.sizes[:, None]
     own = _own_squares(points, pieces)
     typical = own.mean() / points.shape[1]
     if n_pieces > MAX_TABLE:
@@ -249,7 +287,9 @@ def _measure_variances(points: Any, pieces: Pieces) -> FloatArray:
     else:
         squares = pieces.measure(points)
         lengths = pieces.measure(pieces.centres)
-        difference = own[:, None] - squares  # twice the length of the line times the place on it, less a constant
+        difference = (
+            own[:, None] - squares
+        )  # twice the length of the line times the place on it, less a constant
         mean = _mean_by(difference, pieces.of_point, n_pieces)
         difference -= mean[pieces.of_point]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -277,12 +317,18 @@ def _nearest_pieces(squares: FloatArray, cluster: IntArray) -> IntArray:
     return np.asarray(starts + np.stack([part.argmin(axis=1) for part in parts], axis=1))
 
 
-def _calibrate(membership: Membership, points: Any, clusters: IntArray, masses: FloatArray) -> float:
+def _calibrate(
+    membership: Membership, points: Any, clusters: IntArray, masses: FloatArray
+) -> float:
     """Return the power of the odds with which some landmarks are rated best, each by the others."""
     chosen = np.arange(0, len(clusters), len(clusters) // N_CALIBRATED + 1)
     if membership.n_clusters == 1 or len(clusters) < 3:
         return 1.0
-    neighbours = NearestNeighbors(n_neighbors=2).fit(points).kneighbors(points[chosen], return_distance=False)
+    neighbours = (
+        NearestNeighbors(n_neighbors=2)
+        .fit(points)
+        .kneighbors(points[chosen], return_distance=False)
+    )
     other = np.where(neighbours[:, 0] == chosen, neighbours[:, 1], neighbours[:, 0])
     log_odds = membership.find_log_odds(points[chosen], clusters[other])
     weights = (masses / np.bincount(clusters))[clusters[chosen]]

@@ -25,11 +25,12 @@ class DegreesMixin:
     def membership(self: Model, X: Any) -> Any:
         """Return how probable it is that each row belongs to each cluster.
 
-        The odds of two clusters follow from the place of the row between their landmarks: along the line between the
-        two centres, each cluster has a normal distribution with the variance of its landmarks. Clusters of other shapes
-        are divided into pieces first. The cluster of ``predict`` always has the largest degree. Degrees are close to
-        the shares of true classes if clusters match classes; they cannot tell that a cluster has two classes in it. The
-        user guide has the tables.
+        The odds of two clusters follow from the place of the row between their landmarks: along the
+        line between the two centres, each cluster has a normal distribution with the variance of
+        its landmarks. Clusters of other shapes are divided into pieces first. The cluster of
+        ``predict`` always has the largest degree. Degrees are close to the shares of true classes
+        if clusters match classes; they cannot tell that a cluster has two classes in it. The user
+        guide has the tables.
 
         The first call learns from the landmarks, which takes a few seconds at most.
 
@@ -41,9 +42,10 @@ class DegreesMixin:
         Returns
         -------
         degrees : array or CSR matrix of float, shape (n_samples, n_clusters_)
-            Column j is the cluster with the number ``cluster_numbers_[j]``. Rows sum to one. With more than 100
-            clusters, a CSR matrix without degrees below 0.0001; a Dask array if ``X`` is a Dask array or data frame.
-            Rows that ``predict`` calls noise have degrees as well: ``score_outliers`` tells them from others.
+            Column j is the cluster with the number ``cluster_numbers_[j]``. Rows sum to one. With
+            more than 100 clusters, a CSR matrix without degrees below 0.0001; a Dask array if ``X``
+            is a Dask array or data frame. Rows that ``predict`` calls noise have degrees as well:
+            ``score_outliers`` tells them from others.
 
         Examples
         --------
@@ -60,20 +62,24 @@ class DegreesMixin:
         degrees = degrees_of(self)
         n_clusters = len(degrees.masses)
         is_sparse = n_clusters > MANY_CLUSTERS and not is_dask(X)
-        rate = partial(degrees.membership.rate, is_sparse=is_sparse) if n_clusters else _rate_without_clusters
+        if n_clusters:
+            rate = partial(degrees.membership.rate, is_sparse=is_sparse)
+        else:
+            rate = _rate_without_clusters
         return _map_rows(self, X, rate, n_clusters)
 
     def score_outliers(self: Model, X: Any) -> Any:
         """Return how far each row is from the rows of all clusters; larger means more outlying.
 
-        The score is the mean distance of the row to the 20 nearest landmarks, over what is usual: the geometric mean of
-        the same distance for these landmarks and for all landmarks. It is about 1 for usual rows. Landmarks that are
-        noise do not count as neighbours, so noise scores high. Outliers of which more than 20 are landmarks in one
-        place can look usual there.
+        The score is the mean distance of the row to the 20 nearest landmarks, over what is usual:
+        the geometric mean of the same distance for these landmarks and for all landmarks. It is
+        about 1 for usual rows. Landmarks that are noise do not count as neighbours, so noise scores
+        high. Outliers of which more than 20 are landmarks in one place can look usual there.
 
-        With more than 2,000 landmarks and more than three features, a row is compared only with landmarks around it:
-        those of the nearest of some cells, and their neighbours. If nearer ones are missed, the score is too high: by
-        less than 1 % on average for usual rows, and by more for rows that are far from all landmarks.
+        With more than 2,000 landmarks and more than three features, a row is compared only with
+        landmarks around it: those of the nearest of some cells, and their neighbours. If nearer
+        ones are missed, the score is too high: by less than 1 % on average for usual rows, and by
+        more for rows that are far from all landmarks.
 
         Parameters
         ----------
@@ -100,23 +106,27 @@ class DegreesMixin:
 
     @property
     def outlier_scores_(self: Model) -> Any:
-        """Outlier score of each row of the model, which is not compared with itself, as by ``score_outliers``.
+        """Outlier score of each row of the model, which is not compared with itself, as by
+        ``score_outliers``.
 
-        The attribute exists only if the model has kept the values of all its rows. It has after a fit of at most
-        10,000 rows in one batch or in memory, and while updates and merges keep all rows (see ``partial_fit``). It has
-        not kept rows of weight 0, most rows of sources and Dask arrays in several batches, and rows that updates have
-        contracted in blocks or that have joined others. In these cases, call ``score_outliers``.
+        The attribute exists only if the model has kept the values of all its rows. It has after a
+        fit of at most 10,000 rows in one batch or in memory, and while updates and merges keep all
+        rows (see ``partial_fit``). It has not kept rows of weight 0, most rows of sources and Dask
+        arrays in several batches, and rows that updates have contracted in blocks or that have
+        joined others. In these cases, call ``score_outliers``.
         """
         check_is_fitted(self, "n_clusters_")
         return score_own_rows(self)
 
     @property
     def hdbscan_(self: Model) -> Any:
-        """What HDBSCAN knows besides labels: ``probabilities``, ``outlier_scores`` (GLOSH), and ``predict`` with both.
+        """What HDBSCAN knows besides labels: ``probabilities``, ``outlier_scores`` (GLOSH), and
+        ``predict`` with both.
 
-        The attribute exists only if the base method is HDBSCAN with Euclidean distances, the clusters are its own, and
-        the model has kept all its rows, as for ``outlier_scores_``. Then ``predict`` finds the clusters and the noise
-        among new rows as ``approximate_predict`` of the package hdbscan does.
+        The attribute exists only if the base method is HDBSCAN with Euclidean distances, the
+        clusters are its own, and the model has kept all its rows, as for ``outlier_scores_``. Then
+        ``predict`` finds the clusters and the noise among new rows as ``approximate_predict`` of
+        the package hdbscan does.
 
         Examples
         --------
@@ -134,19 +144,22 @@ class DegreesMixin:
         density = density_of(self)
         if density is None:
             raise AttributeError(
-                "hdbscan_ needs HDBSCAN with Euclidean distances as the base method, its own clusters, at most 10,000 "
+                "hdbscan_ needs HDBSCAN with Euclidean distances as the base method, its own "
+                "clusters, at most 10,000 "
                 'rows without missing values, and numba: pip install "cohirf[fast]".'
             )
         return density
 
     def drift(self: Model, X: Any) -> Drift:
-        """Say whether new rows look like those of the recent past: new kinds, rows outside, shares, features.
+        """Say whether new rows look like those of the recent past: new kinds, rows outside, shares,
+        features.
 
-        The recent past are the last seven updates, the fit included: what has been so in one of them is no change, so
-        that an odd day is no alarm for ever. Nothing is changed in the model. A finding must be large enough to matter
-        and larger than chance explains, so a fresh sample of the same data raises no alarm; the attributes of the
-        result have the thresholds. What a cluster consists of can change without drift in its share or in single
-        features: only rows outside show that.
+        The recent past are the last seven updates, the fit included: what has been so in one of
+        them is no change, so that an odd day is no alarm for ever. Nothing is changed in the model.
+        A finding must be large enough to matter and larger than chance explains, so a fresh sample
+        of the same data raises no alarm; the attributes of the result have the thresholds. What a
+        cluster consists of can change without drift in its share or in single features: only rows
+        outside show that.
 
         Parameters
         ----------
@@ -180,10 +193,18 @@ class DegreesMixin:
 
 
 def _map_rows(model: Model, X: Any, function: Any, n_columns: int | None) -> Any:
-    """Return what a function finds for rows without missing cells; rows on a device are copied to this process."""
-    X, state = to_host(X) if is_on_device(X) else X, state_of(model)
-    apply = partial(_apply_prepared, function=function, means=state.column_means, move=state.landmarks.move)
-    return map_new_rows(model, X, apply, n_columns, np.float64, has_gaps=state.column_means is not None)
+    """Return what a function finds for rows without missing cells.
+
+    Rows on a device are copied to this process.
+    """
+    X = to_host(X) if is_on_device(X) else X
+    state = state_of(model)
+    apply = partial(
+        _apply_prepared, function=function, means=state.column_means, move=state.landmarks.move
+    )
+    return map_new_rows(
+        model, X, apply, n_columns, np.float64, has_gaps=state.column_means is not None
+    )
 
 
 def _apply_prepared(X: Any, *, function: Any, means: Any, move: Any) -> Any:

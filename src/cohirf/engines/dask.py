@@ -1,7 +1,7 @@
 """Run tasks on Dask. First-level tasks run where the data is; later tasks carry their rows.
 
-With an active ``distributed.Client``, tasks run on the workers of its cluster. Without one, Dask runs them in threads
-of this process. This is the only file that imports Dask.
+With an active ``distributed.Client``, tasks run on the workers of its cluster. Without one, Dask
+runs them in threads of this process. This is the only file that imports Dask.
 """
 
 from __future__ import annotations
@@ -30,17 +30,23 @@ from cohirf.rows.storage import Engine, NumberedRows, SerialEngine, Storage
 from cohirf.sources.arrays import DASK_ARRAY, ArraySource
 
 RETRIES = 2  # of a task that fails on a live worker, for example because it could not read its file
-CALLS_A_THREAD = 8  # bundles of batches per thread at a later level: enough that no worker waits long for another
-BEFORE_SPILLING = 0.6  # share of a worker's memory that Dask uses before it spills to disk, by default
+# bundles of batches per thread at a later level: enough that no worker waits long for another
+CALLS_A_THREAD = 8
+BEFORE_SPILLING = (
+    0.6  # share of a worker's memory that Dask uses before it spills to disk, by default
+)
 OWN_VERSION = "__import__('cohirf').__version__"
 GONE = (
-    "The Dask cluster is gone, or has lost data that cannot be computed again, or its client is not the active one: "
-    "activate the client with client.as_current(), or connect to a cluster and repeat the fit. With checkpoint=, the "
+    "The Dask cluster is gone, or has lost data that cannot be computed again, or its client is "
+    "not the active one: "
+    "activate the client with client.as_current(), or connect to a cluster and repeat the fit. "
+    "With checkpoint=, the "
     "fit continues where it stopped"
 )
 FAULTS = {
     "KilledWorker": (
-        "Several workers died while they ran the same batches, perhaps because of too little memory: lower batch_size, "
+        "Several workers died while they ran the same batches, perhaps because of too little "
+        "memory: lower batch_size, "
         "or rechunk X to smaller chunks. See the logs of the workers for the cause"
     ),
     "NoValidWorkerError": GONE,
@@ -84,7 +90,8 @@ class DataLocalEngine(Engine):
 
     rows: Any  # an array of Dask
     weights: Any = None  # sample weights as a column, with the chunks of the data
-    persisted: Any = None  # the contracted runs, one per chunk, which stay on the workers while this is referenced
+    # the contracted runs, one per chunk, which stay on the workers while this is referenced
+    persisted: Any = None
 
     is_serial: ClassVar[bool] = False
     writes_here: ClassVar[bool] = False
@@ -94,15 +101,23 @@ class DataLocalEngine(Engine):
         return None
 
     def outcomes(self, tasks: list[RunTask], contraction: Any) -> Any:
-        """Return the contracted runs; lazily those of the first tasks, which were restored from a checkpoint."""
+        """Return the contracted runs.
+
+        Lazily those of the first tasks, which were restored from a checkpoint.
+        """
         n_restored = len(tasks) - (0 if self.persisted is None else self.persisted.numblocks[0])
         if n_restored == 0:
             return self.persisted
-        restored = self._lazy(contract_run, [(task, contraction, SerialEngine()) for task in tasks[:n_restored]])
-        return dask_array().concatenate([restored, *([] if self.persisted is None else [self.persisted])])
+        restored = self._lazy(
+            contract_run, [(task, contraction, SerialEngine()) for task in tasks[:n_restored]]
+        )
+        return dask_array().concatenate(
+            [restored, *([] if self.persisted is None else [self.persisted])]
+        )
 
     def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
-        """Call ``function`` with each tuple of arguments on the worker with the rows of the task, which comes first.
+        """Call ``function`` with each tuple of arguments on the worker with the rows of the task,
+        which comes first.
 
         Yields the results in order, without what belongs to the rows of a run.
         """
@@ -111,11 +126,15 @@ class DataLocalEngine(Engine):
             refuse_other_packages(client)
         with naming_faults():
             computed = self.persisted = persist(self._lazy(function, list(tasks)))
-            results = computed.map_blocks(_without_map, name=new_name("summarize"), dtype=object, meta=NO_OBJECTS)
+            results = computed.map_blocks(
+                _without_map, name=new_name("summarize"), dtype=object, meta=NO_OBJECTS
+            )
             results = persist(results)
             try:
                 yield from chunks_of(results)
-            except BaseException:  # an error of a task, or of the consumer: cancel the remaining tasks
+            except (
+                BaseException
+            ):  # an error of a task, or of the consumer: cancel the remaining tasks
                 if client is not None:
                     with suppress(Exception):  # the cluster may be gone
                         client.cancel([computed, results])
@@ -124,10 +143,12 @@ class DataLocalEngine(Engine):
     def _lazy(self, function: Function, tasks: list[Task]) -> Any:
         """Return a lazy array with the result of one task per chunk; every call uses new names."""
         runs = [task[0].run for task in tasks]
-        lengths, rows = tuple(run.length for run in runs), slice(runs[0].start, runs[-1].start + runs[-1].length)
+        lengths = tuple(run.length for run in runs)
+        rows = slice(runs[0].start, runs[-1].start + runs[-1].length)
         given = [one_chunk_each(tasks), "i"]
         for array in (self.rows,) if self.weights is None else (self.rows, self.weights):
-            # the "p2p" method would write all data to the disks of the workers, and start over when a worker is lost
+            # the "p2p" method would write all data to the disks of the workers, and start over when
+            # a worker is lost
             given += [_renamed(array)[rows].rechunk((lengths, -1), method="tasks"), "ij"]
         call = partial(call_on_one_thread, partial(_call_with_chunk, function), get_config())
         return map_chunks(call, given, tuple(1 for _ in runs), new_name("contract_batches"), object)
@@ -142,11 +163,17 @@ def _renamed(array: Any) -> Any:
     return array.map_blocks(_as_is, name=new_name("rows"), dtype=array.dtype, meta=array._meta)
 
 
-def _call_with_chunk(function: Function, task: Task, columns: list[Any], weights: Any = None) -> Any:
-    """Call a function with the rows of a chunk. Dask passes the single chunk along the columns in a list."""
+def _call_with_chunk(
+    function: Function, task: Task, columns: list[Any], weights: Any = None
+) -> Any:
+    """Call a function with the rows of a chunk.
+
+    Dask passes the single chunk along the columns in a list.
+    """
     run_task, *others = task
     start = run_task.run.start
-    source, numbers = ArraySource(columns[0], name=DASK_ARRAY), np.arange(start, start + len(columns[0]))
+    source = ArraySource(columns[0], name=DASK_ARRAY)
+    numbers = np.arange(start, start + len(columns[0]))
     values = NumberedRows(np.ascontiguousarray(columns[0], source.dtype), numbers)
     source.refuse_faults(values.X, numbers)
     mass = None if weights is None else np.asarray(weights[0])[:, 0]
@@ -164,11 +191,24 @@ def one_chunk_each(things: list[Any]) -> Any:
     return dask_array().Array(graph, name, chunks=((1,) * len(things),), dtype=object)
 
 
-def map_chunks(function: Any, given: list[Any], lengths: tuple[int, ...], name: str, dtype: Any) -> Any:
-    """Apply ``function`` to the chunks at the same position of several arrays; return a lazy array of the results."""
-    meta, chunks = np.empty(0, dtype=dtype), {"i": lengths}
+def map_chunks(
+    function: Any, given: list[Any], lengths: tuple[int, ...], name: str, dtype: Any
+) -> Any:
+    """Apply ``function`` to the chunks at the same position of several arrays.
+
+    Return a lazy array of the results.
+    """
+    meta = np.empty(0, dtype=dtype)
+    chunks = {"i": lengths}
     return dask_array().blockwise(
-        function, "i", *given, name=name, adjust_chunks=chunks, align_arrays=False, dtype=dtype, meta=meta
+        function,
+        "i",
+        *given,
+        name=name,
+        adjust_chunks=chunks,
+        align_arrays=False,
+        dtype=dtype,
+        meta=meta,
     )
 
 
@@ -183,8 +223,8 @@ def chunks_of(persisted: Any) -> Iterator[Any]:
 def compute_unoptimised(*collections: Any) -> Any:
     """Compute Dask collections without optimising their graphs.
 
-    Dask would fuse tasks first. The scheduler would then see two different tasks of one name, because the fit still
-    holds results of the tasks that were not fused, and would warn.
+    Dask would fuse tasks first. The scheduler would then see two different tasks of one name,
+    because the fit still holds results of the tasks that were not fused, and would warn.
     """
     with naming_faults():
         return dask().compute(*collections, optimize_graph=False)
@@ -196,7 +236,9 @@ def gather_vectors(vectors: Sequence[Any], storage: Storage) -> list[NDArray[Any
         return []
     here = [storage.vector(len(vector), vector.dtype) for vector in vectors]
     with naming_faults():
-        for found, computed in zip(here, dask().persist(*vectors, optimize_graph=False), strict=True):
+        for found, computed in zip(
+            here, dask().persist(*vectors, optimize_graph=False), strict=True
+        ):
             for stop, part in zip(np.cumsum(computed.chunks[0]), chunks_of(computed), strict=True):
                 found[stop - len(part) : stop] = part
                 storage.release()
@@ -207,8 +249,8 @@ def gather_vectors(vectors: Sequence[Any], storage: Storage) -> list[NDArray[Any
 class DaskEngine(Engine):
     """Sends tasks to the workers of a cluster, together with their data.
 
-    With a Dask ``array``, tasks are sent without rows: the first item of a task tells which rows it needs, which the
-    workers gather from the chunks of the array.
+    With a Dask ``array``, tasks are sent without rows: the first item of a task tells which rows it
+    needs, which the workers gather from the chunks of the array.
     """
 
     client: Any
@@ -218,7 +260,10 @@ class DaskEngine(Engine):
     writes_here: ClassVar[bool] = False
 
     def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
-        """Call ``function`` with each tuple of arguments; yield the results in order, as they become ready."""
+        """Call ``function`` with each tuple of arguments.
+
+        Yield the results in order, as they become ready.
+        """
         if n_tasks == 1 and self.array is None:
             return SerialEngine().run(function, tasks, n_tasks)
         return self._in_order(function, iter(tasks), n_tasks)
@@ -228,7 +273,10 @@ class DaskEngine(Engine):
         with naming_faults():
             n_threads = max(1, sum(self.client.nthreads().values()))
             per_call = max(1, n_tasks // (CALLS_A_THREAD * n_threads))
-            sent = self._send(function, tasks, per_call) if self.array is None else self._send_bare(function, tasks)
+            if self.array is None:
+                sent = self._send(function, tasks, per_call)
+            else:
+                sent = self._send_bare(function, tasks)
             for result in sent:
                 waiting.append(result)
                 if len(waiting) > 2 * n_threads:  # limits the number of rows in transit
@@ -238,14 +286,20 @@ class DaskEngine(Engine):
 
     def _send(self, function: Function, tasks: Iterator[Task], per_call: int) -> Iterator[Any]:
         """Send tasks in bundles; yield the lists of their results, as futures."""
-        name, call = new_name(function.__name__), partial(_call_all, function, get_config())
+        name = new_name(function.__name__)
+        call = partial(_call_all, function, get_config())
         bundles = iter(lambda: list(islice(tasks, per_call)), [])
         for number, bundle in enumerate(map(_pack, bundles)):
             with _large_graphs():
-                yield self.client.submit(call, bundle, key=f"{name}-{number}", pure=False, retries=RETRIES)
+                yield self.client.submit(
+                    call, bundle, key=f"{name}-{number}", pure=False, retries=RETRIES
+                )
 
     def _send_bare(self, function: Function, tasks: Iterator[Task]) -> Iterator[Any]:
-        """Send tasks without their rows, one by one; yield the lists of their results, as futures."""
+        """Send tasks without their rows, one by one.
+
+        Yield the lists of their results, as futures.
+        """
         call = dask().delayed(partial(_call_all, function, get_config()), pure=False)
         for task, *others in tasks:
             numbers = task.rows_needed()
@@ -264,13 +318,18 @@ def _large_graphs() -> Any:
 
 
 def keep_on_workers(client: Any, array: Any) -> Any:
-    """Return an array with new names, whose chunks are computed once and stay on the workers while it is referenced."""
+    """Return an array with new names, whose chunks are computed once and stay on the workers while
+    it is referenced.
+    """
     return client.persist(_renamed(array).rechunk({1: -1}), optimize_graph=False)
 
 
 @dataclass(frozen=True)
 class Worker:
-    """A worker process of a cluster; ``taken_bytes`` leaves out results of tasks, which can be spilled to disk."""
+    """A worker process of a cluster.
+
+    ``taken_bytes`` leaves out results of tasks, which can be spilled to disk.
+    """
 
     n_threads: int
     memory_limit: int
@@ -295,10 +354,16 @@ class Worker:
 
 
 def find_fullest_worker() -> Worker | None:
-    """Return the worker with the least memory per task; None if there is no cluster, or no memory limit."""
+    """Return the worker with the least memory per task.
+
+    None if there is no cluster, or no memory limit.
+    """
     client = find_client()
     # n_workers=-1: by default, some versions return only five workers
-    told = [] if client is None else client.scheduler_info(n_workers=-1)["workers"].values()
+    if client is None:
+        told = []
+    else:
+        told = client.scheduler_info(n_workers=-1)["workers"].values()
     limited = [Worker.of(each) for each in told if each["memory_limit"]]
     return min(limited, key=lambda worker: worker.bytes_per_task, default=None)
 
@@ -319,9 +384,13 @@ def refuse_other_packages(client: Any) -> None:
     for process, version in found.items():
         # any other error: it died, and another worker takes over
         if version != own and isinstance(version, str | ImportError):
-            what = f"has version {version} of cohirf" if isinstance(version, str) else f"lacks a package ({version})"
+            if isinstance(version, str):
+                what = f"has version {version} of cohirf"
+            else:
+                what = f"lacks a package ({version})"
             raise ModuleNotFoundError(
-                f"In the Dask cluster, {process} {what}: install cohirf {own} and the packages that the base method "
+                f"In the Dask cluster, {process} {what}: install cohirf {own} and the packages "
+                "that the base method "
                 f"needs on every worker and on the scheduler."
             )
 
@@ -333,10 +402,14 @@ def naming_faults() -> Iterator[None]:
         yield
     except Exception as error:
         kinds = {kind.__name__ for kind in type(error).__mro__}
-        words = next((words for kind, words in FAULTS.items() if kind in kinds and _is_of_dask(error)), None)
+        words = next(
+            (words for kind, words in FAULTS.items() if kind in kinds and _is_of_dask(error)), None
+        )
         if words is None:
             raise
-        raise RuntimeError(f"{words} ({type(error).__name__}: {str(error).partition(os.linesep)[0]})") from error
+        raise RuntimeError(
+            f"{words} ({type(error).__name__}: {str(error).partition(os.linesep)[0]})"
+        ) from error
 
 
 def _is_of_dask(error: Exception) -> bool:
@@ -362,8 +435,8 @@ def call_on_one_thread(function: Function, config: dict[str, Any], *arguments: A
 def _pack(tasks: list[Task]) -> Any:
     """Pickle tasks, which may read their rows on the cluster.
 
-    A client holds a lock while it submits, and if it pickled these tasks then, it would wait for rows that cannot come:
-    the thread that receives them may wait for that lock.
+    A client holds a lock while it submits, and if it pickled these tasks then, it would wait for
+    rows that cannot come: the thread that receives them may wait for that lock.
     """
     return import_optional("distributed.protocol.pickle", "dask", "A fit on Dask").dumps(tasks)
 
@@ -371,7 +444,10 @@ def _pack(tasks: list[Task]) -> Any:
 def _call_all(
     function: Function, config: dict[str, Any], packed: bytes, numbers: Any = None, X: Any = None
 ) -> list[Any]:
-    """Call a function with each of some tasks; if they came without rows, with the rows ``X`` of the given numbers."""
+    """Call a function with each of some tasks.
+
+    If they came without rows, with the rows ``X`` of the given numbers.
+    """
     tasks = pickle.loads(packed)
     if X is not None:
         rows = NumberedRows(np.asarray(X), numbers)

@@ -1,13 +1,14 @@
 """Run tasks on this machine: one after the other, or with joblib in processes or threads.
 
-Every task runs with one BLAS and one OpenMP thread. Parallelism comes from ``n_jobs`` alone, so cores are never
-over-subscribed, and sums are always computed in the same order: the labels do not depend on the number of cores.
+Every task runs with one BLAS and one OpenMP thread. Parallelism comes from ``n_jobs`` alone, so
+cores are never over-subscribed, and sums are always computed in the same order: the labels do not
+depend on the number of cores.
 
-Threads of one process wait for each other: for the interpreter, and for the memory that they share. So processes are
-the rule. Starting them takes time, so the first tasks run in this process, until it is clear that the others take long
-enough; tasks with much data are clear from the beginning. Tasks that cannot be sent to another process, for instance
-because of a base method with an open file, run in threads. In a ``joblib.parallel_config`` context, its backend runs
-all tasks.
+Threads of one process wait for each other: for the interpreter, and for the memory that they share.
+So processes are the rule. Starting them takes time, so the first tasks run in this process, until
+it is clear that the others take long enough; tasks with much data are clear from the beginning.
+Tasks that cannot be sent to another process, for instance because of a base method with an open
+file, run in threads. In a ``joblib.parallel_config`` context, its backend runs all tasks.
 """
 
 from __future__ import annotations
@@ -32,7 +33,12 @@ from typing import Any
 
 import psutil
 from joblib import Parallel, delayed, effective_n_jobs
-from joblib._parallel_backends import LokyBackend, MultiprocessingBackend, SequentialBackend, ThreadingBackend
+from joblib._parallel_backends import (
+    LokyBackend,
+    MultiprocessingBackend,
+    SequentialBackend,
+    ThreadingBackend,
+)
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend.reduction import dumps
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -40,7 +46,12 @@ from joblib.parallel import get_active_backend
 from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
-from cohirf.error_contexts import CollectedWarning, collecting_warnings, issue_again, replacing_errors
+from cohirf.error_contexts import (
+    CollectedWarning,
+    collecting_warnings,
+    issue_again,
+    replacing_errors,
+)
 from cohirf.rows.storage import Engine, SerialEngine
 from cohirf.scratch import share_rows
 
@@ -50,7 +61,9 @@ Tasks = Iterable[Task]
 
 START_SECONDS = 1.0  # time that must be saved before processes are started
 WARM_SECONDS = 0.3  # the same if they run already
-START_BYTES, WARM_BYTES = 2**26, 2**25  # a task with more data takes so long that it need not be measured
+# a task with more data takes so long that it need not be measured
+START_BYTES = 2**26
+WARM_BYTES = 2**25
 IDLE_SECONDS = 240.0  # joblib ends processes that had nothing to do for 300 seconds
 WATCH_SECONDS = 1.0
 # exactly these classes: backends of clusters, such as Ray's, may be subclasses
@@ -59,7 +72,9 @@ LOCAL_BACKENDS = {SequentialBackend, ThreadingBackend, LokyBackend, Multiprocess
 
 @dataclass(frozen=True)
 class LocalEngine(Engine):
-    """Runs tasks with joblib, in processes or threads, unless the user has chosen with ``parallel_config``."""
+    """Runs tasks with joblib, in processes or threads, unless the user has chosen with
+    ``parallel_config``.
+    """
 
     n_jobs: int | None = None
 
@@ -74,29 +89,47 @@ class LocalEngine(Engine):
         return type(get_active_backend()[0]) in LOCAL_BACKENDS
 
     def share(self, rows: Any) -> Any:
-        """Return rows that processes of this machine read from a file, which is written when they are first sent."""
-        return rows if self.is_serial or not self.writes_here else share_rows(rows)
+        """Return rows that processes of this machine read from a file, which is written when they
+        are first sent.
+        """
+        if self.is_serial or not self.writes_here:
+            return rows
+        return share_rows(rows)
 
     def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
-        """Call ``function`` with each tuple of arguments, and yield the results in order, as they become ready."""
+        """Call ``function`` with each tuple of arguments, and yield the results in order, as they
+        become ready.
+        """
         if self.is_serial or n_tasks == 1:
             return SerialEngine().run(function, tasks, n_tasks)
         if _user_chose_backend():
             return _results_of(_start(None, self.n_jobs, _calls(function, tasks)))
         return self._in_processes_if_worth_it(function, iter(tasks), n_tasks)
 
-    def _in_processes_if_worth_it(self, function: Function, tasks: Iterator[Task], n_tasks: int) -> Iterator[Any]:
-        """Run tasks here until it is clear that processes save time; then run the others in processes."""
+    def _in_processes_if_worth_it(
+        self, function: Function, tasks: Iterator[Task], n_tasks: int
+    ) -> Iterator[Any]:
+        """Run tasks here until it is clear that processes save time.
+
+        Then run the others in processes.
+        """
         n_jobs = effective_n_jobs(self.n_jobs)
         are_running = _are_processes_running(n_jobs)
-        seconds_to_save, long_bytes = (WARM_SECONDS, WARM_BYTES) if are_running else (START_SECONDS, START_BYTES)
-        first, n_left = next(tasks), n_tasks
+        seconds_to_save, long_bytes = (
+            (WARM_SECONDS, WARM_BYTES) if are_running else (START_SECONDS, START_BYTES)
+        )
+        first = next(tasks)
+        n_left = n_tasks
         tasks = chain([first], tasks)
-        seconds = math.inf if getattr(first[0], "n_bytes", 0) >= long_bytes else 0.0
+        if getattr(first[0], "n_bytes", 0) >= long_bytes:
+            seconds = math.inf
+        else:
+            seconds = 0.0
         while n_left and seconds_saved(seconds, n_left, n_jobs) <= seconds_to_save:
             started = time.perf_counter()
             result = function(*next(tasks))
-            seconds, n_left = time.perf_counter() - started, n_left - 1
+            seconds = time.perf_counter() - started
+            n_left = n_left - 1
             yield result
         if n_left:
             yield from _in_processes(function, tasks, n_jobs)
@@ -104,7 +137,9 @@ class LocalEngine(Engine):
 
 def local_engine(n_jobs: int | None) -> Engine:
     """Return an engine of this machine; a single job needs no joblib."""
-    return SerialEngine() if effective_n_jobs(n_jobs) == 1 else LocalEngine(n_jobs)
+    if effective_n_jobs(n_jobs) == 1:
+        return SerialEngine()
+    return LocalEngine(n_jobs)
 
 
 def seconds_saved(seconds_a_task: float, n_tasks: int, n_jobs: int) -> float:
@@ -116,21 +151,28 @@ def seconds_saved(seconds_a_task: float, n_tasks: int, n_jobs: int) -> float:
 def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int) -> Iterator[Any]:
     """Run tasks in processes; in threads, if they cannot be sent to processes."""
     first = next(tasks)
-    backend = ProcessBackend() if _runs_elsewhere(function, first) else "threading"
+    if _runs_elsewhere(function, first):
+        backend = ProcessBackend()
+    else:
+        backend = "threading"
     try:
         yield from _results_of(_start(backend, n_jobs, _calls(function, chain([first], tasks))))
     except TerminatedWorkerError as error:
         raise RuntimeError(
-            f"A worker process was killed, perhaps because of too little memory: lower n_jobs or batch_size. With "
-            f"checkpoint=, the fit continues where it stopped. ({str(error).partition(os.linesep)[0]})"
+            "A worker process was killed, perhaps because of too little memory: lower n_jobs or "
+            "batch_size. With "
+            "checkpoint=, the fit continues where it stopped. "
+            f"({str(error).partition(os.linesep)[0]})"
         ) from error
     except PicklingError as error:
-        # such as a full disk, when rows are written to files that processes share: joblib has the text of the error
+        # such as a full disk, when rows are written to files that processes share: joblib has the
+        # text of the error
         reason = str(error.__cause__ or error).strip('\n"').rpartition("\n")[2]
         raise RuntimeError(f"A task cannot be sent to another process: {reason}") from error
     except BrokenProcessPool as error:
         raise RuntimeError(
-            "A worker process cannot import what the fit consists of, such as the class of the base method: put it "
+            "A worker process cannot import what the fit consists of, such as the class of the "
+            "base method: put it "
             'into a module that can be imported, or fit in a context joblib.parallel_config(backend="threading").'
         ) from error
     if backend != "threading":
@@ -150,13 +192,22 @@ class ProcessBackend(LokyBackend):
 
 @cache
 def _end_processes_at_exit() -> None:
-    """Let a process of multiprocessing end at once: it waits for its children, and joblib's stay for five minutes."""
+    """Let a process of multiprocessing end at once: it waits for its children, and joblib's stay
+    for five minutes.
+    """
     if multiprocessing.parent_process() is not None:
-        Finalize(None, lambda: get_reusable_executor(reuse=True).shutdown(kill_workers=True), exitpriority=0)
+        Finalize(
+            None,
+            lambda: get_reusable_executor(reuse=True).shutdown(kill_workers=True),
+            exitpriority=0,
+        )
 
 
 def _start(backend: LokyBackend | str | None, n_jobs: int | None, calls: Iterable[Any]) -> Any:
-    """Start calls in a backend (None: the user's choice); return a generator of their outcomes, in order."""
+    """Start calls in a backend (None: the user's choice).
+
+    Return a generator of their outcomes, in order.
+    """
     run = partial(Parallel, n_jobs=n_jobs, backend=backend, prefer="threads", max_nbytes=None)
     if backend is None and not get_active_backend()[0].supports_return_generator:  # Ray's does not
         return run()(calls)
@@ -164,7 +215,8 @@ def _start(backend: LokyBackend | str | None, n_jobs: int | None, calls: Iterabl
 
 
 def _calls(function: Function, tasks: Tasks) -> Iterator[Any]:
-    here, config = os.getpid(), get_config()
+    here = os.getpid()
+    config = get_config()
     for task in tasks:
         yield delayed(_call_on_one_thread)(function, task, config, here)
 
@@ -187,14 +239,18 @@ def _results_of(outcomes: Any) -> Iterator[Any]:
             issue_again(collected)
             yield result
     finally:
-        if hasattr(outcomes, "close"):  # stop what is still running, without joblib's warning about cancelled tasks
+        if hasattr(
+            outcomes, "close"
+        ):  # stop what is still running, without joblib's warning about cancelled tasks
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message=r"\d+ tasks")
                 outcomes.close()
 
 
 _last_used: dict[int, float] = {}  # by number of processes: when joblib's processes were last used
-_forked: list[int] = []  # not empty in a forked process, in which the processes of its parent would never answer
+_forked: list[
+    int
+] = []  # not empty in a forked process, in which the processes of its parent would never answer
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: _forked.append(os.getpid()))
@@ -211,20 +267,34 @@ def one_thread() -> Any:
 
 @cache
 def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # the search for libraries takes milliseconds, as long as a small batch
+    return (
+        ThreadpoolController()
+    )  # the search for libraries takes milliseconds, as long as a small batch
 
 
 def _user_chose_backend() -> bool:
-    """Return whether the backend is fixed, as in a ``parallel_config`` context: it then ignores hints."""
+    """Return whether the backend is fixed, as in a ``parallel_config`` context: it then ignores
+    hints.
+    """
     hinted = (type(get_active_backend(prefer=hint)[0]) for hint in ("threads", "processes"))
     return len(set(hinted)) == 1
 
 
-def _call_on_one_thread(function: Function, task: Task, config: dict[str, Any], pid: int) -> tuple[Any, Any]:
-    """Run a task of the process ``pid``, in that process or another one, whose warnings are part of the outcome."""
-    # OpenMP limits its threads per calling thread and BLAS per process, so a worker needs the limit, too. The BLAS
-    # limits of several workers do not conflict, because the caller has set the same limit before.
-    with config_context(**config), one_thread(), _collecting_unless_in(pid) as collected, _sending_errors(pid):
+def _call_on_one_thread(
+    function: Function, task: Task, config: dict[str, Any], pid: int
+) -> tuple[Any, Any]:
+    """Run a task of the process ``pid``, in that process or another one, whose warnings are part of
+    the outcome.
+    """
+    # OpenMP limits its threads per calling thread and BLAS per process, so a worker needs the
+    # limit, too. The BLAS limits of several workers do not conflict, because the caller has set the
+    # same limit before.
+    with (
+        config_context(**config),
+        one_thread(),
+        _collecting_unless_in(pid) as collected,
+        _sending_errors(pid),
+    ):
         return function(*task), collected
 
 

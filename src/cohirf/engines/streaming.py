@@ -1,9 +1,12 @@
-"""Stream rows to a device: threads read and copy the rows of the next runs while the device computes a run.
+"""Stream rows to a device: threads read and copy the rows of the next runs while the device
+computes a run.
 
-Each run is cut into pieces. A thread reads a piece into pinned memory, and a CUDA device copies it from there on a
-stream of its own, while it computes. Runs are computed one after the other, in the thread of the caller.
+Each run is cut into pieces. A thread reads a piece into pinned memory, and a CUDA device copies it
+from there on a stream of its own, while it computes. Runs are computed one after the other, in the
+thread of the caller.
 
-Memory: the device holds the rows of ``1 + RUNS_AHEAD`` runs. This process holds a piece per thread, 128 MiB at most.
+Memory: the device holds the rows of ``1 + RUNS_AHEAD`` runs. This process holds a piece per thread,
+128 MiB at most.
 """
 
 from __future__ import annotations
@@ -33,17 +36,25 @@ Sent = tuple[Any, list[Future[Any]]]
 
 @dataclass(frozen=True)
 class StreamingEngine(Engine):
-    """Computes runs one after the other on a device that torch knows; their rows are sent there ahead of time."""
+    """Computes runs one after the other on a device that torch knows.
+
+    Their rows are sent there ahead of time.
+    """
 
     device: str
 
     is_serial: ClassVar[bool] = True
     writes_here: ClassVar[bool] = True
 
-    def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
-        """Call ``function`` with each tuple of arguments, the first of which is a run; yield the results in order.
+    def run(
+        self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int
+    ) -> Iterator[Any]:
+        """Call ``function`` with each tuple of arguments, the first of which is a run.
 
-        An error of a reader is raised when its run would be computed, after the results of all runs before.
+        Yield the results in order.
+
+        An error of a reader is raised when its run would be computed, after the results of all runs
+        before.
         """
         waiting: deque[Callable[[], Any]] = deque()
         with ExitStack() as stack, closing(_one_ahead(iter(tasks))) as made:
@@ -60,7 +71,9 @@ class StreamingEngine(Engine):
 
 
 def _one_ahead(tasks: Iterator[tuple[Any, ...]]) -> Generator[tuple[Any, ...], None, None]:
-    """Yield tasks; the next one is made meanwhile, because the rows that it holds aside are drawn then."""
+    """Yield tasks; the next one is made meanwhile, because the rows that it holds aside are drawn
+    then.
+    """
     with ThreadPoolExecutor(1, "cohirf-tasks") as maker:
         coming = maker.submit(next, tasks, None)
         while (task := coming.result()) is not None:
@@ -91,12 +104,18 @@ class Sender:
         self._stream = self._cuda.Stream(like.device) if like.is_cuda else None
 
     def send(self, task: RunTask) -> Sent:
-        """Start to send the rows of a run; return an array on the device, and the pieces that threads copy into it."""
+        """Start to send the rows of a run.
+
+        Return an array on the device, and the pieces that threads copy into it.
+        """
         run = task.run
         with naming_full_memory(run.longest, self._like):
             X = self._like.new_empty((run.length, self._like.shape[1]))
         # X may be in memory that the device still uses for what it has to do before
-        is_free = None if self._stream is None else self._cuda.current_stream(X.device).record_event()
+        if self._stream is None:
+            is_free = None
+        else:
+            is_free = self._cuda.current_stream(X.device).record_event()
         pieces = row_blocks(run.length, self._piece_rows)
         return X, [self._pool.submit(self._send_piece, run, X, piece, is_free) for piece in pieces]
 
@@ -106,7 +125,10 @@ class Sender:
         if run.indices is not None:
             numbers = run.indices[piece]
         there = X[piece]
-        here = there if X.device.type == "cpu" else X.new_empty(there.shape, device="cpu", pin_memory=X.is_cuda)
+        if X.device.type == "cpu":
+            here = there
+        else:
+            here = X.new_empty(there.shape, device="cpu", pin_memory=X.is_cuda)
         read_into(self._rows, numbers, here.numpy())
         if self._stream is not None:
             with self._cuda.stream(self._stream):

@@ -1,12 +1,15 @@
-"""What a fit has found, for people: descriptions, diagnoses and pages, from one sample, one table and one named tree.
+"""What a fit has found, for people: descriptions, diagnoses and pages, from one sample, one table
+and one named tree.
 
-:func:`describe_clusters` describes the final clusters of a model: name, size, share, stability, exemplar with its
-values, the features that set each cluster apart, and the rows that fit their cluster badly. ``CoHiRF.summary`` shows
-it as a table.
+:func:`describe_clusters` describes the final clusters of a model: name, size, share, stability,
+exemplar with its values, the features that set each cluster apart, and the rows that fit their
+cluster badly. ``CoHiRF.summary`` shows it as a table.
 
-:func:`make_headline` says in a few sentences how many clusters there are, how large, how far apart, and whether to
-trust them. :func:`name_tree` names the branches of the tree, :func:`name_partition` the clusters of any partition, and
-:func:`name_topics` clusters of texts on several levels. ``CoHiRF.diagnose`` returns a :class:`Diagnosis`.
+:func:`make_headline` says in a few sentences how many clusters there are, how large, how far apart,
+and whether to trust them. :func:`name_tree` names the branches of the tree, :func:`name_partition`
+the clusters of any partition, and
+:func:`name_topics` clusters of texts on several levels. ``CoHiRF.diagnose`` returns a
+:class:`Diagnosis`.
 :func:`write_report` writes one HTML page on a fitted model.
 
 The files, in the order in which they build on each other:
@@ -14,7 +17,8 @@ The files, in the order in which they build on each other:
 - words, table: text, phrases and names; rows of any table as numbers
 - effects, verdict: what sets clusters apart and splits siblings; whether to trust a fit
 - study: a model with the rows that explain it, and the sampler
-- rows, diagnose, describe, methods: rows that fit badly, the base method alone, clusters and branches in words
+- rows, diagnose, describe, methods: rows that fit badly, the base method alone, clusters and
+  branches in words
 - cuts, columns, cards, map, script, page, report: the HTML page; topics: that of texts
 """
 

@@ -1,4 +1,7 @@
-"""What a page shows of rows: columns with their distributions; or images, if all values of a row are pixels."""
+"""What a page shows of rows: columns with their distributions.
+
+Or images, if all values of a row are pixels.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,17 @@ TAIL = 0.005  # share of the rows at each end that are counted in the outermost 
 MAX_SIDE = 160  # pixels; larger images are scaled down
 THUMBNAIL_SIDE = 112  # pixels: about 3 kB, and there are three for each topic
 MAX_IMAGES = 600  # clusters with pictures, if there are many cuts
-REGIONS = ("top left", "top", "top right", "left", "centre", "right", "bottom left", "bottom", "bottom right")
+REGIONS = (
+    "top left",
+    "top",
+    "top right",
+    "left",
+    "centre",
+    "right",
+    "bottom left",
+    "bottom",
+    "bottom right",
+)
 PALE = 0.15  # standard deviations of all pixels: smaller differences have no words
 
 
@@ -46,15 +59,28 @@ class Distribution:
         return len(self.features) if self.edges is None else len(self.edges) - 1
 
     def count(self, rows: Any = slice(None)) -> list[int]:
-        """Return the number of rows of the data in each bin or level: those that all rows, or some, stand for."""
-        counts = np.bincount(self.code[rows] + 1, weights=self.weights[rows], minlength=self.n_codes + 1)[1:]
+        """Return the number of rows of the data in each bin or level: those that all rows, or some,
+        stand for.
+        """
+        counts = np.bincount(
+            self.code[rows] + 1, weights=self.weights[rows], minlength=self.n_codes + 1
+        )[1:]
         rounded: list[int] = np.rint(counts).astype(np.int64).tolist()
         return rounded
 
     def describe(self) -> dict[str, Any]:
         """Return what a page needs to draw it."""
-        ends = None if self.ends is None else [round_number(end) for end in self.ends]
-        return {"name": self.name, "kind": self.kind, "levels": self.levels, "ends": ends, "counts": self.count()}
+        if self.ends is None:
+            ends = None
+        else:
+            ends = [round_number(end) for end in self.ends]
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "levels": self.levels,
+            "ends": ends,
+            "counts": self.count(),
+        }
 
 
 def group_features(features: list[Feature]) -> dict[str, list[int]]:
@@ -79,13 +105,21 @@ def find_distribution(table: Table, name: str, features: list[int]) -> Distribut
     code = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
     kind = "date" if table.features[features[0]].kind == "date" else "number"
     within = numbers[(numbers >= edges[0]) & (numbers <= edges[-1])]
-    ends = (float(within.min()), float(within.max())) if len(within) else (float(edges[0]), float(edges[-1]))
+    if len(within):
+        ends = (float(within.min()), float(within.max()))
+    else:
+        ends = (float(edges[0]), float(edges[-1]))
     return Distribution(name, kind, features, code, weights, edges, ends)
 
 
 def find_edges(numbers: FloatArray) -> FloatArray:
-    """Return the limits of bins of equal width; each has as many steps of a grid, if all numbers are on one."""
-    low, high = np.quantile(numbers, [TAIL, 1 - TAIL], method="nearest") if len(numbers) else (0.0, 0.0)
+    """Return the limits of bins of equal width.
+
+    Each has as many steps of a grid, if all numbers are on one.
+    """
+    low, high = (
+        np.quantile(numbers, [TAIL, 1 - TAIL], method="nearest") if len(numbers) else (0.0, 0.0)
+    )
     if not high > low:
         return np.array([low - 0.5, low + 0.5])
     grids = ((step, numbers / step) for step in (1.0, 0.5, 0.1))
@@ -108,7 +142,10 @@ def round_number(value: float) -> float | int:
 
 
 class Columns:
-    """The columns of a sample; those that a page refers to have a place, in the order in which they were needed."""
+    """The columns of a sample.
+
+    Those that a page refers to have a place, in the order in which they were needed.
+    """
 
     def __init__(self, table: Table) -> None:
         self._table, self._groups = table, group_features(table.features)
@@ -136,29 +173,42 @@ class Columns:
         return round_number(float(self._table.values[position, found.features[0]]))
 
 
-# -- clusters of images: pictures of rows, and names from where a cluster is dark or light ----------------------------
+# -- clusters of images: pictures of rows, and names from where a cluster is dark or light
+# ----------------------------
 
 
 def make_images(features: NDArray[np.float64], shape: tuple[int, ...]) -> list[str]:
-    """Return each row as an image in a data URL. All images share one scale; in grey images, large values are dark."""
+    """Return each row as an image in a data URL.
+
+    All images share one scale; in grey images, large values are dark.
+    """
     if len(features) == 0:
         return []
-    low, high = np.nanmin(features), np.nanmax(features)
+    low = np.nanmin(features)
+    high = np.nanmax(features)
     shares = np.nan_to_num((features - low) / max(high - low, np.finfo(np.float64).tiny))
     pixels = np.rint(255 * (1 - shares if len(shape) == 2 else shares)).astype(np.uint8)
-    made = map(import_optional("PIL.Image", "report", "A report with images").fromarray, pixels.reshape(-1, *shape))
+    made = map(
+        import_optional("PIL.Image", "report", "A report with images").fromarray,
+        pixels.reshape(-1, *shape),
+    )
     return [_encode_image(image, MAX_SIDE, "PNG", optimize=True) for image in made]
 
 
 def make_thumbnail(image: Any) -> str:
-    """Return a small copy of an image in a data URL: of a path, bytes, or a dict with either; empty if it is broken."""
+    """Return a small copy of an image in a data URL: of a path, bytes, or a dict with either.
+
+    Empty if it is broken.
+    """
     pillow = import_optional("PIL.Image", "report", "A report with images")
     if isinstance(image, dict):  # as in columns of images of Parquet files
         image = image.get("bytes") or image.get("path")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pillow.DecompressionBombWarning)
-            with pillow.open(BytesIO(image) if isinstance(image, bytes | bytearray | memoryview) else image) as found:
+            with pillow.open(
+                BytesIO(image) if isinstance(image, bytes | bytearray | memoryview) else image
+            ) as found:
                 return _encode_image(found.convert("RGB"), THUMBNAIL_SIDE, "JPEG")
     except Exception:  # whatever a file may hold: it costs a picture, never the page
         return ""
@@ -172,10 +222,17 @@ def _encode_image(image: Any, side: int, kind: str, **options: Any) -> str:
 
 
 def check_image_shape(shape: tuple[int, ...], n_features: int) -> None:
-    """Raise unless ``shape`` is that of a grey image or a three-colour image with ``n_features`` values."""
-    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] != 3) or np.prod(shape) != n_features:
+    """Raise unless ``shape`` is that of a grey image or a three-colour image with ``n_features``
+    values.
+    """
+    if (
+        len(shape) not in (2, 3)
+        or (len(shape) == 3 and shape[2] != 3)
+        or np.prod(shape) != n_features
+    ):
         raise ValueError(
-            f"image_shape={shape} does not fit {n_features} features: pass (height, width) or (height, width, 3) "
+            f"image_shape={shape} does not fit {n_features} features: pass (height, width) or "
+            "(height, width, 3) "
             f"whose product is {n_features}."
         )
 
@@ -185,21 +242,32 @@ class Pictures:
 
     def __init__(self, sample: Sample, shape: tuple[int, ...]) -> None:
         self._pixels = as_dense(take_rows(sample.study.original, sample.rows))
-        self._rows, self._shape = sample.rows, shape
+        self._rows = sample.rows
+        self._shape = shape
         self._mean = np.average(self._pixels, axis=0, weights=sample.weights)
         self._deviation = float(self._pixels.std()) or 1.0
 
     def find_traits(self, members: Sequence[IntArray]) -> list[list[Trait]]:
-        """Return where the rows of each cluster are darker or lighter than all rows, the strongest first."""
+        """Return where the rows of each cluster are darker or lighter than all rows, the strongest
+        first.
+        """
         return [self._compare(self._average(some)) for some in members]
 
-    def add_to(self, clusters: list[dict[str, Any]], members: Sequence[IntArray], places: Sequence[int]) -> None:
+    def add_to(
+        self, clusters: list[dict[str, Any]], members: Sequence[IntArray], places: Sequence[int]
+    ) -> None:
         """Add pictures of the exemplar and of the average row to some clusters."""
         exemplars = [self._find(clusters[place]["exemplar"]) for place in places]
         averages = [self._average(members[place]) for place in places]
-        images = make_images(np.vstack([self._pixels[exemplars], *averages]), self._shape) if places else []
+        if places:
+            images = make_images(np.vstack([self._pixels[exemplars], *averages]), self._shape)
+        else:
+            images = []
         for i, place in enumerate(places):
-            clusters[place]["image"], clusters[place]["average"] = images[i], images[len(places) + i]
+            clusters[place]["image"], clusters[place]["average"] = (
+                images[i],
+                images[len(places) + i],
+            )
 
     def show(self, rows: Sequence[int]) -> list[str]:
         """Return images of some rows of the sample."""
@@ -213,7 +281,9 @@ class Pictures:
         return mean
 
     def _compare(self, average: FloatArray) -> list[Trait]:
-        difference = ((average - self._mean) / self._deviation).reshape(*self._shape[:2], -1).mean(axis=2)
+        difference = (
+            ((average - self._mean) / self._deviation).reshape(*self._shape[:2], -1).mean(axis=2)
+        )
         in_grey = len(self._shape) == 2  # there, high values are drawn dark
         found = []
         lines = np.array_split(difference, 3, axis=0)
@@ -222,5 +292,13 @@ class Pictures:
             strength = float(region.mean()) if region.size else 0.0
             word = "dark" if (strength > 0) == in_grey else "light"
             if abs(strength) >= PALE:
-                found.append(Trait(Feature(f"{word} {name}", "term"), abs(strength), abs(strength), 0.0, abs(strength)))
+                found.append(
+                    Trait(
+                        Feature(f"{word} {name}", "term"),
+                        abs(strength),
+                        abs(strength),
+                        0.0,
+                        abs(strength),
+                    )
+                )
         return sorted(found, key=lambda trait: -trait.strength)

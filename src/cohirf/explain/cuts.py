@@ -1,4 +1,6 @@
-"""The cuts that a reader can choose from: their clusters, colours and figures, and which one is suggested."""
+"""The cuts that a reader can choose from: their clusters, colours and figures, and which one is
+suggested.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,11 @@ from cohirf.rows.grouping import IntArray
 from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
 
-# Every number of clusters up to the first can be chosen; above it, numbers of equal ratio, and those of levels.
-EVERY_NUMBER, LARGEST_NUMBER, RATIO = 60, 500, 1.2
+# Every number of clusters up to the first can be chosen; above it, numbers of equal ratio, and
+# those of levels.
+EVERY_NUMBER = 60
+LARGEST_NUMBER = 500
+RATIO = 1.2
 MAX_LEVELS = 30
 NEAR_BEST = 0.02  # silhouettes that differ by less are equally good
 N_OTHERS = 3
@@ -27,13 +32,16 @@ FIT = f"{SILHOUETTE}, and how many near neighbours are together"
 
 @dataclass(frozen=True)
 class Cut:
-    """A partition of the rows: the tree of merges cut at a number of clusters, or the labels of the model."""
+    """A partition of the rows: the tree of merges cut at a number of clusters, or the labels of the
+    model.
+    """
 
     leaf_of_row: IntArray  # leaf of the tree that each row belongs to; -1 for noise
     label_of_leaf: IntArray  # cluster of each leaf; -1 for noise
     medoid: IntArray  # a medoid of each cluster
     size: IntArray  # number of rows of each cluster
-    n_merged: int  # number of clusters of the tree that this is; more than ``n_clusters`` if small ones are noise
+    # number of clusters of the tree that this is; more than ``n_clusters`` if small ones are noise
+    n_merged: int
     levels: tuple[int, ...] = ()  # the levels of the hierarchy with these clusters
     is_final: bool = False  # whether these are the labels of the model
 
@@ -49,7 +57,9 @@ class Cut:
 
     def labels_of(self, rows: IntArray) -> IntArray:
         """Return the cluster of each of the given rows; -1 for noise."""
-        return np.append(self.label_of_leaf, -1)[self.leaf_of_row[rows]]  # leaf -1 selects the last entry
+        return np.append(self.label_of_leaf, -1)[
+            self.leaf_of_row[rows]
+        ]  # leaf -1 selects the last entry
 
     @property
     def is_whole(self) -> bool:
@@ -68,7 +78,8 @@ class Cut:
 
 def find_cuts(model: Model) -> list[Cut]:
     """Return the cuts to choose from, sorted by their number of clusters; one of them is final."""
-    hierarchy, tree = model.hierarchy_, model.hierarchy_.tree
+    hierarchy = model.hierarchy_
+    tree = model.hierarchy_.tree
     if tree is None or tree.n_leaves == 0:
         nothing = np.empty(0, dtype=np.int64)
         return [Cut(np.full(len(model.labels_), -1), nothing, nothing, nothing, 0, is_final=True)]
@@ -81,7 +92,9 @@ def find_cuts(model: Model) -> list[Cut]:
     cuts = [leaves.cut(n, tuple(level for level in levels if levels[level] == n)) for n in numbers]
     final = leaves.final_cut(model)
     if final.is_whole:  # no cluster is too small: the labels of the model are a cut of the tree
-        return [_as_final(cut, model) if cut.n_clusters == final.n_clusters else cut for cut in cuts]
+        return [
+            _as_final(cut, model) if cut.n_clusters == final.n_clusters else cut for cut in cuts
+        ]
     return sorted([*cuts, final], key=lambda cut: (cut.n_clusters, cut.n_merged))
 
 
@@ -93,22 +106,31 @@ def _as_final(cut: Cut, model: Model) -> Cut:
     position = cluster_positions(model)[cut.medoid].astype(np.int64)
     order = np.argsort(position)
     label = np.where(cut.label_of_leaf < 0, -1, position[cut.label_of_leaf])
-    return replace(cut, label_of_leaf=label, medoid=cut.medoid[order], size=cut.size[order], is_final=True)
+    return replace(
+        cut, label_of_leaf=label, medoid=cut.medoid[order], size=cut.size[order], is_final=True
+    )
 
 
 def colour_clusters(cuts: Sequence[Cut]) -> list[IntArray]:
     """Return the colour number of each cluster of each cut.
 
-    The colour number of a final cluster is its label. In other cuts, a cluster has the colour of its medoid. A medoid
-    that is not that of a final cluster gets a new colour in the coarsest cut that has it, the largest cluster first.
+    The colour number of a final cluster is its label. In other cuts, a cluster has the colour of
+    its medoid. A medoid that is not that of a final cluster gets a new colour in the coarsest cut
+    that has it, the largest cluster first.
     """
     colour_of: dict[int, int] = {}
     final = next(cut for cut in cuts if cut.is_final)
     for cut in [final, *cuts]:
-        order = np.arange(cut.n_clusters) if cut.is_final else cut.largest(cut.n_clusters)
+        if cut.is_final:
+            order = np.arange(cut.n_clusters)
+        else:
+            order = cut.largest(cut.n_clusters)
         for medoid in cut.medoid[order].tolist():
             colour_of.setdefault(medoid, len(colour_of))
-    return [np.array([colour_of[medoid] for medoid in cut.medoid.tolist()], dtype=np.int64) for cut in cuts]
+    return [
+        np.array([colour_of[medoid] for medoid in cut.medoid.tolist()], dtype=np.int64)
+        for cut in cuts
+    ]
 
 
 @dataclass(frozen=True)
@@ -128,16 +150,21 @@ class TreeLeaves:
     def of(cls, hierarchy: FusionHierarchy, tree: MergeTree) -> TreeLeaves:
         """Return the leaves of the tree of a hierarchy.
 
-        A leaf has a higher rank if its medoid was absorbed later, or is the medoid of a larger final cluster.
+        A leaf has a higher rank if its medoid was absorbed later, or is the medoid of a larger
+        final cluster.
         """
         of_row = hierarchy.cut(n_clusters=tree.n_leaves)
         number = of_row[tree.medoids]
         medoid = np.empty_like(tree.medoids)
         medoid[number] = tree.medoids
         size = np.bincount(of_row[of_row >= 0], minlength=tree.n_leaves)
-        absorbed_at, last = hierarchy.absorbed_at[medoid], hierarchy.n_levels
+        absorbed_at = hierarchy.absorbed_at[medoid]
+        last = hierarchy.n_levels
         until = np.where(absorbed_at == 0, last + 1, absorbed_at)
-        _, final = np.unique(find_roots_of(medoid, hierarchy.parents, hierarchy.absorbed_at, last), return_inverse=True)
+        _, final = np.unique(
+            find_roots_of(medoid, hierarchy.parents, hierarchy.absorbed_at, last),
+            return_inverse=True,
+        )
         order = np.lexsort((size, np.bincount(final, weights=size)[final], until))
         rank = np.empty(tree.n_leaves, dtype=np.int64)
         rank[order] = np.arange(tree.n_leaves)
@@ -152,13 +179,17 @@ class TreeLeaves:
         return {level: self._count_survivors(hierarchy, level) for level in range(first, last + 1)}
 
     def _count_survivors(self, hierarchy: FusionHierarchy, level: int) -> int:
-        return len(np.unique(find_roots_of(self.medoid, hierarchy.parents, hierarchy.absorbed_at, level)))
+        return len(
+            np.unique(find_roots_of(self.medoid, hierarchy.parents, hierarchy.absorbed_at, level))
+        )
 
     def cut(self, n_clusters: int, levels: tuple[int, ...]) -> Cut:
         """Return the cut at a number of clusters, which are numbered by their first row."""
         group = np.empty_like(self.number)
         is_coarse = n_clusters <= self.top.n_leaves
-        group[self.number] = self.top.cut(n_clusters)[self.of_leaf] if is_coarse else self.tree.cut(n_clusters)
+        group[self.number] = (
+            self.top.cut(n_clusters)[self.of_leaf] if is_coarse else self.tree.cut(n_clusters)
+        )
         _, first, label = np.unique(group, return_index=True, return_inverse=True)
         label = np.argsort(np.argsort(first))[label]
         by_rank = np.lexsort((-self.rank, label))
@@ -168,24 +199,35 @@ class TreeLeaves:
 
     def final_cut(self, model: Model) -> Cut:
         """Return the labels of the model as a cut."""
-        label, n_clusters = cluster_positions(model)[self.medoid].astype(np.int64), model.n_clusters_
-        size = np.bincount(label[label >= 0], weights=self.size[label >= 0], minlength=n_clusters).astype(np.int64)
+        label = cluster_positions(model)[self.medoid].astype(np.int64)
+        n_clusters = model.n_clusters_
+        size = np.bincount(
+            label[label >= 0], weights=self.size[label >= 0], minlength=n_clusters
+        ).astype(np.int64)
         hierarchy = model.hierarchy_
         n_merged = self._count_survivors(hierarchy, hierarchy.n_levels)
         return Cut(self.of_row, label, model.medoid_indices_, size, n_merged, (), is_final=True)
 
 
 def find_finer(cuts: Sequence[Cut], number: int) -> int | None:
-    """Return the coarsest cut of the whole tree that all clusters of a cut are made of; None for the finest cut."""
+    """Return the coarsest cut of the whole tree that all clusters of a cut are made of.
+
+    None for the finest cut.
+    """
     cut = cuts[number]
     n_parts = cut.n_merged + cut.is_whole
-    return next((i for i, other in enumerate(cuts) if other.is_whole and other.n_merged >= n_parts), None)
+    return next(
+        (i for i, other in enumerate(cuts) if other.is_whole and other.n_merged >= n_parts), None
+    )
 
 
 def suggest_cut(
     cuts: Sequence[Cut], silhouettes: Sequence[float | None], choice: Choice | None
 ) -> dict[str, Any] | None:
-    """Return the suggested cut, why, and a figure for each cut; None if nothing tells which cut is good."""
+    """Return the suggested cut, why, and a figure for each cut.
+
+    None if nothing tells which cut is good.
+    """
     scored = {
         number: value
         for number, value in enumerate(silhouettes)
@@ -194,14 +236,17 @@ def suggest_cut(
     if not scored:
         return None
     if choice is not None and not choice.is_given:
-        chosen = next((number for number in scored if cuts[number].n_clusters == choice.n_clusters), None)
+        chosen = next(
+            (number for number in scored if cuts[number].n_clusters == choice.n_clusters), None
+        )
         if chosen is not None:
             text = f"{choice.n_clusters} clusters are suggested. {choice.describe_number()}"
             of_number = dict(zip(choice.candidates.tolist(), choice.figures.tolist(), strict=True))
             curve = [of_number.get(cut.n_clusters) for cut in cuts]
             return {"cut": chosen, "text": text, "curve": curve, "measure": FIT}
     if choice is not None and choice.merge != "compact":
-        return None  # the silhouette is low for clusters that are long or curved, however clear they are
+        # the silhouette is low for clusters that are long or curved, however clear they are
+        return None
     best = max(scored, key=lambda number: scored[number])
     text = _give_reason(cuts, scored, best)
     return {"cut": best, "text": text, "curve": list(silhouettes), "measure": SILHOUETTE}
@@ -209,10 +254,13 @@ def suggest_cut(
 
 def _give_reason(cuts: Sequence[Cut], scored: dict[int, float], best: int) -> str:
     text = (
-        f"{cuts[best].n_clusters} clusters are suggested: there, rows are closest to their own cluster compared with "
+        f"{cuts[best].n_clusters} clusters are suggested: there, rows are closest to their own "
+        "cluster compared with "
         f"the next one (silhouette {scored[best]:.2f}, where 1 is clearly apart and 0 is touching)."
     )
-    near = [number for number in scored if number != best and scored[number] > scored[best] - NEAR_BEST]
+    near = [
+        number for number in scored if number != best and scored[number] > scored[best] - NEAR_BEST
+    ]
     if not (numbers := [str(cuts[number].n_clusters) for number in near]):
         return text
     if len(numbers) > N_OTHERS:

@@ -1,4 +1,6 @@
-"""What each cluster and each branch of a model is, in words: names, sizes, traits, and the headline of a result."""
+"""What each cluster and each branch of a model is, in words: names, sizes, traits, and the headline
+of a result.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,43 @@ from numpy.typing import NDArray
 
 from cohirf.choice import Choice
 from cohirf.explain.diagnose import Diagnosis
-from cohirf.explain.effects import ALIKE, Trait, find_phrases, find_splits, find_traits, find_traits_of_sets
+from cohirf.explain.effects import (
+    ALIKE,
+    Trait,
+    find_phrases,
+    find_splits,
+    find_traits,
+    find_traits_of_sets,
+)
 from cohirf.explain.rows import BadlyFitting, find_badly_fitting
-from cohirf.explain.study import DESCRIBED, MAX_DESCRIBED, Sample, add_rare, draw, draw_sample, make_study
+from cohirf.explain.study import (
+    DESCRIBED,
+    MAX_DESCRIBED,
+    Sample,
+    add_rare,
+    draw,
+    draw_sample,
+    make_study,
+)
 from cohirf.explain.table import read_table
 from cohirf.explain.verdict import ALONE, EITHER, ways_to_less_noise
-from cohirf.explain.words import NEARLY_ALL, is_true, join_words, name_clusters, percent, uncapitalised
+from cohirf.explain.words import (
+    NEARLY_ALL,
+    is_true,
+    join_words,
+    name_clusters,
+    percent,
+    uncapitalised,
+)
 from cohirf.hierarchy.export import to_frame
-from cohirf.hierarchy.outline import STROKES, Node, Outline, find_siblings, make_outline, write_branches
+from cohirf.hierarchy.outline import (
+    STROKES,
+    Node,
+    Outline,
+    find_siblings,
+    make_outline,
+    write_branches,
+)
 from cohirf.preparation.decide import GIVEN_BACK, NAMED
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
 from cohirf.sources.source import count_of, number_repeated
@@ -32,11 +63,17 @@ from cohirf.summary.numbers import cluster_positions
 
 N_SHOWN = 3  # traits in the table
 BRANCH_TRAITS = 2  # in the name of a branch
-NAMED_CLUSTERS, ROWS_IN_HEADLINE = 6, 3  # up to so many are named in the headline
+# up to so many are named in the headline
+NAMED_CLUSTERS = 6
+ROWS_IN_HEADLINE = 3
 # Shares of rows between two clusters up to which clusters are clearly apart, touch, and overlap.
-APART, TOUCHING, OVERLAPPING = 0.02, 0.2, 0.4
-# Densities half-way between two clusters, compared with their centres: up to this there is a gap, from that on none.
-HALF_FILLED, FILLED = 0.3, 0.7
+APART = 0.02
+TOUCHING = 0.2
+OVERLAPPING = 0.4
+# Densities half-way between two clusters, compared with their centres: up to this there is a gap,
+# from that on none.
+HALF_FILLED = 0.3
+FILLED = 0.7
 
 
 @dataclass(frozen=True)
@@ -54,7 +91,8 @@ class ClusterDescription:
     share : float
         Share of all rows.
     stability : float
-        Mean of ``stability_`` over its rows, how well the views agreed; NaN if it is not known of any row.
+        Mean of ``stability_`` over its rows, how well the views agreed; NaN if it is not known of
+        any row.
     exemplar : int
         Row number of its most central row.
     exemplar_values : dict of str to object
@@ -92,7 +130,8 @@ class Description:
     n_sampled : int
         Number of rows that the traits were computed from.
     repeated : tuple of str
-        Up to three categories whose combined levels are nearly the same groups; empty if there are none.
+        Up to three categories whose combined levels are nearly the same groups; empty if there are
+        none.
     """
 
     model: Model
@@ -118,14 +157,26 @@ class Description:
         return {cluster.label: cluster.name for cluster in self.clusters}
 
     def name_noise(self, data: Any) -> list[str]:
-        """Return the names of the rows that are noise; an empty list if they are many, or have no names."""
-        if data is None or data.source.n_rows != self.n_rows or not 0 < self.n_noise <= ROWS_IN_HEADLINE:
+        """Return the names of the rows that are noise.
+
+        An empty list if they are many, or have no names.
+        """
+        if (
+            data is None
+            or data.source.n_rows != self.n_rows
+            or not 0 < self.n_noise <= ROWS_IN_HEADLINE
+        ):
             return []
-        names: list[str] = data.name_rows(np.flatnonzero(np.asarray(self.model.labels_) < 0).tolist())
+        names: list[str] = data.name_rows(
+            np.flatnonzero(np.asarray(self.model.labels_) < 0).tolist()
+        )
         return names
 
     def to_frame(self) -> Any:
-        """Return a pandas table with one row for each cluster; a last row for noise, if there is any."""
+        """Return a pandas table with one row for each cluster.
+
+        A last row for noise, if there is any.
+        """
         return tabulate(self, "to_frame")
 
 
@@ -140,10 +191,14 @@ def tabulate(found: Description, user: str) -> Any:
         "share": (found.sizes / found.n_rows).tolist(),
         "stability": found.stability.tolist(),
         "exemplar": found.model.exemplar_indices_.tolist(),
-        "features": ["; ".join(trait.values for trait in traits.get(label, ())) for label in labels],
+        "features": [
+            "; ".join(trait.values for trait in traits.get(label, ())) for label in labels
+        ],
     }
     noise = [-1, "noise", found.n_noise, found.n_noise / found.n_rows, np.nan, None, ""]
-    for column, value in zip(columns.values(), noise if found.n_noise else (), strict=bool(found.n_noise)):
+    for column, value in zip(
+        columns.values(), noise if found.n_noise else (), strict=bool(found.n_noise)
+    ):
         column.append(value)
     return to_frame(columns, "cluster", user).astype({"exemplar": "Int64"})
 
@@ -158,20 +213,21 @@ def describe_clusters(
     model : CoHiRF
         The fitted model; its labels must be in this process.
     X : array, table, sparse matrix, source or Prepared, shape (n_samples, any), optional
-        The rows of the fit in the same order: the data of the fit, what ``prepare`` returned, or the table that it was
-        made from, whose columns may be numbers, categories, text, dates or truth values. At most 20,000 rows are read,
-        and some of each cluster. By default, the clusters are described by the rows that the model stores for
-        ``predict``.
+        The rows of the fit in the same order: the data of the fit, what ``prepare`` returned, or
+        the table that it was made from, whose columns may be numbers, categories, text, dates or
+        truth values. At most 20,000 rows are read, and some of each cluster. By default, the
+        clusters are described by the rows that the model stores for ``predict``.
     feature_names : sequence of str, optional
         Names of the columns, if ``X`` has none.
     preparation : Preparation, optional
-        What made the data of the fit from a table. The rows that the model stores are then described by the columns of
-        that table, in their own units.
+        What made the data of the fit from a table. The rows that the model stores are then
+        described by the columns of that table, in their own units.
 
     Returns
     -------
     description : Description
-        The clusters, and the rows that fit them badly. Of more than 1,000 clusters, the largest are described.
+        The clusters, and the rows that fit them badly. Of more than 1,000 clusters, the largest are
+        described.
 
     Examples
     --------
@@ -194,9 +250,12 @@ def describe_clusters(
 def describe_sample(sample: Sample) -> Description:
     """Describe the final clusters of a model by a sample of its rows."""
     model = sample.study.model
-    labels, numbers = cluster_positions(model), model.cluster_numbers_
+    labels = cluster_positions(model)
+    numbers = model.cluster_numbers_
     counts = count_with_noise(labels, model.n_clusters_)
-    n_rows, sizes, stability = int(counts.sum()), counts[1:], mean_stability(model, labels, model.n_clusters_)
+    n_rows = int(counts.sum())
+    sizes = counts[1:]
+    stability = mean_stability(model, labels, model.n_clusters_)
     chosen = np.sort(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED])
     traits = find_traits(sample.table, sample.labels, chosen)
     traits = [sample.begin_with_repeated(some) for some in traits]
@@ -204,31 +263,55 @@ def describe_sample(sample: Sample) -> Description:
     siblings = {} if tree is None else find_siblings(tree, labels[tree.medoids])
     names = name_clusters(traits, split_siblings(sample, sample.labels, chosen, siblings))
     names = keep_true_names(sample, chosen, names)
-    figures = (of[chosen].tolist() for of in (sizes, sizes / n_rows, stability, model.exemplar_indices_))
+    figures = (
+        of[chosen].tolist() for of in (sizes, sizes / n_rows, stability, model.exemplar_indices_)
+    )
     values = sample.study.read_exemplars(chosen)
     parts = zip(numbers[chosen].tolist(), names, *figures, values, traits, strict=True)
     described = [ClusterDescription(*part) for part in parts]
-    return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.rows), sample.repeated)
+    return Description(
+        model,
+        described,
+        sizes,
+        stability,
+        n_rows,
+        int(counts[0]),
+        len(sample.rows),
+        sample.repeated,
+    )
 
 
 def keep_true_names(sample: Sample, clusters: IntArray, names: Sequence[str]) -> list[str]:
-    """Return the names that the model has given to some clusters before, if they are still true, and else ``names``.
+    """Return the names that the model has given to some clusters before, if they are still true,
+    and else ``names``.
 
     ``clusters`` are positions in ``cluster_numbers_``. No two names are the same.
     """
     model = sample.study.model
     former = [model.names_.get(number) for number in model.cluster_numbers_[clusters].tolist()]
-    doubtful = [(place, name) for place, name in enumerate(former) if name is not None and name != names[place]]
+    doubtful = [
+        (place, name)
+        for place, name in enumerate(former)
+        if name is not None and name != names[place]
+    ]
     places = np.array([place for place, _ in doubtful], dtype=np.int64)
     phrases = find_phrases(sample.table, sample.labels, clusters[places])
-    kept = {place: name for (place, name), true in zip(doubtful, phrases, strict=True) if is_true(name, true)}
-    order = sorted(range(len(names)), key=lambda place: place not in kept)  # of equal names, the former one stays
+    kept = {
+        place: name
+        for (place, name), true in zip(doubtful, phrases, strict=True)
+        if is_true(name, true)
+    }
+    order = sorted(
+        range(len(names)), key=lambda place: place not in kept
+    )  # of equal names, the former one stays
     unique = number_repeated([kept.get(place) or names[place] for place in order])
     return [name for _, name in sorted(zip(order, unique, strict=True))]
 
 
 def remember_names(model: Model, description: Description) -> dict[int, tuple[str, str]]:
-    """Give the clusters of a model the names of a description; return the former and the new name of each that changed.
+    """Give the clusters of a model the names of a description.
+
+    Return the former and the new name of each that changed.
 
     What the last update has changed, and the last step of the history, say it, too.
     """
@@ -242,13 +325,18 @@ def remember_names(model: Model, description: Description) -> dict[int, tuple[st
     return renamed
 
 
-def name_partition(X: Any, labels: IntArray, feature_names: Sequence[str] | None = None) -> list[str]:
-    """Return a name for each cluster of any partition, such as a cut of the tree; no two names are the same.
+def name_partition(
+    X: Any, labels: IntArray, feature_names: Sequence[str] | None = None
+) -> list[str]:
+    """Return a name for each cluster of any partition, such as a cut of the tree.
+
+    No two names are the same.
 
     Parameters
     ----------
     X : array, table, sparse matrix or source, shape (n_rows, any)
-        The rows, of which at most 20,000 are read. Columns may be numbers, categories, text, dates or truth values.
+        The rows, of which at most 20,000 are read. Columns may be numbers, categories, text, dates
+        or truth values.
     labels : array of int, shape (n_rows,)
         The cluster of each row, from 0; -1 for noise.
     feature_names : sequence of str, optional
@@ -270,23 +358,32 @@ def name_partition(X: Any, labels: IntArray, feature_names: Sequence[str] | None
     labels = np.asarray(labels)
     rows = add_rare(labels, draw(len(labels), DESCRIBED.most))
     table = read_table(X, rows, feature_names)
-    return name_clusters(find_traits(table, labels[rows], np.arange(int(labels.max(initial=-1)) + 1)))
+    return name_clusters(
+        find_traits(table, labels[rows], np.arange(int(labels.max(initial=-1)) + 1))
+    )
 
 
 def split_siblings(
     sample: Sample, labels: IntArray, clusters: IntArray, siblings: dict[int, tuple[int, ...]]
 ) -> list[Trait | None]:
-    """Return what splits each of some clusters from its sibling; ``labels`` has the cluster of each sampled row."""
+    """Return what splits each of some clusters from its sibling.
+
+    ``labels`` has the cluster of each sampled row.
+    """
     sets = clusters[:, None].tolist()
     others = [siblings.get(cluster, ()) for cluster in clusters.tolist()]
     return find_splits(sample.table, labels, sets, others)
 
 
 def mean_stability(model: Model, labels: IntArray, n_labels: int) -> NDArray[np.float64]:
-    """Return the mean stability of the rows of each label, where it is known; NaN if it is not known of any row."""
+    """Return the mean stability of the rows of each label, where it is known.
+
+    NaN if it is not known of any row.
+    """
     totals, known = np.zeros((2, n_labels))
     for block in row_blocks(len(labels), max(BLOCK_ROWS, n_labels)):
-        own, stability = labels[block], model.stability_[block]
+        own = labels[block]
+        stability = model.stability_[block]
         counted = (own >= 0) & ~np.isnan(stability)
         totals += np.bincount(own[counted], weights=stability[counted], minlength=n_labels)
         known += np.bincount(own[counted], minlength=n_labels)
@@ -298,7 +395,9 @@ class NamedTree:
     """The top of a tree with names."""
 
     outline: Outline  # the nodes
-    names: dict[tuple[int, ...], str]  # the name of each node, by its ``groups``: that of a cluster, if it has one
+    names: dict[
+        tuple[int, ...], str
+    ]  # the name of each node, by its ``groups``: that of a cluster, if it has one
 
     @property
     def total(self) -> int:
@@ -313,12 +412,19 @@ class NamedTree:
         """Return a node in words."""
         said = f"{self.count(node.size)}: {self.names[node.groups]}"
         if node.cluster is not None:
-            of = "part of cluster" if _is_part(node, self.outline.root) else "cluster"
+            if _is_part(node, self.outline.root):
+                of = "part of cluster"
+            else:
+                of = "cluster"
             return f"{of} {node.cluster}, {said}"
-        return f"{node.n_clusters:,} clusters, {said}" if not node.children and node.n_clusters > 1 else said
+        if not node.children and node.n_clusters > 1:
+            return f"{node.n_clusters:,} clusters, {said}"
+        return said
 
 
-def name_tree(model: Model, n_leaves: int | None = None, preparation: Any = None) -> NamedTree | None:
+def name_tree(
+    model: Model, n_leaves: int | None = None, preparation: Any = None
+) -> NamedTree | None:
     """Return the top of the tree of a model, with names from the rows that the model stores.
 
     Parameters
@@ -328,7 +434,8 @@ def name_tree(model: Model, n_leaves: int | None = None, preparation: Any = None
     n_leaves : int, optional
         Number of leaves; by default the number of final clusters, and at most 30.
     preparation : Preparation, optional
-        What made the data of the fit from a table; names are then made from the columns of that table.
+        What made the data of the fit from a table; names are then made from the columns of that
+        table.
 
     Returns
     -------
@@ -341,9 +448,15 @@ def name_tree(model: Model, n_leaves: int | None = None, preparation: Any = None
     sample = draw_sample(make_study(model, preparation=preparation))
     described = describe_sample(sample)
     nodes = list(outline.root.walk())
-    names = {node.groups: described.name(node.cluster) for node in nodes if node.cluster is not None}
+    names = {
+        node.groups: described.name(node.cluster) for node in nodes if node.cluster is not None
+    }
     branches = [node for node in nodes if node.cluster is None or _is_part(node, outline.root)]
-    sibling = {node.groups: other.groups for parent in nodes for node, other in permutations(parent.children or (), 2)}
+    sibling = {
+        node.groups: other.groups
+        for parent in nodes
+        for node, other in permutations(parent.children or (), 2)
+    }
     groups, sets = outline.labels[sample.rows], [node.groups for node in branches]
     traits = find_traits_of_sets(sample.table, groups, sets)
     others = [sibling.get(node.groups, ()) for node in branches]
@@ -422,7 +535,8 @@ class Headline:
     separation : str
         How sure it is to which cluster a row belongs; empty if there are fewer than two clusters.
     exceptions : str
-        A column that was left out, a few rows that are noise, and rows that have few values, if the data is known.
+        A column that was left out, a few rows that are noise, and rows that have few values, if the
+        data is known.
     trust : str
         What to do with the clusters; empty without a diagnosis.
     tone : {"good", "fair", "poor", "unknown"}
@@ -442,7 +556,9 @@ class Headline:
         return " ".join(part for part in parts if part)
 
 
-def make_headline(description: Description, diagnosis: Diagnosis | None, data: Any = None) -> Headline:
+def make_headline(
+    description: Description, diagnosis: Diagnosis | None, data: Any = None
+) -> Headline:
     """Return the headline of a result.
 
     Parameters
@@ -452,8 +568,8 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
     diagnosis : Diagnosis or None
         What ``CoHiRF.diagnose`` returned; None leaves out whether to trust the clusters.
     data : Prepared, optional
-        The data of the fit, if ``prepare`` returned it: names a few rows that are noise, and says which have hardly any
-        values.
+        The data of the fit, if ``prepare`` returned it: names a few rows that are noise, and says
+        which have hardly any values.
 
     Returns
     -------
@@ -469,17 +585,22 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
     >>> model = CoHiRF(random_state=0).fit(X)
     >>> headline = make_headline(describe_clusters(model, X), model.diagnose())
     >>> print(headline.count, headline.sizes)
-    2 clusters in 150 rows. 100 rows (67%): long petal, wide petal, long sepal. 50 rows (33%): short petal, narrow
-    petal, short sepal. They differ most in petal length: 4.91 and 1.46 on average.
+    2 clusters in 150 rows. 100 rows (67%): long petal, wide petal, long sepal. 50 rows (33%): short
+    petal, narrow petal, short sepal. They differ most in petal length: 4.91 and 1.46 on average.
     >>> print(headline.separation)
     They are clearly apart: no rows are between two clusters.
     >>> print(headline.trust)
     Random halves of the rows, each on its own, give the same clusters: use them as kinds of rows.
     """
-    n_clusters, n_rows, choice = len(description.sizes), description.n_rows, description.model.choice_
+    n_clusters = len(description.sizes)
+    n_rows = description.n_rows
+    choice = description.model.choice_
     if n_clusters == 0:
         remedy = f"To find some, {ways_to_less_noise(description.model)}."
-        noise = "the only row is noise" if n_rows == 1 else f"all {n_rows:,} rows are noise"
+        if n_rows == 1:
+            noise = "the only row is noise"
+        else:
+            noise = f"all {n_rows:,} rows are noise"
         return Headline(f"No clusters: {noise}.", "", "", "", remedy, "poor")
     is_clear = choice is None or choice.is_clear
     count = f"{count_of(n_clusters, 'cluster')} in {n_rows:,} rows"
@@ -490,33 +611,56 @@ def make_headline(description: Description, diagnosis: Diagnosis | None, data: A
         count += f"; {percent(description.n_noise / n_rows)} of the rows are noise, in no cluster"
     found = description.badly_fitting
     has_gaps = n_clusters == 1 or (found.share_between <= APART and not found.filled > HALF_FILLED)
-    trust, tone = ("", "unknown") if diagnosis is None else say_trust(diagnosis, choice, has_gaps=has_gaps)
+    trust, tone = (
+        ("", "unknown") if diagnosis is None else say_trust(diagnosis, choice, has_gaps=has_gaps)
+    )
     sizes = separation = ""
     if n_clusters > 1:
         sizes = say_sizes(description)
     if n_clusters > 1 and tone != "poor":
         if not description.repeated:  # levels are apart by themselves
             is_chosen = choice is not None and len(choice.candidates) > 0
-            is_sure = choice.is_strong if is_chosen else tone in ("good", "unknown")
-            separation = say_separation(found.share_between, found.filled, is_clear=is_clear, is_sure=is_sure)
-        tone = "fair" if tone == "good" and (found.share_between > TOUCHING or found.filled > HALF_FILLED) else tone
+            if is_chosen:
+                is_sure = choice.is_strong
+            else:
+                is_sure = tone in ("good", "unknown")
+            separation = say_separation(
+                found.share_between, found.filled, is_clear=is_clear, is_sure=is_sure
+            )
+        if tone == "good" and (found.share_between > TOUCHING or found.filled > HALF_FILLED):
+            tone = "fair"
+        else:
+            tone = tone
     return Headline(f"{count}.", sizes, separation, exceptions, trust, tone)
 
 
 def say_sizes(description: Description) -> str:
-    """Return how large clusters are, with their names: of all, or of the largest and the smallest if there are many."""
-    sizes, numbers = description.sizes, description.model.cluster_numbers_
+    """Return how large clusters are, with their names: of all, or of the largest and the smallest
+    if there are many.
+    """
+    sizes = description.sizes
+    numbers = description.model.cluster_numbers_
     order = np.argsort(-sizes, kind="stable").tolist()
     shown = order if len(order) <= NAMED_CLUSTERS else [order[0], order[-1]]
-    shares = (f"{count_of(int(sizes[place]), 'row')} ({percent(sizes[place] / description.n_rows)})" for place in shown)
+    shares = (
+        f"{count_of(int(sizes[place]), 'row')} ({percent(sizes[place] / description.n_rows)})"
+        for place in shown
+    )
     names = (description.name(int(numbers[place])) for place in shown)
     said = [f"{share}: {name}." for share, name in zip(shares, names, strict=True)]
     if len(order) > len(shown):
-        said = [f"The largest has {said[0]}", f"The smallest has {said[1]}", *say_shared_column(description)]
+        said = [
+            f"The largest has {said[0]}",
+            f"The smallest has {said[1]}",
+            *say_shared_column(description),
+        ]
     if len(order) == 2:
         said += say_difference(description.clusters)
     if columns := join_words(description.repeated):
-        said.append(f"They are nearly the {'combined ' if len(description.repeated) > 1 else ''}levels of {columns}.")
+        said.append(
+            f"They are nearly the {'combined ' if len(description.repeated) > 1 else ''}levels of "
+            f"{columns}."
+        )
     return " ".join(said)
 
 
@@ -531,7 +675,9 @@ def say_shared_column(description: Description) -> list[str]:
 
 
 def say_difference(clusters: list[ClusterDescription]) -> list[str]:
-    """Return the column in which two clusters differ most, if it is known, with the mean of the larger one first."""
+    """Return the column in which two clusters differ most, if it is known, with the mean of the
+    larger one first.
+    """
     one, other = sorted(clusters, key=lambda cluster: -cluster.size)
     inside = {trait.feature: trait.inside for trait in other.traits}
     for trait in one.traits:
@@ -541,25 +687,37 @@ def say_difference(clusters: list[ClusterDescription]) -> list[str]:
         if trait.feature in inside and not trait.feature.has_gaps and not is_rare:
             level = f" {trait.feature.level}" if trait.feature.level else ""
             means = (trait.feature.say(mean) for mean in (trait.inside, inside[trait.feature]))
-            return [f"They differ most in {trait.feature.plain}{level}: {' and '.join(means)} on average."]
+            return [
+                f"They differ most in {trait.feature.plain}{level}: {' and '.join(means)} on "
+                "average."
+            ]
     return []
 
 
-def say_separation(share: float, filled: float = np.nan, *, is_clear: bool = True, is_sure: bool = True) -> str:
+def say_separation(
+    share: float, filled: float = np.nan, *, is_clear: bool = True, is_sure: bool = True
+) -> str:
     """Return how far apart clusters are, from the share of rows between two, and the density there.
 
-    They are clearly apart only if this ``is_sure``: if two halves of the rows have the same clusters.
+    They are clearly apart only if this ``is_sure``: if two halves of the rows have the same
+    clusters.
     """
-    between = f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two"
+    between = (
+        f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two"
+    )
     if not is_clear:
-        return f"{between[0].upper()}{between[1:]} of them." if share > APART else ""
+        if share > APART:
+            return f"{between[0].upper()}{between[1:]} of them."
+        return ""
     between = f"{between} clusters"
     if filled > FILLED and share <= TOUCHING:
         return f"They run into each other, with no gap between them: the border could as well be elsewhere ({between})."
     if share <= APART and not filled > HALF_FILLED and is_sure:
         return f"They are clearly apart: {between}."
     if share <= APART and not filled > HALF_FILLED:
-        return f"{between[0].upper()}{between[1:]}, but it is not sure that there are these clusters."
+        return (
+            f"{between[0].upper()}{between[1:]}, but it is not sure that there are these clusters."
+        )
     if share <= TOUCHING:
         return f"They touch: {between}."
     if share <= OVERLAPPING:
@@ -568,8 +726,12 @@ def say_separation(share: float, filled: float = np.nan, *, is_clear: bool = Tru
 
 
 def say_exceptions(description: Description, data: Any) -> str:
-    """Return which column was left out, which rows are noise, if they are few, and which have few values."""
-    repeated = [str(column.name) for column in data.preparation.columns if column.reason == GIVEN_BACK]
+    """Return which column was left out, which rows are noise, if they are few, and which have few
+    values.
+    """
+    repeated = [
+        str(column.name) for column in data.preparation.columns if column.reason == GIVEN_BACK
+    ]
     said = [f"{name} was left out: {GIVEN_BACK}." for name in repeated]
     ids = [str(column.name) for column in data.preparation.columns if column.reason == NAMED]
     if len(ids) == 1:
@@ -577,18 +739,29 @@ def say_exceptions(description: Description, data: Any) -> str:
     elif ids:
         said.append(f"{join_words(ids)} were left out: their names are those of ids.")
     if names := description.name_noise(data):
-        said.append(f"{join_words(names)} {'is' if len(names) == 1 else 'are'} unlike all others, and in no cluster.")
-    rows = data.mostly_filled() if data.source.n_rows == description.n_rows else np.empty(0, dtype=np.int64)
+        said.append(
+            f"{join_words(names)} {'is' if len(names) == 1 else 'are'} unlike all others, and in "
+            "no cluster."
+        )
+    if data.source.n_rows == description.n_rows:
+        rows = data.mostly_filled()
+    else:
+        rows = np.empty(0, dtype=np.int64)
     if n_filled := len(rows):
         names = data.name_rows(rows[:ROWS_IN_HEADLINE].tolist())
-        such_as = f" ({'such as ' if n_filled > len(names) else ''}{join_words(names)})" if names else ""
+        if names:
+            such_as = f" ({'such as ' if n_filled > len(names) else ''}{join_words(names)})"
+        else:
+            such_as = ""
         have, their = ("has", "its") if n_filled == 1 else ("have", "their")
         filled = f"{have} few values: what fills the gaps decides {their} cluster"
         said.append(f"{count_of(n_filled, 'row')}{such_as} {filled}.")
     return " ".join(said)
 
 
-def say_trust(diagnosis: Diagnosis, choice: Choice | None, *, has_gaps: bool = True) -> tuple[str, str]:
+def say_trust(
+    diagnosis: Diagnosis, choice: Choice | None, *, has_gaps: bool = True
+) -> tuple[str, str]:
     """Return what to do with the clusters, and whether this is good news."""
     base = diagnosis.comparison.base
     problem = diagnosis.findings[0] if len(diagnosis.findings) > 2 else None
@@ -601,18 +774,27 @@ def say_trust(diagnosis: Diagnosis, choice: Choice | None, *, has_gaps: bool = T
         return say_strength(choice, has_gaps=has_gaps)
     if diagnosis.recommendation == EITHER:
         return f"Trust them as you would trust {base}: it finds the same clusters alone.", "good"
-    found, tone = ("could not be compared", "unknown") if diagnosis.comparison.reason else ("finds other ones", "fair")
+    found, tone = (
+        ("could not be compared", "unknown")
+        if diagnosis.comparison.reason
+        else ("finds other ones", "fair")
+    )
     return f"Look at some rows of each before you use them: {base} alone {found}.", tone
 
 
 def say_strength(choice: Choice, *, has_gaps: bool = True) -> tuple[str, str]:
-    """Return what to do with clusters whose number was chosen, by how well one half of the rows predicts the other."""
+    """Return what to do with clusters whose number was chosen, by how well one half of the rows
+    predicts the other.
+    """
     halves = "Random halves of the rows, each on its own, give"
     if not choice.is_clear:
         return f"{halves} other parts: use them to sort the rows, not as kinds of rows.", "fair"
     if choice.is_strong and has_gaps:
         return f"{halves} the same clusters: use them as kinds of rows.", "good"
     if choice.is_strong:
-        return f"{halves} the same clusters: a reliable way to sort the rows, but not kinds of rows.", "fair"
+        return (
+            f"{halves} the same clusters: a reliable way to sort the rows, but not kinds of rows.",
+            "fair",
+        )
     others = "other numbers of clusters may be as good"
     return f"{halves} nearly the same clusters, and {others}: use them as a first division.", "fair"

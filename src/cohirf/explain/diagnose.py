@@ -44,12 +44,19 @@ LINE_WIDTH = 100
 
 
 def agreement_with_classes(labels: IntArray, classes: IntArray | None) -> float | None:
-    """Return the adjusted Rand index with the known classes, or None without classes; noise counts as one cluster."""
-    return None if classes is None else float(adjusted_rand_score(classes, labels))
+    """Return the adjusted Rand index with the known classes, or None without classes.
+
+    Noise counts as one cluster.
+    """
+    if classes is None:
+        return None
+    return float(adjusted_rand_score(classes, labels))
 
 
 def calinski_harabasz(features: Any, labels: IntArray) -> float | None:
-    """Return the Calinski-Harabasz score of the rows that are not noise, or None if undefined or if data is sparse."""
+    """Return the Calinski-Harabasz score of the rows that are not noise, or None if undefined or if
+    data is sparse.
+    """
     kept = np.flatnonzero(labels >= 0)
     if sparse.issparse(features) or not 1 < len(np.unique(labels[kept])) < len(kept):
         return None
@@ -64,13 +71,21 @@ class BaseRun:
     labels: IntArray
 
     def agreement(self, labels: IntArray, among: IntArray) -> float:
-        """Return the adjusted Rand index with labels of the whole sample, over rows at the positions ``among``."""
-        common, here, _ = np.intersect1d(self.positions, among, assume_unique=True, return_indices=True)
-        return float(adjusted_rand_score(separate_noise(labels[common]), separate_noise(self.labels[here])))
+        """Return the adjusted Rand index with labels of the whole sample, over rows at the
+        positions ``among``.
+        """
+        common, here, _ = np.intersect1d(
+            self.positions, among, assume_unique=True, return_indices=True
+        )
+        return float(
+            adjusted_rand_score(separate_noise(labels[common]), separate_noise(self.labels[here]))
+        )
 
 
 def rival_of(model: Model) -> BaseMethod:
-    """Return the base method with the number of clusters of the model, and K-Means with at least ten starts."""
+    """Return the base method with the number of clusters of the model, and K-Means with at least
+    ten starts.
+    """
     estimator = base_method_of(model)
     method = BaseMethod.of(estimator)
     changes: dict[str, Any] = {}
@@ -80,17 +95,27 @@ def rival_of(model: Model) -> BaseMethod:
     if type(method.clusterer) is KMeans:  # subclasses may not have the parameter
         step = (method.told or "").removesuffix("n_clusters")
         given = method.clusterer.n_init
-        changes[f"{step}n_init"] = max(given, RIVAL_STARTS) if isinstance(given, int) else RIVAL_STARTS
-    return BaseMethod.of(clone(estimator).set_params(**changes)) if changes else method
+        changes[f"{step}n_init"] = (
+            max(given, RIVAL_STARTS) if isinstance(given, int) else RIVAL_STARTS
+        )
+    if changes:
+        return BaseMethod.of(clone(estimator).set_params(**changes))
+    return method
 
 
 def finds_number(method: BaseMethod) -> bool:
-    """Return whether a method finds the number of clusters itself, by the density of the rows or by a threshold."""
+    """Return whether a method finds the number of clusters itself, by the density of the rows or by
+    a threshold.
+    """
     return method.told is None
 
 
 def compare_with_base(
-    rival: BaseMethod, sample: DiagnosisSample, distances: SampleDistances, labels: IntArray, classes: Any = None
+    rival: BaseMethod,
+    sample: DiagnosisSample,
+    distances: SampleDistances,
+    labels: IntArray,
+    classes: Any = None,
 ) -> Comparison:
     """Run the base method on the sample, and compare its labels with those of the model."""
     name = shorten(type(rival.clusterer).__name__)
@@ -101,7 +126,8 @@ def compare_with_base(
     except Exception as error:  # third-party base methods can raise anything
         return Comparison(name, reason=f"{name} failed when it ran alone: {shorten(error, 300)}")
     among = sample.compared
-    ours, alone = labels[among], first.labels[among]
+    ours = labels[among]
+    alone = first.labels[among]
     known = None if classes is None else classes[among]
     return Comparison(
         base=name,
@@ -125,13 +151,18 @@ def separate_noise(labels: IntArray) -> IntArray:
 
 
 def _run(method: BaseMethod, features: Any) -> list[BaseRun]:
-    """Run the method on all rows, and again without some: clusters of a model cannot depend on the choice of rows."""
-    n_rows, runs = features.shape[0], []
+    """Run the method on all rows, and again without some: clusters of a model cannot depend on the
+    choice of rows.
+    """
+    n_rows = features.shape[0]
+    runs = []
     for seed in range(N_RUNS):
         rng = np.random.default_rng(seed)
         some = np.arange(n_rows)
         if seed:
-            some = np.sort(rng.choice(n_rows, math.ceil((1 - LEFT_OUT_SHARE) * n_rows), replace=False))
+            some = np.sort(
+                rng.choice(n_rows, math.ceil((1 - LEFT_OUT_SHARE) * n_rows), replace=False)
+            )
         runs.append(BaseRun(some, method.label_rows(features[some] if seed else features, rng)))
     return runs
 
@@ -143,8 +174,9 @@ class Diagnosis:
     Attributes
     ----------
     recommendation : {"use the base method alone", "either", "unknown"}
-        Which of the two to use, if the base method can run on all rows. "either" if both find the same clusters,
-        "unknown" if they differ and nothing tells which is better, or if they could not be compared.
+        Which of the two to use, if the base method can run on all rows. "either" if both find the
+        same clusters, "unknown" if they differ and nothing tells which is better, or if they could
+        not be compared.
     line : str
         Whether to trust the clusters, in one line.
     findings : list of Finding
@@ -181,7 +213,10 @@ class Diagnosis:
     def __str__(self) -> str:
         """Return the diagnosis in words."""
         parts = [_indent(self.line, "")]
-        parts += [f"{finding.question} {finding.answer}\n{_indent(finding.reason)}" for finding in self.findings]
+        parts += [
+            f"{finding.question} {finding.answer}\n{_indent(finding.reason)}"
+            for finding in self.findings
+        ]
         return "\n".join(parts)
 
     def _repr_html_(self) -> str:
@@ -191,16 +226,22 @@ class Diagnosis:
 
 def diagnose_model(model: Model, classes: IntArray | None = None) -> Diagnosis:
     """Diagnose a fitted model from rows that it stores."""
-    rival, first = rival_of(model), model.diagnostics_[0]
-    name, sample = type(rival.clusterer).__name__, draw_diagnosed(model, keeps_density=finds_number(rival))
+    rival = rival_of(model)
+    first = model.diagnostics_[0]
+    name = type(rival.clusterer).__name__
+    sample = draw_diagnosed(model, keeps_density=finds_number(rival))
     distances = SampleDistances.of(sample.features[sample.compared])
-    of_rows, n_rows, n_sampled = cluster_positions(model), len(model.labels_), len(sample.rows)
+    of_rows = cluster_positions(model)
+    n_rows = len(model.labels_)
+    n_sampled = len(sample.rows)
     labels = of_rows[sample.rows]
     n_noise, *sizes = count_with_noise(of_rows, model.n_clusters_).tolist()
     if not keeps_enough(model):
         found = Comparison(name, reason=say_too_few(rival, n_sampled, n_rows))
     elif finds_number(rival) and not sample.has_density:
-        found = Comparison(name, reason=why_not_comparable(rival, n_sampled, n_rows, first.n_batches, first.kind))
+        found = Comparison(
+            name, reason=why_not_comparable(rival, n_sampled, n_rows, first.n_batches, first.kind)
+        )
     else:
         known = None if classes is None else classes[sample.rows]
         found = compare_with_base(rival, sample, distances, labels, known)
@@ -209,7 +250,9 @@ def diagnose_model(model: Model, classes: IntArray | None = None) -> Diagnosis:
         finds_number=finds_number(rival),
         is_k_means=isinstance(rival.clusterer, K_MEANS),
         ran_once=is_one_run(model, n_noise),
-        neighbours_together=distances.neighbours_together(labels[sample.compared]) if keeps_enough(model) else None,
+        neighbours_together=distances.neighbours_together(labels[sample.compared])
+        if keeps_enough(model)
+        else None,
         problem=find_problem(model, np.array(sizes, dtype=np.int64), n_noise),
         as_published=model.n_clusters == "levels",
         n_batches=first.n_batches,
@@ -221,20 +264,39 @@ def diagnose_model(model: Model, classes: IntArray | None = None) -> Diagnosis:
 
 
 def is_one_run(model: Model, n_noise: int) -> bool:
-    """Return whether the fit is one run of a deterministic base method on all rows, of which nothing was merged."""
+    """Return whether the fit is one run of a deterministic base method on all rows, of which
+    nothing was merged.
+    """
     first, *later = model.diagnostics_
     is_whole = first.n_batches == 1 and first.rows_held_aside == 0 and not later
-    views_differ = count_view_features(model.max_features, model.n_features_in_) < model.n_features_in_
+    views_differ = (
+        count_view_features(model.max_features, model.n_features_in_) < model.n_features_in_
+    )
     is_deterministic = BaseMethod.of(base_method_of(model)).is_deterministic
-    return bool(is_whole and is_deterministic and not views_differ and first.rows_out == model.n_clusters_ + n_noise)
+    return bool(
+        is_whole
+        and is_deterministic
+        and not views_differ
+        and first.rows_out == model.n_clusters_ + n_noise
+    )
 
 
 def find_kind(model: Model, n_noise: int) -> str:
-    """Return the kind of the first level; "local" if it is not certain that the clusters are those of all rows."""
-    first, last = model.diagnostics_[0], model.diagnostics_[-1]
-    is_kept = last.rows_out == model.n_clusters_ + n_noise and model.n_clusters != "levels"  # not merged, nor left out
-    misses_edges = first.kind == "spanning" and first.n_batches > 1 and model.n_features_in_ > MAX_AXES
-    return "local" if first.kind in WHOLE and (misses_edges or not is_kept) else str(first.kind)
+    """Return the kind of the first level.
+
+    "local" if it is not certain that the clusters are those of all rows.
+    """
+    first = model.diagnostics_[0]
+    last = model.diagnostics_[-1]
+    is_kept = (
+        last.rows_out == model.n_clusters_ + n_noise and model.n_clusters != "levels"
+    )  # not merged, nor left out
+    misses_edges = (
+        first.kind == "spanning" and first.n_batches > 1 and model.n_features_in_ > MAX_AXES
+    )
+    if first.kind in WHOLE and (misses_edges or not is_kept):
+        return "local"
+    return str(first.kind)
 
 
 def _indent(text: str, indent: str = "  ") -> str:

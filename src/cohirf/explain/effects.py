@@ -1,6 +1,8 @@
-"""What sets clusters apart: means of their rows compared with those of other rows, and the strongest as traits.
+"""What sets clusters apart: means of their rows compared with those of other rows, and the
+strongest as traits.
 
-A cluster is compared with all other rows, and with its sibling alone: the branch that it merges with in the tree.
+A cluster is compared with all other rows, and with its sibling alone: the branch that it merges
+with in the tree.
 """
 
 from __future__ import annotations
@@ -34,26 +36,40 @@ COMPARED_CELLS = 2**21  # clusters times features that are compared at a time
 N_TRAITS = 8  # of each cluster
 LACK = 0.7  # the level that a cluster has says more about it than the levels that it lacks
 OF_ALL = 0.95  # share of rows whose level is said instead of one that they lack
-FEW_LEVELS, COMMON_LEVEL = 3, 0.1  # up to so many are few, if this share of the rows has each
+# up to so many are few, if this share of the rows has each
+FEW_LEVELS = 3
+COMMON_LEVEL = 0.1
 ROUNDING = 0.01  # relative difference of effects that are the same
-TAIL = 3.0  # interquartile ranges; numbers that are further away from the quartiles count as if they were so far
-# A cluster in the middle of a feature differs from others by its narrowness, not by its mean. It is in the middle if
-# its mean is this many standard deviations away from the lowest and the highest value.
-MIDDLE_EFFECT, MIDDLE_NARROWNESS, MIDDLE_DISTANCE = 0.8, 0.5, 0.8
+# interquartile ranges; numbers that are further away from the quartiles count as if they were so
+# far
+TAIL = 3.0
+# A cluster in the middle of a feature differs from others by its narrowness, not by its mean. It is
+# in the middle if its mean is this many standard deviations away from the lowest and the highest
+# value.
+MIDDLE_EFFECT = 0.8
+MIDDLE_NARROWNESS = 0.5
+MIDDLE_DISTANCE = 0.8
 SHORTEST_SERIES = 3  # columns
-FAINT = 0.5  # standard deviations; a cluster that differs less is "high" only if no other one is higher
+FAINT = (
+    0.5  # standard deviations; a cluster that differs less is "high" only if no other one is higher
+)
 ALL_HAVE = 0.995  # share of rows of a cluster that have a level, to the whole percent
 RARE = 0.4  # share of rows of a cluster whose level is not worth a name
 SAME_COLUMN = 0.95  # correlation of columns that say the same
-FEWEST_CORRELATED, LIKENESS_ROWS = 50, 2000  # rows that it is taken from
+# rows that it is taken from
+FEWEST_CORRELATED = 50
+LIKENESS_ROWS = 2000
 FROM_SERIES = 3  # traits of a cluster that are from one series
 ALIKE = 0.5  # a neighbour in a series belongs to a trait if it has this share of its strength
 TRIED = 20  # features that split most
 VALUE = 0.5  # how much a split in values counts, compared with one in words
-SPLIT = 0.5  # standard deviations of a cluster and its sibling together, from which on a feature splits them
+# standard deviations of a cluster and its sibling together, from which on a feature splits them
+SPLIT = 0.5
 REPEATED = 0.85  # adjusted Rand index of clusters and categories, from which they say the same
-MOST_COMBINED, TRIED_CATEGORIES = 3, 10
-ABOUT = 0.3  # standard deviations of all rows; a mean that is nearer to the others is neither high nor low
+MOST_COMBINED = 3
+TRIED_CATEGORIES = 10
+# standard deviations of all rows; a mean that is nearer to the others is neither high nor low
+ABOUT = 0.3
 
 
 @dataclass(frozen=True)
@@ -63,20 +79,24 @@ class Effects:
     n_rows: IntArray  # of each cluster in the sample
     mean: FloatArray  # over the rows of the cluster
     mean_elsewhere: FloatArray  # over all other rows
-    # the difference of the two means, in standard deviations of all rows; 0 for constant features, and if the cluster
-    # has no rows or all rows
+    # the difference of the two means, in standard deviations of all rows; 0 for constant features,
+    # and if the cluster has no rows or all rows
     effect: FloatArray
-    # one minus the standard deviation in the cluster, in those of all rows: near to 1 if the values of the cluster are
-    # much closer together than those of all rows; at least 0, and 0 where ``effect`` is undefined
+    # one minus the standard deviation in the cluster, in those of all rows: near to 1 if the values
+    # of the cluster are much closer together than those of all rows; at least 0, and 0 where
+    # ``effect`` is undefined
     narrowness: FloatArray
 
 
 def compare_sums(table: Table, parts: Sums) -> Effects:
     """Compare clusters with all other rows of a table, given the sums of their rows."""
-    whole, deviation = table.whole, table.deviation
-    has_rows, has_others = parts.n_rows[:, None] > 0, parts.n_rows[:, None] < whole.n_rows
+    whole = table.whole
+    deviation = table.deviation
+    has_rows = parts.n_rows[:, None] > 0
+    has_others = parts.n_rows[:, None] < whole.n_rows
     others = np.where(has_others, whole.mass - parts.mass[:, None], 1)
-    inside, outside = parts.mean(), (whole.total - parts.total) / others
+    inside = parts.mean()
+    outside = (whole.total - parts.total) / others
     comparable = has_rows & has_others & (deviation > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         effect = np.where(comparable, (inside - outside) / deviation, 0)
@@ -100,13 +120,16 @@ class Trait:
     feature : Feature
         The feature.
     effect : float
-        Difference between the mean in the cluster and the mean of all other rows, in standard deviations of all rows.
+        Difference between the mean in the cluster and the mean of all other rows, in standard
+        deviations of all rows.
     inside, outside : float
-        Mean in the cluster, and mean of all other rows; shares of rows, if the feature is a level of a category. Of a
-        trait that splits the cluster from its sibling, ``outside`` is about the sibling.
+        Mean in the cluster, and mean of all other rows; shares of rows, if the feature is a level
+        of a category. Of a trait that splits the cluster from its sibling, ``outside`` is about the
+        sibling.
     strength : float
-        How much the trait sets the cluster apart: the absolute effect, or 0.7 times that for a level that the cluster
-        lacks; for a trait in the middle, how much closer together its values are than those of all rows.
+        How much the trait sets the cluster apart: the absolute effect, or 0.7 times that for a
+        level that the cluster lacks; for a trait in the middle, how much closer together its values
+        are than those of all rows.
     is_middle : bool
         Whether the values are in the middle of those of all rows.
     span : str
@@ -129,20 +152,34 @@ class Trait:
         """The trait in a few words, such as "low spend"."""
         if self.feature.kind == "level":
             return say_level(self.feature, self.inside, self.outside)
-        name = self.feature.plain if self.is_value or not self.span else f"{self.feature.noun} {self.span}".strip()
+        if self.is_value or not self.span:
+            name = self.feature.plain
+        else:
+            name = f"{self.feature.noun} {self.span}".strip()
         if self.feature.kind == "term" and self.effect > 0:
             return name
-        said = f"medium {name}" if self.is_middle else say_number(name, self.feature.kind, is_high=self.effect > 0)
-        return f"{said} (mean {self.feature.say(self.inside)})" if self.is_value else said
+        if self.is_middle:
+            said = f"medium {name}"
+        else:
+            said = say_number(name, self.feature.kind, is_high=self.effect > 0)
+        if self.is_value:
+            return f"{said} (mean {self.feature.say(self.inside)})"
+        return said
 
     @property
     def is_lack(self) -> bool:
         """Whether the trait says which level the cluster lacks, and not which one it has."""
-        return self.feature.kind == "level" and self.effect < 0 and self.feature.level not in ("yes", "no")
+        return (
+            self.feature.kind == "level"
+            and self.effect < 0
+            and self.feature.level not in ("yes", "no")
+        )
 
     @property
     def is_of_all(self) -> bool:
-        """Whether the trait is a level that all rows of the cluster have, or nearly all, and hardly any other row."""
+        """Whether the trait is a level that all rows of the cluster have, or nearly all, and hardly
+        any other row.
+        """
         is_their_own = self.inside >= NEARLY_ALL and self.outside <= HARDLY
         return self.feature.kind == "level" and (self.inside >= ALL_HAVE or is_their_own)
 
@@ -154,13 +191,16 @@ class Trait:
     @cached_property
     def values(self) -> str:
         """The feature with its values inside and outside, such as "spend 120 (others 340)"."""
-        level, say = self.feature.level, self.feature.say
+        level = self.feature.level
+        say = self.feature.say
         name = f"{self.feature.name}={level}" if level else self.feature.name
         return f"{name} {say(self.inside)} (others {say(self.outside)})"
 
 
 def find_traits(table: Table, labels: IntArray, clusters: IntArray) -> list[list[Trait]]:
-    """Return the traits of some clusters, the strongest first: at most 8, each of another column of the table."""
+    """Return the traits of some clusters, the strongest first: at most 8, each of another column of
+    the table.
+    """
     return find_traits_of_sets(table, labels, clusters[:, None].tolist())
 
 
@@ -168,22 +208,32 @@ def find_traits_of_sets(table: Table, labels: IntArray, sets: Sets) -> list[list
     """Return the traits of sets of clusters, such as the branches of a tree."""
     if table.values.shape[1] == 0 or len(table.rows) == 0:
         return [[] for _ in sets]
-    series, likeness, found = Series.of(table.features), Likeness(table, labels), []
+    series = Series.of(table.features)
+    likeness = Likeness(table, labels)
+    found = []
     for effects, is_middle in _compare_sets(table, labels, sets):
         effects = replace(effects, effect=_without_between(table.features, effects))
         places = range(len(effects.n_rows))
-        found += [_traits_of(table.features, series, likeness, effects, is_middle, place) for place in places]
+        found += [
+            _traits_of(table.features, series, likeness, effects, is_middle, place)
+            for place in places
+        ]
     return found
 
 
-def _compare_sets(table: Table, labels: IntArray, sets: Sets) -> Iterator[tuple[Effects, NDArray[np.bool_]]]:
-    """Yield how blocks of sets of clusters differ from other rows, and in which features they are in the middle.
+def _compare_sets(
+    table: Table, labels: IntArray, sets: Sets
+) -> Iterator[tuple[Effects, NDArray[np.bool_]]]:
+    """Yield how blocks of sets of clusters differ from other rows, and in which features they are
+    in the middle.
 
     What only a few huge numbers say has no effect.
     """
     without_tails = _cut_tails(table)
     for block in row_blocks(len(sets), max(1, COMPARED_CELLS // table.values.shape[1])):
-        effects, of_most = (compare_sums(one, one.sum_up(labels, sets[block])) for one in (table, without_tails))
+        effects, of_most = (
+            compare_sums(one, one.sum_up(labels, sets[block])) for one in (table, without_tails)
+        )
         effect, without = effects.effect, of_most.effect
         kept = np.minimum(np.abs(effect), FAINT) * (1 - ROUNDING)
         is_of_tails = (effect * without <= 0) | (np.abs(without) < kept)
@@ -204,11 +254,17 @@ def find_phrases(table: Table, labels: IntArray, clusters: IntArray) -> list[set
 
 
 def _phrases_of(
-    features: list[Feature], series: Series, effects: Effects, is_middle: NDArray[np.bool_], place: int
+    features: list[Feature],
+    series: Series,
+    effects: Effects,
+    is_middle: NDArray[np.bool_],
+    place: int,
 ) -> set[str]:
     """Return the phrases that are true of the cluster in row ``place`` of ``effects``."""
-    effect, middle = effects.effect[place], is_middle[place]
-    inside, outside = effects.mean[place], effects.mean_elsewhere[place]
+    effect = effects.effect[place]
+    middle = is_middle[place]
+    inside = effects.mean[place]
+    outside = effects.mean_elsewhere[place]
     strength = np.where(middle, effects.narrowness[place], np.abs(effect))
     kind = np.where(middle, 0, np.sign(effect))
     found: set[str] = set()
@@ -216,16 +272,29 @@ def _phrases_of(
         feature = features[column]
         if feature.kind == "term" and effect[column] < 0:
             continue
-        figures = float(effect[column]), float(inside[column]), float(outside[column]), float(strength[column])
+        figures = (
+            float(effect[column]),
+            float(inside[column]),
+            float(outside[column]),
+            float(strength[column]),
+        )
         trait = Trait(feature, *figures)
         span = _say_run(features, series.run(column, strength, kind))
-        ways = [trait, replace(trait, span=span)] if abs(effect[column]) >= ABOUT else []
+        if abs(effect[column]) >= ABOUT:
+            ways = [trait, replace(trait, span=span)]
+        else:
+            ways = []
         if middle[column]:  # what is in the middle of all values can still be higher than most
             ways += [replace(trait, is_middle=True), replace(trait, is_middle=True, span=span)]
         if feature.kind != "level":
             ways += [replace(way, is_value=True) for way in ways]
         if levels := _few_levels(features, column, inside, outside):
-            of_levels = abs(figures[0]), float(inside[levels].sum()), float(outside[levels].sum()), figures[3]
+            of_levels = (
+                abs(figures[0]),
+                float(inside[levels].sum()),
+                float(outside[levels].sum()),
+                figures[3],
+            )
             ways.append(Trait(_join_features(features, levels), *of_levels))
         found |= {way.phrase for way in ways}
     return found
@@ -244,20 +313,27 @@ def _cut_tails(table: Table) -> Table:
 
 
 def _find_middle(table: Table, effects: Effects) -> NDArray[np.bool_]:
-    """Return in which numbers each cluster is in the middle of all rows, and narrow: a matrix, as of the effects."""
+    """Return in which numbers each cluster is in the middle of all rows, and narrow: a matrix, as
+    of the effects.
+    """
     low, high = table.limits
     room = np.minimum(effects.mean - low, high - effects.mean)
     is_narrow = (np.abs(effects.effect) < MIDDLE_EFFECT) & (effects.narrowness > MIDDLE_NARROWNESS)
-    is_known = np.array([one.kind == "number" and not one.has_gaps for one in table.features], dtype=bool)
+    is_known = np.array(
+        [one.kind == "number" and not one.has_gaps for one in table.features], dtype=bool
+    )
     return np.asarray(is_known & is_narrow & (room >= MIDDLE_DISTANCE * table.deviation))
 
 
 def _without_between(features: list[Feature], effects: Effects) -> FloatArray:
-    """Return the effects, with 0 for a number that is a little high or low while some cluster is higher or lower.
+    """Return the effects, with 0 for a number that is a little high or low while some cluster is
+    higher or lower.
 
     A cluster keeps them if fewer than two larger effects are left of it.
     """
-    is_low, mean, size = effects.effect < 0, effects.mean, np.abs(effects.effect)
+    is_low = effects.effect < 0
+    mean = effects.mean
+    size = np.abs(effects.effect)
     is_outdone = np.where(is_low, mean > mean.min(axis=0), mean < mean.max(axis=0))
     is_between = _is_kind(features, "number") & (size < FAINT) & is_outdone
     is_plain = ((size >= FAINT) & ~is_between).sum(axis=1, keepdims=True) < 2
@@ -277,24 +353,39 @@ class Series:
         found: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for column, feature in enumerate(features):
             series, number = split_number(feature.name)
-            if number and feature.kind == "number" and series != "feature" and len(series) != 1:  # not x1, x2, x3
+            if (
+                number and feature.kind == "number" and series != "feature" and len(series) != 1
+            ):  # not x1, x2, x3
                 found[series].append((int(number), column))
-        members = [[column for _, column in sorted(some)] for some in found.values() if len(some) >= SHORTEST_SERIES]
-        place = {column: (number, at) for number, some in enumerate(members) for at, column in enumerate(some)}
+        members = [
+            [column for _, column in sorted(some)]
+            for some in found.values()
+            if len(some) >= SHORTEST_SERIES
+        ]
+        place = {
+            column: (number, at)
+            for number, some in enumerate(members)
+            for at, column in enumerate(some)
+        }
         return cls(members, place)
 
     def run(self, column: int, strength: FloatArray, kind: NDArray[Any]) -> list[int]:
-        """Return a column and its neighbours with the same kind of trait, which are nearly as strong."""
+        """Return a column and its neighbours with the same kind of trait, which are nearly as
+        strong.
+        """
         number, at = self.place.get(column, (-1, 0))
         some = np.array(self.members[number] if number >= 0 else [column])
         is_alike = (kind[some] == kind[column]) & (strength[some] >= ALIKE * strength[column])
         others = np.flatnonzero(~is_alike)
-        first, last = others[others < at].max(initial=-1) + 1, others[others > at].min(initial=len(some))
+        first = others[others < at].max(initial=-1) + 1
+        last = others[others > at].min(initial=len(some))
         return [int(one) for one in some[first:last]]
 
 
 class Likeness:
-    """Whether two columns of numbers say the same: nearly all of one follows from the other, in each cluster too."""
+    """Whether two columns of numbers say the same: nearly all of one follows from the other, in
+    each cluster too.
+    """
 
     def __init__(self, table: Table, labels: IntArray) -> None:
         self.table = table
@@ -314,7 +405,10 @@ class Likeness:
         return self.known[pair]
 
     def _correlate(self, one: int, other: int) -> float:
-        """Return the lower of the correlations of all rows and within clusters; 0 if their signs differ."""
+        """Return the lower of the correlations of all rows and within clusters.
+
+        0 if their signs differ.
+        """
         of_all, within = (self._scaled(one) * self._scaled(other)).sum(axis=0).tolist()
         return min(abs(of_all), abs(within)) if of_all * within > 0 else 0.0
 
@@ -325,14 +419,18 @@ class Likeness:
             means = np.bincount(self.group, values) / np.bincount(self.group)
             both = np.stack([values - values.mean(), values - means[self.group]], axis=1)
             lengths = np.sqrt((both**2).sum(axis=0))
-            self.columns[column] = np.divide(both, lengths, out=np.zeros_like(both), where=lengths > 0)
+            self.columns[column] = np.divide(
+                both, lengths, out=np.zeros_like(both), where=lengths > 0
+            )
         return self.columns[column]
 
 
 def _say_run(features: list[Feature], run: list[int]) -> str:
     """Return columns of a series as "1969 to 1971"; nothing of a single one."""
     first, last = (features[run[end]].name for end in (0, -1))
-    return "" if len(run) == 1 else f"{plain_name(first)} to {split_number(last)[1]}"
+    if len(run) == 1:
+        return ""
+    return f"{plain_name(first)} to {split_number(last)[1]}"
 
 
 def _traits_of(
@@ -344,18 +442,24 @@ def _traits_of(
     place: int,
 ) -> list[Trait]:
     """Return the traits of the cluster in row ``place`` of ``effects``."""
-    effect, middle = effects.effect[place], is_middle[place]
+    effect = effects.effect[place]
+    middle = is_middle[place]
     strength = np.where(middle, effects.narrowness[place], np.abs(effect))
     strength[_is_kind(features, "level") & (effect < 0)] *= LACK
     kind = np.where(middle, 0, np.sign(effect))
     traits: dict[str, Trait] = {}
     spans: dict[int, str] = {}
-    taken, alone = Counter[int](), list[int]()
+    taken = Counter[int]()
+    alone = list[int]()
     for column in np.argsort(-strength, kind="stable").tolist():
         feature, (number, _) = features[column], series.place.get(column, (-1, 0))
         if len(traits) == N_TRAITS or strength[column] <= 0:
             break
-        if feature.name in traits or (feature.kind == "term" and effect[column] < 0) or taken[number] == FROM_SERIES:
+        if (
+            feature.name in traits
+            or (feature.kind == "term" and effect[column] < 0)
+            or taken[number] == FROM_SERIES
+        ):
             continue  # one trait of each category; a word that a cluster lacks says little about it
         if number < 0 and any(likeness(column, other) for other in alone):
             continue
@@ -364,35 +468,60 @@ def _traits_of(
         feature = features[column]
         taken[number] += number >= 0
         means = float(effects.mean[place, column]), float(effects.mean_elsewhere[place, column])
-        if levels := _few_levels(features, column, effects.mean[place], effects.mean_elsewhere[place]):
+        if levels := _few_levels(
+            features, column, effects.mean[place], effects.mean_elsewhere[place]
+        ):
             feature = _join_features(features, levels)
-            inside, outside = (float(mean[place, levels].sum()) for mean in (effects.mean, effects.mean_elsewhere))
-            size = abs(float(effect[column]))  # at least: that of all these levels together is larger
+            inside, outside = (
+                float(mean[place, levels].sum()) for mean in (effects.mean, effects.mean_elsewhere)
+            )
+            size = abs(
+                float(effect[column])
+            )  # at least: that of all these levels together is larger
             traits[feature.name] = Trait(feature, size, inside, outside, size)
             continue
         if column not in spans:
             run = series.run(column, strength, kind)
             spans |= dict.fromkeys(run, _say_run(features, run))
         traits[feature.name] = Trait(
-            feature, float(effect[column]), *means, float(strength[column]), bool(middle[column]), spans[column]
+            feature,
+            float(effect[column]),
+            *means,
+            float(strength[column]),
+            bool(middle[column]),
+            spans[column],
         )
     return sorted(traits.values(), key=lambda trait: -trait.strength)
 
 
-def _level_of_all(features: list[Feature], column: int, effect: FloatArray, mean: FloatArray) -> int:
-    """Return the level that nearly all rows have, if there is one, in place of a level that they lack."""
+def _level_of_all(
+    features: list[Feature], column: int, effect: FloatArray, mean: FloatArray
+) -> int:
+    """Return the level that nearly all rows have, if there is one, in place of a level that they
+    lack.
+    """
     if features[column].kind != "level" or effect[column] > 0:
         return column
     is_of_all = (mean >= OF_ALL) & (effect > 0)
-    levels = (place for place in np.flatnonzero(is_of_all).tolist() if features[place].name == features[column].name)
+    levels = (
+        place
+        for place in np.flatnonzero(is_of_all).tolist()
+        if features[place].name == features[column].name
+    )
     return next(levels, column)
 
 
-def _few_levels(features: list[Feature], column: int, inside: FloatArray, outside: FloatArray) -> list[int]:
-    """Return the few levels of a category of which nearly all rows have one, and hardly any other row, if there are."""
+def _few_levels(
+    features: list[Feature], column: int, inside: FloatArray, outside: FloatArray
+) -> list[int]:
+    """Return the few levels of a category of which nearly all rows have one, and hardly any other
+    row, if there are.
+    """
     if features[column].kind != "level":
         return []
-    same = [place for place, feature in enumerate(features) if feature.name == features[column].name]
+    same = [
+        place for place, feature in enumerate(features) if feature.name == features[column].name
+    ]
     levels = [place for place in same if inside[place] >= COMMON_LEVEL]
     is_theirs = inside[levels].sum() >= NEARLY_ALL and outside[levels].sum() <= HARDLY
     return levels if 1 < len(levels) <= FEW_LEVELS and is_theirs else []
@@ -408,10 +537,14 @@ def _is_kind(features: list[Feature], kind: str) -> NDArray[np.bool_]:
 
 
 def find_splits(table: Table, labels: IntArray, sets: Sets, siblings: Sets) -> list[Trait | None]:
-    """Return the feature that splits each set of clusters from its sibling most; None if there is none."""
+    """Return the feature that splits each set of clusters from its sibling most.
+
+    None if there is none.
+    """
     if table.values.shape[1] == 0 or len(table.rows) == 0:
         return [None for _ in sets]
-    series, found = Series.of(table.features), []
+    series = Series.of(table.features)
+    found = []
     for block in row_blocks(len(sets), max(1, COMPARED_CELLS // table.values.shape[1])):
         parts = table.sum_up(labels, [*sets[block], *siblings[block]])
         for place in range(len(parts.n_rows) // 2):
@@ -423,12 +556,17 @@ def find_splits(table: Table, labels: IntArray, sets: Sets, siblings: Sets) -> l
 def _find_split(table: Table, series: Series, parts: Sums) -> Trait | None:
     """Return the feature that splits the first of two parts from the second most.
 
-    It must be true of both among all rows: a large part is not "medium" because its sibling is one odd row.
+    It must be true of both among all rows: a large part is not "medium" because its sibling is one
+    odd row.
     """
-    features, means = table.features, parts.mean()
+    features = table.features
+    means = parts.mean()
     deviation = parts.each(lambda sums: sums.sum(axis=0, keepdims=True)).deviation()[0]
-    difference = (means[0] - means[1]) / np.where(deviation > 1e-6 * table.deviation, deviation, np.inf)
-    strength, is_level = np.abs(difference), _is_kind(features, "level")
+    difference = (means[0] - means[1]) / np.where(
+        deviation > 1e-6 * table.deviation, deviation, np.inf
+    )
+    strength = np.abs(difference)
+    is_level = _is_kind(features, "level")
     strength[is_level & (difference < 0)] *= LACK
     strength[_is_kind(features, "term") & (difference < 0)] = 0
     effects = compare_sums(table, parts)
@@ -436,13 +574,19 @@ def _find_split(table: Table, series: Series, parts: Sums) -> Trait | None:
     position = np.where(is_middle | (np.abs(effects.effect) < ABOUT), 0, np.sign(effects.effect))
     is_same = position[0] == position[1]
     is_placed = ((position != 0) | is_middle).all(axis=0)
-    # of features that split about as well, one that also sets both apart from all other rows, in words, says more
-    salience = (ABOUT + np.abs(effects.effect).min(axis=0)) * np.where(is_same & ~is_level, VALUE, 1)
+    # of features that split about as well, one that also sets both apart from all other rows, in
+    # words, says more
+    salience = (ABOUT + np.abs(effects.effect).min(axis=0)) * np.where(
+        is_same & ~is_level, VALUE, 1
+    )
     score = np.where(strength >= ALIKE * strength.max(), strength * salience, 0)
     for column in np.argsort(-score, kind="stable")[:TRIED].tolist():
         feature, (inside, outside) = features[column], effects.mean[:, column].tolist()
         is_plain = is_same[column] or is_placed[column]
-        is_true = splits_plainly(feature, inside, outside) if is_level[column] else is_plain
+        if is_level[column]:
+            is_true = splits_plainly(feature, inside, outside)
+        else:
+            is_true = is_plain
         if strength[column] >= SPLIT and score[column] > 0 and is_true:
             column = _level_of_all(features, column, effects.effect[0], effects.mean[0])
             feature, (inside, outside) = features[column], effects.mean[:, column].tolist()
@@ -458,7 +602,9 @@ def _find_split(table: Table, series: Series, parts: Sums) -> Trait | None:
 
 
 def find_repeated(table: Table, labels: IntArray) -> tuple[str, ...]:
-    """Return the categories whose combined levels are nearly the same groups of rows: one, or up to three of them."""
+    """Return the categories whose combined levels are nearly the same groups of rows: one, or up to
+    three of them.
+    """
     columns: dict[str, list[int]] = {}
     for column, feature in enumerate(table.features):
         if feature.kind == "level":
@@ -468,13 +614,16 @@ def find_repeated(table: Table, labels: IntArray) -> tuple[str, ...]:
         marks = as_dense(table.values[:, places])
         levels[name] = np.where(marks.max(axis=1) > 0, marks.argmax(axis=1) + 1, 0)
     found: tuple[str, ...] = ()
-    groups, best = np.zeros(len(labels), dtype=np.int64), 0.0
+    groups = np.zeros(len(labels), dtype=np.int64)
+    best = 0.0
     while levels and len(found) < MOST_COMBINED and best < REPEATED:
         crossed = {name: groups * (int(codes.max()) + 1) + codes for name, codes in levels.items()}
         alike = {name: float(adjusted_rand_score(labels, codes)) for name, codes in crossed.items()}
         nearest = sorted(alike, key=alike.__getitem__, reverse=True)[:TRIED_CATEGORIES]
         if alike[nearest[0]] <= best:
             break
-        found, groups, best = (*found, nearest[0]), crossed[nearest[0]], alike[nearest[0]]
+        found = (*found, nearest[0])
+        groups = crossed[nearest[0]]
+        best = alike[nearest[0]]
         levels = {name: levels[name] for name in nearest[1:]}
     return found if best >= REPEATED else ()

@@ -28,49 +28,85 @@ from cohirf.plotting.trees import merged_tree
 from cohirf.rows.grouping import IntArray
 
 GRID = 4000  # coordinates are rounded to this many steps, less than a pixel
-PCA, FEATURES, UMAP, PLACES = "Principal components", "Features", "UMAP", "Places"
-STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60)  # degrees between lines
+PCA = "Principal components"
+FEATURES = "Features"
+UMAP = "UMAP"
+PLACES = "Places"
+STEPS = (
+    0.001,
+    0.002,
+    0.005,
+    0.01,
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1,
+    2,
+    5,
+    10,
+    15,
+    30,
+    60,
+)  # degrees between lines
 MOST_DEGREES = 6  # in each direction
 NARROWEST_DEGREE = 0.1  # near the poles, degrees of longitude are not drawn still narrower
 MAX_LEAVES = 240  # of the tree
 
 
 def place_points(sample: Sample, finest: Cut, exemplars: IntArray) -> dict[str, Any]:
-    """Return the plotted rows and some exemplars in the plane, and the cluster of each row at the finest cut."""
-    study, rows = sample.study, sample.rows[sample.points]
+    """Return the plotted rows and some exemplars in the plane, and the cluster of each row at the
+    finest cut.
+    """
+    study = sample.study
+    rows = sample.rows[sample.points]
     parts = [sample.features[sample.points], read_rows(study.data, exemplars)]
-    features = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
+    if sparse.issparse(parts[0]):
+        features = sparse.vstack(parts, format="csr")
+    else:
+        features = np.vstack(parts)
     is_projected = study.model.n_features_in_ > 2
     if getattr(study.model.estimator, "metric", None) == "haversine":
         maps = [place_on_globe(features)]
     else:
         projection = project_rows(features, np.concatenate([rows, exemplars]), study.feature_names)
-        maps = [_describe_map(PCA if is_projected else FEATURES, projection, same_unit=is_projected)]
+        maps = [
+            _describe_map(PCA if is_projected else FEATURES, projection, same_unit=is_projected)
+        ]
     if is_projected and features.shape[0] > UMAP_NEIGHBOURS and find_spec("umap") is not None:
         placed = project_rows(features, rows, None, method="umap")
         maps.append(_describe_map(UMAP, placed, same_unit=True))
     classes = None
     if study.classes is not None:
         used, number = np.unique(study.classes.codes[rows], return_inverse=True)
-        classes = {"names": [study.classes.names[code] for code in used.tolist()], "number": pack(number)}
+        classes = {
+            "names": [study.classes.names[code] for code in used.tolist()],
+            "number": pack(number),
+        }
     return {
         "n": len(rows),
         "row": pack(rows),
         "label": pack(finest.labels_of(rows)),
         "exemplar": pack(exemplars),
         "maps": maps,
-        "called": None if study.row_names is None else [study.name_row(row) for row in rows.tolist()],
+        "called": None
+        if study.row_names is None
+        else [study.name_row(row) for row in rows.tolist()],
         "class": classes,
     }
 
 
 def _describe_map(name: str, projection: Projection, *, same_unit: bool) -> dict[str, Any]:
     """Return coordinates from 0 to ``GRID``; if both axes have one unit, by the same scale."""
-    low, high = projection.points.min(axis=0), projection.points.max(axis=0)
+    low = projection.points.min(axis=0)
+    high = projection.points.max(axis=0)
     width = high - low
     scale = np.where(width > 0, width, 1.0)
     if same_unit:
-        scale = np.full(2, max(float(scale.max()) if width.max() > 0 else 1.0, np.finfo(np.float64).tiny))
+        scale = np.full(
+            2, max(float(scale.max()) if width.max() > 0 else 1.0, np.finfo(np.float64).tiny)
+        )
     placed: NDArray[np.int64] = np.rint(GRID * (projection.points - low) / scale).astype(np.int64)
     return {
         "name": name,
@@ -86,44 +122,74 @@ def _describe_map(name: str, projection: Projection, *, same_unit: bool) -> dict
 def place_on_globe(features: Any) -> dict[str, Any]:
     """Return latitudes and longitudes, which are in radians, as a map with lines at whole degrees.
 
-    Its edge is in the widest gap between longitudes, so that it cuts no cluster at the date line. In the middle of the
-    map, a kilometre is as long in both directions.
+    Its edge is in the widest gap between longitudes, so that it cuts no cluster at the date line.
+    In the middle of the map, a kilometre is as long in both directions.
     """
     latitude, longitude = np.degrees(np.asarray(features, dtype=np.float64)).T
     by_size = np.unique(longitude % 360)
     edge = float(np.roll(by_size, -1)[np.diff(by_size, append=by_size[0] + 360).argmax()])
     east = (longitude - edge) % 360
     narrow = max(float(np.cos(np.radians((latitude.min() + latitude.max()) / 2))), NARROWEST_DEGREE)
-    found = _describe_map(PLACES, Projection(np.c_[east * narrow, latitude], ["longitude", "latitude"]), same_unit=True)
-    grid = GRID / max(float(np.ptp(east)) * narrow, float(np.ptp(latitude)), np.finfo(np.float64).tiny)
+    found = _describe_map(
+        PLACES,
+        Projection(np.c_[east * narrow, latitude], ["longitude", "latitude"]),
+        same_unit=True,
+    )
+    grid = GRID / max(
+        float(np.ptp(east)) * narrow, float(np.ptp(latitude)), np.finfo(np.float64).tiny
+    )
     across = [(degrees, (degrees + edge + 180) % 360 - 180) for degrees in _find_lines(east, edge)]
     found["lines"] = {
-        "x": [[grid * narrow * (at - float(east.min())), _name_degrees(shown, "EW")] for at, shown in across],
-        "y": [[grid * (at - float(latitude.min())), _name_degrees(at, "NS")] for at in _find_lines(latitude, 0.0)],
+        "x": [
+            [grid * narrow * (at - float(east.min())), _name_degrees(shown, "EW")]
+            for at, shown in across
+        ],
+        "y": [
+            [grid * (at - float(latitude.min())), _name_degrees(at, "NS")]
+            for at in _find_lines(latitude, 0.0)
+        ],
     }
     return found
 
 
 def _find_lines(degrees: NDArray[np.float64], edge: float) -> list[float]:
-    """Return where whole degrees are, or other round numbers if few or many would be; ``edge`` is added to them."""
-    low, high = float(degrees.min()) + edge, float(degrees.max()) + edge
+    """Return where whole degrees are, or other round numbers if few or many would be.
+
+    ``edge`` is added to them.
+    """
+    low = float(degrees.min()) + edge
+    high = float(degrees.max()) + edge
     step = next((step for step in STEPS if high - low <= MOST_DEGREES * step), STEPS[-1])
-    return [float(number * step) - edge for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    return [
+        float(number * step) - edge
+        for number in range(math.ceil(low / step), math.floor(high / step) + 1)
+    ]
 
 
 def _name_degrees(value: float, directions: str) -> str:
     value = round(value, 6)
-    side = "" if (value in (0, 180, -180) and directions == "EW") or value == 0 else directions[0 if value > 0 else 1]
+    if (value in (0, 180, -180) and directions == "EW") or value == 0:
+        side = ""
+    else:
+        side = directions[0 if value > 0 else 1]
     return f"{abs(value):g}°{side}"
 
 
 def describe_merges(study: Study, cuts: Sequence[Cut], rows: IntArray) -> dict[str, Any] | None:
-    """Return the tree of merges as nodes, leaves first, with their clusters at each cut; None if there is no tree."""
+    """Return the tree of merges as nodes, leaves first, with their clusters at each cut.
+
+    None if there is no tree.
+    """
     subject = find_subject(study.model)
     if not has_merges(subject.hierarchy):
         return None
-    tree = merged_tree(subject, max(cut.n_clusters for cut in cuts if cut.is_whole and cut.n_clusters <= MAX_LEAVES))
-    is_shown = [cut.n_merged <= tree.n_leaves for cut in cuts]  # each leaf is in one of its clusters
+    tree = merged_tree(
+        subject,
+        max(cut.n_clusters for cut in cuts if cut.is_whole and cut.n_clusters <= MAX_LEAVES),
+    )
+    is_shown = [
+        cut.n_merged <= tree.n_leaves for cut in cuts
+    ]  # each leaf is in one of its clusters
     finest = [cut for cut, shown in zip(cuts, is_shown, strict=True) if cut.is_whole and shown][-1]
     leaf_of_label = np.full(finest.n_clusters + 1, -1)
     leaf_of_label[finest.labels_of(tree.medoid)] = np.arange(tree.n_leaves)
@@ -138,8 +204,12 @@ def describe_merges(study: Study, cuts: Sequence[Cut], rows: IntArray) -> dict[s
     }
 
 
-def show_other_merges(sample: Sample, cuts: Sequence[Cut], colours: Sequence[IntArray]) -> dict[str, Any] | None:
-    """Return the plotted rows as the other merges divide them; None if the fit has not compared merges.
+def show_other_merges(
+    sample: Sample, cuts: Sequence[Cut], colours: Sequence[IntArray]
+) -> dict[str, Any] | None:
+    """Return the plotted rows as the other merges divide them.
+
+    None if the fit has not compared merges.
 
     The scored rows of the sample are fitted with each of the other merges.
     """
@@ -161,8 +231,9 @@ def _show_merge(
 ) -> dict[str, Any]:
     """Return the plotted rows as a merge divides them; each joins the nearest of the fitted rows.
 
-    For each cut that has not too many clusters, ``colours`` has the colour of each part, that of the cluster which
-    shares most rows with it, and ``moved`` the share of plotted rows in other clusters than those with their colour.
+    For each cut that has not too many clusters, ``colours`` has the colour of each part, that of
+    the cluster which shares most rows with it, and ``moved`` the share of plotted rows in other
+    clusters than those with their colour.
     """
     model = sample.study.model
     hierarchy = fit_other(model, fitted, model.choice_.n_clusters, merge).hierarchy_
@@ -187,11 +258,17 @@ def _show_merge(
 def fit_other(fitted: Any, rows: Any, n_clusters: int, merge: str) -> Any:
     """Return the model refitted to some rows with another merge.
 
-    Other methods than K-Means give way to it: to those that go by density, a sample is thinner than the data, and those
-    that find the given number of clusters in a single batch would not merge anything.
+    Other methods than K-Means give way to it: to those that go by density, a sample is thinner than
+    the data, and those that find the given number of clusters in a single batch would not merge
+    anything.
     """
     other = clone(fitted).set_params(
-        n_clusters=n_clusters, merge=merge, batch_size=None, checkpoint=None, min_cluster_size=1, verbose=0
+        n_clusters=n_clusters,
+        merge=merge,
+        batch_size=None,
+        checkpoint=None,
+        min_cluster_size=1,
+        verbose=0,
     )
     if not isinstance(rival_of(fitted).clusterer, K_MEANS):
         other.set_params(estimator=None)

@@ -1,8 +1,9 @@
 """Turn the dict of ``summarize`` into one HTML page that contains its style, script and data.
 
-The summary contains text from users, which must not be executed: Jinja escapes text in the page, the data of the script
-is compressed to base64, and the script adds text as text nodes. Even if some text were not escaped, the page's content
-security policy allows only the script whose hash it names, and no network access.
+The summary contains text from users, which must not be executed: Jinja escapes text in the page,
+the data of the script is compressed to base64, and the script adds text as text nodes. Even if some
+text were not escaped, the page's content security policy allows only the script whose hash it
+names, and no network access.
 """
 
 from __future__ import annotations
@@ -21,7 +22,16 @@ from numpy.typing import NDArray
 
 from cohirf.explain.words import percent, say_value
 from cohirf.optional import import_optional
-from cohirf.plotting.canvas import HUES, NOISE, ROUNDS, cluster_colours, for_dark_page, readable_on, to_hex, to_rgb
+from cohirf.plotting.canvas import (
+    HUES,
+    NOISE,
+    ROUNDS,
+    cluster_colours,
+    for_dark_page,
+    readable_on,
+    to_hex,
+    to_rgb,
+)
 from cohirf.sources.source import count_of
 
 if TYPE_CHECKING:
@@ -46,14 +56,32 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def pack(values: NDArray[Any]) -> dict[str, str]:
-    """Return numbers as text for the script: type and base64, all first bytes first, because that compresses better."""
-    low, high = (int(values.min()), int(values.max())) if values.size and values.dtype.kind != "f" else (0, 0)
-    dtypes = ("<f4",) if values.dtype.kind == "f" else ("<i1", "<i2", "<i4") if low < 0 else ("<u1", "<u2", "<u4")
-    fits = (one for one in dtypes if one == "<f4" or np.iinfo(one).min <= low <= high <= np.iinfo(one).max)
+    """Return numbers as text for the script: type and base64, all first bytes first, because that
+    compresses better.
+    """
+    low, high = (
+        (int(values.min()), int(values.max()))
+        if values.size and values.dtype.kind != "f"
+        else (0, 0)
+    )
+    if values.dtype.kind == "f":
+        dtypes = ("<f4",)
+    elif low < 0:
+        dtypes = ("<i1", "<i2", "<i4")
+    else:
+        dtypes = ("<u1", "<u2", "<u4")
+    fits = (
+        one
+        for one in dtypes
+        if one == "<f4" or np.iinfo(one).min <= low <= high <= np.iinfo(one).max
+    )
     narrow = np.ascontiguousarray(values, dtype=next(fits))
     planes = narrow.reshape(-1, 1).view(np.uint8).T
     kind = {"u": "Uint", "i": "Int", "f": "Float"}[narrow.dtype.kind]
-    return {"type": f"{kind}{8 * narrow.dtype.itemsize}", "data": compress_to_text(planes.tobytes())}
+    return {
+        "type": f"{kind}{8 * narrow.dtype.itemsize}",
+        "data": compress_to_text(planes.tobytes()),
+    }
 
 
 def compress_to_text(content: bytes) -> str:
@@ -62,7 +90,10 @@ def compress_to_text(content: bytes) -> str:
 
 
 def pack_labels(cuts: Sequence[Cut], max_characters: int = MAX_CHARACTERS) -> dict[str, Any] | None:
-    """Return the labels of all rows at the finest cut whose labels fit into the page; None if those of no cut fit."""
+    """Return the labels of all rows at the finest cut whose labels fit into the page.
+
+    None if those of no cut fit.
+    """
     if len(cuts[0].leaf_of_row) > MOST_LABELLED:
         return None
     for number in range(len(cuts) - 1, -1, -1):
@@ -73,13 +104,21 @@ def pack_labels(cuts: Sequence[Cut], max_characters: int = MAX_CHARACTERS) -> di
     return None
 
 
-def pack_names(row_names: RowNames | None, max_characters: int = MAX_CHARACTERS) -> dict[str, Any] | None:
-    """Return the names of all rows, one per line, and that of their column; ``names`` is None if they do not fit."""
+def pack_names(
+    row_names: RowNames | None, max_characters: int = MAX_CHARACTERS
+) -> dict[str, Any] | None:
+    """Return the names of all rows, one per line, and that of their column.
+
+    ``names`` is None if they do not fit.
+    """
     if row_names is None:
         return None
     lines = "\n".join(" ".join(name.split()) for name in row_names.names)
     can_fit = len(lines) <= DENSEST * max_characters
-    packed = compress_to_text(lines.encode("utf-8", "replace")) if can_fit else None
+    if can_fit:
+        packed = compress_to_text(lines.encode("utf-8", "replace"))
+    else:
+        packed = None
     fits = packed is not None and len(packed) <= max_characters
     return {"column": row_names.column, "names": packed if fits else None}
 
@@ -99,7 +138,13 @@ def render_update(content: dict[str, Any]) -> str:
 
 def render_topics(content: dict[str, Any]) -> str:
     """Return a page of topics."""
-    return _render("topics.html", content, f'"use strict";\n{_read_file("topics.js")}', "style.css", "topics.css")
+    return _render(
+        "topics.html",
+        content,
+        f'"use strict";\n{_read_file("topics.js")}',
+        "style.css",
+        "topics.css",
+    )
 
 
 @cache
@@ -121,12 +166,15 @@ def _render(name: str, content: dict[str, Any], script: str, *styles: str) -> st
     palette = make_palette()
     rules = (
         f".c-{name}{{--on-light:{light};--ink-on-light:{ink_on(light)};--on-dark:{dark};--ink-on-dark:{ink_on(dark)}}}\n"
-        for name, light, dark in zip([*range(N_COLOURS), "noise"], palette["light"], palette["dark"], strict=True)
+        for name, light, dark in zip(
+            [*range(N_COLOURS), "noise"], palette["light"], palette["dark"], strict=True
+        )
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     allowed = f"'sha256-{digest}'" if script else "'none'"
     policy = (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: "
+        "blob:; base-uri 'none'; "
         f"form-action 'none'"
     )
     content |= {"policy": policy, "style": _trusted("".join([*map(_read_file, styles), *rules]))}
@@ -135,7 +183,9 @@ def _render(name: str, content: dict[str, Any], script: str, *styles: str) -> st
 
 
 def _trusted(text: str) -> Any:
-    """Return text that is not escaped: our own, or such that has no characters with a meaning in HTML."""
+    """Return text that is not escaped: our own, or such that has no characters with a meaning in
+    HTML.
+    """
     return import_optional("markupsafe", "report", "A report").Markup(text)
 
 
@@ -157,14 +207,19 @@ def read_script() -> str:
 
 
 def make_palette() -> dict[str, list[str]]:
-    """Return the colours of clusters in light and in dark mode; the last colour is that of noise."""
+    """Return the colours of clusters in light and in dark mode.
+
+    The last colour is that of noise.
+    """
     light = np.vstack([cluster_colours(np.arange(N_COLOURS)), to_rgb(NOISE)])
     return {"light": to_hex(light), "dark": to_hex(for_dark_page(light))}
 
 
 def decimal(value: float | None, digits: int = 2) -> str:
     """Return a number with ``digits`` decimals, or a dash for None."""
-    return "\N{EN DASH}" if value is None else f"{value:.{digits}f}".replace("-", MINUS)
+    if value is None:
+        return "\N{EN DASH}"
+    return f"{value:.{digits}f}".replace("-", MINUS)
 
 
 FILTERS = {

@@ -12,7 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.explain.cards import describe_cuts, describe_odd_rows, list_clusters, make_heatmap, rows_of
+from cohirf.explain.cards import (
+    describe_cuts,
+    describe_odd_rows,
+    list_clusters,
+    make_heatmap,
+    rows_of,
+)
 from cohirf.explain.columns import Columns, Pictures, check_image_shape
 from cohirf.explain.cuts import colour_clusters, find_cuts, suggest_cut
 from cohirf.explain.describe import describe_sample, make_headline
@@ -41,14 +47,17 @@ def describe_history(model: Model) -> dict[str, Any] | None:
     if len(history) < 2:
         return None
     told = [step for step in history if step.events or step.verb != "update" or step is history[-1]]
-    marked = [pair for pair in zip(_places(len(history)).tolist(), history, strict=True) if pair[1].events]
+    marked = [
+        pair for pair in zip(_places(len(history)).tolist(), history, strict=True) if pair[1].events
+    ]
     names = model.names_
     return {
         "width": WIDTH,
         "height": HEIGHT,
         "shapes": draw_shapes(history, model.cluster_numbers_.tolist(), names),
         "marks": [
-            {"x": round(x, 1), "text": f"Update {one.update}: {'; '.join(one.tell(names))}"} for x, one in marked
+            {"x": round(x, 1), "text": f"Update {one.update}: {'; '.join(one.tell(names))}"}
+            for x, one in marked
         ],
         "first": history[0].update,
         "last": history[-1].update,
@@ -72,32 +81,51 @@ def describe_history(model: Model) -> dict[str, Any] | None:
 
 def _say_verb(step: Step) -> list[str]:
     """Return what the step was, if it was not an update with new rows."""
-    said = {"forget": "rows forgotten", "merge": "models merged", "recluster": "clusters found anew"}
+    said = {
+        "forget": "rows forgotten",
+        "merge": "models merged",
+        "recluster": "clusters found anew",
+    }
     return [said[step.verb]] if step.verb in said else []
 
 
 def draw_shapes(
     history: Sequence[Step], numbers: Sequence[int], called: Mapping[int, str] | None = None
 ) -> list[dict[str, Any]]:
-    """Return a shape for each of the largest clusters, one upon the other; grey if it is gone, or is no cluster."""
+    """Return a shape for each of the largest clusters, one upon the other.
+
+    Grey if it is gone, or is no cluster.
+    """
     largest: dict[int, int] = {}
     for step in history:
         for number, size in step.sizes.items():
             largest[number] = max(largest.get(number, 0), size)
     shown = sorted(sorted(largest, key=lambda number: -largest[number])[:MAX_SHAPES])
     layers = [[step.sizes.get(number, 0) for step in history] for number in shown]
-    rest = np.array([step.n_rows - step.n_noise for step in history]) - np.sum(layers, axis=0, dtype=np.int64)
+    rest = np.array([step.n_rows - step.n_noise for step in history]) - np.sum(
+        layers, axis=0, dtype=np.int64
+    )
     names = [f"cluster {call_cluster(number, called or {})}" for number in shown]
     classes = [f"c-{numbers.index(number)}" if number in numbers else "past" for number in shown]
-    greys: dict[str, list[int]] = {"other clusters": rest.tolist(), "no cluster": [step.n_noise for step in history]}
+    greys: dict[str, list[int]] = {
+        "other clusters": rest.tolist(),
+        "no cluster": [step.n_noise for step in history],
+    }
     for name, rows in greys.items():
         if any(rows):
-            names, classes, layers = [*names, name], [*classes, "past"], [*layers, rows]
+            names = [*names, name]
+            classes = [*classes, "past"]
+            layers = [*layers, rows]
     bounds = np.vstack([np.zeros(len(history)), np.cumsum(layers, axis=0)])
     y = HEIGHT - bounds * ((HEIGHT - TOP) / max(float(bounds[-1].max()), 1.0))
     x = _places(len(history))
     return [
-        {"name": name, "class": kind, "points": _points(x, y[layer], y[layer + 1]), "rows": int(layers[layer][-1])}
+        {
+            "name": name,
+            "class": kind,
+            "points": _points(x, y[layer], y[layer + 1]),
+            "rows": int(layers[layer][-1]),
+        }
         for layer, (name, kind) in enumerate(zip(names, classes, strict=True))
     ]
 
@@ -125,7 +153,9 @@ def summarize(
     """Return the content of a report."""
     model, prepared, positions = study.model, study.prepared, cluster_positions(study.model)
     if image_shape is not None:
-        check_image_shape(image_shape, study.n_columns if prepared is None else int(study.original.n_features))
+        check_image_shape(
+            image_shape, study.n_columns if prepared is None else int(study.original.n_features)
+        )
     badly_fitting = find_badly_fitting(model)
     wanted = np.concatenate([model.exemplar_indices_, rows_of(badly_fitting)])
     sample = draw_sample(study, max_points, wanted)
@@ -142,7 +172,8 @@ def summarize(
     numbers = model.cluster_numbers_.tolist()
     scored = positions[sample.rows[sample.scored]]
     comparison = {
-        name: [*pair] if isinstance(pair, tuple) else pair for name, pair in asdict(diagnosis.comparison).items()
+        name: [*pair] if isinstance(pair, tuple) else pair
+        for name, pair in asdict(diagnosis.comparison).items()
     }
     return {
         "title": shorten(title, 300),
@@ -165,24 +196,36 @@ def summarize(
         "clusters": listing.clusters,
         "cuts": with_figures,
         "final": final,
-        "numbers": None if numbers == list(range(len(numbers))) else numbers,  # of a fit, they are counted without gaps
+        "numbers": None
+        if numbers == list(range(len(numbers)))
+        else numbers,  # of a fit, they are counted without gaps
         "points": place_points(sample, cuts[-1], exemplars),
         "merges": describe_merges(study, cuts, sample.rows[sample.points]),
-        "heatmap": None if pictures else make_heatmap(sample, cuts, listing),  # pixels alone tell nothing
+        "heatmap": None
+        if pictures
+        else make_heatmap(sample, cuts, listing),  # pixels alone tell nothing
         "odd": describe_odd_rows(sample, badly_fitting, columns, pictures),
         "history": describe_history(model),
-        "columns": [column.describe() | {"unit": study.units.get(column.name, "")} for column in columns.used],
+        "columns": [
+            column.describe() | {"unit": study.units.get(column.name, "")}
+            for column in columns.used
+        ],
         "labels": pack_labels(cuts),
         "row_names": pack_names(study.row_names),
         "contraction": [
-            {name: None if isinstance(one, float) and isnan(one) else one for name, one in asdict(record).items()}
+            {
+                name: None if isinstance(one, float) and isnan(one) else one
+                for name, one in asdict(record).items()
+            }
             for record in model.diagnostics_
         ],
         "line": diagnosis.line,
         "verdict": [asdict(finding) for finding in diagnosis.findings],
         "scores": {
             "silhouette": sample.distances.silhouette(scored),
-            "calinski_harabasz": calinski_harabasz(sample.features[sample.drawn], positions[sample.rows[sample.drawn]]),
+            "calinski_harabasz": calinski_harabasz(
+                sample.features[sample.drawn], positions[sample.rows[sample.drawn]]
+            ),
             "ari": agreement_with_classes(positions, classes),
             "neighbours_together": sample.distances.neighbours_together(scored),
             "n_scored": len(scored),
@@ -211,23 +254,25 @@ def write_report(
 ) -> Path:
     """Write a report on a fitted model as a single HTML file.
 
-    The page can be opened from disk and needs no network. It is for readers who do not know the method: what groups
-    there are, a map and a tree of them, a slider for their number, what sets each group apart in the units of the data,
-    rows that fit badly, and how it was done, with a script that repeats it. For large data it shows a sample, and says
-    so.
+    The page can be opened from disk and needs no network. It is for readers who do not know the
+    method: what groups there are, a map and a tree of them, a slider for their number, what sets
+    each group apart in the units of the data, rows that fit badly, and how it was done, with a
+    script that repeats it. For large data it shows a sample, and says so.
 
     Parameters
     ----------
     model : fitted CoHiRF
         The model to report on.
     X : array, table, CSR matrix, source or Prepared, shape (n_samples, n_features)
-        The data that the model was fitted to. With ``pipeline``, the original data: also a table with text and dates,
-        or the path of a file.
+        The data that the model was fitted to. With ``pipeline``, the original data: also a table
+        with text and dates, or the path of a file.
     path : str or path
         The HTML file to write. An existing file is replaced.
     pipeline : transformer, Pipeline or Preparation, optional
-        What made the data of the fit from ``X``, fitted: a transformer or Pipeline of scikit-learn, or a
-        :class:`cohirf.preparation.Preparation`. The page then shows the columns of ``X`` in their own units.
+        What made the data of the fit from ``X``, fitted: a transformer or Pipeline of scikit-learn,
+        or a
+        :class:`cohirf.preparation.Preparation`. The page then shows the columns of ``X`` in their
+        own units.
     y : array, shape (n_samples,), optional
         Known classes of the rows, to compare the clusters with.
     ids : sequence, shape (n_samples,), optional
@@ -235,22 +280,24 @@ def write_report(
     feature_names : sequence of str, optional
         Names of the columns of ``X``; by default, its own names, or those that ``fit`` has seen.
     image_shape : tuple of int, optional
-        Show each exemplar as an image of this height and width, or of this height, width and 3 colour channels.
+        Show each exemplar as an image of this height and width, or of this height, width and 3
+        colour channels.
     texts : sequence of str or Topics, optional
-        The text of each row, if the rows are vectors of texts: the page shows topics instead of columns, with typical
-        texts and words, a map and search. The result of :func:`cohirf.explain.name_topics` brings its own names.
+        The text of each row, if the rows are vectors of texts: the page shows topics instead of
+        columns, with typical texts and words, a map and search. The result of
+        :func:`cohirf.explain.name_topics` brings its own names.
     levels : sequence of int, optional
         For texts: numbers of clusters, such as ``[200, 40, 8]``, which the page shows as a tree.
     images : sequence of bytes or path, shape (n_samples,), optional
-        For texts: the image of each row, as the content or the path of a file. The page shows small copies of the
-        images of typical rows; one that cannot be read is left out.
+        For texts: the image of each row, as the content or the path of a file. The page shows small
+        copies of the images of typical rows; one that cannot be read is left out.
     title : str, optional
         Title of the page; by default "Clusters", or "Clusters of" the name of the data.
     data_name : str, optional
         Name of the data, such as the name of its file.
     origin : Origin, optional
-        The file that the model was fitted to, how it was prepared, and the command: what ``cohirf fit`` saves with a
-        model. The page shows a script that repeats the fit on the file.
+        The file that the model was fitted to, how it was prepared, and the command: what
+        ``cohirf fit`` saves with a model. The page shows a script that repeats the fit on the file.
     max_points : int, default=4000
         Largest number of rows in the scatter plots.
 
@@ -283,11 +330,17 @@ def write_report(
         raise ValueError(f"max_points={max_points} is not valid: give an int >= 1.")
     path = _check_path(Path(path))
     if title is None:
-        title = "Clusters" if data_name is None else f"Clusters of {Path(data_name).name}"
+        if data_name is None:
+            title = "Clusters"
+        else:
+            title = f"Clusters of {Path(data_name).name}"
     today = datetime.now(UTC).date().isoformat()
     if texts is not None:
         rows = X.source if isinstance(X, Prepared) else X
-        topics = texts if isinstance(texts, Topics) else name_topics(model, rows, texts, levels=levels)
+        if isinstance(texts, Topics):
+            topics = texts
+        else:
+            topics = name_topics(model, rows, texts, levels=levels)
         return _write_page(path, draw_topics(topics, title=title, written=today, images=images))
     study = check_study(model, X, y, feature_names, pipeline=pipeline, ids=ids)
     fitted_pipeline = None if isinstance(pipeline, Preparation) else pipeline
@@ -297,11 +350,17 @@ def write_report(
         "pipeline": fitted_pipeline,
         "image_shape": image_shape,
     }
-    return _write_page(path, render(summarize(study, title, **shown, max_points=max_points, written=today)))
+    return _write_page(
+        path, render(summarize(study, title, **shown, max_points=max_points, written=today))
+    )
 
 
-def write_update_report(model: Model, path: str | os.PathLike[str], *, title: str, verdict: str) -> Path:
-    """Write a page about the updates of a model: sizes of its clusters over time, and what has changed."""
+def write_update_report(
+    model: Model, path: str | os.PathLike[str], *, title: str, verdict: str
+) -> Path:
+    """Write a page about the updates of a model: sizes of its clusters over time, and what has
+    changed.
+    """
     path = _check_path(Path(path))
     content = {
         "title": shorten(title, 300),
@@ -325,5 +384,7 @@ def _check_path(path: Path) -> Path:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a directory: give the name of a file to write.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path.parent} is not a directory: create it, or give another path.")
+        raise FileNotFoundError(
+            f"{path.parent} is not a directory: create it, or give another path."
+        )
     return path

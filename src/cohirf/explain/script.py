@@ -35,7 +35,9 @@ def _versions() -> dict[str, str]:
 def describe_run(
     study: Study, data_name: str | None, origin: Origin | None = None, pipeline: Any = None
 ) -> dict[str, Any]:
-    """Return how the model was fitted, as text: data, parameters, seed, versions, command and script."""
+    """Return how the model was fitted, as text: data, parameters, seed, versions, command and
+    script.
+    """
     model = cast("CoHiRF", study.model)
     base = base_method_of(model)
     return {
@@ -57,27 +59,40 @@ def _list_parameters(estimator: Any, skip: str | None = None) -> list[dict[str, 
         return []
     changed = _changed_params(estimator)
     return [
-        {"name": shorten(name), "value": shorten(repr(value), MAX_VALUE), "changed": name in changed}
+        {
+            "name": shorten(name),
+            "value": shorten(repr(value), MAX_VALUE),
+            "changed": name in changed,
+        }
         for name, value in sorted(estimator.get_params(deep=False).items())
         if name != skip
     ]
 
 
 def write_script(model: CoHiRF, origin: Origin | None = None, pipeline: Any = None) -> str:
-    """Return a script that fits a model with the same parameters, so that ``labels`` are its labels."""
+    """Return a script that fits a model with the same parameters, so that ``labels`` are its
+    labels.
+    """
     settled = copy.copy(model)
     for name, default in NOT_REPEATED.items():
         setattr(settled, name, default)
     if isinstance(model.batch_size, str):
         settled.batch_size = model.batch_size_  # what the fit has measured
-    parts = [settled, *_nested(settled), *([] if pipeline is None else [pipeline, *_nested(pipeline)])]
+    parts = [
+        settled,
+        *_nested(settled),
+        *([] if pipeline is None else [pipeline, *_nested(pipeline)]),
+    ]
     imports = {f"from {_public_module(part)} import {type(part).__name__}" for part in parts}
-    before, rows = [], "X"
+    before = []
+    rows = "X"
     if origin is not None:
         imports.add("from cohirf.preparation import prepare")
-        before, rows = [_prepare_call(origin)], "prepared.rows()"
+        before = [_prepare_call(origin)]
+        rows = "prepared.rows()"
     elif pipeline is not None:
-        before, rows = [_assign("pipeline", pipeline)], "pipeline.fit_transform(X)"
+        before = [_assign("pipeline", pipeline)]
+        rows = "pipeline.fit_transform(X)"
     if getattr(model, "changes_", None) is not None:
         said = "A fit of all rows at once can give other clusters and numbers."
         before.insert(0, f"# The model was updated after its fit. {said}")
@@ -89,17 +104,24 @@ def _nested(estimator: Any) -> list[Any]:
     """Return the estimators among the parameters of an estimator, at any depth."""
     if not hasattr(estimator, "get_params"):
         return []
-    return [value for value in estimator.get_params(deep=True).values() if hasattr(value, "get_params")]
+    return [
+        value for value in estimator.get_params(deep=True).values() if hasattr(value, "get_params")
+    ]
 
 
 def _assign(name: str, estimator: Any) -> str:
-    """Return code that makes an estimator, whose further lines are below the first one in ``name = ...``."""
+    """Return code that makes an estimator, whose further lines are below the first one in
+    ``name = ...``.
+    """
     shown: str = BaseEstimator.__repr__(estimator, N_CHAR_MAX=MAX_CODE)
     return f"{name} = {shown}".replace("\n", "\n" + " " * len(f"{name} = "))
 
 
 def _prepare_call(origin: Origin) -> str:
-    arguments = [_to_code(origin.data), *(f"{name}={_to_code(value)}" for name, value in origin.options.items())]
+    arguments = [
+        _to_code(origin.data),
+        *(f"{name}={_to_code(value)}" for name, value in origin.options.items()),
+    ]
     line = f"prepared = prepare({', '.join(arguments)})"
     several = ["prepared = prepare(", *(f"    {argument}," for argument in arguments), ")"]
     return line if len(line) <= CODE_WIDTH else "\n".join(several)
@@ -107,11 +129,18 @@ def _prepare_call(origin: Origin) -> str:
 
 def _to_code(value: Any) -> str:
     """Return a value as Python code; text in double quotes where that is possible."""
-    code, is_text = repr(value), isinstance(value, str)
-    return f'"{code[1:-1]}"' if is_text and code.startswith("'") and '"' not in code else code
+    code = repr(value)
+    is_text = isinstance(value, str)
+    if is_text and code.startswith("'") and '"' not in code:
+        return f'"{code[1:-1]}"'
+    return code
 
 
 def _public_module(estimator: Any) -> str:
-    """Return the module that users import an estimator from: the part of its path before the first private module."""
+    """Return the module that users import an estimator from: the part of its path before the first
+    private module.
+    """
     path = "cohirf" if type(estimator) is CoHiRF else type(estimator).__module__
-    return ".".join(takewhile(lambda part: part == "__main__" or not part.startswith("_"), path.split(".")))
+    return ".".join(
+        takewhile(lambda part: part == "__main__" or not part.startswith("_"), path.split("."))
+    )

@@ -1,8 +1,8 @@
 """Rows of a table with any columns, as a matrix of numbers; and rows of the data of a fit.
 
-A column of numbers is one column of the matrix. A column of categories is one column of zeros and ones for each of its
-frequent levels. Dates are counted in days. Columns whose values nearly all differ, such as ids and free text, are left
-out.
+A column of numbers is one column of the matrix. A column of categories is one column of zeros and
+ones for each of its frequent levels. Dates are counted in days. Columns whose values nearly all
+differ, such as ids and free text, are left out.
 """
 
 from __future__ import annotations
@@ -29,15 +29,23 @@ from cohirf.sources.scaled import unit_rows
 from cohirf.summary.model import Model, state_of
 
 Sets = Sequence[Sequence[int]]  # clusters, or unions of them
-CHECKED_MEDOIDS = 100  # number of medoids that are compared with X, to recognise the data of the fit
+CHECKED_MEDOIDS = (
+    100  # number of medoids that are compared with X, to recognise the data of the fit
+)
 MOST_DESCRIBED = 30  # of a category; rarer levels do not describe a cluster
-DISTINCT = 0.5  # a column of text is left out if it has more different values than this share of its rows
-ENCODED = re.compile(r"(?P<feature>.+?)=(?P<level>.+)")  # the name of a category that was encoded for the fit
+DISTINCT = (
+    0.5  # a column of text is left out if it has more different values than this share of its rows
+)
+ENCODED = re.compile(
+    r"(?P<feature>.+?)=(?P<level>.+)"
+)  # the name of a category that was encoded for the fit
 ONE_DAY = np.timedelta64(1, "D")
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 TIMES = ("night", "morning", "afternoon", "evening")  # of six hours each, from midnight on
 CYCLE_PARTS = {"hour": TIMES, "weekday": DAYS}
-SHARE, DATE = "share", "date"  # units of prepared features
+# units of prepared features
+SHARE = "share"
+DATE = "date"
 FEW_FILLED = 0.02  # share of missing cells up to which a mean is one of the data
 
 
@@ -54,16 +62,25 @@ def count_rows(data: Any) -> int:
 
 
 def read_rows(data: Any, rows: IntArray) -> Any:
-    """Return rows in the given order as float64, without missing values: these are the mean of their column here."""
+    """Return rows in the given order as float64, without missing values: these are the mean of
+    their column here.
+    """
     distinct, place = np.unique(rows, return_inverse=True)
     return to_numbers(take_rows(data, distinct), place)
 
 
 def to_numbers(some: Any, order: Any = slice(None)) -> Any:
-    """Return rows as float64, in the given order; missing values are replaced by the mean of their column."""
-    checked = check_array(some, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+    """Return rows as float64, in the given order.
+
+    Missing values are replaced by the mean of their column.
+    """
+    checked = check_array(
+        some, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0
+    )
     ordered = checked[order]
-    return ordered if sparse.issparse(ordered) else fill_missing(ordered, validation.column_means(ordered))
+    if sparse.issparse(ordered):
+        return ordered
+    return fill_missing(ordered, validation.column_means(ordered))
 
 
 @dataclass(frozen=True)
@@ -85,7 +102,10 @@ class TransformedRows:
 
 
 def as_data(X: Any, metric: str) -> Any:
-    """Return ``X`` as a model with this metric sees it: for cosine, rows have length 1; raise if it is no data."""
+    """Return ``X`` as a model with this metric sees it: for cosine, rows have length 1.
+
+    Raise if it is no data.
+    """
     if metric == "cosine":
         data = as_data(X, "euclidean")
         n_features = data.n_features if is_source(data) else data.shape[1]
@@ -99,7 +119,9 @@ def as_data(X: Any, metric: str) -> Any:
 
 
 def name_features(model: Model, X: Any, given: Sequence[str] | None = None) -> list[str]:
-    """Return the names of the features: those given, or those seen by ``fit``, or those of ``X``, or numbers."""
+    """Return the names of the features: those given, or those seen by ``fit``, or those of ``X``,
+    or numbers.
+    """
     n_features = model.n_features_in_
     seen = getattr(model, "feature_names_in_", None)
     in_data = None if is_source(X) else _get_feature_names(X)
@@ -108,7 +130,8 @@ def name_features(model: Model, X: Any, given: Sequence[str] | None = None) -> l
         return [f"feature {i}" for i in range(n_features)]
     if len(names) != n_features:
         raise ValueError(
-            f"feature_names has {len(names)} names, but there are {n_features} features: pass one for each."
+            f"feature_names has {len(names)} names, but there are {n_features} features: pass one "
+            "for each."
         )
     return [shorten(name) for name in names]
 
@@ -125,21 +148,27 @@ def names_of(model: Model, X: Any, given: Sequence[str] | None) -> list[str] | N
 
 def check_n_rows(model: Model, X: Any, wanted: str = "the data of the fit") -> None:
     """Raise if ``X`` does not have as many rows as the model."""
-    n_rows, n_own = count_rows(X), len(model.labels_)
+    n_rows = count_rows(X)
+    n_own = len(model.labels_)
     if n_rows == n_own:
         return
     if model.changes_ is not None:
         raise ValueError(
-            f"X has {n_rows:,} rows, but the model has {n_own:,} after its updates: pass all rows of the fit and "
+            f"X has {n_rows:,} rows, but the model has {n_own:,} after its updates: pass all rows "
+            "of the fit and "
             f"of the updates, in order, without those that were forgotten."
         )
-    raise ValueError(f"X has {n_rows:,} rows, but the model was fitted on {n_own:,}: pass {wanted}.")
+    raise ValueError(
+        f"X has {n_rows:,} rows, but the model was fitted on {n_own:,}: pass {wanted}."
+    )
 
 
 def check_rows(model: Model, X: Any) -> None:
-    """Raise if ``X`` is not the data of the fit: its size differs, or the medoids are not at their row numbers.
+    """Raise if ``X`` is not the data of the fit: its size differs, or the medoids are not at their
+    row numbers.
 
-    Of medoids that take the place of forgotten rows, the values can be means; these are not compared.
+    Of medoids that take the place of forgotten rows, the values can be means; these are not
+    compared.
     """
     check_n_rows(model, X)
     found = as_dense(read_rows(X, model.medoid_indices_[:CHECKED_MEDOIDS]))
@@ -157,14 +186,17 @@ def check_rows(model: Model, X: Any) -> None:
         cluster = int(np.flatnonzero(differs.any(axis=1))[0])
         raise ValueError(
             f"Row {model.medoid_indices_[cluster]} of X differs from the medoid of cluster "
-            f"{model.cluster_numbers_[cluster]}: pass the data of the fit, with the same scaling and the same order of "
+            f"{model.cluster_numbers_[cluster]}: pass the data of the fit, with the same scaling "
+            "and the same order of "
             f"rows."
         )
 
 
 def as_dense(features: Any) -> NDArray[np.float64]:
     """Return features as a dense array of float64."""
-    return np.asarray(features.toarray() if sparse.issparse(features) else features, dtype=np.float64)
+    return np.asarray(
+        features.toarray() if sparse.issparse(features) else features, dtype=np.float64
+    )
 
 
 @dataclass(frozen=True)
@@ -172,8 +204,8 @@ class Feature:
     """What a column of the matrix is."""
 
     name: str  # of the column of the table
-    # "number"; "level" of a category, 1 in the rows that have it; "date", in days since 1970; "term", a column of a
-    # sparse matrix, which is 0 in most rows
+    # "number"; "level" of a category, 1 in the rows that have it; "date", in days since 1970;
+    # "term", a column of a sparse matrix, which is 0 in most rows
     kind: str = "number"
     level: str = ""  # the level of a category
     noun: str = ""  # what the numbers of a column are whose name is a number itself, such as a year
@@ -217,15 +249,26 @@ class Table:
     """Rows of a table."""
 
     rows: IntArray  # row numbers
-    values: Any  # array or CSR matrix of float64; missing numbers are replaced by the mean of their column
+    # array or CSR matrix of float64; missing numbers are replaced by the mean of their column
+    values: Any
     features: list[Feature]  # what each column of ``values`` is
-    weights: FloatArray | None = None  # how many rows of the data each row stands for; None if each is one
+    weights: FloatArray | None = (
+        None  # how many rows of the data each row stands for; None if each is one
+    )
 
     @cached_property
     def origin(self) -> Any:
-        """Subtracted before values are summed, so that large ones lose no precision: the mean; 0 of sparse data."""
-        weights = np.ones(len(self.rows)) if self.weights is None else self.weights
-        return 0.0 if sparse.issparse(self.values) else weights @ self.values / weights.sum()
+        """Subtracted before values are summed, so that large ones lose no precision: the mean.
+
+        0 of sparse data.
+        """
+        if self.weights is None:
+            weights = np.ones(len(self.rows))
+        else:
+            weights = self.weights
+        if sparse.issparse(self.values):
+            return 0.0
+        return weights @ self.values / weights.sum()
 
     @cached_property
     def limits(self) -> tuple[FloatArray, FloatArray]:
@@ -239,11 +282,20 @@ class Table:
         """Sum up the rows of each of ``sets`` of clusters, given the cluster of each row."""
         present, label = np.unique(labels, return_inverse=True)
         place_of = {value: place for place, value in enumerate(present.tolist())}
-        pairs = [(number, place_of[one]) for number, some in enumerate(sets) for one in some if one in place_of]
+        pairs = [
+            (number, place_of[one])
+            for number, some in enumerate(sets)
+            for one in some
+            if one in place_of
+        ]
         number, place = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        of_sets = sparse.csr_array((np.ones(len(number)), (number, place)), shape=(len(sets), len(present)))
+        of_sets = sparse.csr_array(
+            (np.ones(len(number)), (number, place)), shape=(len(sets), len(present))
+        )
         shape = len(present), len(label)
-        members = of_sets @ sparse.csr_array((np.ones(len(label)), (label, np.arange(len(label)))), shape=shape)
+        members = of_sets @ sparse.csr_array(
+            (np.ones(len(label)), (label, np.arange(len(label)))), shape=shape
+        )
         counts = np.asarray(members.sum(axis=1)).ravel().astype(np.int64)
         members = members if self.weights is None else members * self.weights
         is_sparse = sparse.issparse(self.values)
@@ -264,21 +316,37 @@ class Table:
 
     @cached_property
     def deviation(self) -> FloatArray:
-        """Standard deviation of each feature; 0 for a constant, of which rounding may leave more."""
+        """Standard deviation of each feature.
+
+        0 for a constant, of which rounding may leave more.
+        """
         return np.where(self.limits[1] > self.limits[0], self.whole.deviation()[0], 0)
 
 
 def read_table(X: Any, rows: IntArray, names: Sequence[str] | None = None) -> Table:
-    """Read some rows, whose numbers are sorted; the names of columns are those of the table, unless they are given."""
+    """Read some rows, whose numbers are sorted.
+
+    The names of columns are those of the table, unless they are given.
+    """
     some = take_rows(X, rows)
     header = [shorten(name) for name in _column_names(some, names)]
     if sparse.issparse(some):
-        return Table(rows, sparse.csr_array(some, dtype=np.float64), [_parse_name(name, "term") for name in header])
-    return _stack(rows, [made for pair in zip(header, _columns(some), strict=True) for made in _to_features(*pair)])
+        return Table(
+            rows,
+            sparse.csr_array(some, dtype=np.float64),
+            [_parse_name(name, "term") for name in header],
+        )
+    return _stack(
+        rows,
+        [made for pair in zip(header, _columns(some), strict=True) for made in _to_features(*pair)],
+    )
 
 
 def _stack(rows: IntArray, made: list[tuple[Feature, FloatArray]]) -> Table:
-    matrix = np.column_stack([numbers for _, numbers in made]) if made else np.empty((len(rows), 0))
+    if made:
+        matrix = np.column_stack([numbers for _, numbers in made])
+    else:
+        matrix = np.empty((len(rows), 0))
     return Table(rows, matrix, [feature for feature, _ in made])
 
 
@@ -297,7 +365,11 @@ def read_cells(X: Any, rows: IntArray, names: Sequence[str] | None = None) -> li
     some = take_rows(X, distinct)
     some = some.toarray() if sparse.issparse(some) else some
     cells = dict(
-        zip(_column_names(some, names), (np.asarray(column).tolist() for column in _columns(some)), strict=True)
+        zip(
+            _column_names(some, names),
+            (np.asarray(column).tolist() for column in _columns(some)),
+            strict=True,
+        )
     )
     return [{name: column[i] for name, column in cells.items()} for i in place.tolist()]
 
@@ -305,7 +377,9 @@ def read_cells(X: Any, rows: IntArray, names: Sequence[str] | None = None) -> li
 def _column_names(some: Any, names: Sequence[str] | None) -> list[str]:
     if names is None or len(names) != some.shape[1]:
         names = getattr(some, "column_names", getattr(some, "columns", None))
-    return [f"feature {i}" for i in range(some.shape[1])] if names is None else [str(name) for name in names]
+    if names is None:
+        return [f"feature {i}" for i in range(some.shape[1])]
+    return [str(name) for name in names]
 
 
 def _columns(some: Any) -> list[Any]:
@@ -321,7 +395,9 @@ def _columns(some: Any) -> list[Any]:
 
 def _parse_name(name: str, kind: str) -> Feature:
     encoded = ENCODED.fullmatch(name)
-    return Feature(encoded["feature"], "level", encoded["level"]) if encoded else Feature(name, kind)
+    if encoded:
+        return Feature(encoded["feature"], "level", encoded["level"])
+    return Feature(name, kind)
 
 
 def _to_features(name: str, column: Any) -> list[tuple[Feature, FloatArray]]:
@@ -329,12 +405,18 @@ def _to_features(name: str, column: Any) -> list[tuple[Feature, FloatArray]]:
     cells = np.asarray(column)
     if cells.dtype.kind in "mM":
         is_date = cells.dtype.kind == "M"
-        days = (cells.astype("datetime64[ns]") - np.datetime64(0, "ns") if is_date else cells) / ONE_DAY
-        return [(Feature(name, "date" if is_date else "number"), _fill_numbers(days.astype(np.float64)))]
+        days = (
+            cells.astype("datetime64[ns]") - np.datetime64(0, "ns") if is_date else cells
+        ) / ONE_DAY
+        return [
+            (Feature(name, "date" if is_date else "number"), _fill_numbers(days.astype(np.float64)))
+        ]
     if cells.dtype.kind == "b":
         return _read_levels(name, np.where(cells, "yes", "no"))
     try:
-        return _read_numbers(name, cells.astype(np.float64))  # also numbers that are stored as objects
+        return _read_numbers(
+            name, cells.astype(np.float64)
+        )  # also numbers that are stored as objects
     except (TypeError, ValueError):
         return _read_levels(name, cells)
 
@@ -342,7 +424,8 @@ def _to_features(name: str, column: Any) -> list[tuple[Feature, FloatArray]]:
 def _read_numbers(name: str, numbers: FloatArray) -> list[tuple[Feature, FloatArray]]:
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     present = numbers[~np.isnan(numbers)]
-    low, high = present.min(initial=np.inf), present.max(initial=-np.inf)
+    low = present.min(initial=np.inf)
+    high = present.max(initial=-np.inf)
     has_two = len(present) > 0 and bool(((present == low) | (present == high)).all()) and low < high
     if has_two and ENCODED.fullmatch(name):
         return [(_parse_name(name, "number"), np.where(numbers == high, 1.0, 0.0))]
@@ -354,7 +437,10 @@ def _read_numbers(name: str, numbers: FloatArray) -> list[tuple[Feature, FloatAr
 def _read_levels(name: str, cells: Any) -> list[tuple[Feature, FloatArray]]:
     """Return a column of zeros and ones for each frequent level."""
     texts = np.array(
-        ["" if cell is None or cell != cell or str(cell) in ("<NA>", "NaT") else str(cell) for cell in cells.tolist()],
+        [
+            "" if cell is None or cell != cell or str(cell) in ("<NA>", "NaT") else str(cell)
+            for cell in cells.tolist()
+        ],
         dtype=object,
     )
     levels, codes, counts = np.unique(texts, return_inverse=True, return_counts=True)
@@ -363,7 +449,9 @@ def _read_levels(name: str, cells: Any) -> list[tuple[Feature, FloatArray]]:
     if levels.tolist() == ["no", "yes"]:  # one says all
         return [(Feature(name, "level", "yes"), codes.astype(np.float64))]
     frequent = np.sort(np.argsort(-counts, kind="stable")[:MOST_DESCRIBED]).tolist()
-    named = ((code, Feature(name, "level", shorten(levels[code] or "missing"))) for code in frequent)
+    named = (
+        (code, Feature(name, "level", shorten(levels[code] or "missing"))) for code in frequent
+    )
     return [(feature, (codes == code).astype(np.float64)) for code, feature in named]
 
 
@@ -380,30 +468,56 @@ def is_prepared(X: Any) -> bool:
 def read_prepared(prepared: Any, rows: IntArray) -> Table:
     """Return rows of prepared data as a table, whose features are those of the original columns.
 
-    A level of a category is a feature, as it was for the fit; yes and no are two levels. The sine and cosine of an hour
-    or weekday become times of the day or days of the week, of which each is a feature.
+    A level of a category is a feature, as it was for the fit; yes and no are two levels. The sine
+    and cosine of an hour or weekday become times of the day or days of the week, of which each is a
+    feature.
     """
     made: list[tuple[Feature, FloatArray]] = []
-    preparation, values = prepared.preparation, prepared.source.take(rows)
+    preparation = prepared.preparation
+    values = prepared.source.take(rows)
     most_filled = FEW_FILLED * prepared.source.n_rows
-    gaps = {column.name for column in preparation.kept if column.n_missing + column.n_bad > most_filled}
-    constants = (plain_name(column.text) for column in preparation.columns if isinstance(column, LeftOut))
-    noun = next((text for text in constants if " " in text), "value")  # of columns whose names are numbers, as of years
+    gaps = {
+        column.name for column in preparation.kept if column.n_missing + column.n_bad > most_filled
+    }
+    constants = (
+        plain_name(column.text) for column in preparation.columns if isinstance(column, LeftOut)
+    )
+    noun = next(
+        (text for text in constants if " " in text), "value"
+    )  # of columns whose names are numbers, as of years
     cycles: dict[tuple[Any, str], list[FloatArray]] = {}
-    for feature, numbers in zip(preparation.features, preparation.to_original_units(values).T, strict=True):
-        name = f"feature {feature.column}" if isinstance(feature.column, int) else shorten(feature.column)
+    for feature, numbers in zip(
+        preparation.features, preparation.to_original_units(values).T, strict=True
+    ):
+        if isinstance(feature.column, int):
+            name = f"feature {feature.column}"
+        else:
+            name = shorten(feature.column)
         if feature.cycle is not None:
             cycles.setdefault((feature.column, feature.cycle), []).append(numbers)
         elif feature.unit == SHARE:
-            made.append((Feature(name, "level", "yes" if feature.level is None else shorten(feature.level)), numbers))
+            made.append(
+                (
+                    Feature(
+                        name, "level", "yes" if feature.level is None else shorten(feature.level)
+                    ),
+                    numbers,
+                )
+            )
         else:
-            kind, of = "date" if feature.unit == DATE else "number", noun if name.isdecimal() else ""
+            kind = "date" if feature.unit == DATE else "number"
+            of = noun if name.isdecimal() else ""
             made.append((Feature(name, kind, noun=of, has_gaps=feature.column in gaps), numbers))
         if feature.kind == "boolean":
             made.append((Feature(shorten(feature.column), "level", "no"), 1 - numbers))
     for (column, cycle), (sine, cosine) in cycles.items():
         parts = CYCLE_PARTS[cycle]
-        part = np.floor(np.arctan2(sine, cosine) / (2 * np.pi) % 1 * len(parts) + 1e-6).astype(np.int64) % len(parts)
+        part = np.floor(np.arctan2(sine, cosine) / (2 * np.pi) % 1 * len(parts) + 1e-6).astype(
+            np.int64
+        ) % len(parts)
         name = shorten(f"{column} {cycle}")
-        made += [(Feature(name, "level", one), (part == i).astype(np.float64)) for i, one in enumerate(parts)]
+        made += [
+            (Feature(name, "level", one), (part == i).astype(np.float64))
+            for i, one in enumerate(parts)
+        ]
     return _stack(rows, made)

@@ -1,4 +1,7 @@
-"""Topics: clusters of texts on several levels, with words that set each apart and a name; and their page."""
+"""Topics: clusters of texts on several levels, with words that set each apart and a name.
+
+And their page.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +46,14 @@ N_TYPICAL = 3
 N_WORDS = 8
 LONGEST_NAME = 80
 TINY = 1e-300  # instead of division by zero
-MAP_WIDTH, MAP_HEIGHT, MAP_MARGIN = 1100.0, 620.0, 50.0  # the largest circle is not cut off
+# the largest circle is not cut off
+MAP_WIDTH = 1100.0
+MAP_HEIGHT = 620.0
+MAP_MARGIN = 50.0
 COVERED = 0.12  # share of the map that all circles cover
-SMALLEST_CIRCLE, LARGEST_CIRCLE = 3.0, 46.0  # radius
+# radius
+SMALLEST_CIRCLE = 3.0
+LARGEST_CIRCLE = 46.0
 FEWEST_PLACED = 8  # topics; of fewer, the plane of the largest variance shows as much
 MOST_LABELS = 40
 LONGEST_TITLE = 24  # characters
@@ -110,9 +118,15 @@ class Topics:
     places: Floats
 
     def children(self, topic: Topic | None) -> list[Topic]:
-        """Return the topics that a topic is divided into, the largest first; of None, those of the coarsest level."""
+        """Return the topics that a topic is divided into, the largest first.
+
+        Of None, those of the coarsest level.
+        """
         level, parent = (0, None) if topic is None else (topic.level + 1, topic.cluster)
-        below = [one for one in self.topics[level] if one.parent == parent] if level < len(self.topics) else []
+        if level < len(self.topics):
+            below = [one for one in self.topics[level] if one.parent == parent]
+        else:
+            below = []
         return sorted(below, key=lambda one: -one.size)
 
     def __str__(self) -> str:
@@ -135,25 +149,29 @@ def name_topics(
     max_calls: int = 1000,
     retries: int = 2,
 ) -> Topics:
-    """Describe clusters of texts: words that set each apart from its siblings, typical texts, and a name.
+    """Describe clusters of texts: words that set each apart from its siblings, typical texts, and a
+    name.
 
     Parameters
     ----------
     model : fitted CoHiRF
         The model.
     X : array, table or source, shape (n_samples, n_features)
-        The vectors that it was fitted to. A sample of them is read, of at least thirty rows of each cluster.
+        The vectors that it was fitted to. A sample of them is read, of at least thirty rows of each
+        cluster.
     texts : sequence of str, shape (n_samples,)
         The text of each row: a list, an array, or a column of a table. Missing texts are empty.
     levels : sequence of int, optional
         Numbers of clusters, such as ``[200, 40, 8]``; by default, the final clusters alone.
     stop_words : "english", sequence of str or None, default="english"
-        Words that say nothing: those of scikit-learn's English list, or a list for another language.
+        Words that say nothing: those of scikit-learn's English list, or a list for another
+        language.
     name : callable, optional
-        A function that gets typical texts and words of a topic and returns its name, such as a call of a language
-        model. If it fails, the topic is named by its words, with a warning.
+        A function that gets typical texts and words of a topic and returns its name, such as a call
+        of a language model. If it fails, the topic is named by its words, with a warning.
     cache : str or path, optional
-        A JSON file of names that the function has given: it is not called again for the same texts and words.
+        A JSON file of names that the function has given: it is not called again for the same texts
+        and words.
     max_calls : int, default=1000
         Largest number of calls of the function. Coarse topics come first.
     retries : int, default=2
@@ -178,9 +196,15 @@ def name_topics(
     """
     check_n_rows(model, X)
     labels: IntArray = cluster_positions(model)[:, None]  # of each level, the coarsest first
-    labels = labels if levels is None else model.hierarchy_.levels(sorted(set(levels)))
+    if levels is None:
+        labels = labels
+    else:
+        labels = model.hierarchy_.levels(sorted(set(levels)))
     if len(texts) != len(labels):
-        raise ValueError(f"texts has {len(texts):,} entries, but the data has {len(labels):,} rows: pass one per row.")
+        raise ValueError(
+            f"texts has {len(texts):,} entries, but the data has {len(labels):,} rows: pass one "
+            "per row."
+        )
     sample = _draw_texts(model, X, texts, labels)
     counts, vocabulary = count_words(sample, stop_words)
     naming = _Naming(name, cache, max_calls, retries)
@@ -210,16 +234,26 @@ def _draw_texts(model: Model, X: Any, texts: Any, labels: IntArray) -> _Sample:
     clustered = np.flatnonzero(finest >= 0)
     n_topics = int(finest.max()) + 1
     if n_topics == 0:
-        raise ValueError("All rows are noise, so there are no topics to name: fit the model with other parameters.")
+        raise ValueError(
+            "All rows are noise, so there are no topics to name: fit the model with other "
+            "parameters."
+        )
     drawn = draw(len(clustered), DESCRIBED.count(model.n_features_in_))
     rows = clustered[add_rare(finest[clustered], drawn, n_topics)]
-    sizes, sampled = (np.bincount(own, minlength=n_topics) for own in (finest[clustered], finest[rows]))
+    sizes, sampled = (
+        np.bincount(own, minlength=n_topics) for own in (finest[clustered], finest[rows])
+    )
     vectors = np.asarray(read_rows(as_data(X, model.metric), rows), dtype=np.float32)
-    return _Sample(rows, finest[rows], (sizes / sampled)[finest[rows]], vectors, take_texts(texts, rows))
+    return _Sample(
+        rows, finest[rows], (sizes / sampled)[finest[rows]], vectors, take_texts(texts, rows)
+    )
 
 
 def take_texts(texts: Any, rows: IntArray) -> list[str]:
-    """Return some entries of a list, an array or a column of a table as text; missing ones are empty."""
+    """Return some entries of a list, an array or a column of a table as text.
+
+    Missing ones are empty.
+    """
     return ["" if text is None or text != text else str(text) for text in take_entries(texts, rows)]
 
 
@@ -229,24 +263,32 @@ def take_entries(column: Any, rows: IntArray) -> list[Any]:
         return list(column.iloc[rows].tolist())
     if hasattr(column, "take") and not isinstance(column, np.ndarray):  # Arrow
         return list(column.take(rows).to_pylist())
-    return list(column[rows].tolist()) if isinstance(column, np.ndarray) else [column[row] for row in rows.tolist()]
+    if isinstance(column, np.ndarray):
+        return list(column[rows].tolist())
+    return [column[row] for row in rows.tolist()]
 
 
 def count_words(sample: _Sample, stop_words: Any) -> tuple[Floats, NDArray[Any]]:
     """Return how many texts of each topic of the finest level contain each word, and the words."""
     n_topics = int(sample.finest.max()) + 1
-    stop = stop_words if stop_words is None or isinstance(stop_words, str) else list(stop_words)
+    if stop_words is None or isinstance(stop_words, str):
+        stop = stop_words
+    else:
+        stop = list(stop_words)
     vectoriser = CountVectorizer(stop_words=stop, max_features=MOST_WORDS, binary=True)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # about stop words that the tokens of others contain
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # about stop words that the tokens of others contain
             counts = vectoriser.fit_transform([text[:READ_CHARACTERS] for text in sample.texts])
     except ValueError as error:
         if "empty vocabulary" not in str(error):
             raise
         return np.zeros((n_topics, 0)), np.empty(0, dtype=object)
     shares = sparse.csr_array(
-        (sample.weights, (sample.finest, np.arange(len(sample.rows)))), shape=(n_topics, len(sample.rows))
+        (sample.weights, (sample.finest, np.arange(len(sample.rows)))),
+        shape=(n_topics, len(sample.rows)),
     )
     words = vectoriser.get_feature_names_out()
     usable = np.array([len(word) <= LONGEST_WORD for word in words])
@@ -254,10 +296,11 @@ def count_words(sample: _Sample, stop_words: Any) -> tuple[Floats, NDArray[Any]]
 
 
 def score_words(counts: Floats, parents: IntArray) -> Floats:
-    """Return how well each word sets each topic apart from its siblings: class-based tf-idf, times the word's share.
+    """Return how well each word sets each topic apart from its siblings: class-based tf-idf, times
+    the word's share.
 
-    A word scores high if many texts of the topic contain it, few texts of all siblings do, and these are in the topic.
-    An only child is compared with all topics.
+    A word scores high if many texts of the topic contain it, few texts of all siblings do, and
+    these are in the topic. An only child is compared with all topics.
     """
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), TINY)
     scores = np.zeros_like(counts)
@@ -271,7 +314,12 @@ def score_words(counts: Floats, parents: IntArray) -> Floats:
 
 
 def _describe_level(
-    model: Model, labels: IntArray, level: int, sample: _Sample, counts: Floats, vocabulary: NDArray[Any]
+    model: Model,
+    labels: IntArray,
+    level: int,
+    sample: _Sample,
+    counts: Floats,
+    vocabulary: NDArray[Any],
 ) -> list[Topic]:
     """Return the topics of a level, without names."""
     own = labels[:, level]
@@ -332,15 +380,23 @@ def _find_typical(sample: _Sample, labels: IntArray, n_topics: int) -> list[list
 
 def _name_level(topics: list[Topic], above: list[Topic] | None) -> list[Topic]:
     """Return topics with names: of siblings no two have the same, and none has that of its parent."""
-    named, taken = [], Counter[tuple[int | None, str]]()
+    named = []
+    taken = Counter[tuple[int | None, str]]()
     for topic in topics:
-        parent = None if above is None or topic.parent is None else above[topic.parent]
+        if above is None or topic.parent is None:
+            parent = None
+        else:
+            parent = above[topic.parent]
         words = topic.words
         choices = [topic.name] if topic.name else []
-        choices += [", ".join(words[start : start + IN_NAME]) for start in range(max(len(words) - 1, 1))]
+        choices += [
+            ", ".join(words[start : start + IN_NAME]) for start in range(max(len(words) - 1, 1))
+        ]
         choices.append(f"{choices[0] or 'topic'} {topic.level + 1}.{topic.cluster}")
         name = next(
-            one for one in choices if one and (parent is None or one != parent.name) and not taken[topic.parent, one]
+            one
+            for one in choices
+            if one and (parent is None or one != parent.name) and not taken[topic.parent, one]
         )
         taken[topic.parent, name] += 1
         named.append(replace(topic, name=name, words=tuple(words[:N_WORDS])))
@@ -351,21 +407,27 @@ class _Naming:
     """Calls of the user's function, with a limit, retries and a file that keeps its answers."""
 
     def __init__(self, function: Namer | None, cache: Any, max_calls: int, retries: int) -> None:
-        self._function, self._left, self._retries = function, max_calls, retries
+        self._function = function
+        self._left = max_calls
+        self._retries = retries
         self._path = None if cache is None else Path(cache)
         self._known: dict[str, str] = {}
         if self._path is not None and self._path.exists():
             try:
                 self._known = dict(json.loads(self._path.read_text(encoding="utf-8")))
             except (ValueError, TypeError) as error:
-                raise ValueError(f"cache={str(cache)!r} is not a file of names: give another path.") from error
-        self._n_failed, self._error = 0, ""
+                raise ValueError(
+                    f"cache={str(cache)!r} is not a file of names: give another path."
+                ) from error
+        self._n_failed = 0
+        self._error = ""
 
     def ask(self, topic: Topic) -> str:
         """Return the name that the function gives, or an empty text."""
         if self._function is None:
             return ""
-        texts, words = list(topic.texts), list(topic.words[:N_WORDS])
+        texts = list(topic.texts)
+        words = list(topic.words[:N_WORDS])
         key = hashlib.sha256(json.dumps([texts, words]).encode()).hexdigest()[:32]
         if key not in self._known:
             name = self._call(texts, words)
@@ -393,31 +455,44 @@ class _Naming:
                 file.write(json.dumps(self._known, ensure_ascii=False, indent=0).encode())
         if self._n_failed:
             warn_caller(
-                f"name= failed for {self._n_failed} topics, which are named by their words; the last error was "
+                f"name= failed for {self._n_failed} topics, which are named by their words; the "
+                "last error was "
                 f"{self._error}.",
                 UserWarning,
             )
 
 
-# -- the page ----------------------------------------------------------------------------------------------------------
+# -- the page
+# ----------------------------------------------------------------------------------------------------------
 
 
 def draw_topics(topics: Topics, *, title: str, written: str, images: Any = None) -> str:
     """Return the page; typical rows are also shown as images, if there is one for each row."""
     found = topics.topics
     if images is not None and len(images) != len(topics.labels):
-        raise ValueError(f"images has {len(images):,} entries, but the data has {len(topics.labels):,} rows.")
+        raise ValueError(
+            f"images has {len(images):,} entries, but the data has {len(topics.labels):,} rows."
+        )
     pictures: dict[int, str] = {}
     if images is not None:  # small ones, of typical rows
-        rows = np.unique([row for level in found for one in level for row in one.rows]).astype(np.int64)
-        pictures = dict(zip(rows.tolist(), map(make_thumbnail, take_entries(images, rows)), strict=True))
-    n_rows, finest = len(topics.labels), len(found) - 1
-    colours = {(0, one.cluster): number % N_COLOURS for number, one in enumerate(topics.children(None))}
+        rows = np.unique([row for level in found for one in level for row in one.rows]).astype(
+            np.int64
+        )
+        pictures = dict(
+            zip(rows.tolist(), map(make_thumbnail, take_entries(images, rows)), strict=True)
+        )
+    n_rows = len(topics.labels)
+    finest = len(found) - 1
+    colours = {
+        (0, one.cluster): number % N_COLOURS for number, one in enumerate(topics.children(None))
+    }
     for one in (one for level in found[1:] for one in level):  # as its topic of the coarsest level
         colours[one.level, one.cluster] = colours[one.level - 1, one.parent or 0]
-    largest, steady = topics.children(None)[0], sum(one.stability >= 0.8 for one in found[-1])
+    largest = topics.children(None)[0]
+    steady = sum(one.stability >= 0.8 for one in found[-1])
     lead = (
-        f"The largest topic is “{largest.name}”, with {100 * largest.size / n_rows:.0f} % of the texts. The views "
+        f"The largest topic is “{largest.name}”, with {100 * largest.size / n_rows:.0f} % of the "
+        "texts. The views "
         f"agree on {steady:,} of the {len(found[-1]):,} finest topics (stability of at least 0.8)."
     )
     content = {
@@ -451,10 +526,14 @@ def _nest(
 
 
 def place_circles(topics: Topics, colours: dict[tuple[int, int], int]) -> list[dict[str, Any]]:
-    """Return a circle for each topic of the finest level; the largest come first, so that small ones are above them."""
+    """Return a circle for each topic of the finest level.
+
+    The largest come first, so that small ones are above them.
+    """
     finest = topics.topics[-1]
     places = _project(topics.places)
-    low, span = places.min(axis=0), np.ptp(places, axis=0)
+    low = places.min(axis=0)
+    span = np.ptp(places, axis=0)
     shares = np.where(span > 0, (places - low) / np.where(span > 0, span, 1), 0.5)
     places = MAP_MARGIN + (np.array([MAP_WIDTH, MAP_HEIGHT]) - 2 * MAP_MARGIN) * shares
     sizes = np.array([one.size for one in finest], dtype=np.float64)
@@ -471,7 +550,9 @@ def place_circles(topics: Topics, colours: dict[tuple[int, int], int]) -> list[d
             "r": round(float(radius[number]), 1),
             "name": finest[number].name,
             "size": finest[number].size,
-            "label": shorten(finest[number].name.split(", ")[0], LONGEST_TITLE) if number in labelled else "",
+            "label": shorten(finest[number].name.split(", ")[0], LONGEST_TITLE)
+            if number in labelled
+            else "",
         }
         for number in order
     ]
@@ -481,7 +562,10 @@ def _project(places: NDArray[Any]) -> NDArray[np.float64]:
     """Return means of topics in the plane."""
     centred = places - places.mean(axis=0)
     if len(places) < FEWEST_PLACED:
-        flat = PCA(min(2, *places.shape), random_state=0).fit_transform(centred) if len(places) > 1 else centred[:, :2]
+        if len(places) > 1:
+            flat = PCA(min(2, *places.shape), random_state=0).fit_transform(centred)
+        else:
+            flat = centred[:, :2]
         return np.pad(flat, ((0, 0), (0, 2 - flat.shape[1])))
     perplexity = min(15.0, (len(places) - 1) / 3)
     init = "pca" if places.shape[1] > 1 else "random"

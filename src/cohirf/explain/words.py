@@ -1,4 +1,6 @@
-"""Words: text that fits on a page, counts, values, phrases such as "low spend", and names of clusters made of these."""
+"""Words: text that fits on a page, counts, values, phrases such as "low spend", and names of
+clusters made of these.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
     from cohirf.explain.table import Feature
 
 MAX_TEXT = 120  # characters
-# A feature whose name ends in one of these words: the word is replaced ("petal length" becomes "long petal").
+# A feature whose name ends in one of these words: the word is replaced ("petal length" becomes
+# "long petal").
 REPLACED = {
     "age": ("older", "younger"),
     "height": ("tall", "short"),
@@ -35,18 +38,33 @@ KEPT = {
 }
 OTHERS = ("high", "low")
 DATES = ("late", "early")
-FIRST_YEAR, LAST_YEAR = 1500, 2200  # numbers of a column of years, which have no comma
+# numbers of a column of years, which have no comma
+FIRST_YEAR = 1500
+LAST_YEAR = 2200
 UNITS = {"cm", "eur", "g", "kg", "km", "km2", "m", "mg", "mm", "ms", "pct", "s", "usd"}
-# Shares of rows with a level, from which it is said without the share, from which most have it, and up to which few do.
-NEARLY_ALL, MOSTLY, HARDLY = 0.9, 0.5, 0.1
-LONGEST_PHRASE, LONGEST_LEVELS = 40, 60  # characters of a feature's name, and of a level, or a few of them
-FEWEST_TRAITS, MOST_TRAITS = 3, 5  # traits in a name; more than three only if two clusters would have the same name
+# Shares of rows with a level, from which it is said without the share, from which most have it, and
+# up to which few do.
+NEARLY_ALL = 0.9
+MOSTLY = 0.5
+HARDLY = 0.1
+# characters of a feature's name, and of a level, or a few of them
+LONGEST_PHRASE = 40
+LONGEST_LEVELS = 60
+FEWEST_TRAITS, MOST_TRAITS = (
+    3,
+    5,
+)  # traits in a name; more than three only if two clusters would have the same name
 WEAKEST = 0.3  # standard deviations; a weaker trait says nothing
-FAINT_SHARE = 0.35  # a trait is left out of the name if it is weaker than this share of the strongest
+FAINT_SHARE = (
+    0.35  # a trait is left out of the name if it is weaker than this share of the strongest
+)
 VALUES_IN_NAME = 2  # features whose values tell clusters apart that have the same traits
-PLAIN, ALL_ROWS = "average", "all rows"
+PLAIN = "average"
+ALL_ROWS = "all rows"
 FIGURE = r"(?:(?<=: )\d+(?=%)|(?<=\(mean )[^()]+(?=\)))"  # a share or a mean in a phrase
-NEAR = 0.1  # relative difference of a figure in a name from the true one, up to which the name is true
+NEAR = (
+    0.1  # relative difference of a figure in a name from the true one, up to which the name is true
+)
 
 
 def clean(text: Any) -> str:
@@ -57,11 +75,15 @@ def clean(text: Any) -> str:
 def shorten(text: Any, length: int = MAX_TEXT) -> str:
     """Return text as one line of at most ``length`` characters."""
     line = " ".join(clean(text).split())
-    return line if len(line) <= length else f"{line[: length - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+    if len(line) <= length:
+        return line
+    return f"{line[: length - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
 
 
 def say_number(name: str, kind: str, *, is_high: bool) -> str:
-    """Return a phrase for numbers that are higher or lower than elsewhere, given the plain name of the feature."""
+    """Return a phrase for numbers that are higher or lower than elsewhere, given the plain name of
+    the feature.
+    """
     rest, _, last = name.rpartition(" ")
     place = 0 if is_high else 1
     if kind == "date":
@@ -72,32 +94,47 @@ def say_number(name: str, kind: str, *, is_high: bool) -> str:
 
 
 def say_level(feature: Feature, inside: float, outside: float) -> str:
-    """Return a phrase for a level of a category, from its share of the rows inside and outside of the cluster."""
-    name, level = plain_name(feature.name), shorten(feature.level, LONGEST_LEVELS)
+    """Return a phrase for a level of a category, from its share of the rows inside and outside of
+    the cluster.
+    """
+    name = plain_name(feature.name)
+    level = shorten(feature.level, LONGEST_LEVELS)
     if inside > outside:
-        return f"{name}: {level}" if inside >= NEARLY_ALL else f"{name}: {inside:.0%} {level}"
+        if inside >= NEARLY_ALL:
+            return f"{name}: {level}"
+        return f"{name}: {inside:.0%} {level}"
     opposite = {"yes": "no", "no": "yes"}.get(level)
     if opposite is not None and inside <= MOSTLY:
         return f"{name}: {opposite}"
-    return f"{name}: not {level}" if inside <= HARDLY else f"{name}: rarely {level}"
+    if inside <= HARDLY:
+        return f"{name}: not {level}"
+    return f"{name}: rarely {level}"
 
 
 def join_levels(levels: Sequence[str]) -> str:
-    """Return a few levels as alternatives, such as "north or south"; without remarks in brackets, if they differ."""
+    """Return a few levels as alternatives, such as "north or south".
+
+    Without remarks in brackets, if they differ.
+    """
     plain = [plain_name(level) for level in levels]
     some = plain if len(set(plain)) == len(plain) else levels
     return " or ".join(shorten(level, LONGEST_LEVELS // len(levels) - 4) for level in some)
 
 
 def splits_plainly(feature: Feature, inside: float, outside: float) -> bool:
-    """Return whether most rows of one side have a level, and the phrase for the other side is without "rarely"."""
+    """Return whether most rows of one side have a level, and the phrase for the other side is
+    without "rarely".
+    """
     low = MOSTLY if feature.level in ("yes", "no") else HARDLY
     return max(inside, outside) >= MOSTLY and (inside > outside or inside <= low)
 
 
 @lru_cache(10_000)  # asked for again for each cluster and trait
 def plain_name(name: str) -> str:
-    """Return the name of a feature without underscores and units; "age (2)", a second column "age", stays."""
+    """Return the name of a feature without underscores and units.
+
+    "age (2)", a second column "age", stays.
+    """
     words = re.sub(r"\s*[(\[](?!\d+[)\]])[^()\[\]]*[)\]]\s*$", "", name).replace("_", " ").split()
     if len(words) > 1 and words[-1].lower() in UNITS:
         words.pop()
@@ -105,14 +142,18 @@ def plain_name(name: str) -> str:
 
 
 def split_number(name: str) -> tuple[str, str]:
-    """Return the name of a feature without the number at its end, and this number, which may be empty."""
+    """Return the name of a feature without the number at its end, and this number, which may be
+    empty.
+    """
     found = re.fullmatch(r"(.*?)(\d*)", plain_name(name))
     assert found is not None  # anything matches
     return found[1].strip(), found[2]
 
 
 def say_value(value: float, kind: str = "number", name: str = "") -> str:
-    """Return a number with three digits, a share as a percentage, a date, or a year, of a feature with this name."""
+    """Return a number with three digits, a share as a percentage, a date, or a year, of a feature
+    with this name.
+    """
     if kind == "level":
         return f"{value:.0%}"
     if kind == "date":
@@ -139,13 +180,15 @@ def uncapitalised(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def name_clusters(traits: Sequence[Sequence[Trait]], splits: Sequence[Trait | None] | None = None) -> list[str]:
+def name_clusters(
+    traits: Sequence[Sequence[Trait]], splits: Sequence[Trait | None] | None = None
+) -> list[str]:
     """Return a name for each cluster, from its traits; no two clusters have the same name.
 
-    A name has up to three traits: what splits the cluster from its sibling in the tree, and what sets it apart from all
-    other rows, the strongest first; and a fourth, if it is a level that all its rows have, or that is all theirs.
-    Clusters that would have the same name get further traits, then the values of their strongest features, and at last
-    a number. A cluster without
+    A name has up to three traits: what splits the cluster from its sibling in the tree, and what
+    sets it apart from all other rows, the strongest first; and a fourth, if it is a level that all
+    its rows have, or that is all theirs. Clusters that would have the same name get further traits,
+    then the values of their strongest features, and at last a number. A cluster without
     traits is called "average", or "all rows" if it is the only one.
     """
     if len(traits) == 1 and not traits[0]:
@@ -153,35 +196,56 @@ def name_clusters(traits: Sequence[Sequence[Trait]], splits: Sequence[Trait | No
     known = list(zip(traits, [None] * len(traits) if splits is None else splits, strict=True))
     names = [_join_phrases(*of_cluster, FEWEST_TRAITS) for of_cluster in known]
     for n_traits in range(FEWEST_TRAITS + 1, MOST_TRAITS + 1):
-        names = _replace_repeated(names, [_join_phrases(*of_cluster, n_traits) for of_cluster in known])
-    return number_repeated(_replace_repeated(names, [_with_values(of_cluster) for of_cluster in traits]))
+        names = _replace_repeated(
+            names, [_join_phrases(*of_cluster, n_traits) for of_cluster in known]
+        )
+    return number_repeated(
+        _replace_repeated(names, [_with_values(of_cluster) for of_cluster in traits])
+    )
 
 
 def _join_phrases(traits: Sequence[Trait], split: Trait | None, n_traits: int) -> str:
-    """Return the phrases of the strongest traits; of weak ones only if more than three are asked for."""
-    weakest = max(WEAKEST, FAINT_SHARE * traits[0].strength) if traits and n_traits == FEWEST_TRAITS else 0.0
+    """Return the phrases of the strongest traits.
+
+    Of weak ones only if more than three are asked for.
+    """
+    if traits and n_traits == FEWEST_TRAITS:
+        weakest = max(WEAKEST, FAINT_SHARE * traits[0].strength)
+    else:
+        weakest = 0.0
     strong = [trait for trait in traits if trait.strength >= weakest]
     if len(strong) == 1:  # a second one says more, even if it is weak
         strong = [trait for trait in traits if trait.strength >= WEAKEST][:2] or strong
     said = [trait for trait in strong if not trait.is_lack and not trait.is_rare] or strong[:1]
     if split is not None:  # without traits of the same column, or of the same series
-        column, series = split.feature.name, split_number(split.feature.name)[0] if split.span else None
+        column = split.feature.name
+        series = split_number(split.feature.name)[0] if split.span else None
         names = ((trait, trait.feature.name) for trait in said)
-        others = [trait for trait, name in names if name != column and split_number(name)[0] != series]
-        said = [*others[: n_traits - 1], split] if split.is_lack else [split, *others]
+        others = [
+            trait for trait, name in names if name != column and split_number(name)[0] != series
+        ]
+        if split.is_lack:
+            said = [*others[: n_traits - 1], split]
+        else:
+            said = [split, *others]
     said = said[:n_traits] + [trait for trait in said[n_traits:] if trait.is_of_all][:1]
     return ", ".join(dict.fromkeys(trait.phrase for trait in said)) or PLAIN
 
 
 def _with_values(traits: Sequence[Trait]) -> str:
-    features = [(trait.feature, trait.feature.say(trait.inside)) for trait in traits[:VALUES_IN_NAME]]
+    features = [
+        (trait.feature, trait.feature.say(trait.inside)) for trait in traits[:VALUES_IN_NAME]
+    ]
     parts = (f"{plain_name(feature.name)} {feature.level} {value}" for feature, value in features)
     return ", ".join(" ".join(part.split()) for part in parts) or PLAIN
 
 
 def _replace_repeated(names: list[str], longer: list[str]) -> list[str]:
-    """Return the names, with those replaced that occur more than once, or all of which is in another one."""
-    counts, phrases = Counter(names), [set(name.split(", ")) for name in names]
+    """Return the names, with those replaced that occur more than once, or all of which is in
+    another one.
+    """
+    counts = Counter(names)
+    phrases = [set(name.split(", ")) for name in names]
 
     def is_vague(place: int) -> bool:
         return counts[names[place]] > 1 or any(phrases[place] < others for others in phrases)
@@ -190,7 +254,9 @@ def _replace_repeated(names: list[str], longer: list[str]) -> list[str]:
 
 
 def is_true(name: str, phrases: Iterable[str]) -> bool:
-    """Return whether a name consists of phrases that are true; shares and means may be off by a tenth.
+    """Return whether a name consists of phrases that are true.
+
+    Shares and means may be off by a tenth.
 
     Examples
     --------
@@ -221,7 +287,10 @@ def _as_pattern(phrase: str) -> str:
 
 
 def _are_near(one: str, other: str) -> bool:
-    """Return whether two figures differ by a tenth at most; what is not a number must be the same."""
+    """Return whether two figures differ by a tenth at most.
+
+    What is not a number must be the same.
+    """
     try:
         first, second = (float(text.replace(",", "")) for text in (one, other))
     except ValueError:

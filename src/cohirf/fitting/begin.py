@@ -30,20 +30,32 @@ from cohirf.fitting.locality import (
 )
 from cohirf.fitting.settings import Settings, Settled, make_contraction
 from cohirf.optional import is_installed
-from cohirf.planning import Neighbourhood, draw_rows, plan_batches, plan_for_device, read_memory_limit
+from cohirf.planning import (
+    Neighbourhood,
+    draw_rows,
+    plan_batches,
+    plan_for_device,
+    read_memory_limit,
+)
 from cohirf.rows.metric_spaces import find_space
 from cohirf.store.checkpoint import open_checkpoint
 
-# From so many rows and neighbours on, a fit is looked at; measured: scikit-learn takes about so long for each neighbour
-# that DBSCAN lists, and longer with OPTICS. Halos and batches that grow change it: it decides whether to warn, and
-# is no forecast (a fit of 30 s by this rule took 21 s, and one of 113 s had done two of three batches after 133 s).
-LOOKED_AT_ROWS, SAMPLED, MANY_NEIGHBOURS = 20_000, 1000, 1000
-LISTED_SECONDS, LONG_SECONDS = 1e-7, 60.0
+# From so many rows and neighbours on, a fit is looked at; measured: scikit-learn takes about so
+# long for each neighbour that DBSCAN lists, and longer with OPTICS. Halos and batches that grow
+# change it: it decides whether to warn, and is no forecast (a fit of 30 s by this rule took 21 s,
+# and one of 113 s had done two of three batches after 133 s).
+LOOKED_AT_ROWS = 20_000
+SAMPLED = 1000
+MANY_NEIGHBOURS = 1000
+LISTED_SECONDS = 1e-7
+LONG_SECONDS = 60.0
 
 
 def valid_weights(settings: Settings, data: Data, sample_weight: Any) -> DataWeights:
     """Return valid sample weights where the rows are."""
-    without = [each.name for each in settings.methods if each is not None and each.weight_argument is None]
+    without = [
+        each.name for each in settings.methods if each is not None and each.weight_argument is None
+    ]
     if without:
         raise ValueError(
             f"sample_weight needs a base method whose fit takes it, but {without[0]}.fit does not: "
@@ -82,22 +94,32 @@ def open_or_measure(
     return Settled(tuple(settled["entropy"]), settled["batch_size"]), journal
 
 
-def measure_batches(settings: Settings, data: Data, entropy: Entropy, weights: DataWeights | None) -> Settled:
-    """Return the entropy and the batch size, which is measured if it is "auto" or an amount of memory."""
+def measure_batches(
+    settings: Settings, data: Data, entropy: Entropy, weights: DataWeights | None
+) -> Settled:
+    """Return the entropy and the batch size, which is measured if it is "auto" or an amount of
+    memory.
+    """
     if not isinstance(settings.batch_size, str):
         return Settled(entropy, settings.batch_size)
-    n_rows, weighted = data.rows.n_rows, weights is not None or settings.sum_mass
-    contraction = make_contraction(settings, data, Settled(entropy, None), weighted=weighted, n_batches=2)
+    n_rows = data.rows.n_rows
+    weighted = weights is not None or settings.sum_mass
+    contraction = make_contraction(
+        settings, data, Settled(entropy, None), weighted=weighted, n_batches=2
+    )
     if contraction.device is not None:
         return Settled(entropy, _fit_into_device(settings.batch_size, data, contraction))
-    room, options = data.room(read_memory_limit(settings.batch_size), settings.n_jobs), dict[str, Any]()
+    room = data.room(read_memory_limit(settings.batch_size), settings.n_jobs)
+    options = dict[str, Any]()
     must_fit = settings.batch_size != "auto"
     density = None
     read_sample: Callable[[int], Any] = partial(_draw_sample, data, entropy)
     if are_local(settings, contraction.views.method.prototype):
         spanned = choose_settings(data, n_rows, contraction)
         if spanned is not None:  # the base method is not called
-            return Settled(entropy, min(n_rows, count_spanned(data, spanned, room if must_fit else None)))
+            return Settled(
+                entropy, min(n_rows, count_spanned(data, spanned, room if must_fit else None))
+            )
         density = choose_density(data, contraction, weights)
         if density is not None and density.has_kernels:
             return Settled(entropy, count_dense(data, room.memory_limit, must_fit=must_fit))
@@ -112,8 +134,11 @@ def measure_batches(settings: Settings, data: Data, entropy: Entropy, weights: D
 
 
 def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -> None:
-    """Warn before a fit begins that will take long, because the base method lists very many neighbours."""
-    method, n_rows = contraction.views.method, data.rows.n_rows
+    """Warn before a fit begins that will take long, because the base method lists very many
+    neighbours.
+    """
+    method = contraction.views.method
+    n_rows = data.rows.n_rows
     if n_rows < LOOKED_AT_ROWS or contraction.device is not None:
         return
     if is_installed("numba") and _has_kernels(method.prototype, data.n_features):
@@ -135,14 +160,18 @@ def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -
     seconds = n_rows * n_neighbours * LISTED_SECONDS
     if n_neighbours >= MANY_NEIGHBOURS and seconds >= LONG_SECONDS:
         warn_caller(
-            f"This fit will take long: {method.name} lists all neighbours within {name}={radius:g}, about "
-            f"{n_neighbours:,.0f} of each of {n_rows:,} rows. {_remedy(method.prototype, name, data.n_features)}",
+            f"This fit will take long: {method.name} lists all neighbours within "
+            f"{name}={radius:g}, about "
+            f"{n_neighbours:,.0f} of each of {n_rows:,} rows. "
+            f"{_remedy(method.prototype, name, data.n_features)}",
             UserWarning,
         )
 
 
 def _has_kernels(method: Any, n_features: int) -> bool:
-    """Return whether kernels that numba compiles find the clusters of a method, without lists of neighbours."""
+    """Return whether kernels that numba compiles find the clusters of a method, without lists of
+    neighbours.
+    """
     is_dbscan = isinstance(method, GridDBSCAN) and find_space(method) is not None
     return is_dbscan and has_kernels(n_features, None)
 
@@ -158,10 +187,15 @@ def _remedy(method: Any, radius: str, n_features: int) -> str:
 
 
 def _fit_into_device(memory: str, data: Data, contraction: Contraction) -> int | None:
-    """Return how many rows are contracted together on a device; None if there is room for all of them."""
+    """Return how many rows are contracted together on a device.
+
+    None if there is room for all of them.
+    """
     share = contraction.views.n_features / data.n_features
     row_bytes = data.n_features * np.dtype(data.dtype).itemsize
-    return plan_for_device(contraction.device, row_bytes, share, read_memory_limit(memory), data.rows.n_rows)
+    return plan_for_device(
+        contraction.device, row_bytes, share, read_memory_limit(memory), data.rows.n_rows
+    )
 
 
 def _draw_sample(data: Data, entropy: Entropy, size: int) -> Any:

@@ -32,7 +32,9 @@ from cohirf.fitting.settings import LINKED_PER_CLUSTER, Settings
 from cohirf.landmarks import Cells, NestedCells
 from cohirf.rows.grouping import FloatArray, IntArray
 
-MEAN_DIGITS = 12  # of means, relative to the largest: sums of identical rows differ in the last digits
+MEAN_DIGITS = (
+    12  # of means, relative to the largest: sums of identical rows differ in the last digits
+)
 
 
 @dataclass(frozen=True)
@@ -48,30 +50,43 @@ class LastLevel:
 
     @classmethod
     def of(
-        cls, leaves: Survivors, state: FitState, *, labels_noise: bool, is_noise: NDArray[np.bool_] | None = None
+        cls,
+        leaves: Survivors,
+        state: FitState,
+        *,
+        labels_noise: bool,
+        is_noise: NDArray[np.bool_] | None = None,
     ) -> LastLevel:
         """Return the groups after the last level; which leaves are noise may be known."""
         roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level)
         if is_noise is None:
             is_noise = np.zeros(len(roots), dtype=bool)
-            if labels_noise:  # single rows that fused with nothing, and were noise at the last level that saw them
+            # single rows that fused with nothing, and were noise at the last level that saw them
+            if labels_noise:
                 n_leaves = np.bincount(roots, minlength=len(roots))
                 is_noise = np.asarray(state.is_noise & (n_leaves[roots] == 1) & (leaves.sizes == 1))
         medoids: IntArray = np.flatnonzero((roots == np.arange(len(roots))) & ~is_noise)
         groups = Groups(leaves.means, leaves.total_mass)
         if len(medoids) < len(roots):
-            clustered = np.flatnonzero(~is_noise) if is_noise.any() else slice(None)  # a slice copies nothing
+            # a slice copies nothing
+            if is_noise.any():
+                clustered = np.flatnonzero(~is_noise)
+            else:
+                clustered = slice(None)
             groups = Groups(groups.means[clustered], groups.mass[clustered]).merged(
                 np.searchsorted(medoids, roots[clustered]), len(medoids)
             )
         return cls(leaves, state, roots, is_noise, medoids, groups)
 
     def growing(self, *options: Any) -> Callable[[], tuple[MergeTree, IntArray]]:
-        """Return a function that grows the tree above the levels as it would be now; see ``grow_tree``.
+        """Return a function that grows the tree above the levels as it would be now.
+
+        See ``grow_tree``.
 
         It returns the tree, and the position of each leaf in it, or -1.
         """
-        of_leaves, state = Groups(self.leaves.means, self.leaves.total_mass), self.state
+        of_leaves = Groups(self.leaves.means, self.leaves.total_mass)
+        state = self.state
         return partial(grow_tree, of_leaves, state.fusions, state.level, self.is_noise, *options)
 
 
@@ -83,18 +98,23 @@ def _first_of(grow: Callable[[], tuple[MergeTree, IntArray]]) -> MergeTree:
 class Ending:
     """What follows the levels."""
 
-    first_level: FirstLevel  # the first level; if its rows were shared out among cells, these are its leaves
+    first_level: (
+        FirstLevel  # the first level; if its rows were shared out among cells, these are its leaves
+    )
     state: FitState  # the last state; if clusters were merged in the end, that is one more level
-    # Merges of clusters up to a single one, with numbers of leaves as medoids; or a function that returns this tree
+    # Merges of clusters up to a single one, with numbers of leaves as medoids; or a function that
+    # returns this tree
     tree: MergeTree | Callable[[], MergeTree]
     means: Any  # mean of each cluster of the last level, in the order of ``medoids``
-    medoids: IntArray  # the leaf that is the medoid of each cluster of the last level, without noise. Sorted.
+    # the leaf that is the medoid of each cluster of the last level, without noise. Sorted.
+    medoids: IntArray
     is_noise: NDArray[np.bool_]  # which leaves are noise
     n_found: int  # number of clusters that the levels left, before any were merged
     choice: Choice | None = None  # how number and merge of the clusters were chosen, if they were
     # The points that share out rows, each with its leaf; None if groups are not cells
     cells: Cells | NestedCells | None = None
-    # Rows whose values are known, if those of others cannot be read again, after rows were shared out
+    # Rows whose values are known, if those of others cannot be read again, after rows were shared
+    # out
     known: SampleOfFit | None = None
 
 
@@ -109,29 +129,45 @@ def end_fit(
     linkage: FloatArray | None = None,
     refines: bool = False,
 ) -> Ending:
-    """Grow the tree of a fit, and merge groups to ``n_clusters``; of more than ``max_linked``, light ones join first.
+    """Grow the tree of a fit, and merge groups to ``n_clusters``.
 
-    The merges of all leaves may be known (``linkage``). Groups may move to the nearest mean afterwards (``refines``).
+    Of more than ``max_linked``, light ones join first.
+
+    The merges of all leaves may be known (``linkage``). Groups may move to the nearest mean
+    afterwards (``refines``).
     """
-    medoids, groups = last.medoids, last.groups
+    medoids = last.medoids
+    groups = last.groups
     if n_clusters is not None:
         n_clusters = min(n_clusters, count_distinct(groups.means, n_clusters))
     cut: IntArray = np.arange(len(medoids))
-    tree = None if linkage is None else MergeTree(np.arange(len(last.roots)), linkage, last.state.level)
+    if linkage is None:
+        tree = None
+    else:
+        tree = MergeTree(np.arange(len(last.roots)), linkage, last.state.level)
     if n_clusters is not None and n_clusters < len(medoids):
-        tree = last.growing(max_linked, None, link)()[0] if tree is None else tree
+        if tree is None:
+            tree = last.growing(max_linked, None, link)()[0]
+        else:
+            tree = tree
         cut = tree.cut(n_clusters)[np.searchsorted(tree.medoids, medoids)]
     label = cut
     if refines and n_clusters is not None and len(medoids):
         label = move_groups(groups.means, groups.mass, label)
-    if not np.array_equal(label, cut) or (n_clusters is not None and _link_last(settings, link) is not None):
+    if not np.array_equal(label, cut) or (
+        n_clusters is not None and _link_last(settings, link) is not None
+    ):
         return _end_with(settings, first_level, last, label, link)
-    grown = partial(_first_of, last.growing(max_linked, None, link)) if tree is None else tree
+    if tree is None:
+        grown = partial(_first_of, last.growing(max_linked, None, link))
+    else:
+        grown = tree
     return _end_with(settings, first_level, last, label, link, grown)
 
 
 def count_distinct(means: Any, most: int) -> int:
-    """Return the number of distinct means, or ``most`` if there are more: groups of identical rows are one cluster.
+    """Return the number of distinct means, or ``most`` if there are more: groups of identical rows
+    are one cluster.
 
     Examples
     --------
@@ -142,7 +178,10 @@ def count_distinct(means: Any, most: int) -> int:
         return most
     if sparse.issparse(means):
         scaled = means.copy()
-        scaled.data = np.round(scaled.data / abs(scaled).max(), MEAN_DIGITS) if scaled.nnz else scaled.data
+        if scaled.nnz:
+            scaled.data = np.round(scaled.data / abs(scaled).max(), MEAN_DIGITS)
+        else:
+            scaled.data = scaled.data
     else:
         largest = np.abs(means).max(axis=0)
         scaled = np.round(means / np.where(largest > 0, largest, 1), MEAN_DIGITS)
@@ -151,12 +190,20 @@ def count_distinct(means: Any, most: int) -> int:
 
 
 def _link_last(settings: Settings, link: Link) -> Link | None:
-    """Return how clusters merge above the final ones, if otherwise than below: compact ones by their directions."""
-    return link_directions if settings.by_direction and link is link_groups else None
+    """Return how clusters merge above the final ones, if otherwise than below: compact ones by
+    their directions.
+    """
+    if settings.by_direction and link is link_groups:
+        return link_directions
+    return None
 
 
-def end_update(settings: Settings, first_level: FirstLevel, last: LastLevel, former: IntArray) -> Ending:
-    """Grow the tree of an update, in which the ``former`` clusters of leaves go on, whatever the levels have found."""
+def end_update(
+    settings: Settings, first_level: FirstLevel, last: LastLevel, former: IntArray
+) -> Ending:
+    """Grow the tree of an update, in which the ``former`` clusters of leaves go on, whatever the
+    levels have found.
+    """
     label: IntArray = np.unique(former[last.medoids], return_inverse=True)[1]
     return _end_with(settings, first_level, last, label, link_groups)
 
@@ -170,16 +217,23 @@ def _end_with(
     tree: MergeTree | Callable[[], MergeTree] | None = None,
 ) -> Ending:
     """End with the given label of each group; a ``tree`` is given if the labels are a cut of it."""
-    state, medoids, groups, roots = last.state, last.medoids, last.groups, last.roots
+    state = last.state
+    medoids = last.medoids
+    groups = last.groups
+    roots = last.roots
     n_found = len(medoids)
     if tree is None:
         of_leaf = np.full(len(roots), -1)
         clustered = ~last.is_noise
         of_leaf[clustered] = label[np.searchsorted(medoids, roots[clustered])]
         max_linked = max(len(np.unique(label)), LINKED_PER_CLUSTER)
-        tree = partial(_first_of, last.growing(max_linked, of_leaf, link, _link_last(settings, link)))
+        tree = partial(
+            _first_of, last.growing(max_linked, of_leaf, link, _link_last(settings, link))
+        )
     is_merged = len(np.unique(label)) < n_found
-    if callable(tree) and (is_merged or len(roots) > MAX_LINKED):  # otherwise, when the hierarchy is first read
+    if callable(tree) and (
+        is_merged or len(roots) > MAX_LINKED
+    ):  # otherwise, when the hierarchy is first read
         tree = tree()
     if is_merged:
         state, medoids, groups = merge_clusters(state, medoids, groups, label)
@@ -191,17 +245,23 @@ def smallest_size(settings: Settings, leaves: Survivors) -> float:
 
     If the number of clusters is chosen, a few rows are no cluster.
     """
-    total, n_rows = float(leaves.total_mass.sum()), int(leaves.sizes.sum())
+    total = float(leaves.total_mass.sum())
+    n_rows = int(leaves.sizes.sum())
     smallest = settings.smallest_wanted(total)
-    return max(smallest, count_crumbs(n_rows) * total / n_rows) if settings.goal.is_chosen else smallest
+    if settings.goal.is_chosen:
+        return max(smallest, count_crumbs(n_rows) * total / n_rows)
+    return smallest
 
 
 def merge_clusters(
     state: FitState, medoids: IntArray, clusters: Groups, label: IntArray
 ) -> tuple[FitState, IntArray, Groups]:
-    """Merge the clusters with the same label, as one more level; return the state, medoids and clusters after it.
+    """Merge the clusters with the same label, as one more level.
 
-    The medoid of a merged cluster is that of the part whose mean is nearest to the mean of the whole.
+    Return the state, medoids and clusters after it.
+
+    The medoid of a merged cluster is that of the part whose mean is nearest to the mean of the
+    whole.
     """
     n_labels = int(label.max()) + 1
     merged = clusters.merged(label, n_labels)

@@ -17,7 +17,13 @@ from cohirf import progress
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.get_clusters import mean_of_tally, tally_features
-from cohirf.algorithm.levels import DrawCompanions, FitState, LevelRecord, Resources, contract_levels
+from cohirf.algorithm.levels import (
+    DrawCompanions,
+    FitState,
+    LevelRecord,
+    Resources,
+    contract_levels,
+)
 from cohirf.algorithm.randomness import Draw, generator_at, root_entropy
 from cohirf.algorithm.runs import Links
 from cohirf.beyond.choose_merge import explain_vanishing
@@ -80,10 +86,15 @@ def fit_data(
     Rows may have a ``former`` cluster, or -1: these clusters go on.
     """
     with ExitStack() as stack:
-        weights = None if sample_weight is None else valid_weights(settings, data, sample_weight)
-        settled, journal = known, None
+        if sample_weight is None:
+            weights = None
+        else:
+            weights = valid_weights(settings, data, sample_weight)
+        settled = known
+        journal = None
         if settled is None:
-            settled, journal = Settled(root_entropy(settings.random_state), None), None
+            settled = Settled(root_entropy(settings.random_state), None)
+            journal = None
             if settings.checkpoint is not None or settings.batch_size is not None:
                 settled, journal = open_or_measure(settings, data, weights, settled.entropy, stack)
         stack.enter_context(one_thread())
@@ -96,25 +107,38 @@ def fit_data(
         if known is None and data.rows.n_rows >= LOOKED_AT_ROWS:
             warn_of_long_fit(settings, data, contraction)
         stack.enter_context(showing_warnings_once())
-        n_rows = data.rows.n_rows if weights is None or weights.positive is None else len(weights.positive)
+        if weights is None or weights.positive is None:
+            n_rows = data.rows.n_rows
+        else:
+            n_rows = len(weights.positive)
         fit = Fit(settings, data, weights, n_rows, contraction, choice, journal)
         setup = fit.prepare(former)
         first_level = data.contract_first_level(weights, setup)
         of_first_level = tally_features(contraction.views, data.n_features, 1, first_level.leaves)
         state, records, tally = fit.climb(first_level, setup.locality, stays=former is not None)
-        ending = fit.end(first_level, state, None if former is None else former[first_level.leaves.rows])
+        ending = fit.end(
+            first_level, state, None if former is None else former[first_level.leaves.rows]
+        )
         attributes, clusters = collect_results(settings, data, weights, ending, contraction)
         fit.warn_of_problem(clusters.sizes)
         attributes["diagnostics_"] = records
         attributes["n_iter_"] = state.level
         attributes["feature_agreement_"] = mean_of_tally(of_first_level + tally)
         return FinishedFit(
-            attributes, ending.first_level, clusters.labels, settled, weights, of_first_level, settings.takes_k
+            attributes,
+            ending.first_level,
+            clusters.labels,
+            settled,
+            weights,
+            of_first_level,
+            settings.takes_k,
         )
 
 
 def _part_noise(former: IntArray) -> IntArray:
-    """Return the former cluster of each row as a number that rows share if they may fuse; noise fuses with nothing.
+    """Return the former cluster of each row as a number that rows share if they may fuse.
+
+    Noise fuses with nothing.
 
     Examples
     --------
@@ -134,19 +158,25 @@ class Fit:
     weights: DataWeights | None  # sample weights
     n_rows: int  # number of rows that take part
     contraction: Contraction  # how batches are contracted
-    choice: Choice | None = None  # the choice of the number of clusters, if it was made before the levels
+    choice: Choice | None = (
+        None  # the choice of the number of clusters, if it was made before the levels
+    )
     journal: Any = None  # where the checkpoint records runs
     warned: list[str] = field(default_factory=list)  # warnings about this fit
 
     def prepare(self, former: IntArray | None = None) -> Setup:
         """Return what the first level, which sees all rows, needs beside them.
 
-        Groups do not reach over the borders of ``former`` clusters, and former noise is in no group.
+        Groups do not reach over the borders of ``former`` clusters, and former noise is in no
+        group.
         """
         self._warn_if_no_two_rows_can_fuse()
-        locality, label_batches = None, None
+        locality = None
+        label_batches = None
         if self._has_several_batches:
-            found = choose_locality(self.settings, self.data, self.n_rows, self.contraction, self.weights)
+            found = choose_locality(
+                self.settings, self.data, self.n_rows, self.contraction, self.weights
+            )
             locality, label_batches = found
         apart = None if former is None else _part_noise(former)
         if apart is not None and self.weights is not None and self.weights.positive is not None:
@@ -154,26 +184,45 @@ class Fit:
         return self.set_up(locality, label_batches, apart)
 
     def set_up(
-        self, locality: Locality | None = None, label_batches: Any = None, apart: IntArray | None = None
+        self,
+        locality: Locality | None = None,
+        label_batches: Any = None,
+        apart: IntArray | None = None,
     ) -> Setup:
         """Return what the first level needs beside the rows."""
-        return Setup(self.contraction, self.settings.n_jobs, self._resources, locality, label_batches, apart)
+        return Setup(
+            self.contraction, self.settings.n_jobs, self._resources, locality, label_batches, apart
+        )
 
     def climb(
         self, first_level: FirstLevel, locality: Locality | None, *, stays: bool = False
     ) -> tuple[FitState, list[LevelRecord], NDArray[np.float64]]:
-        """Run the levels above the first one; warn if batches are too thin or the fit is unfinished.
+        """Run the levels above the first one.
 
-        If the leaves stay as they are (``stays``), because their clusters are known, there are no such levels. Returns
-        the last state, the record of each level, and sums over the views of levels above the first.
+        Warn if batches are too thin or the fit is unfinished.
+
+        If the leaves stay as they are (``stays``), because their clusters are known, there are no
+        such levels. Returns the last state, the record of each level, and sums over the views of
+        levels above the first.
         """
-        storage = ScratchStorage() if first_level.readable is None else storage_like(first_level.part.leaf_of)
-        values = self.data.rows if first_level.readable is None else first_level.readable
+        if first_level.readable is None:
+            storage = ScratchStorage()
+        else:
+            storage = storage_like(first_level.part.leaf_of)
+        if first_level.readable is None:
+            values = self.data.rows
+        else:
+            values = first_level.readable
         kind = None if locality is None else self._find_kind(first_level)
-        state = FitState.of_leaves(first_level.leaves, values, self.n_rows, self.settings.max_iter, storage, kind)
+        state = FitState.of_leaves(
+            first_level.leaves, values, self.n_rows, self.settings.max_iter, storage, kind
+        )
         records: list[LevelRecord] = []
-        tally, views = np.zeros((2, self.data.n_features)), self.contraction.views
-        for after in iter([state]) if stays else self._levels(first_level, state, locality, storage):
+        tally = np.zeros((2, self.data.n_features))
+        views = self.contraction.views
+        for after in (
+            iter([state]) if stays else self._levels(first_level, state, locality, storage)
+        ):
             state = after
             records.append(state.record)
             if state.level > 1 and locality is None:
@@ -185,7 +234,10 @@ class Fit:
     def _levels(
         self, first_level: FirstLevel, state: FitState, locality: Locality | None, storage: Storage
     ) -> Iterator[FitState]:
-        """Yield the state after each level; those of local batches only fuse clusters that reach over several."""
+        """Yield the state after each level.
+
+        Those of local batches only fuse clusters that reach over several.
+        """
         if locality is not None:
             yield state
             parts = self._find_parts(first_level)
@@ -195,36 +247,48 @@ class Fit:
         yield state
         if state.record.rows_held_aside and self._are_thin(state.record):
             return
-        is_reached, max_iter = self.settings.goal.is_reached, self.settings.max_iter
+        is_reached = self.settings.goal.is_reached
+        max_iter = self.settings.max_iter
         if max_iter > 1 and not is_reached(state):
             resources = self._later_resources(first_level, storage)
-            for after in islice(contract_levels(state, self.contraction, max_iter, resources, is_reached), 1, None):
+            for after in islice(
+                contract_levels(state, self.contraction, max_iter, resources, is_reached), 1, None
+            ):
                 state = after
                 yield state
         self._warn_if_unfinished(state)
 
     def _are_thin(self, record: LevelRecord) -> bool:
         """Warn if random batches are too thin for the base method; return whether the fit stops."""
-        thin, stops = explain_thin_batches(record, self.contraction.views.method), not self.settings.goal.as_published
+        thin = explain_thin_batches(record, self.contraction.views.method)
+        stops = not self.settings.goal.as_published
         if thin is not None:  # the paper has no such rule, and goes on
             self._warn(f"{thin} The fit stops here." if stops else thin, ThinBatchesWarning)
         return thin is not None and stops
 
-    def end(self, first_level: FirstLevel, state: FitState, former: IntArray | None = None) -> Ending:
+    def end(
+        self, first_level: FirstLevel, state: FitState, former: IntArray | None = None
+    ) -> Ending:
         """Grow the tree above the levels, and merge clusters to as many as are wanted.
 
         If leaves have a ``former`` cluster, or -1, these clusters go on, and noise stays noise.
         """
         settings, goal = self.settings, self.settings.goal
         is_noise = None if former is None else former < 0
-        last = LastLevel.of(first_level.leaves, state, labels_noise=not goal.as_published, is_noise=is_noise)
+        last = LastLevel.of(
+            first_level.leaves, state, labels_noise=not goal.as_published, is_noise=is_noise
+        )
         if former is not None:
             return end_update(settings, first_level, last, former)
         if goal.n_clusters is None and not goal.is_chosen:
             return end_fit(settings, first_level, last, goal.max_linked(state))
-        number, draw = goal.n_clusters, self._sampler(first_level, last)
+        number = goal.n_clusters
+        draw = self._sampler(first_level, last)
         total = float(first_level.leaves.total_mass.sum())
-        min_share = settings.smallest_wanted(total) / total if goal.is_chosen and number is None else 0.0
+        if goal.is_chosen and number is None:
+            min_share = settings.smallest_wanted(total) / total
+        else:
+            min_share = 0.0
         merge = settings.merge if goal.chooses_merge else "compact"
         device = self.contraction.device
         rng = self._generator(Draw.CHOICE)
@@ -238,7 +302,10 @@ class Fit:
             ending = self._end_in_cells(first_level, last, chooser, choice)
         else:
             ending = self._end_with_groups(first_level, last, chooser, choice)
-        too_close = explain_vanishing(chooser.sample.values) if ending.n_found == 1 else None
+        if ending.n_found == 1:
+            too_close = explain_vanishing(chooser.sample.values)
+        else:
+            too_close = None
         if too_close is not None:
             self._warn(too_close)
         elif goal.is_required and number is not None and ending.n_found < number:
@@ -249,14 +316,22 @@ class Fit:
             progress.say(ending.choice.describe())
         return ending
 
-    def _end_in_cells(self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice) -> Ending:
-        """Share out rows among cells or connected groups, whichever fits them better, and merge these."""
-        k, min_share = choice.n_clusters, choice.min_share
+    def _end_in_cells(
+        self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice
+    ) -> Ending:
+        """Share out rows among cells or connected groups, whichever fits them better, and merge
+        these.
+        """
+        k = choice.n_clusters
+        min_share = choice.min_share
 
         @cache  # connected clusters need no cells
         def divide() -> Division:
             candidates = leaves_as_candidates(first_level, last.state, self.data.column_means)
-            rng = self._generator(Draw.CELLS) if self._has_several_batches else None
+            if self._has_several_batches:
+                rng = self._generator(Draw.CELLS)
+            else:
+                rng = None
             division = divide_by_means(last.groups, candidates, self._count_cells(k), rng)
             division = division.with_far_rows_last(min_share)
             return chooser.refine(division, division.count_parts(k, min_share), min_share)
@@ -267,11 +342,18 @@ class Fit:
         division = divide()
         n_parts = division.count_parts(k, min_share)
         refines = isinstance(division.cells, Cells)
-        return self._share_out(first_level, last, division, choice, n_clusters=n_parts, refines=refines)
+        return self._share_out(
+            first_level, last, division, choice, n_clusters=n_parts, refines=refines
+        )
 
-    def _end_with_groups(self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice) -> Ending:
-        """Merge the groups that the levels have left, or those of several batches by the merges that fit better."""
-        goal, k = self.settings.goal, choice.n_clusters
+    def _end_with_groups(
+        self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice
+    ) -> Ending:
+        """Merge the groups that the levels have left, or those of several batches by the merges
+        that fit better.
+        """
+        goal = self.settings.goal
+        k = choice.n_clusters
         max_linked = goal.max_linked(last.state)
 
         def label(sample: SampleOfFit, merge: str = "compact") -> IntArray:
@@ -288,8 +370,12 @@ class Fit:
         ending = end_fit(self.settings, first_level, last, max_linked, n_clusters=k, link=link)
         return replace(ending, choice=choice)
 
-    def _end_in_points(self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice) -> Ending:
-        """Share out rows among groups of the points of the graph, and merge these as the points have merged."""
+    def _end_in_points(
+        self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice
+    ) -> Ending:
+        """Share out rows among groups of the points of the graph, and merge these as the points
+        have merged.
+        """
         k = choice.n_clusters
         n_groups = self._count_cells(k)
         division = divide_by_points(chooser.sample, choice.merge, k, n_groups, choice.min_share)
@@ -298,30 +384,51 @@ class Fit:
         return self._share_out(first_level, last, division, choice, n_clusters=n_parts, link=link)
 
     def _share_out(
-        self, first_level: FirstLevel, last: LastLevel, division: Division, choice: Choice, **merges: Any
+        self,
+        first_level: FirstLevel,
+        last: LastLevel,
+        division: Division,
+        choice: Choice,
+        **merges: Any,
     ) -> Ending:
         """Share out rows among the groups of a division, and merge these."""
         means = self.data.column_means
         shared = division.share_out(first_level, self.weights)
         values = self.data.rows if shared.readable is None else shared.readable
-        fresh = FitState.of_leaves(shared.leaves, values, self.n_rows, self.settings.max_iter, Storage())
-        cells = LastLevel.of(shared.leaves, replace(fresh, record=last.state.record), labels_noise=False)
+        fresh = FitState.of_leaves(
+            shared.leaves, values, self.n_rows, self.settings.max_iter, Storage()
+        )
+        cells = LastLevel.of(
+            shared.leaves, replace(fresh, record=last.state.record), labels_noise=False
+        )
         merges["linkage"] = division.linkage
-        ending = end_fit(self.settings, shared, cells, self._count_cells(choice.n_clusters), **merges)
-        known = leaves_as_candidates(first_level, last.state, means) if shared.readable is None else None
+        ending = end_fit(
+            self.settings, shared, cells, self._count_cells(choice.n_clusters), **merges
+        )
+        if shared.readable is None:
+            known = leaves_as_candidates(first_level, last.state, means)
+        else:
+            known = None
         return replace(ending, choice=choice, cells=division.cells, known=known)
 
     def _count_cells(self, n_clusters: int) -> int:
         return max(self.settings.goal.n_cells, n_clusters)
 
     def _sampler(self, first_level: FirstLevel, last: LastLevel) -> Callable[[int], SampleOfFit]:
-        """Return a function that draws rows of clusters, each sample once; of rows that were read once, leaves."""
+        """Return a function that draws rows of clusters, each sample once.
+
+        Of rows that were read once, leaves.
+        """
 
         @cache
         def draw(n_rows: int) -> SampleOfFit:
             rng = self._generator(Draw.CHOICE, n_rows)
-            sample = SampleOfFit.draw(first_level, self._population, self.data.column_means, n_rows, rng)
-            return sample.at(np.flatnonzero(~last.is_noise[sample.leaves])) if last.is_noise.any() else sample
+            sample = SampleOfFit.draw(
+                first_level, self._population, self.data.column_means, n_rows, rng
+            )
+            if last.is_noise.any():
+                return sample.at(np.flatnonzero(~last.is_noise[sample.leaves]))
+            return sample
 
         return draw
 
@@ -333,7 +440,9 @@ class Fit:
         return generator_at(self.contraction.views.entropy, draw, *place)
 
     def warn_of_problem(self, sizes: IntArray) -> None:
-        """Warn if the clusters, of which each has so many rows, are useless, unless a warning has said why."""
+        """Warn if the clusters, of which each has so many rows, are useless, unless a warning has
+        said why.
+        """
         n_noise = self.n_rows - int(sizes.sum())
         if self.warned or (n_noise == 0 and (sizes > CRUMB).all()):
             return
@@ -348,15 +457,20 @@ class Fit:
     def _explain_too_few(self, n_clusters: int, n_found: int) -> str:
         if n_found == 0:
             ways = self.settings.ways_to_less_noise()
-            return f"All of the rows are noise, so n_clusters={n_clusters} cannot be reached: {ways}."
-        name, asked = self.settings.base_name, f"n_clusters={n_clusters} cannot be reached:"
+            return (
+                f"All of the rows are noise, so n_clusters={n_clusters} cannot be reached: {ways}."
+            )
+        name = self.settings.base_name
+        asked = f"n_clusters={n_clusters} cannot be reached:"
         if self.contraction.views.method.told is not None:
             return (
-                f"{asked} {name} found only {n_found} groups, or the data has only so many distinct rows. Lower "
+                f"{asked} {name} found only {n_found} groups, or the data has only so many "
+                "distinct rows. Lower "
                 f"n_clusters."
             )
         return (
-            f"{asked} {name} found {n_found} clusters, and clusters can only be merged. Lower n_clusters, or "
+            f"{asked} {name} found {n_found} clusters, and clusters can only be merged. Lower "
+            "n_clusters, or "
             f"let the base method find more clusters."
         )
 
@@ -364,21 +478,28 @@ class Fit:
     def _population(self) -> Population:
         return Population(self.data.rows, self.weights)
 
-    def _resources(self, engine: Engine, storage: Storage, draw_companions: DrawCompanions | None = None) -> Resources:
+    def _resources(
+        self, engine: Engine, storage: Storage, draw_companions: DrawCompanions | None = None
+    ) -> Resources:
         """Return resources with an engine that records runs in the checkpoint and shows progress."""
         if self.journal is not None:
             engine = ResumableEngine(engine, self.journal)
         if self.settings.verbose:
             engine = progress.WatchedEngine(engine)
-        of_views = SerialEngine() if self.contraction.device is not None else local_engine(self.settings.n_jobs)
+        if self.contraction.device is not None:
+            of_views = SerialEngine()
+        else:
+            of_views = local_engine(self.settings.n_jobs)
         return Resources(engine, of_views, storage, draw_companions)
 
     def _later_resources(self, first_level: FirstLevel, storage: Storage) -> Resources:
         """Return the resources of levels above the first.
 
-        If medoids have masses, and the base method takes no weights, it sees other rows of the data beside them.
+        If medoids have masses, and the base method takes no weights, it sees other rows of the data
+        beside them.
         """
-        settings, draw = self.settings, None
+        settings = self.settings
+        draw = None
         if settings.sum_mass and not settings.take_weights:
             assert settings.base is not None  # the default takes weights
             n_shown = count_shown(settings.base, self.contraction.batch_size)
@@ -388,24 +509,37 @@ class Fit:
 
     def _find_kind(self, first_level: FirstLevel) -> str:
         """Return the kind of a first level with local batches, as in its record."""
-        links, local = first_level.links, first_level.local
+        links = first_level.links
+        local = first_level.local
         if first_level.known is not None:
-            return "spanning" if settings_of(self._prototype) is not None else "exact"
+            if settings_of(self._prototype) is not None:
+                return "spanning"
+            return "exact"
         assert local is not None  # batches are local
         if local.n_batches == 1:
             return "all"
-        return "exact" if local.is_exact and (self._one_link_is_enough(links) or len(local.halo) == 0) else "local"
+        if local.is_exact and (self._one_link_is_enough(links) or len(local.halo) == 0):
+            return "exact"
+        return "local"
 
     def _one_link_is_enough(self, links: tuple[Links, ...]) -> bool:
         """Return whether a single row in common makes clusters of two batches one.
 
-        A core row of DBSCAN in a batch is a core row of the data, and all rows of a single linkage are.
+        A core row of DBSCAN in a batch is a core row of the data, and all rows of a single linkage
+        are.
         """
-        return (len(links) > 0 and all(part.by_core for part in links)) or links_every_row(self._prototype)
+        return (len(links) > 0 and all(part.by_core for part in links)) or links_every_row(
+            self._prototype
+        )
 
     def _find_parts(self, first_level: FirstLevel) -> IntArray | None:
-        """Return a number for each leaf, the same for parts of one cluster; None if batches have nothing in common."""
-        links, local, leaves = first_level.links, first_level.local, first_level.leaves
+        """Return a number for each leaf, the same for parts of one cluster.
+
+        None if batches have nothing in common.
+        """
+        links = first_level.links
+        local = first_level.local
+        leaves = first_level.leaves
         if first_level.known is not None:
             return number_parts(first_level.known)
         if not links or local is None:
@@ -425,7 +559,8 @@ class Fit:
     def _warn_if_no_two_rows_can_fuse(self) -> None:
         if self.settings.goal.is_chosen:
             return
-        method, n_rows = self.contraction.views.method, self.n_rows
+        method = self.contraction.views.method
+        n_rows = self.n_rows
         n_clusters = method.n_clusters if method.asked is None else method.asked
         if n_clusters is not None and n_clusters >= n_rows > 1:
             self._warn(
@@ -436,12 +571,15 @@ class Fit:
     def _warn_if_unfinished(self, state: FitState) -> None:
         if state.stalled:
             self._warn(
-                f"Levels {state.level - 1} and {state.level} merged nothing in any batch: {state.n_active} clusters "
-                f"are left. Raise batch_size above {self.contraction.batch_size}, or choose a base method that merges "
+                f"Levels {state.level - 1} and {state.level} merged nothing in any batch: "
+                f"{state.n_active} clusters "
+                f"are left. Raise batch_size above {self.contraction.batch_size}, or choose a base "
+                "method that merges "
                 f"more.",
             )
         elif not self.settings.goal.is_reached(state) and state.idle_levels == 0:
             self._warn(
-                f"The last level still merged clusters when max_iter={self.settings.max_iter} was reached: "
+                f"The last level still merged clusters when max_iter={self.settings.max_iter} was "
+                "reached: "
                 f"raise max_iter, or ignore this warning if the fit is meant to stop there.",
             )

@@ -1,17 +1,19 @@
-"""Which merges follow the levels: compact, connected or along the graph, to how many clusters, of which groups.
+"""Which merges follow the levels: compact, connected or along the graph, to how many clusters, of
+which groups.
 
-A method such as K-Means divides space, so that its rows are shared out among cells. Other methods keep
-the groups that their batches have left. But if merges that follow the neighbour graph fit the data better, rows are
-shared out among the points of the graph, whatever the method: groups are too coarse for that. On 22 sets of the
-benchmark suite, spectral clustering in six batches lost 0.09 (ARI) with merges of its groups, and gained 0.05 with
-connected parts.
+A method such as K-Means divides space, so that its rows are shared out among cells. Other methods
+keep the groups that their batches have left. But if merges that follow the neighbour graph fit the
+data better, rows are shared out among the points of the graph, whatever the method: groups are too
+coarse for that. On 22 sets of the benchmark suite, spectral clustering in six batches lost 0.09
+(ARI) with merges of its groups, and gained 0.05 with connected parts.
 
-The levels of a method such as K-Means leave groups of rows, of which some are heavy and many are light. The means of
-the heaviest are the centres of cells: each row of the data belongs to the nearest one. If clusters are not compact,
-rows of the data, the points of the graph, take the place of means: rows that merge early are one group.
+The levels of a method such as K-Means leave groups of rows, of which some are heavy and many are
+light. The means of the heaviest are the centres of cells: each row of the data belongs to the
+nearest one. If clusters are not compact, rows of the data, the points of the graph, take the place
+of means: rows that merge early are one group.
 
-Either way, the group of a row is that of the nearest point. So ``predict`` is the last step of a fit, and agrees with
-it in every row.
+Either way, the group of a row is that of the nearest point. So ``predict`` is the last step of a
+fit, and agrees with it in every row.
 """
 
 from __future__ import annotations
@@ -40,7 +42,15 @@ from cohirf.beyond.choose_merge import (
     cut_large,
     cut_linkage,
 )
-from cohirf.beyond.merge_tree import Groups, Link, MergeTree, link_groups, link_stages, merge_last, raise_merges
+from cohirf.beyond.merge_tree import (
+    Groups,
+    Link,
+    MergeTree,
+    link_groups,
+    link_stages,
+    merge_last,
+    raise_merges,
+)
 from cohirf.beyond.neighbour_graph import count_graph_rows
 from cohirf.choice import CHOICE_ROWS, N_SAMPLES, Choice, choose_number, count_crumbs
 from cohirf.data import Data
@@ -69,23 +79,31 @@ class Division:
     linkage: FloatArray  # merges of the groups up to a single one
 
     def label(self, X: Any, n_clusters: int, min_share: float = 0.0) -> IntArray:
-        """Return the cluster of each row of ``X``, of ``n_clusters`` that have a share of the mass; -1 in others."""
-        k, min_mass = min(n_clusters, len(self.rows)), min_share * float(self.mass.sum())
+        """Return the cluster of each row of ``X``, of ``n_clusters`` that have a share of the mass;
+        -1 in others.
+        """
+        k = min(n_clusters, len(self.rows))
+        min_mass = min_share * float(self.mass.sum())
         label: IntArray = cut_large(self.linkage, self.mass, k, min_mass)[self.cells.label(X)]
         return label
 
     def count_parts(self, n_clusters: int, min_share: float) -> int:
-        """Return how many clusters to merge to, so that ``n_clusters`` of them have a share of the mass."""
+        """Return how many clusters to merge to, so that ``n_clusters`` of them have a share of the
+        mass.
+        """
         return count_parts(self.linkage, self.mass, n_clusters, min_share * float(self.mass.sum()))
 
     def with_far_rows_last(self, min_share: float) -> Division:
-        """Return the division with merges in which a few far rows are the last to join, whatever the criterion says.
+        """Return the division with merges in which a few far rows are the last to join, whatever
+        the criterion says.
 
-        Far are groups, of fewer rows together than a cluster may have, that are much farther from all larger groups
-        than any of these is from the next one. Ward's criterion merges a single row early, because its mass is small.
+        Far are groups, of fewer rows together than a cluster may have, that are much farther from
+        all larger groups than any of these is from the next one. Ward's criterion merges a single
+        row early, because its mass is small.
         """
         few = min_share * float(self.mass.sum())
-        small, large = np.flatnonzero(self.mass < few), np.flatnonzero(self.mass >= few)
+        small = np.flatnonzero(self.mass < few)
+        large = np.flatnonzero(self.mass >= few)
         if len(small) == 0 or len(large) < 2:
             return self
         gaps = pairwise_distances_argmin_min(self.means[small], self.means[large])[1]
@@ -96,7 +114,10 @@ class Division:
         return replace(self, linkage=merge_last(self.linkage, far))
 
     def leaves(self, found: Counts, former: Survivors) -> Survivors:
-        """Return the groups as leaves, given their rows; ``former`` are the leaves of the levels."""
+        """Return the groups as leaves, given their rows.
+
+        ``former`` are the leaves of the levels.
+        """
         n_groups = len(self.rows)
         return replace(
             former,
@@ -112,7 +133,9 @@ class Division:
         )
 
     def share_out(self, first_level: FirstLevel, weights: Any) -> FirstLevel:
-        """Return a first level whose leaves are the groups, after each row has joined the nearest one."""
+        """Return a first level whose leaves are the groups, after each row has joined the nearest
+        one.
+        """
         return first_level.share_out(self.cells.label, weights, self.rows, self.leaves)
 
 
@@ -121,15 +144,20 @@ def divide_by_means(
 ) -> Division:
     """Return cells around the means of the heaviest groups, merged by Ward's criterion.
 
-    The medoid of a cell is the candidate that is nearest to its centre. A centre without any candidate is left out.
-    Groups of several batches, for which there is a generator, are all of similar mass, and some of the same place: then
-    the centres are those of K-Means of the groups.
+    The medoid of a cell is the candidate that is nearest to its centre. A centre without any
+    candidate is left out. Groups of several batches, for which there is a generator, are all of
+    similar mass, and some of the same place: then the centres are those of K-Means of the groups.
     """
     if rng is None or len(groups.mass) <= n_cells:
         centres = groups.means[np.sort(np.argsort(-groups.mass, kind="stable")[:n_cells])]
     else:
-        k_means = KMeans(n_cells, n_init=1, max_iter=ITERATIONS, random_state=int(rng.integers(2**31)))
-        means = narrow_indices(groups.means) if sparse.issparse(groups.means) else groups.means
+        k_means = KMeans(
+            n_cells, n_init=1, max_iter=ITERATIONS, random_state=int(rng.integers(2**31))
+        )
+        if sparse.issparse(groups.means):
+            means = narrow_indices(groups.means)
+        else:
+            means = groups.means
         centres = _like(k_means.fit(means, sample_weight=groups.mass).cluster_centers_, means)
     n_centres = centres.shape[0]
     nearest = Cells(centres, np.arange(n_centres)).label(candidates.values)
@@ -137,7 +165,9 @@ def divide_by_means(
     kept = nearest[medoids]  # in the order of medoids, which are sorted
     number = np.full(n_centres, -1)
     number[kept] = np.arange(len(kept))
-    mass: FloatArray = np.bincount(number[nearest], weights=candidates.mass, minlength=len(kept)).astype(np.float64)
+    mass: FloatArray = np.bincount(
+        number[nearest], weights=candidates.mass, minlength=len(kept)
+    ).astype(np.float64)
     means = centres[kept]
     return Division(
         Cells(means, np.arange(len(kept))),
@@ -152,18 +182,26 @@ def divide_by_means(
 def divide_by_centres(
     division: Division, candidates: SampleOfFit, n_clusters: int, device: Any = None
 ) -> Division | None:
-    """Return the cells of a division within clusters whose centres K-Means has moved, beginning with its clusters.
+    """Return the cells of a division within clusters whose centres K-Means has moved, beginning
+    with its clusters.
 
-    A row belongs to the nearest centre first. Returns None if a cluster has no candidate any more. Rows of a device are
-    compared there.
+    A row belongs to the nearest centre first. Returns None if a cluster has no candidate any more.
+    Rows of a device are compared there.
     """
-    values, mass = candidates.values, candidates.mass
+    values = candidates.values
+    mass = candidates.mass
     there = put_on_device(values, device)
-    begin = Groups(division.means, division.mass).merged(cut_linkage(division.linkage, n_clusters), n_clusters).means
+    begin = (
+        Groups(division.means, division.mass)
+        .merged(cut_linkage(division.linkage, n_clusters), n_clusters)
+        .means
+    )
     begin = begin.toarray() if sparse.issparse(begin) else begin
     if is_here(there):
         k_means = KMeans(n_clusters, init=begin, n_init=1, max_iter=PASSES)
-        k_means.fit(narrow_indices(values) if sparse.issparse(values) else values, sample_weight=mass)
+        k_means.fit(
+            narrow_indices(values) if sparse.issparse(values) else values, sample_weight=mass
+        )
         moved = _like(k_means.cluster_centers_, values)
     else:
         moved = to_host(move_centres(there, put_on_device(mass, device), begin, PASSES))
@@ -171,8 +209,11 @@ def divide_by_centres(
         return None
     centres = Cells(moved, np.arange(n_clusters))
     owner = centres.label(division.means)
-    alone = np.setdiff1d(np.arange(n_clusters), owner)  # a centre without cells around it is a cell itself
-    points, owner = join_rows([division.means, centres.points[alone]]), np.concatenate([owner, alone])
+    alone = np.setdiff1d(
+        np.arange(n_clusters), owner
+    )  # a centre without cells around it is a cell itself
+    points = join_rows([division.means, centres.points[alone]])
+    owner = np.concatenate([owner, alone])
     found = to_host(NestedCells(centres, points, owner).label(there))
     medoids = _nearest_candidates(values, points, found)
     kept = found[medoids]
@@ -199,7 +240,8 @@ def _like(centres: FloatArray, values: Any) -> Any:
 def divide_by_points(
     candidates: SampleOfFit, merge: str, n_clusters: int, n_groups: int, min_share: float = 0.0
 ) -> Division:
-    """Return groups of candidates that merge early by a merge that follows their graph, and the merges that follow.
+    """Return groups of candidates that merge early by a merge that follows their graph, and the
+    merges that follow.
 
     If clusters have a smallest share, because their number was chosen, a few far rows merge last.
     """
@@ -213,9 +255,13 @@ def divide_by_points(
     n_labels = int(label.max()) + 1
     medoids = groups.find_central(label, n_labels)
     pruned = tree.prune(medoids[label])
-    order = np.searchsorted(pruned.medoids, medoids)  # of each label among the medoids, which are sorted
-    pieces, by_medoid = groups.merged(label, n_labels), np.argsort(order)
-    means, mass = pieces.means[by_medoid], pieces.mass[by_medoid]
+    order = np.searchsorted(
+        pruned.medoids, medoids
+    )  # of each label among the medoids, which are sorted
+    pieces = groups.merged(label, n_labels)
+    by_medoid = np.argsort(order)
+    means = pieces.means[by_medoid]
+    mass = pieces.mass[by_medoid]
     return Division(
         Cells(candidates.values, order[label]),
         candidates.rows[pruned.medoids],
@@ -227,7 +273,8 @@ def divide_by_points(
 
 
 def find_far(points: Any) -> IntArray:
-    """Return the few points, if any, that are much farther from their third neighbour than all other points are.
+    """Return the few points, if any, that are much farther from their third neighbour than all
+    other points are.
 
     Examples
     --------
@@ -246,20 +293,31 @@ def find_far(points: Any) -> IntArray:
 
 
 def _nearest_candidates(values: Any, centres: Any, nearest: IntArray) -> IntArray:
-    """Return, sorted, the candidate that is nearest to each centre that is the nearest of any candidate."""
+    """Return, sorted, the candidate that is nearest to each centre that is the nearest of any
+    candidate.
+    """
     distances = np.empty(len(nearest))
     for block in row_blocks(len(nearest), COMPARED_ROWS):
         difference = values[block] - centres[nearest[block]]
-        squares = difference.multiply(difference) if sparse.issparse(difference) else difference**2
+        if sparse.issparse(difference):
+            squares = difference.multiply(difference)
+        else:
+            squares = difference**2
         distances[block] = np.asarray(squares.sum(axis=1)).ravel()
     order = np.lexsort((distances, nearest))
     return np.sort(order[np.flatnonzero(np.diff(nearest[order], prepend=-1))])
 
 
-CLEARLY = 0.9  # cells are better than centres only if they cut fewer neighbours than this share of theirs
-FEWEST_MOVED, MOVED_PER_CLUSTER = 10_000, 200  # rows by which the centres of clusters are moved
+CLEARLY = (
+    0.9  # cells are better than centres only if they cut fewer neighbours than this share of theirs
+)
+# rows by which the centres of clusters are moved
+FEWEST_MOVED = 10_000
+MOVED_PER_CLUSTER = 200
 FEWEST_HELD_ASIDE = 500  # rows that are enough as a sample of rows that are read once
-SAME_WEIGHT = 1e-9  # relative difference of weights of rows, which are rounded where many were added up
+SAME_WEIGHT = (
+    1e-9  # relative difference of weights of rows, which are rounded where many were added up
+)
 FEWEST_AROUND = 5  # with fewer rows for each cluster, centres are not moved
 
 
@@ -274,25 +332,43 @@ class SampleOfFit:
 
     @classmethod
     def draw(
-        cls, first_level: FirstLevel, population: Population, column_means: Any, n_rows: int, rng: np.random.Generator
+        cls,
+        first_level: FirstLevel,
+        population: Population,
+        column_means: Any,
+        n_rows: int,
+        rng: np.random.Generator,
     ) -> SampleOfFit:
-        """Draw rows by weight; of rows that were read once, those that were held aside, or leaves if these are few."""
+        """Draw rows by weight; of rows that were read once, those that were held aside, or leaves
+        if these are few.
+        """
         leaves = first_level.leaves
         if first_level.readable is not None:
             rows, mass = population.draw_by_weight(n_rows, rng)
             values = fill_missing(to_host(first_level.readable.take(rows)), column_means)
             return cls(rows, values, first_level.find_leaves(rows), mass)
         single: IntArray = np.flatnonzero(np.isnan(leaves.stability) & (leaves.sizes == 1))
-        among = single if len(single) >= FEWEST_HELD_ASIDE else np.arange(len(leaves.rows))
+        if len(single) >= FEWEST_HELD_ASIDE:
+            among = single
+        else:
+            among = np.arange(len(leaves.rows))
         weights = leaves.total_mass
         per_row = weights[among] / leaves.sizes[among]
         if np.ptp(per_row) > SAME_WEIGHT * per_row.max():
             drawn, mass = draw_by_mass(weights[among], n_rows, rng)
             some = among[drawn]
         else:
-            some = among if len(among) <= n_rows else np.sort(rng.choice(among, n_rows, replace=False))
+            if len(among) <= n_rows:
+                some = among
+            else:
+                some = np.sort(rng.choice(among, n_rows, replace=False))
             mass = leaves.sizes[some].astype(np.float64)
-        return cls(leaves.rows[some], fill_missing(take_in_order(leaves.values, some), column_means), some, mass)
+        return cls(
+            leaves.rows[some],
+            fill_missing(take_in_order(leaves.values, some), column_means),
+            some,
+            mass,
+        )
 
     def at(self, some: Any) -> SampleOfFit:
         """Return some of the rows."""
@@ -304,20 +380,30 @@ class SampleOfFit:
         return SampledRows(self.values, self.mass)
 
 
-def choose_first(settings: Settings, data: Data, weights: DataWeights | None, entropy: Entropy) -> Choice:
-    """Choose the number of clusters before the levels, so that they are those of a fit with this number."""
+def choose_first(
+    settings: Settings, data: Data, weights: DataWeights | None, entropy: Entropy
+) -> Choice:
+    """Choose the number of clusters before the levels, so that they are those of a fit with this
+    number.
+    """
     population = Population(data.rows, weights)
 
     def draw(number: int) -> tuple[Any, FloatArray]:
-        rows, mass = population.draw_by_weight(CHOICE_ROWS, generator_at(entropy, Draw.CHOICE, CHOICE_ROWS, number))
+        rows, mass = population.draw_by_weight(
+            CHOICE_ROWS, generator_at(entropy, Draw.CHOICE, CHOICE_ROWS, number)
+        )
         return fill_missing(to_host(data.rows.take(rows)), data.column_means), mass
 
     min_share = find_min_share(settings, population)
-    return choose_number(draw, generator_at(entropy, Draw.CHOICE), min_share, count_samples(population.n_rows))
+    return choose_number(
+        draw, generator_at(entropy, Draw.CHOICE), min_share, count_samples(population.n_rows)
+    )
 
 
 def count_samples(n_rows: int) -> int:
-    """Return on how many samples the number of clusters is chosen: one is enough if it has all rows."""
+    """Return on how many samples the number of clusters is chosen: one is enough if it has all
+    rows.
+    """
     return 1 if n_rows <= CHOICE_ROWS else N_SAMPLES
 
 
@@ -326,23 +412,39 @@ def find_min_share(settings: Settings, population: Population) -> float:
     total = float(population.n_rows)
     if population.weights is not None and settings.min_cluster_size > 1:
         blocks = row_blocks(population.values.n_rows)
-        total = float(sum(population.weights.take(np.arange(block.start, block.stop)).sum() for block in blocks))
+        total = float(
+            sum(
+                population.weights.take(np.arange(block.start, block.stop)).sum()
+                for block in blocks
+            )
+        )
     return settings.smallest_wanted(total) / total
 
 
-def leaves_as_candidates(first_level: FirstLevel, state: FitState, column_means: Any) -> SampleOfFit:
+def leaves_as_candidates(
+    first_level: FirstLevel, state: FitState, column_means: Any
+) -> SampleOfFit:
     """Return all leaves of the levels as candidates for medoids."""
     leaves = first_level.leaves
     values = to_host(state.active.values.take(np.arange(len(leaves.rows))))
-    return SampleOfFit(leaves.rows, fill_missing(values, column_means), np.arange(len(leaves.rows)), leaves.total_mass)
+    return SampleOfFit(
+        leaves.rows,
+        fill_missing(values, column_means),
+        np.arange(len(leaves.rows)),
+        leaves.total_mass,
+    )
 
 
 def linking(merge: str, n_clusters: int) -> Link:
     """Return a function that links groups by one of ``MERGES``, which fits a number of clusters."""
-    return link_groups if merge == "compact" else partial(_link_points, merge, n_clusters)
+    if merge == "compact":
+        return link_groups
+    return partial(_link_points, merge, n_clusters)
 
 
-def _link_points(merge: str, n_clusters: int, means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
+def _link_points(
+    merge: str, n_clusters: int, means: Any, mass: FloatArray, max_linked: int
+) -> FloatArray:
     linkage = SampledRows(means, mass).link(merge, n_clusters, max_linked)
     return raise_merges(linkage, means, mass)
 
@@ -372,18 +474,25 @@ class Chooser:
         return choose_number(draw, self.rng, self.min_share, n_samples)
 
     def refine(self, division: Division, n_clusters: int, min_share: float = 0.0) -> Division:
-        """Return the division, or the one by centres that follow from it if that cuts fewer neighbours."""
+        """Return the division, or the one by centres that follow from it if that cuts fewer
+        neighbours.
+        """
         if not 1 < n_clusters < len(division.rows):
             return division
         sample = self.draw(max(FEWEST_MOVED, MOVED_PER_CLUSTER * n_clusters))
-        if len(sample.rows) < FEWEST_AROUND * n_clusters:  # of rows that were read once, few may be known
+        if (
+            len(sample.rows) < FEWEST_AROUND * n_clusters
+        ):  # of rows that were read once, few may be known
             return division
         refined = divide_by_centres(division, sample, n_clusters, self.device)
         if refined is None:
             return division
         refined = refined.with_far_rows_last(min_share)
         some = self.sample.compared
-        labels = [each.label(some.points, n_clusters)[some.graph.first_row] for each in (division, refined)]
+        labels = [
+            each.label(some.points, n_clusters)[some.graph.first_row]
+            for each in (division, refined)
+        ]
         cuts = some.graph.cut_shares(np.stack(labels))
         return division if cuts[0] < CLEARLY * cuts[1] else refined
 
@@ -400,8 +509,8 @@ class Chooser:
     ) -> Choice:
         """Return the choice with its merge.
 
-        ``label_compact`` returns the compact cluster of each row of a sample. Other clusters are those of the rows of
-        the sample, unless ``label_groups`` returns them, given a merge.
+        ``label_compact`` returns the compact cluster of each row of a sample. Other clusters are
+        those of the rows of the sample, unless ``label_groups`` returns them, given a merge.
         """
         k = choice.n_clusters
         if self.merge == "compact" or k < 2:

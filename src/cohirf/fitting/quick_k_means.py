@@ -1,8 +1,10 @@
-"""The base method of a model without one: K-Means of a sample, to whose centres all rows are then assigned.
+"""The base method of a model without one: K-Means of a sample, to whose centres all rows are then
+assigned.
 
-The consensus of several views, and the merges after the levels, need many small clusters, but not their exact borders.
-A hundred rows for each cluster place its centre well enough, and ten of them find where to begin. So a view costs one
-pass over the rows, and its time grows with the number of clusters as one iteration of K-Means does.
+The consensus of several views, and the merges after the levels, need many small clusters, but not
+their exact borders. A hundred rows for each cluster place its centre well enough, and ten of them
+find where to begin. So a view costs one pass over the rows, and its time grows with the number of
+clusters as one iteration of K-Means does.
 """
 
 from __future__ import annotations
@@ -44,12 +46,20 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         n_rows = X.shape[0]
         rows = _draw_some(rng, n_rows, SAMPLED_PER_CLUSTER * self.n_clusters)
-        some, weights = (X, sample_weight) if rows is None else (_take_rows(X, rows), _take_rows(sample_weight, rows))
+        some, weights = (
+            (X, sample_weight)
+            if rows is None
+            else (_take_rows(X, rows), _take_rows(sample_weight, rows))
+        )
         seeds = self._seed(some, weights, rng)
         if not is_here(X):
-            self.labels_ = find_nearest(X, move_centres(some, weights, seeds, ITERATIONS), exact=False)
+            self.labels_ = find_nearest(
+                X, move_centres(some, weights, seeds, ITERATIONS), exact=False
+            )
             return self
-        method = KMeans(self.n_clusters, init=seeds, n_init=1, max_iter=ITERATIONS, random_state=rng)
+        method = KMeans(
+            self.n_clusters, init=seeds, n_init=1, max_iter=ITERATIONS, random_state=rng
+        )
         with warnings.catch_warnings():  # fewer distinct rows than inner clusters matter to nobody
             warnings.simplefilter("ignore", ConvergenceWarning)
             method.fit(some, sample_weight=weights)
@@ -59,53 +69,81 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
     def _seed(self, X: Any, sample_weight: Any, rng: Any) -> Any:
         """Return centres to begin with: rows that are far from each other, among a few."""
         rows = _draw_some(rng, X.shape[0], SEEDS_PER_CLUSTER * self.n_clusters)
-        some, weights = (X, sample_weight) if rows is None else (_take_rows(X, rows), _take_rows(sample_weight, rows))
+        some, weights = (
+            (X, sample_weight)
+            if rows is None
+            else (_take_rows(X, rows), _take_rows(sample_weight, rows))
+        )
         if not sparse.issparse(some):
             return to_host(_take_rows(some, draw_far_rows(some, weights, self.n_clusters, rng)))
-        seeds, _ = kmeans_plusplus(some, self.n_clusters, sample_weight=weights, random_state=rng, n_local_trials=1)
+        seeds, _ = kmeans_plusplus(
+            some, self.n_clusters, sample_weight=weights, random_state=rng, n_local_trials=1
+        )
         return seeds
 
 
 def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
-    """Draw rows with a chance proportional to weight and squared distance to the nearest row drawn before: k-means++.
+    """Draw rows with a chance proportional to weight and squared distance to the nearest row drawn
+    before: k-means++.
 
-    Each row is drawn once, and is not the best of several: inertia was 0.4 % higher, in half of the time. On a device,
-    which waits longer for a step than it computes, a step draws several rows: a sixteenth of those drawn before.
+    Each row is drawn once, and is not the best of several: inertia was 0.4 % higher, in half of the
+    time. On a device, which waits longer for a step than it computes, a step draws several rows: a
+    sixteenth of those drawn before.
     """
     xp = namespace(X)
     points = xp.astype(X, xp.float64 if X.dtype == xp.float64 else xp.float32)
-    points = points - xp.mean(points, axis=0)  # distances of points far from the origin would lose digits,
-    points = points / (float(xp.max(xp.abs(points))) or 1.0)  # and squares of tiny values would vanish
+    points = points - xp.mean(
+        points, axis=0
+    )  # distances of points far from the origin would lose digits,
+    points = points / (
+        float(xp.max(xp.abs(points))) or 1.0
+    )  # and squares of tiny values would vanish
     squares = xp.sum(points**2, axis=1)
-    weights = xp.ones_like(squares) if sample_weight is None else xp.astype(put_beside(sample_weight, X), squares.dtype)
-    closest, drawn, n_found = xp.ones_like(squares), [], 0
+    if sample_weight is None:
+        weights = xp.ones_like(squares)
+    else:
+        weights = xp.astype(put_beside(sample_weight, X), squares.dtype)
+    closest = xp.ones_like(squares)
+    drawn = []
+    n_found = 0
     uniforms = rng.random_sample(n_drawn)
     while n_found < n_drawn:
         n_new = 1 if is_here(X) else 1 + n_found // DRAWN_PER_NEW
         rows = _draw_by_chance(closest * weights, uniforms[n_found : n_found + n_new])
         products = points @ xp.take(points, rows, axis=0).T
         distances = squares + xp.min(xp.take(squares, rows)[None, :] - 2 * products, axis=1)
-        closest = xp.maximum(distances if n_found == 0 else xp.minimum(closest, distances), xp.zeros_like(closest))
+        closest = xp.maximum(
+            distances if n_found == 0 else xp.minimum(closest, distances), xp.zeros_like(closest)
+        )
         drawn.append(rows)
         n_found += n_new
     return xp.concat(drawn)[:n_drawn]
 
 
 def _draw_by_chance(chances: Any, uniforms: Any) -> Any:
-    """Draw rows, without waiting for a device; its floating-point sums would change with their order, integers not."""
-    xp, n_rows = namespace(chances), int(chances.shape[0])
+    """Draw rows, without waiting for a device.
+
+    Its floating-point sums would change with their order, integers not.
+    """
+    xp = namespace(chances)
+    n_rows = int(chances.shape[0])
     unit = 2.0 ** (62 - n_rows.bit_length())
     largest = xp.max(chances)
     relative = chances / xp.where(largest > 0, largest, xp.ones_like(largest))
     parts = xp.astype(xp.astype(relative, xp.float64) * unit, xp.int64)
     ends = np.cumsum(parts) if is_here(parts) else xp.cumulative_sum(parts)
     shares = put_beside(uniforms, chances)
-    places = xp.searchsorted(ends, xp.astype(xp.astype(ends[-1:], xp.float64) * shares, xp.int64), side="right")
+    places = xp.searchsorted(
+        ends, xp.astype(xp.astype(ends[-1:], xp.float64) * shares, xp.int64), side="right"
+    )
     return xp.minimum(places, xp.full_like(places, n_rows - 1))
 
 
 def move_centres(X: Any, sample_weight: Any, centres: Any, n_passes: int) -> Any:
-    """Return the centres after passes of K-Means on a device; those of empty clusters are left out."""
+    """Return the centres after passes of K-Means on a device.
+
+    Those of empty clusters are left out.
+    """
     for _ in range(n_passes):
         occupied, label = compress(find_nearest(X, centres, exact=False), centres.shape[0])
         centres = cluster_means(X, label, int(occupied.shape[0]), sample_weight)
@@ -117,10 +155,15 @@ def _take_rows(X: Any, rows: Any) -> Any:
 
 
 def _draw_some(rng: Any, n_rows: int, n_drawn: int) -> Any:
-    """Draw sorted rows without replacement; None if there are no more rows. Many are not permuted to draw from them."""
+    """Draw sorted rows without replacement; None if there are no more rows.
+
+    Many are not permuted to draw from them.
+    """
     if n_rows <= n_drawn:
         return None
     if n_rows < NOT_PERMUTED:
         return np.sort(rng.choice(n_rows, n_drawn, replace=False))
-    drawn = np.random.default_rng(rng.randint(2**31 - 1)).choice(n_rows, n_drawn, replace=False, shuffle=False)
+    drawn = np.random.default_rng(rng.randint(2**31 - 1)).choice(
+        n_rows, n_drawn, replace=False, shuffle=False
+    )
     return np.sort(drawn)

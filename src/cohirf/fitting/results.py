@@ -23,7 +23,14 @@ from cohirf.fitting.ending import Ending, smallest_size
 from cohirf.fitting.settings import Settings
 from cohirf.landmarks import MAX_LANDMARKS, Cells, Landmarks, NestedCells, sample_landmarks
 from cohirf.rows.arrays import is_here, join_rows, take_rows, to_host
-from cohirf.rows.grouping import IntArray, all_others, best_by_label, index_dtype, put_back, row_blocks
+from cohirf.rows.grouping import (
+    IntArray,
+    all_others,
+    best_by_label,
+    index_dtype,
+    put_back,
+    row_blocks,
+)
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.rows.storage import ArrayRows, Rows, take_in_order
 from cohirf.summary.rows import RowMap, RowResults
@@ -40,10 +47,13 @@ class Clusters:
     medoids: IntArray  # the leaf that is the medoid of each cluster
 
     @classmethod
-    def of(cls, settings: Settings, data: Data, first_level: FirstLevel, ending: Ending) -> Clusters:
+    def of(
+        cls, settings: Settings, data: Data, first_level: FirstLevel, ending: Ending
+    ) -> Clusters:
         """Return the clusters that are large enough, numbered by their first row."""
         leaves = first_level.leaves
-        min_size, dtype = smallest_size(settings, leaves), index_dtype(data.rows.n_rows)
+        min_size = smallest_size(settings, leaves)
+        dtype = index_dtype(data.rows.n_rows)
         labels, medoids = label_leaves(ending.state, leaves, ending.is_noise, min_size, dtype)
         return cls(first_level, ending.state.active.values, labels, medoids)
 
@@ -57,7 +67,9 @@ class Clusters:
         """Number of rows of each cluster, without rows of weight 0."""
         clustered = self.labels >= 0
         sizes = self.first_level.leaves.sizes[clustered]
-        return np.bincount(self.labels[clustered], weights=sizes, minlength=len(self.medoids)).astype(np.int64)
+        return np.bincount(
+            self.labels[clustered], weights=sizes, minlength=len(self.medoids)
+        ).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -77,12 +89,21 @@ def collect_results(
     contraction: Contraction,
 ) -> tuple[dict[str, Any], Clusters]:
     """Return the fitted attributes that follow from the last level, and the final clusters."""
-    positive, first_level, cells = None if weights is None else weights.positive, ending.first_level, ending.cells
+    positive = None if weights is None else weights.positive
+    first_level = ending.first_level
+    cells = ending.cells
     clusters = Clusters.of(settings, data, first_level, ending)
     kept = keep_rows(data, positive, clusters, ending, contraction)
     if positive is not None and cells is None:
-        _label_left_out(data, positive, first_level, Landmarks(kept.points, kept.leaves, metric=contraction.space.name))
-        clusters = Clusters.of(settings, data, first_level, ending)  # a row that joined can be the first of its cluster
+        _label_left_out(
+            data,
+            positive,
+            first_level,
+            Landmarks(kept.points, kept.leaves, metric=contraction.space.name),
+        )
+        clusters = Clusters.of(
+            settings, data, first_level, ending
+        )  # a row that joined can be the first of its cluster
     rows, n_rows = _look_up_rows(data, clusters, ending), data.rows.n_rows
     later: dict[str, Any] = {"_tree": ending.tree} if callable(ending.tree) else {}
     has_all = len(kept.rows) == n_rows
@@ -92,7 +113,10 @@ def collect_results(
         keeps_all = n_rows <= KEPT_ROWS and (has_all or type(data) is InMemory)
     if keeps_all:
         everything = np.arange(n_rows)
-        values = kept.points if has_all and data.column_means is None else data.take(everything)
+        if has_all and data.column_means is None:
+            values = kept.points
+        else:
+            values = data.take(everything)
         later["_summary"] = partial(
             Summary.of_kept_rows,
             contraction.views.entropy,
@@ -119,29 +143,45 @@ def collect_results(
 
 
 def keep_rows(
-    data: Data, positive: IntArray | None, clusters: Clusters, ending: Ending, contraction: Contraction
+    data: Data,
+    positive: IntArray | None,
+    clusters: Clusters,
+    ending: Ending,
+    contraction: Contraction,
 ) -> KeptRows:
     """Keep all rows if they are few, or a sample; of rows that were read once, leaves only."""
-    first_level, medoids = clusters.first_level, clusters.medoids
-    leaves, n_rows = first_level.leaves, data.rows.n_rows if positive is None else len(positive)
+    first_level = clusters.first_level
+    medoids = clusters.medoids
+    leaves = first_level.leaves
+    n_rows = data.rows.n_rows if positive is None else len(positive)
     rng = generator_at(contraction.views.entropy, Draw.LANDMARKS)
     if ending.known is not None:
         return _keep_known(ending, clusters, rng)
     if first_level.readable is None:
         some = sample_landmarks(clusters.labels, medoids, rng)
-        rows, points = leaves.rows[some], take_in_order(clusters.values, some)
+        rows = leaves.rows[some]
+        points = take_in_order(clusters.values, some)
     else:
         if n_rows <= MAX_LANDMARKS:
             rows = np.arange(n_rows) if positive is None else positive
         else:
-            labels, of_clusters = clusters.labels_of_rows, leaves.rows[medoids]
-            rows = sample_landmarks(labels, of_clusters, rng, candidates=positive, sizes=clusters.sizes)
-        some, points = first_level.find_leaves(rows), to_host(first_level.readable.take(rows))
-    return KeptRows(rows, some, points if data.column_means is None else fill_missing(points, data.column_means))
+            labels = clusters.labels_of_rows
+            of_clusters = leaves.rows[medoids]
+            rows = sample_landmarks(
+                labels, of_clusters, rng, candidates=positive, sizes=clusters.sizes
+            )
+        some = first_level.find_leaves(rows)
+        points = to_host(first_level.readable.take(rows))
+    return KeptRows(
+        rows, some, points if data.column_means is None else fill_missing(points, data.column_means)
+    )
 
 
 def _name_cells(cells: Cells | NestedCells, labels: IntArray) -> Cells:
-    """Return cells with the label of their leaf; of nested ones the centres, because clusters consist of these."""
+    """Return cells with the label of their leaf.
+
+    Of nested ones the centres, because clusters consist of these.
+    """
     if isinstance(cells, Cells):
         return Cells(cells.points, labels[cells.labels])
     first_points = np.unique(cells.owner, return_index=True)[1]
@@ -150,7 +190,8 @@ def _name_cells(cells: Cells | NestedCells, labels: IntArray) -> Cells:
 
 def _keep_known(ending: Ending, clusters: Clusters, rng: np.random.Generator) -> KeptRows:
     """Sample the rows to keep among those whose values are known."""
-    known, cells = ending.known, ending.cells
+    known = ending.known
+    cells = ending.cells
     assert known is not None
     assert cells is not None
     leaves = cells.label(known.values)
@@ -167,20 +208,27 @@ def find_central_rows(
     means: Any,
     contraction: Contraction | None,
 ) -> tuple[IntArray, Any]:
-    """Return number and values of each cluster's most central row: of all rows if these can be read, or of those kept.
+    """Return number and values of each cluster's most central row: of all rows if these can be
+    read, or of those kept.
 
     Rows of weight 0 are not among them.
     """
-    readable, space = clusters.first_level.readable, EUCLIDEAN if contraction is None else contraction.space
+    readable = clusters.first_level.readable
+    space = EUCLIDEAN if contraction is None else contraction.space
     if readable is None:
-        nearest = find_exemplars(ArrayRows(space.points(kept.points)), clusters.labels[kept.leaves], means)
+        nearest = find_exemplars(
+            ArrayRows(space.points(kept.points)), clusters.labels[kept.leaves], means
+        )
         return kept.rows[nearest], kept.points[nearest]
     labels = clusters.labels_of_rows
     if positive is not None:
         left_out = all_others(data.rows.n_rows, positive)
         labels = put_back(take_rows(labels, positive), np.full(len(left_out), -1), left_out)
     is_plain = data.column_means is None and space.embed is None
-    points = readable if is_plain else RowsAsPoints(readable, data.column_means, space)
+    if is_plain:
+        points = readable
+    else:
+        points = RowsAsPoints(readable, data.column_means, space)
     find_nearest = None if contraction is None else contraction.find_nearest
     rows = None if find_nearest is None else find_nearest(points, labels, means)
     if rows is None:
@@ -196,10 +244,14 @@ def attributes_by_cluster(
     kept: KeptRows,
     contraction: Contraction | None = None,
 ) -> dict[str, Any]:
-    """Return the attributes that have an entry for each cluster, the number of clusters, and how it was chosen."""
+    """Return the attributes that have an entry for each cluster, the number of clusters, and how it
+    was chosen.
+    """
     medoids = clusters.medoids
     means = ending.means[np.searchsorted(ending.medoids, medoids)]
-    exemplars, exemplar_values = find_central_rows(data, positive, clusters, kept, means, contraction)
+    exemplars, exemplar_values = find_central_rows(
+        data, positive, clusters, kept, means, contraction
+    )
     return {
         "n_clusters_": len(medoids),
         "cluster_numbers_": np.arange(len(medoids)),
@@ -212,7 +264,9 @@ def attributes_by_cluster(
 
 
 def _count_aside(choice: Choice | None, clusters: Clusters) -> Choice | None:
-    """Return the choice with the numbers of rows in no cluster, and of small clusters beside the chosen ones."""
+    """Return the choice with the numbers of rows in no cluster, and of small clusters beside the
+    chosen ones.
+    """
     if choice is None or choice.min_share == 0:
         return choice
     n_aside = int(clusters.first_level.leaves.sizes.sum() - clusters.sizes.sum())
@@ -222,8 +276,11 @@ def _count_aside(choice: Choice | None, clusters: Clusters) -> Choice | None:
 def _look_up_rows(data: Data, clusters: Clusters, ending: Ending) -> dict[str, Any]:
     """Return what the attributes with an entry for each row are looked up in, where the rows are."""
     first_level = clusters.first_level
-    part, leaves = first_level.part.mapped(data.put_vector), first_level.leaves
-    rows = RowResults.of(RowMap((part,)), leaves.rows, clusters.labels, leaves.sizes, ending.state.fusions)
+    part = first_level.part.mapped(data.put_vector)
+    leaves = first_level.leaves
+    rows = RowResults.of(
+        RowMap((part,)), leaves.rows, clusters.labels, leaves.sizes, ending.state.fusions
+    )
     if not part.is_here:  # nothing is computed until it is asked for, or on a device
         tree = ending.tree() if callable(ending.tree) else ending.tree
         return {"_rows": rows, "labels_": rows.look_up_labels(), **rows.look_up(tree)}
@@ -233,20 +290,31 @@ def _look_up_rows(data: Data, clusters: Clusters, ending: Ending) -> dict[str, A
 
 
 def label_leaves(
-    state: FitState, leaves: Survivors, is_noise: NDArray[np.bool_], min_cluster_size: float, dtype: Any
+    state: FitState,
+    leaves: Survivors,
+    is_noise: NDArray[np.bool_],
+    min_cluster_size: float,
+    dtype: Any,
 ) -> tuple[IntArray, IntArray]:
-    """Return the final label of each leaf, and the leaf that is the medoid of each label (GetFinalLabels).
+    """Return the final label of each leaf, and the leaf that is the medoid of each label
+    (GetFinalLabels).
 
     Noise, and the leaves of clusters that are too small, have the label -1.
     """
     roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level)
     medoids, label = np.unique(roots, return_inverse=True)
     labels, medoids = number_by_first_row(label.astype(dtype), medoids, leaves.first_rows)
-    return hide_small_clusters(labels, medoids, np.where(is_noise, -1, leaves.total_mass), min_cluster_size)
+    return hide_small_clusters(
+        labels, medoids, np.where(is_noise, -1, leaves.total_mass), min_cluster_size
+    )
 
 
-def _label_left_out(data: Data, positive: IntArray, first_level: FirstLevel, landmarks: Landmarks) -> None:
-    """Let each row of weight 0 join the leaf of its nearest landmark, which is the landmark's label."""
+def _label_left_out(
+    data: Data, positive: IntArray, first_level: FirstLevel, landmarks: Landmarks
+) -> None:
+    """Let each row of weight 0 join the leaf of its nearest landmark, which is the landmark's
+    label.
+    """
     values = data.rows if first_level.readable is None else first_level.readable
     left_out = all_others(data.rows.n_rows, positive)
     leaves = [
@@ -261,7 +329,9 @@ EXEMPLAR_CELLS = 2**19
 
 @dataclass(frozen=True)
 class RowsAsPoints:
-    """Rows as points whose Euclidean distances are computed: missing cells are replaced by the means of columns."""
+    """Rows as points whose Euclidean distances are computed: missing cells are replaced by the
+    means of columns.
+    """
 
     rows: Rows
     column_means: NDArray[np.floating[Any]] | None
@@ -280,8 +350,8 @@ class RowsAsPoints:
 def find_exemplars(rows: Any, labels: Any, means: Any) -> IntArray:
     """Return, for each label, the row with that label that is nearest to the mean of the label.
 
-    This is the row with the smallest sum of squared distances to all rows of its cluster. The cost is linear in the
-    number of rows.
+    This is the row with the smallest sum of squared distances to all rows of its cluster. The cost
+    is linear in the number of rows.
 
     Parameters
     ----------
@@ -294,10 +364,13 @@ def find_exemplars(rows: Any, labels: Any, means: Any) -> IntArray:
     """
     n_labels = means.shape[0]
     if not is_here(labels):
-        with_noise = np.concatenate([np.zeros((1, means.shape[1])), means])  # noise is the first label
+        with_noise = np.concatenate(
+            [np.zeros((1, means.shape[1])), means]
+        )  # noise is the first label
         scores = -squared_distances_to(with_noise, rows.X, labels + 1)
         return best_by_label(scores, labels + 1, n_labels + 1, tie=0)[1:]
-    nearest, exemplars = np.full(n_labels, np.inf), np.full(n_labels, -1)
+    nearest = np.full(n_labels, np.inf)
+    exemplars = np.full(n_labels, -1)
     for block in row_blocks(rows.n_rows, max(1, EXEMPLAR_CELLS // max(1, means.shape[1]))):
         clustered = block.start + np.flatnonzero(labels[block] >= 0)
         if len(clustered) == 0:
@@ -310,6 +383,8 @@ def find_exemplars(rows: Any, labels: Any, means: Any) -> IntArray:
             distances = np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
         closer = np.flatnonzero(distances < nearest[own])  # than all rows of the blocks before
         np.minimum.at(nearest, own[closer], distances[closer])
-        best = closer[distances[closer] == nearest[own[closer]]][::-1]  # of several, the first row is written last
+        best = closer[distances[closer] == nearest[own[closer]]][
+            ::-1
+        ]  # of several, the first row is written last
         exemplars[own[best]] = clustered[best]
     return exemplars

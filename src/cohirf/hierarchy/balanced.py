@@ -1,4 +1,6 @@
-"""draw_balanced: rows that are spread over the tree of a hierarchy, so that large clusters do not crowd out others."""
+"""draw_balanced: rows that are spread over the tree of a hierarchy, so that large clusters do not
+crowd out others.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,22 @@ if TYPE_CHECKING:
 
 
 def draw_balanced(
-    hierarchy: FusionHierarchy, n: int, balance: float, first: str, among: ArrayLike | None, random_state: int | None
+    hierarchy: FusionHierarchy,
+    n: int,
+    balance: float,
+    first: str,
+    among: ArrayLike | None,
+    random_state: int | None,
 ) -> IntArray:
     """Return sorted row numbers; see ``FusionHierarchy.sample``."""
     if hierarchy.rows is not None:
-        raise ValueError("the leaves of this hierarchy are clusters: call sample of the hierarchy of all rows.")
+        raise ValueError(
+            "the leaves of this hierarchy are clusters: call sample of the hierarchy of all rows."
+        )
     if not 0 <= balance <= 1:
-        raise ValueError(f"balance={balance} is not valid: give a number from 0 (as the data is) to 1 (even).")
+        raise ValueError(
+            f"balance={balance} is not valid: give a number from 0 (as the data is) to 1 (even)."
+        )
     if first not in ("random", "exemplars"):
         raise ValueError(f"first={first!r} is not valid: give 'random' or 'exemplars'.")
     leaf_of, linkage = _find_leaves(hierarchy)
@@ -32,7 +43,9 @@ def draw_balanced(
     n_leaves = len(linkage) + 1
     sizes = count_by_label(leaf_of[leaf_of >= 0], n_leaves)
     if not 1 <= n <= sizes.sum():
-        raise ValueError(f"n={n} is not valid: give a number from 1 to {sizes.sum():,}, the rows to draw from.")
+        raise ValueError(
+            f"n={n} is not valid: give a number from 1 to {sizes.sum():,}, the rows to draw from."
+        )
     rng = np.random.default_rng(random_state)
     counts = divide(int(n), sizes, linkage, balance, rng)
     order = rng.permutation(len(leaf_of))
@@ -41,26 +54,36 @@ def draw_balanced(
         order = order[np.argsort(-lasted[order].astype(np.int64), kind="stable")]
     order = order[leaf_of[order] >= 0]
     starts, positions = rows_by_label(leaf_of[order], n_leaves)
-    taken = [positions[start : start + count] for start, count in zip(starts[:-1], counts, strict=True) if count]
+    taken = [
+        positions[start : start + count]
+        for start, count in zip(starts[:-1], counts, strict=True)
+        if count
+    ]
     return np.sort(order[np.concatenate(taken)])
 
 
 def divide(
     n: int, sizes: IntArray, linkage: NDArray[np.float64], balance: float, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return how many rows each leaf of a tree gives, given the numbers of rows of the leaves and their merges.
+    """Return how many rows each leaf of a tree gives, given the numbers of rows of the leaves and
+    their merges.
 
-    From the top down, each of two parts gets a mixture of its share of the rows and its share of the spread: the sum of
-    squared distances between the clusters that merge in it, and that between the two. So distant clusters get as much
-    as each other, however many leaves they have, and near ones by the number of their leaves. What a part cannot give,
-    the other one does. Fractions of a row are rounded at random.
+    From the top down, each of two parts gets a mixture of its share of the rows and its share of
+    the spread: the sum of squared distances between the clusters that merge in it, and that between
+    the two. So distant clusters get as much as each other, however many leaves they have, and near
+    ones by the number of their leaves. What a part cannot give, the other one does. Fractions of a
+    row are rounded at random.
     """
-    n_leaves, merges = len(sizes), linkage[:, :2].astype(np.int64)
+    n_leaves = len(sizes)
+    merges = linkage[:, :2].astype(np.int64)
     rows = np.concatenate([sizes, np.zeros(len(merges), dtype=np.int64)]).astype(np.int64)
-    below, own = np.zeros(len(rows)), np.zeros(len(rows))
+    below = np.zeros(len(rows))
+    own = np.zeros(len(rows))
     for node, pair in enumerate(merges, start=n_leaves):
         rows[node] = rows[pair].sum()
-        squared = linkage[node - n_leaves, 2] ** 2 * rows[node] / max(2 * rows[pair].prod(), 1)  # of Ward's heights
+        squared = (
+            linkage[node - n_leaves, 2] ** 2 * rows[node] / max(2 * rows[pair].prod(), 1)
+        )  # of Ward's heights
         own[pair], below[node] = squared, below[pair].sum() + squared
     spread = np.maximum(below + own, np.finfo(np.float64).tiny)
     counts = np.zeros(len(rows), dtype=np.int64)
@@ -79,7 +102,9 @@ def divide(
 def _find_leaves(hierarchy: FusionHierarchy) -> tuple[IntArray, NDArray[np.float64]]:
     """Return the leaf of each row, -1 for noise, and the linkage of the leaves."""
     tree = hierarchy.tree
-    if tree is None or tree.n_leaves == 0:  # clusters of the last level are equally far from each other
+    if (
+        tree is None or tree.n_leaves == 0
+    ):  # clusters of the last level are equally far from each other
         labels = hierarchy.cut(level=hierarchy.n_levels)
         return labels, _join_evenly(count_by_label(labels, int(labels.max()) + 1))
     leaf = np.full(hierarchy.n_rows, -1, dtype=np.int64)
@@ -89,9 +114,15 @@ def _find_leaves(hierarchy: FusionHierarchy) -> tuple[IntArray, NDArray[np.float
 
 def _join_evenly(sizes: IntArray) -> NDArray[np.float64]:
     """Return the linkage of clusters that join one by one, each at the distance 1."""
-    linkage, together = np.zeros((len(sizes) - 1, 4)), int(sizes[0])
+    linkage = np.zeros((len(sizes) - 1, 4))
+    together = int(sizes[0])
     for number, size in enumerate(sizes[1:].tolist()):
         last = number + len(sizes) - 1 if number else 0
-        linkage[number] = last, number + 1, np.sqrt(2 * together * size / (together + size)), number + 2
+        linkage[number] = (
+            last,
+            number + 1,
+            np.sqrt(2 * together * size / (together + size)),
+            number + 2,
+        )
         together += size
     return linkage

@@ -31,11 +31,12 @@ class LineageStep:
 class FusionHierarchy:
     """The Cluster Fusion Hierarchy of a fit.
 
-    At level 0 every row is a cluster of its own. At each further level clusters fuse: one of their medoids becomes the
-    medoid of the fused cluster, and the other medoids are absorbed. Two vectors describe the whole hierarchy.
+    At level 0 every row is a cluster of its own. At each further level clusters fuse: one of their
+    medoids becomes the medoid of the fused cluster, and the other medoids are absorbed. Two vectors
+    describe the whole hierarchy.
 
-    A fitted model has it as ``hierarchy_``. A *condensed* hierarchy, which ``condense`` returns, is the top of a larger
-    one: its leaves are clusters instead of rows.
+    A fitted model has it as ``hierarchy_``. A *condensed* hierarchy, which ``condense`` returns, is
+    the top of a larger one: its leaves are clusters instead of rows.
 
     Parameters
     ----------
@@ -44,11 +45,13 @@ class FusionHierarchy:
     absorbed_at : array of int, shape (n_rows,)
         The level at which each row was absorbed; 0 if it was never absorbed.
     rows : array of int, shape (n_rows,), default=None
-        Only for a condensed hierarchy: row number, in the data, of the medoid of each leaf. Sorted and distinct.
+        Only for a condensed hierarchy: row number, in the data, of the medoid of each leaf. Sorted
+        and distinct.
     row_sizes : array of int, shape (n_rows,), default=None
         Only for a condensed hierarchy: number of rows in each leaf.
     tree : MergeTree, default=None
-        Pairwise merges of the clusters of a level, up to a single cluster, with heights. Its medoids are row numbers.
+        Pairwise merges of the clusters of a level, up to a single cluster, with heights. Its
+        medoids are row numbers.
 
     Attributes
     ----------
@@ -59,8 +62,8 @@ class FusionHierarchy:
     parents, absorbed_at, rows, row_sizes : array of int
         As given.
     tree : MergeTree or None
-        As given. A fit grows it by Ward's criterion, with the number of rows as the mass of a cluster; rows that are
-        noise are not in it.
+        As given. A fit grows it by Ward's criterion, with the number of rows as the mass of a
+        cluster; rows that are noise are not in it.
 
     Raises
     ------
@@ -118,12 +121,21 @@ class FusionHierarchy:
         self.n_rows = len(self.parents)
         self.n_levels = int(self.absorbed_at.max())
         self.rows: IntArray | None = None if rows is None else _as_integers(rows, "rows")
-        self.row_sizes: IntArray | None = None if row_sizes is None else _as_integers(row_sizes, "row_sizes")
+        self.row_sizes: IntArray | None = (
+            None if row_sizes is None else _as_integers(row_sizes, "row_sizes")
+        )
         for name, values in (("rows", self.rows), ("row_sizes", self.row_sizes)):
             if values is not None and len(values) != self.n_rows:
-                raise ValueError(f"{name} has {len(values)} entries for {self.n_rows} leaves: pass one for each leaf.")
-        if self.rows is not None and not (self.rows[0] >= 0 and (self.rows[1:] > self.rows[:-1]).all()):
-            raise ValueError("rows must be sorted and distinct, and not negative: pass row numbers of the data.")
+                raise ValueError(
+                    f"{name} has {len(values)} entries for {self.n_rows} leaves: pass one for each "
+                    "leaf."
+                )
+        if self.rows is not None and not (
+            self.rows[0] >= 0 and (self.rows[1:] > self.rows[:-1]).all()
+        ):
+            raise ValueError(
+                "rows must be sorted and distinct, and not negative: pass row numbers of the data."
+            )
         if self.row_sizes is not None and (self.row_sizes < 1).any():
             raise ValueError("row_sizes must be 1 or more: every leaf has at least one row.")
         self.tree = tree
@@ -140,11 +152,16 @@ class FusionHierarchy:
         row_sizes: IntArray | None = None,
         tree: MergeTree | None = None,
     ) -> FusionHierarchy:
-        """Return the hierarchy of a fit, whose vectors need no check: for a billion rows, that takes many seconds."""
+        """Return the hierarchy of a fit, whose vectors need no check: for a billion rows, that
+        takes many seconds.
+        """
         hierarchy = cls.__new__(cls)
-        hierarchy.parents, hierarchy.absorbed_at = parents, absorbed_at
-        hierarchy.n_rows, hierarchy.n_levels = len(parents), n_levels
-        hierarchy.rows, hierarchy.row_sizes = rows, row_sizes
+        hierarchy.parents = parents
+        hierarchy.absorbed_at = absorbed_at
+        hierarchy.n_rows = len(parents)
+        hierarchy.n_levels = n_levels
+        hierarchy.rows = rows
+        hierarchy.row_sizes = row_sizes
         hierarchy.tree = tree
         return hierarchy
 
@@ -153,7 +170,9 @@ class FusionHierarchy:
         counts = " > ".join(f"{count:,}" for count in self.cluster_counts())
         leaves = count_of(self.n_rows, "row")
         if self.row_sizes is not None:
-            leaves = f"{count_of(self.n_rows, 'cluster')} of {count_of(self.row_sizes.sum(), 'row')}"
+            leaves = (
+                f"{count_of(self.n_rows, 'cluster')} of {count_of(self.row_sizes.sum(), 'row')}"
+            )
         return f"FusionHierarchy({leaves}, clusters by level: {counts})"
 
     def _repr_html_(self) -> str:
@@ -162,13 +181,17 @@ class FusionHierarchy:
         rows = count_of(self.count_rows(), "row")
         if top is None:
             return f"<p>{rows}, all of them noise</p>"
-        return "\n".join([f"<pre>{rows}", *outline.write_branches(top.root, outline.say_node), "</pre>"])
+        return "\n".join(
+            [f"<pre>{rows}", *outline.write_branches(top.root, outline.say_node), "</pre>"]
+        )
 
     def __eq__(self, other: object) -> bool:
         """Return whether another hierarchy has the same fusions."""
         if not isinstance(other, FusionHierarchy):
             return NotImplemented
-        same_fusions = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in VECTOR_NAMES)
+        same_fusions = all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in VECTOR_NAMES
+        )
         return same_fusions and self.tree == other.tree
 
     __hash__ = None  # type: ignore[assignment]  # arrays can change
@@ -186,15 +209,19 @@ class FusionHierarchy:
         return self.n_rows - np.cumsum(absorbed)
 
     def cut(self, *, level: int | None = None, n_clusters: int | None = None) -> IntArray:
-        """Return the label of each row at a level, or after merging to a number of clusters; give one of the two.
+        """Return the label of each row at a level, or after merging to a number of clusters.
+
+        Give one of the two.
 
         Parameters
         ----------
         level : int, default=None
-            The level to cut at, from 0 (every row is a cluster) to ``n_levels`` (the final partition).
+            The level to cut at, from 0 (every row is a cluster) to ``n_levels`` (the final
+            partition).
         n_clusters : int, default=None
-            The number of clusters, from 1 to the number of leaves of ``tree``: the leaves are merged to this number.
-            Rows that are noise get -1. Also the number of clusters of any level.
+            The number of clusters, from 1 to the number of leaves of ``tree``: the leaves are
+            merged to this number. Rows that are noise get -1. Also the number of clusters of any
+            level.
 
         Returns
         -------
@@ -224,18 +251,20 @@ class FusionHierarchy:
         return np.asarray(order[labels])
 
     def levels(self, numbers: int | Sequence[int]) -> IntArray:
-        """Return nested labels: a column for each number of clusters, all of them cuts of the same tree.
+        """Return nested labels: a column for each number of clusters, all of them cuts of the same
+        tree.
 
         Parameters
         ----------
         numbers : int or sequence of int
-            Numbers of clusters that ``cut`` takes, such as ``[200, 40, 8]``; a single one is one column.
+            Numbers of clusters that ``cut`` takes, such as ``[200, 40, 8]``; a single one is one
+            column.
 
         Returns
         -------
         labels : array of int, shape (n_rows, len(numbers))
-            Column j is ``cut(n_clusters=numbers[j])``. Rows that are together in a column are together in every column
-            with fewer clusters.
+            Column j is ``cut(n_clusters=numbers[j])``. Rows that are together in a column are
+            together in every column with fewer clusters.
 
         Examples
         --------
@@ -245,7 +274,9 @@ class FusionHierarchy:
         """
         wanted = np.atleast_1d(np.asarray(numbers))
         if wanted.ndim != 1 or len(wanted) == 0 or wanted.dtype.kind not in "iu":
-            raise ValueError(f"numbers={numbers!r} is not valid: give numbers of clusters, such as [200, 40, 8].")
+            raise ValueError(
+                f"numbers={numbers!r} is not valid: give numbers of clusters, such as [200, 40, 8]."
+            )
         return np.stack([self.cut(n_clusters=number) for number in wanted.tolist()], axis=1)
 
     def sample(
@@ -257,20 +288,22 @@ class FusionHierarchy:
         among: ArrayLike | None = None,
         random_state: int | None = 0,
     ) -> IntArray:
-        """Return rows that are spread over the tree, so that large clusters do not crowd out small ones.
+        """Return rows that are spread over the tree, so that large clusters do not crowd out small
+        ones.
 
         Parameters
         ----------
         n : int
             Number of rows.
         balance : float from 0 to 1, default=1.0
-            0 draws as the data is: each cluster gives its share of the rows. 1 divides them evenly over the space that
-            the data takes: from the top of ``tree`` down, a cluster gives its share of the sum of squared distances
-            between the clusters that merge, however many rows it has. What a small cluster cannot give, the one that
-            it merges with does. Between 0 and 1, the shares are mixed.
+            0 draws as the data is: each cluster gives its share of the rows. 1 divides them evenly
+            over the space that the data takes: from the top of ``tree`` down, a cluster gives its
+            share of the sum of squared distances between the clusters that merge, however many rows
+            it has. What a small cluster cannot give, the one that it merges with does. Between 0
+            and 1, the shares are mixed.
         first : {"random", "exemplars"}, default="random"
-            Which rows of a cluster are taken: random ones, or those that lasted longest as medoids, which are the most
-            central, and then random ones.
+            Which rows of a cluster are taken: random ones, or those that lasted longest as medoids,
+            which are the most central, and then random ones.
         among : array of int, optional
             Row numbers to draw from; all rows by default.
         random_state : int or None, default=0
@@ -329,7 +362,8 @@ class FusionHierarchy:
         Parameters
         ----------
         medoid : int
-            Row number of the medoid; others are refused, and ``lineage`` tells the medoid of a row at each level.
+            Row number of the medoid; others are refused, and ``lineage`` tells the medoid of a row
+            at each level.
         level : int
             The level, from 0 to ``n_levels``.
 
@@ -345,7 +379,9 @@ class FusionHierarchy:
                 f"medoid={medoid} is not a medoid at level {level}: it was absorbed at level "
                 f"{self.absorbed_at[leaf]}. lineage({medoid}) returns its medoid at each level."
             )
-        return self._data_rows(np.flatnonzero(find_roots(self.parents, self.absorbed_at, level) == leaf))
+        return self._data_rows(
+            np.flatnonzero(find_roots(self.parents, self.absorbed_at, level) == leaf)
+        )
 
     def lineage(self, row: int) -> list[LineageStep]:
         """Return the cluster of a row at each level, from level 0 to the last.
@@ -365,16 +401,19 @@ class FusionHierarchy:
         for level in range(self.n_levels + 1):
             roots = find_roots(self.parents, self.absorbed_at, level)
             inside = roots == roots[leaf]
-            size = np.count_nonzero(inside) if self.row_sizes is None else self.row_sizes[inside].sum()
+            if self.row_sizes is None:
+                size = np.count_nonzero(inside)
+            else:
+                size = self.row_sizes[inside].sum()
             steps.append(LineageStep(level, int(self._data_rows(roots[leaf])), int(size)))
         return steps
 
     def condense(self, max_clusters: int = 50) -> FusionHierarchy:
         """Return the top of the hierarchy, with few enough leaves to plot or export.
 
-        The leaves are the clusters of the finest level with at most ``max_clusters`` clusters, or of the last level if
-        all have more. That level becomes level 0; ``rows`` are the medoids of the leaves, ``row_sizes`` their sizes.
-        The tree is cut back to these leaves.
+        The leaves are the clusters of the finest level with at most ``max_clusters`` clusters, or
+        of the last level if all have more. That level becomes level 0; ``rows`` are the medoids of
+        the leaves, ``row_sizes`` their sizes. The tree is cut back to these leaves.
 
         Parameters
         ----------
@@ -390,10 +429,14 @@ class FusionHierarchy:
         level = min(int(np.count_nonzero(counts > max_clusters)), self.n_levels)
         roots = find_roots(self.parents, self.absorbed_at, level)
         leaves = np.flatnonzero(roots == np.arange(self.n_rows, dtype=roots.dtype))
-        sizes = np.bincount(roots, weights=self.row_sizes, minlength=self.n_rows)[leaves].astype(np.int64)
+        sizes = np.bincount(roots, weights=self.row_sizes, minlength=self.n_rows)[leaves].astype(
+            np.int64
+        )
         levels = self.absorbed_at[leaves].astype(np.int64)
         tree = None
-        if self.tree is not None and self.tree.level <= level:  # otherwise its leaves are coarser than these
+        if (
+            self.tree is not None and self.tree.level <= level
+        ):  # otherwise its leaves are coarser than these
             tree = self.tree.prune(self._data_rows(roots[self.find_leaves(self.tree.medoids)]))
         return FusionHierarchy(
             np.searchsorted(leaves, self.parents[leaves]),
@@ -409,26 +452,31 @@ class FusionHierarchy:
         Returns
         -------
         frame : pandas.DataFrame
-            Indexed by ``row``; columns ``parent``, ``absorbed_at`` and ``cluster``, the final cluster of each row. A
-            condensed hierarchy also has ``size``.
+            Indexed by ``row``; columns ``parent``, ``absorbed_at`` and ``cluster``, the final
+            cluster of each row. A condensed hierarchy also has ``size``.
         """
         return export.to_frame(self._columns())
 
     def to_linkage(self) -> NDArray[np.float64]:
         """Return the linkage matrix of the hierarchy, as used by :mod:`scipy.cluster.hierarchy`.
 
-        If the hierarchy has a ``tree``, heights are those of the tree: the square root of twice the increase of the
-        sum of squared distances to means. Fusions below its leaves are lower than its lowest merge, level by level, and
-        noise joins last. Without a tree, heights are levels, and final clusters are joined one level above the last
-        level. A fusion of more than two clusters becomes several steps of equal height. For large data, use
+        If the hierarchy has a ``tree``, heights are those of the tree: the square root of twice the
+        increase of the sum of squared distances to means. Fusions below its leaves are lower than
+        its lowest merge, level by level, and noise joins last. Without a tree, heights are levels,
+        and final clusters are joined one level above the last level. A fusion of more than two
+        clusters becomes several steps of equal height. For large data, use
         ``condense().to_linkage()``.
 
         Returns
         -------
         linkage : array of float, shape (n_rows - 1, 4)
-            The two clusters that each step joins, its height, and the number of leaves in the result.
+            The two clusters that each step joins, its height, and the number of leaves in the
+            result.
         """
-        tree = self.tree if self.tree is None else replace(self.tree, medoids=self.find_leaves(self.tree.medoids))
+        if self.tree is None:
+            tree = self.tree
+        else:
+            tree = replace(self.tree, medoids=self.find_leaves(self.tree.medoids))
         return export.to_linkage(self.parents, self.absorbed_at, tree)
 
     def to_networkx(self) -> Any:
@@ -437,8 +485,8 @@ class FusionHierarchy:
         Returns
         -------
         graph : networkx.DiGraph
-            One node per row, and an edge from each absorbed row to the medoid that absorbed it, with the attribute
-            ``level``. Nodes have the columns of ``to_frame`` as attributes.
+            One node per row, and an edge from each absorbed row to the medoid that absorbed it,
+            with the attribute ``level``. Nodes have the columns of ``to_frame`` as attributes.
         """
         return export.to_networkx(self._columns())
 
@@ -448,15 +496,18 @@ class FusionHierarchy:
         Returns
         -------
         text : str
-            Leaves are named by their row number, and clusters by that of their medoid; several final clusters are
-            children of an unnamed root. The length of a branch is its number of levels. The merges of ``tree`` are not
-            in it.
+            Leaves are named by their row number, and clusters by that of their medoid; several
+            final clusters are children of an unnamed root. The length of a branch is its number of
+            levels. The merges of ``tree`` are not in it.
         """
         roots = self.find_leaves(self.medoids(self.n_levels))  # in the order of cluster numbers
-        return export.to_newick(self.parents, self.absorbed_at, self._data_rows(np.arange(self.n_rows)), roots)
+        return export.to_newick(
+            self.parents, self.absorbed_at, self._data_rows(np.arange(self.n_rows)), roots
+        )
 
     def to_json(self) -> str:
-        """Return the vectors of the hierarchy, and its tree, as JSON text, which ``from_json`` reads.
+        """Return the vectors of the hierarchy, and its tree, as JSON text, which ``from_json``
+        reads.
 
         Returns
         -------
@@ -485,8 +536,15 @@ class FusionHierarchy:
         """Return the columns of tables, with one entry per leaf."""
         numbers = self._data_rows(np.arange(self.n_rows, dtype=self.parents.dtype))
         final = self._partition(self.n_levels)[0]
-        columns = {"row": numbers, "parent": numbers[self.parents], "absorbed_at": self.absorbed_at, "cluster": final}
-        return columns if self.row_sizes is None else columns | {"size": self.row_sizes}
+        columns = {
+            "row": numbers,
+            "parent": numbers[self.parents],
+            "absorbed_at": self.absorbed_at,
+            "cluster": final,
+        }
+        if self.row_sizes is None:
+            return columns
+        return columns | {"size": self.row_sizes}
 
     def _partition(self, level: int) -> tuple[IntArray, IntArray]:
         self._check_level(level)
@@ -494,7 +552,9 @@ class FusionHierarchy:
 
     def _check_level(self, level: int) -> None:
         if not 0 <= index(level) <= self.n_levels:
-            raise ValueError(f"level={level} does not exist: pass a level from 0 to {self.n_levels}.")
+            raise ValueError(
+                f"level={level} does not exist: pass a level from 0 to {self.n_levels}."
+            )
 
     def _level_with(self, n_clusters: Any) -> int:
         counts = self.cluster_counts()
@@ -503,10 +563,14 @@ class FusionHierarchy:
             return int(levels[0])
         if self.tree is not None and self.tree.n_leaves == 0:
             raise ValueError(
-                f"n_clusters={n_clusters} is not available: every row is noise, so there are no clusters to merge. "
+                f"n_clusters={n_clusters} is not available: every row is noise, so there are no "
+                "clusters to merge. "
                 f"Change the parameters of the fit so that it finds clusters."
             )
-        numbers = "" if self.tree is None else f"a number from 1 to {self.tree.n_leaves:,}, or "
+        if self.tree is None:
+            numbers = ""
+        else:
+            numbers = f"a number from 1 to {self.tree.n_leaves:,}, or "
         raise ValueError(
             f"n_clusters={n_clusters} is not available: pass {numbers}that of a level "
             f"({', '.join(f'{count:,}' for count in counts)})."
@@ -522,24 +586,37 @@ class FusionHierarchy:
 
     def count_rows(self) -> int:
         """Return the number of rows of the data, also if the leaves are clusters."""
-        return self.n_rows if self.row_sizes is None else int(self.row_sizes.sum())
+        if self.row_sizes is None:
+            return self.n_rows
+        return int(self.row_sizes.sum())
 
     def _leaf(self, row: int) -> int:
         """Return the leaf of a row of the data."""
-        leaf = int(row) if self.rows is None else int(np.searchsorted(self.rows, row))
+        if self.rows is None:
+            leaf = int(row)
+        else:
+            leaf = int(np.searchsorted(self.rows, row))
         if not 0 <= leaf < self.n_rows or int(self._data_rows(np.asarray(leaf))) != row:
             remedy = f"from 0 to {self.n_rows - 1}."
             if self.rows is not None:
                 remedy = "from its attribute rows, or use the hierarchy that it was condensed from."
-            raise ValueError(f"row={row} is not in this hierarchy of {self.n_rows} rows: pass a row number {remedy}")
+            raise ValueError(
+                f"row={row} is not in this hierarchy of {self.n_rows} rows: pass a row number "
+                f"{remedy}"
+            )
         return leaf
 
 
 def _as_integers(values: ArrayLike, name: str) -> IntArray:
-    """Return signed integers. Values that are out of range become -1; checks that follow refuse negative values."""
+    """Return signed integers.
+
+    Values that are out of range become -1; checks that follow refuse negative values.
+    """
     array = np.asarray(values, dtype=None if np.size(values) else np.int64)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"{name} must be a one-dimensional array of integers, not {array.dtype} {array.shape}.")
+        raise ValueError(
+            f"{name} must be a one-dimensional array of integers, not {array.dtype} {array.shape}."
+        )
     highest = int(array.max(initial=0))
     if highest >= 2**63 or int(array.min(initial=0)) < 0:
         return np.full(len(array), -1)
@@ -550,37 +627,61 @@ def _as_integers(values: ArrayLike, name: str) -> IntArray:
 
 
 def check_forest(parents: IntArray, absorbed_at: IntArray) -> None:
-    """Raise unless every absorbed row was absorbed by one that stayed active longer; otherwise there may be cycles."""
+    """Raise unless every absorbed row was absorbed by one that stayed active longer.
+
+    Otherwise there may be cycles.
+    """
     n = len(parents)
     if len(absorbed_at) != n:
-        raise ValueError(f"parents has {n} rows and absorbed_at has {len(absorbed_at)}: they must have equal length.")
+        raise ValueError(
+            f"parents has {n} rows and absorbed_at has {len(absorbed_at)}: they must have equal "
+            "length."
+        )
     if n == 0:
         raise ValueError("parents has 0 rows: a hierarchy needs at least one.")
     if not (parents.min() >= 0 and parents.max() < n and absorbed_at.min() >= 0):
-        raise ValueError(f"parents must be row numbers from 0 to {n - 1}, and absorbed_at must not be negative.")
-    if absorbed_at.max() > 2 * n:  # a fit has at most one level without fusions between two levels with fusions
-        raise ValueError(f"absorbed_at has level {absorbed_at.max()}, but {n} rows have at most {2 * n} levels.")
+        raise ValueError(
+            f"parents must be row numbers from 0 to {n - 1}, and absorbed_at must not be negative."
+        )
+    if (
+        absorbed_at.max() > 2 * n
+    ):  # a fit has at most one level without fusions between two levels with fusions
+        raise ValueError(
+            f"absorbed_at has level {absorbed_at.max()}, but {n} rows have at most {2 * n} levels."
+        )
     for block in row_blocks(n):
-        level, until = absorbed_at[block], absorbed_at[parents[block]]
+        level = absorbed_at[block]
+        until = absorbed_at[parents[block]]
         if ((level > 0) & (until > 0) & (until <= level)).any():
             raise ValueError(
-                "parents is not a fusion hierarchy: a row was absorbed by a row that was itself already absorbed."
+                "parents is not a fusion hierarchy: a row was absorbed by a row that was itself "
+                "already absorbed."
             )
         if ((level == 0) & (parents[block] != np.arange(block.start, block.stop))).any():
-            raise ValueError("parents is not a fusion hierarchy: a row that was never absorbed must be its own parent.")
+            raise ValueError(
+                "parents is not a fusion hierarchy: a row that was never absorbed must be its own "
+                "parent."
+            )
 
 
 def check_tree(tree: MergeTree, leaves: IntArray, absorbed_at: IntArray) -> None:
-    """Raise unless the linkage merges the leaves pairwise to one cluster, in steps that never become lower."""
+    """Raise unless the linkage merges the leaves pairwise to one cluster, in steps that never
+    become lower.
+    """
     n_leaves = len(leaves)
     is_leaf = (leaves >= 0) & (leaves < len(absorbed_at))
     if not is_leaf.all() or not (np.diff(leaves) > 0).all():
         raise ValueError("the medoids of a tree must be sorted and distinct rows of the hierarchy.")
     level = absorbed_at[leaves]
-    if not 0 <= tree.level <= max(int(absorbed_at.max()), 1) or ((level > 0) & (level <= tree.level)).any():
+    if (
+        not 0 <= tree.level <= max(int(absorbed_at.max()), 1)
+        or ((level > 0) & (level <= tree.level)).any()
+    ):
         raise ValueError(f"the medoids of a tree must be medoids at its level, {tree.level}.")
     if tree.linkage.shape != (max(n_leaves - 1, 0), 4):
-        raise ValueError(f"tree has {n_leaves} leaves and linkage {tree.linkage.shape}: a tree has n - 1 merges.")
+        raise ValueError(
+            f"tree has {n_leaves} leaves and linkage {tree.linkage.shape}: a tree has n - 1 merges."
+        )
     if not np.isfinite(tree.linkage).all() or (np.diff(tree.linkage[:, 2]) < 0).any():
         raise ValueError("tree must have finite heights that never decrease.")
     if not _is_linkage(tree.linkage):
@@ -588,7 +689,8 @@ def check_tree(tree: MergeTree, leaves: IntArray, absorbed_at: IntArray) -> None
 
 
 def _is_linkage(linkage: FloatArray) -> bool:
-    """Return whether each cluster but the last is merged once, after it was made, and has the members of its parts.
+    """Return whether each cluster but the last is merged once, after it was made, and has the
+    members of its parts.
 
     SciPy's own check accepts numbers that are not integers, and any number of members.
     """

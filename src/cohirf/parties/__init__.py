@@ -1,4 +1,6 @@
-"""Parties: owners of different columns of the same rows cluster them together, and exchange labels and ranks only."""
+"""Parties: owners of different columns of the same rows cluster them together, and exchange labels
+and ranks only.
+"""
 
 from cohirf.parties.coordinator import PartyResult, run
 from cohirf.parties.folder import join, run_folder

@@ -1,8 +1,9 @@
 """Parties in other processes or on other machines: a folder in which they exchange small files.
 
-The coordinator writes numbered requests, and each party a reply to each. All files are written as a whole. The state of
-the coordinator follows from the replies, so that one that was killed starts again with the first request, finds the
-replies there, and goes on where it was. A party answers requests that have no reply of it.
+The coordinator writes numbered requests, and each party a reply to each. All files are written as a
+whole. The state of the coordinator follows from the replies, so that one that was killed starts
+again with the first request, finds the replies there, and goes on where it was. A party answers
+requests that have no reply of it.
 """
 
 from __future__ import annotations
@@ -25,10 +26,13 @@ from cohirf.store import schema
 from cohirf.store.archive import Archive
 from cohirf.store.files import refusing, replacing, shown
 
-SHORTEST_WAIT, LONGEST_WAIT = 0.01, 1.0  # seconds between two looks into the folder
+# seconds between two looks into the folder
+SHORTEST_WAIT = 0.01
+LONGEST_WAIT = 1.0
 WRITE_ANEW = "Remove the file, and start its writer again: it writes it anew."
 
-PARTY_KIND, PARTY_VERSION = "cohirf-parties", 2
+PARTY_KIND = "cohirf-parties"
+PARTY_VERSION = 2
 
 Paths = str | os.PathLike[str]
 Message = TypeVar("Message")
@@ -61,7 +65,8 @@ def join(folder: Paths, party: Party, *, timeout: float | None = None) -> IntArr
     Parameters
     ----------
     folder : str or path
-        A folder that all parties and the coordinator can read and write to. It is created if it does not exist.
+        A folder that all parties and the coordinator can read and write to. It is created if it
+        does not exist.
     party : Party
         The party.
     timeout : float, default=None
@@ -86,11 +91,15 @@ def join(folder: Paths, party: Party, *, timeout: float | None = None) -> IntArr
     if not path.exists():
         _send(party, path, {"kind": "join"}, about)
     elif _read_message(path, Joined) != about:
-        raise _error(path, f"another party named {party.name} has joined: give another name, or another folder.")
+        raise _error(
+            path,
+            f"another party named {party.name} has joined: give another name, or another folder.",
+        )
     for number in count(1):
         asked = _request_path(folder, number)
         _wait([asked], timeout, "The coordinator")
-        request, path = _read_message(asked, Request), _reply_path(folder, number, party.name)
+        request = _read_message(asked, Request)
+        path = _reply_path(folder, number, party.name)
         if request.kind == "done":
             return np.asarray(request.clusters)
         if not path.exists():
@@ -99,7 +108,9 @@ def join(folder: Paths, party: Party, *, timeout: float | None = None) -> IntArr
     raise AssertionError("requests are numbered without end")
 
 
-def run_folder(folder: Paths, n_parties: int, *, timeout: float | None = None, **options: Any) -> PartyResult:
+def run_folder(
+    folder: Paths, n_parties: int, *, timeout: float | None = None, **options: Any
+) -> PartyResult:
     """Coordinate the parties that join in a folder.
 
     A coordinator that was killed is started again by the same call.
@@ -113,7 +124,8 @@ def run_folder(folder: Paths, n_parties: int, *, timeout: float | None = None, *
     timeout : float, default=None
         Longest time in seconds to wait for the parties; None means for ever.
     **options
-        ``n_clusters``, ``consensus``, ``medoid_weights`` and ``max_iter``, as in :func:`cohirf.parties.run`.
+        ``n_clusters``, ``consensus``, ``medoid_weights`` and ``max_iter``, as in
+        :func:`cohirf.parties.run`.
 
     Returns
     -------
@@ -136,25 +148,33 @@ class _Folder:
     """Parties that join in a folder."""
 
     def __init__(self, folder: Path, n_parties: int, timeout: float | None) -> None:
-        self._folder, self._timeout = folder, timeout
+        self._folder = folder
+        self._timeout = timeout
         joined = _Waiting(timeout)
         while len(found := sorted(folder.glob("*.joined"))) < n_parties:
             joined.wait(f"{len(found)} of {n_parties} parties have joined in {folder}")
         about = [_read_message(path, Joined) for path in found]
         if len(found) > n_parties:
             names = ", ".join(one.party for one in about)
-            raise PartyError(f"n_parties={n_parties}, but {names} have joined in {folder}: give {len(found)}.")
+            raise PartyError(
+                f"n_parties={n_parties}, but {names} have joined in {folder}: give {len(found)}."
+            )
         check_parties({one.party: (one.n_rows, one.ids) for one in about})
         self.n_rows = about[0].n_rows
         self._views = {one.party: one.n_views for one in about}
 
     def ask(self, request: Request) -> list[IntArray]:
         """Write a request, unless it is there, and return the answer of each party."""
-        path, content = _request_path(self._folder, request.number), _to_bytes(request)
+        path = _request_path(self._folder, request.number)
+        content = _to_bytes(request)
         if not path.exists():
             _write_message(path, content)
         elif path.read_bytes() != content:
-            raise _error(path, "it belongs to a run with other parameters or parties: give these, or another folder.")
+            raise _error(
+                path,
+                "it belongs to a run with other parameters or parties: give these, or another "
+                "folder.",
+            )
         if request.kind == "done":
             return []
         replies = {name: _reply_path(self._folder, request.number, name) for name in self._views}
@@ -162,10 +182,18 @@ class _Folder:
         return [self._read_reply(path, request, name) for name, path in replies.items()]
 
     def _read_reply(self, path: Path, request: Request, name: str) -> IntArray:
-        reply, n_rows = _read_message(path, Reply), len(request.rows)
-        shape = (n_rows, self._views[name]) if request.kind == "label" else (n_rows,)
+        reply = _read_message(path, Reply)
+        n_rows = len(request.rows)
+        if request.kind == "label":
+            shape = (n_rows, self._views[name])
+        else:
+            shape = (n_rows,)
         if reply.of != _request_digest(request) or reply.party != name:
-            raise _error(path, f"it answers another request than number {request.number} of this run. {WRITE_ANEW}")
+            raise _error(
+                path,
+                f"it answers another request than number {request.number} of this run. "
+                f"{WRITE_ANEW}",
+            )
         if reply.answer.shape != shape or reply.answer.dtype.kind != "i":
             raise _error(path, f"it must have integers of shape {shape}, not {reply.answer.shape}.")
         return reply.answer

@@ -39,18 +39,24 @@ class Request:
     """What the coordinator asks all parties."""
 
     number: int  # from 1
-    kind: str  # "label" rows, "rank" the rows of clusters by how central they are, or "done" with the result
+    # "label" rows, "rank" the rows of clusters by how central they are, or "done" with the result
+    kind: str
     level: int  # which seeds base methods
     rows: IntArray  # row numbers, sorted
-    clusters: IntArray | None = None  # the cluster of each of these rows, if they are to be ranked, or at the end
-    mass: IntArray | None = None  # how many rows each of them stands for; None if that does not matter
+    clusters: IntArray | None = (
+        None  # the cluster of each of these rows, if they are to be ranked, or at the end
+    )
+    mass: IntArray | None = (
+        None  # how many rows each of them stands for; None if that does not matter
+    )
 
 
 class Party:
     """The owner of some columns of the rows that several parties cluster together.
 
-    A party answers two questions: which labels its base method gives to some rows, and in which order the rows of given
-    clusters are, from the most central one on. Values, distances and means never leave it.
+    A party answers two questions: which labels its base method gives to some rows, and in which
+    order the rows of given clusters are, from the most central one on. Values, distances and means
+    never leave it.
 
     Parameters
     ----------
@@ -67,18 +73,19 @@ class Party:
     medoid : {"cosine", "euclidean"}, default="cosine"
         Similarity by which rows are central.
     rows : array of int, default=None
-        The numbers of the rows that this party has, if it does not have all. Sorted. ``n_rows`` is then needed, too.
+        The numbers of the rows that this party has, if it does not have all. Sorted. ``n_rows`` is
+        then needed, too.
     n_rows : int, default=None
         How many rows there are with all parties together, if this party does not have all.
     ids : sequence, default=None
-        Names of all rows. Parties that give them find out if their rows are in different orders. Only a digest of all
-        names leaves the party.
+        Names of all rows. Parties that give them find out if their rows are in different orders.
+        Only a digest of all names leaves the party.
     log : str or path, default=None
-        File to which a line of JSON is appended before anything leaves the party: what it is, of which size, with its
-        SHA-256.
+        File to which a line of JSON is appended before anything leaves the party: what it is, of
+        which size, with its SHA-256.
     random_state : int, default=0
-        Seed of the base method. With the same seed, a party that was killed gives the same answers when it is started
-        again.
+        Seed of the base method. With the same seed, a party that was killed gives the same answers
+        when it is started again.
 
     Examples
     --------
@@ -111,7 +118,9 @@ class Party:
         if PARTY_NAME.fullmatch(name) is None:
             raise ValueError(f"name={name!r} is not valid: give up to 64 letters, digits, - and _.")
         if medoid not in CENTRALITY:
-            raise ValueError(f"medoid={medoid!r} is not valid: give {' or '.join(map(repr, CENTRALITY))}.")
+            raise ValueError(
+                f"medoid={medoid!r} is not valid: give {' or '.join(map(repr, CENTRALITY))}."
+            )
         validation.check_base_method(estimator)
         self.name = name
         source = open_source(X)
@@ -122,10 +131,14 @@ class Party:
         if ids is not None:  # of the names of all rows in their order
             names = [f"{len(str(one))}:{one}" for one in ids]
             if len(names) != self.n_rows:
-                raise ValueError(f"ids has {len(names):,} names for {self.n_rows:,} rows: give one for each.")
+                raise ValueError(
+                    f"ids has {len(names):,} names for {self.n_rows:,} rows: give one for each."
+                )
             self.ids_digest = hashlib.sha256("".join(names).encode()).hexdigest()
         n_features = validation.count_view_features(max_features, source.n_features)
-        self._views = Views(BaseMethod.of(computed(estimator)), views, n_features, root_entropy(random_state))
+        self._views = Views(
+            BaseMethod.of(computed(estimator)), views, n_features, root_entropy(random_state)
+        )
         self._centrality = CENTRALITY[medoid]
         self._log = None if log is None else Path(log)
 
@@ -135,13 +148,22 @@ class Party:
         return self._views.n_views
 
     def answer(self, request: Request) -> IntArray:
-        """Return labels, a column for each view, or the rank of each row; ``NOT_HELD`` for rows that are not here."""
+        """Return labels, a column for each view, or the rank of each row.
+
+        ``NOT_HELD`` for rows that are not here.
+        """
         self._refuse_rows(request.rows)
         wanted = np.flatnonzero(self._held[request.rows] >= 0)
         here = self._held[request.rows[wanted]]
         X = self._X if len(here) == self._X.shape[0] else self._X[here]
-        mass = None if request.mass is None else request.mass[wanted].astype(np.float64)
-        shape = (len(request.rows), self.n_views) if request.kind == "label" else (len(request.rows),)
+        if request.mass is None:
+            mass = None
+        else:
+            mass = request.mass[wanted].astype(np.float64)
+        if request.kind == "label":
+            shape = (len(request.rows), self.n_views)
+        else:
+            shape = (len(request.rows),)
         reply = np.full(shape, NOT_HELD, dtype=np.int64)
         if len(wanted) > 0 and request.kind == "label":
             reply[wanted] = self._label(X, mass, request.level)
@@ -150,15 +172,21 @@ class Party:
         return reply
 
     def _refuse_rows(self, rows: IntArray) -> None:
-        """Refuse row numbers that do not exist, and others than each row once: a reply could tell more of a row."""
+        """Refuse row numbers that do not exist, and others than each row once: a reply could tell
+        more of a row.
+        """
         strange = rows[(rows < 0) | (rows >= self.n_rows)]
         if len(strange):
             raise ValueError(
-                f"{self.name} is asked for row {strange[0]:,}, but there are {self.n_rows:,} rows: ask for rows from 0 "
+                f"{self.name} is asked for row {strange[0]:,}, but there are {self.n_rows:,} rows: "
+                "ask for rows from 0 "
                 f"to {self.n_rows - 1:,}."
             )
         if (rows[1:] <= rows[:-1]).any():
-            raise ValueError(f"{self.name} is asked for rows in another order: ask for sorted rows, each of them once.")
+            raise ValueError(
+                f"{self.name} is asked for rows in another order: ask for sorted rows, each of "
+                "them once."
+            )
 
     def note(self, what: dict[str, Any], content: bytes) -> None:
         """Write to the log what is about to leave the party."""
@@ -169,10 +197,16 @@ class Party:
             file.write(json.dumps(line) + "\n")
 
     def _label(self, X: Any, mass: Any, level: int) -> IntArray:
-        weights = None if mass is None or self._views.method.weight_argument is None else ArrayRows(mass)
-        shown, n_runs = WeightedRows(ArrayRows(X), weights), self._views.n_runs(X.shape[1])
+        if mass is None or self._views.method.weight_argument is None:
+            weights = None
+        else:
+            weights = ArrayRows(mass)
+        shown = WeightedRows(ArrayRows(X), weights)
+        n_runs = self._views.n_runs(X.shape[1])
         runs = [label_view(shown, self._views, (level, 0, view)).labels for view in range(n_runs)]
-        labels = np.stack([labels for labels in runs for _ in range(self.n_views // n_runs)], axis=1)
+        labels = np.stack(
+            [labels for labels in runs for _ in range(self.n_views // n_runs)], axis=1
+        )
         return np.where(labels < 0, NOISE, labels)
 
     def _rank(self, X: Any, mass: Any, clusters: IntArray) -> IntArray:
@@ -182,9 +216,13 @@ class Party:
 
 
 def rank_rows(scores: NDArray[np.float64], labels: IntArray) -> IntArray:
-    """Return how many rows of its cluster have a higher score than each row; differences by rounding do not count."""
+    """Return how many rows of its cluster have a higher score than each row.
+
+    Differences by rounding do not count.
+    """
     order = np.lexsort((-scores, labels))
-    sorted_scores, sorted_labels = scores[order], labels[order]
+    sorted_scores = scores[order]
+    sorted_labels = labels[order]
     begins = np.append(True, sorted_labels[1:] != sorted_labels[:-1])
     start = np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))
     is_best = sorted_scores >= sorted_scores[start] - MEDOID_TIE
@@ -201,11 +239,18 @@ def _check_rows(rows: Any, n_held: int, n_rows: int) -> IntArray:
     """Return the position of each row among those that the party has, or -1."""
     numbers: IntArray = np.arange(n_held) if rows is None else np.asarray(rows)
     if len(numbers) != n_held:
-        raise ValueError(f"rows has {len(numbers):,} numbers, but X has {n_held:,} rows: give one for each.")
-    is_sorted = numbers.dtype.kind in "iu" and (numbers[1:] > numbers[:-1]).all()
-    if not is_sorted or not 0 <= numbers[0] <= numbers[-1] < n_rows or (rows is None and n_held != n_rows):
         raise ValueError(
-            f"rows must have sorted, distinct numbers below n_rows={n_rows:,}, one for each of the {n_held:,} rows of "
+            f"rows has {len(numbers):,} numbers, but X has {n_held:,} rows: give one for each."
+        )
+    is_sorted = numbers.dtype.kind in "iu" and (numbers[1:] > numbers[:-1]).all()
+    if (
+        not is_sorted
+        or not 0 <= numbers[0] <= numbers[-1] < n_rows
+        or (rows is None and n_held != n_rows)
+    ):
+        raise ValueError(
+            f"rows must have sorted, distinct numbers below n_rows={n_rows:,}, one for each of the "
+            f"{n_held:,} rows of "
             f"X; leave it out if X has all rows."
         )
     held = np.full(n_rows, -1)

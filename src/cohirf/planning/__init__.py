@@ -1,4 +1,6 @@
-"""Choice of the batch size by measuring the base method, as ``batch_size="auto"`` and ``"2GB"`` do it."""
+"""Choice of the batch size by measuring the base method, as ``batch_size="auto"`` and ``"2GB"`` do
+it.
+"""
 
 from cohirf.planning.memory import read_memory_limit, resolve_memory_limit
 from cohirf.planning.plan import BatchPlan, Room, plan_batches, plan_for_device

@@ -1,4 +1,6 @@
-"""Memory: amounts as people write them ("2GB"), what this process takes, and what is free here or on a device."""
+"""Memory: amounts as people write them ("2GB"), what this process takes, and what is free here or
+on a device.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _TEXT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([A-Za-z]*)\s*", re.ASCII)
 
 
 def parse_bytes(size: str) -> int:
-    """Return the bytes, at least 1, of a ``batch_size`` that is text with a unit; its letters may be small or capital.
+    """Return the bytes, at least 1, of a ``batch_size`` that is text with a unit.
+
+    Its letters may be small or capital.
 
     Examples
     --------
@@ -35,7 +39,10 @@ def parse_bytes(size: str) -> int:
     (2000000000, 1610612736)
     """
     found = _TEXT.fullmatch(size)
-    number = nan if found is None else float(found[1]) * _FACTORS.get(found[2].lower(), nan)
+    if found is None:
+        number = nan
+    else:
+        number = float(found[1]) * _FACTORS.get(found[2].lower(), nan)
     if not 1 <= number < inf:
         raise ValueError(
             f'batch_size={size!r} is not valid: give a number of rows, "auto", or the memory that the fit may use, '
@@ -46,18 +53,30 @@ def parse_bytes(size: str) -> int:
 
 def format_bytes(n_bytes: float) -> str:
     """Return a number of bytes as text, rounded to three digits."""
-    unit = next((unit for unit in ("TB", "GB", "MB", "KB") if n_bytes >= 0.9995 * BYTE_UNITS[unit]), "B")
+    unit = next(
+        (unit for unit in ("TB", "GB", "MB", "KB") if n_bytes >= 0.9995 * BYTE_UNITS[unit]), "B"
+    )
     return f"{n_bytes / BYTE_UNITS[unit]:.3g} {unit}"
 
 
 def read_memory_limit(batch_size: Any) -> int | None:
-    """Return the memory in bytes that a ``batch_size`` such as "2GB" allows; None if it does not say."""
-    return parse_bytes(batch_size) if isinstance(batch_size, str) and batch_size != "auto" else None
+    """Return the memory in bytes that a ``batch_size`` such as "2GB" allows.
+
+    None if it does not say.
+    """
+    if isinstance(batch_size, str) and batch_size != "auto":
+        return parse_bytes(batch_size)
+    return None
 
 
 def resolve_memory_limit(memory_limit: int | None) -> int:
-    """Return the limit in bytes; None means the resident memory of this process plus half of the available memory."""
-    return resident_bytes() + available_bytes() // 2 if memory_limit is None else memory_limit
+    """Return the limit in bytes.
+
+    None means the resident memory of this process plus half of the available memory.
+    """
+    if memory_limit is None:
+        return resident_bytes() + available_bytes() // 2
+    return memory_limit
 
 
 def resident_bytes() -> int:
@@ -66,9 +85,11 @@ def resident_bytes() -> int:
 
 
 def peak_bytes() -> int:
-    """Return the peak resident memory of this process, since :func:`reset_peak` if the system supports it.
+    """Return the peak resident memory of this process, since :func:`reset_peak` if the system
+    supports it.
 
-    Linux does not use ``getrusage``, because a process inherits that figure from the process that started it.
+    Linux does not use ``getrusage``, because a process inherits that figure from the process that
+    started it.
     """
     if STATUS.exists():
         return int(STATUS.read_text(encoding="utf-8").split("VmHWM:")[1].split()[0]) * 1024
@@ -82,7 +103,9 @@ def peak_bytes() -> int:
 
 
 def reset_peak() -> None:
-    """Return unused memory to the system and reset the peak; on systems that cannot reset it, the old peak stays.
+    """Return unused memory to the system and reset the peak.
+
+    On systems that cannot reset it, the old peak stays.
 
     Freed memory that the allocator keeps would hide later allocations.
     """
@@ -95,18 +118,24 @@ def reset_peak() -> None:
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """Return the memory that can be used before the machine, or the container of this process, runs out of memory."""
+    """Return the memory that can be used before the machine, or the container of this process, runs
+    out of memory.
+    """
     return max(0, min(int(psutil.virtual_memory().available), *_container_headrooms(root)))
 
 
 def _container_headrooms(root: Path) -> list[int]:
-    """Return the memory left in each control group of this process, for both versions of the kernel's interface.
+    """Return the memory left in each control group of this process, for both versions of the
+    kernel's interface.
 
     Only Linux has control groups, and psutil does not look at them.
     """
     headrooms = [sys.maxsize]
     listing = root / "proc/self/cgroup"
-    lines = listing.read_text(encoding="utf-8").splitlines() if listing.exists() else []
+    if listing.exists():
+        lines = listing.read_text(encoding="utf-8").splitlines()
+    else:
+        lines = []
     for _, controllers, path in (line.split(":", 2) for line in lines):
         if controllers == "":
             headrooms += _headrooms(root / "sys/fs/cgroup", path, "memory.max", "memory.current")
@@ -117,14 +146,24 @@ def _container_headrooms(root: Path) -> list[int]:
 
 
 def _headrooms(mount: Path, path: str, limit_file: str, usage_file: str) -> list[int]:
-    """Return the memory left in a control group and in each of its parents; cached pages of files count as free."""
+    """Return the memory left in a control group and in each of its parents.
+
+    Cached pages of files count as free.
+    """
     group = mount / path.lstrip("/")
     headrooms = []
     for place in (group, *group.parents):
         with suppress(OSError, ValueError):  # no such file, or "max"
-            limit, usage = (int((place / name).read_text(encoding="utf-8")) for name in (limit_file, usage_file))
-            fields = dict(line.split() for line in (place / "memory.stat").read_text(encoding="utf-8").splitlines())
-            headrooms.append(limit - usage + int(fields["active_file"]) + int(fields["inactive_file"]))
+            limit, usage = (
+                int((place / name).read_text(encoding="utf-8")) for name in (limit_file, usage_file)
+            )
+            fields = dict(
+                line.split()
+                for line in (place / "memory.stat").read_text(encoding="utf-8").splitlines()
+            )
+            headrooms.append(
+                limit - usage + int(fields["active_file"]) + int(fields["inactive_file"])
+            )
         if place == mount:
             break
     return headrooms
@@ -134,8 +173,13 @@ def free_bytes(device: Any) -> int:
     """Return the free memory of a device; of this machine, if the device is the processor."""
     if is_cupy(device):
         with device.device:
-            return int(import_optional("cupy", "torch", "An array of CuPy").cuda.runtime.memGetInfo()[0])
-    name = device if isinstance(device, str) else str(getattr(device, "device", "cpu"))
+            return int(
+                import_optional("cupy", "torch", "An array of CuPy").cuda.runtime.memGetInfo()[0]
+            )
+    if isinstance(device, str):
+        name = device
+    else:
+        name = str(getattr(device, "device", "cpu"))
     if (is_torch(device) or isinstance(device, str)) and name.startswith("cuda"):
         return int(torch_with(name).cuda.mem_get_info(name)[0])
     return available_bytes()

@@ -1,13 +1,14 @@
 """Choice of the batch size under a memory limit: probe, forecast, choose.
 
-Batches of increasing size are contracted in a separate process (``probe.py``), laws of growth predict the time and
-memory of larger ones, and the levels of a fit are simulated. Of the sizes below the limit, the largest is taken whose
-fit takes at most twice the time of the cheapest, or a minute: a larger batch shows the base method more of the density
-of the data. docs/choose/batches.rst has the reasons.
+Batches of increasing size are contracted in a separate process (``probe.py``), laws of growth
+predict the time and memory of larger ones, and the levels of a fit are simulated. Of the sizes
+below the limit, the largest is taken whose fit takes at most twice the time of the cheapest, or a
+minute: a larger batch shows the base method more of the density of the data.
+docs/choose/batches.rst has the reasons.
 
-Memory is measured to a few percent, so if it is the limit, candidate sizes are a fifth apart. Times can be wrong by
-half, so if time is the limit, candidate sizes are 1, 2 or 5 times a power of ten: the same call should lead to the same
-choice.
+Memory is measured to a few percent, so if it is the limit, candidate sizes are a fifth apart. Times
+can be wrong by half, so if time is the limit, candidate sizes are 1, 2 or 5 times a power of ten:
+the same call should lead to the same choice.
 """
 
 from __future__ import annotations
@@ -34,16 +35,23 @@ from cohirf.planning.probe import (
     resident_with,
 )
 
-# In smaller batches, most methods find nothing, and the calls themselves cost more than the clustering. A method with
-# n_clusters clusters or n_neighbors neighbours gets at least ten times as many rows.
+# In smaller batches, most methods find nothing, and the calls themselves cost more than the
+# clustering. A method with n_clusters clusters or n_neighbors neighbours gets at least ten times as
+# many rows.
 SMALLEST_BATCH = 100
 ROWS_PER_SIZE = 10
 REACH = 4.0  # largest batch size that can be forecast, in units of the largest probe
-MEMORY_MARGIN = 1.3  # safety factor on the memory of a batch: fragmentation, and rows that differ from the sample
-# Copies of values and means of the first level's survivors at the end of a fit, and what belongs to each of them
-LEAF_COPIES, LEAF_BYTES = 4, 64
-ENDING_BYTES = 40_000_000  # samples of rows on which merges and their number are chosen, and clusters described
-HELD_BYTES_PER_ROW = 36  # row numbers, parents, levels, mass, stability and labels of a fit in memory
+# safety factor on the memory of a batch: fragmentation, and rows that differ from the sample
+MEMORY_MARGIN = 1.3
+# Copies of values and means of the first level's survivors at the end of a fit, and what belongs to
+# each of them
+LEAF_COPIES = 4
+LEAF_BYTES = 64
+# samples of rows on which merges and their number are chosen, and clusters described
+ENDING_BYTES = 40_000_000
+HELD_BYTES_PER_ROW = (
+    36  # row numbers, parents, levels, mass, stability and labels of a fit in memory
+)
 SLOWER = 2.0
 PATIENCE_SECONDS = 60.0
 IDLE_SHARE = 0.98  # a level that leaves a larger share of its rows makes no progress
@@ -54,14 +62,19 @@ ROW_BYTES = 64  # for each row on a device: codes, labels, mass, stability and s
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """A batch size, and the expected cost of a fit with it; levels and bytes are None if nothing was measured."""
+    """A batch size, and the expected cost of a fit with it.
+
+    Levels and bytes are None if nothing was measured.
+    """
 
     batch_size: int
     n_batches: int  # at the first level, including the one held aside
     memory_limit: int
     n_levels: int | None = None
     seconds: float = inf  # without reading the data; infinite if almost nothing merges in a batch
-    n_bytes: int | None = None  # peak of the process's resident memory, including what it holds already
+    n_bytes: int | None = (
+        None  # peak of the process's resident memory, including what it holds already
+    )
     needed: int = 0  # the same with a safety margin
     reason: str = ""  # why larger batches were not chosen
     probes: tuple[Probe, ...] = ()  # the measurements, by increasing size
@@ -72,19 +85,29 @@ class BatchPlan:
         return self.needed <= self.memory_limit
 
     def describe_growing(self) -> str:
-        """Return the plan as one line, for batches that grow until all neighbours within a radius have room.
+        """Return the plan as one line, for batches that grow until all neighbours within a radius
+        have room.
 
-        How far they grow is not known yet, and smaller batches were measured: so the line has no time and no memory.
+        How far they grow is not known yet, and smaller batches were measured: so the line has no
+        time and no memory.
         """
-        return f"batch_size={self.batch_size}: larger where the neighbours of a batch need more room"
+        return (
+            f"batch_size={self.batch_size}: larger where the neighbours of a batch need more room"
+        )
 
     def describe(self) -> str:
         """Return the plan as one line."""
-        batches = "one batch" if self.n_batches == 1 else f"{self.n_batches:,} batches"
+        if self.n_batches == 1:
+            batches = "one batch"
+        else:
+            batches = f"{self.n_batches:,} batches"
         if self.n_bytes is None:
             return f"batch_size={self.batch_size}: {batches}; {self.reason}"
         levels = f"about {self.n_levels} levels and {_format_seconds(self.seconds)}"
-        outlook = "in which hardly any rows merge" if self.seconds == inf else levels
+        if self.seconds == inf:
+            outlook = "in which hardly any rows merge"
+        else:
+            outlook = levels
         memory = f"{format_bytes(self.n_bytes)} of {format_bytes(self.memory_limit)} memory"
         return f"batch_size={self.batch_size}: {batches}, {outlook}, {memory}; {self.reason}"
 
@@ -96,10 +119,18 @@ class Room:
     memory_limit: int
     n_jobs: int = 1  # number of batches at a time
     in_processes: bool = False  # whether each is in a process of its own
-    held_bytes: int | None = None  # what the fit holds besides its batches; None if its vectors are in memory
-    taken_bytes: int | None = None  # what runs batches uses before the fit, if this is not this process
-    row_bytes: float = 0.0  # of a row that is read with those of a batch, but held aside; 0 if none is
-    leaf_bytes: float = 0.0  # of the values of a row that the first level leaves; 0 if they are elsewhere
+    held_bytes: int | None = (
+        None  # what the fit holds besides its batches; None if its vectors are in memory
+    )
+    taken_bytes: int | None = (
+        None  # what runs batches uses before the fit, if this is not this process
+    )
+    row_bytes: float = (
+        0.0  # of a row that is read with those of a batch, but held aside; 0 if none is
+    )
+    leaf_bytes: float = (
+        0.0  # of the values of a row that the first level leaves; 0 if they are elsewhere
+    )
 
 
 @dataclass(frozen=True)
@@ -112,7 +143,9 @@ class PlannedFit:
     room: Room
     taken: int = 0
     taken_per_job: int = 0
-    overlap: float | None = None  # rows in the halos of local batches, in multiples of their own rows
+    overlap: float | None = (
+        None  # rows in the halos of local batches, in multiples of their own rows
+    )
 
     @property
     def bytes_per_batch(self) -> float:
@@ -121,13 +154,17 @@ class PlannedFit:
 
     def forecast(self, batch_size: int, cost: BatchCost) -> BatchPlan:
         """Forecast the fit with this batch size."""
-        room, n_batches = self.room, count_batches(self.n_rows, batch_size)
+        room = self.room
+        n_batches = count_batches(self.n_rows, batch_size)
         n_levels, seconds = forecast_levels(self.n_rows, batch_size, cost, room.n_jobs)
         largest = min(self.n_rows, LARGEST_BATCH * batch_size)
-        batch_bytes, of_leaves = float(cost.n_bytes(largest)), 0.0
+        batch_bytes = float(cost.n_bytes(largest))
+        of_leaves = 0.0
         if self.overlap is not None and n_batches > 1:
             n_batches = ceil((1 + self.overlap) * self.n_rows / batch_size)
-            n_levels, seconds = 2, ceil(n_batches / room.n_jobs) * cost.seconds(batch_size)  # the second one only fuses
+            # the second one only fuses
+            n_levels = 2
+            seconds = ceil(n_batches / room.n_jobs) * cost.seconds(batch_size)
         elif n_batches > 1:
             size = self.n_rows / n_batches
             # Rows are read with those that are held aside: all are copied, these once more.
@@ -135,11 +172,15 @@ class PlannedFit:
             if room.leaf_bytes:
                 n_leaves = size + (n_batches - 1) * cost.survivors(size)
                 of_leaves = LEAF_COPIES * (room.leaf_bytes + LEAF_BYTES) * n_leaves
-        # A single batch runs its views in parallel, several batches run in parallel; the last level has a single batch.
+        # A single batch runs its views in parallel, several batches run in parallel; the last level
+        # has a single batch.
         n_jobs = min(room.n_jobs, max(self.n_runs, n_batches - 1))
         of_ending = ENDING_BYTES if room.leaf_bytes else 0
         peak, needed = (
-            int(self.taken + max(n_jobs * (self.taken_per_job + some) + of_leaves / 2, of_ending + of_leaves))
+            int(
+                self.taken
+                + max(n_jobs * (self.taken_per_job + some) + of_leaves / 2, of_ending + of_leaves)
+            )
             for some in (batch_bytes, MEMORY_MARGIN * batch_bytes)
         )
         return BatchPlan(batch_size, n_batches, room.memory_limit, n_levels, seconds, peak, needed)
@@ -156,25 +197,36 @@ def plan_batches(
 ) -> BatchPlan:
     """Choose the batch size of a fit by measuring the contraction of samples.
 
-    ``read_sample`` returns a number of rows, of at most ``n_readable``, that are like a batch. ``overlap`` is the
-    number of rows in the halos of local batches, in multiples of their own rows. Since measurements vary a little, the
-    choice may vary by one step.
+    ``read_sample`` returns a number of rows, of at most ``n_readable``, that are like a batch.
+    ``overlap`` is the number of rows in the halos of local batches, in multiples of their own rows.
+    Since measurements vary a little, the choice may vary by one step.
     """
     reset_peak()  # memory that was freed, but kept, is not taken
-    held = HELD_BYTES_PER_ROW * n_rows if room.held_bytes is None else room.held_bytes
+    if room.held_bytes is None:
+        held = HELD_BYTES_PER_ROW * n_rows
+    else:
+        held = room.held_bytes
     taken = held + (resident_bytes() if room.taken_bytes is None else room.taken_bytes)
     if room.memory_limit <= taken:
         raise ValueError(_say_no_room(room, taken, held))
     if count_batches(n_rows, SMALLEST_BATCH) == 1:
-        return BatchPlan(n_rows, 1, room.memory_limit, reason=f"{n_rows} rows are too few to divide")
-    smallest, peak = smallest_batch(contraction, n_rows), peak_bytes()
+        return BatchPlan(
+            n_rows, 1, room.memory_limit, reason=f"{n_rows} rows are too few to divide"
+        )
+    smallest = smallest_batch(contraction, n_rows)
+    peak = peak_bytes()
     with fresh_process() as call:
         sample = read_sample(smallest)
-        taken += max(0, peak_bytes() - peak)  # buffers of the reader, which it needs for any number of rows
+        taken += max(
+            0, peak_bytes() - peak
+        )  # buffers of the reader, which it needs for any number of rows
         before = call(resident_with, contraction)  # this process has imported its modules already
-        call(probe_batch, sample, contraction)  # triggers imports and compilation, whose memory stays
+        call(
+            probe_batch, sample, contraction
+        )  # triggers imports and compilation, whose memory stays
         after = call(resident_bytes)
-        n_runs, per_job = contraction.views.n_runs(sample.shape[1]), after if room.in_processes else 0
+        n_runs = contraction.views.n_runs(sample.shape[1])
+        per_job = after if room.in_processes else 0
         taken += max(0, after - before)
         if room.memory_limit <= taken:
             raise ValueError(_say_no_room(room, taken, held))
@@ -190,20 +242,23 @@ def plan_batches(
     candidates = list_candidates(task, cost)
     chosen = choose(candidates)
     if chosen is None:
-        raise ValueError(_say_too_little(task, min(candidates, key=lambda candidate: candidate.needed)))
+        raise ValueError(
+            _say_too_little(task, min(candidates, key=lambda candidate: candidate.needed))
+        )
     return replace(chosen, reason=_say_why(chosen, candidates), probes=cost.probes)
 
 
 def plan_for_device(
     device: Any, row_bytes: int, view_share: float, memory_limit: int | None, n_rows: int
 ) -> int | None:
-    """Return the batch size for ``n_rows`` rows on a device: a name that torch knows, or an array that is there.
+    """Return the batch size for ``n_rows`` rows on a device: a name that torch knows, or an array
+    that is there.
 
-    Memory is not measured there: it is assumed to be linear in the number of rows, as for K-Means, which works through
-    distances in blocks. A batch needs memory for its rows, of ``row_bytes`` bytes, unless they are there already, and
-    for a view of them, which has a share of their features. If all rows fit, the result is None: they are one batch.
-    Of several batches, some are on the device before they are needed, and one is there with and without its held-aside
-    rows.
+    Memory is not measured there: it is assumed to be linear in the number of rows, as for K-Means,
+    which works through distances in blocks. A batch needs memory for its rows, of ``row_bytes``
+    bytes, unless they are there already, and for a view of them, which has a share of their
+    features. If all rows fit, the result is None: they are one batch. Of several batches, some are
+    on the device before they are needed, and one is there with and without its held-aside rows.
     """
     free = free_bytes(device) if memory_limit is None else memory_limit
     copies = view_share + isinstance(device, str)
@@ -219,12 +274,17 @@ def smallest_batch(contraction: Contraction, n_rows: int) -> int:
     return min(n_rows, max(SMALLEST_BATCH, ROWS_PER_SIZE * max(sizes, default=0)))
 
 
-def forecast_levels(n_rows: int, batch_size: int, cost: BatchCost, n_jobs: int) -> tuple[int, float]:
-    """Simulate a fit with ``n_jobs`` concurrent batches; return its number of levels, and their time.
+def forecast_levels(
+    n_rows: int, batch_size: int, cost: BatchCost, n_jobs: int
+) -> tuple[int, float]:
+    """Simulate a fit with ``n_jobs`` concurrent batches.
+
+    Return its number of levels, and their time.
 
     The time is infinite if almost nothing merges in several batches.
     """
-    left, seconds = float(n_rows), 0.0
+    left = float(n_rows)
+    seconds = 0.0
     for level in range(1, SIMULATED_LEVELS + 1):
         n_batches = count_batches(round(left), batch_size)
         size = left / n_batches
@@ -233,21 +293,28 @@ def forecast_levels(n_rows: int, batch_size: int, cost: BatchCost, n_jobs: int) 
         before = left
         left = contracted * cost.survivors(size) + (size if n_batches > 1 else 0)
         if n_batches == 1 and left < cost.probes[0].n_rows:
-            return level + 1, seconds  # too few rows left to forecast: one more level, which merges nothing
+            return (
+                level + 1,
+                seconds,
+            )  # too few rows left to forecast: one more level, which merges nothing
         if left > IDLE_SHARE * before:
             return level, seconds if n_batches == 1 else inf
     return SIMULATED_LEVELS, seconds
 
 
 def list_candidates(task: PlannedFit, cost: BatchCost) -> list[BatchPlan]:
-    """Forecast batch sizes from the smallest up to the reach of the probes, and one batch of all rows if within it.
+    """Forecast batch sizes from the smallest up to the reach of the probes, and one batch of all
+    rows if within it.
 
     That is the only one if there are too few rows for two batches of the smallest size.
     """
     reach = REACH * cost.probes[-1].n_rows
-    low, high = task.smallest_batch, reach / LARGEST_BATCH
+    low = task.smallest_batch
+    high = reach / LARGEST_BATCH
     fine = [task.forecast(size, cost) for size in fine_sizes(low, high)]
-    last_that_fits = [smaller.batch_size for smaller, larger in pairwise(fine) if smaller.fits and not larger.fits]
+    last_that_fits = [
+        smaller.batch_size for smaller, larger in pairwise(fine) if smaller.fits and not larger.fits
+    ]
     sizes = {low, *coarse_sizes(low, high), *last_that_fits}
     several = sorted(size for size in sizes if count_batches(task.n_rows, size) > 1)
     is_one = task.n_rows <= reach or not several
@@ -255,14 +322,19 @@ def list_candidates(task: PlannedFit, cost: BatchCost) -> list[BatchPlan]:
 
 
 def choose(candidates: Sequence[BatchPlan]) -> BatchPlan | None:
-    """Return the largest batch size below the memory limit whose time is reasonable; None if none fits.
+    """Return the largest batch size below the memory limit whose time is reasonable.
 
-    Reasonable is twice the time of the cheapest candidate, or a minute if that is more: a fast fit need not be faster.
+    None if none fits.
+
+    Reasonable is twice the time of the cheapest candidate, or a minute if that is more: a fast fit
+    need not be faster.
     """
     fitting = [candidate for candidate in candidates if candidate.fits]
     cheapest = min((candidate.seconds for candidate in fitting), default=0.0)
     most_seconds = max(SLOWER * cheapest, PATIENCE_SECONDS)
-    return next((candidate for candidate in reversed(fitting) if candidate.seconds <= most_seconds), None)
+    return next(
+        (candidate for candidate in reversed(fitting) if candidate.seconds <= most_seconds), None
+    )
 
 
 def _say_why(chosen: BatchPlan, candidates: Sequence[BatchPlan]) -> str:
@@ -278,12 +350,20 @@ def _say_why(chosen: BatchPlan, candidates: Sequence[BatchPlan]) -> str:
 
 def _say_no_room(room: Room, taken: int, held: int) -> str:
     on_worker = room.taken_bytes is not None
-    whose = "the worker with the least memory left" if on_worker else "this process"
+    if on_worker:
+        whose = "the worker with the least memory left"
+    else:
+        whose = "this process"
     with_data = "" if on_worker else "the data included if it is in memory, "
-    remedy = "start workers with more memory" if on_worker else "fit from a file with cohirf.open_source"
+    if on_worker:
+        remedy = "start workers with more memory"
+    else:
+        remedy = "fit from a file with cohirf.open_source"
     return (
-        f"{format_bytes(room.memory_limit)} of memory is too little: {whose} takes {format_bytes(taken - held)} "
-        f"already, {with_data}and the fit takes another {format_bytes(held)} apart from its batches. "
+        f"{format_bytes(room.memory_limit)} of memory is too little: {whose} takes "
+        f"{format_bytes(taken - held)} "
+        f"already, {with_data}and the fit takes another {format_bytes(held)} apart from its "
+        "batches. "
         f'Allow more, such as batch_size="{format_bytes(2 * taken)}", or {remedy}.'
     )
 
@@ -291,8 +371,10 @@ def _say_no_room(room: Room, taken: int, held: int) -> str:
 def _say_too_little(task: PlannedFit, least: BatchPlan) -> str:
     n_jobs = task.room.n_jobs
     return (
-        f"{format_bytes(least.memory_limit)} of memory is too little for batches of {least.batch_size} rows, which "
-        f"need least of those that are useful for this base method: {format_bytes(least.needed)} with n_jobs={n_jobs}, "
+        f"{format_bytes(least.memory_limit)} of memory is too little for batches of "
+        f"{least.batch_size} rows, which "
+        f"need least of those that are useful for this base method: {format_bytes(least.needed)} "
+        f"with n_jobs={n_jobs}, "
         f"of which {format_bytes(task.taken)} is used before the first batch. Allow more, such as "
         f'batch_size="{format_bytes(1.25 * least.needed)}", lower n_jobs, or choose a base method that needs less.'
     )
@@ -301,4 +383,6 @@ def _say_too_little(task: PlannedFit, least: BatchPlan) -> str:
 def _format_seconds(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.2g} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,7 +1,9 @@
-"""The cost of a batch: samples of the data, contracted in a separate process, and laws of growth fitted to their cost.
+"""The cost of a batch: samples of the data, contracted in a separate process, and laws of growth
+fitted to their cost.
 
-Only the operating system knows the memory that compiled code allocates, and it counts per process. A fresh process also
-does not hold memory that this process has freed but kept, which would hide part of the cost.
+Only the operating system knows the memory that compiled code allocates, and it counts per process.
+A fresh process also does not hold memory that this process has freed but kept, which would hide
+part of the cost.
 """
 
 from __future__ import annotations
@@ -35,19 +37,29 @@ from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.storage import Rows, SerialEngine
 
 PROBE_LEVEL = 0  # levels of a fit start at 1, so probes never share random numbers with it
-# no memory or semaphores; daemon processes cannot have children; processes nested too deep, or dead at once
+# no memory or semaphores; daemon processes cannot have children; processes nested too deep, or dead
+# at once
 NO_PROCESS = (OSError, ImportError, AssertionError, RuntimeError)
-NEAR_ROWS, NEAR_CELLS = 2**17, 2**23  # of a neighbourhood
-# Three is not a power of two, so a table that doubles its capacity is not measured at the same load each time.
-LARGEST_STEP, SMALLEST_STEP = 3.0, 1.25
+# of a neighbourhood
+NEAR_ROWS = 2**17
+NEAR_CELLS = 2**23
+# Three is not a power of two, so a table that doubles its capacity is not measured at the same load
+# each time.
+LARGEST_STEP = 3.0
+SMALLEST_STEP = 1.25
 MEMORY_SHARE = 0.5  # a probe may need this share of the memory that a batch may need
 PROBING_SECONDS = 5.0
-TIME_SHARE = 0.02  # a probe may take this share of the fit's time, even if that exceeds PROBING_SECONDS
+TIME_SHARE = (
+    0.02  # a probe may take this share of the fit's time, even if that exceeds PROBING_SECONDS
+)
 TRUSTED_PROBES = 3  # fewer probes cannot determine the three or four coefficients of a law
 # Resolution of the measurements: pages that the interpreter itself needs, ticks of the clock.
-RESOLUTION_BYTES, RESOLUTION_SECONDS = 500_000, 0.002
-# Highest powers of the growth laws: the memory of a matrix of all pairs of rows, the time to multiply or decompose it.
-MEMORY_DEGREE, TIME_DEGREE = 2, 3
+RESOLUTION_BYTES = 500_000
+RESOLUTION_SECONDS = 0.002
+# Highest powers of the growth laws: the memory of a matrix of all pairs of rows, the time to
+# multiply or decompose it.
+MEMORY_DEGREE = 2
+TIME_DEGREE = 3
 SIZE_STEP = 2**0.25
 
 
@@ -62,7 +74,9 @@ class Probe:
 
 
 def draw_rows(n_rows: int, size: int, entropy: Entropy) -> IntArray:
-    """Draw ``size`` of ``n_rows`` rows, spread evenly over the data: one from each of ``size`` equal parts."""
+    """Draw ``size`` of ``n_rows`` rows, spread evenly over the data: one from each of ``size``
+    equal parts.
+    """
     bounds = np.linspace(0, n_rows, size + 1).astype(np.int64)
     return generator_at(entropy, Draw.SPLIT, PROBE_LEVEL, size).integers(bounds[:-1], bounds[1:])
 
@@ -70,13 +84,17 @@ def draw_rows(n_rows: int, size: int, entropy: Entropy) -> IntArray:
 class Neighbourhood:
     """A local batch to measure: the rows that are nearest to one row, drawn at random.
 
-    Local batches have the density of the data. A random sample is thinner, so that a method with a radius would find
-    fewer neighbours in it, and take less time and memory. All rows are read once, when the first are asked for. In
-    distances, ``column_means`` replace missing values; ``entropy`` seeds the choice of the row.
+    Local batches have the density of the data. A random sample is thinner, so that a method with a
+    radius would find fewer neighbours in it, and take less time and memory. All rows are read once,
+    when the first are asked for. In distances, ``column_means`` replace missing values; ``entropy``
+    seeds the choice of the row.
     """
 
-    def __init__(self, rows: Rows, column_means: NDArray[np.floating[Any]] | None, entropy: Entropy) -> None:
-        self._rows, self._column_means = rows, column_means
+    def __init__(
+        self, rows: Rows, column_means: NDArray[np.floating[Any]] | None, entropy: Entropy
+    ) -> None:
+        self._rows = rows
+        self._column_means = column_means
         self._centre = fill_missing(rows.take(draw_rows(rows.n_rows, 1, entropy)), column_means)
 
     @property
@@ -90,30 +108,44 @@ class Neighbourhood:
 
     @cached_property
     def _nearest(self) -> Any:
-        near, distances = self._rows.take(np.arange(0)), np.empty(0)
+        near = self._rows.take(np.arange(0))
+        distances = np.empty(0)
         for block in row_blocks(self._rows.n_rows, self.n_rows):
             new = self._rows.take(np.arange(block.start, block.stop))
-            of_new = euclidean_distances(fill_missing(new, self._column_means), self._centre, squared=True).ravel()
+            of_new = euclidean_distances(
+                fill_missing(new, self._column_means), self._centre, squared=True
+            ).ravel()
             if len(distances) == self.n_rows:
                 closer = np.flatnonzero(of_new < distances[-1])
-                new, of_new = new[closer], of_new[closer]
+                new = new[closer]
+                of_new = of_new[closer]
             distances = np.concatenate([distances, of_new])
             order = np.argsort(distances, kind="stable")[: self.n_rows]
-            near, distances = join_rows([near, new])[order], distances[order]
+            near = join_rows([near, new])[order]
+            distances = distances[order]
         return near
 
 
 def resident_with(contraction: Contraction) -> int:
-    """Return the resident memory of a process that has the contraction, and the modules that it needs."""
+    """Return the resident memory of a process that has the contraction, and the modules that it
+    needs.
+    """
     assert contraction is not None
     return resident_bytes()
 
 
 def probe_batch(X: Any, contraction: Contraction) -> Probe:
-    """Contract the rows of ``X`` as a fit contracts a batch, and measure the cost; taking the rows copies them."""
+    """Contract the rows of ``X`` as a fit contracts a batch, and measure the cost.
+
+    Taking the rows copies them.
+    """
     reset_peak()
-    before, started = resident_bytes(), process_time()
-    with one_thread(), warnings.catch_warnings(action="ignore"):  # the fit itself will show the same warnings
+    before = resident_bytes()
+    started = process_time()
+    with (
+        one_thread(),
+        warnings.catch_warnings(action="ignore"),
+    ):  # the fit itself will show the same warnings
         rows = np.arange(X.shape[0])
         mass = np.ones(len(rows)) if contraction.weighted else None
         contracted = contract_batch(X[rows], mass, contraction, (PROBE_LEVEL, 0), SerialEngine())
@@ -123,7 +155,8 @@ def probe_batch(X: Any, contraction: Contraction) -> Probe:
 
 @contextmanager
 def fresh_process() -> Iterator[Callable[..., Any]]:
-    """Yield ``call(function, *arguments)``, which runs functions in one fresh process, or here if none can be started.
+    """Yield ``call(function, *arguments)``, which runs functions in one fresh process, or here if
+    none can be started.
 
     Exceptions of the function are raised here.
     """
@@ -146,7 +179,9 @@ def _shut_down(executor: Any, *, wait: bool = False) -> None:
 
 
 def _keep_process() -> None:
-    """Keep loky from replacing this process, with a warning, because its memory grew: its memory is what we measure."""
+    """Keep loky from replacing this process, with a warning, because its memory grew: its memory is
+    what we measure.
+    """
     process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
 
 
@@ -156,7 +191,9 @@ def _call_in(executor: Any, function: Callable[..., Any], *arguments: Any) -> An
     try:
         return executor.submit(function, *arguments).result()
     except PicklingError:
-        return function(*arguments)  # arguments that cannot be pickled can still be used in this process
+        return function(
+            *arguments
+        )  # arguments that cannot be pickled can still be used in this process
     except BrokenProcessPool as error:
         raise RuntimeError(
             'The process in which batch_size="auto" measured the base method crashed, perhaps because memory ran out: '
@@ -166,7 +203,9 @@ def _call_in(executor: Any, function: Callable[..., Any], *arguments: Any) -> An
 
 @dataclass(frozen=True)
 class BatchCost:
-    """How time, memory and survivors of one batch grow with its number of rows: laws fitted to probes."""
+    """How time, memory and survivors of one batch grow with its number of rows: laws fitted to
+    probes.
+    """
 
     probes: tuple[Probe, ...]
     seconds: Polynomial
@@ -176,7 +215,8 @@ class BatchCost:
     def learn(cls, probes: Sequence[Probe]) -> BatchCost:
         """Fit the growth laws to probes of increasing size."""
         sizes = [probe.n_rows for probe in probes]
-        seconds, n_bytes = [probe.seconds for probe in probes], [probe.n_bytes for probe in probes]
+        seconds = [probe.seconds for probe in probes]
+        n_bytes = [probe.n_bytes for probe in probes]
         return cls(
             tuple(probes),
             fit_growth(sizes, seconds, degree=TIME_DEGREE, resolution=RESOLUTION_SECONDS),
@@ -184,19 +224,27 @@ class BatchCost:
         )
 
     def survivors(self, n_rows: float) -> float:
-        """Return the number of rows that a batch leaves active; their share is interpolated between the probes."""
+        """Return the number of rows that a batch leaves active.
+
+        Their share is interpolated between the probes.
+        """
         sizes = np.array([probe.n_rows for probe in self.probes])
         shares = np.array([probe.n_survivors for probe in self.probes]) / sizes
         return n_rows * float(np.interp(np.log(n_rows), np.log(sizes), shares))
 
 
-def fit_growth(sizes: Sequence[int], amounts: Sequence[float], *, degree: int, resolution: float) -> Polynomial:
-    """Fit a polynomial to amounts measured at increasing sizes; it is never below the last measurement.
+def fit_growth(
+    sizes: Sequence[int], amounts: Sequence[float], *, degree: int, resolution: float
+) -> Polynomial:
+    """Fit a polynomial to amounts measured at increasing sizes.
 
-    No coefficient is negative. For large batches, a single power would be enough. In small batches, fixed costs hide
-    it, and an amount that has grown slowly so far may contain a higher power that dominates only later, as with the
-    neighbour lists of DBSCAN. The fit minimises relative errors, so that small sizes matter, too. Amounts near or below
-    ``resolution`` cannot be measured exactly, so their absolute errors are minimised.
+    It is never below the last measurement.
+
+    No coefficient is negative. For large batches, a single power would be enough. In small batches,
+    fixed costs hide it, and an amount that has grown slowly so far may contain a higher power that
+    dominates only later, as with the neighbour lists of DBSCAN. The fit minimises relative errors,
+    so that small sizes matter, too. Amounts near or below ``resolution`` cannot be measured
+    exactly, so their absolute errors are minimised.
     """
     scale = float(sizes[-1])
     powers = np.vander(np.asarray(sizes) / scale, degree + 1, increasing=True)
@@ -217,28 +265,36 @@ def probe_increasing_sizes(
     n_jobs: int,
     most: int | None = None,
 ) -> BatchCost:
-    """Measure batches of increasing size from ``smallest`` rows on, up to the limit of memory, time or rows.
+    """Measure batches of increasing size from ``smallest`` rows on, up to the limit of memory, time
+    or rows.
 
-    There are ``n_rows`` rows, of which no more than ``most`` can be measured. Of the next sizes, the largest is taken
-    that needs at most half of the memory of a batch, and not too much time.
+    There are ``n_rows`` rows, of which no more than ``most`` can be measured. Of the next sizes,
+    the largest is taken that needs at most half of the memory of a batch, and not too much time.
     """
-    probes, size = [], smallest
+    probes = []
+    size = smallest
     while size:
         probes.append(measure(size))
         most_seconds = PROBING_SECONDS - sum(probe.seconds for probe in probes)
-        low, high = SMALLEST_STEP * size, min(LARGEST_STEP * size, n_rows if most is None else most)
+        low = SMALLEST_STEP * size
+        high = min(LARGEST_STEP * size, n_rows if most is None else most)
         size = 0
         for larger in reversed(fine_sizes(low, high)):
             seconds, n_bytes = _expect(probes, larger)
             fit_seconds = seconds * n_rows / larger / n_jobs
-            if n_bytes <= MEMORY_SHARE * bytes_per_batch and seconds <= max(most_seconds, TIME_SHARE * fit_seconds):
+            if n_bytes <= MEMORY_SHARE * bytes_per_batch and seconds <= max(
+                most_seconds, TIME_SHARE * fit_seconds
+            ):
                 size = larger
                 break
     return BatchCost.learn(probes)
 
 
 def _expect(probes: Sequence[Probe], size: int) -> tuple[float, float]:
-    """Return the seconds and bytes that a batch of ``size`` rows may take; after few probes, the worst case."""
+    """Return the seconds and bytes that a batch of ``size`` rows may take.
+
+    After few probes, the worst case.
+    """
     if len(probes) >= TRUSTED_PROBES:
         cost = BatchCost.learn(probes)
         return float(cost.seconds(size)), float(cost.n_bytes(size))
@@ -247,13 +303,16 @@ def _expect(probes: Sequence[Probe], size: int) -> tuple[float, float]:
     return last.seconds * growth**TIME_DEGREE, last.n_bytes * growth**MEMORY_DEGREE
 
 
-# Sizes are round numbers that do not depend on measurements, so measurements that differ a little mostly lead to the
-# same choice.
+# Sizes are round numbers that do not depend on measurements, so measurements that differ a little
+# mostly lead to the same choice.
 
 
 def fine_sizes(low: float, high: float) -> list[int]:
-    """Return sizes with two significant digits from ``low`` to ``high``, each about a fifth above the previous one."""
-    sizes, power = [], 0
+    """Return sizes with two significant digits from ``low`` to ``high``, each about a fifth above
+    the previous one.
+    """
+    sizes = []
+    power = 0
     while (size := _two_digits(SIZE_STEP**power)) <= high:
         if size >= low:
             sizes.append(size)
@@ -264,7 +323,12 @@ def fine_sizes(low: float, high: float) -> list[int]:
 def coarse_sizes(low: float, high: float) -> list[int]:
     """Return 1, 2, 5, 10, 20, 50 and so on from ``low`` to ``high``."""
     digits = range(1 + floor(log10(max(high, 1))))
-    return [size for power in digits for size in (10**power, 2 * 10**power, 5 * 10**power) if low <= size <= high]
+    return [
+        size
+        for power in digits
+        for size in (10**power, 2 * 10**power, 5 * 10**power)
+        if low <= size <= high
+    ]
 
 
 def _two_digits(number: float) -> int:

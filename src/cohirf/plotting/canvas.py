@@ -1,6 +1,8 @@
-"""What all static plots share: the model or hierarchy that is plotted, axes, labels that fit into them, and colours.
+"""What all static plots share: the model or hierarchy that is plotted, axes, labels that fit into
+them, and colours.
 
-Clusters have eight hues that colour-blind readers can distinguish, then lighter and darker shades of them.
+Clusters have eight hues that colour-blind readers can distinguish, then lighter and darker shades
+of them.
 """
 
 from __future__ import annotations
@@ -59,12 +61,16 @@ def check_plotted(given: Any, wanted: str = "a fitted CoHiRF") -> CoHiRF:
 def make_axes(ax: Axes | None, width: float, height: float) -> Axes:
     """Return ``ax`` or, if it is None, new axes in a figure of ``width`` by ``height`` inches."""
     pyplot = import_optional("matplotlib.pyplot", "plotting", "A plot")
-    made: Axes = pyplot.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
+    made: Axes = (
+        pyplot.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
+    )
     return made
 
 
 def settle_axes(ax: Axes) -> None:
-    """Run the layout engine of the figure now, so that the axes have their final size, unless it has many axes."""
+    """Run the layout engine of the figure now, so that the axes have their final size, unless it
+    has many axes.
+    """
     figure: Any = ax.figure.figure  # the whole figure, if the axes are in a subfigure
     engine = figure.get_layout_engine()
     if engine is not None and len(figure.axes) <= MAX_ARRANGED:
@@ -90,20 +96,39 @@ def units_per_inch(ax: Axes) -> float:
 
 
 def label_x(ax: Axes, places: FloatArray, texts: Sequence[str], priority: IntArray) -> None:
-    """Label positions on the x axis: horizontally if all texts fit, else rotated, by priority if not all fit."""
+    """Label positions on the x axis: horizontally if all texts fit, else rotated, by priority if
+    not all fit.
+    """
     unit = units_per_inch(ax)
     slot = np.diff(np.sort(places)).min(initial=np.inf)
     upright = text_width(texts) * unit > 0.95 * slot
     line = LINE * FONT / POINTS_PER_INCH  # inches
-    chosen = choose_apart(places, priority, 0.85 * line * unit) if upright else np.arange(len(places))
-    ax.set_xticks(places[chosen], [texts[i] for i in chosen.tolist()], rotation=90 if upright else 0, fontsize=FONT)
+    if upright:
+        chosen = choose_apart(places, priority, 0.85 * line * unit)
+    else:
+        chosen = np.arange(len(places))
+    ax.set_xticks(
+        places[chosen],
+        [texts[i] for i in chosen.tolist()],
+        rotation=90 if upright else 0,
+        fontsize=FONT,
+    )
     ax.tick_params(axis="x", length=0)
 
 
 def write_numbers(
-    ax: Axes, places: FloatArray, heights: FloatArray, clusters: IntArray, priority: IntArray, *, on_lines: bool = False
+    ax: Axes,
+    places: FloatArray,
+    heights: FloatArray,
+    clusters: IntArray,
+    priority: IntArray,
+    *,
+    on_lines: bool = False,
 ) -> None:
-    """Write numbers of clusters side by side above points, or on lines; leave out noise, and numbers that overlap."""
+    """Write numbers of clusters side by side above points, or on lines.
+
+    Leave out noise, and numbers that overlap.
+    """
     known = np.flatnonzero(clusters >= 0)
     texts = [str(cluster) for cluster in clusters[known].tolist()]
     gap = 1.5 * text_width(texts) * units_per_inch(ax)
@@ -126,10 +151,15 @@ def write_numbers(
 
 
 def add_lines(ax: Axes, x: FloatArray, y: FloatArray, colours: Colours) -> None:
-    """Draw one line per row of ``x`` and ``y``, which hold its two ends; thinner if the x axis is dense."""
+    """Draw one line per row of ``x`` and ``y``, which hold its two ends.
+
+    Thinner if the x axis is dense.
+    """
     collections = import_optional("matplotlib.collections", "plotting", "A plot")
     width = float(np.clip(0.3 * POINTS_PER_INCH / units_per_inch(ax), 0.3, 1.6))
-    ax.add_collection(collections.LineCollection(np.stack([x, y], axis=2), colors=colours, linewidths=width))
+    ax.add_collection(
+        collections.LineCollection(np.stack([x, y], axis=2), colors=colours, linewidths=width)
+    )
 
 
 def hide_spines(ax: Axes, *names: str) -> None:
@@ -158,20 +188,22 @@ def largest_clusters(sizes: IntArray, max_clusters: int) -> IntArray:
 Colours = NDArray[np.float64]
 # Consecutive hues remain distinguishable with any type of colour blindness.
 HUES = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#332288", "#56B4E9", "#999933")
-# Share of black (negative) or white (positive) that is mixed into the hues in each round through them.
+# Share of black (negative) or white (positive) that is mixed into the hues in each round through
+# them.
 ROUNDS = (0.0, -0.35, 0.4, -0.2, 0.2)
 NOISE = "#B3B3B3"
 INK = "#333333"
 FAINT = "#767676"
 PAPER = "#F2F2F2"
-ACCENT, SECOND_ACCENT = HUES[0], HUES[3]
+ACCENT = HUES[0]
+SECOND_ACCENT = HUES[3]
 
 
 def cluster_colours(clusters: ArrayLike) -> Colours:
     """Return red, green and blue from 0 to 1 for each cluster number; grey for -1.
 
-    The colour of a cluster depends only on its number, so that it is the same in all plots. Colours repeat after 40
-    clusters.
+    The colour of a cluster depends only on its number, so that it is the same in all plots. Colours
+    repeat after 40 clusters.
 
     Examples
     --------
@@ -203,12 +235,16 @@ def readable_on(colours: Colours) -> list[str]:
 
 def readable_on_white(colours: Colours) -> Colours:
     """Return the colours, darker where text in them would be hard to read."""
-    darkened: Colours = colours * np.minimum(1, 0.45 / np.maximum(brightness(colours), 0.01))[:, None]
+    darkened: Colours = (
+        colours * np.minimum(1, 0.45 / np.maximum(brightness(colours), 0.01))[:, None]
+    )
     return darkened
 
 
 def for_dark_page(colours: Colours) -> Colours:
-    """Return the colours, all lighter by the same share: dark ones become visible, and all stay different."""
+    """Return the colours, all lighter by the same share: dark ones become visible, and all stay
+    different.
+    """
     return mix(colours, 1 / 3)
 
 

@@ -9,7 +9,16 @@ import numpy as np
 from cohirf.choice import Choice
 from cohirf.eps import EpsSuggestion
 from cohirf.optional import import_optional
-from cohirf.plotting.canvas import ACCENT, FAINT, FONT, INK, SECOND_ACCENT, check_plotted, hide_spines, make_axes
+from cohirf.plotting.canvas import (
+    ACCENT,
+    FAINT,
+    FONT,
+    INK,
+    SECOND_ACCENT,
+    check_plotted,
+    hide_spines,
+    make_axes,
+)
 from cohirf.summary.model import Model
 
 if TYPE_CHECKING:
@@ -19,9 +28,10 @@ if TYPE_CHECKING:
 def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
     """Plot how a fit with ``n_clusters="auto"`` chose the number of clusters.
 
-    The curve has what the numbers of clusters were compared by: the silhouette of the clusters, and how many near
-    neighbours they keep together. The number with the highest figure is chosen. If halves of the rows have nothing
-    in common, it is the smallest number. Without clear groups, a dashed line marks the highest figure.
+    The curve has what the numbers of clusters were compared by: the silhouette of the clusters, and
+    how many near neighbours they keep together. The number with the highest figure is chosen. If
+    halves of the rows have nothing in common, it is the smallest number. Without clear groups, a
+    dashed line marks the highest figure.
 
     Parameters
     ----------
@@ -52,16 +62,24 @@ def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
     fitted = check_plotted(model)
     choice: Choice | None = fitted.choice_
     if choice is None or choice.is_given:
-        raise ValueError('The number of clusters was given, not chosen: fit with n_clusters="auto" to plot the choice.')
+        raise ValueError(
+            'The number of clusters was given, not chosen: fit with n_clusters="auto" to plot the choice.'
+        )
     if len(choice.candidates) == 0:
-        raise ValueError("There is one cluster, and nothing to choose from: there is no curve to plot.")
+        raise ValueError(
+            "There is one cluster, and nothing to choose from: there is no curve to plot."
+        )
     ax = make_axes(ax, float(np.clip(2.6 + 0.16 * len(choice.candidates), 4.5, 8)), 4.2)
     figures = choice.figures
     chosen = figures[choice.candidates == choice.n_clusters]
     if not choice.is_clear:
         ax.axhline(float(figures.max()), color=FAINT, linewidth=1, linestyle="--")
-    ax.plot(choice.candidates, figures, color=SECOND_ACCENT, marker="o", markersize=3.5, linewidth=1.5)
-    ax.plot([choice.n_clusters], chosen, color=ACCENT, marker="o", markersize=8, markeredgecolor=INK)
+    ax.plot(
+        choice.candidates, figures, color=SECOND_ACCENT, marker="o", markersize=3.5, linewidth=1.5
+    )
+    ax.plot(
+        [choice.n_clusters], chosen, color=ACCENT, marker="o", markersize=8, markeredgecolor=INK
+    )
     _write(ax, f"{choice.n_clusters} clusters", (choice.n_clusters, float(chosen[0])), (8, 6))
     ax.set_ylim(min(0.0, float(figures.min()) - 0.05), float(figures.max()) + 0.08)
     ax.set_ylabel("silhouette and near neighbours together", color=FAINT)
@@ -75,14 +93,16 @@ def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
 
 
 def _write(ax: Axes, text: str, place: tuple[float, float], offset: tuple[int, int]) -> None:
-    ax.annotate(text, place, xytext=offset, textcoords="offset points", color=INK, fontsize=FONT + 1)
+    ax.annotate(
+        text, place, xytext=offset, textcoords="offset points", color=INK, fontsize=FONT + 1
+    )
 
 
 def plot_eps(suggestion: EpsSuggestion, *, ax: Axes | None = None) -> Axes:
     """Plot the sorted distances from which :func:`cohirf.suggest_eps` reads a radius for DBSCAN.
 
-    Rows below the suggested radius, on the left, are core rows of DBSCAN. Choose a radius where the curve turns
-    upwards; if it turns at several heights, the data has clusters of several densities.
+    Rows below the suggested radius, on the left, are core rows of DBSCAN. Choose a radius where the
+    curve turns upwards; if it turns at several heights, the data has clusters of several densities.
 
     Parameters
     ----------

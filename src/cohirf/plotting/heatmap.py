@@ -35,9 +35,14 @@ from cohirf.summary.model import Model
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BELOW, EQUAL, ABOVE = "#0072B2", "#F7F7F7", "#D55E00"  # readable for colour-blind people
+# readable for colour-blind people
+BELOW = "#0072B2"
+EQUAL = "#F7F7F7"
+ABOVE = "#D55E00"
 STRONGEST = 2.0  # standard deviations, from which colours do not get stronger
-CELL_HEIGHT, CELL_WIDTH = 0.28, 0.36  # inches
+# inches
+CELL_HEIGHT = 0.28
+CELL_WIDTH = 0.36
 LONGEST_LABEL = 60  # characters
 
 
@@ -52,16 +57,18 @@ def plot_heatmap(
 ) -> Axes:
     """Plot a heat map of clusters and features: what sets each cluster apart.
 
-    A row is a cluster, with its number, its name and its share of the rows; a column is a feature, or a level of a
-    category. A cell is orange if the mean of the cluster is above that of all other rows, and blue if it is below; the
-    colour is strongest from two standard deviations on. Similar clusters are neighbours, and so are similar features.
+    A row is a cluster, with its number, its name and its share of the rows; a column is a feature,
+    or a level of a category. A cell is orange if the mean of the cluster is above that of all other
+    rows, and blue if it is below; the colour is strongest from two standard deviations on. Similar
+    clusters are neighbours, and so are similar features.
 
     Parameters
     ----------
     model : fitted CoHiRF
         The model.
     X : array, table, CSR matrix, source or Prepared, shape (n_samples, any), optional
-        The data of the fit, or the table that it was made from, as for :meth:`cohirf.CoHiRF.summary`.
+        The data of the fit, or the table that it was made from, as for
+        :meth:`cohirf.CoHiRF.summary`.
     feature_names : sequence of str, optional
         Names of the columns, if ``X`` has none.
     max_features : int, default=20
@@ -95,7 +102,9 @@ def plot_heatmap(
     require_labels_here(fitted)
     if fitted.n_clusters_ == 0:
         remedy = ways_to_less_noise(fitted)
-        raise ValueError(f"The model has no clusters to plot: every row is noise. To find some, {remedy}.")
+        raise ValueError(
+            f"The model has no clusters to plot: every row is noise. To find some, {remedy}."
+        )
     sample = draw_sample(make_study(fitted, X, feature_names))
     described = describe_sample(sample)
     largest = largest_clusters(described.sizes, max_clusters)
@@ -104,23 +113,34 @@ def plot_heatmap(
         raise ValueError("The clusters do not differ in any feature: there is nothing to plot.")
     numbers = fitted.cluster_numbers_[heatmap.clusters]
     texts = [
-        f"{number}  {shorten(described.name(number), LONGEST_LABEL)}  {described.sizes[cluster] / described.n_rows:.0%}"
+        f"{number}  {shorten(described.name(number), LONGEST_LABEL)}  "
+        f"{described.sizes[cluster] / described.n_rows:.0%}"
         for cluster, number in zip(heatmap.clusters.tolist(), numbers.tolist(), strict=True)
     ]
     features = heatmap.features
-    columns = [shorten(f"{one.name}: {one.level}" if one.level else one.name, LONGEST_LABEL) for one in features]
+    columns = [
+        shorten(f"{one.name}: {one.level}" if one.level else one.name, LONGEST_LABEL)
+        for one in features
+    ]
     width = CELL_WIDTH * len(columns) + text_width(texts) + 1.6
     ax = make_axes(ax, width, CELL_HEIGHT * len(texts) + text_width(columns) + 0.8)
     _draw_cells(ax, heatmap)
     ax.set_yticks(np.arange(len(texts)) + 0.5, texts, fontsize=FONT + 1)
     ax.set_xticks(np.arange(len(columns)) + 0.5, columns, fontsize=FONT + 1, rotation=90, color=INK)
-    for label, ink in zip(ax.get_yticklabels(), readable_on_white(cluster_colours(heatmap.clusters)), strict=True):
+    for label, ink in zip(
+        ax.get_yticklabels(), readable_on_white(cluster_colours(heatmap.clusters)), strict=True
+    ):
         label.set_color(ink)
     ax.tick_params(length=0)
     hide_spines(ax, *ax.spines)
     n_clusters = len(described.sizes)
     if n_clusters > len(texts):
-        ax.set_title(f"the {len(texts)} largest of {n_clusters:,} clusters", loc="left", fontsize=FONT, color=FAINT)
+        ax.set_title(
+            f"the {len(texts)} largest of {n_clusters:,} clusters",
+            loc="left",
+            fontsize=FONT,
+            color=FAINT,
+        )
     return ax
 
 
@@ -128,9 +148,13 @@ def _draw_cells(ax: Any, heatmap: Heatmap) -> None:
     colours = import_optional("matplotlib.colors", "plotting", "A plot")
     shades = colours.LinearSegmentedColormap.from_list("below and above", [BELOW, EQUAL, ABOVE])
     strongest = {"vmin": -STRONGEST, "vmax": STRONGEST}
-    image = ax.pcolormesh(heatmap.effect, cmap=shades, edgecolors="white", linewidth=1.5, **strongest)
+    image = ax.pcolormesh(
+        heatmap.effect, cmap=shades, edgecolors="white", linewidth=1.5, **strongest
+    )
     ax.invert_yaxis()
-    bar = ax.figure.colorbar(image, ax=ax, shrink=min(1.0, 5 / len(heatmap.clusters)), aspect=12, extend="both")
+    bar = ax.figure.colorbar(
+        image, ax=ax, shrink=min(1.0, 5 / len(heatmap.clusters)), aspect=12, extend="both"
+    )
     bar.set_label("below or above other rows,\nin standard deviations", fontsize=FONT)
     bar.set_ticks([-STRONGEST, 0, STRONGEST])
     bar.ax.tick_params(labelsize=FONT, length=0)
@@ -143,11 +167,14 @@ class Heatmap:
 
     clusters: IntArray  # the clusters, in the order of the rows of the heat map
     features: list[Feature]  # the features, in the order of its columns
-    # difference between the mean in the cluster and the mean of all other rows, in standard deviations of all rows
+    # difference between the mean in the cluster and the mean of all other rows, in standard
+    # deviations of all rows
     effect: FloatArray
 
 
-def arrange_heatmap(table: Table, labels: IntArray, clusters: IntArray, max_features: int = 20) -> Heatmap:
+def arrange_heatmap(
+    table: Table, labels: IntArray, clusters: IntArray, max_features: int = 20
+) -> Heatmap:
     """Choose the features that set clusters apart most, and sort both."""
     if table.values.shape[1] == 0 or len(clusters) == 0 or len(table.rows) == 0:
         return Heatmap(clusters[:0], [], np.empty((0, 0)))
@@ -156,8 +183,13 @@ def arrange_heatmap(table: Table, labels: IntArray, clusters: IntArray, max_feat
     chosen = np.argsort(-strength, kind="stable")[:max_features]
     chosen = chosen[strength[chosen] > 0]
     effect = effects.effect[:, chosen]
-    rows, columns = _order(effect), _order(effect.T)
-    if len(columns) and len(rows) > 1 and effect[rows[0], columns[0]] < effect[rows[-1], columns[0]]:
+    rows = _order(effect)
+    columns = _order(effect.T)
+    if (
+        len(columns)
+        and len(rows) > 1
+        and effect[rows[0], columns[0]] < effect[rows[-1], columns[0]]
+    ):
         rows = rows[::-1]
     features = [table.features[chosen[column]] for column in columns.tolist()]
     return Heatmap(clusters[rows], features, effect[np.ix_(rows, columns)])

@@ -66,12 +66,13 @@ def plot_map(
     max_points: int = 10_000,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot a map of the rows: points coloured by cluster, with the central row of each cluster marked.
+    """Plot a map of the rows: points coloured by cluster, with the central row of each cluster
+    marked.
 
-    Data with two features is plotted as it is. With more features, the first principal components are plotted, or the
-    coordinates of UMAP. Noise is grey. A disc with a dark rim is the exemplar
-    of a final cluster of a model, or the medoid of a cluster of a level or hierarchy; it shows the number of the
-    cluster where there is room.
+    Data with two features is plotted as it is. With more features, the first principal components
+    are plotted, or the coordinates of UMAP. Noise is grey. A disc with a dark rim is the exemplar
+    of a final cluster of a model, or the medoid of a cluster of a level or hierarchy; it shows the
+    number of the cluster where there is room.
 
     Parameters
     ----------
@@ -80,15 +81,17 @@ def plot_map(
     X : array, table, sparse matrix or Prepared, shape (n_samples, n_features)
         The data of the fit.
     method : {"pca", "umap"}, default="pca"
-        How more features become coordinates. Principal components keep large distances. UMAP, which needs the package
-        umap-learn, keeps neighbours together: it shows which clusters are apart, but not how far.
+        How more features become coordinates. Principal components keep large distances. UMAP, which
+        needs the package umap-learn, keeps neighbours together: it shows which clusters are apart,
+        but not how far.
     level : int, default=None
         Colour rows by the clusters of this level. By default, by the final clusters.
     names : sequence of str, default=None
-        Names of the clusters, for a legend of the largest ten: for instance ``model.summary(X)["name"]``.
+        Names of the clusters, for a legend of the largest ten: for instance
+        ``model.summary(X)["name"]``.
     max_points : int, default=10000
-        Largest number of rows that are plotted; of more, the same random ones each time. The discs of the 300 largest
-        clusters are always plotted.
+        Largest number of rows that are plotted; of more, the same random ones each time. The discs
+        of the 300 largest clusters are always plotted.
     ax : matplotlib.axes.Axes, default=None
         The axes to draw into. By default, a new figure is created.
 
@@ -113,7 +116,12 @@ def plot_map(
     >>> ax.get_xlabel()
     'principal component 1 (93% of variance)'
     """
-    X = X.array() if is_prepared(X) else X if hasattr(X, "shape") else np.asarray(X)
+    if is_prepared(X):
+        X = X.array()
+    elif hasattr(X, "shape"):
+        X = X
+    else:
+        X = np.asarray(X)
     clusters = _find_clusters(model, X, level)
     if ax is None:
         ax = make_axes(None, 6, 5)
@@ -131,7 +139,12 @@ def plot_map(
     if names is not None:
         _add_legend(ax, clusters, names)
     if len(rows) < len(clusters.labels):
-        ax.set_title(f"{len(rows):,} of {len(clusters.labels):,} rows", loc="right", fontsize=FONT, color=FAINT)
+        ax.set_title(
+            f"{len(rows):,} of {len(clusters.labels):,} rows",
+            loc="right",
+            fontsize=FONT,
+            color=FAINT,
+        )
     return ax
 
 
@@ -139,14 +152,18 @@ def _find_clusters(given: Any, X: Any, level: int | None) -> MappedClusters:
     subject = find_subject(given)
     hierarchy = subject.hierarchy
     if hierarchy.rows is not None:
-        raise ValueError(f"{hierarchy!r} is a condensed hierarchy: pass the hierarchy of all rows of X.")
+        raise ValueError(
+            f"{hierarchy!r} is a condensed hierarchy: pass the hierarchy of all rows of X."
+        )
     if _num_samples(X) != hierarchy.n_rows:
         raise ValueError(
-            f"X has {_num_samples(X):,} rows, but the hierarchy has {hierarchy.n_rows:,}: pass the data of the fit."
+            f"X has {_num_samples(X):,} rows, but the hierarchy has {hierarchy.n_rows:,}: pass the "
+            "data of the fit."
         )
     labels = subject.labels if level is None else hierarchy.cut(level=level)
     if level is None and isinstance(given, CoHiRF):
-        central, numbers = given.exemplar_indices_, given.cluster_numbers_
+        central = given.exemplar_indices_
+        numbers = given.cluster_numbers_
     else:
         medoids = hierarchy.medoids(hierarchy.n_levels if level is None else level)
         central = medoids[labels[medoids] >= 0]  # in the order of their labels
@@ -181,7 +198,15 @@ def _draw_discs(ax: Any, points: FloatArray, clusters: MappedClusters) -> None:
     inks = readable_on(colours)
     for i in np.flatnonzero(numbered).tolist():
         text = str(clusters.number[i])
-        ax.text(*points[i], text, color=inks[i], fontsize=FONT - 1, ha="center", va="center_baseline", zorder=4)
+        ax.text(
+            *points[i],
+            text,
+            color=inks[i],
+            fontsize=FONT - 1,
+            ha="center",
+            va="center_baseline",
+            zorder=4,
+        )
 
 
 def _add_legend(ax: Any, clusters: MappedClusters, names: Sequence[str]) -> None:
@@ -189,15 +214,27 @@ def _add_legend(ax: Any, clusters: MappedClusters, names: Sequence[str]) -> None
     lines = import_optional("matplotlib.lines", "plotting", "A plot")
     n_clusters = int(clusters.labels.max(initial=-1)) + 1
     if len(names) < n_clusters:
-        raise ValueError(f"names has {len(names)} names for {n_clusters} clusters: pass one for each.")
+        raise ValueError(
+            f"names has {len(names)} names for {n_clusters} clusters: pass one for each."
+        )
     named = list(names)
     shown = np.sort(clusters.number[np.argsort(-clusters.size, kind="stable")[:MAX_NAMED]])
     marks = [
-        lines.Line2D([], [], linestyle="", marker="o", color=colour, label=f"{cluster}  {named[cluster]}")
+        lines.Line2D(
+            [], [], linestyle="", marker="o", color=colour, label=f"{cluster}  {named[cluster]}"
+        )
         for cluster, colour in zip(shown.tolist(), cluster_colours(shown), strict=True)
     ]
-    title = None if len(shown) == n_clusters else f"the {len(shown)} largest of {n_clusters:,} clusters"
-    place = {"loc": "upper left", "bbox_to_anchor": (0, -0.14), "alignment": "left", "borderaxespad": 0}
+    if len(shown) == n_clusters:
+        title = None
+    else:
+        title = f"the {len(shown)} largest of {n_clusters:,} clusters"
+    place = {
+        "loc": "upper left",
+        "bbox_to_anchor": (0, -0.14),
+        "alignment": "left",
+        "borderaxespad": 0,
+    }
     font = {"fontsize": FONT + 1, "title_fontsize": FONT + 1, "handletextpad": 0.2}
     ax.legend(handles=marks, title=title, frameon=False, **place, **font)
 
@@ -210,18 +247,26 @@ class Projection:
     names: list[str]  # label of each axis
 
 
-def project_rows(chosen: Any, rows: IntArray, feature_names: Sequence[str] | None, method: str = "pca") -> Projection:
+def project_rows(
+    chosen: Any, rows: IntArray, feature_names: Sequence[str] | None, method: str = "pca"
+) -> Projection:
     """Return the values ``chosen`` of the given rows as points in the plane.
 
-    Missing values are replaced by the mean of their column. A single feature is plotted against the row number. Of more
-    than two features, the coordinates are the principal components or, with ``method="umap"``, those of UMAP.
+    Missing values are replaced by the mean of their column. A single feature is plotted against the
+    row number. Of more than two features, the coordinates are the principal components or, with
+    ``method="umap"``, those of UMAP.
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not valid: pass one of {', '.join(METHODS)}.")
     n_features = chosen.shape[1]
     if n_features > 2:
-        return _by_umap(chosen) if method == "umap" else _principal_components(chosen)
-    names = [f"feature {i}" for i in range(n_features)] if feature_names is None else [*map(str, feature_names)]
+        if method == "umap":
+            return _by_umap(chosen)
+        return _principal_components(chosen)
+    if feature_names is None:
+        names = [f"feature {i}" for i in range(n_features)]
+    else:
+        names = [*map(str, feature_names)]
     points = as_dense(to_numbers(chosen))
     if n_features == 1:
         return Projection(np.column_stack([points, rows]), [*names, "row"])
@@ -235,17 +280,28 @@ def _principal_components(chosen: Any) -> Projection:
     with np.errstate(invalid="ignore"):  # identical rows have no variance: its shares are 0 / 0
         points = model.fit_transform(data)
     shares = np.nan_to_num(model.explained_variance_ratio_)
-    names = [f"principal component {i} ({share:.0%} of variance)" for i, share in enumerate(shares, start=1)]
+    names = [
+        f"principal component {i} ({share:.0%} of variance)"
+        for i, share in enumerate(shares, start=1)
+    ]
     return Projection(points, names)
 
 
 def _by_umap(chosen: Any) -> Projection:
-    """Return a map in which neighbours stay neighbours; distances between far points mean little."""
+    """Return a map in which neighbours stay neighbours.
+
+    Distances between far points mean little.
+    """
     # UMAP knows no sparse arrays
-    data = sparse.csr_matrix(chosen) if sparse.issparse(chosen) else to_numbers(chosen)
+    if sparse.issparse(chosen):
+        data = sparse.csr_matrix(chosen)
+    else:
+        data = to_numbers(chosen)
     n_neighbours = max(2, min(UMAP_NEIGHBOURS, data.shape[0] - 1))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # UMAP warns of packages that it misses, and of its own use of others
+        warnings.simplefilter(
+            "ignore"
+        )  # UMAP warns of packages that it misses, and of its own use of others
         umap = import_optional("umap", "umap", 'A map with method="umap"')
         points = umap.UMAP(n_neighbors=n_neighbours, random_state=0, n_jobs=1).fit_transform(data)
     return Projection(np.asarray(points, dtype=np.float64), ["UMAP 1", "UMAP 2"])

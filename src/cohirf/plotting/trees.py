@@ -1,4 +1,6 @@
-"""The tree of a fit as a dendrogram: its nodes and their coordinates, in plain numbers, and how it is drawn."""
+"""The tree of a fit as a dendrogram: its nodes and their coordinates, in plain numbers, and how it
+is drawn.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ from cohirf.sources.source import count_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GAP = 0.6  # additional distance between leaves of different final clusters; neighbouring leaves have distance 1
+# additional distance between leaves of different final clusters; neighbouring leaves have distance
+# 1
+GAP = 0.6
 SEVERAL_CLUSTERS = -2  # the cluster of a node above the final clusters
 MAX_TICKS = 12
 MEDOID_AND_SIZE = "medoid (number of rows)"
@@ -43,14 +47,18 @@ LeafLabels = Callable[[int, int], str] | Sequence[str] | None
 
 
 def plot_dendrogram(
-    hierarchy_or_model: Any, *, max_clusters: int = 50, leaf_labels: LeafLabels = None, ax: Axes | None = None
+    hierarchy_or_model: Any,
+    *,
+    max_clusters: int = 50,
+    leaf_labels: LeafLabels = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Plot the top of a hierarchy as a dendrogram.
 
-    The hierarchy of a fit has a tree, in which clusters merge pairwise up to a single one: the height of a merge is
-    that of Ward's criterion, for all merges. A dashed line shows where the tree is cut into the final clusters. Noise
-    rows are not in the tree. A hierarchy without a tree is drawn up to its last level: the height of a fusion is its
-    level.
+    The hierarchy of a fit has a tree, in which clusters merge pairwise up to a single one: the
+    height of a merge is that of Ward's criterion, for all merges. A dashed line shows where the
+    tree is cut into the final clusters. Noise rows are not in the tree. A hierarchy without a tree
+    is drawn up to its last level: the height of a fusion is its level.
 
     Colours are those of the final clusters, whose numbers are written on their lines.
 
@@ -59,12 +67,14 @@ def plot_dendrogram(
     hierarchy_or_model : FusionHierarchy or fitted CoHiRF
         The hierarchy to plot.
     max_clusters : int, default=50
-        Largest number of leaves. If the tree has more, it is cut into this many clusters, which become the leaves;
-        without a tree, they are the clusters of the finest level with at most this many clusters, or all of the last.
+        Largest number of leaves. If the tree has more, it is cut into this many clusters, which
+        become the leaves; without a tree, they are the clusters of the finest level with at most
+        this many clusters, or all of the last.
     leaf_labels : callable or sequence of str, default=None
-        Texts below the leaves. By default, the row number of the medoid, and the number of rows in the leaf. A sequence
-        must have one name for each row of the data; the name of the medoid then replaces its row number. A callable is
-        called with the row number of the medoid and the number of rows, and returns the text.
+        Texts below the leaves. By default, the row number of the medoid, and the number of rows in
+        the leaf. A sequence must have one name for each row of the data; the name of the medoid
+        then replaces its row number. A callable is called with the row number of the medoid and the
+        number of rows, and returns the text.
     ax : matplotlib.axes.Axes, default=None
         The axes to draw into. By default, a new figure is created.
 
@@ -88,7 +98,9 @@ def plot_dendrogram(
     ['row 0 (3)', 'row 3 (1)', 'row 4 (2)']
     """
     tree = merged_tree(find_subject(hierarchy_or_model), max_clusters)
-    x, medoids, sizes = tree.places, tree.medoid, tree.size[: tree.n_leaves]
+    x = tree.places
+    medoids = tree.medoid
+    sizes = tree.size[: tree.n_leaves]
     ax = make_axes(ax, float(np.clip(1 + 0.135 * x.max(), 5, 9.5)), 4.8)
     ax.set_xlim(-1, x[tree.n_leaves - 1] + 1)
     ax.set_ylim(tree.ground, tree.top)
@@ -100,17 +112,25 @@ def plot_dendrogram(
 
 
 def _draw_tree(ax: Axes, tree: Tree, x: FloatArray) -> None:
-    colours, final = cluster_colours(tree.cluster), tree.final
+    colours = cluster_colours(tree.cluster)
+    final = tree.final
     colours[tree.cluster == SEVERAL_CLUSTERS] = to_rgb(FAINT)
     ends = np.where(tree.parent >= 0, tree.height[tree.parent], tree.top)
     bars = tree.linkage[:, 2]
     add_lines(ax, np.stack([x, x], axis=1), np.stack([tree.height, ends], axis=1), colours)
-    add_lines(ax, x[tree.linkage[:, :2].astype(np.int64)], np.stack([bars, bars], axis=1), colours[tree.n_leaves :])
+    add_lines(
+        ax,
+        x[tree.linkage[:, :2].astype(np.int64)],
+        np.stack([bars, bars], axis=1),
+        colours[tree.n_leaves :],
+    )
     heights = ends[final]
     if tree.cut_height is not None:  # where the tree is cut into the final clusters
         heights = np.full(len(final), tree.cut_height)
         ax.axhline(tree.cut_height, color=INK, linewidth=0.8, linestyle=(0, (5, 4)), zorder=1)
-    write_numbers(ax, x[final], heights, tree.cluster[final], tree.size[final], on_lines=not tree.has_levels)
+    write_numbers(
+        ax, x[final], heights, tree.cluster[final], tree.size[final], on_lines=not tree.has_levels
+    )
 
 
 def _frame_tree(ax: Axes, tree: Tree) -> None:
@@ -127,11 +147,18 @@ def _frame_tree(ax: Axes, tree: Tree) -> None:
 
 
 def _describe_leaves(tree: Tree) -> str:
-    noise = f"\n{count_of(tree.n_noise, 'noise row')} not shown" if tree.n_noise else ""
+    if tree.n_noise:
+        noise = f"\n{count_of(tree.n_noise, 'noise row')} not shown"
+    else:
+        noise = ""
     if tree.size[: tree.n_leaves].max() == 1:
         return f"rows{noise}"
-    what, is_cut = f"clusters of level {tree.level}", tree.n_leaves < tree.n_merged
-    what = f"{tree.n_merged:,} {what}, merged to {tree.n_leaves:,}" if is_cut else what
+    what = f"clusters of level {tree.level}"
+    is_cut = tree.n_leaves < tree.n_merged
+    if is_cut:
+        what = f"{tree.n_merged:,} {what}, merged to {tree.n_leaves:,}"
+    else:
+        what = what
     return f"{what}: {MEDOID_AND_SIZE}{noise}"
 
 
@@ -149,24 +176,31 @@ def _leaf_texts(medoids: IntArray, sizes: IntArray, leaf_labels: LeafLabels) -> 
     return [f"{names(row)} ({size:,})" if has_sizes else f"{names(row)}" for row, size in leaves]
 
 
-# -- nodes and coordinates; nothing is drawn here -------------------------------------------------------------------
+# -- nodes and coordinates; nothing is drawn here
+# -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Clusters as nodes of a tree: leaves from left to right, then one node per merge, in order of height."""
+    """Clusters as nodes of a tree: leaves from left to right, then one node per merge, in order of
+    height.
+    """
 
-    linkage: FloatArray  # the merges, in the format of SciPy; those of a hierarchy without a tree end at its last level
-    # medoid of each leaf. If it is the union of several clusters of a level, the one that the fit absorbed last.
+    # the merges, in the format of SciPy; those of a hierarchy without a tree end at its last level
+    linkage: FloatArray
+    # medoid of each leaf. If it is the union of several clusters of a level, the one that the fit
+    # absorbed last.
     medoid: IntArray
     size: IntArray  # number of rows of each node
-    # the final cluster of each node; -1 for noise, and ``SEVERAL_CLUSTERS`` if it has rows of several
+    # the final cluster of each node; -1 for noise, and ``SEVERAL_CLUSTERS`` if it has rows of
+    # several
     cluster: IntArray
     ground: float  # height of the leaves
     level: int  # the level whose clusters are the leaves, or are merged into the leaves
     n_merged: int  # number of clusters of this level
     n_noise: int  # number of noise rows that are not in the tree
-    # a height between the merges within final clusters and those above; None if no height separates them
+    # a height between the merges within final clusters and those above; None if no height separates
+    # them
     cut_height: float | None
     has_levels: bool  # whether heights are levels, because the hierarchy has no tree
 
@@ -179,7 +213,9 @@ class Tree:
     def parent(self) -> IntArray:
         """The node that each node merges into; -1 if there is none."""
         parent = np.full(self.n_leaves + len(self.linkage), -1)
-        parent[self.linkage[:, :2].astype(np.int64).ravel()] = np.repeat(np.arange(self.n_leaves, len(parent)), 2)
+        parent[self.linkage[:, :2].astype(np.int64).ravel()] = np.repeat(
+            np.arange(self.n_leaves, len(parent)), 2
+        )
         return parent
 
     @property
@@ -200,9 +236,13 @@ class Tree:
 
     @property
     def places(self) -> FloatArray:
-        """Where each node is from left to right: leaves have distance 1, and ``GAP`` more between final clusters."""
+        """Where each node is from left to right: leaves have distance 1, and ``GAP`` more between
+        final clusters.
+        """
         of_leaf = self.cluster[: self.n_leaves]
-        x = (np.arange(self.n_leaves) + GAP * np.cumsum(np.diff(of_leaf, prepend=of_leaf[:1]) != 0)).tolist()
+        x = (
+            np.arange(self.n_leaves) + GAP * np.cumsum(np.diff(of_leaf, prepend=of_leaf[:1]) != 0)
+        ).tolist()
         for left, right in self.linkage[:, :2].astype(np.int64).tolist():
             x.append((x[left] + x[right]) / 2)
         return np.array(x)
@@ -215,22 +255,34 @@ def merged_tree(subject: Subject, max_clusters: int) -> Tree:
     has_levels = not has_merges(subject.hierarchy)
     hierarchy, tree = with_tree(subject.hierarchy, max_clusters)
     ground = subject.hierarchy.n_levels - hierarchy.n_levels
-    leaves, n_leaves = hierarchy.find_leaves(tree.medoids), tree.n_leaves
-    group = np.arange(n_leaves) if has_levels else tree.cut(min(n_leaves, max_clusters))
-    roots = find_roots(hierarchy.parents, hierarchy.absorbed_at, min(tree.level, hierarchy.n_levels))
-    sizes = np.bincount(roots, weights=hierarchy.row_sizes, minlength=hierarchy.n_rows)[leaves].astype(np.int64)
+    leaves = hierarchy.find_leaves(tree.medoids)
+    n_leaves = tree.n_leaves
+    if has_levels:
+        group = np.arange(n_leaves)
+    else:
+        group = tree.cut(min(n_leaves, max_clusters))
+    roots = find_roots(
+        hierarchy.parents, hierarchy.absorbed_at, min(tree.level, hierarchy.n_levels)
+    )
+    sizes = np.bincount(roots, weights=hierarchy.row_sizes, minlength=hierarchy.n_rows)[
+        leaves
+    ].astype(np.int64)
     absorbed_at = hierarchy.absorbed_at[leaves].astype(np.int64)
     until = np.where(absorbed_at == 0, hierarchy.n_levels + 1, absorbed_at)
-    by_age = np.lexsort((-sizes, -until, group))  # the medoid of a group was active longest, or is in the largest leaf
+    by_age = np.lexsort(
+        (-sizes, -until, group)
+    )  # the medoid of a group was active longest, or is in the largest leaf
     medoid = tree.medoids[by_age[np.unique(group[by_age], return_index=True)[1]]]
     pruned = tree.prune(medoid[group])
     place = np.searchsorted(pruned.medoids, medoid)[group]
     cluster: IntArray = subject.labels[subject.hierarchy.find_leaves(tree.medoids)].astype(np.int64)
-    low, high = np.full(pruned.n_leaves, np.iinfo(np.int64).max), np.full(pruned.n_leaves, SEVERAL_CLUSTERS)
+    low = np.full(pruned.n_leaves, np.iinfo(np.int64).max)
+    high = np.full(pruned.n_leaves, SEVERAL_CLUSTERS)
     np.minimum.at(low, place, cluster)
     np.maximum.at(high, place, cluster)
     size: IntArray = np.bincount(place, weights=sizes).astype(np.int64)
-    cluster, highest = np.where(low == high, low, SEVERAL_CLUSTERS), hierarchy.n_levels if has_levels else np.inf
+    cluster = np.where(low == high, low, SEVERAL_CLUSTERS)
+    highest = hierarchy.n_levels if has_levels else np.inf
     linkage, order, size, cluster = _in_order(pruned.linkage, size, cluster, highest)
     return Tree(
         linkage=np.add(linkage, [0, 0, ground, 0]),
@@ -249,22 +301,35 @@ def merged_tree(subject: Subject, max_clusters: int) -> Tree:
 def _in_order(
     linkage: FloatArray, size: IntArray, cluster: IntArray, highest: float
 ) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
-    """Return merges of leaves that are numbered from left to right, the order of these, and all sizes and clusters.
+    """Return merges of leaves that are numbered from left to right, the order of these, and all
+    sizes and clusters.
 
-    Of the parts of a merge, the one with the lowest final cluster is on the left, noise on the right; within a final
-    cluster, the larger part. Merges above the highest, which are none, are left out.
+    Of the parts of a merge, the one with the lowest final cluster is on the left, noise on the
+    right; within a final cluster, the larger part. Merges above the highest, which are none, are
+    left out.
     """
-    n_leaves, linkage = len(size), linkage.copy()
-    rank, sizes, clusters = np.where(cluster < 0, np.inf, cluster).tolist(), size.tolist(), cluster.tolist()
+    n_leaves = len(size)
+    linkage = linkage.copy()
+    rank = np.where(cluster < 0, np.inf, cluster).tolist()
+    sizes = size.tolist()
+    clusters = cluster.tolist()
     for merge in linkage:
-        left, right = sorted(merge[:2].astype(np.int64).tolist(), key=lambda part: (rank[part], -sizes[part]))
+        left, right = sorted(
+            merge[:2].astype(np.int64).tolist(), key=lambda part: (rank[part], -sizes[part])
+        )
         merge[:2] = left, right
         rank.append(rank[left])
         sizes.append(sizes[left] + sizes[right])
         clusters.append(clusters[left] if clusters[left] == clusters[right] else SEVERAL_CLUSTERS)
-    order = leaves_list(linkage).astype(np.int64) if len(linkage) else np.arange(1)
+    if len(linkage):
+        order = leaves_list(linkage).astype(np.int64)
+    else:
+        order = np.arange(1)
     linkage = linkage[linkage[:, 2] <= highest]
-    order = order if np.isinf(highest) else order[np.argsort(np.array(rank)[order], kind="stable")]
+    if np.isinf(highest):
+        order = order
+    else:
+        order = order[np.argsort(np.array(rank)[order], kind="stable")]
     number = np.arange(n_leaves + len(linkage))
     number[order] = np.arange(n_leaves)
     linkage[:, :2] = number[linkage[:, :2].astype(np.int64)]
@@ -273,11 +338,15 @@ def _in_order(
 
 
 def _cut_height(heights: FloatArray, shown: FloatArray, cluster: IntArray) -> float | None:
-    """Return a height that separates merges of several final clusters from all others, of which some are not shown."""
+    """Return a height that separates merges of several final clusters from all others, of which
+    some are not shown.
+    """
     n_leaves = len(cluster) - len(shown)
     is_several = cluster[n_leaves:] == SEVERAL_CLUSTERS
     above = shown[is_several].min(initial=np.inf)
-    if (cluster[:n_leaves] == SEVERAL_CLUSTERS).any() or shown[~is_several].max(initial=0.0) > above:
+    if (cluster[:n_leaves] == SEVERAL_CLUSTERS).any() or shown[~is_several].max(
+        initial=0.0
+    ) > above:
         return None
     below = heights[: np.searchsorted(heights, above)].max(initial=0.0)
     above = 1.1 * max(below, 0.5) if np.isinf(above) else above

@@ -1,4 +1,7 @@
-"""Data as a set of columns, roles that the user gives to some, and their cells as features; places on the globe."""
+"""Data as a set of columns, roles that the user gives to some, and their cells as features.
+
+Places on the globe.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ from cohirf.sources.tables import ARROW_NUMBERS, ArrowTable, Table, TableSource
 from cohirf.store.files import TemporaryFile
 
 DEGREES = 180 / math.pi  # of a radian
-COORDINATES = {"latitude": 90.0, "longitude": 360.0}  # and the largest of them; 0 to 360 is as good as -180 to 180
+COORDINATES = {
+    "latitude": 90.0,
+    "longitude": 360.0,
+}  # and the largest of them; 0 to 360 is as good as -180 to 180
 KILOMETRES = {"km": 1.0, "m": 1e-3, "mi": 1.609344}
 LENGTH = re.compile(rf"([\d.]+(?:e[+-]?\d+)?)\s*({'|'.join(KILOMETRES)})")
 
@@ -53,13 +59,18 @@ class Data:
     table: Table | None  # None for an array
     name: str  # in error messages
     columns: list[Name]  # names of all columns; numbers if the data has no names
-    candidates: list[Name]  # the columns that can be features: all except index columns that pandas stored
+    candidates: list[
+        Name
+    ]  # the columns that can be features: all except index columns that pandas stored
 
     @classmethod
     def open(cls, data: Any, *, delimiter: str | None = None, header: bool | None = None) -> Data:
         """Open data and find its columns, without reading its rows."""
         csv: dict[str, Any] = {"delimiter": delimiter, "header": header}
-        origin = Path(data).expanduser() if isinstance(data, str | os.PathLike) else data
+        if isinstance(data, str | os.PathLike):
+            origin = Path(data).expanduser()
+        else:
+            origin = data
         table = open_table(origin, **csv)
         if table is not None:
             columns: list[Name] = list(table.types)
@@ -85,7 +96,10 @@ class Data:
             numbers = self.open_numbers([column])
             is_whole = all((block % 1 == 0).all() for block in numbers.read_all())
             for block in numbers.read_all():
-                values = block[:, 0].astype(np.int64) if is_whole else block[:, 0]
+                if is_whole:
+                    values = block[:, 0].astype(np.int64)
+                else:
+                    values = block[:, 0]
                 yield arrow.array(values, from_pandas=True)
 
     def take(self, rows: Sequence[int]) -> dict[Name, list[Any]]:
@@ -93,7 +107,10 @@ class Data:
         wanted, places = np.unique(np.asarray(rows, dtype=np.int64), return_inverse=True)
         if self.table is None:
             numbers = self.open_numbers(self.columns).take(wanted)
-            return {column: numbers[places, number].tolist() for number, column in enumerate(self.columns)}
+            return {
+                column: numbers[places, number].tolist()
+                for number, column in enumerate(self.columns)
+            }
         names = [str(name) for name in self.candidates]
         cells: dict[Name, list[Any]] = {name: [] for name in names}
         start = 0
@@ -115,7 +132,9 @@ class Data:
 
 @dataclass(frozen=True)
 class Classes:
-    """Known classes of the rows: the names of the classes, and each row's class number (-1 if it is missing)."""
+    """Known classes of the rows: the names of the classes, and each row's class number (-1 if it is
+    missing).
+    """
 
     names: list[str]
     codes: NDArray[Any]
@@ -130,8 +149,14 @@ def assign_roles(
     drop: Sequence[Name] = (),
     kinds: Mapping[Any, str] | None = None,
 ) -> dict[Name, str]:
-    """Return what the user says that columns are: "label", "id", "dropped" or a kind; all must be in the data."""
-    given = [] if label_column is None else [(label_column, "label", f"{label_column=}")]
+    """Return what the user says that columns are: "label", "id", "dropped" or a kind.
+
+    All must be in the data.
+    """
+    if label_column is None:
+        given = []
+    else:
+        given = [(label_column, "label", f"{label_column=}")]
     given += [] if id_column is None else [(id_column, "id", f"{id_column=}")]
     given += [(column, "dropped", f"drop=[{column!r}]") for column in drop]
     for column, wish in (kinds or {}).items():
@@ -140,7 +165,9 @@ def assign_roles(
     for wanted, role, said in given:
         column = find_column(name, available, wanted, said)
         if column in roles:
-            raise ValueError(f"{name}: column {column!r} has two roles, {roles[column]} and {role}: give it one.")
+            raise ValueError(
+                f"{name}: column {column!r} has two roles, {roles[column]} and {role}: give it one."
+            )
         roles[column] = role
     return roles
 
@@ -155,25 +182,33 @@ def _check_wish(column: Any, wish: str) -> str:
     has_detail = bool(detail) and (kind == "date" or (kind == "number" and is_plain_number(detail)))
     if wish not in WISHES and not has_detail:
         raise ValueError(
-            f"kinds={{{column!r}: {wish!r}}} is not valid: give {', '.join(WISHES)}, a date with its format, such as "
+            f"kinds={{{column!r}: {wish!r}}} is not valid: give {', '.join(WISHES)}, a date with "
+            "its format, such as "
             f"date:%d/%m/%Y, or numbers of which one means missing, such as number:-999."
         )
     return wish
 
 
 def find_column(name: str, available: Sequence[Name], wanted: Name, given: str) -> Name:
-    """Return the column that the user names; ``given`` is the argument as text, for error messages."""
+    """Return the column that the user names.
+
+    ``given`` is the argument as text, for error messages.
+    """
     if wanted in available:
         return wanted
     if isinstance(available[0], int):
         if isinstance(wanted, str) and wanted.isdecimal() and int(wanted) in available:
             return int(wanted)
-        raise ValueError(f"{given}: {name} has no column names: give a number from 0 to {available[-1]}.")
+        raise ValueError(
+            f"{given}: {name} has no column names: give a number from 0 to {available[-1]}."
+        )
     raise ValueError(f"{given}: {name} has no such column: it has {listed(available)}.")
 
 
 def are_stored_numbers(table: Table, columns: Sequence[Column]) -> bool:
-    """Return whether columns are features as they are stored, so that they need not be written again."""
+    """Return whether columns are features as they are stored, so that they need not be written
+    again.
+    """
     return all(
         isinstance(one, Vector)
         or (
@@ -188,17 +223,24 @@ def are_stored_numbers(table: Table, columns: Sequence[Column]) -> bool:
 def encode_table(table: Table, columns: Sequence[Column], most_bad: float) -> Source:
     """Write the features of columns to a temporary Arrow file, and open it.
 
-    Cells that cannot be read become missing, and levels that the training data did not have zeros, with a warning. If
-    more than the share ``most_bad`` of the cells of a column cannot be read, the data is refused.
+    Cells that cannot be read become missing, and levels that the training data did not have zeros,
+    with a warning. If more than the share ``most_bad`` of the cells of a column cannot be read, the
+    data is refused.
     """
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
-    target, n_rows = TemporaryFile(), 0
+    target = TemporaryFile()
+    n_rows = 0
     strays = [Strays() for _ in columns]
     names = [feature.name for column in columns for feature in column.features]
     if name := next((name for name, times in Counter(names).items() if times > 1), None):
-        raise ValueError(f"{table.name}: two features would be called {name!r}: rename the column {name!r}.")
+        raise ValueError(
+            f"{table.name}: two features would be called {name!r}: rename the column {name!r}."
+        )
     schema = arrow.schema([(name, arrow.float64()) for name in names])
-    with arrow.ipc.new_file(target.file, schema) as writer, reading(table.n_rows, "making features") as advance:
+    with (
+        arrow.ipc.new_file(target.file, schema) as writer,
+        reading(table.n_rows, "making features") as advance,
+    ):
         for batch in table.read([str(one.name) for one in columns]):
             features = []
             for column, values, found in zip(columns, batch.columns, strays, strict=True):
@@ -206,7 +248,9 @@ def encode_table(table: Table, columns: Sequence[Column], most_bad: float) -> So
                 features += coded.features
                 if coded.is_bad.any():
                     found.note(coded.is_bad, as_text(values), n_rows)
-            writer.write_batch(arrow.record_batch([arrow.array(one) for one in features], schema=schema))
+            writer.write_batch(
+                arrow.record_batch([arrow.array(one) for one in features], schema=schema)
+            )
             n_rows += len(batch)
             advance(len(batch))
     if n_rows == 0:
@@ -216,9 +260,12 @@ def encode_table(table: Table, columns: Sequence[Column], most_bad: float) -> So
     return TableSource(ArrowTable(target), origin=table)
 
 
-def _judge_strays(table: Table, columns: Sequence[Column], strays: Sequence[Strays], most_bad: float) -> None:
+def _judge_strays(
+    table: Table, columns: Sequence[Column], strays: Sequence[Strays], most_bad: float
+) -> None:
     """Refuse data with columns of which too many cells cannot be read, and warn of the others."""
-    refused, warned = list[BadColumn](), list[BadColumn]()
+    refused = list[BadColumn]()
+    warned = list[BadColumn]()
     for column, found in zip(columns, strays, strict=True):
         if not found.n_bad:
             continue
@@ -227,8 +274,13 @@ def _judge_strays(table: Table, columns: Sequence[Column], strays: Sequence[Stra
         if isinstance(column, Category):
             cells, are = ("1 cell", "is") if found.n_bad == 1 else (f"{found.n_bad:,} cells", "are")
             what = f"has {cells} with a level that the training data did not contain, which {are} taken as no level"
-        remedy = "" if is_taken else "; give data with columns of the same kind as in the training data"
-        (warned if is_taken else refused).append(BadColumn(column.name, what, remedy, found.n_bad, found.first))
+        if is_taken:
+            remedy = ""
+        else:
+            remedy = "; give data with columns of the same kind as in the training data"
+        (warned if is_taken else refused).append(
+            BadColumn(column.name, what, remedy, found.n_bad, found.first)
+        )
     if refused:
         raise DataError(table.name, refused, table.find_places)
     for problem in warned:
@@ -236,11 +288,13 @@ def _judge_strays(table: Table, columns: Sequence[Column], strays: Sequence[Stra
         warn_caller(f"{table.name}: {problem.tell(places)}.", UserWarning)
 
 
-# -- places on the globe -----------------------------------------------------------------------------------------------
+# -- places on the globe
+# -----------------------------------------------------------------------------------------------
 
 
 def read_length(text: str) -> float:
-    """Return a length on the surface of the Earth as an angle in radians, which the haversine metric takes.
+    """Return a length on the surface of the Earth as an angle in radians, which the haversine
+    metric takes.
 
     Examples
     --------
@@ -251,21 +305,34 @@ def read_length(text: str) -> float:
     True
     """
     found = LENGTH.fullmatch(text.strip().lower())
-    kilometres = float(found[1]) * KILOMETRES[found[2]] if found and found[1].count(".") < 2 else 0.0
+    if found and found[1].count(".") < 2:
+        kilometres = float(found[1]) * KILOMETRES[found[2]]
+    else:
+        kilometres = 0.0
     if not 0 < kilometres < math.pi * EARTH_KM:
-        raise ValueError(f"{text!r} is not a length on the globe: give a number and km, m or mi, such as 2km.")
+        raise ValueError(
+            f"{text!r} is not a length on the globe: give a number and km, m or mi, such as 2km."
+        )
     return kilometres / EARTH_KM
 
 
-def find_coordinates(data: Data, roles: Mapping[Name, str], places: Sequence[Name]) -> tuple[Column, ...]:
+def find_coordinates(
+    data: Data, roles: Mapping[Name, str], places: Sequence[Name]
+) -> tuple[Column, ...]:
     """Return latitude and longitude, and then all other columns, which are no features."""
     if len(places) != 2:
-        raise ValueError(f"places={places!r} is not valid: give two columns, latitude and longitude.")
+        raise ValueError(
+            f"places={places!r} is not valid: give two columns, latitude and longitude."
+        )
     names = [find_column(data.name, data.columns, name, f"places={name!r}") for name in places]
     if names[0] == names[1] or roles.keys() & set(names):
-        raise ValueError(f"places={places!r} is not valid: give two columns that have no other role.")
+        raise ValueError(
+            f"places={places!r} is not valid: give two columns that have no other role."
+        )
     left = [column for column in data.candidates if column not in names]
-    others = [LeftOut(column, "not a coordinate", role=roles.get(column, "dropped")) for column in left]
+    others = [
+        LeftOut(column, "not a coordinate", role=roles.get(column, "dropped")) for column in left
+    ]
     return Number(names[0], "latitude"), Number(names[1], "longitude"), *others
 
 
@@ -273,16 +340,23 @@ def refuse_bad_coordinates(data: Data, names: Iterable[Name]) -> None:
     """Raise DataError for cells of latitude and longitude that are not on the globe."""
     problems = []
     for name, (coordinate, largest) in zip(names, COORDINATES.items(), strict=True):
-        found, start = Strays(), 0
+        found = Strays()
+        start = 0
         for values in data.read(name):
             is_bad = ~(np.abs(read_numbers(values, NumberReading()).values) <= largest)
             if is_bad.any():
                 found.note(is_bad, as_text(values).fill_null(""), start)
             start += len(values)
         if found.n_bad:
-            what = say_strays(found.n_bad, f"a {coordinate}, a number up to {largest:g}", are_taken=False)
+            what = say_strays(
+                found.n_bad, f"a {coordinate}, a number up to {largest:g}", are_taken=False
+            )
             remedy = "; give latitude, then longitude, in degrees, and leave out rows that lack one"
             problems.append(BadColumn(name, what, remedy, found.n_bad, found.first))
     if problems:
         name_rows = {row: f"row {row}" for problem in problems for row, _ in problem.cells}
-        raise DataError(data.name, problems, (lambda _: name_rows) if data.table is None else data.table.find_places)
+        raise DataError(
+            data.name,
+            problems,
+            (lambda _: name_rows) if data.table is None else data.table.find_places,
+        )

@@ -1,4 +1,6 @@
-"""What one pass over a column finds: missing and distinct cells, cells that each reading cannot read, and problems."""
+"""What one pass over a column finds: missing and distinct cells, cells that each reading cannot
+read, and problems.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,16 @@ from numpy.typing import NDArray
 
 from cohirf import progress
 from cohirf.optional import import_optional
-from cohirf.preparation.kinds import CYCLES, Name, is_number, is_text, is_time, phase, read_moments, read_numbers
+from cohirf.preparation.kinds import (
+    CYCLES,
+    Name,
+    is_number,
+    is_text,
+    is_time,
+    phase,
+    read_moments,
+    read_numbers,
+)
 from cohirf.preparation.readings import (
     CODE,
     COMPACT_DATE,
@@ -34,11 +45,26 @@ from cohirf.sources.tables import Table
 MOST_DISTINCT = 10_000  # distinct cells of a column are counted up to this number,
 MOST_COUNTED = 2**20  # and up to this number in all columns together
 MOST_STRAYS = 5  # cells that are named in a message
-HOPELESS = 0.5  # share of bad cells with which a reading is not tried any more, if another one is better
+HOPELESS = (
+    0.5  # share of bad cells with which a reading is not tried any more, if another one is better
+)
 TRIED_CELLS = 200  # cells that say which readings are worth a try
 LONGEST = 40  # characters of a cell in a message
 # Whole numbers of these names are codes, which have no order.
-CODE_WORDS = {"zip", "zipcode", "postcode", "postal", "plz", "fips", "isbn", "ean", "sku", "phone", "tel", "telephone"}
+CODE_WORDS = {
+    "zip",
+    "zipcode",
+    "postcode",
+    "postal",
+    "plz",
+    "fips",
+    "isbn",
+    "ean",
+    "sku",
+    "phone",
+    "tel",
+    "telephone",
+}
 
 FindPlaces = Callable[[Iterable[int]], dict[int, str]]
 
@@ -54,7 +80,10 @@ class Strays:
         """Count the bad cells of a block that starts with row ``start``."""
         bad = np.flatnonzero(is_bad)
         self.n_bad += len(bad)
-        self.first += [(start + int(row), text[int(row)].as_py() or "") for row in bad[: MOST_STRAYS - len(self.first)]]
+        self.first += [
+            (start + int(row), text[int(row)].as_py() or "")
+            for row in bad[: MOST_STRAYS - len(self.first)]
+        ]
 
 
 @dataclass(kw_only=True)
@@ -67,7 +96,9 @@ class Tally(Strays):
     low: float = np.inf
     high: float = -np.inf
     total: float = 0.0  # and their sum
-    steps: dict[str, NDArray[np.int64]] = field(default_factory=dict)  # of dates: cells in each hour, on each weekday
+    steps: dict[str, NDArray[np.int64]] = field(
+        default_factory=dict
+    )  # of dates: cells in each hour, on each weekday
 
     def add(self, cells: ReadCells, text: Any, start: int) -> None:
         """Count the cells of a block that starts with row ``start``."""
@@ -76,10 +107,15 @@ class Tally(Strays):
         if not len(present):
             return
         self.n_read += len(present)
-        with np.errstate(invalid="ignore", over="ignore"):  # infinite values give NaN means, and are not whole
+        with np.errstate(
+            invalid="ignore", over="ignore"
+        ):  # infinite values give NaN means, and are not whole
             self.total += float(present.sum())
             self.is_whole = self.is_whole and bool((present % 1 == 0).all())
-        self.low, self.high = min(self.low, float(present.min())), max(self.high, float(present.max()))
+        self.low, self.high = (
+            min(self.low, float(present.min())),
+            max(self.high, float(present.max())),
+        )
         if isinstance(self.reading, DateReading):
             for cycle, (_, n_steps) in CYCLES.items():
                 step = (phase(present, cycle) * n_steps + 1e-9).astype(np.int64)
@@ -97,17 +133,23 @@ class Evidence:
     wish: str | None = None
     n_rows: int = 0
     n_missing: int = 0
-    # How often each distinct cell occurs, and their number, among the first n_counted cells that are not missing. If
-    # there are too many, later cells are not counted: is_counted is False, and there are more than n_distinct.
+    # How often each distinct cell occurs, and their number, among the first n_counted cells that
+    # are not missing. If there are too many, later cells are not counted: is_counted is False, and
+    # there are more than n_distinct.
     counts: Counter[Any] = field(default_factory=Counter)
     n_distinct: int = 0
     n_counted: int = 0
     is_counted: bool = True
     has_repeats: bool = False  # whether one of the counted cells occurs twice
-    tallies: list[Tally] | None = None  # the readings that suit the column; None before its first cell
+    tallies: list[Tally] | None = (
+        None  # the readings that suit the column; None before its first cell
+    )
     is_whole: bool = True  # whether all cells of text are whole numbers
-    is_code: bool = False  # whether whole numbers are codes: its name says so, or they would lose digits, like 007
-    separators: set[str] = field(default_factory=set)  # "." and "," in cells that could be numbers with either
+    # whether whole numbers are codes: its name says so, or they would lose digits, like 007
+    is_code: bool = False
+    separators: set[str] = field(
+        default_factory=set
+    )  # "." and "," in cells that could be numbers with either
     n_spaces: int = 0  # between words
 
     @property
@@ -138,9 +180,13 @@ class Evidence:
         self.n_rows += len(values)
 
     def _read_plain(self, text: Any) -> ReadCells | None:
-        """Return plain numbers of text, if that is what it has and nothing else has to be found out about it."""
+        """Return plain numbers of text, if that is what it has and nothing else has to be found out
+        about it.
+        """
         is_known = not self.is_counted and not self.is_whole and len(self.tallies or ()) == 1
-        return read_plain(text, self.tallies[0].reading) if is_known and self.tallies else None
+        if is_known and self.tallies:
+            return read_plain(text, self.tallies[0].reading)
+        return None
 
     def _add_stored(self, cells: ReadCells, reading: NumberReading | DateReading) -> None:
         """Take numbers or moments into account."""
@@ -160,49 +206,79 @@ class Evidence:
             counted = text.drop_null().value_counts()
             self._count(counted.field(0).to_pylist(), counted.field(1).to_pylist())
         if self.tallies is None:
-            self.tallies = [Tally(reading=reading) for reading in self._find_readings(text.drop_null())]
+            self.tallies = [
+                Tally(reading=reading) for reading in self._find_readings(text.drop_null())
+            ]
         if not any(isinstance(tally.reading, NumberReading) for tally in self.tallies):
             self.is_whole = False
             self.n_spaces += compute().sum(compute().count_substring(text, " ")).as_py()
             self._tally(text)
-        elif self.is_whole and compute().all(compute().match_substring_regex(text, WHOLE_NUMBER)).as_py():
-            self.is_code = self.is_code or compute().any(compute().match_substring_regex(text, CODE)).as_py()
+        elif (
+            self.is_whole
+            and compute().all(compute().match_substring_regex(text, WHOLE_NUMBER)).as_py()
+        ):
+            self.is_code = (
+                self.is_code or compute().any(compute().match_substring_regex(text, CODE)).as_py()
+            )
             cells = NumberReading().read(text)  # all readings of numbers read them alike
             for tally in self.tallies:
                 tally.add(cells, text, self.n_rows)
         else:
             self.is_whole = False
-            new = [] if len(self.tallies) == 1 else [sign for sign in ".," if sign not in self.separators]
-            self.separators |= {sign for sign in new if compute().any(compute().match_substring(text, sign)).as_py()}
+            if len(self.tallies) == 1:
+                new = []
+            else:
+                new = [sign for sign in ".," if sign not in self.separators]
+            self.separators |= {
+                sign for sign in new if compute().any(compute().match_substring(text, sign)).as_py()
+            }
             self._tally(text)
 
     def _tally(self, text: Any) -> None:
-        """Count the cells that each reading cannot read; stop with readings that are worse than others."""
+        """Count the cells that each reading cannot read.
+
+        Stop with readings that are worse than others.
+        """
         tallies = self.tallies or []
         for tally in tallies:
             tally.add(tally.reading.read(text), text, self.n_rows)
         best = min((tally.n_bad for tally in tallies), default=0)
         n_seen = self.n_present + len(text)
-        self.tallies = [tally for tally in tallies if tally.n_bad == best or tally.n_bad <= HOPELESS * n_seen]
+        self.tallies = [
+            tally for tally in tallies if tally.n_bad == best or tally.n_bad <= HOPELESS * n_seen
+        ]
 
     def _find_readings(self, text: Any) -> Sequence[NumberReading | DateReading]:
-        """Return the readings that are worth a try: those that read half of the first cells, or of distinct ones."""
+        """Return the readings that are worth a try: those that read half of the first cells, or of
+        distinct ones.
+        """
         samples = text[:TRIED_CELLS], text.unique()[:TRIED_CELLS]
         unit = next(filter(None, (find_unit(sample.to_pylist()) for sample in samples)), "")
         numbers = [NumberReading(".", unit), NumberReading(",", unit)]
         if self.wish is not None and self.wish.startswith("date:"):
             return [DateReading(self.wish.removeprefix("date:"))]
-        suitable = [one for one in numbers if any(one.read(sample).is_bad.mean() <= 0.5 for sample in samples)]
+        suitable = [
+            one
+            for one in numbers
+            if any(one.read(sample).is_bad.mean() <= 0.5 for sample in samples)
+        ]
         wants_numbers = self.wish is not None and self.wish.startswith("number")
         if wants_numbers or (suitable and self.wish != "date"):
             return numbers if wants_numbers else suitable
-        dates = list(dict.fromkeys(reading for sample in samples for reading in find_date_formats(sample)))
-        return [*dates, DateReading(COMPACT_DATE)] if self.wish == "date" else dates
+        dates = list(
+            dict.fromkeys(reading for sample in samples for reading in find_date_formats(sample))
+        )
+        if self.wish == "date":
+            return [*dates, DateReading(COMPACT_DATE)]
+        return dates
 
     def _count(self, cells: list[Any], times: list[int]) -> None:
         if self.counts or len(cells) <= self.most_distinct:
             self.counts.update(dict(zip(cells, times, strict=True)))
-        self.n_distinct, self.n_counted = max(len(self.counts), len(cells)), self.n_counted + sum(times)
+        self.n_distinct, self.n_counted = (
+            max(len(self.counts), len(cells)),
+            self.n_counted + sum(times),
+        )
         self.has_repeats = self.n_distinct < self.n_counted
         if self.n_distinct > self.most_distinct:
             self.is_counted, self.counts = False, Counter()
@@ -223,7 +299,9 @@ def gather_numbers(source: Source) -> dict[Any, Evidence]:
     """Read an array once, and return what is found in each of its columns."""
     arrow = import_optional("pyarrow", "arrow", "Describing an array")
     most = min(MOST_DISTINCT, MOST_COUNTED // source.n_features)
-    found = {number: Evidence(number, source.dtype.name, most) for number in range(source.n_features)}
+    found = {
+        number: Evidence(number, source.dtype.name, most) for number in range(source.n_features)
+    }
     for block in source.read_all():
         for number, evidence in found.items():
             evidence.add(arrow.array(block[:, number]))
@@ -234,7 +312,9 @@ def gather(table: Table, columns: Sequence[str], wishes: Mapping[Any, str]) -> d
     """Read the given columns once, and return what is found in each."""
     most = min(MOST_DISTINCT, MOST_COUNTED // max(1, len(columns)))
     found = {
-        name: Evidence(name, table.types[name], most, wishes.get(name), is_code=is_called(name, CODE_WORDS))
+        name: Evidence(
+            name, table.types[name], most, wishes.get(name), is_code=is_called(name, CODE_WORDS)
+        )
         for name in columns
     }
     with reading(table.n_rows, "looking at the cells") as advance:
@@ -247,7 +327,10 @@ def gather(table: Table, columns: Sequence[str], wishes: Mapping[Any, str]) -> d
 
 @contextmanager
 def reading(n_rows: int | None, purpose: str) -> Iterator[Callable[[int], None]]:
-    """Yield a function that takes the number of rows that were just read; a program shows how far this is."""
+    """Yield a function that takes the number of rows that were just read.
+
+    A program shows how far this is.
+    """
     work = progress.Work("reading", n_rows or 1, "rows")
     with progress.showing(work, shown=progress.is_redirected()) as advance:
         yield lambda n_read: advance(n_read if n_rows else 0, purpose)
@@ -270,12 +353,17 @@ class BadColumn:
     def tell_cells(self, places: dict[int, str]) -> str:
         """Return the sentence without its subject, the column."""
         named = ", ".join(f"{places[row]}: {abridge(cell)!r}" for row, cell in self.cells)
-        more = f" and {self.n_cells - len(self.cells):,} more" if self.n_cells > len(self.cells) else ""
+        if self.n_cells > len(self.cells):
+            more = f" and {self.n_cells - len(self.cells):,} more"
+        else:
+            more = ""
         return f"{self.what}{f': {named}{more}' if named else ''}{self.remedy}"
 
 
 class DataError(ValueError):
-    """Data that cannot be prepared. The message lists all problems, one in each line if there are several.
+    """Data that cannot be prepared.
+
+    The message lists all problems, one in each line if there are several.
 
     Attributes
     ----------
@@ -289,14 +377,17 @@ class DataError(ValueError):
         self.problems = list(problems)
         places = find_places(row for problem in problems for row, _ in problem.cells)
         told = [f"{problem.tell(places)}." for problem in problems]
-        self.lines = (
-            [f"{name}: {told[0]}"] if len(told) == 1 else [f"{name}: {len(told)} columns have problems:", *told]
-        )
+        if len(told) == 1:
+            self.lines = [f"{name}: {told[0]}"]
+        else:
+            self.lines = [f"{name}: {len(told)} columns have problems:", *told]
         super().__init__("\n".join(self.lines))
 
 
 def say_strays(n_cells: int, expected: str, *, are_taken: bool) -> str:
-    """Return how many cells of a column are not what is expected, and whether they are taken as missing."""
+    """Return how many cells of a column are not what is expected, and whether they are taken as
+    missing.
+    """
     cells, are = ("1 cell", "is") if n_cells == 1 else (f"{n_cells:,} cells", "are")
     return f"has {cells} that {are} not {expected}{f', which {are} taken as missing' if are_taken else ''}"
 

@@ -1,6 +1,8 @@
-"""Kinds of columns: what the features of each are, how its cells become numbers, and how numbers become text again.
+"""Kinds of columns: what the features of each are, how its cells become numbers, and how numbers
+become text again.
 
-A column of a table is a :class:`Number`, :class:`Boolean`, :class:`Category`, :class:`Date` or :class:`Vector`, or
+A column of a table is a :class:`Number`, :class:`Boolean`, :class:`Category`, :class:`Date` or
+:class:`Vector`, or
 :class:`LeftOut`.
 """
 
@@ -14,14 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
-from cohirf.preparation.readings import DateReading, NumberReading, ReadCells, clean_text, compute, read_plain
+from cohirf.preparation.readings import (
+    DateReading,
+    NumberReading,
+    ReadCells,
+    clean_text,
+    compute,
+    read_plain,
+)
 from cohirf.rows.grouping import FloatArray
 from cohirf.sources.tables import ARROW_NUMBERS, name_places
 
 Name = str | int  # of a column: a number if the data has no names
 
 DAY = 86_400  # seconds
-CYCLES = {"hour": (DAY, 24), "weekday": (7 * DAY, 7)}  # length of a cycle in seconds, and its number of steps
+CYCLES = {
+    "hour": (DAY, 24),
+    "weekday": (7 * DAY, 7),
+}  # length of a cycle in seconds, and its number of steps
 MONDAY = 4 * DAY  # 1970-01-05: weekdays count from Monday
 MISSING_LEVEL = "missing"  # of a category: the level of empty cells
 WISHES = ("number", "category", "boolean", "date", "id", "text")  # kinds that the user may ask for
@@ -40,8 +52,9 @@ class Feature:
     kind : {"number", "boolean", "category", "date", "vector"}
         The kind of that column.
     unit : str
-        The unit of its values in the original data, such as "€" or "%". "share" for booleans and levels of a category,
-        whose mean is a share of the rows; "date" for days since 1970-01-01; empty if it is not known.
+        The unit of its values in the original data, such as "€" or "%". "share" for booleans and
+        levels of a category, whose mean is a share of the rows; "date" for days since 1970-01-01;
+        empty if it is not known.
     level : str or None
         The level of a category that this feature marks with 1.
     cycle : {"hour", "weekday"} or None
@@ -78,7 +91,9 @@ class Feature:
             return str(np.datetime64(0, "s") + np.timedelta64(round(value * DAY), "s"))[:10]
         number = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
         if len(self.unit) == 1 and self.unit not in "%‰°" and not self.unit.isalpha():
-            return f"-{self.unit}{number[1:]}" if value < 0 else f"{self.unit}{number}"
+            if value < 0:
+                return f"-{self.unit}{number[1:]}"
+            return f"{self.unit}{number}"
         return f"{number}{'' if self.unit in ('', '%', '‰', '°') else ' '}{self.unit}"
 
 
@@ -98,7 +113,9 @@ class Column(ABC):
     name: Name  # a number if the data has no names
     reason: str = ""  # why it has this kind
     n_missing: int = 0  # number of missing cells in the training data
-    n_bad: int = 0  # number of cells in the training data that cannot be read, and are taken as missing
+    n_bad: int = (
+        0  # number of cells in the training data that cannot be read, and are taken as missing
+    )
 
     @property
     @abstractmethod
@@ -154,7 +171,9 @@ class Number(Column):
         """Return the numbers."""
         cells = read_numbers(values, NumberReading(self.decimal, self.unit))
         if self.missing is not None:
-            cells = cells._replace(values=np.where(cells.values == self.missing, np.nan, cells.values))
+            cells = cells._replace(
+                values=np.where(cells.values == self.missing, np.nan, cells.values)
+            )
         return Encoded([cells.values], cells.is_bad)
 
 
@@ -181,12 +200,19 @@ class Boolean(Column):
         """Return 1 and 0."""
         if is_number(str(values.type)):
             cells = read_numbers(values, NumberReading())
-            return Encoded([cells.values], cells.is_bad | ~np.isin(cells.values, [0, 1]) & ~np.isnan(cells.values))
+            return Encoded(
+                [cells.values],
+                cells.is_bad | ~np.isin(cells.values, [0, 1]) & ~np.isnan(cells.values),
+            )
         pc = compute()
         text = pc.utf8_lower(clean_text(values))
-        is_true, is_false = _is(text, self.true), _is(text, self.false)
+        is_true = _is(text, self.true)
+        is_false = _is(text, self.false)
         present = pc.is_valid(text).to_numpy(zero_copy_only=False)
-        return Encoded([np.where(is_true, 1.0, np.where(is_false, 0.0, np.nan))], present & ~is_true & ~is_false)
+        return Encoded(
+            [np.where(is_true, 1.0, np.where(is_false, 0.0, np.nan))],
+            present & ~is_true & ~is_false,
+        )
 
 
 @dataclass(frozen=True)
@@ -196,9 +222,11 @@ class Category(Column):
     Attributes
     ----------
     levels : tuple of str
-        The levels with a feature, sorted, each in its most frequent spelling. Missing cells are the level "missing".
+        The levels with a feature, sorted, each in its most frequent spelling. Missing cells are the
+        level "missing".
     has_other : bool
-        Whether the training data had rarer levels: rows of these, which have nothing in common, are zeros.
+        Whether the training data had rarer levels: rows of these, which have nothing in common, are
+        zeros.
     """
 
     kind: ClassVar[str] = "category"
@@ -210,7 +238,8 @@ class Category(Column):
     def features(self) -> tuple[Feature, ...]:
         """One feature per level: 1 where a row has it, 0 elsewhere."""
         return tuple(
-            Feature(f"{self.name}={level}", self.name, self.kind, "share", level=level) for level in self.levels
+            Feature(f"{self.name}={level}", self.name, self.kind, "share", level=level)
+            for level in self.levels
         )
 
     @property
@@ -219,7 +248,10 @@ class Category(Column):
         return "a level of the training data"
 
     def encode(self, values: Any) -> Encoded:
-        """Return zeros and ones; unknown levels are bad, unless the training data had some without a feature."""
+        """Return zeros and ones.
+
+        Unknown levels are bad, unless the training data had some without a feature.
+        """
         arrow = import_optional("pyarrow", "arrow", "Encoding categories")
         pc = compute()
         text = pc.utf8_lower(pc.fill_null(clean_text(values), MISSING_LEVEL))
@@ -252,7 +284,10 @@ class Date(Column):
     @property
     def features(self) -> tuple[Feature, ...]:
         """Elapsed days, and sine and cosine of the cycles."""
-        elapsed = (Feature(str(self.name), self.name, self.kind, "date"),) if self.elapsed else ()
+        if self.elapsed:
+            elapsed = (Feature(str(self.name), self.name, self.kind, "date"),)
+        else:
+            elapsed = ()
         return elapsed + tuple(
             Feature(f"{self.name}: {cycle} ({wave})", self.name, self.kind, cycle=cycle)
             for cycle in self.cycles
@@ -262,7 +297,9 @@ class Date(Column):
     @property
     def expects(self) -> str:
         """What a cell must be, for messages."""
-        return f"a date in the format {self.format}" if self.format else "a date"
+        if self.format:
+            return f"a date in the format {self.format}"
+        return "a date"
 
     def encode(self, values: Any) -> Encoded:
         """Return days, sines and cosines."""
@@ -285,11 +322,16 @@ class Vector(Column):
     @property
     def features(self) -> tuple[Feature, ...]:
         """One feature for each place."""
-        return tuple(Feature(name, self.name, self.kind) for name in name_places(str(self.name), self.width))
+        return tuple(
+            Feature(name, self.name, self.kind) for name in name_places(str(self.name), self.width)
+        )
 
     def encode(self, values: Any) -> Encoded:
         """Raise: vectors are read by a source."""
-        raise TypeError(f"column {self.name!r} has vectors: they cannot be prepared together with other columns.")
+        raise TypeError(
+            f"column {self.name!r} has vectors: they cannot be prepared together with other "
+            "columns."
+        )
 
 
 @dataclass(frozen=True)
@@ -322,12 +364,16 @@ class LeftOut(Column):
         return Encoded([], np.zeros(len(values), dtype=bool))
 
 
-KINDS: dict[str, type[Column]] = {one.kind: one for one in (Number, Boolean, Category, Date, Vector, LeftOut)}
+KINDS: dict[str, type[Column]] = {
+    one.kind: one for one in (Number, Boolean, Category, Date, Vector, LeftOut)
+}
 
 
 def column_from_json(content: dict[str, Any]) -> Column:
     """Return the column of any kind that ``to_json`` described."""
-    values: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in content.items()}
+    values: dict[str, Any] = {
+        name: tuple(one) if isinstance(one, list) else one for name, one in content.items()
+    }
     return KINDS[values.pop("kind")](**values)
 
 
@@ -376,12 +422,17 @@ def read_moments(values: Any, reading: DateReading) -> ReadCells:
 
 
 def phase(seconds: FloatArray, cycle: str) -> FloatArray:
-    """Return the place of moments in their cycle, from 0 to 1; weekdays are whole days, hours are not rounded."""
+    """Return the place of moments in their cycle, from 0 to 1.
+
+    Weekdays are whole days, hours are not rounded.
+    """
     length, n_steps = CYCLES[cycle]
     place: FloatArray = ((seconds - (MONDAY if cycle == "weekday" else 0)) % length) / length
     return np.floor(place * n_steps) / n_steps if cycle == "weekday" else place
 
 
 def _is(text: Any, value: str) -> NDArray[np.bool_]:
-    mask: NDArray[np.bool_] = compute().equal(text, value.lower()).fill_null(False).to_numpy(zero_copy_only=False)
+    mask: NDArray[np.bool_] = (
+        compute().equal(text, value.lower()).fill_null(False).to_numpy(zero_copy_only=False)
+    )
     return mask

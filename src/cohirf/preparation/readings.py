@@ -1,4 +1,6 @@
-"""Text as numbers and dates: how the cells of a column are read, and which of them cannot be read that way."""
+"""Text as numbers and dates: how the cells of a column are read, and which of them cannot be read
+that way.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,43 @@ DIGIT_SPACES = " \u00a0\u202f"  # plain, no-break and narrow: all of them group 
 APOSTROPHES = "'\u2019"
 MINUS_SIGN = "\u2212"
 CURRENCIES = (
-    *("EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "AUD", "CAD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF"),
+    *(
+        "EUR",
+        "USD",
+        "GBP",
+        "CHF",
+        "JPY",
+        "CNY",
+        "INR",
+        "AUD",
+        "CAD",
+        "NZD",
+        "SEK",
+        "NOK",
+        "DKK",
+        "PLN",
+        "CZK",
+        "HUF",
+    ),
     *("BRL", "MXN", "ZAR", "KRW", "TRY", "SGD", "HKD", "ILS", "RUB"),
 )
-# what people write into a column of numbers or dates where there is none; elsewhere these may be levels
-MARKS = ("-", "--", "\u2013", "\u2014", "?", "??", ".", "*", "none", "nil", "missing", "unknown", "not available")
+# what people write into a column of numbers or dates where there is none; elsewhere these may be
+# levels
+MARKS = (
+    "-",
+    "--",
+    "\u2013",
+    "\u2014",
+    "?",
+    "??",
+    ".",
+    "*",
+    "none",
+    "nil",
+    "missing",
+    "unknown",
+    "not available",
+)
 LONGEST_UNIT = 5
 WHOLE_NUMBER = r"^[+-]?\d+$"
 CODE = r"^(0\d+|[+-]?\d{19,})$"  # as numbers, these would lose digits
@@ -59,14 +93,20 @@ def as_text(values: Any) -> Any:
 
 def clean_text(values: Any) -> Any:
     """Return an Arrow array as trimmed text, with null for cells that stand for a missing value."""
-    arrow, pc = import_optional("pyarrow", "arrow", "Preparing a table"), compute()
+    arrow = import_optional("pyarrow", "arrow", "Preparing a table")
+    pc = compute()
     text = pc.utf8_trim_whitespace(as_text(values))
     is_missing = pc.is_in(text, value_set=arrow.array(MISSING))
-    return pc.if_else(is_missing, None, text) if pc.any(is_missing).as_py() else text
+    if pc.any(is_missing).as_py():
+        return pc.if_else(is_missing, None, text)
+    return text
 
 
 class ReadCells(NamedTuple):
-    """Numbers, with NaN for missing cells and for those that cannot be read; and which cells these last are."""
+    """Numbers, with NaN for missing cells and for those that cannot be read.
+
+    And which cells these last are.
+    """
 
     values: FloatArray
     is_bad: NDArray[np.bool_]
@@ -74,7 +114,9 @@ class ReadCells(NamedTuple):
 
 @dataclass(frozen=True)
 class NumberReading:
-    """Numbers with a decimal sign, which may have grouped digits, a unit, and parentheses for a minus."""
+    """Numbers with a decimal sign, which may have grouped digits, a unit, and parentheses for a
+    minus.
+    """
 
     decimal: str = "."  # the other one may group digits by three, as spaces and apostrophes may
     unit: str = ""  # text before or after the number, such as "€", "%" or "kg"; cells may lack it
@@ -85,17 +127,22 @@ class NumberReading:
         if (plain := read_plain(text, self)) is not None:
             return plain
         if self.unit:
-            text = pc.utf8_trim_whitespace(pc.replace_substring(text, self.unit, "", max_replacements=1))
+            text = pc.utf8_trim_whitespace(
+                pc.replace_substring(text, self.unit, "", max_replacements=1)
+            )
         if pc.any(pc.match_substring(text, MINUS_SIGN)).as_py():
             text = pc.replace_substring(text, MINUS_SIGN, "-")
-        groups, sign = ("," if self.decimal == "." else ".", *DIGIT_SPACES, *APOSTROPHES), rf"\{self.decimal}"
+        groups = ("," if self.decimal == "." else ".", *DIGIT_SPACES, *APOSTROPHES)
+        sign = rf"\{self.decimal}"
         whole = rf"(\d+|[1-9]\d{{0,2}}([{''.join(groups)}]\d{{3}})+)"
         pattern = rf"^[-+(]? ?({whole}({sign}\d*)?|{sign}\d+)([eE][-+]?\d+)?\)?$"
         is_good = pc.match_substring_regex(text, pattern)
         is_bad = np.zeros(len(text), dtype=bool)
         if pc.all(is_good).as_py() is False:  # None: all cells are missing
             is_good = pc.or_(pc.fill_null(is_good, False), pc.is_null(text))
-            is_bad = ~_bools(is_good) & ~_bools(pc.is_in(pc.utf8_lower(text), value_set=_array(MARKS)))
+            is_bad = ~_bools(is_good) & ~_bools(
+                pc.is_in(pc.utf8_lower(text), value_set=_array(MARKS))
+            )
             text = pc.if_else(is_good, text, None)
         is_negative = pc.starts_with(text, "(")
         for sign in (*groups, *"()"):
@@ -109,7 +156,10 @@ class NumberReading:
 
 @dataclass(frozen=True)
 class DateReading:
-    """Dates, times of day, or both, in a format of strptime. Fractions of seconds and time zones are cut off."""
+    """Dates, times of day, or both, in a format of strptime.
+
+    Fractions of seconds and time zones are cut off.
+    """
 
     format: str
 
@@ -118,8 +168,12 @@ class DateReading:
         pc = compute()
         is_missing = _bools(pc.is_null(text))
         values = self._parse(text)
-        if self.format.endswith("%S") and (np.isnan(values) & ~is_missing).any():  # 2024-03-01T12:30:00.250+01:00
-            values = self._parse(pc.replace_substring_regex(text, r"([.,]\d+)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?$", ""))
+        if (
+            self.format.endswith("%S") and (np.isnan(values) & ~is_missing).any()
+        ):  # 2024-03-01T12:30:00.250+01:00
+            values = self._parse(
+                pc.replace_substring_regex(text, r"([.,]\d+)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?$", "")
+            )
         is_bad = np.isnan(values) & ~is_missing
         if is_bad.any():
             is_bad &= ~_bools(pc.is_in(pc.utf8_lower(text), value_set=_array(MARKS)))
@@ -130,11 +184,16 @@ class DateReading:
         values = _floats(moments.cast("int64").cast("double"))
         if not self.has_day:
             return values
-        values, pc = np.where(values < YEAR_1000, np.nan, values), compute()
+        values = np.where(values < YEAR_1000, np.nan, values)
+        pc = compute()
         early = np.flatnonzero(_bools(pc.less_equal(pc.day(moments), 3)))
-        if len(early):  # or a day that does not exist, such as 31 February, which Arrow reads as 2 March
+        if len(
+            early
+        ):  # or a day that does not exist, such as 31 February, which Arrow reads as 2 March
             fields = FIELDS | {"d": r" ?(?P<day>\d{1,2})"}
-            days = pc.struct_field(pc.extract_regex(text.take(early), _to_pattern(self._in_full, fields)), "day")
+            days = pc.struct_field(
+                pc.extract_regex(text.take(early), _to_pattern(self._in_full, fields)), "day"
+            )
             values[early[_floats(days.cast("double")) > 28]] = np.nan
         return values
 
@@ -157,7 +216,10 @@ def find_unit(cells: Iterable[str]) -> str:
 
 
 def _unit_of(cell: str) -> str:
-    """Return what remains of a cell without its number; before the number, only currencies are units."""
+    """Return what remains of a cell without its number.
+
+    Before the number, only currencies are units.
+    """
     rest = cell.strip(f"0123456789.,+-(){MINUS_SIGN}{APOSTROPHES}{DIGIT_SPACES}")
     if not rest or len(rest) > LONGEST_UNIT or any(sign.isdigit() for sign in rest):
         return ""
@@ -173,13 +235,19 @@ def find_date_formats(sample: Any) -> list[DateReading]:
 
 
 def _looks_like(form: str, cells: list[str]) -> bool:
-    """Return whether cells look like a format. Years of two digits are in all of them: 1.2.3 is no date."""
+    """Return whether cells look like a format.
+
+    Years of two digits are in all of them: 1.2.3 is no date.
+    """
     fit = all if "%y" in form else any
     return fit(_shape(form).match(cell) for cell in cells)
 
 
 def _to_pattern(form: str, fields: dict[str, str]) -> str:
-    """Return a format of strptime as a pattern; fields that are not given have one or two digits."""
+    """Return a format of strptime as a pattern.
+
+    Fields that are not given have one or two digits.
+    """
     return re.sub(r"%(.)", lambda found: fields.get(found[1], r"\d{1,2}"), form.replace(".", r"\."))
 
 
@@ -190,7 +258,10 @@ def _shape(form: str) -> re.Pattern[str]:
 
 
 def read_plain(text: Any, reading: NumberReading | DateReading) -> ReadCells | None:
-    """Read plain numbers, the quick way; None if another reading is asked for, or some cells are not plain numbers."""
+    """Read plain numbers, the quick way.
+
+    None if another reading is asked for, or some cells are not plain numbers.
+    """
     if reading != NumberReading():
         return None
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
@@ -199,7 +270,9 @@ def read_plain(text: Any, reading: NumberReading | DateReading) -> ReadCells | N
     except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError):
         return None
     # Arrow also reads the word inf
-    return None if np.isinf(values).any() else ReadCells(values, np.zeros(len(values), dtype=bool))
+    if np.isinf(values).any():
+        return None
+    return ReadCells(values, np.zeros(len(values), dtype=bool))
 
 
 def _array(values: Iterable[str]) -> Any:

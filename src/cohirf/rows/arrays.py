@@ -1,9 +1,11 @@
-"""Rows in the library and on the device of the user's data: NumPy's, or those of torch, CuPy and other array libraries.
+"""Rows in the library and on the device of the user's data: NumPy's, or those of torch, CuPy and
+other array libraries.
 
-Rows, and what belongs to each row, stay where the data is. What is small, with an entry for each label or each code, is
-a NumPy array. The functions in this file go from one to the other. Operations that the array API standard has are taken
-from there; ``scatter.py`` has the few that each library does in its own way. torch and CuPy are imported only if they
-are needed: whoever passes an array of theirs has imported them already.
+Rows, and what belongs to each row, stay where the data is. What is small, with an entry for each
+label or each code, is a NumPy array. The functions in this file go from one to the other.
+Operations that the array API standard has are taken from there; ``scatter.py`` has the few that
+each library does in its own way. torch and CuPy are imported only if they are needed: whoever
+passes an array of theirs has imported them already.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ def namespace(array: Any) -> Any:
 
 
 def to_host(array: Any) -> Any:
-    """Return an array of any library as one of NumPy; arrays of NumPy and SciPy, and None, are returned unchanged.
+    """Return an array of any library as one of NumPy.
+
+    Arrays of NumPy and SciPy, and None, are returned unchanged.
 
     Memory is shared if the array is in host memory. bfloat16, which NumPy lacks, becomes float32.
     """
@@ -74,7 +78,9 @@ def to_host(array: Any) -> Any:
         array = array.detach()
         if str(array.dtype) == "torch.bfloat16":
             array = array.float()
-        is_slow = array.is_cuda and array.nbytes > PINNED_BYTES  # memory that is not pinned is copied slowly
+        is_slow = (
+            array.is_cuda and array.nbytes > PINNED_BYTES
+        )  # memory that is not pinned is copied slowly
         return np.asarray((_copy_in_pieces(array) if is_slow else array.cpu()).numpy())
     if is_cupy(array):
         return np.asarray(array.get())
@@ -84,7 +90,10 @@ def to_host(array: Any) -> Any:
 
 
 def _copy_in_pieces(tensor: Any) -> Any:
-    """Return a tensor of a CUDA device in host memory; its pieces go through a small buffer of pinned memory."""
+    """Return a tensor of a CUDA device in host memory.
+
+    Its pieces go through a small buffer of pinned memory.
+    """
     flat = tensor.contiguous().view(-1)
     found = flat.new_empty(flat.shape, device="cpu")
     step = PINNED_BYTES // flat.element_size()
@@ -96,9 +105,12 @@ def _copy_in_pieces(tensor: Any) -> Any:
 
 
 def to_torch(array: Any, device: Any = None) -> Any:
-    """Return an array of NumPy, torch or CuPy as a tensor; memory is shared if the array is on the device already.
+    """Return an array of NumPy, torch or CuPy as a tensor.
 
-    Without a ``device``, an array of torch or CuPy stays where it is, and others are put on the CPU.
+    Memory is shared if the array is on the device already.
+
+    Without a ``device``, an array of torch or CuPy stays where it is, and others are put on the
+    CPU.
     """
     import torch
 
@@ -115,7 +127,8 @@ def to_torch(array: Any, device: Any = None) -> Any:
 
 
 def same_kind(values: Any, like: Any) -> Any:
-    """Return an array of any kind in the library of ``like`` and, for torch and CuPy, on its device.
+    """Return an array of any kind in the library of ``like`` and, for torch and CuPy, on its
+    device.
 
     Examples
     --------
@@ -129,12 +142,17 @@ def same_kind(values: Any, like: Any) -> Any:
     if is_cupy(like):
         cupy = sys.modules["cupy"]
         with like.device:
-            return cupy.from_dlpack(values) if is_torch(values) and values.is_cuda else cupy.asarray(to_host(values))
+            if is_torch(values) and values.is_cuda:
+                return cupy.from_dlpack(values)
+            return cupy.asarray(to_host(values))
     return to_host(values)
 
 
 def put_beside(values: Any, rows: Any) -> Any:
-    """Return an array of NumPy, or None, in the library and on the device of ``rows``; a float keeps its precision."""
+    """Return an array of NumPy, or None, in the library and on the device of ``rows``.
+
+    A float keeps its precision.
+    """
     if values is None or is_here(rows) or not is_here(values):
         return values
     if is_torch(rows) or is_cupy(rows):
@@ -143,14 +161,17 @@ def put_beside(values: Any, rows: Any) -> Any:
 
 
 def put_on_device(X: Any, device: Any) -> Any:
-    """Return an array of NumPy on a device, which is a name that torch knows, or an array that is there already.
+    """Return an array of NumPy on a device, which is a name that torch knows, or an array that is
+    there already.
 
     What is on a device stays there, and so does everything if ``device`` is None.
     """
     if device is None or X is None or not is_here(X):
         return X
     if sparse.issparse(X):
-        raise TypeError("A sparse matrix cannot be fitted on a device: leave the parameter device out.")
+        raise TypeError(
+            "A sparse matrix cannot be fitted on a device: leave the parameter device out."
+        )
     if not isinstance(device, str):
         return put_beside(X, device)
     return torch_with(device).as_tensor(np.ascontiguousarray(X)).to(device)
@@ -163,17 +184,24 @@ def torch_with(device: str) -> Any:
         torch.empty(0, device=device)
     except (AssertionError, RuntimeError) as error:  # the first if torch was built without CUDA
         reason = str(error).splitlines()[0].rstrip(".")
-        raise ValueError(f"device={device!r} cannot be used here: {reason}. Give a device that torch sees.") from None
+        raise ValueError(
+            f"device={device!r} cannot be used here: {reason}. Give a device that torch sees."
+        ) from None
     return torch
 
 
 def take_rows(X: Any, rows: Any) -> Any:
-    """Return the given rows of ``X``, where ``X`` is; ``rows`` is a slice, or an array of NumPy or beside ``X``."""
+    """Return the given rows of ``X``, where ``X`` is.
+
+    ``rows`` is a slice, or an array of NumPy or beside ``X``.
+    """
     if is_here(X):
         return narrow_indices(X[rows]) if sparse.issparse(X) else X[rows]
     if isinstance(rows, slice):
         return X[rows, ...]
-    return namespace(X).take(X, put_beside(rows.astype(np.int64) if is_here(rows) else rows, X), axis=0)
+    return namespace(X).take(
+        X, put_beside(rows.astype(np.int64) if is_here(rows) else rows, X), axis=0
+    )
 
 
 def fetch_rows(X: Any, rows: IntArray | slice) -> Any:
@@ -184,7 +212,9 @@ def fetch_rows(X: Any, rows: IntArray | slice) -> Any:
 def look_up(table: NDArray[Any], index: Any) -> Any:
     """Return the entry of ``table``, an array of NumPy, at each ``index``, where the indices are."""
     if is_here(index):
-        return table.take(index, axis=0, mode="clip")  # indices are in range; no check is three times as fast
+        return table.take(
+            index, axis=0, mode="clip"
+        )  # indices are in range; no check is three times as fast
     return namespace(index).take(put_beside(table, index), index, axis=0)
 
 
@@ -200,18 +230,23 @@ def join_rows(blocks: list[Any]) -> Any:
     """Concatenate blocks of rows, all of which are in the same place."""
     if sparse.issparse(blocks[0]):
         return sparse.vstack(blocks, format="csr")
-    return np.concatenate(blocks) if is_here(blocks[0]) else namespace(blocks[0]).concat(blocks)
+    if is_here(blocks[0]):
+        return np.concatenate(blocks)
+    return namespace(blocks[0]).concat(blocks)
 
 
 OUT_OF_MEMORY = ("OutOfMemoryError",)  # the name of the error in torch and in CuPy
 
 
 def in_blocks(work: Callable[[slice], None], n_rows: int, block_rows: int) -> None:
-    """Call ``work`` with slices of about ``block_rows`` rows; if memory runs out, go on with blocks of half the size.
+    """Call ``work`` with slices of about ``block_rows`` rows.
+
+    If memory runs out, go on with blocks of half the size.
 
     ``work`` must not have changed anything when memory runs out.
     """
-    start, step = 0, max(1, block_rows)
+    start = 0
+    step = max(1, block_rows)
     while start < n_rows:
         block = slice(start, min(start + step, n_rows))
         try:
@@ -222,7 +257,8 @@ def in_blocks(work: Callable[[slice], None], n_rows: int, block_rows: int) -> No
             step = (block.stop - block.start + 1) // 2
             _free_cached_memory()
             warnings.warn(
-                f"The memory of the device is full: the fit goes on with blocks of {step:,} rows, which takes longer.",
+                f"The memory of the device is full: the fit goes on with blocks of {step:,} rows, "
+                "which takes longer.",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -239,7 +275,8 @@ def is_full(error: Exception) -> bool:
 def naming_full_memory(n_rows: int, device: Any) -> Iterator[None]:
     """Replace the error that the memory of a device is full by one with a remedy.
 
-    A batch of ``n_rows`` rows is contracted on the device, which is a name that torch knows, or an array that is there.
+    A batch of ``n_rows`` rows is contracted on the device, which is a name that torch knows, or an
+    array that is there.
     """
     try:
         yield
@@ -247,7 +284,8 @@ def naming_full_memory(n_rows: int, device: Any) -> Iterator[None]:
         if not is_full(error):
             raise
         raise MemoryError(
-            f"A batch of {n_rows:,} rows does not fit into the memory of the device{_say_free(device)}: lower "
+            f"A batch of {n_rows:,} rows does not fit into the memory of the "
+            f"device{_say_free(device)}: lower "
             f'batch_size, or give batch_size="auto" or, if other programs use the device, the memory to use ("8GB").'
         ) from error
 
@@ -262,7 +300,8 @@ def _say_free(device: Any) -> str:
 
 def _free_cached_memory() -> None:
     """Return memory that the libraries hold for later use to the device."""
-    torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
+    torch = sys.modules.get("torch")
+    cupy = sys.modules.get("cupy")
     if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()
     if cupy is not None:

@@ -1,8 +1,10 @@
-"""Euclidean distances of rows to points that keep their digits, and the nearest of a few points, where the rows are.
+"""Euclidean distances of rows to points that keep their digits, and the nearest of a few points,
+where the rows are.
 
-Offsets: time stamps near 1.7e9 that differ by seconds are an example. Fast distances expand the square,
-|x|^2 - 2 x.y + |y|^2, so the large values cancel, and the digits of the differences are lost. If the offset is
-subtracted first, the digits are kept.
+Offsets: time stamps near 1.7e9 that differ by seconds are an example. Fast distances expand the
+square,
+|x|^2 - 2 x.y + |y|^2, so the large values cancel, and the digits of the differences are lost. If
+the offset is subtracted first, the digits are kept.
 """
 
 from __future__ import annotations
@@ -19,20 +21,23 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from cohirf.rows.arrays import in_blocks, is_here, is_torch, namespace, put_beside, to_host
 
-# A column is shifted if the square of its mean, over its variance, is larger than this. Less than one cell in 100 of
-# such a column is 0, so that a CSR matrix does not grow. Other columns lose two digits at most.
+# A column is shifted if the square of its mean, over its variance, is larger than this. Less than
+# one cell in 100 of such a column is 0, so that a CSR matrix does not grow. Other columns lose two
+# digits at most.
 FAR_FROM_ZERO = 100.0
 DISTANCE_CELLS = 2**27  # distances, or values of rows in float64, that are in memory at once
 
 
-def find_nearest(X: Any, points: Any, *, exact: bool = True, groups: Any = None, group_of_row: Any = None) -> Any:
+def find_nearest(
+    X: Any, points: Any, *, exact: bool = True, groups: Any = None, group_of_row: Any = None
+) -> Any:
     """Return the number of the point nearest to each row of ``X``, where ``X`` is.
 
     If points have ``groups``, a row on a device is compared with the points of its own group only.
 
-    On a device, the squared distance to a point is that to the origin, which does not matter, plus a linear function.
-    It is computed in float64 or, unless it is to be ``exact``, in float32; bfloat16 is multiplied as it is, and
-    added up in float32.
+    On a device, the squared distance to a point is that to the origin, which does not matter, plus
+    a linear function. It is computed in float64 or, unless it is to be ``exact``, in float32;
+    bfloat16 is multiplied as it is, and added up in float32.
     """
     if is_here(X):
         return pairwise_distances_argmin(X, points)
@@ -45,10 +50,17 @@ def find_nearest(X: Any, points: Any, *, exact: bool = True, groups: Any = None,
     rounded = to_host(xp.astype(weights, xp.float64))
     squares = (rounded**2).sum(axis=0) / 4
     constants = xp.astype(put_beside(squares - origin @ rounded if is_short else squares, X), dtype)
-    wide = xp.float64 if X.dtype == xp.float64 else dtype  # offsets are subtracted before digits are cut off
+    # offsets are subtracted before digits are cut off
+    if X.dtype == xp.float64:
+        wide = xp.float64
+    else:
+        wide = dtype
     shift = xp.astype(put_beside(origin, X), wide)
     found = xp.empty(X.shape[0], dtype=xp.int32, device=X.device)
-    of_points = None if groups is None else put_beside(np.asarray(groups, dtype=np.int32), X)
+    if groups is None:
+        of_points = None
+    else:
+        of_points = put_beside(np.asarray(groups, dtype=np.int32), X)
 
     def multiply(rows: Any) -> Any:
         if is_short:
@@ -59,7 +71,9 @@ def find_nearest(X: Any, points: Any, *, exact: bool = True, groups: Any = None,
         distances = multiply(X[block, :]) + constants
         if of_points is not None:
             is_own = group_of_row[block][:, None] == of_points[None, :]
-            distances = xp.where(is_own, distances, xp.asarray(xp.inf, dtype=dtype, device=X.device))
+            distances = xp.where(
+                is_own, distances, xp.asarray(xp.inf, dtype=dtype, device=X.device)
+            )
         found[block] = xp.astype(xp.argmin(distances, axis=1), xp.int32)
 
     in_blocks(label, X.shape[0], DISTANCE_CELLS // max(X.shape[1], len(points)))
@@ -67,7 +81,10 @@ def find_nearest(X: Any, points: Any, *, exact: bool = True, groups: Any = None,
 
 
 def _multiply_short(rows: Any, weights: Any) -> Any:
-    """Return the product of two tensors of bfloat16 in float32; tensor cores of GPUs are made for it."""
+    """Return the product of two tensors of bfloat16 in float32.
+
+    Tensor cores of GPUs are made for it.
+    """
     if rows.is_cuda:
         return namespace(rows).mm(rows, weights, out_dtype=namespace(rows).float32)
     return rows.float() @ weights.float()
@@ -87,7 +104,10 @@ def measure_distances(X: Any, points: Any) -> Any:
 def _measure_on_device(X: Any, points: NDArray[Any]) -> Any:
     """Return distances from differences in float64, which lose no digits."""
     xp = namespace(X)
-    dtype = xp.float64 if X.dtype == xp.float64 or points.dtype == np.float64 else xp.float32
+    if X.dtype == xp.float64 or points.dtype == np.float64:
+        dtype = xp.float64
+    else:
+        dtype = xp.float32
     measured = xp.empty((X.shape[0], len(points)), dtype=dtype, device=X.device)
     there = put_beside(np.asarray(points, dtype=np.float64), X)
 
@@ -116,7 +136,9 @@ class DifferenceOffsets:
 
         In a CSR matrix, the shifted columns become the last ones.
         """
-        return X if len(self.columns) == 0 else _subtract(X, self.columns, self.means)
+        if len(self.columns) == 0:
+            return X
+        return _subtract(X, self.columns, self.means)
 
 
 def find_offsets(points: Any) -> DifferenceOffsets:
@@ -126,7 +148,8 @@ def find_offsets(points: Any) -> DifferenceOffsets:
 
 
 def subtract_offsets(X: Any, points: Any) -> tuple[Any, Any]:
-    """Subtract the mean of the points from both, in each column in which it is large compared with their variance.
+    """Subtract the mean of the points from both, in each column in which it is large compared with
+    their variance.
 
     Parameters
     ----------
@@ -136,8 +159,8 @@ def subtract_offsets(X: Any, points: Any) -> tuple[Any, Any]:
     Returns
     -------
     X, points : array or CSR matrix
-        Values with the same differences, in float64 if a column is shifted. In CSR matrices, the shifted columns are
-        the last ones. If one of the two is a CSR matrix, both are.
+        Values with the same differences, in float64 if a column is shifted. In CSR matrices, the
+        shifted columns are the last ones. If one of the two is a CSR matrix, both are.
 
     Examples
     --------
@@ -148,7 +171,8 @@ def subtract_offsets(X: Any, points: Any) -> tuple[Any, Any]:
     [[-2.0, 1.0], [2.0, 2.0]]
     """
     if sparse.issparse(X) or sparse.issparse(points):
-        X, points = sparse.csr_array(X), sparse.csr_array(points)
+        X = sparse.csr_array(X)
+        points = sparse.csr_array(points)
     offsets = find_offsets(points)
     return offsets.subtract(X), offsets.subtract(points)
 

@@ -1,7 +1,7 @@
 """Grouping rows by integers in linear time, as consensus, medoids and labels need it.
 
-Labels may be in any array library and on any device. What has an entry for each row is then there, too; what has an
-entry for each label is an array of NumPy.
+Labels may be in any array library and on any device. What has an entry for each row is then there,
+too; what has an entry for each label is an array of NumPy.
 """
 
 from __future__ import annotations
@@ -15,16 +15,27 @@ from scipy import sparse
 
 from cohirf.rows import scatter
 from cohirf.rows.arrays import IntArray as IntArray
-from cohirf.rows.arrays import in_blocks, is_here, join_rows, look_up, namespace, put_beside, to_host
+from cohirf.rows.arrays import (
+    in_blocks,
+    is_here,
+    join_rows,
+    look_up,
+    namespace,
+    put_beside,
+    to_host,
+)
 
 FloatArray = NDArray[np.float64]
 Mass = NDArray[np.float64]  # of rows: their weights, or the number of rows that they represent
 
 BLOCK_ROWS = 2**16
-# Floats are added up as integers where the order of additions is open. Their sums stay below this power of two.
+# Floats are added up as integers where the order of additions is open. Their sums stay below this
+# power of two.
 FIXED_POINT_BITS = 62
 FIXED_POINT_CELLS = 2**26  # number of values that are turned into integers at a time
-LARGEST_EXPONENT, LARGEST_EXPONENT_32 = 1023, 127  # of powers of two that are finite in float64, and in float32
+# of powers of two that are finite in float64, and in float32
+LARGEST_EXPONENT = 1023
+LARGEST_EXPONENT_32 = 127
 
 
 def index_dtype(n_rows: int) -> type[np.signedinteger[Any]]:
@@ -40,8 +51,9 @@ def table_limit(n_rows: int) -> int:
 def compress(keys: Any, n_keys: int) -> tuple[Any, Any]:
     """Assign numbers to the distinct ``keys`` (all in ``range(n_keys)``) in sorted order.
 
-    Returns the sorted distinct keys and, for each key, its number, both where the keys are. A direct-address table
-    takes linear time; if it would be much longer than the keys, sorting is cheaper.
+    Returns the sorted distinct keys and, for each key, its number, both where the keys are. A
+    direct-address table takes linear time; if it would be much longer than the keys, sorting is
+    cheaper.
     """
     if not is_here(keys):
         return _compress_on_device(keys, n_keys)
@@ -62,7 +74,8 @@ def compress(keys: Any, n_keys: int) -> tuple[Any, Any]:
 
 
 def _compress_on_device(keys: Any, n_keys: int) -> tuple[Any, Any]:
-    xp, n_rows = namespace(keys), int(keys.shape[0])
+    xp = namespace(keys)
+    n_rows = int(keys.shape[0])
     dtype = device_dtype(keys, n_rows)
     if n_keys > table_limit(n_rows):
         distinct, numbers = xp.unique_inverse(keys)
@@ -80,17 +93,22 @@ def device_dtype(array: Any, n_rows: int) -> Any:
 def pair_keys(left: Any, n_left: int, right: Any, n_right: int) -> Any:
     """Encode each pair (left, right) as one integer below ``n_left * n_right``."""
     if not is_here(left):
-        xp, dtype = namespace(left), device_dtype(left, n_left * n_right)
+        xp = namespace(left)
+        dtype = device_dtype(left, n_left * n_right)
         return xp.astype(left, dtype) * n_right + xp.astype(right, dtype)
     # labels of a base method can be wider than the keys need to be
-    keys: IntArray = np.multiply(left, n_right, dtype=index_dtype(n_left * n_right), casting="unsafe")
+    keys: IntArray = np.multiply(
+        left, n_right, dtype=index_dtype(n_left * n_right), casting="unsafe"
+    )
     keys += right.astype(keys.dtype, copy=False)
     return keys
 
 
 def first_rows(labels: Any, n_labels: int) -> IntArray:
     """Return, for each label, the first row that has it."""
-    return np.asarray(to_host(first_rows_beside(labels, n_labels)), dtype=index_dtype(labels.shape[0]))
+    return np.asarray(
+        to_host(first_rows_beside(labels, n_labels)), dtype=index_dtype(labels.shape[0])
+    )
 
 
 def first_rows_beside(labels: Any, n_labels: int) -> Any:
@@ -99,8 +117,11 @@ def first_rows_beside(labels: Any, n_labels: int) -> Any:
         return scatter.lowest(labels, _row_numbers(labels), n_labels, labels.shape[0])
     first = np.full(n_labels, -1, dtype=index_dtype(len(labels)))
     for n_rows in (BLOCK_ROWS, len(labels)):  # few labels are often all among the first rows
-        # if an index repeats, numpy keeps the last assignment; in reversed order, that is the first row
-        first[labels[:n_rows][::-1]] = np.arange(min(n_rows, len(labels)) - 1, -1, -1, dtype=first.dtype)
+        # if an index repeats, numpy keeps the last assignment; in reversed order, that is the first
+        # row
+        first[labels[:n_rows][::-1]] = np.arange(
+            min(n_rows, len(labels)) - 1, -1, -1, dtype=first.dtype
+        )
         if (first >= 0).all():
             break
     return first
@@ -123,7 +144,9 @@ def count_beside(labels: Any, n_labels: int) -> Any:
     if not is_here(labels):
         return scatter.count_labels(labels, n_labels)
     counts = np.zeros(n_labels, dtype=np.int64)
-    for block in row_blocks(len(labels), max(BLOCK_ROWS, n_labels)):  # each block adds to all counts
+    for block in row_blocks(
+        len(labels), max(BLOCK_ROWS, n_labels)
+    ):  # each block adds to all counts
         counts += np.bincount(labels[block], minlength=n_labels)
     return counts
 
@@ -144,21 +167,27 @@ def sum_by_label(labels: Any, values: Any, n_labels: int) -> NDArray[np.float64]
 
 
 def sum_beside(labels: Any, values: Any, n_labels: int) -> Any:
-    """Return the sum of ``values`` for each label, or the number of rows, in float64 and where the labels are."""
+    """Return the sum of ``values`` for each label, or the number of rows, in float64 and where the
+    labels are.
+    """
     xp = namespace(labels)
     if values is None:
         return xp.astype(count_beside(labels, n_labels), xp.float64)
     if is_here(labels):
-        return np.bincount(labels, weights=values, minlength=n_labels).astype(np.float64, copy=False)
+        return np.bincount(labels, weights=values, minlength=n_labels).astype(
+            np.float64, copy=False
+        )
     return sum_rows_by_label(values[:, None], labels, n_labels)[:, 0]
 
 
 def sum_rows_by_label(X: Any, labels: Any, n_labels: int, weights: Any = None) -> Any:
-    """Return the sum of the rows of each label, which may be weighted, in float64 and on the device of the rows.
+    """Return the sum of the rows of each label, which may be weighted, in float64 and on the device
+    of the rows.
 
-    Devices add in an order that differs from run to run. So values are rounded to integers, whose sums do not depend on
-    the order: with n rows, to a precision of 2 n / 2**62 times the largest value of the column. Only values of float64
-    below 1e-280 lose digits, and CuPy takes values of float32 below 1.2e-38 as 0.
+    Devices add in an order that differs from run to run. So values are rounded to integers, whose
+    sums do not depend on the order: with n rows, to a precision of 2 n / 2**62 times the largest
+    value of the column. Only values of float64 below 1e-280 lose digits, and CuPy takes values of
+    float32 below 1.2e-38 as 0.
     """
     xp, (n_rows, n_features) = namespace(X), X.shape
     largest = to_host(xp.linalg.vector_norm(X, axis=0, ord=xp.inf)).astype(np.float64)
@@ -166,8 +195,11 @@ def sum_rows_by_label(X: Any, labels: Any, n_labels: int, weights: Any = None) -
         largest *= float(xp.max(xp.abs(weights)))
     exponents = FIXED_POINT_BITS - int(n_rows).bit_length() - np.frexp(largest)[1]
     powers = np.ldexp(1.0, np.minimum(exponents, LARGEST_EXPONENT))
-    # a power of two changes no digit, so that float32 is exact unless there are weights, or values that are tiny
-    in_float32 = weights is None and X.dtype != xp.float64 and exponents.max() <= LARGEST_EXPONENT_32
+    # a power of two changes no digit, so that float32 is exact unless there are weights, or values
+    # that are tiny
+    in_float32 = (
+        weights is None and X.dtype != xp.float64 and exponents.max() <= LARGEST_EXPONENT_32
+    )
     dtype = xp.float32 if in_float32 else xp.float64
     scale = xp.astype(put_beside(powers, X), dtype)
     sums = xp.zeros((n_labels, n_features), dtype=xp.int64, device=X.device)
@@ -184,18 +216,26 @@ def sum_rows_by_label(X: Any, labels: Any, n_labels: int, weights: Any = None) -
 
 
 def best_by_label(scores: Any, labels: Any, n_labels: int, tie: float) -> IntArray:
-    """Return the first row of each label whose score is at most ``tie`` below the highest; NaN is below all others."""
+    """Return the first row of each label whose score is at most ``tie`` below the highest.
+
+    NaN is below all others.
+    """
     if not is_here(scores):
-        xp, n_rows = namespace(scores), scores.shape[0]
+        xp = namespace(scores)
+        n_rows = scores.shape[0]
         scores = xp.where(xp.isnan(scores), -xp.inf, scores)
         threshold = scatter.highest(labels, scores, n_labels, -xp.inf) - tie
         rows = xp.where(scores >= xp.take(threshold, labels), _row_numbers(labels), n_rows)
-        return np.asarray(to_host(scatter.lowest(labels, rows, n_labels, n_rows)), dtype=index_dtype(n_rows))
+        return np.asarray(
+            to_host(scatter.lowest(labels, rows, n_labels, n_rows)), dtype=index_dtype(n_rows)
+        )
     threshold = np.full(n_labels, -np.inf)
     np.fmax.at(threshold, labels, scores)
     threshold -= tie
     found = first_rows(labels, n_labels)
-    best = np.flatnonzero(scores >= threshold[labels])[::-1]  # if an index repeats, the last assignment stays
+    best = np.flatnonzero(scores >= threshold[labels])[
+        ::-1
+    ]  # if an index repeats, the last assignment stays
     found[labels[best]] = best
     return found
 
@@ -206,8 +246,13 @@ def number_apart(labels: Any, is_apart: NDArray[np.bool_], codes: Any, first: in
         apart = np.flatnonzero(is_apart.take(codes, mode="clip"))  # indices of 32 bits are slow
         labels[apart] = np.arange(first, first + len(apart))
         return labels
-    xp, chosen = namespace(labels), look_up(is_apart, codes)
-    return xp.where(chosen, first - 1 + xp.cumulative_sum(xp.astype(chosen, labels.dtype), dtype=labels.dtype), labels)
+    xp = namespace(labels)
+    chosen = look_up(is_apart, codes)
+    return xp.where(
+        chosen,
+        first - 1 + xp.cumulative_sum(xp.astype(chosen, labels.dtype), dtype=labels.dtype),
+        labels,
+    )
 
 
 def _row_numbers(labels: Any) -> Any:
@@ -218,7 +263,8 @@ def _row_numbers(labels: Any) -> Any:
 def rows_by_label(labels: Any, n_labels: int) -> tuple[IntArray, Any]:
     """Sort row numbers by label, then by row number, in linear time.
 
-    Returns ``starts`` (of length ``n_labels + 1``) and ``rows``: label k has ``rows[starts[k]:starts[k + 1]]``.
+    Returns ``starts`` (of length ``n_labels + 1``) and ``rows``: label k has
+    ``rows[starts[k]:starts[k + 1]]``.
     """
     if not is_here(labels):
         starts = np.concatenate([[0], np.cumsum(count_by_label(labels, n_labels))])
@@ -232,7 +278,8 @@ def rows_by_label(labels: Any, n_labels: int) -> tuple[IntArray, Any]:
 
 
 def take_places(labels: IntArray, next_places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a place for each row: the next ones of its label, which ``next_places`` has, and where they end is noted.
+    """Return a place for each row: the next ones of its label, which ``next_places`` has, and where
+    they end is noted.
 
     Rows of a label get its places in their order.
     """
@@ -245,7 +292,9 @@ def take_places(labels: IntArray, next_places: NDArray[np.int64]) -> NDArray[np.
 
 
 def leave_out(X: Any, left_out: IntArray) -> Any:
-    """Return the rows of ``X``, or the entries of a vector, without those at the given positions (sorted, distinct)."""
+    """Return the rows of ``X``, or the entries of a vector, without those at the given positions
+    (sorted, distinct).
+    """
     if is_here(X):
         return X[np.flatnonzero(_is_kept(X.shape[0], left_out))]
     xp = namespace(X)
@@ -253,19 +302,22 @@ def leave_out(X: Any, left_out: IntArray) -> Any:
 
 
 def put_back(kept: Any, others: Any, left_out: IntArray) -> Any:
-    """Return a vector with ``others`` at the positions ``left_out``, and the entries of ``kept`` at all other ones.
+    """Return a vector with ``others`` at the positions ``left_out``, and the entries of ``kept`` at
+    all other ones.
 
     ``others`` is an array of NumPy, or where ``kept`` is.
     """
     if len(left_out) == 0:
         return kept
-    n_kept, n_rows = kept.shape[0], kept.shape[0] + len(left_out)
+    n_kept = kept.shape[0]
+    n_rows = kept.shape[0] + len(left_out)
     if is_here(kept):
         vector = np.empty(n_rows, dtype=kept.dtype)
         vector[np.flatnonzero(_is_kept(n_rows, left_out))] = kept
         vector[left_out] = others
         return vector
-    xp, is_left_out = namespace(kept), _is_left_out(n_rows, left_out, kept)
+    xp = namespace(kept)
+    is_left_out = _is_left_out(n_rows, left_out, kept)
     n_before = xp.cumulative_sum(xp.astype(is_left_out, xp.int64))
     position = xp.arange(n_rows, dtype=xp.int64, device=kept.device)
     index = xp.where(is_left_out, n_kept - 1 + n_before, position - n_before)

@@ -1,8 +1,9 @@
 """Metrics as Euclidean distances: where rows have to be moved to, and what a distance is there.
 
-On the unit sphere, the distance along the surface and the angle between directions grow with the length of the chord.
-So neighbours by haversine or cosine distance are neighbours of unit vectors, without an edge at the date line, and all
-that is known about Euclidean distances, such as grids, trees, local batches and means, is right for them, too.
+On the unit sphere, the distance along the surface and the angle between directions grow with the
+length of the chord. So neighbours by haversine or cosine distance are neighbours of unit vectors,
+without an edge at the date line, and all that is known about Euclidean distances, such as grids,
+trees, local batches and means, is right for them, too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-TOLERANCE = 1e-6  # of angles: a right angle in single precision is larger than a quarter of the circle
+TOLERANCE = (
+    1e-6  # of angles: a right angle in single precision is larger than a quarter of the circle
+)
 NAMED_ROWS = 5  # rows in a message
 EARTH_KM = 6371.0088  # mean radius of the Earth
 
@@ -27,19 +30,27 @@ class MetricSpace:
     """A metric as Euclidean distance between other points."""
 
     name: str  # name of the metric
-    # Takes rows and their numbers, which errors name, and returns points; None if rows stay where they are
+    # Takes rows and their numbers, which errors name, and returns points; None if rows stay where
+    # they are
     embed: Callable[[Any, Any], Any] | None
-    radius: Callable[[float], float]  # turns a distance of the metric into a distance between points
+    radius: Callable[
+        [float], float
+    ]  # turns a distance of the metric into a distance between points
     # Turns distances between points into distances of the metric, as an array
     distances: Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
     def points(self, X: Any, rows: Any = None) -> Any:
-        """Return the points of the rows of ``X``; ``rows`` are their numbers. Without these, zeros stay zeros."""
+        """Return the points of the rows of ``X``; ``rows`` are their numbers.
+
+        Without these, zeros stay zeros.
+        """
         return X if self.embed is None else self.embed(X, rows)
 
 
 def find_space(method: Any) -> MetricSpace | None:
-    """Return the space of the metric of a clustering method; None if its metric is not known to be Euclidean anywhere.
+    """Return the space of the metric of a clustering method.
+
+    None if its metric is not known to be Euclidean anywhere.
 
     Examples
     --------
@@ -50,38 +61,57 @@ def find_space(method: Any) -> MetricSpace | None:
     >>> find_space(DBSCAN(metric="manhattan")) is None
     True
     """
-    metric, p = getattr(method, "metric", "euclidean"), getattr(method, "p", None)
+    metric = getattr(method, "metric", "euclidean")
+    p = getattr(method, "p", None)
     if getattr(method, "metric_params", None) or not isinstance(metric, str):
         return None
     return SPACES.get("euclidean" if metric == "minkowski" and p in (None, 2) else metric)
 
 
 def to_unit_vectors(X: Any, rows: Any) -> Any:
-    """Return rows as unit vectors; raise if a row is all zeros and has a number, otherwise it stays."""
+    """Return rows as unit vectors.
+
+    Raise if a row is all zeros and has a number, otherwise it stays.
+    """
     if sparse.issparse(X):
         units = normalize(X)
         empty = units.count_nonzero(axis=1) == 0
     else:
         X = np.asarray(X, dtype=np.float64)
-        X = X / np.maximum(np.abs(X).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)  # squares do not overflow
+        X = X / np.maximum(
+            np.abs(X).max(axis=1, keepdims=True), np.finfo(np.float64).tiny
+        )  # squares do not overflow
         lengths = np.linalg.norm(X, axis=1, keepdims=True)
         empty = lengths[:, 0] == 0
         units = np.divide(X, lengths, out=X, where=lengths > 0)
     if rows is not None:
-        _refuse_rows(empty, rows, "all zeros, and have no direction for the cosine metric: leave them out")
+        _refuse_rows(
+            empty, rows, "all zeros, and have no direction for the cosine metric: leave them out"
+        )
     return units
 
 
 def to_sphere(X: Any, rows: Any) -> NDArray[np.float64]:
     """Return latitudes and longitudes in radians as points of the unit sphere."""
     if X.shape[1] != 2:
-        raise ValueError(f"The haversine metric needs two features, latitude and longitude, and X has {X.shape[1]}.")
+        raise ValueError(
+            "The haversine metric needs two features, latitude and longitude, and X has "
+            f"{X.shape[1]}."
+        )
     latitude, longitude = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64).T
-    bad = (np.abs(latitude) > math.pi / 2 + TOLERANCE) | (np.abs(longitude) > 2 * math.pi + TOLERANCE)
+    bad = (np.abs(latitude) > math.pi / 2 + TOLERANCE) | (
+        np.abs(longitude) > 2 * math.pi + TOLERANCE
+    )
     remedy = "give latitude, then longitude, in radians, as np.radians(degrees) does"
-    _refuse_rows(bad, rows, f"not on the globe: latitudes are up to 90 degrees. For the haversine metric, {remedy}")
+    _refuse_rows(
+        bad,
+        rows,
+        f"not on the globe: latitudes are up to 90 degrees. For the haversine metric, {remedy}",
+    )
     across = np.cos(latitude)
-    return np.column_stack([across * np.cos(longitude), across * np.sin(longitude), np.sin(latitude)])
+    return np.column_stack(
+        [across * np.cos(longitude), across * np.sin(longitude), np.sin(latitude)]
+    )
 
 
 def _refuse_rows(bad: NDArray[np.bool_], rows: Any, why: str) -> None:

@@ -49,7 +49,10 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers within bounds, alone or in arrays, CSR matrices, lists and dicts; arrays have a type and a shape."""
+    """Numbers within bounds, alone or in arrays, CSR matrices, lists and dicts.
+
+    Arrays have a type and a shape.
+    """
 
     types: tuple[str, ...]
     shape: tuple[Size, ...]
@@ -69,7 +72,9 @@ class Range:
         if numbers.size == 0 or numbers.dtype.kind == "b":
             return
         most = self.most if self.below is None else _size(self.below, find) - 1
-        may_miss = self.may_miss or (self.filled_by is not None and find(self.filled_by) is not None)
+        may_miss = self.may_miss or (
+            self.filled_by is not None and find(self.filled_by) is not None
+        )
         lowest, highest = _extremes(numbers, may_miss=may_miss)
         if not (self.least <= lowest and highest <= most):
             wrong = highest if self.least <= lowest else lowest
@@ -110,7 +115,8 @@ class Holds:
     """What a function checks: it gets the value and what some names mean, and raises ValueError."""
 
     def __init__(self, function: Callable[..., None], *names: str) -> None:
-        self._function, self._names = function, names
+        self._function = function
+        self._names = names
 
     def check(self, value: Any, find: Find) -> None:
         """Raise ValueError if the function does."""
@@ -151,7 +157,10 @@ def counts(*shape: Size, least: int = 0, most: int = LARGEST) -> Range:
 
 
 def shares(*shape: Size) -> Range:
-    """Return the range of shares, such as stability, where they are known; sums of shares are rounded."""
+    """Return the range of shares, such as stability, where they are known.
+
+    Sums of shares are rounded.
+    """
     return Range(FLOATS, shape, least=-1e-6, most=1 + 1e-6, may_miss=True)
 
 
@@ -193,10 +202,11 @@ def _check_length(items: Any, of: Any) -> None:
 
 
 def check_ranges(value: Any, place: str = "", around: tuple[Any, ...] = ()) -> None:
-    """Raise ValueError if a field of a dataclass, or of one inside it, has a value that is not valid.
+    """Raise ValueError if a field of a dataclass, or of one inside it, has a value that is not
+    valid.
 
-    The message begins with ``place`` and the name of the field. ``around`` are objects with further names, the nearest
-    first.
+    The message begins with ``place`` and the name of the field. ``around`` are objects with further
+    names, the nearest first.
     """
     if isinstance(value, list | tuple):
         for number, item in enumerate(value):
@@ -247,10 +257,15 @@ def _size(size: Size, find: Find) -> int:
 
 
 def _as_array(value: Any) -> NDArray[Any]:
-    """Return all numbers of a value; those that are no array as floats, which have room for large integers."""
+    """Return all numbers of a value.
+
+    Those that are no array as floats, which have room for large integers.
+    """
     if isinstance(value, np.ndarray):
         return value
-    return np.asarray(value.data) if sparse.issparse(value) else np.array(list(_flat(value)), dtype=np.float64)
+    if sparse.issparse(value):
+        return np.asarray(value.data)
+    return np.array(list(_flat(value)), dtype=np.float64)
 
 
 def _flat(value: Any) -> Iterator[float]:
@@ -268,11 +283,15 @@ def _extremes(numbers: NDArray[Any], *, may_miss: bool) -> tuple[Any, Any]:
     """Return the lowest and the highest number; NaN if there is one, unless it is valid."""
     if not may_miss:
         return numbers.min().item(), numbers.max().item()
-    lowest, highest = (reduce(numbers, axis=None).item() for reduce in (np.fmin.reduce, np.fmax.reduce))
+    lowest, highest = (
+        reduce(numbers, axis=None).item() for reduce in (np.fmin.reduce, np.fmax.reduce)
+    )
     return (0, 0) if math.isnan(lowest) else (lowest, highest)  # all are missing
 
 
 def _in_words(least: float, most: float) -> str:
     if least > -FINITE and most < FINITE:
         return f"from {least:g} to {most:.15g}"
-    return "a finite number" if least == -FINITE else f"a finite number from {least:g} on"
+    if least == -FINITE:
+        return "a finite number"
+    return f"a finite number from {least:g} on"

@@ -1,7 +1,8 @@
-"""Counts, extremes and sums by label, on the device of the labels, in the way of each array library.
+"""Counts, extremes and sums by label, on the device of the labels, in the way of each array
+library.
 
-All results are the same from run to run: counts, extremes and sums of integers do not depend on the order in which a
-device adds them up. Sums of floats would; ``grouping.py`` adds them as integers.
+All results are the same from run to run: counts, extremes and sums of integers do not depend on the
+order in which a device adds them up. Sums of floats would; ``grouping.py`` adds them as integers.
 """
 
 from __future__ import annotations
@@ -22,17 +23,25 @@ def count_labels(labels: Any, n_labels: int) -> Any:
 
 
 def lowest(labels: Any, values: Any, n_labels: int, otherwise: Any) -> Any:
-    """Return the lowest value of each label; ``otherwise``, which no value exceeds, where there is none."""
+    """Return the lowest value of each label.
+
+    ``otherwise``, which no value exceeds, where there is none.
+    """
     return _extreme(labels, values, n_labels, otherwise, "min")
 
 
 def highest(labels: Any, values: Any, n_labels: int, otherwise: Any) -> Any:
-    """Return the highest value of each label; ``otherwise``, which no value is below, where there is none."""
+    """Return the highest value of each label.
+
+    ``otherwise``, which no value is below, where there is none.
+    """
     return _extreme(labels, values, n_labels, otherwise, "max")
 
 
 def add(labels: Any, values: Any, sums: Any) -> Any:
-    """Return ``sums``, which has one entry or row of integers for each label, plus the values of its rows."""
+    """Return ``sums``, which has one entry or row of integers for each label, plus the values of
+    its rows.
+    """
     if is_torch(labels):
         return sums.index_add_(0, labels, values)
     if is_cupy(labels):
@@ -44,7 +53,9 @@ def add(labels: Any, values: Any, sums: Any) -> Any:
     xp = namespace(labels)
     starts, stops, order = _sort_labels(labels, sums.shape[0])
     # not include_initial=True: some versions of libraries put the zeros on another device
-    running = xp.concat([xp.zeros_like(values[:1, ...]), xp.cumulative_sum(xp.take(values, order, axis=0), axis=0)])
+    running = xp.concat(
+        [xp.zeros_like(values[:1, ...]), xp.cumulative_sum(xp.take(values, order, axis=0), axis=0)]
+    )
     return sums + xp.take(running, stops, axis=0) - xp.take(running, starts, axis=0)
 
 
@@ -53,17 +64,21 @@ def _extreme(labels: Any, values: Any, n_labels: int, otherwise: Any, which: str
     if is_torch(labels):
         found = xp.full(n_labels, otherwise, dtype=values.dtype, device=labels.device)
         _update_extremes(found, labels[:FIRST_REDUCED], values[:FIRST_REDUCED], which)
-        # rows of the same label wait for each other, so only those take part that are better than the first rows
+        # rows of the same label wait for each other, so only those take part that are better than
+        # the first rows
         of_label = xp.take(found, labels)
         better = xp.nonzero(values < of_label if which == "min" else values > of_label)[0]
         return _update_extremes(found, xp.take(labels, better), xp.take(values, better), which)
-    # sorted by value, then by label: the first row of each label has the lowest value, the last one the highest
+    # sorted by value, then by label: the first row of each label has the lowest value, the last one
+    # the highest
     by_value = xp.argsort(values, stable=True)
     starts, stops, by_label = _sort_labels(xp.take(labels, by_value), n_labels)
     place = starts if which == "min" else stops - 1
     last = values.shape[0] - 1
     found = xp.take(xp.take(values, by_value), xp.take(by_label, xp.clip(place, 0, last)))
-    return xp.where(stops > starts, found, xp.asarray(otherwise, dtype=values.dtype, device=labels.device))
+    return xp.where(
+        stops > starts, found, xp.asarray(otherwise, dtype=values.dtype, device=labels.device)
+    )
 
 
 def _update_extremes(found: Any, labels: Any, values: Any, which: str) -> Any:
@@ -76,4 +91,8 @@ def _sort_labels(labels: Any, n_labels: int) -> tuple[Any, Any, Any]:
     order = xp.argsort(labels, stable=True)
     in_order = xp.take(labels, order)
     numbers = xp.arange(n_labels, dtype=labels.dtype, device=labels.device)
-    return xp.searchsorted(in_order, numbers), xp.searchsorted(in_order, numbers, side="right"), order
+    return (
+        xp.searchsorted(in_order, numbers),
+        xp.searchsorted(in_order, numbers, side="right"),
+        order,
+    )

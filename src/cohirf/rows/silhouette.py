@@ -12,11 +12,16 @@ from cohirf.rows.grouping import FloatArray, IntArray
 COLUMNS = 512  # of the distance matrix that are summed at a time
 
 
-def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray, mass: FloatArray | None = None) -> float:
-    """Return the mean silhouette; the silhouette of a singleton is 0. Many partitions can share the distances.
+def mean_silhouette(
+    distances: NDArray[np.floating[Any]], labels: IntArray, mass: FloatArray | None = None
+) -> float:
+    """Return the mean silhouette; the silhouette of a singleton is 0.
 
-    It is the mean of ``(b - a) / max(a, b)``, where ``a`` is the mean distance of a row to the other rows of its
-    cluster and ``b`` is its mean distance to the rows of the nearest other cluster. Rows count by their mass.
+    Many partitions can share the distances.
+
+    It is the mean of ``(b - a) / max(a, b)``, where ``a`` is the mean distance of a row to the
+    other rows of its cluster and ``b`` is its mean distance to the rows of the nearest other
+    cluster. Rows count by their mass.
 
     Examples
     --------
@@ -41,12 +46,16 @@ def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray, mass
 
 
 def silhouettes(
-    sums: NDArray[np.floating[Any]], sizes: NDArray[Any], own: IntArray, mass: FloatArray | float = 1
+    sums: NDArray[np.floating[Any]],
+    sizes: NDArray[Any],
+    own: IntArray,
+    mass: FloatArray | float = 1,
 ) -> NDArray[np.floating[Any]]:
     """Return the silhouette of each of some rows; that of a singleton is 0.
 
-    ``sums`` has the sum of the distances of each row (column) to the rows of each cluster, and is overwritten;
-    ``sizes`` has the mass of each cluster, ``own`` the cluster of each row, and ``mass`` its mass.
+    ``sums`` has the sum of the distances of each row (column) to the rows of each cluster, and is
+    overwritten; ``sizes`` has the mass of each cluster, ``own`` the cluster of each row, and
+    ``mass`` its mass.
     """
     at = own, np.arange(len(own))
     others = sizes[own] - mass

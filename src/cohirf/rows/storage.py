@@ -1,4 +1,5 @@
-"""Where rows are read, where results are kept and where tasks run: interfaces, and implementations in memory.
+"""Where rows are read, where results are kept and where tasks run: interfaces, and implementations
+in memory.
 
 A ``Population`` is the rows that take part in a fit, to draw samples from.
 """
@@ -37,17 +38,24 @@ def take_in_order(rows: Rows, numbers: IntArray) -> Any:
 
 
 def is_in_memory(rows: Rows) -> bool:
-    """Return whether rows are in the memory of this process, so that pickling them would pickle all values."""
+    """Return whether rows are in the memory of this process, so that pickling them would pickle all
+    values.
+    """
     return bool(getattr(rows, "in_memory", False))
 
 
 def is_streamed(rows: Rows) -> bool:
-    """Return whether rows are decoded in order, so that several threads that read them would hinder each other."""
+    """Return whether rows are decoded in order, so that several threads that read them would hinder
+    each other.
+    """
     return bool(getattr(rows, "is_streamed", False))
 
 
 def read_into(rows: Rows, numbers: slice | IntArray, out: NDArray[Any]) -> None:
-    """Write the given rows into ``out``; consecutive rows and rows of arrays need no temporary copy."""
+    """Write the given rows into ``out``.
+
+    Consecutive rows and rows of arrays need no temporary copy.
+    """
     if type(rows) is ArrayRows:  # a subclass may read rows in another way
         if isinstance(numbers, slice):
             out[...] = rows.X[numbers]
@@ -56,7 +64,9 @@ def read_into(rows: Rows, numbers: slice | IntArray, out: NDArray[Any]) -> None:
     elif isinstance(numbers, slice) and hasattr(rows, "fill"):
         rows.fill(numbers.start, out)
     else:
-        out[...] = rows.take(np.arange(numbers.start, numbers.stop) if isinstance(numbers, slice) else numbers)
+        out[...] = rows.take(
+            np.arange(numbers.start, numbers.stop) if isinstance(numbers, slice) else numbers
+        )
 
 
 @dataclass(frozen=True)
@@ -78,12 +88,17 @@ class ArrayRows:
         return int(self.X.data.nbytes)
 
     def take(self, rows: IntArray) -> Any:
-        """Return the given rows, in any order; if all rows are asked for in order, the data itself, not a copy."""
+        """Return the given rows, in any order.
+
+        If all rows are asked for in order, the data itself, not a copy.
+        """
         if len(rows) == self.n_rows and bool((rows[1:] > rows[:-1]).all()):
             return self.X
         if sparse.issparse(self.X) or not is_here(self.X):
             return take_rows(self.X, rows)
-        return np.asarray(self.X).take(rows, axis=0, mode="clip")  # rows are in range; no check is twice as fast
+        return np.asarray(self.X).take(
+            rows, axis=0, mode="clip"
+        )  # rows are in range; no check is twice as fast
 
 
 @dataclass(frozen=True)
@@ -105,14 +120,20 @@ class NumberedRows:
 
 @dataclass(frozen=True)
 class RunRows:
-    """The rows of one run, in its order, perhaps on a device. They are not read by number, but by offset."""
+    """The rows of one run, in its order, perhaps on a device.
+
+    They are not read by number, but by offset.
+    """
 
     X: Any
 
 
 @dataclass(frozen=True)
 class SomeRows:
-    """A subset of rows, or all in another order, numbered by their position in it. They are read when needed."""
+    """A subset of rows, or all in another order, numbered by their position in it.
+
+    They are read when needed.
+    """
 
     values: Rows
     rows: IntArray
@@ -153,7 +174,8 @@ class StackedRows:
 
     def take(self, rows: IntArray) -> Any:
         """Return the rows with the given numbers (sorted, distinct)."""
-        rows, n_first = rows + self.start, self.first.n_rows
+        rows = rows + self.start
+        n_first = self.first.n_rows
         cut = int(np.searchsorted(rows, n_first))
         if cut == len(rows):
             return self.first.take(rows)
@@ -165,7 +187,9 @@ class StackedRows:
 
 @dataclass
 class Gatherer:
-    """Collects blocks of rows one after the other, here in memory, and returns all of them as one set of rows."""
+    """Collects blocks of rows one after the other, here in memory, and returns all of them as one
+    set of rows.
+    """
 
     blocks: list[Any] = field(default_factory=list)
 
@@ -184,7 +208,9 @@ class Gatherer:
 class Storage:
     """Stores arrays that grow with the data: here in memory, in a subclass elsewhere."""
 
-    is_shared: ClassVar[bool] = False  # whether other processes of this machine can write to the vectors
+    is_shared: ClassVar[bool] = (
+        False  # whether other processes of this machine can write to the vectors
+    )
 
     def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
         """Return an uninitialised vector with one entry for each row."""
@@ -211,20 +237,28 @@ class Engine(Protocol):
 
     @property
     def writes_here(self) -> bool:
-        """Whether tasks can write into arrays of this process. If not, all that they find is in their results."""
+        """Whether tasks can write into arrays of this process.
+
+        If not, all that they find is in their results.
+        """
 
     def share(self, rows: Any) -> Any:
-        """Return ``rows`` such that tasks, wherever they run, can read them without a copy for each task.
+        """Return ``rows`` such that tasks, wherever they run, can read them without a copy for each
+        task.
 
         An engine that cannot do so, or whose tasks run in this process, returns them unchanged.
         """
         return rows
 
-    def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
-        """Call ``function`` with each of ``n_tasks`` tuples of arguments, and yield the results in order.
+    def run(
+        self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int
+    ) -> Iterator[Any]:
+        """Call ``function`` with each of ``n_tasks`` tuples of arguments, and yield the results in
+        order.
 
-        Tasks are created when they are needed, and results can be consumed while others are still being computed. A
-        single task runs in the calling thread, so that tasks that it starts itself can run in parallel.
+        Tasks are created when they are needed, and results can be consumed while others are still
+        being computed. A single task runs in the calling thread, so that tasks that it starts
+        itself can run in parallel.
         """
 
 
@@ -235,7 +269,9 @@ class SerialEngine(Engine):
     is_serial: ClassVar[bool] = True
     writes_here: ClassVar[bool] = True
 
-    def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
+    def run(
+        self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int
+    ) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments, and yield the results in order."""
         return starmap(function, tasks)
 
@@ -261,7 +297,9 @@ class EngineAround(Engine):
         return self.engine.share(rows)
 
 
-WEIGHED_ROWS = 2**20  # rows whose weights are compared when rows are drawn by weight; of more rows, a random sample
+WEIGHED_ROWS = (
+    2**20
+)  # rows whose weights are compared when rows are drawn by weight; of more rows, a random sample
 FEWEST_BY_WEIGHT = 30  # so few rows are all drawn, whatever their weights are
 
 
@@ -281,7 +319,9 @@ class Population:
     """The rows of the data that take part in a fit, with their weights."""
 
     values: Rows  # the data
-    weights: Weights | None = None  # weight of each row of the data; rows of weight 0 do not take part
+    weights: Weights | None = (
+        None  # weight of each row of the data; rows of weight 0 do not take part
+    )
 
     @property
     def taking_part(self) -> IntArray | None:
@@ -291,20 +331,30 @@ class Population:
     @property
     def n_rows(self) -> int:
         """Number of rows that take part."""
-        return self.values.n_rows if self.taking_part is None else len(self.taking_part)
+        if self.taking_part is None:
+            return self.values.n_rows
+        return len(self.taking_part)
 
     def draw(self, n_rows: int, rng: np.random.Generator) -> IntArray:
-        """Return the numbers of ``n_rows`` distinct rows in random order; all rows if there are fewer."""
+        """Return the numbers of ``n_rows`` distinct rows in random order.
+
+        All rows if there are fewer.
+        """
         drawn = rng.choice(self.n_rows, min(self.n_rows, n_rows), replace=False)
         return drawn if self.taking_part is None else self.taking_part[drawn]
 
-    def draw_by_weight(self, n_rows: int, rng: np.random.Generator) -> tuple[IntArray, NDArray[np.float64]]:
-        """Return the numbers of about ``n_rows`` rows, sorted, drawn in proportion to their weights, and their masses.
+    def draw_by_weight(
+        self, n_rows: int, rng: np.random.Generator
+    ) -> tuple[IntArray, NDArray[np.float64]]:
+        """Return the numbers of about ``n_rows`` rows, sorted, drawn in proportion to their
+        weights, and their masses.
 
         Equal weights give the same rows as none, with masses of 1.
         """
         if self.weights is not None:
-            some = np.sort(self.draw(WEIGHED_ROWS, rng.spawn(1)[0]))  # which leaves the generator as it is
+            some = np.sort(
+                self.draw(WEIGHED_ROWS, rng.spawn(1)[0])
+            )  # which leaves the generator as it is
             weights = self.weights.take(some)
             if weights.min() < weights.max():
                 drawn, mass = draw_by_mass(weights, n_rows, rng)
@@ -323,7 +373,9 @@ class ArrayWeights:
     def positive(self) -> IntArray | None:
         """Sorted numbers of the rows with a positive weight; None if these are all rows."""
         xp = namespace(self.values)
-        return None if bool(xp.all(self.values > 0)) else np.asarray(to_host(xp.nonzero(self.values)[0]))
+        if bool(xp.all(self.values > 0)):
+            return None
+        return np.asarray(to_host(xp.nonzero(self.values)[0]))
 
     def take(self, rows: IntArray) -> Mass:
         """Return the weights of the given rows."""
@@ -336,12 +388,17 @@ class ArrayWeights:
         return weights
 
 
-def draw_by_mass(mass: Mass, n_rows: int, rng: np.random.Generator) -> tuple[IntArray, NDArray[np.float64]]:
-    """Draw about ``n_rows`` rows, each with a chance in proportion to its mass; return their positions, and new masses.
+def draw_by_mass(
+    mass: Mass, n_rows: int, rng: np.random.Generator
+) -> tuple[IntArray, NDArray[np.float64]]:
+    """Draw about ``n_rows`` rows, each with a chance in proportion to its mass.
 
-    Rows of next to no mass are rarely drawn, even if there are few rows: no more are drawn than there would be with the
-    same sum of masses, and the same sum of squares, if all had the same mass (Kish's effective size). A row with a
-    chance of one third stands for three such rows, and has three times its mass. Masses are relative to the largest.
+    Return their positions, and new masses.
+
+    Rows of next to no mass are rarely drawn, even if there are few rows: no more are drawn than
+    there would be with the same sum of masses, and the same sum of squares, if all had the same
+    mass (Kish's effective size). A row with a chance of one third stands for three such rows, and
+    has three times its mass. Masses are relative to the largest.
 
     Examples
     --------
@@ -360,10 +417,14 @@ def draw_by_mass(mass: Mass, n_rows: int, rng: np.random.Generator) -> tuple[Int
 
 
 def _chances(mass: Mass, n_drawn: float) -> NDArray[np.float64]:
-    """Return chances in proportion to masses, at most 1, whose sum is ``n_drawn``, or 1 for each of fewer rows."""
+    """Return chances in proportion to masses, at most 1, whose sum is ``n_drawn``, or 1 for each of
+    fewer rows.
+    """
     if n_drawn >= len(mass):
         return np.ones(len(mass))
     heaviest_first = np.sort(mass)[::-1]
-    factors = (n_drawn - np.arange(len(mass))) / np.cumsum(heaviest_first[::-1])[::-1]  # if so many are drawn for sure
+    factors = (n_drawn - np.arange(len(mass))) / np.cumsum(heaviest_first[::-1])[
+        ::-1
+    ]  # if so many are drawn for sure
     first = int(np.argmax(factors * heaviest_first <= 1))
     return np.asarray(np.minimum(factors[first] * mass, 1))

@@ -45,7 +45,10 @@ class ArraySource(Source):
         return super()._gather(rows)
 
     def _content(self) -> Iterator[Any]:
-        parts = (self.X.data, self.X.indices, self.X.indptr) if sparse.issparse(self.X) else (self.X,)
+        if sparse.issparse(self.X):
+            parts = (self.X.data, self.X.indices, self.X.indptr)
+        else:
+            parts = (self.X,)
         for part in parts:
             yield part.dtype.str.encode()
             for block in row_blocks(len(part)):
@@ -53,10 +56,12 @@ class ArraySource(Source):
 
 
 class NpySource(Source):
-    """A ``.npy`` file with a two-dimensional array of numbers; Fortran order needs one read per column.
+    """A ``.npy`` file with a two-dimensional array of numbers.
 
-    Rows are read, not memory-mapped: mapped pages count as resident memory, so a fit that reads the whole file would
-    seem to hold all of it in memory.
+    Fortran order needs one read per column.
+
+    Rows are read, not memory-mapped: mapped pages count as resident memory, so a fit that reads the
+    whole file would seem to hold all of it in memory.
     """
 
     def __init__(self, path: str | os.PathLike[str], columns: ColumnChoice = None) -> None:
@@ -71,7 +76,9 @@ class NpySource(Source):
 
     @property
     def _nearby(self) -> int:
-        return rows_within(SEEK_BYTES, self._stored.itemsize * (1 if self._by_column else self._width))
+        return rows_within(
+            SEEK_BYTES, self._stored.itemsize * (1 if self._by_column else self._width)
+        )
 
     def _refuse_changes(self) -> None:
         self._file.refuse_changes()
@@ -80,7 +87,10 @@ class NpySource(Source):
         return self._file.content(64)
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
-        chosen = np.arange(self._width) if self._columns is None else np.array(self._columns)
+        if self._columns is None:
+            chosen = np.arange(self._width)
+        else:
+            chosen = np.array(self._columns)
         with naming(self._file.name, ".npy"), self._file.path.open("rb") as file:
             if self._by_column:
                 for place, column in enumerate(chosen.tolist()):
@@ -90,9 +100,13 @@ class NpySource(Source):
                 if file.readinto(out.data) < out.nbytes:
                     raise EOFError(f"it ends before row {start + len(out):,}")
             else:
-                for block in row_blocks(len(out), rows_within(PIECE_BYTES, self._width * self._stored.itemsize)):
+                for block in row_blocks(
+                    len(out), rows_within(PIECE_BYTES, self._width * self._stored.itemsize)
+                ):
                     n_cells = (block.stop - block.start) * self._width
-                    rows = self._read(file, (start + block.start) * self._width, n_cells).reshape(-1, self._width)
+                    rows = self._read(file, (start + block.start) * self._width, n_cells).reshape(
+                        -1, self._width
+                    )
                     out[block] = rows.take(chosen, axis=1)
 
     def _read(self, file: BinaryIO, cell: int, n_cells: int) -> NDArray[Any]:
@@ -111,14 +125,21 @@ class ZarrSource(StreamedSource):
         self._path = _path_of(data)
         self._array = data if self._path is None else None
         name = "The Zarr array" if self._path is None else shown(self._path)
-        self._file = None if self._path is None else FileStamp.of(_metadata_file(self._path))
+        if self._path is None:
+            self._file = None
+        else:
+            self._file = FileStamp.of(_metadata_file(self._path))
         array = self._open()
         if hasattr(array, "array_keys"):
             example = min(array.array_keys(), default="X")
             raise ValueError(f"{name} is a group of arrays: open one of them, such as {example!r}.")
-        n_rows, n_columns = array.shape if array.ndim == 2 else (1, 1)  # other dimensions are refused below
+        n_rows, n_columns = (
+            array.shape if array.ndim == 2 else (1, 1)
+        )  # other dimensions are refused below
         chunk_rows = array.chunks[0] if array.ndim else 1
-        self._piece_rows = chunk_rows * rows_within(PIECE_BYTES, chunk_rows * n_columns * array.dtype.itemsize)
+        self._piece_rows = chunk_rows * rows_within(
+            PIECE_BYTES, chunk_rows * n_columns * array.dtype.itemsize
+        )
         starts = range(0, n_rows, self._piece_rows)
         super().__init__(name, array.shape, array.dtype, columns=columns, starts=starts)
         self._newest_ns, self._is_complete = self._stamp_chunks(array)
@@ -146,16 +167,20 @@ class ZarrSource(StreamedSource):
             yield piece if self._columns is None else piece.take(self._columns, axis=1)
 
     def _stamp_chunks(self, array: Any) -> tuple[int | None, bool]:
-        """Return the newest modification time of the chunk files of a folder, and whether there is one for each chunk.
+        """Return the newest modification time of the chunk files of a folder, and whether there is
+        one for each chunk.
 
-        There may be very many of them, so their times are not stored one by one: a chunk that is newer than the newest
-        one at opening has changed. A chunk that is replaced by an older file is not detected.
+        There may be very many of them, so their times are not stored one by one: a chunk that is
+        newer than the newest one at opening has changed. A chunk that is replaced by an older file
+        is not detected.
         """
         if self._path is None or self._path.is_file():
             return None, False
         times = [_modified_ns(file) for file in self._chunk_files(array, 0, self.n_rows)]
         there = [time for time in times if time is not None]
-        return max(there, default=0), len(there) == len(times)  # a chunk of the fill value need not be stored
+        return max(there, default=0), len(there) == len(
+            times
+        )  # a chunk of the fill value need not be stored
 
     def _refuse_changed_chunks(self, array: Any, start: int, stop: int) -> None:
         """Raise SourceChangedError if a chunk file of the given rows has changed or was deleted."""
@@ -166,13 +191,15 @@ class ZarrSource(StreamedSource):
             is_gone = modified_ns is None and self._is_complete
             if is_gone or (modified_ns or 0) > self._newest_ns:
                 raise SourceChangedError(
-                    f"{shown(file)} {'was deleted' if is_gone else 'has changed'} since the array was opened: open it "
+                    f"{shown(file)} {'was deleted' if is_gone else 'has changed'} since the array "
+                    "was opened: open it "
                     f"again with open_source, and leave it as it is until the fit is done."
                 )
 
     def _chunk_files(self, array: Any, start: int, stop: int) -> Iterator[Path]:
         height, width = array.shards or array.chunks
-        rows, columns = range(start // height, -(-stop // height)), range(-(-array.shape[1] // width))
+        rows = range(start // height, -(-stop // height))
+        columns = range(-(-array.shape[1] // width))
         for chunk in product(rows, columns):
             yield Path(self._path or "", array.metadata.encode_chunk_key(chunk))
 
@@ -181,7 +208,9 @@ class ZarrSource(StreamedSource):
             return self._array
         zarr = import_optional("zarr", "zarr", "Reading a Zarr array")
         with naming(shown(self._path), "a Zarr array"):
-            return zarr.open(self._path if self._path.is_dir() else zarr.storage.ZipStore(self._path), mode="r")
+            return zarr.open(
+                self._path if self._path.is_dir() else zarr.storage.ZipStore(self._path), mode="r"
+            )
 
 
 def _path_of(data: Any) -> Path | None:
@@ -213,7 +242,13 @@ class DaskSource(StreamedSource):
     def __init__(self, array: Any, columns: ColumnChoice = None) -> None:
         refuse_unknown_chunks(array)
         row_chunks = array.chunks[0] if array.ndim else ()
-        super().__init__(DASK_ARRAY, array.shape, array.dtype, columns=columns, starts=np.cumsum((0, *row_chunks[:-1])))
+        super().__init__(
+            DASK_ARRAY,
+            array.shape,
+            array.dtype,
+            columns=columns,
+            starts=np.cumsum((0, *row_chunks[:-1])),
+        )
         self.array = array if self._columns is None else array[:, self._columns]
 
     def _pieces(self, number: int) -> Iterator[Any]:
@@ -227,5 +262,6 @@ def refuse_unknown_chunks(array: Any) -> None:
     if any(math.isnan(length) for length in array.shape):
         shape = tuple(array.shape)
         raise ValueError(
-            f"{DASK_ARRAY} has unknown chunk sizes, shape {shape}: call array.compute_chunk_sizes() first."
+            f"{DASK_ARRAY} has unknown chunk sizes, shape {shape}: call "
+            "array.compute_chunk_sizes() first."
         )

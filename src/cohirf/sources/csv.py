@@ -1,4 +1,6 @@
-"""CSV files: how one is written, as a table of text, and converted to an Arrow file to be a source of numbers."""
+"""CSV files: how one is written, as a table of text, and converted to an Arrow file to be a source
+of numbers.
+"""
 
 from __future__ import annotations
 
@@ -25,30 +27,64 @@ CSV_BLOCK_BYTES = 2**20  # Arrow reads about thirty blocks ahead
 A_LINE_EACH = "give a line of column names and a line for each sample"
 ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1", "utf-16": "UTF-16"}
 MOST_RAGGED = 5  # named in an error message
-TYPES = {"null": "double", "int64": "double", "double": "double", "bool": "bool"}  # from those that Arrow infers
+TYPES = {
+    "null": "double",
+    "int64": "double",
+    "double": "double",
+    "bool": "bool",
+}  # from those that Arrow infers
 # what programs write into empty cells
 MISSING = (
-    *("", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"),
+    *(
+        "",
+        "NA",
+        "N/A",
+        "n/a",
+        "#N/A",
+        "#NA",
+        "#N/A N/A",
+        "<NA>",
+        "NaN",
+        "nan",
+        "-NaN",
+        "-nan",
+        "NULL",
+        "null",
+        "None",
+    ),
     *("1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
 )
 DELIMITERS = (",", ";", "\t", "|")
 BEGINNING = 2**16  # characters from which the delimiter is found
 READ_BYTES = 2**20
 MOST_RECORDS = 200
-UTF_8, UTF_16, WINDOWS, LATIN_1 = "utf-8", "utf-16", "cp1252", "latin-1"
+UTF_8 = "utf-8"
+UTF_16 = "utf-16"
+WINDOWS = "cp1252"
+LATIN_1 = "latin-1"
 _NOT_WINDOWS = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])  # bytes without a character in cp1252
 
 
 class CsvTable(Table):
-    """A CSV file as a table of text. Encoding and delimiter are found from its content, unless the latter is given.
+    """A CSV file as a table of text.
 
-    ``header`` says whether the first line has column names; None: it has, and it must not look like data.
+    Encoding and delimiter are found from its content, unless the latter is given.
+
+    ``header`` says whether the first line has column names; None: it has, and it must not look like
+    data.
     """
 
-    def __init__(self, path: str | os.PathLike[str], delimiter: str | None = None, header: bool | None = None) -> None:
-        if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\n\r"'):
-            raise ValueError(f"delimiter={delimiter!r} is not valid: give one character, such as ; or a tab.")
-        self._file, self._header = FileStamp.of(path), header
+    def __init__(
+        self, path: str | os.PathLike[str], delimiter: str | None = None, header: bool | None = None
+    ) -> None:
+        if delimiter is not None and (
+            len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\n\r"'
+        ):
+            raise ValueError(
+                f"delimiter={delimiter!r} is not valid: give one character, such as ; or a tab."
+            )
+        self._file = FileStamp.of(path)
+        self._header = header
         self.name = self._file.name
         with self.naming():
             self.encoding = self._find_encoding()
@@ -56,26 +92,42 @@ class CsvTable(Table):
                 self.delimiter = delimiter or self._find_delimiter(opened.read(BEGINNING))
             with self._open_text() as opened:
                 top = _first_records(opened, self.delimiter)
-        self._n_titles = 0 if header is False else _count_titles([record for _, record in top])
+        if header is False:
+            self._n_titles = 0
+        else:
+            self._n_titles = _count_titles([record for _, record in top])
         line, cells = top[self._n_titles] if top else (1, [])
         self._n_lines_above = line - 1  # above the names
         self._names = _name_columns(self.name, cells, header)
         super().__init__(
-            self.name, dict.fromkeys(choose_names(self.name, self._names, None), "string"), (), [self._file]
+            self.name,
+            dict.fromkeys(choose_names(self.name, self._names, None), "string"),
+            (),
+            [self._file],
         )
         usual = "\t" if ".tsv" in self.name.lower() else ","
-        said = [] if self.encoding == UTF_8 else [f"read as {ENCODINGS.get(self.encoding, self.encoding)}"]
+        if self.encoding == UTF_8:
+            said = []
+        else:
+            said = [f"read as {ENCODINGS.get(self.encoding, self.encoding)}"]
         said += [] if self.delimiter == usual else [f"cells separated by {self.delimiter!r}"]
         said += [f"{count_of(self._n_titles, 'title line')} skipped"] if self._n_titles else []
         self.format = ", ".join(said)
 
-    def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
+    def read(
+        self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None
+    ) -> Iterator[Any]:
         """Yield batches of text: what its cells are is decided when all of them are seen."""
-        with self.naming(), self.open_batches(dict.fromkeys(columns, "string"), missing=MISSING) as reader:
+        with (
+            self.naming(),
+            self.open_batches(dict.fromkeys(columns, "string"), missing=MISSING) as reader,
+        ):
             yield from reader
 
     def find_places(self, rows: Iterable[int]) -> dict[int, str]:
-        """Return the line on which each of the given rows begins, as text; the first line is 1, the first row is 0.
+        """Return the line on which each of the given rows begins, as text.
+
+        The first line is 1, the first row is 0.
 
         Rows are not lines where a quoted cell has a line break.
         """
@@ -84,23 +136,34 @@ class CsvTable(Table):
         if places:
             with self._open_text() as opened, suppress(csv.Error):
                 records = islice(_numbered(opened, self.delimiter), first, first + max(places) + 1)
-                places |= {row: f"line {line}" for row, (line, _) in enumerate(records) if row in places}
+                places |= {
+                    row: f"line {line}" for row, (line, _) in enumerate(records) if row in places
+                }
         return places
 
     def infer_types(self, columns: ColumnChoice) -> dict[str, str]:
-        """Return the chosen columns and their types after conversion, inferred from the beginning of the file."""
+        """Return the chosen columns and their types after conversion, inferred from the beginning
+        of the file.
+        """
         with self.naming(), self.open_batches() as reader:
             found = {
-                name: str(reader.schema.field(name).type) for name in choose_names(self.name, self._names, columns)
+                name: str(reader.schema.field(name).type)
+                for name in choose_names(self.name, self._names, columns)
             }
         for name, type_found in found.items():
             if type_found not in TYPES:
-                hint = f" Or is the delimiter not {self.delimiter!r}?" if len(self._names) == 1 else ""
+                if len(self._names) == 1:
+                    hint = f" Or is the delimiter not {self.delimiter!r}?"
+                else:
+                    hint = ""
                 raise refuse_type(self.name, name, type_found, hint)
         return {name: TYPES[type_found] for name, type_found in found.items()}
 
-    def open_batches(self, types: dict[str, str] | None = None, missing: Sequence[str] | None = None) -> Any:
-        """Return a reader of record batches: the given columns with the given types, or all with inferred types.
+    def open_batches(
+        self, types: dict[str, str] | None = None, missing: Sequence[str] | None = None
+    ) -> Any:
+        """Return a reader of record batches: the given columns with the given types, or all with
+        inferred types.
 
         ``missing`` are the texts of missing cells; by default those that Arrow knows.
         """
@@ -108,7 +171,9 @@ class CsvTable(Table):
         arrow_csv = import_optional("pyarrow.csv", "arrow", "Reading a CSV file")
         file = open_file(self._file)
         return arrow_csv.open_csv(
-            arrow.CompressedInputStream(file, "gzip") if self._file.path.suffix.lower() == ".gz" else file,
+            arrow.CompressedInputStream(file, "gzip")
+            if self._file.path.suffix.lower() == ".gz"
+            else file,
             arrow_csv.ReadOptions(
                 block_size=CSV_BLOCK_BYTES,
                 column_names=self._names,
@@ -118,7 +183,10 @@ class CsvTable(Table):
             ),
             arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             arrow_csv.ConvertOptions(
-                column_types=types, include_columns=list(types or ()), strings_can_be_null=True, null_values=missing
+                column_types=types,
+                include_columns=list(types or ()),
+                strings_can_be_null=True,
+                null_values=missing,
             ),
         )
 
@@ -127,7 +195,12 @@ class CsvTable(Table):
         """Make reading errors name the file and, if possible, the column and the value."""
         try:
             yield
-        except (OSError, ValueError, EOFError, zlib.error) as error:  # the last two are of a damaged archive
+        except (
+            OSError,
+            ValueError,
+            EOFError,
+            zlib.error,
+        ) as error:  # the last two are of a damaged archive
             is_of_system = isinstance(error, OSError) and error.errno is not None
             if is_of_system or str(error).startswith(self.name):
                 raise
@@ -141,38 +214,52 @@ class CsvTable(Table):
         if found := re.search(r"In CSV column #(\d+): .*invalid value '(.*)'", message):
             name = self._names[int(found[1])]
             return (
-                f"{self.name}: column {name!r} holds {found[2]!r}, which is not a number: turn it into numbers "
+                f"{self.name}: column {name!r} holds {found[2]!r}, which is not a number: turn it "
+                "into numbers "
                 f"first, or leave it out, for instance with columns=lambda name: name != {name!r}."
             )
         return f"{self.name} cannot be read as CSV: {message}. Repair the file, or give its delimiter=."
 
     def _explain_ragged(self) -> str:
         """Name the first lines that do not have as many cells as there are columns."""
-        n_columns, n_ragged, listed, line, is_endless = len(self._names), 0, list[str](), 0, False
+        n_columns = len(self._names)
+        n_ragged = 0
+        listed = list[str]()
+        line = 0
+        is_endless = False
         with self._open_text() as opened:
             try:
                 for line, record in islice(_numbered(opened, self.delimiter), self._n_titles, None):
                     if len(record) != n_columns:
                         n_ragged += 1
-                        listed += [f"line {line} has {len(record)}"] if n_ragged <= MOST_RAGGED else []
+                        listed += (
+                            [f"line {line} has {len(record)}"] if n_ragged <= MOST_RAGGED else []
+                        )
             except csv.Error:  # a cell that is longer than csv allows
                 is_endless = True
         if is_endless or not n_ragged:
             where = f" that begins on line {line + 1}" if is_endless else ""
             return f"{self.name} has a very long cell{where}: is a quotation mark not closed? Repair the file."
-        more = f" and {n_ragged - len(listed):,} more do not have them" if n_ragged > len(listed) else ""
+        if n_ragged > len(listed):
+            more = f" and {n_ragged - len(listed):,} more do not have them"
+        else:
+            more = ""
         return (
-            f"{self.name} has {n_columns} columns, but {', '.join(listed)}{more}: repair the file, or give the "
+            f"{self.name} has {n_columns} columns, but {', '.join(listed)}{more}: repair the file, "
+            "or give the "
             f"delimiter of the file with delimiter= if it is not {self.delimiter!r}."
         )
 
     def _find_encoding(self) -> str:
-        """Return the encoding: UTF-16 by its bytes, UTF-8 if all of the file is, otherwise Windows or Latin-1.
+        """Return the encoding: UTF-16 by its bytes, UTF-8 if all of the file is, otherwise Windows
+        or Latin-1.
 
-        All bytes are read, so that a letter in the last line does not break a conversion that began as UTF-8.
+        All bytes are read, so that a letter in the last line does not break a conversion that began
+        as UTF-8.
         """
         decoder = codecs.getincrementaldecoder(UTF_8)()
-        encoding, n_lines = UTF_8, 0
+        encoding = UTF_8
+        n_lines = 0
         with self._open_bytes() as opened:
             block = opened.read(READ_BYTES)
             if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -182,7 +269,9 @@ class CsvTable(Table):
             while block:
                 if b"\0" in block:
                     line = n_lines + block.count(b"\n", 0, block.index(b"\0")) + 1
-                    raise ValueError(f"{self.name} has NUL bytes, the first on line {line:,}: remove them.")
+                    raise ValueError(
+                        f"{self.name} has NUL bytes, the first on line {line:,}: remove them."
+                    )
                 n_lines += block.count(b"\n")
                 if encoding == UTF_8:
                     try:
@@ -195,9 +284,14 @@ class CsvTable(Table):
         return encoding
 
     def _find_delimiter(self, beginning: str) -> str:
-        """Return the delimiter that divides the beginning of the file into rows of equally many cells."""
+        """Return the delimiter that divides the beginning of the file into rows of equally many
+        cells.
+        """
         is_tsv = any(suffix.lower() == ".tsv" for suffix in self._file.path.suffixes)
-        preferred = sorted(DELIMITERS, key=lambda one: one != "\t") if is_tsv else DELIMITERS
+        if is_tsv:
+            preferred = sorted(DELIMITERS, key=lambda one: one != "\t")
+        else:
+            preferred = DELIMITERS
         judged = [(_judge_delimiter(beginning, one), one) for one in preferred]
         several = [entry for entry in judged if entry[0][-1] > 1 and entry[0][0] >= 0.5]
         return max(several or judged, key=lambda entry: entry[0] if several else entry[0][:1])[1]
@@ -216,7 +310,10 @@ class CsvTable(Table):
 
 
 def _name_columns(name: str, cells: Sequence[str], header: bool | None) -> list[str]:
-    """Return the column names; empty ones get the number of the column, and those that repeat are numbered."""
+    """Return the column names.
+
+    Empty ones get the number of the column, and those that repeat are numbered.
+    """
     if not cells:
         raise ValueError(f"{name} is empty: {A_LINE_EACH}.")
     if header is False:
@@ -226,14 +323,23 @@ def _name_columns(name: str, cells: Sequence[str], header: bool | None) -> list[
             f"{name} has only numbers in its first line: give header=False if they are data, "
             f"header=True if they are names."
         )
-    return number_repeated([cell or f"column {number}" for number, cell in enumerate(cells, start=1)])
+    return number_repeated(
+        [cell or f"column {number}" for number, cell in enumerate(cells, start=1)]
+    )
 
 
 def open_csv(table: CsvTable, columns: ColumnChoice = None) -> TableSource:
-    """Convert columns of numbers to a temporary Arrow file, block by block, and open that as a source."""
+    """Convert columns of numbers to a temporary Arrow file, block by block, and open that as a
+    source.
+    """
     arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
-    target, types = TemporaryFile(), table.infer_types(columns)
-    with table.naming(), table.open_batches(types) as reader, arrow.ipc.new_file(target.file, reader.schema) as writer:
+    target = TemporaryFile()
+    types = table.infer_types(columns)
+    with (
+        table.naming(),
+        table.open_batches(types) as reader,
+        arrow.ipc.new_file(target.file, reader.schema) as writer,
+    ):
         for batch in reader:
             writer.write_batch(batch)
     target.file.flush()
@@ -246,15 +352,20 @@ def _find_utf_16(beginning: bytes) -> str | None:
 
     There, delimiters and line breaks have a NUL byte before or after them: always on the same side.
     """
-    before, after = beginning[::2].count(0), beginning[1::2].count(0)
+    before = beginning[::2].count(0)
+    after = beginning[1::2].count(0)
     if max(before, after) < len(beginning) / 20 or min(before, after) > max(before, after) / 10:
         return None
     return "utf-16-be" if before > after else "utf-16-le"
 
 
 def _judge_delimiter(beginning: str, delimiter: str) -> tuple[float, float, int]:
-    """Return the share of rows as long as the names, that of cells without other delimiters, and that length."""
-    records = [record for _, record in _first_records(io.StringIO(beginning, newline=""), delimiter)]
+    """Return the share of rows as long as the names, that of cells without other delimiters, and
+    that length.
+    """
+    records = [
+        record for _, record in _first_records(io.StringIO(beginning, newline=""), delimiter)
+    ]
     if len(beginning) == BEGINNING and len(records) > 1:
         records.pop()  # it may have been cut
     if not records:
@@ -267,10 +378,14 @@ def _judge_delimiter(beginning: str, delimiter: str) -> tuple[float, float, int]
 
 
 def _count_titles(records: Sequence[Sequence[str]]) -> int:
-    """Return the number of records at the top that are titles: one cell each, above names of several columns."""
+    """Return the number of records at the top that are titles: one cell each, above names of
+    several columns.
+    """
     filled = [sum(map(bool, record)) for record in records]
     first = next((place for place, cells in enumerate(filled) if cells > 1), 0)
-    return 0 if not records or any(is_plain_number(cell) for cell in records[first]) else first
+    if not records or any(is_plain_number(cell) for cell in records[first]):
+        return 0
+    return first
 
 
 def is_plain_number(text: str) -> bool:
@@ -294,6 +409,8 @@ def _numbered(opened: IO[str], delimiter: str) -> Iterator[tuple[int, list[str]]
 
 def _first_records(opened: IO[str], delimiter: str) -> list[tuple[int, list[str]]]:
     first: list[tuple[int, list[str]]] = []
-    with suppress(csv.Error):  # a cell that is too long is named later: what was read until then is enough
+    with suppress(
+        csv.Error
+    ):  # a cell that is too long is named later: what was read until then is enough
         first += islice(_numbered(opened, delimiter), MOST_RECORDS)
     return first

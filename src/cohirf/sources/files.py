@@ -56,25 +56,35 @@ class FileStamp:
             )
 
     def content(self, n_chunks: int) -> Iterator[bytes]:
-        """Yield size and modification time, then evenly spaced chunks of the file, including the first and the last."""
+        """Yield size and modification time, then evenly spaced chunks of the file, including the
+        first and the last.
+        """
         yield f"{self.size} {self.modified_ns}".encode()
         with self.path.open("rb") as file:
-            for position in np.unique(np.linspace(0, max(0, self.size - STAMP_BYTES), n_chunks, dtype=np.int64)):
+            for position in np.unique(
+                np.linspace(0, max(0, self.size - STAMP_BYTES), n_chunks, dtype=np.int64)
+            ):
                 file.seek(int(position))
                 yield file.read(STAMP_BYTES)
 
 
 @replacing_errors
 def naming(name: str, kind: str) -> Iterator[None]:
-    """Make reading errors name the file, and say that its content is damaged unless the system caused them."""
+    """Make reading errors name the file, and say that its content is damaged unless the system
+    caused them.
+    """
     try:
         yield
     except (SourceChangedError, ImportError):
         raise
     except MemoryError as error:
-        raise MemoryError(f"{name} needs more memory than there is, or is damaged: {one_line(error)}.") from error
+        raise MemoryError(
+            f"{name} needs more memory than there is, or is damaged: {one_line(error)}."
+        ) from error
     except Exception as error:  # decoders raise exceptions of any type
-        if isinstance(error, OSError) and error.errno is not None:  # caused by the system, not by the content
+        if (
+            isinstance(error, OSError) and error.errno is not None
+        ):  # caused by the system, not by the content
             raise type(error)(error.errno, os.strerror(error.errno), name) from error
         raise ValueError(
             f"{name} cannot be read as {kind}: {one_line(error)}. "

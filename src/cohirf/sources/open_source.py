@@ -1,7 +1,8 @@
 """open_source: open a file, a folder or an object in memory as a source of rows.
 
-To add a file format, write a subclass of ``Source`` (numbers, see ``arrays.py``) or ``StoredTable`` (named columns,
-see ``tables.py``), and add its ending to ``FILES`` and to the docstring of ``open_source``.
+To add a file format, write a subclass of ``Source`` (numbers, see ``arrays.py``) or ``StoredTable``
+(named columns, see ``tables.py``), and add its ending to ``FILES`` and to the docstring of
+``open_source``.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def open_source(
 ) -> Source:
     r"""Open a file, a folder or an object in memory as a source of rows for a fit.
 
-    ``CoHiRF.fit`` and ``predict`` read a source in blocks, so the data may be larger than memory. The data itself is
-    never modified.
+    ``CoHiRF.fit`` and ``predict`` read a source in blocks, so the data may be larger than memory.
+    The data itself is never modified.
 
     Parameters
     ----------
@@ -58,30 +59,31 @@ def open_source(
         - ``.npy``: a two-dimensional NumPy array;
         - ``.parquet``, ``.pq``: a Parquet file (needs the extra ``arrow``);
         - ``.arrow``, ``.feather``, ``.ipc``: an Arrow IPC file or stream (extra ``arrow``);
-        - ``.csv``, ``.tsv``, ``.csv.gz``, ``.tsv.gz``: text, which is first converted to a temporary Arrow file
-          (extra ``arrow``);
+        - ``.csv``, ``.tsv``, ``.csv.gz``, ``.tsv.gz``: text, which is first converted to a
+          temporary Arrow file (extra ``arrow``);
         - ``.zarr.zip``: a Zarr array in a zip file (extra ``zarr``).
 
         Or a folder:
 
         - a Zarr array, version 2 or 3 (extra ``zarr``);
-        - Parquet files, which are concatenated in the order of their names. Files whose names begin with ``.`` or ``_``
-          are ignored.
+        - Parquet files, which are concatenated in the order of their names. Files whose names begin
+          with ``.`` or ``_`` are ignored.
 
-        Or an object: a two-dimensional NumPy array (memory-mapped or not) or anything that converts to one, a SciPy
-        sparse matrix, a pandas, polars or Arrow table, a Zarr array, or a Dask array. A source is returned
-        unchanged.
+        Or an object: a two-dimensional NumPy array (memory-mapped or not) or anything that converts
+        to one, a SciPy sparse matrix, a pandas, polars or Arrow table, a Zarr array, or a Dask
+        array. A source is returned unchanged.
     columns : list of str or int, or callable, optional
-        The columns to read, in this order: names, or numbers if the data has no column names. A callable gets each
-        name or number, and returns whether to read that column. None reads all columns; index columns that pandas
-        stored in a Parquet or Arrow file are then left out.
+        The columns to read, in this order: names, or numbers if the data has no column names. A
+        callable gets each name or number, and returns whether to read that column. None reads all
+        columns; index columns that pandas stored in a Parquet or Arrow file are then left out.
     delimiter : str, optional
-        For CSV files: the character that separates values. If None, it is the one of comma, semicolon, tab and ``|``
-        that divides the beginning of the file into rows of equally many values. The encoding is found, too: UTF-8,
-        UTF-16, Windows-1252 or Latin-1.
+        For CSV files: the character that separates values. If None, it is the one of comma,
+        semicolon, tab and ``|`` that divides the beginning of the file into rows of equally many
+        values. The encoding is found, too: UTF-8, UTF-16, Windows-1252 or Latin-1.
     header : bool, optional
-        For CSV files: whether the first line contains column names. If False, the columns are named f0, f1 and so on.
-        If None, the first line is taken as names, and refused if it contains only numbers.
+        For CSV files: whether the first line contains column names. If False, the columns are named
+        f0, f1 and so on. If None, the first line is taken as names, and refused if it contains only
+        numbers.
 
     Returns
     -------
@@ -131,12 +133,16 @@ def open_source(
         _refuse_options(kind, delimiter=delimiter, header=header)
         if kind is CsvTable:
             return open_csv(CsvTable(path, delimiter, header), columns)
-        return TableSource(kind(path), columns) if issubclass(kind, Table) else kind(path, columns)
+        if issubclass(kind, Table):
+            return TableSource(kind(path), columns)
+        return kind(path, columns)
     _refuse_options(None, delimiter=delimiter, header=header)
     return _open_object(data, columns)
 
 
-def open_table(data: Any, *, delimiter: str | None = None, header: bool | None = None) -> Table | None:
+def open_table(
+    data: Any, *, delimiter: str | None = None, header: bool | None = None
+) -> Table | None:
     """Return a file, a folder or a data frame as a table, or None for data without column names."""
     if not isinstance(data, Path):
         is_named = is_frame(data) and any(isinstance(name, str) for name in frame_names(data))
@@ -165,12 +171,16 @@ def find_format(path: Path) -> Any:
             return ZarrSource
         if parquet_files(path):
             return ParquetTable
-        raise ValueError(f"{name} is a folder without data: give a folder of Parquet files or a Zarr array.")
+        raise ValueError(
+            f"{name} is a folder without data: give a folder of Parquet files or a Zarr array."
+        )
     if not path.is_file():
         raise FileNotFoundError(f"{name} is not a file: check the path.")
     endings = [ending for ending in FILES if path.name.lower().endswith(ending)]
     if not endings:
-        raise ValueError(f"{name} has an unknown format: give a file whose name ends in {', '.join(FILES)}.")
+        raise ValueError(
+            f"{name} has an unknown format: give a file whose name ends in {', '.join(FILES)}."
+        )
     return FILES[max(endings, key=len)]
 
 
@@ -178,16 +188,23 @@ def _open_object(data: Any, columns: ColumnChoice) -> Source:
     module = type(data).__module__
     if isinstance(data, Source):
         if columns is not None:
-            raise TypeError(f"{data!r} is already a source: choose columns in open_source(path, columns=...).")
+            raise TypeError(
+                f"{data!r} is already a source: choose columns in open_source(path, columns=...)."
+            )
         return data
     if module.startswith("zarr."):
         return ZarrSource(data, columns)
     if module.startswith("dask.array."):
         return DaskSource(data, columns)
     if module.startswith("dask.") or hasattr(data, "collect"):
-        remedy = "collect()" if hasattr(data, "collect") else "to_dask_array(lengths=True)"
+        if hasattr(data, "collect"):
+            remedy = "collect()"
+        else:
+            remedy = "to_dask_array(lengths=True)"
         package = module.partition(".")[0]
-        raise TypeError(f"A {package} {type(data).__name__} is lazy: give the result of its {remedy}.")
+        raise TypeError(
+            f"A {package} {type(data).__name__} is lazy: give the result of its {remedy}."
+        )
     if is_frame(data):
         return ArraySource(*read_frame(data, columns))
     X = data.tocsr() if sparse.issparse(data) else _to_array(data)
@@ -198,11 +215,15 @@ def _open_object(data: Any, columns: ColumnChoice) -> Source:
 
 def _to_array(data: Any) -> Any:
     if np.ma.is_masked(data):
-        raise ValueError("The array has masked cells: fill them with data.filled(value) or leave their rows out.")
+        raise ValueError(
+            "The array has masked cells: fill them with data.filled(value) or leave their rows out."
+        )
     try:
         X = np.asarray(data)
     except ValueError as error:
         raise ValueError(f"The data cannot be converted to an array: {one_line(error)}.") from error
     if X.ndim == 0:
-        raise TypeError(f"A {type(data).__name__} cannot be opened: give a path, an array or a table.")
+        raise TypeError(
+            f"A {type(data).__name__} cannot be opened: give a path, an array or a table."
+        )
     return X

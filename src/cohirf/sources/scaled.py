@@ -1,4 +1,6 @@
-"""A source that fills missing cells and scales features or rows while it reads, and rows of length 1."""
+"""A source that fills missing cells and scales features or rows while it reads, and rows of length
+1.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.sources.source import Source, rows_within
 
 CHANGED_BYTES = 2**20  # rows are changed while they are in the cache of the processor
-UNIT_ROUNDING = 16  # rows whose length differs from 1 by so many times the precision of their type are not scaled again
+# rows whose length differs from 1 by so many times the precision of their type are not scaled again
+UNIT_ROUNDING = 16
 
 
 class ScaledSource(Source):
@@ -66,7 +69,10 @@ class ScaledSource(Source):
             return None
         array = np.asarray(values, self.dtype)
         if array.shape != (self.n_features,):
-            raise ValueError(f"{name} has shape {array.shape}: give a value for each of {self.n_features} features.")
+            raise ValueError(
+                f"{name} has shape {array.shape}: give a value for each of {self.n_features} "
+                "features."
+            )
         return array
 
     @property
@@ -113,7 +119,9 @@ class ScaledSource(Source):
 
 
 def unit_rows(X: Any, name: str = "X") -> Any:
-    """Return rows with length 1: the same array if they have it already, otherwise a copy; for any library and CSR.
+    """Return rows with length 1: the same array if they have it already, otherwise a copy.
+
+    For any library and CSR.
 
     A row of zeros has no direction: it is refused by its number.
     """
@@ -135,13 +143,19 @@ def _lengths(X: Any, name: str, rows: Any) -> NDArray[Any]:
 
 
 def _unit_rows_there(X: Any, name: str) -> Any:
-    """Return rows with length 1 on a device, where half precision keeps its type, and blocks its memory."""
-    xp, out = namespace(X), X
-    tolerance = float(xp.finfo(X.dtype).eps) * (UNIT_ROUNDING if X.dtype in (xp.float32, xp.float64) else 1)
+    """Return rows with length 1 on a device, where half precision keeps its type, and blocks its
+    memory.
+    """
+    xp = namespace(X)
+    out = X
+    tolerance = float(xp.finfo(X.dtype).eps) * (
+        UNIT_ROUNDING if X.dtype in (xp.float32, xp.float64) else 1
+    )
     for block in row_blocks(int(X.shape[0])):
         wide = xp.astype(X[block, :], xp.float64 if X.dtype == xp.float64 else xp.float32)
         lengths = xp.sqrt(xp.sum(wide * wide, axis=1, keepdims=True))
-        shortest, deviation = float(to_host(xp.min(lengths))), float(to_host(xp.max(xp.abs(lengths - 1))))
+        shortest = float(to_host(xp.min(lengths)))
+        deviation = float(to_host(xp.max(xp.abs(lengths - 1))))
         if shortest == 0:
             _refuse_zeros(name, block.start + int(to_host(xp.argmin(lengths))))
         if deviation > tolerance:

@@ -1,7 +1,8 @@
 """Source: the interface through which a fit reads rows from any storage.
 
-``take`` is the same for all sources: it reads, converts and validates rows. A subclass opens its storage and implements
-``_fill``, which writes consecutive rows into an array; one of :class:`StreamedSource` decodes its storage in order.
+``take`` is the same for all sources: it reads, converts and validates rows. A subclass opens its
+storage and implements ``_fill``, which writes consecutive rows into an array; one of
+:class:`StreamedSource` decodes its storage in order.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from cohirf.validation import find_fault
 PIECE_BYTES = 2**23  # memory for decoding, in addition to the requested rows
 FINGERPRINT_SAMPLES = 16
 
-ColumnChoice = Sequence[Any] | Callable[[Any], bool] | None  # a list of columns, a function that selects them, or all
+ColumnChoice = (
+    Sequence[Any] | Callable[[Any], bool] | None
+)  # a list of columns, a function that selects them, or all
 
 
 class NoRowsError(ValueError):
@@ -41,13 +44,14 @@ class NotNumbersError(ValueError):
 
 
 class Source(ABC):
-    """Base class of sources: numeric rows that are read by row number, independently of where they are stored.
+    """Base class of sources: numeric rows that are read by row number, independently of where they
+    are stored.
 
-    :func:`cohirf.open_source` returns a source. Derive a class from Source to read from another kind of storage: call
-    ``super().__init__`` and implement ``_fill``.
+    :func:`cohirf.open_source` returns a source. Derive a class from Source to read from another
+    kind of storage: call ``super().__init__`` and implement ``_fill``.
 
-    A source never modifies its storage. Several threads can read from it. Sources of files pickle as a small handle,
-    which opens the files again in another process.
+    A source never modifies its storage. Several threads can read from it. Sources of files pickle
+    as a small handle, which opens the files again in another process.
 
     Parameters
     ----------
@@ -58,7 +62,8 @@ class Source(ABC):
     stored : dtype
         Type of the values in the storage.
     columns : list of int or callable, optional
-        The columns to read, or a function that returns whether to read a column; all columns if None.
+        The columns to read, or a function that returns whether to read a column; all columns if
+        None.
     feature_names : list of str, optional
         Names of the columns that are read.
 
@@ -69,7 +74,8 @@ class Source(ABC):
     n_rows, n_features : int
         Number of rows, and of columns that are read.
     dtype : dtype
-        Type of the rows that ``take`` returns: float32 if the storage holds float16 or float32, float64 otherwise.
+        Type of the rows that ``take`` returns: float32 if the storage holds float16 or float32,
+        float64 otherwise.
     feature_names : list of str or None
         Names of the columns that are read; None if the storage has no names.
 
@@ -110,19 +116,28 @@ class Source(ABC):
         stored = np.dtype(stored)
         if len(shape) != 2:
             raise ValueError(
-                f"{name} has shape {tuple(shape)}: give two dimensions, one row per sample and one column per feature."
+                f"{name} has shape {tuple(shape)}: give two dimensions, one row per sample and one "
+                "column per feature."
             )
         if 0 in shape:
             kind = ValueError if shape[0] else NoRowsError
-            raise kind(f"{name} has {shape[0]} rows and {shape[1]} columns: give at least one of each.")
+            raise kind(
+                f"{name} has {shape[0]} rows and {shape[1]} columns: give at least one of each."
+            )
         if stored.kind not in "biuf":
             raise ValueError(f"{name} holds values of type {stored}: turn them into numbers first.")
         self.name = name
         self.n_rows = int(shape[0])
         self._columns = choose_numbers(name, int(shape[1]), columns)
-        self.n_features = int(shape[1]) if self._columns is None else len(self._columns)
+        if self._columns is None:
+            self.n_features = int(shape[1])
+        else:
+            self.n_features = len(self._columns)
         self.dtype = np.dtype(np.float32 if stored in (np.float16, np.float32) else np.float64)
-        self.feature_names = None if feature_names is None else list(feature_names)
+        if feature_names is None:
+            self.feature_names = None
+        else:
+            self.feature_names = list(feature_names)
 
     def take(self, rows: IntArray) -> Any:
         """Return the given rows.
@@ -135,7 +150,8 @@ class Source(ABC):
         Returns
         -------
         X : array or CSR matrix, shape (len(rows), n_features)
-            A copy, which the caller may modify: C-ordered, of type ``dtype``, with finite values only.
+            A copy, which the caller may modify: C-ordered, of type ``dtype``, with finite values
+            only.
 
         Raises
         ------
@@ -174,7 +190,9 @@ class Source(ABC):
             yield block
 
     def fingerprint(self) -> str:
-        """Return a short text that identifies the data: it is the same for the same data and storage in any process."""
+        """Return a short text that identifies the data: it is the same for the same data and
+        storage in any process.
+        """
         layout = (self.n_rows, self.n_features, self.dtype.name, self._columns, self.feature_names)
         digest = hashlib.sha256(repr(layout).encode())
         self._refuse_changes()
@@ -197,7 +215,8 @@ class Source(ABC):
         try:
             yield
         finally:
-            self._refuse_changes()  # if the storage changed meanwhile, report that instead of another error
+            # if the storage changed meanwhile, report that instead of another error
+            self._refuse_changes()
 
     def _refuse_changes(self) -> None:  # noqa: B027 - data in memory is not monitored
         """Raise SourceChangedError if the storage has changed since it was opened."""
@@ -212,7 +231,9 @@ class Source(ABC):
     def _samples(self) -> Iterator[slice]:
         """Yield the slices of rows that are sampled for the fingerprint."""
         n_sampled = min(256, self.n_rows)
-        for start in np.unique(np.linspace(0, self.n_rows - n_sampled, FINGERPRINT_SAMPLES, dtype=np.int64)).tolist():
+        for start in np.unique(
+            np.linspace(0, self.n_rows - n_sampled, FINGERPRINT_SAMPLES, dtype=np.int64)
+        ).tolist():
             yield slice(start, start + n_sampled)
 
     @property
@@ -234,7 +255,8 @@ class Source(ABC):
         far = np.diff(rows) > self._nearby
         next_window = np.diff(rows // window) > 0
         for begin, end in pairwise([0, *(np.flatnonzero(far | next_window) + 1), len(rows)]):
-            first, last = int(rows[begin]), int(rows[end - 1])
+            first = int(rows[begin])
+            last = int(rows[end - 1])
             together = np.empty((last - first + 1, self.n_features), self.dtype)
             self._fill(first, together)
             out[begin:end] = together[rows[begin:end] - first]
@@ -246,7 +268,9 @@ class Source(ABC):
         if rows.ndim != 1 or rows.dtype.kind not in "iu" or not (rows[1:] > rows[:-1]).all():
             raise ValueError(f"{self.name}: row numbers must be sorted, distinct integers.")
         if rows[0] < 0 or rows[-1] >= self.n_rows:
-            raise IndexError(f"{self.name} has rows 0 to {self.n_rows - 1:,}, not {rows[0]:,} to {rows[-1]:,}.")
+            raise IndexError(
+                f"{self.name} has rows 0 to {self.n_rows - 1:,}, not {rows[0]:,} to {rows[-1]:,}."
+            )
         return rows
 
     def refuse_faults(self, X: Any, rows: IntArray | range) -> None:
@@ -257,18 +281,26 @@ class Source(ABC):
             raise ValueError(f"{self.name}, {where}: {fault}{self._first_fault(X, rows)}")
 
     def _first_fault(self, X: Any, rows: IntArray | range) -> str:
-        """Return a sentence that names the first cell that is not finite; empty if there is none."""
+        """Return a sentence that names the first cell that is not finite.
+
+        Empty if there is none.
+        """
         if sparse.issparse(X) or np.isfinite(X).all():
             return ""
         row, column = np.unravel_index(np.argmin(np.isfinite(X)), X.shape)
-        named = self.feature_names[column] if self.feature_names else int(column)
+        if self.feature_names:
+            named = self.feature_names[column]
+        else:
+            named = int(column)
         return f" The first is in row {rows[row]:,}, column {named!r}."
 
 
 class StreamedSource(Source):
-    """A source that remembers its decoding position, so that blocks that are read in order are decoded only once.
+    """A source that remembers its decoding position, so that blocks that are read in order are
+    decoded only once.
 
-    Decoding can start only at certain rows, ``_starts``; pieces between a start and the requested rows are skipped.
+    Decoding can start only at certain rows, ``_starts``; pieces between a start and the requested
+    rows are skipped.
     """
 
     _starts: NDArray[np.int64]
@@ -292,16 +324,22 @@ class StreamedSource(Source):
 
     @abstractmethod
     def _pieces(self, number: int) -> Iterator[Any]:
-        """Yield pieces of rows, each with a length, from row ``_starts[number]`` to the end of the data."""
+        """Yield pieces of rows, each with a length, from row ``_starts[number]`` to the end of the
+        data.
+        """
 
     def _copy(self, piece: Any, start: int, out: NDArray[Any], first: int) -> None:
-        """Write ``len(out)`` rows of a piece into ``out``, from its row ``start`` on, the row ``first`` of the data."""
+        """Write ``len(out)`` rows of a piece into ``out``, from its row ``start`` on, the row
+        ``first`` of the data.
+        """
         out[...] = piece[start : start + len(out)]
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
         number = int(np.searchsorted(self._starts, start, side="right")) - 1
         with self._lock:
-            cursor, self._cursor = self._cursor, None  # its position is unknown after an error
+            # its position is unknown after an error
+            cursor = self._cursor
+            self._cursor = None
             if cursor is None or not cursor.first <= start or cursor.end < self._starts[number]:
                 cursor = _Cursor(int(self._starts[number]), self._pieces(number))
             self._fill_from(cursor, start, out)
@@ -311,17 +349,22 @@ class StreamedSource(Source):
         n_filled = 0
         while n_filled < len(out):
             if not cursor.advance_to(start + n_filled):
-                raise ValueError(f"{self.name} ends before row {start + n_filled:,}: write it again.")
+                raise ValueError(
+                    f"{self.name} ends before row {start + n_filled:,}: write it again."
+                )
             offset = start + n_filled - cursor.first
             n = min(len(cursor.piece) - offset, len(out) - n_filled)
             self._copy(cursor.piece, offset, out[n_filled : n_filled + n], start + n_filled)
             n_filled += n
 
     def _reset_cursor(self) -> None:
-        self._lock, self._cursor = threading.Lock(), None
+        self._lock = threading.Lock()
+        self._cursor = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_cursor")}
+        return {
+            name: value for name, value in self.__dict__.items() if name not in ("_lock", "_cursor")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -329,7 +372,9 @@ class StreamedSource(Source):
 
 
 class _Cursor:
-    """A decoding position: the current piece, the number of its first row, and an iterator over later pieces."""
+    """A decoding position: the current piece, the number of its first row, and an iterator over
+    later pieces.
+    """
 
     def __init__(self, first: int, pieces: Iterator[Any]) -> None:
         self.first = first
@@ -341,7 +386,10 @@ class _Cursor:
         return self.first + len(self.piece)
 
     def advance_to(self, row: int) -> bool:
-        """Decode pieces until the current one contains a row; return False if the data ends before that."""
+        """Decode pieces until the current one contains a row.
+
+        Return False if the data ends before that.
+        """
         while row >= self.end:
             self.first = self.end
             self.piece = ()  # freed before the next one is decoded
@@ -364,9 +412,14 @@ def choose_numbers(source: str, n_columns: int, columns: ColumnChoice) -> list[i
     columns = _as_list(columns, range(n_columns))
     for column in columns:
         if isinstance(column, bool) or not isinstance(column, int | np.integer):
-            raise TypeError(f"{source} has no column names: give numbers from 0 to {n_columns - 1}, not {column!r}.")
+            raise TypeError(
+                f"{source} has no column names: give numbers from 0 to {n_columns - 1}, not "
+                f"{column!r}."
+            )
         if not 0 <= column < n_columns:
-            raise ValueError(f"{source} has no column {column}: give numbers from 0 to {n_columns - 1}.")
+            raise ValueError(
+                f"{source} has no column {column}: give numbers from 0 to {n_columns - 1}."
+            )
     return [int(column) for column in columns]
 
 
@@ -374,10 +427,13 @@ def choose_names(source: str, available: Sequence[str], columns: ColumnChoice) -
     """Return the chosen column names; all available names if ``columns`` is None."""
     repeated = [name for name, times in Counter(available).items() if times > 1]
     if repeated:
-        raise ValueError(f"{source}: the column name {repeated[0]!r} appears more than once: rename the columns.")
+        raise ValueError(
+            f"{source}: the column name {repeated[0]!r} appears more than once: rename the columns."
+        )
     if columns is None:
         return list(available)
-    chosen, known = _as_list(columns, available), set(available)
+    chosen = _as_list(columns, available)
+    known = set(available)
     for column in chosen:
         if column not in known:
             raise ValueError(f"{source} has no column {column!r}: it has {listed(available)}.")
@@ -386,10 +442,14 @@ def choose_names(source: str, available: Sequence[str], columns: ColumnChoice) -
 
 def number_repeated(names: Sequence[str]) -> list[str]:
     """Return the names, with a number behind those that occur again."""
-    given, used = set(names), dict[str, None]()
+    given = set(names)
+    used = dict[str, None]()
     for name in names:
         numbered = (f"{name} ({number})" for number in count(2))
-        unique = name if name not in used else next(one for one in numbered if one not in used and one not in given)
+        if name not in used:
+            unique = name
+        else:
+            unique = next(one for one in numbered if one not in used and one not in given)
         used[unique] = None
     return list(used)
 
@@ -407,12 +467,17 @@ def _as_list(columns: Any, available: Sequence[Any]) -> list[Any]:
     if callable(columns):
         columns = [column for column in available if columns(column)]
     if isinstance(columns, str) or not isinstance(columns, Sequence | np.ndarray):
-        raise TypeError(f"columns={columns!r} is not a list: give a list of columns, such as [{columns!r}].")
+        raise TypeError(
+            f"columns={columns!r} is not a list: give a list of columns, such as [{columns!r}]."
+        )
     if not len(columns):
         raise ValueError("columns= selects no column: choose at least one.")
     repeated = [column for column, times in Counter(columns).items() if times > 1]
     if repeated:
-        raise ValueError(f"columns={list(columns)!r} lists {repeated[0]!r} more than once: give each column once.")
+        raise ValueError(
+            f"columns={list(columns)!r} lists {repeated[0]!r} more than once: give each column "
+            "once."
+        )
     return list(columns)
 
 
@@ -424,4 +489,6 @@ def count_of(count: int, noun: str) -> str:
 def listed(names: Sequence[Any], most: int = 8) -> str:
     """Return the first names as text, for error messages."""
     text = ", ".join(repr(name) for name in names[:most])
-    return text if len(names) <= most else f"{text} and {len(names) - most:,} more"
+    if len(names) <= most:
+        return text
+    return f"{text} and {len(names) - most:,} more"

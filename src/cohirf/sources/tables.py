@@ -1,4 +1,6 @@
-"""Tables with named columns, in Parquet files, Arrow files and data frames, and a source of their numeric columns."""
+"""Tables with named columns, in Parquet files, Arrow files and data frames, and a source of their
+numeric columns.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +30,30 @@ from cohirf.sources.source import (
 )
 from cohirf.store.files import TemporaryFile
 
-ARROW, PARQUET, FRAME = "an Arrow file", "Parquet", "The table"
+ARROW = "an Arrow file"
+PARQUET = "Parquet"
+FRAME = "The table"
 MAGIC = b"ARROW1"  # Arrow's file format begins with it, its stream format does not
-BUFFER_BYTES = 2**16  # of each column of a Parquet file; without buffers, whole columns of a row group would be read
-PIECE_ROWS = 2**16  # larger pieces are not decoded faster, and temporarily take several times their size
+BUFFER_BYTES = (
+    2**16
+)  # of each column of a Parquet file; without buffers, whole columns of a row group would be read
+PIECE_ROWS = (
+    2**16
+)  # larger pieces are not decoded faster, and temporarily take several times their size
 LOADED_BYTES = 2**26  # larger record batches of an Arrow file are memory-mapped, if possible
 MAPPED_BYTES = 2**24
-ARROW_NUMBERS = {"bool": "bool", "halffloat": "float16", "float": "float32", "double": "float64"} | {
-    name: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+ARROW_NUMBERS = {
+    "bool": "bool",
+    "halffloat": "float16",
+    "float": "float32",
+    "double": "float64",
+} | {
+    name: name
+    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 }
-VECTOR_TYPES = re.compile(r"(?:fixed_size_|large_)?list<.*: (\w+)(?: not null)?>(?:\[(\d+)\])?")  # Arrow's names
+VECTOR_TYPES = re.compile(
+    r"(?:fixed_size_|large_)?list<.*: (\w+)(?: not null)?>(?:\[(\d+)\])?"
+)  # Arrow's names
 MEASURED_ROWS = 16  # that are read to find the length of vectors
 
 Types = dict[str, str]  # Arrow's name of the type of each column
@@ -49,7 +65,9 @@ class NumberColumn:
 
     name: str
     stored: np.dtype[Any]  # type of its numbers
-    width: int | None = None  # length of its vectors; 0 if their type does not say it, None for a column of numbers
+    width: int | None = (
+        None  # length of its vectors; 0 if their type does not say it, None for a column of numbers
+    )
 
     @classmethod
     def of(cls, name: str, stored: str) -> NumberColumn | None:
@@ -69,14 +87,19 @@ class NumberColumn:
 
 def name_places(name: str, width: int | None) -> list[str]:
     """Return the names of the features of a column, given the length of its vectors."""
-    return [name] if width is None else [f"{name}[{place}]" for place in range(width)]
+    if width is None:
+        return [name]
+    return [f"{name}[{place}]" for place in range(width)]
 
 
 class Table(ABC):
     """A table with named columns, in a file, a folder of files or a data frame."""
 
-    def __init__(self, name: str, types: Types, index: Sequence[str] = (), files: Sequence[FileStamp] = ()) -> None:
-        self.name, self.types = name, types
+    def __init__(
+        self, name: str, types: Types, index: Sequence[str] = (), files: Sequence[FileStamp] = ()
+    ) -> None:
+        self.name = name
+        self.types = types
         self.index = list(index)  # the columns in which pandas stored the index of a table
         self._files = list(files)
         self.parts: dict[str, Types] = {}  # the types of the columns in each file of a folder
@@ -88,8 +111,12 @@ class Table(ABC):
         return None
 
     @abstractmethod
-    def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
-        """Yield record batches of the given columns, in this order; the first begins at row ``starts[start]``.
+    def read(
+        self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None
+    ) -> Iterator[Any]:
+        """Yield record batches of the given columns, in this order.
+
+        The first begins at row ``starts[start]``.
 
         ``row_bytes`` is the size of a row; 8 bytes for each column if None.
         """
@@ -100,7 +127,10 @@ class Table(ABC):
             yield from file.content(max(2, n_chunks // len(self._files)))
 
     def refuse_changes(self) -> None:
-        """Raise SourceChangedError if a file has changed since the table was opened; tables in memory have none."""
+        """Raise SourceChangedError if a file has changed since the table was opened.
+
+        Tables in memory have none.
+        """
         for file in self._files:
             file.refuse_changes()
 
@@ -111,20 +141,28 @@ class Table(ABC):
     def refuse_difference(self, column: str, remedy: str = "") -> None:
         """Raise ValueError if a column has different types in the files of a folder."""
         for file, types in self.parts.items():
-            here, first = types.get(column, "missing"), self.types.get(column, "missing")
+            here = types.get(column, "missing")
+            first = self.types.get(column, "missing")
             if here != first:
                 raise ValueError(
-                    f"{file}: column {column!r} is {here}, but {first} in {next(iter(self.parts))}: write the files "
+                    f"{file}: column {column!r} is {here}, but {first} in "
+                    f"{next(iter(self.parts))}: write the files "
                     f"with the same columns{remedy}."
                 )
 
     def choose_numbers(self, columns: ColumnChoice) -> list[NumberColumn]:
-        """Return the chosen columns, all of which must have numbers; by default all but pandas' index columns."""
+        """Return the chosen columns, all of which must have numbers.
+
+        By default all but pandas' index columns.
+        """
         file = next(iter(self.parts), self.name)
         names = choose_names(file, list(self.types), columns)
         if columns is None:
             names = [name for name in names if name not in self.index]
-        others = [] if columns is not None else [name for types in self.parts.values() for name in types]
+        if columns is not None:
+            others = []
+        else:
+            others = [name for types in self.parts.values() for name in types]
         for name in dict.fromkeys([*names, *others]):
             self.refuse_difference(name, ", or choose others with columns=[...]")
         found = []
@@ -138,9 +176,14 @@ class Table(ABC):
     def _measure_vectors(self, column: NumberColumn) -> NumberColumn:
         """Return a column of lists as vectors of the length of the first one."""
         batch = next(self.read([column.name], row_bytes=PIECE_BYTES // MEASURED_ROWS), None)
-        first = batch.column(0)[0].as_py() if batch is not None and len(batch) else None
+        if batch is not None and len(batch):
+            first = batch.column(0)[0].as_py()
+        else:
+            first = None
         if batch is not None and len(batch) and not first:
-            raise refuse_vector(self.name, column.name, 0, "is missing" if first is None else "is empty")
+            raise refuse_vector(
+                self.name, column.name, 0, "is missing" if first is None else "is empty"
+            )
         return replace(column, width=len(first or ()))
 
 
@@ -164,29 +207,41 @@ class StoredTable(Table):
 
 
 class ParquetTable(StoredTable):
-    """A Parquet file, or a folder of them in the order of their names. Decoding can begin at a row group."""
+    """A Parquet file, or a folder of them in the order of their names.
+
+    Decoding can begin at a row group.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         path = Path(path)
         files = [FileStamp.of(file) for file in (parquet_files(path) if path.is_dir() else [path])]
-        self._groups: list[tuple[int, int, int]] = []  # of each row group: file, number in it, and number of rows
+        self._groups: list[
+            tuple[int, int, int]
+        ] = []  # of each row group: file, number in it, and number of rows
         described = []
         for number, file in enumerate(files):
             with naming(file.name, PARQUET), _open_parquet(file) as parquet:
-                schema, metadata = parquet.schema_arrow, parquet.metadata
+                schema = parquet.schema_arrow
+                metadata = parquet.metadata
             described.append(_read_schema(file.name, schema))
             groups = range(metadata.num_row_groups)
-            self._groups += [(number, group, metadata.row_group(group).num_rows) for group in groups]
+            self._groups += [
+                (number, group, metadata.row_group(group).num_rows) for group in groups
+            ]
         super().__init__(shown(path.absolute()), *described[0], files)
         if path.is_dir():
-            self.parts = {file.name: types for file, (types, _) in zip(files, described, strict=True)}
+            self.parts = {
+                file.name: types for file, (types, _) in zip(files, described, strict=True)
+            }
 
     @property
     def sizes(self) -> list[int]:
         """The number of rows of each row group."""
         return [n_rows for _, _, n_rows in self._groups]
 
-    def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
+    def read(
+        self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None
+    ) -> Iterator[Any]:
         """Yield small batches, so that a long row group is never decoded as a whole."""
         n_rows = min(PIECE_ROWS, rows_within(PIECE_BYTES, row_bytes or 8 * len(columns)))
         first_file, first_group, _ = self._groups[start] if self._groups else (0, 0, 0)
@@ -199,26 +254,34 @@ class ParquetTable(StoredTable):
 
 
 class ArrowTable(StoredTable):
-    """An Arrow IPC file, in the file or the stream format, whose record batches are loaded one by one.
+    """An Arrow IPC file, in the file or the stream format, whose record batches are loaded one by
+    one.
 
-    Very large uncompressed ones are read through a memory map, which is renewed regularly because mapped pages count as
-    resident memory.
+    Very large uncompressed ones are read through a memory map, which is renewed regularly because
+    mapped pages count as resident memory.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path  # a temporary file exists as long as it is referenced
         self._file = FileStamp.of(path)
         with naming(self._file.name, ARROW), open_file(self._file) as file:
-            self._can_seek = bool(file.read_at(len(MAGIC), 0) == MAGIC)  # a stream has no list of its batches
+            self._can_seek = bool(
+                file.read_at(len(MAGIC), 0) == MAGIC
+            )  # a stream has no list of its batches
             schema = self._open_batches(file).schema
         super().__init__(self._file.name, *_read_schema(self._file.name, schema), [self._file])
 
     @cached_property
     def sizes(self) -> list[int]:
-        """The number of rows of each batch; of a stream, which is always decoded from its beginning, of all of it."""
+        """The number of rows of each batch.
+
+        Of a stream, which is always decoded from its beginning, of all of it.
+        """
         with naming(self._file.name, ARROW), self._map() as file:
             # the rows of compressed batches are counted by decoding the first column
-            sizes = [len(batch) for batch in self._read_batches(file, [] if self._is_plain else [0])]
+            sizes = [
+                len(batch) for batch in self._read_batches(file, [] if self._is_plain else [0])
+            ]
         return sizes if self._can_seek else [sum(sizes)]
 
     @cached_property
@@ -229,15 +292,24 @@ class ArrowTable(StoredTable):
         with self._map() as file:
             whole = file.read_buffer()
             batch = next(self._read_batches(file, []), None)
-            buffers = [] if batch is None else [buffer for one in batch.columns for buffer in one.buffers() if buffer]
-            return all(whole.address <= buffer.address < whole.address + whole.size for buffer in buffers)
+            if batch is None:
+                buffers = []
+            else:
+                buffers = [buffer for one in batch.columns for buffer in one.buffers() if buffer]
+            return all(
+                whole.address <= buffer.address < whole.address + whole.size for buffer in buffers
+            )
 
-    def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
+    def read(
+        self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None
+    ) -> Iterator[Any]:
         """Yield the record batches of the file, or parts of very large ones."""
         row_bytes = row_bytes or 8 * len(columns)
         with naming(self._file.name, ARROW):
             if self._is_plain and max(self.sizes, default=0) * row_bytes > LOADED_BYTES:
-                batches = self._read_mapped(int(self.starts[start]), rows_within(MAPPED_BYTES, row_bytes))
+                batches = self._read_mapped(
+                    int(self.starts[start]), rows_within(MAPPED_BYTES, row_bytes)
+                )
             else:
                 place = {name: number for number, name in enumerate(self.types)}
                 batches = self._read_loaded([place[name] for name in columns], start)
@@ -257,10 +329,14 @@ class ArrowTable(StoredTable):
                 reader = self._open_batches(file)
                 for number in range(begin_number, end_number):
                     skipped = max(0, first - int(starts[number]))
-                    yield reader.get_batch(number).slice(skipped, end - int(starts[number]) - skipped)
+                    yield reader.get_batch(number).slice(
+                        skipped, end - int(starts[number]) - skipped
+                    )
 
     def _read_batches(self, file: Any, fields: Sequence[int], start: int = 0) -> Iterator[Any]:
-        """Yield the batches from number ``start`` on, with the given columns, or with all if none are given."""
+        """Yield the batches from number ``start`` on, with the given columns, or with all if none
+        are given.
+        """
         reader = self._open_batches(file, fields)
         if not self._can_seek:
             yield from reader
@@ -276,7 +352,9 @@ class ArrowTable(StoredTable):
 
     def _map(self) -> Any:
         """Memory-map the file; reads of uncompressed values copy nothing."""
-        return import_optional("pyarrow", "arrow", "Reading an Arrow file").memory_map(os.fsencode(self._file.path))
+        return import_optional("pyarrow", "arrow", "Reading an Arrow file").memory_map(
+            os.fsencode(self._file.path)
+        )
 
 
 class FrameTable(Table):
@@ -287,12 +365,19 @@ class FrameTable(Table):
         if hasattr(frame, "iloc"):
             self._table = arrow.Table.from_pandas(_unmix(frame), preserve_index=False)
         else:
-            self._table = frame.to_arrow() if hasattr(frame, "to_arrow") else arrow.table(frame)
+            if hasattr(frame, "to_arrow"):
+                self._table = frame.to_arrow()
+            else:
+                self._table = arrow.table(frame)
         super().__init__(FRAME, *_read_schema(FRAME, self._table.schema))
 
-    def read(self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None) -> Iterator[Any]:
+    def read(
+        self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None
+    ) -> Iterator[Any]:
         """Yield slices of the frame."""
-        yield from self._table.select(list(columns)).combine_chunks().to_batches(max_chunksize=PIECE_ROWS)
+        yield from (
+            self._table.select(list(columns)).combine_chunks().to_batches(max_chunksize=PIECE_ROWS)
+        )
 
     def content(self, n_chunks: int) -> Iterator[bytes]:
         """Yield the whole content, because a table in memory has no modification time."""
@@ -301,17 +386,25 @@ class FrameTable(Table):
 
 
 class TableSource(StreamedSource):
-    """Numeric columns of a table in files; ``origin`` is the data that it was made from, which messages name."""
+    """Numeric columns of a table in files.
 
-    def __init__(self, table: StoredTable, columns: ColumnChoice = None, *, origin: Table | None = None) -> None:
+    ``origin`` is the data that it was made from, which messages name.
+    """
+
+    def __init__(
+        self, table: StoredTable, columns: ColumnChoice = None, *, origin: Table | None = None
+    ) -> None:
         self._chosen = table.choose_numbers(columns)
-        self._table, self._origin = table, origin or table
+        self._table = table
+        self._origin = origin or table
         names = [name for column in self._chosen for name in column.features]
         super().__init__(
             self._origin.name,
             (table.n_rows, len(names)),
             np.result_type(*(column.stored for column in self._chosen)),
-            feature_names=None if len(self._chosen) == 1 and names != [self._chosen[0].name] else names,
+            feature_names=None
+            if len(self._chosen) == 1 and names != [self._chosen[0].name]
+            else names,
             starts=table.starts,
         )
 
@@ -322,7 +415,8 @@ class TableSource(StreamedSource):
             if not isinstance(getattr(self._table, "path", None), TemporaryFile):
                 raise
             raise SourceChangedError(
-                f"{self.name} was converted to a temporary file that this process cannot read: write the data to a "
+                f"{self.name} was converted to a temporary file that this process cannot read: "
+                "write the data to a "
                 f"Parquet file that all processes of the fit can read."
             ) from error
 
@@ -342,7 +436,9 @@ class TableSource(StreamedSource):
                 out[:, place] = _as_numbers(values)
             else:
                 self._refuse_ragged(values, column, first)
-                out[:, place : place + column.width] = _as_numbers(values.flatten()).reshape(-1, column.width)
+                out[:, place : place + column.width] = _as_numbers(values.flatten()).reshape(
+                    -1, column.width
+                )
             place += 1 if column.width is None else column.width
 
     def refuse_faults(self, X: Any, rows: Any) -> None:
@@ -350,7 +446,8 @@ class TableSource(StreamedSource):
         try:
             super().refuse_faults(X, rows)
         except ValueError:
-            vectors, is_good = self._chosen[0], np.isfinite(X).all(axis=1)
+            vectors = self._chosen[0]
+            is_good = np.isfinite(X).all(axis=1)
             if len(self._chosen) > 1 or vectors.width is None or is_good.all():
                 raise
             row = int(rows[int(np.argmin(is_good))])
@@ -364,7 +461,10 @@ class TableSource(StreamedSource):
         wrong = np.flatnonzero(lengths != column.width)
         if len(wrong):
             length = int(lengths[wrong[0]])
-            fault = "is missing" if length < 0 else f"has {length:,} numbers, and that of row 0 has {column.width:,}"
+            if length < 0:
+                fault = "is missing"
+            else:
+                fault = f"has {length:,} numbers, and that of row 0 has {column.width:,}"
             raise refuse_vector(self.name, column.name, first + int(wrong[0]), fault)
 
 
@@ -376,7 +476,8 @@ def _as_numbers(values: Any) -> Any:
 def refuse_vector(source: str, column: Any, row: int, fault: str) -> ValueError:
     """Return the error for a vector that does not fit the others."""
     return ValueError(
-        f"{source}: the vector in row {row:,} of column {column!r} {fault}: give vectors of one length, of numbers "
+        f"{source}: the vector in row {row:,} of column {column!r} {fault}: give vectors of one "
+        "length, of numbers "
         f"only, or leave the row out."
     )
 
@@ -399,8 +500,15 @@ def write_tables(file: IO[bytes], ending: str, tables: Iterable[Any]) -> None:
 
 
 def parquet_files(folder: Path) -> list[Path]:
-    """Return the Parquet files of a folder in the order of their names; names that begin with . or _ are left out."""
-    found = [file for file in folder.iterdir() if file.suffix.lower() in (".parquet", ".pq") and file.is_file()]
+    """Return the Parquet files of a folder in the order of their names; names that begin with .
+
+    Or _ are left out.
+    """
+    found = [
+        file
+        for file in folder.iterdir()
+        if file.suffix.lower() in (".parquet", ".pq") and file.is_file()
+    ]
     return sorted(file for file in found if not file.name.startswith((".", "_")))
 
 
@@ -412,9 +520,12 @@ def _open_parquet(file: FileStamp) -> Any:
 
 
 def _read_schema(name: str, schema: Any) -> tuple[Types, list[str]]:
-    """Return the columns of an Arrow schema with their types, and those in which pandas stored an index."""
+    """Return the columns of an Arrow schema with their types, and those in which pandas stored an
+    index.
+    """
     with naming(name, "a table"):  # names and metadata may be damaged
-        names, metadata = list(schema.names), schema.pandas_metadata or {}
+        names = list(schema.names)
+        metadata = schema.pandas_metadata or {}
     choose_names(name, names, None)  # refuses a name that appears twice
     index = [column for column in metadata.get("index_columns", []) if isinstance(column, str)]
     return {column: str(stored) for column, stored in zip(names, schema.types, strict=True)}, index
@@ -431,14 +542,18 @@ def frame_names(frame: Any) -> list[Any]:
 
 
 def read_frame(frame: Any, columns: ColumnChoice) -> tuple[NDArray[Any], list[str] | None]:
-    """Return chosen columns of a data frame as an array, and their names if these are text; Arrow is not needed."""
+    """Return chosen columns of a data frame as an array, and their names if these are text.
+
+    Arrow is not needed.
+    """
     names = frame_names(frame)
     if not names:
         raise ValueError(f"{FRAME} has no columns: give at least one.")
     if not all(isinstance(name, str) for name in names):
         if any(isinstance(name, str) for name in names):
             raise TypeError(
-                f"{FRAME} has column names of several types, {names[:8]}: convert all column names to strings."
+                f"{FRAME} has column names of several types, {names[:8]}: convert all column names "
+                "to strings."
             )
         numbers = choose_numbers(FRAME, len(names), columns) or range(len(names))
         return np.column_stack([_column_values(frame, number, names) for number in numbers]), None
@@ -447,21 +562,33 @@ def read_frame(frame: Any, columns: ColumnChoice) -> tuple[NDArray[Any], list[st
     parts = [_column_values(frame, place[name], names) for name in chosen]
     widths = [None if part.ndim == 1 else part.shape[1] for part in parts]
     features = [name_places(name, width) for name, width in zip(chosen, widths, strict=True)]
-    named = None if len(chosen) == 1 and widths != [None] else [feature for one in features for feature in one]
+    if len(chosen) == 1 and widths != [None]:
+        named = None
+    else:
+        named = [feature for one in features for feature in one]
     return np.column_stack(parts), named
 
 
 def _column_values(frame: Any, number: int, names: list[Any]) -> NDArray[Any]:
     """Return a column of numbers, in which missing cells are NaN, or of vectors, which is an array."""
-    column = frame.iloc[:, number] if hasattr(frame, "iloc") else frame[names[number]]
+    if hasattr(frame, "iloc"):
+        column = frame.iloc[:, number]
+    else:
+        column = frame[names[number]]
     is_extension = hasattr(column, "iloc") and not isinstance(column.dtype, np.dtype)
     if is_extension and column.dtype.kind in "biuf":  # pandas' nullable numeric types
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     values = np.asarray(column.to_numpy())
-    if values.dtype.kind == "O" and len(values) and isinstance(values[0], np.ndarray | list | tuple):
+    if (
+        values.dtype.kind == "O"
+        and len(values)
+        and isinstance(values[0], np.ndarray | list | tuple)
+    ):
         values = _stack_vectors(values, names[number])
     if values.dtype.kind not in "biuf":
-        raise refuse_type(FRAME, names[number], column.type if hasattr(column, "type") else column.dtype)
+        raise refuse_type(
+            FRAME, names[number], column.type if hasattr(column, "type") else column.dtype
+        )
     return values
 
 
@@ -470,15 +597,22 @@ def _stack_vectors(vectors: NDArray[Any], name: Any) -> NDArray[Any]:
     shape = np.shape(vectors[0])
     for row, vector in enumerate(vectors):
         if vector is None or np.shape(vector) != shape:
-            fault = "is missing" if np.ndim(vector) != 1 else f"has {len(vector)} numbers, and that of row 0 {shape[0]}"
+            if np.ndim(vector) != 1:
+                fault = "is missing"
+            else:
+                fault = f"has {len(vector)} numbers, and that of row 0 {shape[0]}"
             raise refuse_vector(FRAME, name, row, fault)
     return np.stack(list(vectors))
 
 
 def _unmix(frame: Any) -> Any:
-    """Return a pandas table with intervals as text, and objects, too, unless Arrow finds one type for them."""
+    """Return a pandas table with intervals as text, and objects, too, unless Arrow finds one type
+    for them.
+    """
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
-    choose_names(FRAME, [str(name) for name in frame.columns], None)  # refuses a name that appears twice
+    choose_names(
+        FRAME, [str(name) for name in frame.columns], None
+    )  # refuses a name that appears twice
     mixed = {}
     for name in frame.columns:
         kind = str(frame[name].dtype)
@@ -487,7 +621,10 @@ def _unmix(frame: Any) -> Any:
         ):
             mixed[name] = frame[name].astype(object).map(str, na_action="ignore")
         elif kind.startswith("complex"):
-            raise ValueError(f"{FRAME}: column {name!r} has complex numbers: give their parts as two columns instead.")
+            raise ValueError(
+                f"{FRAME}: column {name!r} has complex numbers: give their parts as two columns "
+                "instead."
+            )
         elif kind == "object":
             try:
                 arrow.array(frame[name], from_pandas=True)

@@ -1,13 +1,17 @@
-"""Compiled loops for the rows of one batch: nearest rows, and the minimum spanning tree of mutual reachability.
+"""Compiled loops for the rows of one batch: nearest rows, and the minimum spanning tree of mutual
+reachability.
 
-Nearest rows: the rows of a leaf of the tree of boxes search together, and one walk through the tree serves all of them.
+Nearest rows: the rows of a leaf of the tree of boxes search together, and one walk through the tree
+serves all of them.
 
-Spanning tree, by Boruvka's rounds: in each round, each component finds its lightest edge to another component. Most
-edges are found in the lists of nearest neighbours. A row needs a walk through the tree only if a row outside its list
-could be joined by a lighter edge than the lightest one that its component has found so far. All distances are squared.
+Spanning tree, by Boruvka's rounds: in each round, each component finds its lightest edge to another
+component. Most edges are found in the lists of nearest neighbours. A row needs a walk through the
+tree only if a row outside its list could be joined by a lighter edge than the lightest one that its
+component has found so far. All distances are squared.
 
-Many edges have the same weight: the core distance of a row that they share. The shorter one of two such edges counts as
-the lighter one. So the tree is unique, unless distances are equal, too, and it does not depend on the batches.
+Many edges have the same weight: the core distance of a row that they share. The shorter one of two
+such edges counts as the lighter one. So the tree is unique, unless distances are equal, too, and it
+does not depend on the batches.
 """
 
 from __future__ import annotations
@@ -22,19 +26,25 @@ from cohirf.spanning.box_tree import SEVERAL, flatten, gap2, point_gap2, root
 
 
 def find_neighbours(tree: Any, columns: Any, k: Any) -> Any:
-    """Return the ``k`` nearest positions of each position, nearest first, and their squared distances.
+    """Return the ``k`` nearest positions of each position, nearest first, and their squared
+    distances.
 
     A position is its own neighbour. ``columns`` has a line for each feature of ``tree.points``.
     """
     positions = np.arange(len(tree.points), dtype=np.int32)
-    neighbours = np.repeat(positions.reshape(-1, 1), k, axis=1)  # never empty, even if distances overflow
+    neighbours = np.repeat(
+        positions.reshape(-1, 1), k, axis=1
+    )  # never empty, even if distances overflow
     distances2 = np.full((len(tree.points), k), np.inf)
     _search_leaves(tree, columns, neighbours, distances2, _room_for_leaf(tree))
     return neighbours, distances2
 
 
 def _room_for_leaf(tree: Any) -> Any:
-    """Return room for the distances to all rows of a leaf; many equal rows are one leaf, so that it may be large."""
+    """Return room for the distances to all rows of a leaf.
+
+    Many equal rows are one leaf, so that it may be large.
+    """
     return np.empty((tree.ends - tree.starts)[tree.children == 0].max())
 
 
@@ -46,7 +56,9 @@ def _search_leaves(tree: Any, columns: Any, neighbours: Any, distances2: Any, ro
 
 
 @njit(cache=True, nogil=True)
-def _search_leaf(tree: Any, columns: Any, leaf: Any, neighbours: Any, distances2: Any, room: Any) -> None:
+def _search_leaf(
+    tree: Any, columns: Any, leaf: Any, neighbours: Any, distances2: Any, room: Any
+) -> None:
     """Find the nearest positions of each position in a leaf."""
     farthest = np.inf
     stack = [(0.0, 0)]
@@ -62,9 +74,13 @@ def _search_leaf(tree: Any, columns: Any, leaf: Any, neighbours: Any, distances2
 
 @njit(cache=True, nogil=True)
 def _push_children(tree: Any, leaf: Any, node: Any, stack: Any) -> None:
-    """Push the children of a node with their gaps from a leaf, such that the nearer one is popped first."""
-    one, two = tree.children[node], tree.children[node] + 1
-    one_gap, two_gap = gap2(tree.boxes, leaf, one), gap2(tree.boxes, leaf, two)
+    """Push the children of a node with their gaps from a leaf, such that the nearer one is popped
+    first.
+    """
+    one = tree.children[node]
+    two = tree.children[node] + 1
+    one_gap = gap2(tree.boxes, leaf, one)
+    two_gap = gap2(tree.boxes, leaf, two)
     if one_gap < two_gap:
         one, two, one_gap, two_gap = two, one, two_gap, one_gap
     stack.append((one_gap, one))
@@ -72,8 +88,13 @@ def _push_children(tree: Any, leaf: Any, node: Any, stack: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _compare_leaves(tree: Any, columns: Any, leaf: Any, other: Any, neighbours: Any, distances2: Any, room: Any) -> Any:
-    """Compare the rows of two leaves; return the largest distance from a row of the first one to its last neighbour."""
+def _compare_leaves(
+    tree: Any, columns: Any, leaf: Any, other: Any, neighbours: Any, distances2: Any, room: Any
+) -> Any:
+    """Compare the rows of two leaves.
+
+    Return the largest distance from a row of the first one to its last neighbour.
+    """
     k = distances2.shape[1]
     farthest = 0.0
     for i in range(tree.starts[leaf], tree.ends[leaf]):
@@ -81,7 +102,9 @@ def _compare_leaves(tree: Any, columns: Any, leaf: Any, other: Any, neighbours: 
             _measure_to_leaf(tree, columns, tree.points[i], other, room)
             for place in range(tree.ends[other] - tree.starts[other]):
                 if room[place] < distances2[i, k - 1]:
-                    insert_neighbour(neighbours[i], distances2[i], tree.starts[other] + place, room[place])
+                    insert_neighbour(
+                        neighbours[i], distances2[i], tree.starts[other] + place, room[place]
+                    )
         farthest = max(farthest, distances2[i, k - 1])
     return farthest
 
@@ -90,10 +113,12 @@ def _compare_leaves(tree: Any, columns: Any, leaf: Any, other: Any, neighbours: 
 def _measure_to_leaf(tree: Any, columns: Any, x: Any, leaf: Any, room: Any) -> None:
     """Write the squared distances of a point from the rows of a leaf.
 
-    The inner loop runs over rows, and is compiled to vector instructions. The sum of each distance is in the order of
-    the features, whatever the leaf: a pair of rows has the same distance in each batch.
+    The inner loop runs over rows, and is compiled to vector instructions. The sum of each distance
+    is in the order of the features, whatever the leaf: a pair of rows has the same distance in each
+    batch.
     """
-    start, end = tree.starts[leaf], tree.ends[leaf]
+    start = tree.starts[leaf]
+    end = tree.ends[leaf]
     room[: end - start] = 0.0
     for j in range(len(x)):
         column = columns[j, start:end]
@@ -112,7 +137,10 @@ def insert_neighbour(neighbours: Any, distances2: Any, neighbour: Any, distance2
 
 
 class Lightest(NamedTuple):
-    """The lightest edge that leaves each component, found so far; a component is named by its root."""
+    """The lightest edge that leaves each component, found so far.
+
+    A component is named by its root.
+    """
 
     weights: Any
     lengths: Any
@@ -120,11 +148,14 @@ class Lightest(NamedTuple):
     outside: Any
 
 
-def spanning_edges(tree: Any, columns: Any, core: Any, neighbours: Any, distances2: Any, parents: Any) -> Any:
-    """Return the lightest edges that connect all components: pairs of positions, and squared lengths.
+def spanning_edges(
+    tree: Any, columns: Any, core: Any, neighbours: Any, distances2: Any, parents: Any
+) -> Any:
+    """Return the lightest edges that connect all components: pairs of positions, and squared
+    lengths.
 
-    ``core`` has the squared core distance of each position, and ``parents`` is the forest of components to begin with,
-    as :func:`root` reads it.
+    ``core`` has the squared core distance of each position, and ``parents`` is the forest of
+    components to begin with, as :func:`root` reads it.
     """
     node_core = _lowest_in_nodes(tree, core)
     room = _room_for_leaf(tree)
@@ -140,11 +171,16 @@ def spanning_edges(tree: Any, columns: Any, core: Any, neighbours: Any, distance
 def join_in_rounds(search: Any, parents: Any) -> Any:
     """Join components by the lightest edges that a search finds, until it finds no more."""
     n = len(parents)
-    pairs, lengths = np.empty((n - 1, 2), dtype=np.int32), np.empty(n - 1)
-    n_pairs, n_before = 0, -1
-    lightest = Lightest(np.empty(n), np.empty(n), np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32))
+    pairs = np.empty((n - 1, 2), dtype=np.int32)
+    lengths = np.empty(n - 1)
+    n_pairs = 0
+    n_before = -1
+    lightest = Lightest(
+        np.empty(n), np.empty(n), np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    )
     while n_pairs > n_before:
-        components, n_before = flatten(parents), n_pairs
+        components = flatten(parents)
+        n_before = n_pairs
         lightest.weights[:] = np.inf
         search(components, lightest)
         n_pairs = _join_components(components, lightest, parents, pairs, lengths, n_pairs)
@@ -168,7 +204,9 @@ def offer(lightest: Any, component: Any, i: Any, j: Any, weight: Any, length: An
 
 
 @njit(cache=True, nogil=True)
-def search_lists(core: Any, neighbours: Any, distances2: Any, components: Any, lightest: Any) -> None:
+def search_lists(
+    core: Any, neighbours: Any, distances2: Any, components: Any, lightest: Any
+) -> None:
     """Find light edges in the lists of neighbours."""
     for i in range(len(core)):
         own = components[i]
@@ -185,9 +223,18 @@ def search_lists(core: Any, neighbours: Any, distances2: Any, components: Any, l
 
 @njit(cache=True, nogil=True)
 def _search_tree(
-    tree: Any, columns: Any, core: Any, node_core: Any, reach: Any, components: Any, lightest: Any, room: Any
+    tree: Any,
+    columns: Any,
+    core: Any,
+    node_core: Any,
+    reach: Any,
+    components: Any,
+    lightest: Any,
+    room: Any,
 ) -> None:
-    """Find the lightest edges among those that are not in the lists, which end at the distances ``reach``."""
+    """Find the lightest edges among those that are not in the lists, which end at the distances
+    ``reach``.
+    """
     node_components = _components_of_nodes(tree, components)
     for leaf in range(len(tree.starts)):
         if tree.children[leaf] > 0:
@@ -203,15 +250,22 @@ def _search_tree(
             if node_components[node] != SEVERAL and node_components[node] == node_components[leaf]:
                 continue
             if tree.children[node] == 0:
-                _search_between(tree, columns, (leaf, node), core, reach, components, lightest, room)
+                _search_between(
+                    tree, columns, (leaf, node), core, reach, components, lightest, room
+                )
                 heaviest = _heaviest_of_use(tree, leaf, core, reach, components, lightest)
             else:
                 _push_children(tree, leaf, node, stack)
 
 
 @njit(cache=True, nogil=True)
-def _heaviest_of_use(tree: Any, leaf: Any, core: Any, reach: Any, components: Any, lightest: Any) -> Any:
-    """Return the weight that an edge must fall below to be of use to a row of a leaf; -1 if none can be."""
+def _heaviest_of_use(
+    tree: Any, leaf: Any, core: Any, reach: Any, components: Any, lightest: Any
+) -> Any:
+    """Return the weight that an edge must fall below to be of use to a row of a leaf.
+
+    -1 if none can be.
+    """
     heaviest = -1.0
     for i in range(tree.starts[leaf], tree.ends[leaf]):
         weight = lightest.weights[components[i]]
@@ -222,7 +276,14 @@ def _heaviest_of_use(tree: Any, leaf: Any, core: Any, reach: Any, components: An
 
 @njit(cache=True, nogil=True)
 def _search_between(
-    tree: Any, columns: Any, leaves: Any, core: Any, reach: Any, components: Any, lightest: Any, room: Any
+    tree: Any,
+    columns: Any,
+    leaves: Any,
+    core: Any,
+    reach: Any,
+    components: Any,
+    lightest: Any,
+    room: Any,
 ) -> None:
     """Find light edges between rows of two leaves."""
     leaf, other = leaves
@@ -241,18 +302,29 @@ def _search_between(
 
 
 @njit(cache=True, nogil=True)
-def _join_components(components: Any, lightest: Any, parents: Any, pairs: Any, lengths: Any, n_pairs: Any) -> Any:
-    """Add the lightest edge of each component, unless edges of this round have joined its ends; return the count.
+def _join_components(
+    components: Any, lightest: Any, parents: Any, pairs: Any, lengths: Any, n_pairs: Any
+) -> Any:
+    """Add the lightest edge of each component, unless edges of this round have joined its ends.
 
-    Among edges of equal weight any choice gives a minimum spanning tree, as long as no cycle is closed.
+    Return the count.
+
+    Among edges of equal weight any choice gives a minimum spanning tree, as long as no cycle is
+    closed.
     """
     for component in range(len(components)):
         if components[component] == component and lightest.weights[component] < np.inf:
-            i, j = lightest.inside[component], lightest.outside[component]
-            a, b = root(parents, i), root(parents, j)
+            i = lightest.inside[component]
+            j = lightest.outside[component]
+            a = root(parents, i)
+            b = root(parents, j)
             if a != b:
                 parents[max(a, b)] = min(a, b)
-                pairs[n_pairs, 0], pairs[n_pairs, 1], lengths[n_pairs] = i, j, lightest.lengths[component]
+                pairs[n_pairs, 0], pairs[n_pairs, 1], lengths[n_pairs] = (
+                    i,
+                    j,
+                    lightest.lengths[component],
+                )
                 n_pairs += 1
     return n_pairs
 
@@ -262,7 +334,8 @@ def _components_of_nodes(tree: Any, components: Any) -> Any:
     """Return the component of each node whose rows are all in one, and ``SEVERAL`` for other nodes."""
     found = np.full(len(tree.starts), SEVERAL, dtype=np.int32)
     for node in range(len(found) - 1, -1, -1):
-        child, first = tree.children[node], components[tree.starts[node]]
+        child = tree.children[node]
+        first = components[tree.starts[node]]
         if child > 0:
             is_one = found[child] == first and found[child + 1] == first
         else:
@@ -283,14 +356,17 @@ def _lowest_in_nodes(tree: Any, values: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def run_prim(starts: Any, edges: Any, one: Any, two: Any, weights: Any) -> Any:
-    """Return the edges of a spanning tree in the order in which Prim's algorithm finds them, beginning with row 0.
+    """Return the edges of a spanning tree in the order in which Prim's algorithm finds them,
+    beginning with row 0.
 
     The edges of row ``i`` are ``edges[starts[i] : starts[i + 1]]``.
     """
     n_rows = len(starts) - 1
-    lightest, edge_to = np.full(n_rows, np.inf), np.zeros(n_rows, dtype=np.int64)
+    lightest = np.full(n_rows, np.inf)
+    edge_to = np.zeros(n_rows, dtype=np.int64)
     is_done = np.zeros(n_rows, dtype=np.bool_)
-    found, n_found = np.empty(n_rows - 1, dtype=np.int64), 0
+    found = np.empty(n_rows - 1, dtype=np.int64)
+    n_found = 0
     heap: list[Any] = [(0.0, 0)]  # of equal weights, the lowest row comes first
     while len(heap) > 0:
         _, row = heappop(heap)

@@ -1,4 +1,5 @@
-"""Compiled loops that density methods share: a tree of boxes, distances of boxes, and components of rows.
+"""Compiled loops that density methods share: a tree of boxes, distances of boxes, and components of
+rows.
 
 The tree halves rows recursively along the longest side of their bounding box.
 """
@@ -11,16 +12,18 @@ import numpy as np
 from numba import njit
 
 LEAF_ROWS = 48
-FIRST = np.int64(0)  # unlike the number 0, of the type of all boxes: numba would compile a kernel once more
+FIRST = np.int64(
+    0
+)  # unlike the number 0, of the type of all boxes: numba would compile a kernel once more
 SEVERAL = -1  # the component of a node whose rows are in different ones
 
 
 class BoxTree(NamedTuple):
     """Rows sorted by node; the root is node 0, and children come after their parents.
 
-    Node ``v`` has the rows ``starts[v]:ends[v]``, with total weight ``weights[v]`` and bounding box ``boxes[v]``: the
-    lowest, then the highest value of each feature. Its children are ``children[v]`` and the next node; for a leaf,
-    ``children[v]`` is 0.
+    Node ``v`` has the rows ``starts[v]:ends[v]``, with total weight ``weights[v]`` and bounding box
+    ``boxes[v]``: the lowest, then the highest value of each feature. Its children are
+    ``children[v]`` and the next node; for a leaf, ``children[v]`` is 0.
     """
 
     points: Any
@@ -34,8 +37,12 @@ class BoxTree(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def build_tree(X: Any, rows: Any, weights: Any, leaf_rows: Any = LEAF_ROWS) -> Any:
-    """Build the tree of the given rows of the data; more than ``leaf_rows`` rows are halved, unless all are equal."""
-    points, rows = np.empty((len(rows), X.shape[1])), rows.copy()
+    """Build the tree of the given rows of the data.
+
+    More than ``leaf_rows`` rows are halved, unless all are equal.
+    """
+    points = np.empty((len(rows), X.shape[1]))
+    rows = rows.copy()
     for i in range(len(rows)):
         for j in range(X.shape[1]):  # a loop compiles faster than an assignment of arrays
             points[i, j] = X[rows[i], j]
@@ -61,13 +68,16 @@ def build_tree(X: Any, rows: Any, weights: Any, leaf_rows: Any = LEAF_ROWS) -> A
 def _halve(points: Any, rows: Any, leaf_rows: Any) -> Any:
     """Sort rows by node; return the start, the end and the first child of each node."""
     most = 2 * len(points)  # memory that is never written to is not allocated by the system
-    starts, ends = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    starts = np.empty(most, dtype=np.int64)
+    ends = np.empty(most, dtype=np.int64)
     children = np.zeros(most, dtype=np.int64)
     starts[0], ends[0] = 0, len(points)
     box = np.empty((1, 2 * points.shape[1]))
-    n_nodes, node = 1, 0
+    n_nodes = 1
+    node = 0
     while node < n_nodes:
-        start, end = starts[node], ends[node]
+        start = starts[node]
+        end = ends[node]
         if end - start > leaf_rows:
             bounding_box(points, start, end, box, FIRST)
             middle = split_box(points, rows, start, end, box[0])
@@ -94,19 +104,24 @@ def bounding_box(points: Any, start: Any, end: Any, boxes: Any, box: Any) -> Non
 
 @njit(cache=True, nogil=True)
 def split_box(points: Any, rows: Any, start: Any, end: Any, box: Any) -> Any:
-    """Move the rows in the lower half of their box to the front; return their end, or ``end`` if all are equal."""
+    """Move the rows in the lower half of their box to the front.
+
+    Return their end, or ``end`` if all are equal.
+    """
     d = points.shape[1]
     side = 0
     for j in range(1, d):
         if box[d + j] - box[j] > box[d + side] - box[side]:
             side = j
-    low, high = box[side], box[d + side]
+    low = box[side]
+    high = box[d + side]
     if low == high:
         return end
     middle = low / 2 + high / 2  # does not overflow, even if high - low does
     if not low <= middle < high:  # between neighbouring floats the mean may round to either side
         middle = low
-    i, k = start, end
+    i = start
+    k = end
     while i < k:
         if points[i, side] <= middle:
             i += 1
@@ -181,5 +196,6 @@ def flatten(parents: Any) -> Any:
 @njit(cache=True, nogil=True)
 def unite(parents: Any, one: Any, two: Any) -> None:
     """Unite two components."""
-    a, b = root(parents, one), root(parents, two)
+    a = root(parents, one)
+    b = root(parents, two)
     parents[max(a, b)] = min(a, b)

@@ -1,4 +1,5 @@
-"""What HDBSCAN knows beside labels: how strongly rows belong to clusters, outlier scores, and the clusters of new rows.
+"""What HDBSCAN knows beside labels: how strongly rows belong to clusters, outlier scores, and the
+clusters of new rows.
 
 All of it is read from the condensed tree, as scikit-learn and the package hdbscan do.
 """
@@ -58,7 +59,9 @@ class DensityModel:
 
     @classmethod
     def of_tree(cls, X: Any, parts: Iterable[Edges], settings: SpanningSettings) -> DensityModel:
-        """Cluster rows, given the edges of their spanning tree with weights, sorted, in one part or more."""
+        """Cluster rows, given the edges of their spanning tree with weights, sorted, in one part or
+        more.
+        """
         tree = CondensedTree(len(X), settings, keeps_densities=True)
         for part in parts:
             tree.merge(part)
@@ -66,26 +69,40 @@ class DensityModel:
         return cls(labels, np.asarray(X), max(1, settings.min_samples - 1), *tree.describe())
 
     def with_labels(self, labels: IntArray) -> DensityModel | None:
-        """Return the same with other labels of its rows; None if these are not the same clusters, but for a few rows.
+        """Return the same with other labels of its rows.
+
+        None if these are not the same clusters, but for a few rows.
 
         Edges of equal weight may have been chosen otherwise where the labels come from.
         """
         renamed = replace(self, labels=labels)
-        same = np.where(self.labels < 0, -1, renamed._labels_of_clusters[self._selected[self._cluster]]) == labels
-        has_all = len(np.unique(renamed._labels_of_clusters)) == len(np.unique(np.append(labels, -1)))
+        same = (
+            np.where(
+                self.labels < 0, -1, renamed._labels_of_clusters[self._selected[self._cluster]]
+            )
+            == labels
+        )
+        has_all = len(np.unique(renamed._labels_of_clusters)) == len(
+            np.unique(np.append(labels, -1))
+        )
         return renamed if has_all and same.mean() >= SAME_ROWS else None
 
     @cached_property
     def probabilities(self) -> FloatArray:
-        """How strongly each row belongs to its cluster: the density at which it leaves it, over the highest; 0: noise.
+        """How strongly each row belongs to its cluster: the density at which it leaves it, over the
+        highest; 0: noise.
 
         These are ``probabilities_`` of HDBSCAN.
         """
-        return self._rate(np.where(self.labels < 0, -1, self._selected[self._cluster]), self._left_at)
+        return self._rate(
+            np.where(self.labels < 0, -1, self._selected[self._cluster]), self._left_at
+        )
 
     @cached_property
     def outlier_scores(self) -> FloatArray:
-        """How early each row leaves its cluster, as ``outlier_scores_`` of the package hdbscan (GLOSH)."""
+        """How early each row leaves its cluster, as ``outlier_scores_`` of the package hdbscan
+        (GLOSH).
+        """
         highest = self._tree.deaths.copy()
         for cluster in range(len(highest) - 1, 0, -1):  # children come after their parents
             parent = self._tree.parents[cluster]
@@ -96,10 +113,12 @@ class DensityModel:
         return np.where((of_rows == 0) | ~np.isfinite(self._left_at), 0.0, scores)
 
     def predict(self, X: Any) -> tuple[IntArray, FloatArray]:
-        """Return the label of each new row, -1 for noise, and how strongly it belongs to its cluster.
+        """Return the label of each new row, -1 for noise, and how strongly it belongs to its
+        cluster.
 
-        A row joins the cluster of its nearest row, by mutual reachability, at the density of this distance, as
-        ``approximate_predict`` of hdbscan does. A row that equals a row of the model has the label of that one.
+        A row joins the cluster of its nearest row, by mutual reachability, at the density of this
+        distance, as ``approximate_predict`` of hdbscan does. A row that equals a row of the model
+        has the label of that one.
 
         Parameters
         ----------
@@ -113,13 +132,16 @@ class DensityModel:
         probabilities : array of float, shape (n_samples,)
             0 for noise.
         """
-        labels, probabilities = np.empty(len(X), dtype=self.labels.dtype), np.empty(len(X))
+        labels = np.empty(len(X), dtype=self.labels.dtype)
+        probabilities = np.empty(len(X))
         for block in row_blocks(len(X), PREDICTED_ROWS):
             labels[block], probabilities[block] = self._predict_block(X[block])
         return labels, probabilities
 
     def label(self, X: Any) -> Any:
-        """Return the label of each new row, an array of the same library as the rows, which may be a CSR matrix."""
+        """Return the label of each new row, an array of the same library as the rows, which may be
+        a CSR matrix.
+        """
         return put_beside(self.predict(X.toarray() if sparse.issparse(X) else to_host(X))[0], X)
 
     @cached_property
@@ -134,10 +156,14 @@ class DensityModel:
     @cached_property
     def _labels_of_clusters(self) -> IntArray:
         """The label of each selected cluster, and -1 for others."""
-        found = np.full(len(self._selected) + 1, -1, dtype=self.labels.dtype)  # the last one is that of no cluster
+        found = np.full(
+            len(self._selected) + 1, -1, dtype=self.labels.dtype
+        )  # the last one is that of no cluster
         selected = self._selected[self._cluster]
         for cluster in np.unique(selected[selected >= 0]).tolist():
-            labels, counts = np.unique(self.labels[(selected == cluster) & (self.labels >= 0)], return_counts=True)
+            labels, counts = np.unique(
+                self.labels[(selected == cluster) & (self.labels >= 0)], return_counts=True
+            )
             found[cluster] = labels[counts.argmax()] if len(labels) else -1
         return found
 
@@ -146,16 +172,24 @@ class DensityModel:
         own_core = distances[:, min(self._rank, distances.shape[1] - 1), None]
         reach = np.maximum(np.maximum(self._core[neighbours], own_core), distances)
         place = reach.argmin(axis=1)
-        nearest, reach = (np.take_along_axis(each, place[:, None], 1)[:, 0] for each in (neighbours, reach))
+        nearest, reach = (
+            np.take_along_axis(each, place[:, None], 1)[:, 0] for each in (neighbours, reach)
+        )
         density = 1 / np.maximum(reach, np.finfo(np.float64).tiny)
-        cluster, parents, births = self._cluster[nearest], self._tree.parents, self._tree.births
+        cluster = self._cluster[nearest]
+        parents = self._tree.parents
+        births = self._tree.births
         rises = self._left_at[nearest] > density
         while (rises := rises & (cluster > 0) & (births[cluster] >= density)).any():
             cluster = np.where(rises, parents[cluster], cluster)
         selected = self._selected[cluster]
-        labels, probabilities = self._labels_of_clusters[selected], self._rate(selected, density)
-        same, first = distances[:, 0] == 0, neighbours[:, 0]
-        return np.where(same, self.labels[first], labels), np.where(same, self.probabilities[first], probabilities)
+        labels = self._labels_of_clusters[selected]
+        probabilities = self._rate(selected, density)
+        same = distances[:, 0] == 0
+        first = neighbours[:, 0]
+        return np.where(same, self.labels[first], labels), np.where(
+            same, self.probabilities[first], probabilities
+        )
 
     def _rate(self, selected: IntArray, density: FloatArray) -> FloatArray:
         """Return densities over the highest of selected clusters; 0 for the cluster -1."""

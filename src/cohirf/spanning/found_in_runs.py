@@ -1,4 +1,6 @@
-"""What density methods find in the batches of a run, before it is joined with what they find in others."""
+"""What density methods find in the batches of a run, before it is joined with what they find in
+others.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,16 @@ from cohirf.rows.storage import Rows
 class SpanTask(RunTask):
     """A run whose spanning trees are computed."""
 
-    n_bytes: int = 0  # so many bytes of rows take other methods as long; engines decide by it where tasks run
+    n_bytes: int = (
+        0  # so many bytes of rows take other methods as long; engines decide by it where tasks run
+    )
 
 
 class FoundInRun:
-    """What was found in the batches of a run; ``batch_sizes`` has the number of rows of each, without its halo."""
+    """What was found in the batches of a run.
+
+    ``batch_sizes`` has the number of rows of each, without its halo.
+    """
 
     batch_sizes: NDArray[np.int64]
 
@@ -62,30 +69,50 @@ class Lists:
 
     def __sizeof__(self) -> int:
         """Return its bytes."""
-        return object.__sizeof__(self) + sum(sys.getsizeof(getattr(self, field.name)) for field in fields(self))
+        return object.__sizeof__(self) + sum(
+            sys.getsizeof(getattr(self, field.name)) for field in fields(self)
+        )
 
     @classmethod
     def join(cls, parts: Sequence[Lists]) -> Lists:
         """Return the lists of all parts."""
-        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+        return cls(
+            *(
+                np.concatenate([getattr(part, field.name) for part in parts])
+                for field in fields(cls)
+            )
+        )
 
     def among(self, numbers: NDArray[Any], n_first: int) -> Lists:
         """Return the lists of the first rows, with other numbers of rows."""
-        return Lists(numbers[:n_first], numbers[self.neighbours[:n_first]].astype(np.int32), self.distances2[:n_first])
+        return Lists(
+            numbers[:n_first],
+            numbers[self.neighbours[:n_first]].astype(np.int32),
+            self.distances2[:n_first],
+        )
 
 
 @dataclass(frozen=True)
 class SpannedRun(FoundInRun):
-    """The spanning trees of the batches of a run; a row that is in several batches is there several times."""
+    """The spanning trees of the batches of a run.
+
+    A row that is in several batches is there several times.
+    """
 
     # number of each row of the batches, halos included
     rows: Annotated[NDArray[Any], ranges.numbers(ranges.ANY, below="n_rows")]
-    core: Annotated[NDArray[np.float64], ranges.distances("rows")]  # core distance of each of these rows in its batch
-    one: Annotated[NDArray[Any], ranges.numbers(ranges.ANY, below="n_rows")]  # the two rows of each edge
+    core: Annotated[
+        NDArray[np.float64], ranges.distances("rows")
+    ]  # core distance of each of these rows in its batch
+    one: Annotated[
+        NDArray[Any], ranges.numbers(ranges.ANY, below="n_rows")
+    ]  # the two rows of each edge
     two: Annotated[NDArray[Any], ranges.numbers("one", below="n_rows")]
     lengths: Annotated[NDArray[np.float64], ranges.distances("one")]  # distance of these two rows
     batch_sizes: Annotated[NDArray[np.int64], ranges.counts(ranges.ANY)]
-    lists: Lists | None = None  # the nearest rows of its rows, without halos, if batches may miss neighbours
+    lists: Lists | None = (
+        None  # the nearest rows of its rows, without halos, if batches may miss neighbours
+    )
 
 
 def read_points(values: Rows, rows: IntArray, space: MetricSpace) -> NDArray[Any]:

@@ -1,10 +1,11 @@
 """Compiled loops for the edges of all batches: merge components, select clusters, label rows.
 
-The condensed tree of HDBSCAN grows from the lightest edge on. Edges come in the order of their weights, in as many
-parts as one likes, and none is kept. A component with fewer than ``min_cluster_size`` rows is small, and it does not
-matter how its rows came together. When it merges with another one, it joins a cluster, or the two are the beginning of
-one. Where two clusters merge, both end, and a new one begins: read from the root, a split. Weights become densities,
-their inverses.
+The condensed tree of HDBSCAN grows from the lightest edge on. Edges come in the order of their
+weights, in as many parts as one likes, and none is kept. A component with fewer than
+``min_cluster_size`` rows is small, and it does not matter how its rows came together. When it
+merges with another one, it joins a cluster, or the two are the beginning of one. Where two clusters
+merge, both end, and a new one begins: read from the root, a split. Weights become densities, their
+inverses.
 """
 
 from __future__ import annotations
@@ -44,15 +45,22 @@ def unite_ends(parents: Any, one: Any, two: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def merge_edges(one: Any, two: Any, weights: Any, rows: Any, found: Any, tops: Any, n_found: Any, min_size: Any) -> Any:
-    """Merge components along edges, which are sorted by weight; return the number of clusters found so far.
+def merge_edges(
+    one: Any, two: Any, weights: Any, rows: Any, found: Any, tops: Any, n_found: Any, min_size: Any
+) -> Any:
+    """Merge components along edges, which are sorted by weight.
 
-    Until all edges are merged, the stability of a cluster is the sum of the densities at which rows leave it, births
-    are 0, and ``tops`` leads from each cluster to the one that it has become part of.
+    Return the number of clusters found so far.
+
+    Until all edges are merged, the stability of a cluster is the sum of the densities at which rows
+    leave it, births are 0, and ``tops`` leads from each cluster to the one that it has become part
+    of.
     """
     for edge in range(len(one)):
-        a, b = root(rows.parents, one[edge]), root(rows.parents, two[edge])
-        of_a, of_b = _cluster_of(rows, tops, a), _cluster_of(rows, tops, b)
+        a = root(rows.parents, one[edge])
+        b = root(rows.parents, two[edge])
+        of_a = _cluster_of(rows, tops, a)
+        of_b = _cluster_of(rows, tops, b)
         if a == b or (of_a >= 0 and of_a == of_b):
             continue
         density = 1 / weights[edge] if weights[edge] > 0 else np.inf
@@ -70,10 +78,17 @@ def merge_edges(one: Any, two: Any, weights: Any, rows: Any, found: Any, tops: A
         elif of_b < 0:
             join_cluster(rows, found, b, of_a, density)
         else:
-            found.sizes[n_found], found.deaths[n_found] = found.sizes[of_a] + found.sizes[of_b], density
+            found.sizes[n_found], found.deaths[n_found] = (
+                found.sizes[of_a] + found.sizes[of_b],
+                density,
+            )
             found.stabilities[n_found] = density * found.sizes[n_found]
             for cluster in (of_a, of_b):
-                found.births[cluster], found.parents[cluster], tops[cluster] = density, n_found, n_found
+                found.births[cluster], found.parents[cluster], tops[cluster] = (
+                    density,
+                    n_found,
+                    n_found,
+                )
             n_found += 1
     return n_found
 
@@ -97,20 +112,27 @@ def join_cluster(rows: Any, found: Any, component: Any, cluster: Any, density: A
 
 
 def from_root(found: Any, n: Any) -> Any:
-    """Return the ``n`` clusters of a whole tree, numbered from the root, 0, so that each comes after its parent."""
+    """Return the ``n`` clusters of a whole tree, numbered from the root, 0, so that each comes
+    after its parent.
+    """
     last = n - 1
-    births, sizes = found.births[:n], found.sizes[:n]
+    births = found.births[:n]
+    sizes = found.sizes[:n]
     with np.errstate(invalid="ignore", over="ignore"):  # equal rows leave at an infinite density
         stabilities = found.stabilities[:n] - np.where(births > 0, births * sizes, 0)
     parents = last - found.parents[:n]
     parents[last] = 0
     arrays = (parents, sizes, births, found.deaths[:n], stabilities)
-    return Condensed(*(np.ascontiguousarray(array[::-1]) for array in arrays))  # as other kernels are compiled for
+    return Condensed(
+        *(np.ascontiguousarray(array[::-1]) for array in arrays)
+    )  # as other kernels are compiled for
 
 
 @njit(cache=True, nogil=True)
 def select_by_mass(found: Any, max_size: Any, root_size: Any, allow_root: Any) -> Any:
-    """Return which clusters are selected: those that are more stable than all clusters below them together."""
+    """Return which clusters are selected: those that are more stable than all clusters below them
+    together.
+    """
     n_clusters = len(found.parents)
     is_selected = np.zeros(n_clusters, dtype=np.bool_)
     below = np.zeros(n_clusters)
@@ -118,7 +140,9 @@ def select_by_mass(found: Any, max_size: Any, root_size: Any, allow_root: Any) -
         size = found.sizes[cluster] if cluster > 0 else root_size
         is_selected[cluster] = not (below[cluster] > found.stabilities[cluster] or size > max_size)
         if cluster > 0:
-            below[found.parents[cluster]] += found.stabilities[cluster] if is_selected[cluster] else below[cluster]
+            below[found.parents[cluster]] += (
+                found.stabilities[cluster] if is_selected[cluster] else below[cluster]
+            )
     is_below = np.zeros(n_clusters, dtype=np.bool_)  # a selected cluster
     for cluster in range(1, n_clusters):
         is_below[cluster] = is_below[found.parents[cluster]] or is_selected[found.parents[cluster]]
@@ -137,7 +161,9 @@ def select_leaves(found: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def select_above(found: Any, is_selected: Any, epsilon: Any, allow_root: Any) -> Any:
-    """Return which clusters are selected instead of those that split off at distances below ``epsilon``."""
+    """Return which clusters are selected instead of those that split off at distances below
+    ``epsilon``.
+    """
     higher = np.zeros(len(is_selected), dtype=np.bool_)
     for cluster in range(len(is_selected)):
         if is_selected[cluster]:
@@ -147,7 +173,10 @@ def select_above(found: Any, is_selected: Any, epsilon: Any, allow_root: Any) ->
 
 @njit(cache=True, nogil=True)
 def _lowest_above(found: Any, cluster: Any, epsilon: Any, allow_root: Any) -> Any:
-    """Return the lowest cluster above a cluster that splits off at ``epsilon`` or more; if none does, the highest."""
+    """Return the lowest cluster above a cluster that splits off at ``epsilon`` or more.
+
+    If none does, the highest.
+    """
     if cluster == 0 or 1 / found.births[cluster] >= epsilon:
         return cluster
     while found.parents[cluster] > 0 and 1 / found.births[cluster] <= epsilon:
@@ -157,7 +186,10 @@ def _lowest_above(found: Any, cluster: Any, epsilon: Any, allow_root: Any) -> An
 
 @njit(cache=True, nogil=True)
 def label_selected(found: Any, is_selected: Any, rows: Any, epsilon: Any, labels: Any) -> None:
-    """Write the label of each row, -1 for noise; selected clusters are numbered in the order of their first rows."""
+    """Write the label of each row, -1 for noise.
+
+    Selected clusters are numbered in the order of their first rows.
+    """
     last = len(is_selected) - 1
     selected = np.full(last + 1, -1, dtype=np.int32)  # the selected cluster that each cluster is in
     for cluster in range(last + 1):

@@ -1,12 +1,15 @@
-"""With many features, the nearest rows of a row are in many batches: find them among the neighbours of its neighbours.
+"""With many features, the nearest rows of a row are in many batches: find them among the neighbours
+of its neighbours.
 
-Cells are boxes along at most ten axes. A row of 16 features or more is near the border of its cell in some direction,
-and neighbours that are on the other side are not in its batch. But some of its neighbours are, and these know others:
-a few rounds in which each row looks at the lists of its neighbours, and of the rows that list it, find nearly all. How
-many are still missing is measured on a sample of rows, which are compared with all rows.
+Cells are boxes along at most ten axes. A row of 16 features or more is near the border of its cell
+in some direction, and neighbours that are on the other side are not in its batch. But some of its
+neighbours are, and these know others: a few rounds in which each row looks at the lists of its
+neighbours, and of the rows that list it, find nearly all. How many are still missing is measured on
+a sample of rows, which are compared with all rows.
 
-Few edges of the spanning tree are not in such lists, but these decide where large clusters merge. So rows also pass on
-the nearest row outside their component: the nearest one of a row is near to that of one of its neighbours.
+Few edges of the spanning tree are not in such lists, but these decide where large clusters merge.
+So rows also pass on the nearest row outside their component: the nearest one of a row is near to
+that of one of its neighbours.
 """
 
 from __future__ import annotations
@@ -24,22 +27,34 @@ from scipy.spatial.distance import cdist
 from cohirf.rows.grouping import FloatArray, row_blocks
 from cohirf.rows.storage import Storage
 from cohirf.spanning.batch_edges import Edges
-from cohirf.spanning.batch_kernels import Lightest, insert_neighbour, join_in_rounds, offer, search_lists
+from cohirf.spanning.batch_kernels import (
+    Lightest,
+    insert_neighbour,
+    join_in_rounds,
+    offer,
+    search_lists,
+)
 from cohirf.spanning.box_tree import squared_distance
 from cohirf.spanning.found_in_runs import Lists
 
 Numbers = NDArray[np.int32]
 Read = Callable[[NDArray[np.intp]], Any]  # from the numbers of rows to their values
-MOST_ROUNDS, ENOUGH = 8, 0.01  # rounds end when fewer than this share of the rows have found a neighbour
+# rounds end when fewer than this share of the rows have found a neighbour
+MOST_ROUNDS = 8
+ENOUGH = 0.01
 LISTED_ROWS = 2**14
-CHECKED_ROWS, CHECKED_AT_A_TIME = 200, 2**12  # rows that are compared with all others, with so many at a time
+# rows that are compared with all others, with so many at a time
+CHECKED_ROWS = 200
+CHECKED_AT_A_TIME = 2**12
 
 
 @dataclass(frozen=True)
 class NeighbourLists:
-    """The nearest rows of each row that are known so far, nearest first, and their squared distances.
+    """The nearest rows of each row that are known so far, nearest first, and their squared
+    distances.
 
-    ``runs`` have the rows of each run: those of a block are near each other, and share most neighbours.
+    ``runs`` have the rows of each run: those of a block are near each other, and share most
+    neighbours.
     """
 
     neighbours: Numbers
@@ -50,7 +65,9 @@ class NeighbourLists:
     runs: list[Numbers] = field(default_factory=list)
 
     @classmethod
-    def room_for(cls, n_rows: int, length: int, storage: Storage, read: Read, n_jobs: int = 1) -> NeighbourLists:
+    def room_for(
+        cls, n_rows: int, length: int, storage: Storage, read: Read, n_jobs: int = 1
+    ) -> NeighbourLists:
         """Return unwritten lists."""
         neighbours, listing = (storage.matrix(n_rows, length, np.int32) for _ in range(2))
         return cls(neighbours, storage.matrix(n_rows, length, np.float64), listing, read, n_jobs)
@@ -58,7 +75,10 @@ class NeighbourLists:
     def put(self, lists: Lists) -> None:
         """Write the lists of a run."""
         self.runs.append(lists.rows.astype(np.int32))
-        self.neighbours[lists.rows], self.distances2[lists.rows] = lists.neighbours, lists.distances2
+        self.neighbours[lists.rows], self.distances2[lists.rows] = (
+            lists.neighbours,
+            lists.distances2,
+        )
 
     def _for_blocks(self, work: Callable[[Numbers], None]) -> None:
         """Call a function for each block of rows, in threads; rows of a batch follow each other."""
@@ -66,14 +86,21 @@ class NeighbourLists:
         with ThreadPoolExecutor(self.n_jobs) as threads:
             list(threads.map(work, blocks))
 
-    # -- nearest rows ----------------------------------------------------------------------------------------------
+    # -- nearest rows
+    # ----------------------------------------------------------------------------------------------
 
     def improve(self, storage: Storage) -> None:
-        """Look through the lists of neighbours, again and again, until hardly any row finds a nearer one."""
-        is_fresh = np.ones(len(self.neighbours), dtype=bool)  # rows whose list has changed in the last round
+        """Look through the lists of neighbours, again and again, until hardly any row finds a
+        nearer one.
+        """
+        is_fresh = np.ones(
+            len(self.neighbours), dtype=bool
+        )  # rows whose list has changed in the last round
         for _ in range(MOST_ROUNDS):
             _list_back(self.neighbours, self.listing)
-            old, was_fresh = self.neighbours.copy(), is_fresh.copy()  # so that the order of blocks does not matter
+            # so that the order of blocks does not matter
+            old = self.neighbours.copy()
+            was_fresh = is_fresh.copy()
 
             def improve_block(rows: Numbers, old: Any = old, was_fresh: Any = was_fresh) -> None:
                 is_fresh[rows] = self._improve_rows(rows, old, was_fresh)
@@ -84,31 +111,51 @@ class NeighbourLists:
                 break
         _list_back(self.neighbours, self.listing)
 
-    def _improve_rows(self, rows: Numbers, old: Numbers, is_fresh: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Look through the lists of neighbours of some rows; return which of these have found a nearer one."""
+    def _improve_rows(
+        self, rows: Numbers, old: Numbers, is_fresh: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Look through the lists of neighbours of some rows.
+
+        Return which of these have found a nearer one.
+        """
         around = np.concatenate([old[rows], self.listing[rows]], axis=1)
-        around = np.where(is_fresh[rows, None] | is_fresh[around], around, -1)  # others have nothing new to tell
+        around = np.where(
+            is_fresh[rows, None] | is_fresh[around], around, -1
+        )  # others have nothing new to tell
         points, places = self._read_lists(rows, around, old)
-        found, distances2 = old[rows], self.distances2[rows]
-        has_found: NDArray[np.bool_] = _look_around(points, places, rows, old, around, found, distances2)
+        found = old[rows]
+        distances2 = self.distances2[rows]
+        has_found: NDArray[np.bool_] = _look_around(
+            points, places, rows, old, around, found, distances2
+        )
         self.neighbours[rows], self.distances2[rows] = found, distances2
         return has_found
 
-    def _read_lists(self, rows: Numbers, around: Numbers, lists: Numbers) -> tuple[FloatArray, Numbers]:
-        """Return some rows, the rows around them and those of their lists as points, and the place of each row."""
+    def _read_lists(
+        self, rows: Numbers, around: Numbers, lists: Numbers
+    ) -> tuple[FloatArray, Numbers]:
+        """Return some rows, the rows around them and those of their lists as points, and the place
+        of each row.
+        """
         is_wanted = np.zeros(len(lists), dtype=bool)
         is_wanted[around[around >= 0]] = is_wanted[rows] = True
         is_wanted[lists[is_wanted]] = True
         wanted = np.flatnonzero(is_wanted)
-        places = np.empty(len(lists), dtype=np.int32)  # memory that is never written to is not allocated
+        places = np.empty(
+            len(lists), dtype=np.int32
+        )  # memory that is never written to is not allocated
         places[wanted] = np.arange(len(wanted))
         return np.asarray(self.read(wanted), dtype=np.float64), places
 
-    # -- spanning tree ---------------------------------------------------------------------------------------------
+    # -- spanning tree
+    # ---------------------------------------------------------------------------------------------
 
     def span(self, core: FloatArray) -> Edges:
-        """Return the lightest edges of mutual reachability that connect components, as far as they are found."""
-        numbers, core2 = np.arange(len(core), dtype=np.int32), core**2
+        """Return the lightest edges of mutual reachability that connect components, as far as they
+        are found.
+        """
+        numbers = np.arange(len(core), dtype=np.int32)
+        core2 = core**2
         outside = (numbers.copy(), np.full(len(core), np.inf), np.full(len(core), np.inf))
 
         def search(components: Numbers, lightest: Lightest) -> None:
@@ -118,28 +165,39 @@ class NeighbourLists:
         pairs, lengths2 = join_in_rounds(search, numbers)
         return Edges(pairs[:, 0], pairs[:, 1], np.sqrt(lengths2))
 
-    def _search_outside(self, core2: FloatArray, components: Numbers, lightest: Lightest, outside: Any) -> None:
+    def _search_outside(
+        self, core2: FloatArray, components: Numbers, lightest: Lightest, outside: Any
+    ) -> None:
         """Find light edges to rows that are in no list.
 
-        ``outside`` has the row outside its component that each row knows, and the weight and length of the edge to it.
+        ``outside`` has the row outside its component that each row knows, and the weight and length
+        of the edge to it.
         """
         rows_outside, weights, lengths = outside
         is_inside = components[rows_outside] == components
-        rows_outside[is_inside] = np.flatnonzero(is_inside)  # stands for none; its list may have some
+        rows_outside[is_inside] = np.flatnonzero(
+            is_inside
+        )  # stands for none; its list may have some
         weights[is_inside] = lengths[is_inside] = np.inf
-        is_fresh, at_least = np.ones(len(core2), dtype=bool), np.maximum(core2, self.distances2[:, -1])
+        is_fresh = np.ones(len(core2), dtype=bool)
+        at_least = np.maximum(core2, self.distances2[:, -1])
         for _ in range(MOST_ROUNDS):
             is_of_use = at_least < lightest.weights[components]
-            old, was_fresh = rows_outside.copy(), is_fresh.copy()
+            old = rows_outside.copy()
+            was_fresh = is_fresh.copy()
             is_fresh[:] = False
 
-            def search_block(rows: Numbers, is_of_use: Any = is_of_use, old: Any = old, fresh: Any = was_fresh) -> None:
+            def search_block(
+                rows: Numbers, is_of_use: Any = is_of_use, old: Any = old, fresh: Any = was_fresh
+            ) -> None:
                 rows = rows[is_of_use[rows]]
                 around = np.concatenate([self.neighbours[rows], self.listing[rows]], axis=1)
                 around = np.where(fresh[around], old[around], -1)
                 points, places = self._read_lists(rows, around, self.neighbours)
                 lists = (self.neighbours, around)
-                is_fresh[rows] = _look_outside(points, places, rows, lists, core2, components, outside)
+                is_fresh[rows] = _look_outside(
+                    points, places, rows, lists, core2, components, outside
+                )
 
             self._for_blocks(search_block)
             _offer_outside(components, rows_outside, weights, lengths, lightest)
@@ -149,7 +207,9 @@ class NeighbourLists:
 
 @njit(cache=True, nogil=True)
 def _list_back(neighbours: Any, listing: Any) -> None:
-    """Write, for each row, some of the rows that list it: those first that it is nearest to, and itself as a filler."""
+    """Write, for each row, some of the rows that list it: those first that it is nearest to, and
+    itself as a filler.
+    """
     n, length = neighbours.shape
     counts = np.zeros(n, dtype=np.int32)
     for i in range(n):
@@ -163,8 +223,12 @@ def _list_back(neighbours: Any, listing: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _look_around(points: Any, places: Any, rows: Any, lists: Any, around: Any, found: Any, distances2: Any) -> Any:
-    """Insert rows into the lists ``found`` that are in the lists of the rows ``around`` each row, and nearer."""
+def _look_around(
+    points: Any, places: Any, rows: Any, lists: Any, around: Any, found: Any, distances2: Any
+) -> Any:
+    """Insert rows into the lists ``found`` that are in the lists of the rows ``around`` each row,
+    and nearer.
+    """
     length = found.shape[1]
     seen = np.full(len(points), -1, dtype=np.int64)
     has_found = np.zeros(len(rows), dtype=np.bool_)
@@ -188,10 +252,14 @@ def _look_around(points: Any, places: Any, rows: Any, lists: Any, around: Any, f
 
 
 @njit(cache=True, nogil=True)
-def _look_outside(points: Any, places: Any, rows: Any, lists: Any, core: Any, components: Any, known: Any) -> Any:
-    """Find a lighter edge of each row to a row of another component, in lists: all, and those of which rows to look at.
+def _look_outside(
+    points: Any, places: Any, rows: Any, lists: Any, core: Any, components: Any, known: Any
+) -> Any:
+    """Find a lighter edge of each row to a row of another component, in lists: all, and those of
+    which rows to look at.
 
-    ``known`` has the row outside its component that each row knows, and the weight and length of the edge to it.
+    ``known`` has the row outside its component that each row knows, and the weight and length of
+    the edge to it.
     """
     neighbours, around = lists
     outside, weights, lengths = known
@@ -207,7 +275,11 @@ def _look_outside(points: Any, places: Any, rows: Any, lists: Any, core: Any, co
             looked[places[beside]] = i
             for other in neighbours[beside]:
                 place = places[other]
-                if seen[place] == i or components[other] == components[row] or core[other] > weights[row]:
+                if (
+                    seen[place] == i
+                    or components[other] == components[row]
+                    or core[other] > weights[row]
+                ):
                     continue
                 seen[place] = i
                 length = squared_distance(x, points, place)
@@ -219,8 +291,12 @@ def _look_outside(points: Any, places: Any, rows: Any, lists: Any, core: Any, co
 
 
 @njit(cache=True, nogil=True)
-def _offer_outside(components: Any, outside: Any, weights: Any, lengths: Any, lightest: Any) -> None:
-    """Note the edges of all rows to rows outside their components, where they are the lightest ones."""
+def _offer_outside(
+    components: Any, outside: Any, weights: Any, lengths: Any, lightest: Any
+) -> None:
+    """Note the edges of all rows to rows outside their components, where they are the lightest
+    ones.
+    """
     for i in range(len(components)):
         j = outside[i]
         if components[i] != components[j]:
@@ -228,14 +304,18 @@ def _offer_outside(components: Any, outside: Any, weights: Any, lengths: Any, li
             offer(lightest, components[j], j, i, weights[i], lengths[i])
 
 
-# -- how many neighbours are missing -------------------------------------------------------------------------------
+# -- how many neighbours are missing
+# -------------------------------------------------------------------------------
 
 
 def measure_share(core: FloatArray, min_samples: int, read: Read) -> float:
     """Return the share of the rows whose core distance is right, measured on a sample of them."""
     n_rows = len(core)
-    some = np.sort(np.random.default_rng(0).choice(n_rows, min(CHECKED_ROWS, n_rows), replace=False))
-    points, rank = np.asarray(read(some), dtype=np.float64), min(min_samples, n_rows)
+    some = np.sort(
+        np.random.default_rng(0).choice(n_rows, min(CHECKED_ROWS, n_rows), replace=False)
+    )
+    points = np.asarray(read(some), dtype=np.float64)
+    rank = min(min_samples, n_rows)
     nearest = np.full((len(some), rank), np.inf)
     for block in row_blocks(n_rows, CHECKED_AT_A_TIME):
         distances = cdist(points, read(np.arange(block.start, block.stop)))

@@ -1,4 +1,6 @@
-"""What an HDBSCAN estimator of scikit-learn, hdbscan or fast_hdbscan is asked to do, in one convention."""
+"""What an HDBSCAN estimator of scikit-learn, hdbscan or fast_hdbscan is asked to do, in one
+convention.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +17,29 @@ from cohirf.rows.metric_spaces import SPACES
 class SpanningSettings:
     """The parameters of HDBSCAN."""
 
-    min_samples: int  # rank of the neighbour at the core distance of a row, which has rank 1 itself, as in scikit-learn
+    # rank of the neighbour at the core distance of a row, which has rank 1 itself, as in
+    # scikit-learn
+    min_samples: int
     min_cluster_size: int  # at least 2
     leaves: bool = False  # select the leaves of the condensed tree, not the most stable clusters
     epsilon: float = 0.0  # clusters that split off at distances below this are not separated
     max_cluster_size: float = math.inf  # larger clusters are not selected for their stability
     allow_single_cluster: bool = False  # the root of the condensed tree may be selected
-    # Treat the root as fast_hdbscan does: ``epsilon`` may select it even if ``allow_single_cluster`` is False; it is
-    # never selected where the condensed tree has no split; and its size is ``n_rows - 1``.
+    # Treat the root as fast_hdbscan does: ``epsilon`` may select it even if
+    # ``allow_single_cluster`` is False; it is never selected where the condensed tree has no split;
+    # and its size is ``n_rows - 1``.
     as_fast_hdbscan: bool = False
-    as_sklearn: bool = False  # in one batch, edges of equal weight are chosen and ordered as scikit-learn does
+    as_sklearn: bool = (
+        False  # in one batch, edges of equal weight are chosen and ordered as scikit-learn does
+    )
 
 
 def settings_of(estimator: Any) -> SpanningSettings | None:
     """Return the settings of an HDBSCAN estimator.
 
-    None for an estimator that is not the class ``HDBSCAN`` of scikit-learn, hdbscan or fast_hdbscan itself, and for
-    parameters that ask for more than a spanning tree of Euclidean distances gives, between rows or between unit
-    vectors, or that are not valid.
+    None for an estimator that is not the class ``HDBSCAN`` of scikit-learn, hdbscan or fast_hdbscan
+    itself, and for parameters that ask for more than a spanning tree of Euclidean distances gives,
+    between rows or between unit vectors, or that are not valid.
 
     Examples
     --------
@@ -52,7 +59,8 @@ def settings_of(estimator: Any) -> SpanningSettings | None:
 def find_obstacle(estimator: Any) -> str | None:
     """Return what a spanning tree cannot give an HDBSCAN estimator, such as "alpha=1.3".
 
-    None if there is nothing, and for estimators that are not HDBSCAN, or whose parameters are not valid.
+    None if there is nothing, and for estimators that are not HDBSCAN, or whose parameters are not
+    valid.
 
     Examples
     --------
@@ -71,7 +79,9 @@ def find_obstacle(estimator: Any) -> str | None:
 class KnownClass:
     """How a class of HDBSCAN is translated."""
 
-    obstacles: Callable[[Any], Iterator[str]]  # names of parameters that ask for more than a spanning tree gives
+    obstacles: Callable[
+        [Any], Iterator[str]
+    ]  # names of parameters that ask for more than a spanning tree gives
     translate: Callable[[Any], SpanningSettings]  # of an estimator without obstacles
 
 
@@ -91,7 +101,10 @@ def _obstacles_of_sklearn(method: Any) -> Iterator[str]:
 
 
 def _of_sklearn(method: Any) -> SpanningSettings:
-    most = math.inf if method.max_cluster_size is None else method.max_cluster_size
+    if method.max_cluster_size is None:
+        most = math.inf
+    else:
+        most = method.max_cluster_size
     return _translate(method, _min_samples(method), most, as_sklearn=True)
 
 
@@ -100,7 +113,11 @@ def _obstacles_of_hdbscan(method: Any) -> Iterator[str]:
         yield "metric"
     if method._metric_kwargs:
         yield "_metric_kwargs"
-    usual = {"alpha": 1, "cluster_selection_persistence": 0, "cluster_selection_epsilon_max": math.inf}
+    usual = {
+        "alpha": 1,
+        "cluster_selection_persistence": 0,
+        "cluster_selection_epsilon_max": math.inf,
+    }
     usual["match_reference_implementation"] = False
     yield from (name for name, value in usual.items() if getattr(method, name) != value)
 
@@ -130,14 +147,20 @@ KNOWN_CLASSES = {  # by name, because the packages may not be installed
 
 
 def _min_samples(method: Any) -> Any:
-    return method.min_cluster_size if method.min_samples is None else method.min_samples
+    if method.min_samples is None:
+        return method.min_cluster_size
+    return method.min_samples
 
 
 def _is_known(metric: Any, p: Any) -> bool:
-    return isinstance(metric, str) and (metric in SPACES or (metric in ("minkowski", "p") and p == 2))
+    return isinstance(metric, str) and (
+        metric in SPACES or (metric in ("minkowski", "p") and p == 2)
+    )
 
 
-def _translate(method: Any, min_samples: Any, max_cluster_size: Any, **conventions: bool) -> SpanningSettings:
+def _translate(
+    method: Any, min_samples: Any, max_cluster_size: Any, **conventions: bool
+) -> SpanningSettings:
     """Return what the three classes call by the same names, and what they do not."""
     return SpanningSettings(
         min_samples=min_samples,
@@ -157,5 +180,7 @@ def _is_valid(method: Any) -> bool:
         (method.min_cluster_size, Integral, 2),
         (method.cluster_selection_epsilon, Real, 0),
     ]
-    is_in_bounds = all(isinstance(value, kind) and value >= lowest for value, kind, lowest in bounds)
+    is_in_bounds = all(
+        isinstance(value, kind) and value >= lowest for value, kind, lowest in bounds
+    )
     return is_in_bounds and method.cluster_selection_method in ("eom", "leaf")

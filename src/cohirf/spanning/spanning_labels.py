@@ -1,6 +1,7 @@
 """HDBSCAN in local batches: its labels on all rows, from the spanning trees of the batches.
 
-HDBSCAN on a batch alone would be another method: a batch inside a large cluster has no cluster, or many small ones.
+HDBSCAN on a batch alone would be another method: a batch inside a large cluster has no cluster, or
+many small ones.
 """
 
 from __future__ import annotations
@@ -25,11 +26,16 @@ from cohirf.rows.storage import Engine, RunRows, Storage
 from cohirf.spanning.found_in_runs import Lists, SpannedRun, SpanTask, read_points
 from cohirf.spanning.settings import SpanningSettings
 
-# Neighbours in a list, where batches miss some: at least so many find 93 % of the others, and 16 find 88 %; not more,
-# because a row looks at the square of this number of rows
-LISTED, LONGEST_LIST = 24, 64
-TREE_COST = 64  # a spanning tree takes as long as other methods do with so many times the rows, or longer
-MAX_NEIGHBOURS = 2**22  # of all rows together: those of more would take more memory than the spanning tree
+# Neighbours in a list, where batches miss some: at least so many find 93 % of the others, and 16
+# find 88 %; not more, because a row looks at the square of this number of rows
+LISTED = 24
+LONGEST_LIST = 64
+TREE_COST = (
+    64  # a spanning tree takes as long as other methods do with so many times the rows, or longer
+)
+MAX_NEIGHBOURS = (
+    2**22
+)  # of all rows together: those of more would take more memory than the spanning tree
 
 
 @dataclass(frozen=True)
@@ -38,13 +44,18 @@ class SpanningLabels:
 
     settings: SpanningSettings
     locality: Locality  # how local batches are made
-    may_miss_values: bool  # batches of all rows have means in the place of missing values, and could not be used
+    may_miss_values: (
+        bool  # batches of all rows have means in the place of missing values, and could not be used
+    )
     n_features: int
     n_jobs: int | None  # threads that look for neighbours that batches miss
     space: MetricSpace = EUCLIDEAN  # the metric: spanning trees are those of its points
 
-    def __call__(self, active: ActiveRows, batches: LocalBatches, engine: Engine, storage: Storage) -> IntArray:
-        """Return the label of each active row, -1 for noise and, as in scikit-learn, for rows with missing values.
+    def __call__(
+        self, active: ActiveRows, batches: LocalBatches, engine: Engine, storage: Storage
+    ) -> IntArray:
+        """Return the label of each active row, -1 for noise and, as in scikit-learn, for rows with
+        missing values.
 
         Edges of spanning trees are kept in ``storage``.
         """
@@ -58,19 +69,26 @@ class SpanningLabels:
             labels[complete] = self._label(rows, own, engine, storage)
         return labels
 
-    def _label(self, active: ActiveRows, batches: LocalBatches, engine: Engine, storage: Storage) -> IntArray:
+    def _label(
+        self, active: ActiveRows, batches: LocalBatches, engine: Engine, storage: Storage
+    ) -> IntArray:
         from cohirf.spanning.join_batches import JoinedTrees
 
         def read(rows: IntArray) -> NDArray[Any]:
             return read_points(active.values, active.at(rows), self.space)
 
         may_miss = may_miss_neighbours(self.n_features) and batches.n_batches > 1
-        n_edges = active.n_rows if may_miss else len(batches.home) + len(batches.halo)
+        if may_miss:
+            n_edges = active.n_rows
+        else:
+            n_edges = len(batches.home) + len(batches.halo)
         n_jobs = effective_n_jobs(self.n_jobs)
         trees = JoinedTrees(active.n_rows, n_edges, read, self.settings, storage, n_jobs)
         length = min(max(self.settings.min_samples, LISTED), LONGEST_LIST)
         how = (length,) if may_miss else (self._replays(batches),)
-        for run in self._run(active, batches, engine, list_batches if may_miss else span_batches, how):
+        for run in self._run(
+            active, batches, engine, list_batches if may_miss else span_batches, how
+        ):
             trees.add(run)
         trees.complete()
         return trees.label(self._replays(batches), self.space.distances)
@@ -78,10 +96,17 @@ class SpanningLabels:
     def _replays(self, batches: LocalBatches) -> bool:
         """Return whether ties are broken as in scikit-learn, which needs all rows at once."""
         n_neighbours = len(batches.home) * self.settings.min_samples
-        return self.settings.as_sklearn and batches.n_batches == 1 and n_neighbours <= MAX_NEIGHBOURS
+        return (
+            self.settings.as_sklearn and batches.n_batches == 1 and n_neighbours <= MAX_NEIGHBOURS
+        )
 
     def _run(
-        self, active: ActiveRows, batches: LocalBatches, engine: Engine, span: Any, how: tuple[Any, ...]
+        self,
+        active: ActiveRows,
+        batches: LocalBatches,
+        engine: Engine,
+        span: Any,
+        how: tuple[Any, ...],
     ) -> Iterator[SpannedRun]:
         """Yield the spanning trees of each run; its rows are positions among the active rows."""
         values = engine.share(active.values)
@@ -90,7 +115,11 @@ class SpanningLabels:
         tasks = (
             (
                 SpanTask(
-                    run.among(active.index), 0, values, n_batches=batches.n_batches, n_bytes=row_bytes * run.length
+                    run.among(active.index),
+                    0,
+                    values,
+                    n_batches=batches.n_batches,
+                    n_bytes=row_bytes * run.length,
                 ),
                 run,
                 self.space,
@@ -103,12 +132,19 @@ class SpanningLabels:
 
 
 def may_miss_neighbours(n_features: int) -> bool:
-    """Return whether local batches miss neighbours in some directions: cells are divided along fewer axes."""
+    """Return whether local batches miss neighbours in some directions: cells are divided along
+    fewer axes.
+    """
     return n_features > MAX_AXES
 
 
-def span_batches(task: RunTask, run: Run, space: MetricSpace, min_samples: int, as_sklearn: bool) -> SpannedRun:
-    """Return the spanning trees of the batches of a task; there its rows have the numbers that they have in ``run``."""
+def span_batches(
+    task: RunTask, run: Run, space: MetricSpace, min_samples: int, as_sklearn: bool
+) -> SpannedRun:
+    """Return the spanning trees of the batches of a task.
+
+    There its rows have the numbers that they have in ``run``.
+    """
     from cohirf.spanning.batch_edges import span_rows
 
     trees = []
@@ -119,21 +155,30 @@ def span_batches(task: RunTask, run: Run, space: MetricSpace, min_samples: int, 
     return SpannedRun(rows, core, one, two, lengths, np.diff(run.bounds))
 
 
-def list_batches(task: RunTask, run: Run, space: MetricSpace, min_samples: int, length: int) -> SpannedRun:
+def list_batches(
+    task: RunTask, run: Run, space: MetricSpace, min_samples: int, length: int
+) -> SpannedRun:
     """Return the nearest rows of the rows of a task, and no trees."""
     from cohirf.spanning.batch_edges import list_rows
 
-    found, lists = [], []
+    found = []
+    lists = []
     for X, rows, n_home in _read_batches(task, run, space):
         core, of_rows = list_rows(X, min_samples, length)
         found.append((rows, core))
         lists.append(of_rows.among(rows, n_home))
     rows, core = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return SpannedRun(rows, core, rows[:0], rows[:0], core[:0], np.diff(run.bounds), Lists.join(lists))
+    return SpannedRun(
+        rows, core, rows[:0], rows[:0], core[:0], np.diff(run.bounds), Lists.join(lists)
+    )
 
 
-def _read_batches(task: RunTask, run: Run, space: MetricSpace) -> Iterator[tuple[Any, IntArray, int]]:
-    """Yield the points of each batch, with its halo, their numbers in ``run``, and how many are no halo."""
+def _read_batches(
+    task: RunTask, run: Run, space: MetricSpace
+) -> Iterator[tuple[Any, IntArray, int]]:
+    """Yield the points of each batch, with its halo, their numbers in ``run``, and how many are no
+    halo.
+    """
     assert task.values is not None
     assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
     for own, named in zip(task.run.with_halos(), run.with_halos(), strict=True):

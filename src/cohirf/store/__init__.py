@@ -1,4 +1,5 @@
-"""Files: saved models, checkpoints of fits, their archive format, and files that are replaced as a whole.
+"""Files: saved models, checkpoints of fits, their archive format, and files that are replaced as a
+whole.
 
 ====================  =================================================================
 :mod:`.models`        save and load a fitted model

@@ -1,8 +1,10 @@
-"""The archive of saved models and checkpoints: a line of text, then records of JSON and numeric arrays.
+"""The archive of saved models and checkpoints: a line of text, then records of JSON and numeric
+arrays.
 
-The line has the kind of the archive and the version of its format. Each record carries a checksum of its lengths, which
-distinguishes a record that was cut short by a kill from a damaged one, and a SHA-256 over its content and the digest of
-what is before it. Nothing in an archive is compressed, and nothing is code: an array cannot be larger than its file.
+The line has the kind of the archive and the version of its format. Each record carries a checksum
+of its lengths, which distinguishes a record that was cut short by a kill from a damaged one, and a
+SHA-256 over its content and the digest of what is before it. Nothing in an archive is compressed,
+and nothing is code: an array cannot be larger than its file.
 """
 
 from __future__ import annotations
@@ -23,8 +25,12 @@ from numpy.typing import NDArray
 from cohirf.store.files import write_all
 
 MARK = b"cRec"
-LENGTHS, CHECKSUM = struct.Struct("<4sIQ"), struct.Struct("<I")  # mark, bytes of JSON, bytes of arrays; their CRC-32
-FRAME_BYTES, DIGEST_BYTES = LENGTHS.size + CHECKSUM.size, 32
+LENGTHS, CHECKSUM = (
+    struct.Struct("<4sIQ"),
+    struct.Struct("<I"),
+)  # mark, bytes of JSON, bytes of arrays; their CRC-32
+FRAME_BYTES = LENGTHS.size + CHECKSUM.size
+DIGEST_BYTES = 32
 LINE_BYTES = 64  # no first line is longer
 DTYPES = {np.dtype(kind).newbyteorder("<").str for kind in "?bBhHiIqQefd"}
 
@@ -32,7 +38,10 @@ Arrays = list[NDArray[Any]]
 
 
 class Archive:
-    """The records of an open file, which are read or appended at its current place; it is unbuffered if it is read."""
+    """The records of an open file, which are read or appended at its current place.
+
+    It is unbuffered if it is read.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
@@ -48,21 +57,34 @@ class Archive:
         """Read the first line, which must have this kind and version."""
         line, newline, _ = os.read(self.file.fileno(), LINE_BYTES).partition(b"\n")
         found_kind, _, found = line.decode("ascii", "replace").rpartition(" ")
-        if not newline or not found_kind.startswith("cohirf-") or not found.isdecimal() or str(int(found)) != found:
+        if (
+            not newline
+            or not found_kind.startswith("cohirf-")
+            or not found.isdecimal()
+            or str(int(found)) != found
+        ):
             raise ValueError("it does not begin as a file that cohirf has written")
         if found_kind != kind:
             raise ValueError(f"it is a {found_kind}, not a {kind}")
         if int(found) != version:
-            raise ValueError(f"it has format version {found}, and this version of cohirf reads version {version}")
+            raise ValueError(
+                f"it has format version {found}, and this version of cohirf reads version {version}"
+            )
         self.file.seek(len(line + newline))
         self._digest = hashlib.sha256(line + newline).digest()
 
     def append(self, content: Any, arrays: Sequence[NDArray[Any]] = ()) -> None:
         """Write a record: content that can be stored as JSON, and arrays of numbers."""
-        stored = [np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C") for array in arrays]
+        stored = [
+            np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C") for array in arrays
+        ]
         described = [(array.dtype.str, array.shape) for array in stored]
         text = json.dumps({"content": content, "arrays": described}, allow_nan=False).encode()
-        parts: list[Any] = [_record_frame(len(text), sum(array.nbytes for array in stored)), text, *stored]
+        parts: list[Any] = [
+            _record_frame(len(text), sum(array.nbytes for array in stored)),
+            text,
+            *stored,
+        ]
         digest = hashlib.sha256(self._digest)
         for part in parts:
             digest.update(part)
@@ -71,7 +93,9 @@ class Archive:
         write_all(self.file, self._digest)
 
     def read(self) -> tuple[Any, Arrays] | None:
-        """Return content and arrays of the next record; None if the file ends before the record does.
+        """Return content and arrays of the next record.
+
+        None if the file ends before the record does.
 
         Raises ValueError or RecursionError for a damaged record.
         """
@@ -91,7 +115,9 @@ class Archive:
         layouts = [_parse_layout(entry) for entry in record["arrays"]]
         n_bytes = sum(math.prod(shape) * dtype.itemsize for dtype, shape in layouts)
         if n_bytes != array_bytes:  # an array cannot be larger than its file
-            raise ValueError(f"a record has {array_bytes} bytes of arrays, but its JSON says {n_bytes}")
+            raise ValueError(
+                f"a record has {array_bytes} bytes of arrays, but its JSON says {n_bytes}"
+            )
         digest = hashlib.sha256(self._digest + frame + text)
         arrays = [_read_array(self.file, dtype, shape, digest) for dtype, shape in layouts]
         if _read_all(self.file, DIGEST_BYTES) != digest.digest():
@@ -116,11 +142,15 @@ def _parse_layout(entry: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
     """Return type and shape of an array; objects, text and dates are refused."""
     dtype, shape = entry
     if dtype not in DTYPES or not all(type(length) is int and length >= 0 for length in shape):
-        raise ValueError(f"{reprlib.repr(entry)} is not the type and the shape of an array of numbers")
+        raise ValueError(
+            f"{reprlib.repr(entry)} is not the type and the shape of an array of numbers"
+        )
     return np.dtype(dtype), tuple(shape)
 
 
-def _read_array(file: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...], digest: Any) -> NDArray[Any]:
+def _read_array(
+    file: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...], digest: Any
+) -> NDArray[Any]:
     array: NDArray[Any] = np.empty(shape, dtype)
     rest = array.reshape(-1).view(np.uint8).data
     while len(rest):

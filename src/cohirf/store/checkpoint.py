@@ -1,12 +1,13 @@
 """Checkpoints: resume a killed fit.
 
-A checkpoint is a directory with two files. ``journal`` is an archive that is not finished: its first record identifies
-the fit and holds the settings that were resolved when it began, and each other record holds the result of a run of
-batches, in the order of the fit. ``lock`` is locked while a fit uses the checkpoint.
+A checkpoint is a directory with two files. ``journal`` is an archive that is not finished: its
+first record identifies the fit and holds the settings that were resolved when it began, and each
+other record holds the result of a run of batches, in the order of the fit. ``lock`` is locked while
+a fit uses the checkpoint.
 
-The result of a run is a deterministic function of the input and of the position of the run in the fit, so nothing else
-is needed. To resume, the fit runs again from its beginning, and reads the runs that are in the journal instead of
-computing them.
+The result of a run is a deterministic function of the input and of the position of the run in the
+fit, so nothing else is needed. To resume, the fit runs again from its beginning, and reads the runs
+that are in the journal instead of computing them.
 """
 
 from __future__ import annotations
@@ -39,8 +40,10 @@ from cohirf.store.files import (
 )
 from cohirf.store.schema import read, write
 
-CHECKPOINT_KIND, CHECKPOINT_VERSION = "cohirf-checkpoint", 8
-JOURNAL, LOCK = "journal", "lock"
+CHECKPOINT_KIND = "cohirf-checkpoint"
+CHECKPOINT_VERSION = 8
+JOURNAL = "journal"
+LOCK = "lock"
 SYNC_SECONDS = 1.0  # a power failure loses at most the batches of the last second, a kill none
 REMEDIES = {
     "opened": "give a directory that can be written to, or a new one in a directory that exists",
@@ -51,7 +54,9 @@ REMEDIES = {
 
 @dataclass(frozen=True)
 class Beginning:
-    """The first record: what the result of the fit depends on, by name, and what was resolved when it began."""
+    """The first record: what the result of the fit depends on, by name, and what was resolved when
+    it began.
+    """
 
     fit: dict[str, Any]
     settled: dict[str, Any]
@@ -59,7 +64,10 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Entry:
-    """The result of a run, and its place: the level and the first batch. Spanning trees are at level 0."""
+    """The result of a run, and its place: the level and the first batch.
+
+    Spanning trees are at level 0.
+    """
 
     place: tuple[int, int]
     outcome: ContractedRun | SpannedRun | PartsOfRun
@@ -67,13 +75,17 @@ class Entry:
 
 @contextmanager
 def open_checkpoint(
-    directory: str | os.PathLike[str], fit: dict[str, Any], settle: Callable[[], dict[str, Any]], n_rows: int
+    directory: str | os.PathLike[str],
+    fit: dict[str, Any],
+    settle: Callable[[], dict[str, Any]],
+    n_rows: int,
 ) -> Iterator[Journal]:
     """Open the checkpoint of a fit, or create it; the parent of its directory must exist.
 
-    ``fit`` has everything that the result of the fit depends on, by name: a checkpoint with any other value is refused.
-    ``settle`` resolves the settings that the user left open, and is called only when a checkpoint is created. The data
-    has ``n_rows`` rows: results with other ones are computed again.
+    ``fit`` has everything that the result of the fit depends on, by name: a checkpoint with any
+    other value is refused. ``settle`` resolves the settings that the user left open, and is called
+    only when a checkpoint is created. The data has ``n_rows`` rows: results with other ones are
+    computed again.
     """
     path = Path(directory)
     with ExitStack() as stack:
@@ -129,7 +141,8 @@ class Journal:
                 return read(Entry, *record, known=self)  # type: ignore[no-any-return]  # what it reads has the type it is given
         except CONTENT_ERRORS:
             warnings.warn(
-                f"{self.path} is damaged at byte {start}: the batches from there on are computed again.",
+                f"{self.path} is damaged at byte {start}: the batches from there on are computed "
+                "again.",
                 CheckpointWarning,
                 stacklevel=2,
             )
@@ -148,7 +161,9 @@ class Journal:
                 self._synced = time.monotonic()
 
     def _read_beginning(self) -> Beginning:
-        remedy = f"Use the version of cohirf that wrote it, or delete {self.path.parent} to start again."
+        remedy = (
+            f"Use the version of cohirf that wrote it, or delete {self.path.parent} to start again."
+        )
         with refusing(self.path, CheckpointError, remedy):
             self._archive.open(CHECKPOINT_KIND, CHECKPOINT_VERSION)
             return read(Beginning, *self._archive.next())  # type: ignore[no-any-return]  # it has the type it is given
@@ -165,15 +180,19 @@ class ResumableEngine(EngineAround):
         """False: the journal needs all that a task finds."""
         return False
 
-    def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
+    def run(
+        self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int
+    ) -> Iterator[Any]:
         """Yield the result of each run, in order."""
         tasks = iter(tasks)
         while n_tasks > 0 and (entry := self.journal.read()) is not None:
             task, *_ = next(tasks)
             if (entry.place, entry.outcome.rows_in) != (task.place, task.rows_in):
                 raise CheckpointError(
-                    f"{self.journal.path} holds batch {entry.place} with {entry.outcome.rows_in} rows where the fit "
-                    f"has {task.place} with {task.rows_in}: the checkpoint belongs to another fit. Give another "
+                    f"{self.journal.path} holds batch {entry.place} with {entry.outcome.rows_in} "
+                    "rows where the fit "
+                    f"has {task.place} with {task.rows_in}: the checkpoint belongs to another fit. "
+                    "Give another "
                     f"directory."
                 )
             n_tasks -= 1
@@ -185,28 +204,40 @@ class ResumableEngine(EngineAround):
                 yield outcome
 
 
-def _noting_places(tasks: Iterable[tuple[Any, ...]], places: deque[tuple[int, int]]) -> Iterator[tuple[Any, ...]]:
+def _noting_places(
+    tasks: Iterable[tuple[Any, ...]], places: deque[tuple[int, int]]
+) -> Iterator[tuple[Any, ...]]:
     for task in tasks:
         places.append(task[0].place)
         yield task
 
 
 def _naming_checkpoint(path: Path, operation: str) -> AbstractContextManager[None]:
-    """Make an error of the operating system name the path, and say what it means for the checkpoint."""
-    return naming_file(path, f"The checkpoint was not {operation} ({{}}): {REMEDIES[operation]}", keep_inner=True)
+    """Make an error of the operating system name the path, and say what it means for the
+    checkpoint.
+    """
+    return naming_file(
+        path, f"The checkpoint was not {operation} ({{}}): {REMEDIES[operation]}", keep_inner=True
+    )
 
 
 def _make_directory(path: Path) -> None:
-    """Make the directory, unless it is there; refuse one with files of others, apart from hidden files."""
+    """Make the directory, unless it is there.
+
+    Refuse one with files of others, apart from hidden files.
+    """
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
     path.mkdir(exist_ok=True)
     sync_directory(path.parent)
     seen = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
-    strangers = [entry.name for entry in seen if entry.name not in (JOURNAL, LOCK) or not entry.is_file()]
+    strangers = [
+        entry.name for entry in seen if entry.name not in (JOURNAL, LOCK) or not entry.is_file()
+    ]
     if strangers:
         raise CheckpointError(
-            f"checkpoint={str(path)!r} contains {min(strangers)!r}, which does not belong to a checkpoint of this "
+            f"checkpoint={str(path)!r} contains {min(strangers)!r}, which does not belong to a "
+            "checkpoint of this "
             f"version of cohirf: give an empty or new directory."
         )
 
@@ -221,7 +252,8 @@ def _locked(path: Path) -> Iterator[None]:
         lock.acquire(blocking=False)
     except Timeout:
         raise CheckpointError(
-            f"checkpoint={str(path)!r} is in use by another fit: wait until that ends, or give another directory."
+            f"checkpoint={str(path)!r} is in use by another fit: wait until that ends, or give "
+            "another directory."
         ) from None
     try:
         yield
@@ -234,6 +266,8 @@ def _refuse_another_fit(path: Path, was: dict[str, Any], now: dict[str, Any]) ->
     for name in dict.fromkeys([*was, *now]):
         if was.get(name) != now.get(name):
             raise CheckpointError(
-                f"checkpoint={str(path)!r} belongs to another fit: {name} was {was.get(name, 'not given')} and is "
-                f"{now.get(name, 'not given')}. Give another directory, or repeat the fit it belongs to."
+                f"checkpoint={str(path)!r} belongs to another fit: {name} was "
+                f"{was.get(name, 'not given')} and is "
+                f"{now.get(name, 'not given')}. Give another directory, or repeat the fit it "
+                "belongs to."
             )

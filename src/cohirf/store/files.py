@@ -1,11 +1,13 @@
-"""Files that are replaced as a whole, temporary files that do not stay behind, and errors that name a file.
+"""Files that are replaced as a whole, temporary files that do not stay behind, and errors that name
+a file.
 
-On Linux a temporary file has no name, so the operating system removes it when the process ends, even if it is killed.
-The name of every other unfinished file tells what it is for and which process created it: before another one is
-created for the same, the files of processes that have ended are removed.
+On Linux a temporary file has no name, so the operating system removes it when the process ends,
+even if it is killed. The name of every other unfinished file tells what it is for and which process
+created it: before another one is created for the same, the files of processes that have ended are
+removed.
 
-A file that is read, changed and replaced is locked meanwhile. The operating system releases the lock when the process
-ends, even if it is killed. Whoever only reads a file needs no lock.
+A file that is read, changed and replaced is locked meanwhile. The operating system releases the
+lock when the process ends, even if it is killed. Whoever only reads a file needs no lock.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ import psutil
 
 from cohirf.error_contexts import replacing_errors
 
-PRIVATE, SHARED = 0o600, 0o666  # permissions, before the user's mask
+# permissions, before the user's mask
+PRIVATE = 0o600
+SHARED = 0o666
 NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 DESCRIPTORS = Path("/proc/self/fd")  # Linux lists open files here
 CAN_REPLACE_LOCKED = os.name == "posix"  # Windows cannot replace a file that is locked
@@ -39,7 +43,9 @@ NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}  # of file systems tha
 UNLOCKED = "{} cannot be locked ({}): let no other process change it until this one is done."
 
 _KEPT: set[TemporaryFile] = set()  # files whose path was sent to another process
-_LEFT: set[Path] = set()  # files of this process that are no longer needed but could not be removed yet
+_LEFT: set[Path] = (
+    set()
+)  # files of this process that are no longer needed but could not be removed yet
 
 
 def write_all(file: IO[bytes], content: Any) -> None:
@@ -73,13 +79,21 @@ def sync_directory(directory: Path) -> None:
 class TemporaryFile(os.PathLike[str]):
     """A file that is removed with this object, and at the latest when this process ends.
 
-    The object is also a path by which other processes on this machine can open the file. Pickling it pickles only the
-    path; the file then exists until this process ends, because the receiver of the path may still use it.
+    The object is also a path by which other processes on this machine can open the file. Pickling
+    it pickles only the path; the file then exists until this process ends, because the receiver of
+    the path may still use it.
     """
 
-    def __init__(self, directory: str | os.PathLike[str] | None = None, *, buffering: int = -1) -> None:
-        descriptor, named = _open_temporary(Path(tempfile.gettempdir() if directory is None else directory))
-        self._path = f"/proc/{os.getpid()}/fd/{descriptor}" if named is None else str(named.absolute())
+    def __init__(
+        self, directory: str | os.PathLike[str] | None = None, *, buffering: int = -1
+    ) -> None:
+        descriptor, named = _open_temporary(
+            Path(tempfile.gettempdir() if directory is None else directory)
+        )
+        if named is None:
+            self._path = f"/proc/{os.getpid()}/fd/{descriptor}"
+        else:
+            self._path = str(named.absolute())
         self.file: IO[bytes] = os.fdopen(descriptor, "w+b", buffering)
         self._finalizer = weakref.finalize(self, _discard, self.file, named, os.getpid())
 
@@ -95,8 +109,9 @@ class TemporaryFile(os.PathLike[str]):
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Yield a binary file to write to; on success it replaces ``path`` atomically.
 
-    If ``path`` is a symbolic link, the file it points to is replaced. The new file has the permissions of the file that
-    it replaces. Anything that exists and is not a regular file is refused.
+    If ``path`` is a symbolic link, the file it points to is replaced. The new file has the
+    permissions of the file that it replaces. Anything that exists and is not a regular file is
+    refused.
     """
     target = Path(os.path.realpath(path))
     with naming_file(path, "{}"):
@@ -132,10 +147,12 @@ class _NamedFile(io.FileIO):
 
 @contextmanager
 def locked(path: Path, say_waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock of a file that is read, changed and replaced; wait while another process holds it.
+    """Hold the lock of a file that is read, changed and replaced.
 
-    The file itself is locked, so that nothing is left beside it. On Windows, the lock is a file of its own, which is
-    removed with the lock. ``say_waiting`` is called before a wait.
+    Wait while another process holds it.
+
+    The file itself is locked, so that nothing is left beside it. On Windows, the lock is a file of
+    its own, which is removed with the lock. ``say_waiting`` is called before a wait.
     """
     target = Path(os.path.realpath(path))
     if not CAN_REPLACE_LOCKED:
@@ -190,7 +207,9 @@ def _beside(path: Path, say_waiting: Callable[[], None]) -> AbstractContextManag
 
 
 def check_writable(folder: Path) -> None:
-    """Raise OSError unless files can be made in a folder: permissions alone do not tell, for instance below /proc."""
+    """Raise OSError unless files can be made in a folder: permissions alone do not tell, for
+    instance below /proc.
+    """
     descriptor, path = _open_temporary(folder)
     os.close(descriptor)
     if path is not None:
@@ -211,14 +230,21 @@ def _replaced_permissions(path: Path) -> int | None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(mode):
-        raise FileExistsError(errno.EEXIST, "It exists and is not a regular file: give another path", str(path))
+        raise FileExistsError(
+            errno.EEXIST, "It exists and is not a regular file: give another path", str(path)
+        )
     return stat.S_IMODE(mode)
 
 
 def _open_temporary(directory: Path) -> tuple[int, Path | None]:
-    """Return the descriptor of a new file, and its path; None if it can be opened through its descriptor alone."""
+    """Return the descriptor of a new file, and its path.
+
+    None if it can be opened through its descriptor alone.
+    """
     if hasattr(os, "O_TMPFILE") and DESCRIPTORS.exists():
-        with suppress(OSError):  # not supported by this file system; any other problem shows up again below
+        with suppress(
+            OSError
+        ):  # not supported by this file system; any other problem shows up again below
             return os.open(directory, os.O_TMPFILE | os.O_RDWR, PRIVATE), None
     path = _new_path(directory, "temporary")
     descriptor = os.open(path, NEW_FILE, PRIVATE)
@@ -229,19 +255,27 @@ def _open_temporary(directory: Path) -> tuple[int, Path | None]:
 
 
 def _new_path(directory: Path, stem: str) -> Path:
-    """Return a new hidden name; files of the same stem whose process has ended, such as a killed one, are removed."""
+    """Return a new hidden name.
+
+    Files of the same stem whose process has ended, such as a killed one, are removed.
+    """
     _remove_left()
     stem = f".{stem[:50]}.cohirf-{_machine()}"  # the length of names is limited
     for stray in directory.glob(f"{escape(stem)}-*-*"):
         process = stray.name.split("-")[-2]
-        with suppress(OSError, OverflowError):  # of another user, or removed meanwhile; or of no process
+        with suppress(
+            OSError, OverflowError
+        ):  # of another user, or removed meanwhile; or of no process
             if process.isdecimal() and not psutil.pid_exists(int(process)):
                 stray.unlink()
     return directory / f"{stem}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def _machine() -> str:
-    """Return an identifier of this machine; containers count as machines, because they number their own processes."""
+    """Return an identifier of this machine.
+
+    Containers count as machines, because they number their own processes.
+    """
     parts = [platform.node().encode()]
     with suppress(OSError):  # only Linux has it, and the next
         parts.append(os.fsencode(Path("/proc/self/ns/pid").readlink()))
@@ -260,14 +294,24 @@ def _discard(file: IO[bytes], path: Path | None, process: int) -> None:
 
 @atexit.register
 def _remove_left() -> None:
-    """Remove files of this process that are no longer needed; Windows cannot remove files that are open somewhere."""
+    """Remove files of this process that are no longer needed.
+
+    Windows cannot remove files that are open somewhere.
+    """
     for path in tuple(_LEFT):
         with suppress(OSError):
             path.unlink(missing_ok=True)
             _LEFT.discard(path)
 
 
-CONTENT_ERRORS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
+CONTENT_ERRORS = (
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+    RecursionError,
+)
 # of a saved model
 REMEDY = "Get an undamaged copy, use the version of cohirf that wrote it, or fit and save the model again."
 
@@ -286,23 +330,29 @@ class CheckpointWarning(UserWarning):
 
 @replacing_errors
 def refusing(path: Path, refusal: type[Exception], remedy: str) -> Iterator[None]:
-    """Turn any error caused by the content of a file into a one-line ``refusal`` that names the file and a remedy."""
+    """Turn any error caused by the content of a file into a one-line ``refusal`` that names the
+    file and a remedy.
+    """
     try:
         yield
     except refusal:
         raise
     except MemoryError as error:
-        raise refusal(f"{shown(path)} does not fit into memory: use a machine with more memory.") from error
+        raise refusal(
+            f"{shown(path)} does not fit into memory: use a machine with more memory."
+        ) from error
     except CONTENT_ERRORS as error:
         raise refusal(f"{shown(path)} cannot be used: {one_line(error)}. {remedy}") from error
 
 
 @replacing_errors
 def naming_file(path: Path, message: str, *, keep_inner: bool = False) -> Iterator[None]:
-    """Make an error of the operating system name a file, and say what failed; ``{}`` in the message is the reason.
+    """Make an error of the operating system name a file, and say what failed.
 
-    A FileExistsError passes unchanged, because its message already says what to do. With ``keep_inner``, an error that
-    names a file keeps that name.
+    ``{}`` in the message is the reason.
+
+    A FileExistsError passes unchanged, because its message already says what to do. With
+    ``keep_inner``, an error that names a file keeps that name.
     """
     try:
         yield
@@ -314,7 +364,9 @@ def naming_file(path: Path, message: str, *, keep_inner: bool = False) -> Iterat
 
 
 def shown(path: Path) -> str:
-    """Return a path for messages: relative to the working directory if it is inside it, and always in one line."""
+    """Return a path for messages: relative to the working directory if it is inside it, and always
+    in one line.
+    """
     here = Path.cwd()
     text = str(path.relative_to(here) if path.is_relative_to(here) else path)
     return text if text.isprintable() else repr(text)

@@ -1,6 +1,7 @@
 """Save a fitted model as an archive, and load it; refuse a file that is damaged or inconsistent.
 
-The first record has the parameters and what the user has added, the second one the fitted attributes. The fields of
+The first record has the parameters and what the user has added, the second one the fitted
+attributes. The fields of
 :class:`About` and :class:`FittedRecord` are all there is to the format.
 """
 
@@ -29,7 +30,16 @@ from cohirf.rows import ranges
 from cohirf.rows.arrays import is_on_device
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.store.archive import Archive
-from cohirf.store.files import CONTENT_ERRORS, REMEDY, ModelFileError, naming_file, one_line, refusing, replacing, shown
+from cohirf.store.files import (
+    CONTENT_ERRORS,
+    REMEDY,
+    ModelFileError,
+    naming_file,
+    one_line,
+    refusing,
+    replacing,
+    shown,
+)
 from cohirf.store.parameters import NOT_STORED, describe_model, is_absent, is_known, restore_model
 from cohirf.store.schema import read, write
 from cohirf.summary.model import Model, state_of
@@ -40,7 +50,8 @@ from cohirf.summary.summary import MOST_NUMBERS, Summary
 if TYPE_CHECKING:
     from cohirf.estimator import CoHiRF
 
-MODEL_KIND, MODEL_VERSION = "cohirf-model", 12
+MODEL_KIND = "cohirf-model"
+MODEL_VERSION = 12
 
 
 @dataclass(frozen=True)
@@ -103,18 +114,26 @@ def _check_merges(tree: MergeTree, results: RowResults) -> None:
 
 @dataclass(frozen=True)
 class FittedRecord:
-    """The second record of a saved model: the attributes that a fit sets, by their names, and their ranges."""
+    """The second record of a saved model: the attributes that a fit sets, by their names, and their
+    ranges.
+    """
 
     n_features_in_: Annotated[int, ranges.counts(least=1)]
     n_clusters_: Annotated[int, ranges.counts()]
     n_rows: Annotated[int, ranges.Holds(_check_rows, "_rows")]
     n_iter_: Annotated[int, ranges.counts()]
     batch_size_: Annotated[int | None, ranges.counts(least=1)]
-    cluster_numbers_: Annotated[IntArray, ranges.numbers("n_clusters_", below=MOST_NUMBERS, is_sorted=True)]
+    cluster_numbers_: Annotated[
+        IntArray, ranges.numbers("n_clusters_", below=MOST_NUMBERS, is_sorted=True)
+    ]
     medoid_indices_: Annotated[IntArray, ranges.numbers("n_clusters_", below="n_rows")]
-    medoids_: Annotated[Any, ranges.cells("n_clusters_", "n_features_in_", filled_by="_column_means")]
+    medoids_: Annotated[
+        Any, ranges.cells("n_clusters_", "n_features_in_", filled_by="_column_means")
+    ]
     exemplar_indices_: Annotated[IntArray, ranges.numbers("n_clusters_", below="n_rows")]
-    exemplars_: Annotated[Any, ranges.cells("n_clusters_", "n_features_in_", filled_by="_column_means")]
+    exemplars_: Annotated[
+        Any, ranges.cells("n_clusters_", "n_features_in_", filled_by="_column_means")
+    ]
     feature_agreement_: Annotated[FloatArray, ranges.shares("n_features_in_")]
     feature_names_in_: Annotated[list[str] | None, ranges.one_for_each("n_features_in_")]
     choice_: Choice | None
@@ -124,9 +143,13 @@ class FittedRecord:
     names_: dict[int, str]
     _column_means: Annotated[FloatArray | None, ranges.measures("n_features_in_")]
     _landmarks: Landmarks
-    _landmark_rows: Annotated[IntArray, ranges.numbers("_landmarks.labels", below="n_rows", is_sorted=True)]
+    _landmark_rows: Annotated[
+        IntArray, ranges.numbers("_landmarks.labels", below="n_rows", is_sorted=True)
+    ]
     _rows: RowResults  # labels_, parents_, stability_ and hierarchy_ are looked up in it
-    _tree: Annotated[MergeTree, ranges.Holds(_check_merges, "_rows")]  # merges above the groups of these
+    _tree: Annotated[
+        MergeTree, ranges.Holds(_check_merges, "_rows")
+    ]  # merges above the groups of these
     _summary: Annotated[Summary | None, ranges.Holds(_check_same_rows, "n_rows")]
 
     @classmethod
@@ -159,14 +182,15 @@ def save_model(
 ) -> None:
     """Write a fitted model to a file of JSON and numeric arrays.
 
-    Saving is atomic: the file is written with a temporary name beside ``path``, flushed to disk and then given its
-    name. An incomplete model never appears at ``path``.
+    Saving is atomic: the file is written with a temporary name beside ``path``, flushed to disk and
+    then given its name. An incomplete model never appears at ``path``.
 
     Parameters
     ----------
     model : CoHiRF
-        The fitted model. A base estimator or callable ``medoid`` that cannot be stored is left out, and must be
-        passed to :func:`cohirf.load`. Paths that a fit writes to, ``checkpoint`` and ``memory``, are never stored.
+        The fitted model. A base estimator or callable ``medoid`` that cannot be stored is left out,
+        and must be passed to :func:`cohirf.load`. Paths that a fit writes to, ``checkpoint`` and
+        ``memory``, are never stored.
     path : str or path
         The file to create. Its directory must exist.
     overwrite : bool, default=False
@@ -175,15 +199,16 @@ def save_model(
         A description, serialisable as JSON, of how the data was prepared before the fit, such as
         :meth:`cohirf.preparation.Preparation.to_json` returns. :func:`load_about` returns it.
     origin : Origin, optional
-        The file that the model was fitted to, and the command; :func:`load_about` returns it. Reports show it.
+        The file that the model was fitted to, and the command; :func:`load_about` returns it.
+        Reports show it.
 
     Raises
     ------
     FileExistsError
         If ``path`` exists, and either ``overwrite`` is False or ``path`` is not a saved model.
     ValueError
-        If a parameter of the model cannot be stored, or if :func:`cohirf.load` would refuse the model. Nothing is
-        replaced then.
+        If a parameter of the model cannot be stored, or if :func:`cohirf.load` would refuse the
+        model. Nothing is replaced then.
 
     See Also
     --------
@@ -193,7 +218,11 @@ def save_model(
     description = describe_model(model)
     about = write(About, About(__version__, sklearn.__version__, description, preparation, origin))
     try:
-        absent = {name: getattr(model, name) for name in NOT_STORED if is_absent(description["parameters"][name])}
+        absent = {
+            name: getattr(model, name)
+            for name in NOT_STORED
+            if is_absent(description["parameters"][name])
+        }
         restore_model(Path(), description, model.n_features_in_, absent)
         fitted = write(FittedRecord, FittedRecord.of(model))
         read(FittedRecord, *fitted)  # as load would
@@ -210,29 +239,36 @@ def save_model(
 
 
 def load(
-    path: str | os.PathLike[str], *, estimator: Any = None, views: list[Any] | None = None, medoid: Any = None
+    path: str | os.PathLike[str],
+    *,
+    estimator: Any = None,
+    views: list[Any] | None = None,
+    medoid: Any = None,
 ) -> CoHiRF:
     """Load a model that :meth:`cohirf.CoHiRF.save` has written.
 
-    Loading never runs code from the file, so it is safe to load models of unknown origin. Any damage is detected.
-    Paths that a fit writes to are not restored: ``checkpoint`` of the model and of all nested estimators is None.
+    Loading never runs code from the file, so it is safe to load models of unknown origin. Any
+    damage is detected. Paths that a fit writes to are not restored: ``checkpoint`` of the model and
+    of all nested estimators is None.
 
     Parameters
     ----------
     path : str or path
         The file of the model.
     estimator : object, optional
-        The base estimator. It replaces the stored one. It is required if the base estimator could not be stored, such
-        as an estimator of your own class.
+        The base estimator. It replaces the stored one. It is required if the base estimator could
+        not be stored, such as an estimator of your own class.
     views : list, optional
-        The list of views. It replaces the stored one. It is required if one of its estimators could not be stored.
+        The list of views. It replaces the stored one. It is required if one of its estimators could
+        not be stored.
     medoid : str or callable, optional
         The medoid rule. It replaces the stored one. It is required if ``medoid`` was a callable.
 
     Returns
     -------
     model : CoHiRF
-        A fitted model. ``predict``, ``transform``, ``hierarchy_`` and a new ``fit`` work as with the saved model.
+        A fitted model. ``predict``, ``transform``, ``hierarchy_`` and a new ``fit`` work as with
+        the saved model.
 
     Raises
     ------
@@ -301,15 +337,22 @@ def is_model(path: Path) -> bool:
 
 
 def refuse_target(target: Path, *, overwrite: bool) -> None:
-    """Raise FileExistsError if saving a model to ``target`` would replace something that must not be replaced."""
+    """Raise FileExistsError if saving a model to ``target`` would replace something that must not
+    be replaced.
+    """
     if not target.exists():
         return
     if not overwrite:
-        raise FileExistsError(errno.EEXIST, "The path already exists: pass overwrite=True or another path", str(target))
+        raise FileExistsError(
+            errno.EEXIST,
+            "The path already exists: pass overwrite=True or another path",
+            str(target),
+        )
     if not is_model(target):
         raise FileExistsError(
             errno.EEXIST,
-            "The existing path is not a saved model, and overwrite=True replaces only those: pass another path",
+            "The existing path is not a saved model, and overwrite=True replaces only those: pass "
+            "another path",
             str(target),
         )
 
@@ -319,12 +362,16 @@ def refuse_target(target: Path, *, overwrite: bool) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Archive]:
-    """Yield the archive of a saved model after its first line; errors of its content become ModelFileError."""
+    """Yield the archive of a saved model after its first line.
+
+    Errors of its content become ModelFileError.
+    """
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "There is no saved model: check the path", str(path))
     if not path.is_file():
         raise ModelFileError(
-            f"{shown(path)} is not a file, but this version of cohirf saves a model as one file: if an older version "
+            f"{shown(path)} is not a file, but this version of cohirf saves a model as one file: "
+            "if an older version "
             f"wrote it, fit the model again."
         )
     with (
@@ -343,16 +390,22 @@ def _opened(path: Path) -> Iterator[Archive]:
 def _refuse_model(model: Model) -> None:
     """Raise for what is not a fitted CoHiRF, or has its labels elsewhere."""
     if type(model).__name__ != "CoHiRF" or not is_known(model):
-        raise TypeError(f"model={reprlib.repr(model)} is not a CoHiRF estimator: only CoHiRF estimators can be saved.")
+        raise TypeError(
+            f"model={reprlib.repr(model)} is not a CoHiRF estimator: only CoHiRF estimators can be "
+            "saved."
+        )
     check_is_fitted(model, "n_clusters_")
     row_map = state_of(model).rows.row_map
     if not row_map.is_here:
         on_device = any(is_on_device(part.leaf_of) for part in row_map.parts)
         without = (
-            " Or write the labels with model.labels_.to_zarr(path), delete model.labels_, model.parents_ and "
+            " Or write the labels with model.labels_.to_zarr(path), delete model.labels_, "
+            "model.parents_ and "
             "model.stability_, and pickle the model."
         )
         raise TypeError(
-            f"labels_ is {'on a device' if on_device else 'a Dask array'}, and cannot be saved with the model: call "
-            f"gather() first, which loads 8 bytes per row into this process.{'' if on_device else without}"
+            f"labels_ is {'on a device' if on_device else 'a Dask array'}, and cannot be saved "
+            "with the model: call "
+            "gather() first, which loads 8 bytes per row into this "
+            f"process.{'' if on_device else without}"
         )

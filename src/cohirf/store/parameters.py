@@ -1,10 +1,11 @@
 """Parameters of estimators as JSON, and JSON back to estimators that are not fitted.
 
-An estimator that is not fitted is its class and its parameters. A file names classes of a few packages, never a
-function, a path or code, and estimators are made by their constructors, which only store parameters; then these are
-validated.
-JSON has no tuples, NaN or estimators, so such a value is stored as an object with a single key that names its type, for
-example ``{"tuple": [0, 1]}``. Dicts are stored in the same way, so that they cannot be mistaken for other types.
+An estimator that is not fitted is its class and its parameters. A file names classes of a few
+packages, never a function, a path or code, and estimators are made by their constructors, which
+only store parameters; then these are validated.
+JSON has no tuples, NaN or estimators, so such a value is stored as an object with a single key that
+names its type, for example ``{"tuple": [0, 1]}``. Dicts are stored in the same way, so that they
+cannot be mistaken for other types.
 """
 
 from __future__ import annotations
@@ -38,20 +39,38 @@ STORED_PACKAGES = {
     "sklearn.preprocessing",
     "sklearn.random_projection",
 }
-# A fit writes to these paths, and loads pickles from a cache directory, so they are neither stored nor restored.
+# A fit writes to these paths, and loads pickles from a cache directory, so they are neither stored
+# nor restored.
 PATHS = ("checkpoint", "memory")
-NOT_STORED = ("estimator", "views", "medoid")  # the parameters that may be absent from a file and passed at load
+NOT_STORED = (
+    "estimator",
+    "views",
+    "medoid",
+)  # the parameters that may be absent from a file and passed at load
 # attributes with choices of set_output and set_fit_request, which are not stored
 CHOICES = {"_sklearn_output_config", "_metadata_request"}
 CONSTANTS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 NUMBER_TYPES = {
     kind.__name__: kind
-    for kind in (np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
+    for kind in (
+        np.bool_,
+        np.int8,
+        np.int16,
+        np.int32,
+        np.int64,
+        np.uint8,
+        np.uint16,
+        np.uint32,
+        np.uint64,
+    )
 } | {kind.__name__: kind for kind in (np.float16, np.float32, np.float64)}
 
 
 def describe_model(model: Model) -> dict[str, Any]:
-    """Return a model of CoHiRF as JSON. An estimator or medoid that cannot be stored is replaced by its repr."""
+    """Return a model of CoHiRF as JSON.
+
+    An estimator or medoid that cannot be stored is replaced by its repr.
+    """
     parameters = {}
     for name, value in _parameters_of(model).items():
         try:
@@ -64,16 +83,24 @@ def describe_model(model: Model) -> dict[str, Any]:
     return {"name": "cohirf.estimator.CoHiRF", "parameters": parameters}
 
 
-def restore_model(path: Path, description: dict[str, Any], n_features: int, passed: dict[str, Any]) -> Any:
-    """Return the model, not fitted; ``passed`` parameters override stored ones and supply absent ones."""
+def restore_model(
+    path: Path, description: dict[str, Any], n_features: int, passed: dict[str, Any]
+) -> Any:
+    """Return the model, not fitted.
+
+    ``passed`` parameters override stored ones and supply absent ones.
+    """
     if "estimator" in passed:
         validation.check_base_method(passed["estimator"])
     with refusing(path, ModelFileError, REMEDY):
-        parameters = {name: value for name, value in description["parameters"].items() if name not in passed}
+        parameters = {
+            name: value for name, value in description["parameters"].items() if name not in passed
+        }
         for name in NOT_STORED:
             if is_absent(parameters.get(name)):
                 raise ModelFileError(
-                    f"{shown(path)}: {name}={one_line(parameters[name]['absent'])} could not be stored with the model: "
+                    f"{shown(path)}: {name}={one_line(parameters[name]['absent'])} could not be "
+                    "stored with the model: "
                     f"pass it with load(path, {name}=...)."
                 )
         model = _restore_estimator({**description, "parameters": parameters}, passed)
@@ -82,7 +109,9 @@ def restore_model(path: Path, description: dict[str, Any], n_features: int, pass
         if model.estimator is not None or not isinstance(model.views, int):
             validation.check_views(model)
         validation.count_view_features(model.max_features, n_features)
-        get_tags(model)  # asks the base method for its tags; fails for a pipeline with invalid steps
+        get_tags(
+            model
+        )  # asks the base method for its tags; fails for a pipeline with invalid steps
     return model
 
 
@@ -92,7 +121,9 @@ def is_absent(value: Any) -> bool:
 
 
 def is_known(value: Any) -> bool:
-    """Return whether ``value`` is an instance of a class that a file may name, and not of a subclass."""
+    """Return whether ``value`` is an instance of a class that a file may name, and not of a
+    subclass.
+    """
     package, name = _name_class(type(value)).rsplit(".", 1)
     return package in STORED_PACKAGES and getattr(import_module(package), name, None) is type(value)
 
@@ -101,7 +132,11 @@ def describe_value(value: Any) -> Any:
     """Return the JSON representation of a parameter; raise ValueError if it has none."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
+    if (
+        value is None
+        or type(value) in (bool, int, str)
+        or (type(value) is float and math.isfinite(value))
+    ):
         return value
     if type(value) is float:
         return {"float": repr(value)}
@@ -122,7 +157,10 @@ def describe_value(value: Any) -> Any:
 
 
 def restore(value: Any) -> Any:
-    """Return the parameter whose JSON representation is ``value``; raise an error of its content if there is none."""
+    """Return the parameter whose JSON representation is ``value``.
+
+    Raise an error of its content if there is none.
+    """
     if isinstance(value, list):
         return [restore(part) for part in value]
     if not isinstance(value, dict):
@@ -143,13 +181,18 @@ def restore(value: Any) -> Any:
 
 
 def _restore_estimator(description: dict[str, Any], passed: dict[str, Any] | None = None) -> Any:
-    """Return a new estimator; its class must be one of a known package, and its parameters valid."""
-    name, parameters = description["name"], description["parameters"]
+    """Return a new estimator.
+
+    Its class must be one of a known package, and its parameters valid.
+    """
+    name = description["name"]
+    parameters = description["parameters"]
     kind = _find_class(name)
     unknown = sorted(parameters.keys() - set(kind._get_param_names()))
     if unknown:
         raise ValueError(
-            f"{name} has no parameter {reprlib.repr(unknown[0])} in the installed version of its package: "
+            f"{name} has no parameter {reprlib.repr(unknown[0])} in the installed version of its "
+            "package: "
             f"install the one that the model was saved with, or pass estimator= to load"
         )
     stored = {key: restore(value) for key, value in parameters.items() if key not in PATHS}
@@ -161,16 +204,23 @@ def _restore_estimator(description: dict[str, Any], passed: dict[str, Any] | Non
 
 def _find_class(name: Any) -> Any:
     package, _, short = name.rpartition(".") if isinstance(name, str) else ("", "", "")
-    kind = getattr(import_module(package), short, None) if package in STORED_PACKAGES else None
+    if package in STORED_PACKAGES:
+        kind = getattr(import_module(package), short, None)
+    else:
+        kind = None
     if not isinstance(kind, type) or not issubclass(kind, BaseEstimator):
         raise TypeError(f"{reprlib.repr(name)} is not an estimator that a saved model may name")
     return kind
 
 
 def _name_class(kind: type) -> str:
-    """Return the name of a class in its public package: scikit-learn defines KMeans in sklearn.cluster._kmeans."""
+    """Return the name of a class in its public package: scikit-learn defines KMeans in
+    sklearn.cluster._kmeans.
+    """
     return ".".join([*kind.__module__.split(".")[:2], kind.__name__])
 
 
 def _parameters_of(estimator: Any) -> dict[str, Any]:
-    return {name: value for name, value in estimator.get_params(deep=False).items() if name not in PATHS}
+    return {
+        name: value for name, value in estimator.get_params(deep=False).items() if name not in PATHS
+    }

@@ -1,9 +1,11 @@
-"""Nested dataclasses as JSON and arrays, and back: the types of their fields say what is written and read.
+"""Nested dataclasses as JSON and arrays, and back: the types of their fields say what is written
+and read.
 
-A field may have the type ``int``, ``float`` (NaN is stored as null), ``bool`` or ``str``; an array, ``NDArray[...]``;
-``Any``, for an array, a CSR matrix or None; another dataclass; a union of dataclasses; ``tuple``, ``list`` or ``dict``
-of these; ``dict[str, Any]``, for any JSON object; or any of these ``| None``. JSON holds the numbers of arrays in the
-archive. An array that is in several places is stored once, and is one array again when it is read.
+A field may have the type ``int``, ``float`` (NaN is stored as null), ``bool`` or ``str``; an array,
+``NDArray[...]``; ``Any``, for an array, a CSR matrix or None; another dataclass; a union of
+dataclasses; ``tuple``, ``list`` or ``dict`` of these; ``dict[str, Any]``, for any JSON object; or
+any of these ``| None``. JSON holds the numbers of arrays in the archive. An array that is in
+several places is stored once, and is one array again when it is read.
 
 Digests of the archive detect damage, but anyone can write a file whose digests fit. So values are
 checked once, when they are read: a CSR matrix, because SciPy would read outside of its arrays if
@@ -61,20 +63,28 @@ def _field_types(kind: Any) -> dict[str, Any]:
 def _type_parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
     """Return the origin of a type, and its arguments."""
     origin = get_origin(kind)
-    return get_origin(getattr(origin, "__value__", None)) or origin, get_args(kind)  # NDArray, NumPy 2.5
+    return get_origin(getattr(origin, "__value__", None)) or origin, get_args(
+        kind
+    )  # NDArray, NumPy 2.5
 
 
 def _alternatives(arguments: tuple[Any, ...]) -> dict[str, Any]:
-    return {getattr(kind, "__name__", str(kind)): kind for kind in arguments if kind is not NoneType}
+    return {
+        getattr(kind, "__name__", str(kind)): kind for kind in arguments if kind is not NoneType
+    }
 
 
 @dataclass
 class _Walk:
-    """A walk over a value and its type: from a value to content and arrays or, if it is reading, back."""
+    """A walk over a value and its type: from a value to content and arrays or, if it is reading,
+    back.
+    """
 
     arrays: Arrays
     is_reading: bool
-    _known: dict[Any, Any] = field(default_factory=dict)  # numbers of written arrays, or matrices that were read
+    _known: dict[Any, Any] = field(
+        default_factory=dict
+    )  # numbers of written arrays, or matrices that were read
 
     def convert(self, kind: Any, value: Any) -> Any:
         origin, arguments = _type_parts(kind)
@@ -83,15 +93,25 @@ class _Walk:
         if kind == JSON_OBJECT:
             return dict(value)
         if _is_struct(kind):
-            part_of = value.__getitem__ if self.is_reading else partial(getattr, value)
-            parts = {name: self.convert(part, part_of(name)) for name, part in _field_types(kind).items()}
+            if self.is_reading:
+                part_of = value.__getitem__
+            else:
+                part_of = partial(getattr, value)
+            parts = {
+                name: self.convert(part, part_of(name)) for name, part in _field_types(kind).items()
+            }
             return kind(**parts) if self.is_reading else parts
         if origin in (Union, UnionType):
             return self._convert_one_of(_alternatives(arguments), value)
         if kind is Any or origin is np.ndarray:
-            return self._read_matrix(value) if self.is_reading else self._write_matrix(value)
+            if self.is_reading:
+                return self._read_matrix(value)
+            return self._write_matrix(value)
         if origin in (list, tuple, dict):
-            given = value.items() if origin is dict and not self.is_reading else value
+            if origin is dict and not self.is_reading:
+                given = value.items()
+            else:
+                given = value
             kinds = _items(origin, arguments, given)
             items = [self.convert(part, each) for part, each in zip(kinds, given, strict=True)]
             return origin(items) if self.is_reading else items
@@ -127,7 +147,9 @@ class _Walk:
         key = repr(content)
         if key not in self._known:
             data, indices, indptr = (self.arrays[number] for number in content["parts"])
-            self._known[key] = _build_csr(CSR_KINDS[content["csr"]], data, indices, indptr, content["shape"])
+            self._known[key] = _build_csr(
+                CSR_KINDS[content["csr"]], data, indices, indptr, content["shape"]
+            )
         return self._known[key]
 
 
@@ -150,11 +172,23 @@ def _items(origin: Any, arguments: tuple[Any, ...], values: Any) -> list[Any]:
 
 
 def _build_csr(kind: Any, data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
-    """Return the CSR matrix of these parts, after a check that all its pointers and indices are within bounds."""
+    """Return the CSR matrix of these parts, after a check that all its pointers and indices are
+    within bounds.
+    """
     n_rows, n_columns = map(int, shape)
-    # SciPy's own check accepts decreasing pointers if the last is 0, and its loops would then read out of bounds
-    if len(indptr) != n_rows + 1 or indptr[0] != 0 or indptr[-1] != len(data) or (indptr[1:] < indptr[:-1]).any():
+    # SciPy's own check accepts decreasing pointers if the last is 0, and its loops would then read
+    # out of bounds
+    if (
+        len(indptr) != n_rows + 1
+        or indptr[0] != 0
+        or indptr[-1] != len(data)
+        or (indptr[1:] < indptr[:-1]).any()
+    ):
         raise ValueError(f"indptr is not the index pointer of {n_rows} rows with {len(data)} cells")
-    if len(indices) != len(data) or indices.min(initial=0) < 0 or indices.max(initial=-1) >= n_columns:
+    if (
+        len(indices) != len(data)
+        or indices.min(initial=0) < 0
+        or indices.max(initial=-1) >= n_columns
+    ):
         raise ValueError(f"indices has not a column number from 0 to {n_columns - 1} for each cell")
     return kind((data, indices, indptr), shape=(n_rows, n_columns))

@@ -1,4 +1,6 @@
-"""The type of a fitted model for functions below the estimator: parameters, fitted attributes and private state."""
+"""The type of a fitted model for functions below the estimator: parameters, fitted attributes and
+private state.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ from cohirf.summary.summary import Summary
 
 
 class Model(Protocol):
-    """A :class:`cohirf.CoHiRF`, for functions in lower layers than the class; see there for each attribute."""
+    """A :class:`cohirf.CoHiRF`, for functions in lower layers than the class.
+
+    See there for each attribute.
+    """
 
     estimator: Any
     n_clusters: int | str | None
@@ -86,24 +91,38 @@ class State:
 
     @property
     def summary(self) -> Summary | None:
-        """What updates need, made when it is first asked for; None if the model cannot be updated."""
+        """What updates need, made when it is first asked for.
+
+        None if the model cannot be updated.
+        """
         return self.read_summary()
 
 
 def state_of(model: Model) -> State:
     """Return what a fitted model keeps."""
     known: dict[str, Any] = vars(model)
-    names = ("rows", "landmarks", "landmark_rows", "column_means")  # a model that is being fitted has few of these
+    names = (
+        "rows",
+        "landmarks",
+        "landmark_rows",
+        "column_means",
+    )  # a model that is being fitted has few of these
     parts: dict[str, Any] = {name: known.get(f"_{name}") for name in names}
     return State(**parts, read_summary=partial(getattr, model, "_summary", None))
 
 
 def set_state(model: Model, **parts: Any) -> None:
-    """Replace some of what a model keeps, by the names of :class:`State`. The model is a copy that is being updated."""
+    """Replace some of what a model keeps, by the names of :class:`State`.
+
+    The model is a copy that is being updated.
+    """
     vars(model).update({f"_{name}": part for name, part in parts.items()})
 
 
 def base_method_of(model: Model) -> Any:
-    """Return the base method of a model, K-Means by default; of several, one that finds the number of clusters."""
+    """Return the base method of a model, K-Means by default.
+
+    Of several, one that finds the number of clusters.
+    """
     methods = [KMeans() if method is None else method for method in validation.list_methods(model)]
     return next((method for method in methods if BaseMethod.of(method).told is None), methods[0])

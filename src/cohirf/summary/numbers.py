@@ -1,4 +1,6 @@
-"""Cluster numbers that last: which clusters after an update are those before it, what has changed, and the history."""
+"""Cluster numbers that last: which clusters after an update are those before it, what has changed,
+and the history.
+"""
 
 from __future__ import annotations
 
@@ -30,25 +32,28 @@ class Changes:
     update : int
         Number of the update, from 0.
     n_rows : int
-        Number of rows that came with the update, or with the other models of a merge; negative if rows were forgotten,
-        and 0 if clusters were found anew.
+        Number of rows that came with the update, or with the other models of a merge; negative if
+        rows were forgotten, and 0 if clusters were found anew.
     grown : dict
         Number of rows gained by each cluster that went on and has more rows than before.
     shrunk : dict
         Number of rows lost by each cluster that went on and has fewer rows than before.
     born : dict
-        Number of rows of each new cluster; of a merge, clusters that only the other models had are among them.
+        Number of rows of each new cluster; of a merge, clusters that only the other models had are
+        among them.
     from_noise : dict
-        For each new cluster, how many of its rows were noise before; clusters without such rows are left out.
+        For each new cluster, how many of its rows were noise before; clusters without such rows are
+        left out.
     merged : dict
         For each cluster that went on, the numbers of the clusters that it took in.
     split : dict
-        For each cluster before the update, the numbers of the new clusters that most of their old rows come from it.
+        For each cluster before the update, the numbers of the new clusters that most of their old
+        rows come from it.
     gone : list of int
         Clusters whose rows became noise, or were forgotten.
     n_moved : int
-        Number of rows from before the update that have another cluster number, or none, after it; rows of clusters that
-        were taken in are among them. Of a merge, the rows of the first model.
+        Number of rows from before the update that have another cluster number, or none, after it;
+        rows of clusters that were taken in are among them. Of a merge, the rows of the first model.
     verb : {"update", "forget", "merge", "recluster"}
         What changed the model.
     names : dict
@@ -73,17 +78,29 @@ class Changes:
 
     def __str__(self) -> str:
         """Return the changes in words, one line for each kind."""
-        rows, moved = count_of(abs(self.n_rows), "row"), count_of(self.n_moved, "older row")
+        rows = count_of(abs(self.n_rows), "row")
+        moved = count_of(self.n_moved, "older row")
         said = {
             "forget": f"{rows} forgotten",
             "merge": f"models merged, {rows} added",
             "recluster": "clusters found anew",
         }
         what = said.get(self.verb, f"{rows} added")
-        lines = [f"Update {self.update}: {what}, {moved} {'has' if self.n_moved == 1 else 'have'} another number"]
-        counted = {"grown": self.grown, "shrunk": self.shrunk, "born": self.born, "born out of noise": self.from_noise}
+        lines = [
+            f"Update {self.update}: {what}, {moved} {'has' if self.n_moved == 1 else 'have'} "
+            "another number"
+        ]
+        counted = {
+            "grown": self.grown,
+            "shrunk": self.shrunk,
+            "born": self.born,
+            "born out of noise": self.from_noise,
+        }
         for what, counts in counted.items():
-            shown = (f"{self._call(number)} ({count_of(count, 'row')})" for number, count in counts.items())
+            shown = (
+                f"{self._call(number)} ({count_of(count, 'row')})"
+                for number, count in counts.items()
+            )
             lines += _line(what, shown, len(counts))
         for what, joined in (("merged", self.merged), ("split", self.split)):
             arrow = "<-" if what == "merged" else "->"
@@ -117,7 +134,10 @@ def _line(what: str, shown: Iterable[str], n_shown: int) -> list[str]:
     """Return the line of one kind of change; none if nothing changed in this way."""
     if n_shown == 0:
         return []
-    more = f"; and {n_shown - MOST_SHOWN:,} more" if n_shown > MOST_SHOWN else ""
+    if n_shown > MOST_SHOWN:
+        more = f"; and {n_shown - MOST_SHOWN:,} more"
+    else:
+        more = ""
     return [f"  {what}: {'; '.join(list(shown)[:MOST_SHOWN])}{more}"]
 
 
@@ -132,15 +152,15 @@ class Step:
     n_added : int
         Number of rows that came, with other models or alone; negative if rows were forgotten.
     n_rows, n_clusters, n_noise, n_moved : int
-        Rows and clusters of the model after the update, rows in no cluster, and older rows that have another number.
-        Rows of weight 0 count until they are in a group of rows.
+        Rows and clusters of the model after the update, rows in no cluster, and older rows that
+        have another number. Rows of weight 0 count until they are in a group of rows.
     sizes : dict
         Number of rows of the 30 largest clusters, by their number.
     born, gone : list of int
         New clusters, and those whose rows became noise or were forgotten; at most 30 of each.
     merged, split : list of pairs of int
-        A cluster that went on with one that it took in, and a cluster from before with a new one that most of its old
-        rows come from; at most 30 pairs of each.
+        A cluster that went on with one that it took in, and a cluster from before with a new one
+        that most of its old rows come from; at most 30 pairs of each.
     verb : {"update", "forget", "merge", "recluster"}
         What changed the model; a fit is an update.
     renamed : list of tuples
@@ -163,12 +183,18 @@ class Step:
 
     @classmethod
     def first(cls, labels: IntArray, sizes: IntArray) -> Step:
-        """Return the step of a fit; ``sizes`` has the number of rows of each entry of ``labels``."""
+        """Return the step of a fit.
+
+        ``sizes`` has the number of rows of each entry of ``labels``.
+        """
         return cls.of(Changes(0, int(sizes.sum())), labels, sizes)
 
     @classmethod
     def of(cls, changes: Changes, labels: IntArray, sizes: IntArray) -> Step:
-        """Return the step of an update; ``sizes`` has the number of rows of each entry of ``labels`` after it."""
+        """Return the step of an update.
+
+        ``sizes`` has the number of rows of each entry of ``labels`` after it.
+        """
         numbers, which = np.unique(labels, return_inverse=True)
         rows = np.bincount(which, weights=sizes, minlength=len(numbers)).astype(np.int64)
         clustered = numbers >= 0
@@ -181,7 +207,9 @@ class Step:
             n_clusters=int(clustered.sum()),
             n_noise=int(rows[~clustered].sum()),
             n_moved=changes.n_moved,
-            sizes=dict(zip(listed.tolist(), rows[np.searchsorted(numbers, listed)].tolist(), strict=True)),
+            sizes=dict(
+                zip(listed.tolist(), rows[np.searchsorted(numbers, listed)].tolist(), strict=True)
+            ),
             born=list(changes.born)[:MAX_STEP_CLUSTERS],
             gone=changes.gone[:MAX_STEP_CLUSTERS],
             merged=_pairs(changes.merged),
@@ -229,7 +257,9 @@ def continue_history(history: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
 
 
 def _pairs(joined: dict[int, list[int]]) -> list[tuple[int, int]]:
-    return [(number, other) for number, others in joined.items() for other in others][:MAX_STEP_CLUSTERS]
+    return [(number, other) for number, others in joined.items() for other in others][
+        :MAX_STEP_CLUSTERS
+    ]
 
 
 def _triples(renamed: dict[int, tuple[str, str]]) -> list[tuple[int, str, str]]:
@@ -261,22 +291,31 @@ class Overlap:
         return cls(pairs[some, 0], pairs[some, 1], counts[some])
 
     def match(self, n_clusters: int, next_number: int, n_first: int = 0) -> IntArray:
-        """Return the number of each cluster after the update; new ones have numbers from ``next_number`` on.
+        """Return the number of each cluster after the update.
 
-        As few rows as possible change their number. So a cluster that splits goes on as its largest piece, and of
-        clusters that merge the largest goes on. Old clusters whose number is below ``n_first`` come before all others
-        in clusters that have most of their rows, or consist mostly of them.
+        New ones have numbers from ``next_number`` on.
+
+        As few rows as possible change their number. So a cluster that splits goes on as its largest
+        piece, and of clusters that merge the largest goes on. Old clusters whose number is below
+        ``n_first`` come before all others in clusters that have most of their rows, or consist
+        mostly of them.
         """
         numbers = np.full(n_clusters, -1, dtype=np.int64)
         clustered = np.flatnonzero((self.before >= 0) & (self.after >= 0))
-        before, after, shared = self.before[clustered], self.after[clustered], self.n_rows[clustered]
-        old_sizes, sizes = _sum_by(self.before, self.n_rows), _sum_by(self.after, self.n_rows)
+        before = self.before[clustered]
+        after = self.after[clustered]
+        shared = self.n_rows[clustered]
+        old_sizes = _sum_by(self.before, self.n_rows)
+        sizes = _sum_by(self.after, self.n_rows)
         pairs = zip(before.tolist(), after.tolist(), strict=True)
         smaller = np.array([min(old_sizes[old], sizes[new]) for old, new in pairs], dtype=np.int64)
         comes_first = (before < n_first) & (2 * shared > smaller)
-        kept = np.where(comes_first, shared * (float(shared.sum()) + 1), shared)  # more than all others together
+        kept = np.where(
+            comes_first, shared * (float(shared.sum()) + 1), shared
+        )  # more than all others together
         old, column = np.unique(before, return_inverse=True)
-        # each cluster has a column of its own beside those of the old ones: it has a new number, and keeps no row
+        # each cluster has a column of its own beside those of the old ones: it has a new number,
+        # and keeps no row
         everything = np.arange(n_clusters)
         costs = kept.max(initial=0) + 1 - np.append(kept, np.zeros(n_clusters))
         places = np.append(after, everything), np.append(column, len(old) + everything)
@@ -299,9 +338,9 @@ class Overlap:
     ) -> Changes:
         """Return what has changed.
 
-        ``numbers`` and ``sizes`` are those of the clusters after the update; ``lost`` has the number of rows of each
-        cluster that were forgotten. In a merge, numbers below ``n_first`` are those of the first model, and the changes
-        are those of this model.
+        ``numbers`` and ``sizes`` are those of the clusters after the update; ``lost`` has the
+        number of rows of each cluster that were forgotten. In a merge, numbers below ``n_first``
+        are those of the first model, and the changes are those of this model.
         """
         named = np.append(numbers, -1)  # the last entry is that of noise
         after = named[self.after]
@@ -310,13 +349,21 @@ class Overlap:
             size_before[number] = size_before.get(number, 0) + rows
         size_after = dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
         is_known = {number: not n_first or number < n_first for number in size_after}
-        going_on = [number for number in sorted(size_after.keys() & size_before.keys()) if is_known[number]]
+        going_on = [
+            number for number in sorted(size_after.keys() & size_before.keys()) if is_known[number]
+        ]
         gained = {number: size_after[number] - size_before[number] for number in going_on}
-        born = [number for number in sorted(size_after) if number not in size_before or not is_known[number]]
+        born = [
+            number
+            for number in sorted(size_after)
+            if number not in size_before or not is_known[number]
+        ]
         from_noise = _sum_by(after[self.before == -1], self.n_rows[self.before == -1])
         origin = self._largest(after, self.before)
         heir = dict.fromkeys(size_before, -1) | self._largest(self.before, after)
-        ended = [number for number in sorted(size_before) if number >= 0 and number not in size_after]
+        ended = [
+            number for number in sorted(size_before) if number >= 0 and number not in size_after
+        ]
         is_older = (self.before >= 0) & ((self.before < n_first) | (n_first == 0))
         return Changes(
             update=update,
@@ -326,7 +373,11 @@ class Overlap:
             born={number: size_after[number] for number in born},
             from_noise={number: from_noise[number] for number in born if number in from_noise},
             merged=_collect((heir[number], number) for number in ended if heir[number] >= 0),
-            split=_collect((origin[number], number) for number in born if origin.get(number, -1) not in (-1, number)),
+            split=_collect(
+                (origin[number], number)
+                for number in born
+                if origin.get(number, -1) not in (-1, number)
+            ),
             gone=[number for number in ended if heir[number] < 0],
             n_moved=int(self.n_rows[is_older & (self.before != after)].sum()),
         )
@@ -334,7 +385,9 @@ class Overlap:
     def _largest(self, of: IntArray, other: IntArray) -> dict[int, int]:
         """Return, for each number in ``of``, the one in ``other`` with which it shares most rows."""
         order = np.argsort(self.n_rows, kind="stable")
-        return dict(zip(of[order].tolist(), other[order].tolist(), strict=True))  # the last one of a number stays
+        return dict(
+            zip(of[order].tolist(), other[order].tolist(), strict=True)
+        )  # the last one of a number stays
 
 
 def _sum_by(numbers: IntArray, counts: IntArray) -> dict[int, int]:
@@ -359,7 +412,9 @@ class NumberedModel(Protocol):
 
 
 def cluster_positions(model: NumberedModel) -> Any:
-    """Return, for each row of a model, the position of its cluster in arrays with an entry for each cluster; or -1."""
+    """Return, for each row of a model, the position of its cluster in arrays with an entry for each
+    cluster; or -1.
+    """
     return positions_of(model.labels_, model.cluster_numbers_)
 
 
@@ -373,8 +428,12 @@ def positions_of(labels: Any, numbers: IntArray) -> Any:
     return np.where(labels < 0, -1, np.searchsorted(numbers, labels)).astype(labels.dtype)
 
 
-def keep_names(names: Mapping[int, str], numbers: IntArray, history: Iterable[Step]) -> dict[int, str]:
-    """Return the names of clusters, those that are gone included as long as the history speaks of them."""
+def keep_names(
+    names: Mapping[int, str], numbers: IntArray, history: Iterable[Step]
+) -> dict[int, str]:
+    """Return the names of clusters, those that are gone included as long as the history speaks of
+    them.
+    """
     told = set(numbers.tolist()).union(*(step.numbers for step in history))
     return {number: name for number, name in names.items() if number in told}
 
@@ -410,9 +469,19 @@ class Totals:
     def __str__(self) -> str:
         """Return the kinds of changes that there were, in words."""
         kinds = [
-            (self.n_updates, f"{count_of(self.n_updates, 'update')} added {count_of(self.n_added, 'row')}"),
-            (self.n_merges, f"{count_of(self.n_merges, 'merge')} added {count_of(self.n_merged, 'row')}"),
-            (self.n_forgets, f"{count_of(self.n_forgotten, 'row')} forgotten in {count_of(self.n_forgets, 'call')}"),
+            (
+                self.n_updates,
+                f"{count_of(self.n_updates, 'update')} added {count_of(self.n_added, 'row')}",
+            ),
+            (
+                self.n_merges,
+                f"{count_of(self.n_merges, 'merge')} added {count_of(self.n_merged, 'row')}",
+            ),
+            (
+                self.n_forgets,
+                f"{count_of(self.n_forgotten, 'row')} forgotten in "
+                f"{count_of(self.n_forgets, 'call')}",
+            ),
             (self.n_reclusters, f"clusters found anew {count_of(self.n_reclusters, 'time')}"),
         ]
         return "; ".join(words for n_steps, words in kinds if n_steps)

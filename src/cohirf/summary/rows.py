@@ -1,9 +1,10 @@
-"""Which group each row belongs to, wherever the rows are, and the results of rows, looked up in those of groups.
+"""Which group each row belongs to, wherever the rows are, and the results of rows, looked up in
+those of groups.
 
-A map has a part for each update, so that an update adds to it and never rewrites it. A part numbers its groups from 0.
-Where these groups are now, after others were removed or put together, is a table with an entry for each group, not for
-each row. Rows are in memory, in a file, on Dask or on a device. Labels and other results by row are looked up through
-the map when they are first asked for.
+A map has a part for each update, so that an update adds to it and never rewrites it. A part numbers
+its groups from 0. Where these groups are now, after others were removed or put together, is a table
+with an entry for each group, not for each row. Rows are in memory, in a file, on Dask or on a
+device. Labels and other results by row are looked up through the map when they are first asked for.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from cohirf.engines.dask import compute_unoptimised, dask, dask_array, gather_ve
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.hierarchy.fusion_hierarchy import check_forest
 from cohirf.rows import arrays, ranges
-from cohirf.rows.grouping import IntArray, count_by_label, index_dtype, leave_out, put_back, row_blocks
+from cohirf.rows.grouping import (
+    IntArray,
+    count_by_label,
+    index_dtype,
+    leave_out,
+    put_back,
+    row_blocks,
+)
 from cohirf.rows.storage import Engine, SerialEngine, Storage
 from cohirf.scratch import ScratchStorage, is_scratch
 
@@ -33,7 +41,8 @@ LOOKED_UP = 2**17
 class Part:
     """Rows that follow each other."""
 
-    # for each row, the number of its group among those of the part; an array of NumPy, of Dask or on a device
+    # for each row, the number of its group among those of the part; an array of NumPy, of Dask or
+    # on a device
     leaf_of: Annotated[Any, ranges.numbers(ranges.ANY, below="position")]
     # stability of each row at the first level, in the same place
     stability: Annotated[Any, ranges.shares("leaf_of")]
@@ -65,7 +74,9 @@ class Part:
 
     def without(self, rows: IntArray) -> Part:
         """Return the part without the given rows (sorted), by their numbers in it."""
-        return replace(self, leaf_of=leave_out(self.leaf_of, rows), stability=leave_out(self.stability, rows))
+        return replace(
+            self, leaf_of=leave_out(self.leaf_of, rows), stability=leave_out(self.stability, rows)
+        )
 
     def mapped(self, function: Callable[[Any], Any]) -> Part:
         """Return the part with other vectors, such as copies in another place."""
@@ -102,14 +113,23 @@ class RowMap:
         return RowMap(tuple(replace(part, position=position[part.position]) for part in self.parts))
 
     def gathered(self) -> RowMap:
-        """Return the map in this process: what is on Dask goes to files, what is on a device into memory."""
+        """Return the map in this process: what is on Dask goes to files, what is on a device into
+        memory.
+        """
         if self.is_here:
             return self
-        elsewhere = [vector for part in self.parts for vector in (part.leaf_of, part.stability) if is_dask(vector)]
+        elsewhere = [
+            vector
+            for part in self.parts
+            for vector in (part.leaf_of, part.stability)
+            if is_dask(vector)
+        ]
         loaded = iter(gather_vectors(elsewhere, ScratchStorage()))  # in one computation
 
         def gather(vector: Any) -> Any:
-            return next(loaded) if is_dask(vector) else np.asarray(arrays.to_host(vector))
+            if is_dask(vector):
+                return next(loaded)
+            return np.asarray(arrays.to_host(vector))
 
         return RowMap(tuple(part.mapped(gather) for part in self.parts))
 
@@ -125,7 +145,9 @@ class RowMap:
         bounds = np.searchsorted(rows, [*self.starts, self.n_rows])
         found = [
             part.find_leaves(rows[first:last] - start)
-            for part, start, first, last in zip(self.parts, self.starts, bounds, bounds[1:], strict=False)
+            for part, start, first, last in zip(
+                self.parts, self.starts, bounds, bounds[1:], strict=False
+            )
             if first < last
         ]
         return np.concatenate([np.empty(0, dtype=np.int64), *found])
@@ -134,12 +156,15 @@ class RowMap:
 def look_up(table: NDArray[Any], numbers: Any, engine: Engine | None = None) -> Any:
     """Return the entries of a table at the given numbers, where these are.
 
-    An ``engine`` runs blocks of them as tasks, which must be able to write into vectors of this process.
+    An ``engine`` runs blocks of them as tasks, which must be able to write into vectors of this
+    process.
     """
     if is_dask(numbers):
         # a task of its own, so that the table is sent to each worker only once
         sent = dask().delayed(table, pure=False, traverse=False)
-        return numbers.map_blocks(_take_entries, table=sent, dtype=table.dtype, meta=table[:0], token="cohirf_look_up")
+        return numbers.map_blocks(
+            _take_entries, table=sent, dtype=table.dtype, meta=table[:0], token="cohirf_look_up"
+        )
     if not isinstance(numbers, np.ndarray):
         return arrays.look_up(table, numbers)
     storage = storage_like(numbers)
@@ -150,13 +175,18 @@ def look_up(table: NDArray[Any], numbers: Any, engine: Engine | None = None) -> 
     return found
 
 
-def look_up_block(found: NDArray[Any], table: NDArray[Any], numbers: IntArray, block: slice) -> None:
+def look_up_block(
+    found: NDArray[Any], table: NDArray[Any], numbers: IntArray, block: slice
+) -> None:
     """Write the entries of a table at some numbers into a vector."""
     np.take(table, numbers[block], out=found[block], mode="clip")
 
 
 def storage_like(vector: Any) -> Storage:
-    """Return where vectors of the same length are kept: in files, if this one is; both are released then."""
+    """Return where vectors of the same length are kept: in files, if this one is.
+
+    Both are released then.
+    """
     if not isinstance(vector, np.memmap):
         return Storage()
     return ScratchStorage(mappings=[vector._mmap] if is_scratch(vector) else [])  # type: ignore[attr-defined]
@@ -183,17 +213,24 @@ def count(numbers: Any, n_numbers: int) -> IntArray:
 
 
 def put(vector: Any, rows: IntArray, entries: Any) -> Any:
-    """Return a vector with other entries at some rows (sorted, distinct); one in this process is changed in place."""
+    """Return a vector with other entries at some rows (sorted, distinct).
+
+    One in this process is changed in place.
+    """
     if isinstance(vector, np.ndarray):
         vector[rows] = arrays.to_host(entries)
         return vector
     if is_dask(vector):
         own = dask_array().arange(vector.shape[0], chunks=vector.chunks)
-        return vector.map_blocks(_put_into_chunk, own, rows=rows, entries=entries, dtype=vector.dtype)
+        return vector.map_blocks(
+            _put_into_chunk, own, rows=rows, entries=entries, dtype=vector.dtype
+        )
     return put_back(leave_out(vector, rows), entries, rows)
 
 
-def _put_into_chunk(chunk: NDArray[Any], own: IntArray, rows: IntArray, entries: NDArray[Any]) -> NDArray[Any]:
+def _put_into_chunk(
+    chunk: NDArray[Any], own: IntArray, rows: IntArray, entries: NDArray[Any]
+) -> NDArray[Any]:
     changed = np.array(chunk)
     if len(own):
         some = slice(*np.searchsorted(rows, [own[0], own[-1] + 1]).tolist())
@@ -205,10 +242,15 @@ def _put_into_chunk(chunk: NDArray[Any], own: IntArray, rows: IntArray, entries:
 
 
 def check_medoids(rows: IntArray, row_map: RowMap) -> None:
-    """Raise ValueError unless each group has the row that stands for it; otherwise parents of rows could be a cycle."""
+    """Raise ValueError unless each group has the row that stands for it.
+
+    Otherwise parents of rows could be a cycle.
+    """
     strangers = row_map.find_leaves(rows) != np.arange(len(rows))
     if strangers.any():
-        raise ValueError(f"has {rows[strangers][0]}, which is in another group than the one that it stands for")
+        raise ValueError(
+            f"has {rows[strangers][0]}, which is in another group than the one that it stands for"
+        )
 
 
 def check_absorbed(absorbed_at: IntArray, parents: IntArray) -> None:
@@ -249,8 +291,12 @@ class RowResults:
     sizes: Annotated[IntArray, ranges.counts("rows"), ranges.Holds(check_sizes, "n_rows")]
 
     @classmethod
-    def of(cls, row_map: RowMap, rows: IntArray, labels: IntArray, sizes: IntArray, fusions: Fusions) -> RowResults:
-        """Return results with numbers of rows and clusters that are as wide as the number of rows needs."""
+    def of(
+        cls, row_map: RowMap, rows: IntArray, labels: IntArray, sizes: IntArray, fusions: Fusions
+    ) -> RowResults:
+        """Return results with numbers of rows and clusters that are as wide as the number of rows
+        needs.
+        """
         kind = index_dtype(row_map.n_rows)
         return cls(
             row_map,
@@ -294,8 +340,9 @@ class RowResults:
     def look_up(self, tree: MergeTree) -> dict[str, Any]:
         """Return the other attributes of a model with an entry for each row, and its hierarchy.
 
-        The ``tree`` has the merges of groups up to a single cluster, with positions of groups as medoids. If the rows
-        are not in this process, the leaves of the hierarchy are the groups of the first level.
+        The ``tree`` has the merges of groups up to a single cluster, with positions of groups as
+        medoids. If the rows are not in this process, the leaves of the hierarchy are the groups of
+        the first level.
         """
         tree = replace(tree, medoids=self.rows[tree.medoids])
         if self.row_map.is_here:
@@ -305,17 +352,24 @@ class RowResults:
         else:
             parents, stability = self._look_up_there()
             above = np.maximum(self.absorbed_at, 1) - 1
-            sizes = self.sizes if int(self.sizes.sum()) == self.n_rows else self.row_map.count(len(self.rows))
+            if int(self.sizes.sum()) == self.n_rows:
+                sizes = self.sizes
+            else:
+                sizes = self.row_map.count(len(self.rows))
             tree = replace(tree, level=tree.level - 1)
-            hierarchy = FusionHierarchy.of_fit(self.parents, above, int(above.max()), self.rows, sizes, tree)
+            hierarchy = FusionHierarchy.of_fit(
+                self.parents, above, int(above.max()), self.rows, sizes, tree
+            )
         return {"parents_": parents, "stability_": stability, "hierarchy_": hierarchy}
 
     def _of_block(self, position: Any, own: Any, stability: Any) -> tuple[Any, ...]:
-        """Return what ``RESULT_NAMES`` lists for rows with the numbers ``own``, in the groups at ``position``.
+        """Return what ``RESULT_NAMES`` lists for rows with the numbers ``own``, in the groups at
+        ``position``.
 
         Rows that do not stand for a group were absorbed by the one that does at the first level.
         """
-        xp, leaf_row = arrays.namespace(position), arrays.look_up(self.rows, position)
+        xp = arrays.namespace(position)
+        leaf_row = arrays.look_up(self.rows, position)
         is_leaf = leaf_row == own
         absorbed_at = arrays.look_up(self.absorbed_at, position)
         return (
@@ -333,7 +387,9 @@ class RowResults:
             for block in row_blocks(part.n_rows, LOOKED_UP):
                 own = slice(start + block.start, start + block.stop)
                 numbers = np.arange(own.start, own.stop, dtype=self.rows.dtype)
-                of_block = self._of_block(part.position[part.leaf_of[block]], numbers, part.stability[block])
+                of_block = self._of_block(
+                    part.position[part.leaf_of[block]], numbers, part.stability[block]
+                )
                 for vector, values in zip(found, of_block, strict=True):
                     vector[own] = values
                 storage.release()
@@ -347,24 +403,37 @@ class RowResults:
         if not is_dask(position):
             xp = arrays.namespace(position)
             own = xp.arange(
-                self.n_rows, dtype=arrays.look_up(self.rows[:1], position[:0]).dtype, device=position.device
+                self.n_rows,
+                dtype=arrays.look_up(self.rows[:1], position[:0]).dtype,
+                device=position.device,
             )
             parents, stability, _ = self._of_block(position, own, stability)
             return parents, stability
         stability = stability.rechunk(position.chunks)
         own = dask_array().arange(self.n_rows, chunks=position.chunks, dtype=self.rows.dtype)
-        sent = dask().delayed(replace(self, row_map=RowMap()), pure=False, traverse=False)  # to each worker once
+        sent = dask().delayed(
+            replace(self, row_map=RowMap()), pure=False, traverse=False
+        )  # to each worker once
         kinds = (self.rows.dtype, self.stability.dtype)
         parents, stability = (
             dask_array().map_blocks(
-                _of_chunk, position, own, stability, results=sent, which=which, dtype=kind, meta=np.empty(0, kind)
+                _of_chunk,
+                position,
+                own,
+                stability,
+                results=sent,
+                which=which,
+                dtype=kind,
+                meta=np.empty(0, kind),
             )
             for which, kind in enumerate(kinds)
         )
         return parents, stability
 
 
-def _of_chunk(position: IntArray, own: IntArray, stability: Any, results: RowResults, which: int) -> NDArray[Any]:
+def _of_chunk(
+    position: IntArray, own: IntArray, stability: Any, results: RowResults, which: int
+) -> NDArray[Any]:
     found: NDArray[Any] = results._of_block(position, own, stability)[which]
     return found
 
@@ -376,14 +445,18 @@ def _join_parts(vectors: list[Any]) -> Any:
     if any(is_dask(vector) for vector in vectors):
         da = dask_array()
         return da.concatenate([da.asarray(vector) for vector in vectors])
-    storage: Storage = ScratchStorage() if any(isinstance(each, np.memmap) for each in vectors) else Storage()
+    storage: Storage = (
+        ScratchStorage() if any(isinstance(each, np.memmap) for each in vectors) else Storage()
+    )
     joined = storage.vector(sum(map(len, vectors)), vectors[0].dtype)
     np.concatenate(vectors, out=joined)
     return joined
 
 
 class RowResult:
-    """An attribute of a model with an entry for each row, or the hierarchy: looked up when it is first asked for."""
+    """An attribute of a model with an entry for each row, or the hierarchy: looked up when it is
+    first asked for.
+    """
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -404,14 +477,20 @@ class RowResult:
 
 
 def replace_results(model: object, updated: object, attributes: dict[str, Any]) -> None:
-    """Give a model the results of its copy, on which a fit or an update has run, and the attributes that it found."""
+    """Give a model the results of its copy, on which a fit or an update has run, and the attributes
+    that it found.
+    """
     outdated = {*BY_ROW, "_degrees", "_tree", "_summary", "_later"}
-    now = {name: value for name, value in vars(updated).items() if name not in outdated} | attributes
+    now = {
+        name: value for name, value in vars(updated).items() if name not in outdated
+    } | attributes
     model.__dict__ = now  # in one step, so that an interrupt leaves the model before or after it
 
 
 class MadeLater:
-    """An attribute of a model that many users never need: ``_later`` has the function that returns it."""
+    """An attribute of a model that many users never need: ``_later`` has the function that returns
+    it.
+    """
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -420,7 +499,9 @@ class MadeLater:
         if owner is None:
             return self
         known = vars(owner)
-        others = dict(known.get("_later", {}))  # copies of a model share the functions, so they stay as they are
+        others = dict(
+            known.get("_later", {})
+        )  # copies of a model share the functions, so they stay as they are
         if self._name not in others:
             raise AttributeError(f"{type(owner).__name__!r} object has no attribute {self._name!r}")
         known[self._name] = others.pop(self._name)()

@@ -1,8 +1,8 @@
 """Summary: what a model keeps so that it can be updated, merged with others and made to forget.
 
-It is a table of groups of rows with their values and masses, and the group of each row. The upper levels of a fit need
-nothing else. A row that no level has contracted yet is a group of its own, of height 0. The last of these are pending:
-they are contracted as soon as there are enough of them.
+It is a table of groups of rows with their values and masses, and the group of each row. The upper
+levels of a fit need nothing else. A row that no level has contracted yet is a group of its own, of
+height 0. The last of these are pending: they are contracted as soon as there are enough of them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,18 @@ from cohirf.rows.arrays import narrow_indices, to_host
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.summary.rows import Part, RowMap, RowResults, check_sizes
 
-SURE_PER_CLUSTER = 50  # rows; with fewer, a model that was not fitted finds its clusters anew in each update
-# A method that finds the number of clusters itself depends on the density of rows. So all rows are kept, and an update
-# is a fit to all of them: of more rows than these, it would take too long.
+SURE_PER_CLUSTER = (
+    50  # rows; with fewer, a model that was not fitted finds its clusters anew in each update
+)
+# A method that finds the number of clusters itself depends on the density of rows. So all rows are
+# kept, and an update is a fit to all of them: of more rows than these, it would take too long.
 KEPT_ROWS = 2**18
-# Numbers that clusters may have had: labels are integers of 32 bits, and an update adds at most as many as it has rows.
+# Numbers that clusters may have had: labels are integers of 32 bits, and an update adds at most as
+# many as it has rows.
 MOST_NUMBERS = 2**30
-NEXT_TO_NOTHING = 1e-9  # weight of a row of weight 0 in the upper levels, as a share of the smallest weight
+NEXT_TO_NOTHING = (
+    1e-9  # weight of a row of weight 0 in the upper levels, as a share of the smallest weight
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,17 +48,22 @@ class RowGroups:
     values: Annotated[Any, ranges.cells("rows", "n_features_in_", filled_by="_column_means")]
     # mean of the rows of each group; of a group of height 0 its row, in which cells may be missing
     means: Annotated[Any, ranges.cells("rows", "n_features_in_", filled_by="_column_means")]
-    # sizes, first_rows: Number of rows in each group, without those of weight 0, and the smallest of their numbers
+    # sizes, first_rows: Number of rows in each group, without those of weight 0, and the smallest
+    # of their numbers
     sizes: Annotated[IntArray, ranges.counts("rows"), ranges.Holds(check_sizes, "n_rows")]
     first_rows: Annotated[IntArray, ranges.numbers("rows", below="n_rows")]
     # total sample weight of each group; None if all rows have the weight 1
     weights: Annotated[Mass | None, ranges.measures("rows", least=0)]
     # whether a group is a single row that the base method called noise
     is_noise: Annotated[NDArray[np.bool_], ranges.flags("rows")]
-    # stability of each row that stands for a group, at the first level; NaN if the level did not cluster it
+    # stability of each row that stands for a group, at the first level; NaN if the level did not
+    # cluster it
     stability: Annotated[NDArray[np.float32], ranges.shares("rows")]
-    heights: Annotated[IntArray, ranges.counts("rows")]  # how often the rows of each group were contracted
-    # whether the values are not those of the row, which are not known: the row that had them was forgotten
+    heights: Annotated[
+        IntArray, ranges.counts("rows")
+    ]  # how often the rows of each group were contracted
+    # whether the values are not those of the row, which are not known: the row that had them was
+    # forgotten
     is_stand_in: Annotated[NDArray[np.bool_], ranges.flags("rows")]
 
     def __len__(self) -> int:
@@ -62,7 +72,9 @@ class RowGroups:
     @property
     def mass(self) -> Mass:
         """Total weight of each group; without sample weights, its number of rows."""
-        return self.sizes.astype(np.float64) if self.weights is None else self.weights
+        if self.weights is None:
+            return self.sizes.astype(np.float64)
+        return self.weights
 
     @classmethod
     def of_rows(cls, first_row: int, values: Any, weights: Mass | None) -> RowGroups:
@@ -84,7 +96,9 @@ class RowGroups:
 
     @classmethod
     def of_survivors(cls, survivors: Survivors, values: Any, first_row: int) -> RowGroups:
-        """Return the survivors of a first level whose row 0 has the number ``first_row`` among all rows."""
+        """Return the survivors of a first level whose row 0 has the number ``first_row`` among all
+        rows.
+        """
         return cls(
             rows=survivors.rows.astype(np.int64) + first_row,
             values=values,
@@ -114,11 +128,15 @@ class RowGroups:
     def take(self, index: IntArray | NDArray[np.bool_] | slice) -> RowGroups:
         """Return some of the groups."""
         columns: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
-        some: dict[str, Any] = {name: None if each is None else each[index] for name, each in columns.items()}
+        some: dict[str, Any] = {
+            name: None if each is None else each[index] for name, each in columns.items()
+        }
         return RowGroups(**some)
 
     def joined(self, kept: IntArray, label: IntArray, height: int) -> RowGroups:
-        """Return the groups at the positions ``kept``, which all groups with their label have joined."""
+        """Return the groups at the positions ``kept``, which all groups with their label have
+        joined.
+        """
         n_kept = len(kept)
         groups = Groups(self.means, self.mass).merged(label, n_kept)
         first_rows = np.full(n_kept, np.iinfo(np.int64).max)
@@ -142,13 +160,18 @@ class RowGroups:
 
         Rows of weight 0 join other groups, and count next to nothing there.
         """
-        means, weights = fill_missing(self.means, column_means).astype(np.float64, copy=False), self.weights
+        means = fill_missing(self.means, column_means).astype(np.float64, copy=False)
+        weights = self.weights
         if weights is not None and (weights == 0).any():
-            weights = np.where(weights == 0, NEXT_TO_NOTHING * weights[weights > 0].min(initial=1.0), weights)
+            weights = np.where(
+                weights == 0, NEXT_TO_NOTHING * weights[weights > 0].min(initial=1.0), weights
+            )
         return replace(self, means=means, weights=weights)
 
     def as_survivors(self, values: Any, mass: Mass | None, batches: ContractedBatches) -> Survivors:
-        """Return the groups as the survivors of a first level of the given batches; ``mass`` is that of later levels.
+        """Return the groups as the survivors of a first level of the given batches.
+
+        ``mass`` is that of later levels.
 
         The stability of the views of each batch is not known any more.
         """
@@ -181,14 +204,20 @@ class ContractedBatches:
     """The batches that groups come from."""
 
     sizes: Annotated[NDArray[np.int64], ranges.counts(ranges.ANY)]  # number of rows of each
-    costs: Annotated[NDArray[np.float64], ranges.cells("sizes", 6)]  # their figures, as in ``ContractedBatch``
+    costs: Annotated[
+        NDArray[np.float64], ranges.cells("sizes", 6)
+    ]  # their figures, as in ``ContractedBatch``
     # sums over their views, as in ``tally_features``; without batches, of no feature
     tally: Annotated[NDArray[np.float64], ranges.measures(2, ranges.ANY)]
-    # number of batches of groups that were contracted again: of groups of height 1, of height 2, and so on
+    # number of batches of groups that were contracted again: of groups of height 1, of height 2,
+    # and so on
     n_again: Annotated[tuple[int, ...], ranges.counts()] = ()
 
     def without(self, n_rows: int) -> ContractedBatches:
-        """Return the batches after ``n_rows`` of their rows have left; which of the batches had these is not known."""
+        """Return the batches after ``n_rows`` of their rows have left.
+
+        Which of the batches had these is not known.
+        """
         total = int(self.sizes.sum())
         if total == 0 or n_rows == 0:
             return self
@@ -204,7 +233,9 @@ class ContractedBatches:
 def check_next(next_number: int, labels: IntArray) -> None:
     """Raise ValueError if the number of a new cluster is taken."""
     if next_number <= labels.max(initial=-1):
-        raise ValueError(f"is {next_number}, which is not above the number {labels.max()} of a cluster")
+        raise ValueError(
+            f"is {next_number}, which is not above the number {labels.max()} of a cluster"
+        )
 
 
 def check_updates(update_rows: tuple[int, ...], n_rows: int) -> None:
@@ -227,10 +258,13 @@ class Summary:
     # number of the cluster of each group; -1 for noise
     labels: Annotated[IntArray, ranges.labels("groups", among="cluster_numbers_")]
     # the next number for a new cluster
-    next_number: Annotated[int, ranges.counts(most=MOST_NUMBERS), ranges.Holds(check_next, "labels")]
+    next_number: Annotated[
+        int, ranges.counts(most=MOST_NUMBERS), ranges.Holds(check_next, "labels")
+    ]
     # number of rows of each update so far; a fit is the first one
     update_rows: Annotated[tuple[int, ...], ranges.counts(), ranges.Holds(check_updates, "n_rows")]
-    # whether the clusters go on in updates. Those of ``fit`` do, and others as soon as there are 50 rows for each
+    # whether the clusters go on in updates. Those of ``fit`` do, and others as soon as there are 50
+    # rows for each
     is_settled: bool = True
 
     @classmethod
@@ -250,11 +284,18 @@ class Summary:
 
     @classmethod
     def of_kept_rows(
-        cls, entropy: Entropy, batch_size: int | None, values: Any, weights: Mass | None, found: RowResults
+        cls,
+        entropy: Entropy,
+        batch_size: int | None,
+        values: Any,
+        weights: Mass | None,
+        found: RowResults,
     ) -> Summary:
         """Return the summary of a fit of which all rows are kept."""
         labels = np.asarray(to_host(found.gathered().look_up_labels()))
-        fitted = cls.empty(entropy, batch_size, values[:0]).fitted(found.n_rows, int(found.labels.max(initial=-1)) + 1)
+        fitted = cls.empty(entropy, batch_size, values[:0]).fitted(
+            found.n_rows, int(found.labels.max(initial=-1)) + 1
+        )
         return fitted.with_rows(values, weights, labels)
 
     def fitted(self, n_rows: int, n_clusters: int) -> Summary:
@@ -264,7 +305,9 @@ class Summary:
     def settled(self) -> Summary:
         """Return the summary with clusters that go on, if there are enough rows for that."""
         n_clusters = len(np.unique(self.labels[self.labels >= 0]))
-        return replace(self, is_settled=self.is_settled or self.n_rows >= SURE_PER_CLUSTER * n_clusters > 0)
+        return replace(
+            self, is_settled=self.is_settled or self.n_rows >= SURE_PER_CLUSTER * n_clusters > 0
+        )
 
     @property
     def n_rows(self) -> int:
@@ -290,9 +333,12 @@ class Summary:
     @property
     def sizes(self) -> IntArray:
         """Number of rows of each group, those of weight 0 included."""
-        # the rows of a large model are counted only if the groups, which leave out rows of weight 0, do not know
+        # the rows of a large model are counted only if the groups, which leave out rows of weight
+        # 0, do not know
         is_known = int(self.groups.sizes.sum()) == self.n_rows
-        return self.groups.sizes if is_known else self.row_map.count(len(self.groups))
+        if is_known:
+            return self.groups.sizes
+        return self.row_map.count(len(self.groups))
 
     @property
     def unknown_rows(self) -> IntArray:
@@ -300,8 +346,11 @@ class Summary:
         return self.groups.rows[self.groups.is_stand_in]
 
     def with_rows(self, values: Any, weights: Mass | None, labels: IntArray) -> Summary:
-        """Return the summary with more rows, which are kept as they are, in the clusters ``labels``."""
-        n_new, n_groups = values.shape[0], len(self.groups)
+        """Return the summary with more rows, which are kept as they are, in the clusters
+        ``labels``.
+        """
+        n_new = values.shape[0]
+        n_groups = len(self.groups)
         if n_new == 0:
             return self
         everything = np.arange(n_new)
@@ -315,8 +364,14 @@ class Summary:
 
     def without_pending(self) -> Summary:
         """Return the summary without its pending rows."""
-        n_left, parts = self.n_rows - self.n_pending, list(self.row_map.parts)
+        n_left = self.n_rows - self.n_pending
+        parts = list(self.row_map.parts)
         while sum(part.n_rows for part in parts) > n_left:
             parts.pop()  # pending rows have parts of their own
         left = slice(len(self.groups) - self.n_pending)
-        return replace(self, groups=self.groups.take(left), row_map=RowMap(tuple(parts)), labels=self.labels[left])
+        return replace(
+            self,
+            groups=self.groups.take(left),
+            row_map=RowMap(tuple(parts)),
+            labels=self.labels[left],
+        )

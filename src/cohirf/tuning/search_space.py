@@ -1,7 +1,9 @@
-"""Search spaces: ranges of the parameters of base methods and of CoHiRF, as Optuna distributions; and scores.
+"""Search spaces: ranges of the parameters of base methods and of CoHiRF, as Optuna distributions.
 
-A search space is a dict from the name of a parameter, as in ``set_params``, to a distribution. It can be edited like
-any dict. Scores are the three of the paper, or a function of the user.
+And scores.
+
+A search space is a dict from the name of a parameter, as in ``set_params``, to a distribution. It
+can be edited like any dict. Scores are the three of the paper, or a function of the user.
 """
 
 from __future__ import annotations
@@ -24,8 +26,12 @@ SearchSpace = dict[str, Any]
 Ranges = dict[str, tuple[float, float]]
 
 INNER = "estimator__"  # prefix of the base method's parameters in CoHiRF
-NUMBER_NAMES = ("n_clusters", "n_components")  # parameters of base methods that are a number of clusters
-RADIUS_FACTOR = 3.16  # a radius is searched from the suggested one divided by this to the suggested one times this
+NUMBER_NAMES = (
+    "n_clusters",
+    "n_components",
+)  # parameters of base methods that are a number of clusters
+# a radius is searched from the suggested one divided by this to the suggested one times this
+RADIUS_FACTOR = 3.16
 
 VIEWS: Ranges = {"max_features": (0.1, 1.0), "views": (2, 10)}
 GOOD_VIEWS: Ranges = {"max_features": (0.3, 1.0), "views": (5, 10)}
@@ -33,7 +39,8 @@ CLUSTERS: Ranges = {"n_clusters": (2, 30)}
 COMPONENTS: Ranges = {"n_components": (2, 30)}
 RADIUS: Ranges = {"eps": (0.1, 10.0), "min_samples": (2, 50)}
 KERNEL = CLUSTERS | {"gamma": (0.1, 30.0)}
-# Lowest and highest values by class name; subclasses inherit them. The first four are those of the paper.
+# Lowest and highest values by class name; subclasses inherit them. The first four are those of the
+# paper.
 RANGES: dict[str, Ranges] = {
     "KMeans": CLUSTERS,
     "KernelKMeans": KERNEL,
@@ -41,18 +48,21 @@ RANGES: dict[str, Ranges] = {
     "SCSRGF": CLUSTERS | {"n_affinities": (10, 30), "sampling_ratio": (0.2, 0.8)},
     "GridDBSCAN": RADIUS,
     "HDBSCAN": {"min_cluster_size": (2, 50), "min_samples": (2, 50)},
-    **dict.fromkeys(("AgglomerativeClustering", "Birch", "BisectingKMeans", "MiniBatchKMeans"), CLUSTERS),
+    **dict.fromkeys(
+        ("AgglomerativeClustering", "Birch", "BisectingKMeans", "MiniBatchKMeans"), CLUSTERS
+    ),
     **dict.fromkeys(("SpectralClustering", "TorchKMeans"), CLUSTERS),
     **dict.fromkeys(("GaussianMixture", "BayesianGaussianMixture"), COMPONENTS),
 }
 
 
 def recommended_space(estimator: Any, X: Any = None) -> SearchSpace:
-    """Return the search space that we recommend: the number of clusters or the radius, and how views are made.
+    """Return the search space that we recommend: the number of clusters or the radius, and how
+    views are made.
 
-    Ranges are those in which good values are: views with at least 0.3 of the features, five to ten views, and a radius
-    around the one that :func:`cohirf.suggest_eps` suggests. A base method that finds the number of clusters itself
-    gets views with all features, so that they are not searched.
+    Ranges are those in which good values are: views with at least 0.3 of the features, five to ten
+    views, and a radius around the one that :func:`cohirf.suggest_eps` suggests. A base method that
+    finds the number of clusters itself gets views with all features, so that they are not searched.
 
     Parameters
     ----------
@@ -85,18 +95,24 @@ def recommended_space(estimator: Any, X: Any = None) -> SearchSpace:
     space = paper_space(estimator)
     inner = {name.removeprefix(INNER): name for name in space}
     if "eps" in inner and X is not None and (radius := _suggest_radius(X)) > 0:
-        space |= _to_space({inner["eps"]: (radius / RADIUS_FACTOR, radius * RADIUS_FACTOR)}, log=True)
+        space |= _to_space(
+            {inner["eps"]: (radius / RADIUS_FACTOR, radius * RADIUS_FACTOR)}, log=True
+        )
     views = _to_space(GOOD_VIEWS)
     finds_number = not any(name in inner for name in NUMBER_NAMES)
-    return {name: views.get(name, values) for name, values in space.items() if name not in views or not finds_number}
+    return {
+        name: views.get(name, values)
+        for name, values in space.items()
+        if name not in views or not finds_number
+    }
 
 
 def paper_space(estimator: Any) -> SearchSpace:
     """Return the search space of the paper for a base method, or for CoHiRF with a base method.
 
-    Methods that the paper does not use have a similar space if their main parameter is the number of clusters, a radius
-    or a cluster size. A CoHiRF without a base method searches its own ``n_clusters``. If ``n_clusters`` of a CoHiRF is
-    given, the number of clusters is not searched.
+    Methods that the paper does not use have a similar space if their main parameter is the number
+    of clusters, a radius or a cluster size. A CoHiRF without a base method searches its own
+    ``n_clusters``. If ``n_clusters`` of a CoHiRF is given, the number of clusters is not searched.
 
     Parameters
     ----------
@@ -106,7 +122,8 @@ def paper_space(estimator: Any) -> SearchSpace:
     Returns
     -------
     space : dict of str to optuna distribution
-        A range for each parameter. Names of parameters of a base method inside CoHiRF start with ``estimator__``.
+        A range for each parameter. Names of parameters of a base method inside CoHiRF start with
+        ``estimator__``.
 
     Raises
     ------
@@ -129,20 +146,31 @@ def paper_space(estimator: Any) -> SearchSpace:
     if not isinstance(estimator, CoHiRF):
         return _to_space(_base_ranges(estimator))
     base = estimator._base_method()
-    takes_views = type(base).__name__ != "SCSRGF"  # which samples features itself (paper, section 3)
+    takes_views = (
+        type(base).__name__ != "SCSRGF"
+    )  # which samples features itself (paper, section 3)
     space = _to_space(VIEWS) if takes_views else {}
     if estimator.estimator is None and estimator.n_clusters is None:
         return space | _to_space(CLUSTERS)
     is_given = estimator.n_clusters not in (None, "levels")
-    inner = {name: found for name, found in _base_ranges(base).items() if not (is_given and name in NUMBER_NAMES)}
+    inner = {
+        name: found
+        for name, found in _base_ranges(base).items()
+        if not (is_given and name in NUMBER_NAMES)
+    }
     return space | _to_space({f"{INNER}{name}": found for name, found in inner.items()})
 
 
-def first_trials(estimator: Any, X: Any, space: SearchSpace, random_state: int = 0) -> list[dict[str, Any]]:
-    """Return the parameters that a search starts with: the defaults, and what the library itself chooses.
+def first_trials(
+    estimator: Any, X: Any, space: SearchSpace, random_state: int = 0
+) -> list[dict[str, Any]]:
+    """Return the parameters that a search starts with: the defaults, and what the library itself
+    chooses.
 
-    The number of clusters is the one that ``CoHiRF(n_clusters="auto")`` chooses, and the radius is that of
-    :func:`cohirf.suggest_eps`. So a search does not end with a worse score than a fit without a search.
+    The number of clusters is the one that ``CoHiRF(n_clusters="auto")`` chooses, and the radius is
+    that of
+    :func:`cohirf.suggest_eps`. So a search does not end with a worse score than a fit without a
+    search.
 
     Parameters
     ----------
@@ -182,7 +210,10 @@ def _inside(value: Any, where: Any) -> Any:
     """Return the value of a range that is nearest to a value."""
     if hasattr(where, "choices"):
         return value if value in where.choices else where.choices[0]
-    number = where.low if not isinstance(value, int | float) or isinstance(value, bool) else value
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        number = where.low
+    else:
+        number = value
     return type(where.low)(min(max(number, where.low), where.high))
 
 
@@ -191,7 +222,8 @@ def _base_ranges(estimator: Any) -> Ranges:
     if found := [RANGES[cls.__name__] for cls in type(estimator).__mro__ if cls.__name__ in RANGES]:
         return found[0]
     raise ValueError(
-        f"There is no default search space for {type(estimator).__name__}: pass search_space, a dict from parameter "
+        f"There is no default search space for {type(estimator).__name__}: pass search_space, a "
+        "dict from parameter "
         f"names to Optuna distributions, for instance {{'n_clusters': IntDistribution(2, 30)}}."
     )
 
@@ -200,7 +232,9 @@ def _to_space(ranges: Mapping[str, tuple[float, float]], *, log: bool = False) -
     """Return ranges as distributions: of integers if both ends are integers."""
     to = _distributions()
     return {
-        name: to.IntDistribution(low, high) if isinstance(low, int) else to.FloatDistribution(low, high, log=log)
+        name: to.IntDistribution(low, high)
+        if isinstance(low, int)
+        else to.FloatDistribution(low, high, log=log)
         for name, (low, high) in ranges.items()
     }
 
@@ -218,7 +252,9 @@ class Metric:
 
     score: Callable[[Any, IntArray, Any], float]  # of data, labels and true classes (or None)
     worst: float  # score of labels for which it is undefined, and of failed fits
-    needs_classes: bool = False  # only then it is defined for a single cluster, or for singletons only
+    needs_classes: bool = (
+        False  # only then it is defined for a single cluster, or for singletons only
+    )
     remark: str = ""  # message for users about the score with these data
 
     def __call__(self, X: Any, labels: IntArray, y: Any) -> float:
@@ -234,19 +270,26 @@ def _has_clusters(labels: IntArray) -> bool:
 
 
 class Silhouettes:
-    """Mean silhouettes of partitions of the same data, or of the same random rows; distances are computed once."""
+    """Mean silhouettes of partitions of the same data, or of the same random rows.
+
+    Distances are computed once.
+    """
 
     def __init__(self, X: Any):
         n_rows = X.shape[0]
         self.rows = np.arange(n_rows)
         if n_rows > SILHOUETTE_ROWS:
-            self.rows = np.sort(np.random.default_rng(0).choice(n_rows, SILHOUETTE_ROWS, replace=False))
+            self.rows = np.sort(
+                np.random.default_rng(0).choice(n_rows, SILHOUETTE_ROWS, replace=False)
+            )
         self.distances = pairwise_distances(X[self.rows]).astype(np.float32)
 
     def __call__(self, X: Any, labels: IntArray, y: Any) -> float:
         """Return the mean silhouette, or -1 if it is undefined for the sampled rows."""
         labels = np.asarray(labels)[self.rows]
-        return mean_silhouette(self.distances, labels) if _has_clusters(labels) else -1.0
+        if _has_clusters(labels):
+            return mean_silhouette(self.distances, labels)
+        return -1.0
 
 
 def _say_sampled(n_rows: int) -> str:
@@ -257,22 +300,36 @@ def _say_sampled(n_rows: int) -> str:
 # name of a metric -> function of the data that returns the metric
 METRICS: dict[str, Callable[[Any], Metric]] = {
     "silhouette": lambda X: Metric(Silhouettes(X), worst=-1.0, remark=_say_sampled(X.shape[0])),
-    "calinski_harabasz": lambda X: Metric(lambda X, labels, _: calinski_harabasz_score(X, labels), worst=0.0),
-    "ari": lambda X: Metric(lambda X, labels, y: adjusted_rand_score(y, labels), worst=-1.0, needs_classes=True),
+    "calinski_harabasz": lambda X: Metric(
+        lambda X, labels, _: calinski_harabasz_score(X, labels), worst=0.0
+    ),
+    "ari": lambda X: Metric(
+        lambda X, labels, y: adjusted_rand_score(y, labels), worst=-1.0, needs_classes=True
+    ),
 }
 
 
 def find_metric(metric: str | Metric | Callable[..., float], X: Any, y: Any) -> Metric:
-    """Return a metric by its name, or for a function of data and labels (and classes, if ``y`` is given)."""
+    """Return a metric by its name, or for a function of data and labels (and classes, if ``y`` is
+    given).
+    """
     if isinstance(metric, Metric):
         return metric
     if callable(metric):
         function = metric
-        score = (lambda X, labels, _: function(X, labels)) if y is None else function
+        if y is None:
+            score = lambda X, labels, _: function(X, labels)
+        else:
+            score = function
         return Metric(score, worst=-np.inf)
     if metric not in METRICS:
-        raise ValueError(f"metric={metric!r} is not valid: pass one of {', '.join(METRICS)}, or a function.")
+        raise ValueError(
+            f"metric={metric!r} is not valid: pass one of {', '.join(METRICS)}, or a function."
+        )
     found = METRICS[metric](X)
     if found.needs_classes and y is None:
-        raise ValueError(f"metric={metric!r} compares with true classes: pass them as y, or choose another metric.")
+        raise ValueError(
+            f"metric={metric!r} compares with true classes: pass them as y, or choose another "
+            "metric."
+        )
     return found

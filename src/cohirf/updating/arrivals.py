@@ -1,15 +1,17 @@
-"""The clusters of new rows: those that ``predict`` finds, or new ones, where many new rows are far from all known ones.
+"""The clusters of new rows: those that ``predict`` finds, or new ones, where many new rows are far
+from all known ones.
 
-An update never chooses the number of clusters again. All clusters go on, and new rows join them. But rows of a new kind
-would spoil the cluster that happens to be the nearest. A cluster is born beside the others where new rows are
+An update never chooses the number of clusters again. All clusters go on, and new rows join them.
+But rows of a new kind would spoil the cluster that happens to be the nearest. A cluster is born
+beside the others where new rows are
 
 - *apart*: nine of the ten nearest neighbours of each are such rows, too, and
-- *far away*: their mean distance to known rows is larger than that of 95 % of the known rows to each other. So values
-  that are repeated often, which are their own neighbours, make no cluster.
+- *far away*: their mean distance to known rows is larger than that of 95 % of the known rows to
+  each other. So values that are repeated often, which are their own neighbours, make no cluster.
 
-Parts that are as near to each other as to known rows are one cluster. All of this is asked of samples in which a row
-stands for as many rows, whether it is new or not. So of many rows, two in a thousand must be of a new kind, and of few,
-eleven.
+Parts that are as near to each other as to known rows are one cluster. All of this is asked of
+samples in which a row stands for as many rows, whether it is new or not. So of many rows, two in a
+thousand must be of a new kind, and of few, eleven.
 """
 
 from __future__ import annotations
@@ -36,26 +38,38 @@ from cohirf.summary.numbers import positions_of
 from cohirf.summary.summary import Summary, stack
 
 MOST_CUT = 0.1  # share of the neighbours of a row in a new cluster that may be known rows
-USUAL = 0.95  # share of the known rows that are nearer to each other than rows of a new cluster are to them
-FEWEST_BORN = N_NEIGHBOURS + 1  # rows of a new cluster, so that all neighbours of a row can be in it
+# share of the known rows that are nearer to each other than rows of a new cluster are to them
+USUAL = 0.95
+FEWEST_BORN = (
+    N_NEIGHBOURS + 1
+)  # rows of a new cluster, so that all neighbours of a row can be in it
 MOST_KNOWN = 5_000  # known rows that new ones are compared with
-KNOWN_TIE = 1e-7  # of the largest value: known rows that are as near as new ones count as nearer, also after rounding
+# of the largest value: known rows that are as near as new ones count as nearer, also after rounding
+KNOWN_TIE = 1e-7
 
 
 def number_arrivals(model: Model, before: Summary, data: Data, weights: Mass | None) -> IntArray:
-    """Return the number of the cluster of each new row, or -1; clusters that are born have the next numbers."""
+    """Return the number of the cluster of each new row, or -1.
+
+    Clusters that are born have the next numbers.
+    """
     landmarks = state_of(model).landmarks
     numbers = _label(data, landmarks, state_of(model).column_means)
     chosen = _choose_known(model, before)
-    known, share = landmarks.points[chosen], len(chosen) / before.n_rows
+    known = landmarks.points[chosen]
+    share = len(chosen) / before.n_rows
     rows = _draw_rows(data.rows.n_rows, share, len(chosen), weights, before)
     drawn = fill_missing(data.take(rows), state_of(model).column_means)
     born = find_born(known, drawn)
     if not (born >= 0).any():
         return numbers
     core = np.flatnonzero(born >= 0)
-    labels = np.concatenate([np.full(landmarks.points.shape[0], -1), before.next_number + born[core]])
-    nearest = _label(data, Cells(stack([landmarks.points, drawn[core]]), labels), state_of(model).column_means)
+    labels = np.concatenate(
+        [np.full(landmarks.points.shape[0], -1), before.next_number + born[core]]
+    )
+    nearest = _label(
+        data, Cells(stack([landmarks.points, drawn[core]]), labels), state_of(model).column_means
+    )
     return np.where(nearest >= 0, nearest, numbers)
 
 
@@ -73,20 +87,30 @@ def _label(data: Data, cells: Cells, column_means: Any) -> IntArray:
     """Return the label of the point nearest to each row of the data."""
     found = np.empty(data.rows.n_rows, dtype=np.int64)
     for block in row_blocks(len(found)):
-        found[block] = cells.label(fill_missing(data.take(np.arange(block.start, block.stop)), column_means))
+        found[block] = cells.label(
+            fill_missing(data.take(np.arange(block.start, block.stop)), column_means)
+        )
     return found
 
 
 def _choose_known(model: Model, before: Summary) -> IntArray:
-    """Return numbers of landmarks in clusters, each of which stands for about the same number of rows."""
+    """Return numbers of landmarks in clusters, each of which stands for about the same number of
+    rows.
+    """
     numbers = model.cluster_numbers_
     clusters = np.asarray(positions_of(before.labels, numbers))
-    sizes = np.bincount(clusters + 1, weights=before.sizes, minlength=len(numbers) + 1)[1:].astype(np.float64)
-    chosen = choose_evenly(np.asarray(positions_of(state_of(model).landmarks.labels, numbers)), sizes)
+    sizes = np.bincount(clusters + 1, weights=before.sizes, minlength=len(numbers) + 1)[1:].astype(
+        np.float64
+    )
+    chosen = choose_evenly(
+        np.asarray(positions_of(state_of(model).landmarks.labels, numbers)), sizes
+    )
     return chosen[:: -(-len(chosen) // MOST_KNOWN)]
 
 
-def _draw_rows(n_rows: int, share: float, most: int, weights: Mass | None, before: Summary) -> IntArray:
+def _draw_rows(
+    n_rows: int, share: float, most: int, weights: Mass | None, before: Summary
+) -> IntArray:
     """Return a share of the row numbers, sorted; rows of weight 0 are not among them."""
     among = np.arange(n_rows) if weights is None else np.flatnonzero(weights)
     n_drawn = min(round(len(among) * share), most)
@@ -104,7 +128,9 @@ def find_born(known: Any, new: Any) -> IntArray:
     points = centre(stack([known, new]).astype(np.float64))
     known, new = points[: known.shape[0]], points[known.shape[0] :]
     to_known, _ = _nearest_points(known, new)
-    neighbours = _join_neighbours(to_known - KNOWN_TIE * abs(points).max(), *_nearest_points(new, None))
+    neighbours = _join_neighbours(
+        to_known - KNOWN_TIE * abs(points).max(), *_nearest_points(new, None)
+    )
     stays = _stay_together(neighbours)
     if len(stays) == 0:
         return born
@@ -119,7 +145,9 @@ def find_born(known: Any, new: Any) -> IntArray:
     if len(far) == 0:
         return born
     means = Groups(new[stays], np.ones(len(stays))).merged(parts, len(sizes)).means[far]
-    together = euclidean_distances(means) <= (1 + KNOWN_TIE) * np.minimum(distance[far], distance[far][:, None])
+    together = euclidean_distances(means) <= (1 + KNOWN_TIE) * np.minimum(
+        distance[far], distance[far][:, None]
+    )
     cluster = np.full(len(sizes), -1)
     cluster[far] = connected_components(together)[1]
     born[stays] = cluster[parts]
@@ -127,20 +155,29 @@ def find_born(known: Any, new: Any) -> IntArray:
 
 
 def _nearest_points(points: Any, of: Any) -> tuple[NDArray[np.float64], IntArray]:
-    """Return distance and number of the nearest points of some rows; or of each point, without itself."""
+    """Return distance and number of the nearest points of some rows.
+
+    Or of each point, without itself.
+    """
     distances, numbers = NearestNeighbors(n_neighbors=N_NEIGHBOURS).fit(points).kneighbors(of)
     return distances, numbers
 
 
-def _join_neighbours(to_known: NDArray[np.float64], to_new: NDArray[np.float64], numbers: IntArray) -> IntArray:
+def _join_neighbours(
+    to_known: NDArray[np.float64], to_new: NDArray[np.float64], numbers: IntArray
+) -> IntArray:
     """Return the nearest neighbours of each new row: the numbers of new ones, or -1 for known ones."""
     order = np.argsort(np.hstack([to_known, to_new]), axis=1, kind="stable")[:, :N_NEIGHBOURS]
     return np.take_along_axis(np.hstack([np.full_like(numbers, -1), numbers]), order, axis=1)
 
 
 def _stay_together(neighbours: IntArray) -> IntArray:
-    """Return the rows of the largest set in which nearly all neighbours of each row are in the set, too."""
-    inside = np.append(np.ones(len(neighbours), dtype=bool), False)  # the last entry is that of known rows
+    """Return the rows of the largest set in which nearly all neighbours of each row are in the set,
+    too.
+    """
+    inside = np.append(
+        np.ones(len(neighbours), dtype=bool), False
+    )  # the last entry is that of known rows
     while True:
         n_inside = np.count_nonzero(inside[neighbours], axis=1)
         leaves = np.flatnonzero(inside[:-1] & (n_inside < (1 - MOST_CUT) * N_NEIGHBOURS))

@@ -1,11 +1,13 @@
-"""Updates of methods that take the number of clusters: new rows are contracted in blocks, in their order.
+"""Updates of methods that take the number of clusters: new rows are contracted in blocks, in their
+order.
 
-A block has as many rows as a batch. Rows that do not fill a block are pending: they take part in the upper levels as
-they are, like the rows that a fit holds aside, and are contracted as soon as there are enough. So the result depends on
-the rows and their order, but not on how they were divided into updates.
+A block has as many rows as a batch. Rows that do not fill a block are pending: they take part in
+the upper levels as they are, like the rows that a fit holds aside, and are contracted as soon as
+there are enough. So the result depends on the rows and their order, but not on how they were
+divided into updates.
 
-Groups of rows are contracted again as soon as there are many. So the number of groups, and with it the cost of an
-update, grows with the logarithm of the number of rows at most.
+Groups of rows are contracted again as soon as there are many. So the number of groups, and with it
+the cost of an update, grows with the logarithm of the number of rows at most.
 """
 
 from __future__ import annotations
@@ -37,34 +39,56 @@ MAX_HEIGHT = 20  # groups that were contracted so often stay as they are
 
 
 def add_rows(
-    model: Model, before: Summary, data: Data, weights: Mass | None, size: int, numbers: IntArray | None
+    model: Model,
+    before: Summary,
+    data: Data,
+    weights: Mass | None,
+    size: int,
+    numbers: IntArray | None,
 ) -> tuple[Summary, IntArray]:
-    """Return the summary with the rows of the data: contracted as far as they fill blocks of a size, or pending.
+    """Return the summary with the rows of the data: contracted as far as they fill blocks of a
+    size, or pending.
 
-    The rows that were pending come first. The model must know the means of columns. If the ``numbers`` of the clusters
-    of new rows are known, groups do not reach over the borders of clusters. Also returns where each group is now.
+    The rows that were pending come first. The model must know the means of columns. If the
+    ``numbers`` of the clusters of new rows are known, groups do not reach over the borders of
+    clusters. Also returns where each group is now.
     """
-    summary, n_before, n_new = before.without_pending(), before.n_pending, data.rows.n_rows
-    n_groups, n_contracted_rows = len(summary.groups), summary.n_rows
+    summary = before.without_pending()
+    n_before = before.n_pending
+    n_new = data.rows.n_rows
+    n_groups = len(summary.groups)
+    n_contracted_rows = summary.n_rows
     pending = before.groups.take(slice(n_groups, None))
     joined = _join_weights(pending, weights, n_new)
     counted: IntArray = (
         np.arange(n_before + n_new) if joined is None else np.flatnonzero(joined)
     )  # rows of weight 0 fill no block
-    of_rows = None if numbers is None else np.concatenate([before.labels[n_groups:], numbers])
+    if numbers is None:
+        of_rows = None
+    else:
+        of_rows = np.concatenate([before.labels[n_groups:], numbers])
     start = n_contracted = 0
     for n_section in _sections(len(summary.batches.sizes), len(counted) // size):
         n_contracted += n_section * size
         stop = int(counted[n_contracted - 1]) + 1
         mass = None if joined is None else joined[start:stop]
         apart = None if of_rows is None else of_rows[start:stop]
-        summary = _contract(model, summary, data, pending.values, start, mass, equal_blocks(n_section, size), apart)
+        summary = _contract(
+            model, summary, data, pending.values, start, mass, equal_blocks(n_section, size), apart
+        )
         start = stop
     summary, now = contract_again(model, summary, size, goes_on=of_rows is not None)
-    values = stack([pending.values[min(start, n_before) :], data.take(np.arange(max(start - n_before, 0), n_new))])
+    values = stack(
+        [
+            pending.values[min(start, n_before) :],
+            data.take(np.arange(max(start - n_before, 0), n_new)),
+        ]
+    )
     labels = np.full(n_before + n_new, -1) if of_rows is None else of_rows
     summary = summary.with_rows(values, None if joined is None else joined[start:], labels[start:])
-    former = np.arange(n_contracted_rows, n_contracted_rows + n_before)  # pending rows, which may be contracted now
+    former = np.arange(
+        n_contracted_rows, n_contracted_rows + n_before
+    )  # pending rows, which may be contracted now
     return summary, np.concatenate([now[:n_groups], summary.row_map.find_leaves(former)])
 
 
@@ -75,8 +99,13 @@ def _join_weights(pending: RowGroups, weights: Mass | None, n_new: int) -> Mass 
     return np.concatenate([pending.mass, np.ones(n_new) if weights is None else weights])
 
 
-def contract_again(model: Model, summary: Summary, size: int, *, goes_on: bool) -> tuple[Summary, IntArray]:
-    """Contract groups in blocks of a size, while there are many of the same height; return where each group is now."""
+def contract_again(
+    model: Model, summary: Summary, size: int, *, goes_on: bool
+) -> tuple[Summary, IntArray]:
+    """Contract groups in blocks of a size, while there are many of the same height.
+
+    Return where each group is now.
+    """
     now: IntArray = np.arange(len(summary.groups))
     n_many = max(1, MAX_GROUPS // size) * size
     for height in range(1, MAX_HEIGHT):
@@ -94,7 +123,8 @@ def _contract_groups(
     model: Model, summary: Summary, some: IntArray, height: int, size: int, apart: IntArray | None
 ) -> tuple[Summary, IntArray]:
     """Contract some of the groups in blocks of a size; return where each group is now."""
-    groups, batches = summary.groups, summary.batches
+    groups = summary.groups
+    batches = summary.batches
     own = groups.take(some)
     n_again = (*batches.n_again, *(0,) * (height - len(batches.n_again)))
     blocks = equal_blocks(len(some) // size, size, n_again[height - 1])
@@ -102,13 +132,20 @@ def _contract_groups(
     settings = Settings.of(model)
     weighted = own.weights is not None or settings.sum_mass
     settled = Settled(summary.entropy, size)
-    contraction = make_contraction(settings, data, settled, weighted=weighted, n_batches=FEW_BATCHES + 1)
+    contraction = make_contraction(
+        settings, data, settled, weighted=weighted, n_batches=FEW_BATCHES + 1
+    )
     mass = upper_mass(own, sum_mass=settings.sum_mass) if weighted else None
-    engine, storage = local_engine(settings.n_jobs), Storage()
+    engine = local_engine(settings.n_jobs)
+    storage = Storage()
     fusions = Recorded.unwritten(len(some), storage)
     active = ActiveRows(data.rows, None, mass, batches=blocks, apart=apart)
-    survivors = contract_level(active, height + 1, contraction, Resources(engine, engine, storage), fusions)
-    tally = tally_features(contraction.views, data.n_features, height + 1, survivors, n_again[height - 1])
+    survivors = contract_level(
+        active, height + 1, contraction, Resources(engine, engine, storage), fusions
+    )
+    tally = tally_features(
+        contraction.views, data.n_features, height + 1, survivors, n_again[height - 1]
+    )
     label = np.searchsorted(survivors.rows, fusions.parents)
     kept = own.joined(survivors.rows, label, height + 1)
     # Groups that were absorbed leave; the others stay where they are, sorted by row.
@@ -130,7 +167,9 @@ def _contract_groups(
 
 
 def _sections(n_before: int, n_blocks: int) -> Iterator[int]:
-    """Yield numbers of blocks that are contracted alike: the first blocks of a model, and all others."""
+    """Yield numbers of blocks that are contracted alike: the first blocks of a model, and all
+    others.
+    """
     n_few = min(max(FEW_BATCHES - n_before, 0), n_blocks)
     yield from (n_section for n_section in (n_few, n_blocks - n_few) if n_section)
 
@@ -145,12 +184,16 @@ def _contract(
     blocks: Batches,
     apart: IntArray | None,
 ) -> Summary:
-    """Return the summary with the groups of some blocks: rows from ``start`` on of those before, and of the data."""
-    n_batches, size = len(summary.batches.sizes), int(blocks.bounds[1])
+    """Return the summary with the groups of some blocks: rows from ``start`` on of those before,
+    and of the data.
+    """
+    n_batches = len(summary.batches.sizes)
+    size = int(blocks.bounds[1])
     blocks = replace(blocks, first_number=n_batches)
     settings = Settings.of(model)
     weighted = mass is not None or settings.sum_mass
-    # The number of clusters of the method, and the consensus, depend on the number of the block only.
+    # The number of clusters of the method, and the consensus, depend on the number of the block
+    # only.
     several = 2 if n_batches < FEW_BATCHES else FEW_BATCHES + 1
     settled = Settled(summary.entropy, size)
     contraction = make_contraction(settings, data, settled, weighted=weighted, n_batches=several)
@@ -174,13 +217,17 @@ def _contract(
     return replace(
         summary,
         groups=RowGroups.join([summary.groups, groups]),
-        labels=summary.labels if apart is None else np.append(summary.labels, apart[survivors.rows]),
+        labels=summary.labels
+        if apart is None
+        else np.append(summary.labels, apart[survivors.rows]),
         row_map=summary.row_map.followed_by([part]),
         batches=batches,
     )
 
 
-def _join_weightless(first_level: FirstLevel, data: Data, before: Any, start: int, mass: Mass, size: int) -> None:
+def _join_weightless(
+    first_level: FirstLevel, data: Data, before: Any, start: int, mass: Mass, size: int
+) -> None:
     """Let each row of weight 0 join the nearest leaf of its block."""
     rows = StackedRows(ArrayRows(before), data.rows, len(mass), start)
     leaves = first_level.leaves
@@ -190,6 +237,9 @@ def _join_weightless(first_level: FirstLevel, data: Data, before: Any, start: in
     left_out = np.flatnonzero(mass == 0)
     block_of_row = np.searchsorted(ends, left_out, side="right")
     for block in np.unique(block_of_row):
-        own, among = left_out[block_of_row == block], np.flatnonzero(block_of_leaf == block)
-        nearest = pairwise_distances_argmin(fill_missing(rows.take(own), data.column_means), values[among])
+        own = left_out[block_of_row == block]
+        among = np.flatnonzero(block_of_leaf == block)
+        nearest = pairwise_distances_argmin(
+            fill_missing(rows.take(own), data.column_means), values[among]
+        )
         first_level.join(own, among[nearest])

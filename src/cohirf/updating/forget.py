@@ -1,8 +1,8 @@
 """Take rows out of a model again: their masses leave, and the levels above the rows run again.
 
-A model does not keep the values and weights of most rows. So what is known about a row that leaves is its group, and
-perhaps its values, if it stands for its group. The average weight of the rows of its group leaves with it, and the mean
-of the group stays.
+A model does not keep the values and weights of most rows. So what is known about a row that leaves
+is its group, and perhaps its values, if it stands for its group. The average weight of the rows of
+its group leaves with it, and the mean of the group stays.
 """
 
 from __future__ import annotations
@@ -23,20 +23,29 @@ from cohirf.updating.update import goes_on, summary_of
 
 
 def forget_rows(model: Model, rows: Any, updates: Any) -> dict[str, Any] | None:
-    """Return the fitted attributes of a model without some rows, or without all rows of some updates.
+    """Return the fitted attributes of a model without some rows, or without all rows of some
+    updates.
 
     Returns None if there is nothing to forget.
     """
     before = summary_of(model)
     if not before.row_map.is_here:
-        raise ValueError("The rows of this model are on Dask: call gather() first, which loads 8 bytes per row.")
+        raise ValueError(
+            "The rows of this model are on Dask: call gather() first, which loads 8 bytes per row."
+        )
     if (rows is None) == (updates is None):
         raise TypeError("forget takes either rows or updates: pass exactly one of them.")
-    gone = find_rows(updates, before.update_rows) if rows is None else check_gone_rows(rows, before.n_rows)
+    if rows is None:
+        gone = find_rows(updates, before.update_rows)
+    else:
+        gone = check_gone_rows(rows, before.n_rows)
     if len(gone) == 0:
         return None
     if len(gone) == before.n_rows:
-        raise ValueError(f"All {before.n_rows:,} rows would be forgotten, but a model needs at least one: delete it.")
+        raise ValueError(
+            f"All {before.n_rows:,} rows would be forgotten, but a model needs at least one: "
+            "delete it."
+        )
     leave_landmarks(model, gone)
     return rerun(model, remove_rows(model, before, gone))
 
@@ -49,9 +58,13 @@ def check_gone_rows(rows: Any, n_rows: int) -> IntArray:
     if given.dtype == bool and given.shape == (n_rows,):
         return np.flatnonzero(given)
     if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
-        raise TypeError(f"rows must be a list of row numbers, or a mask of {n_rows:,} rows, not {given.dtype}.")
+        raise TypeError(
+            f"rows must be a list of row numbers, or a mask of {n_rows:,} rows, not {given.dtype}."
+        )
     if len(given) and (given.min() < 0 or given.max() >= n_rows):
-        raise ValueError(f"rows has {given.min()} to {given.max()}: pass row numbers from 0 to {n_rows - 1}.")
+        raise ValueError(
+            f"rows has {given.min()} to {given.max()}: pass row numbers from 0 to {n_rows - 1}."
+        )
     if len(np.unique(given)) < len(given):
         raise ValueError("rows has a row number twice: pass each one once.")
     return np.sort(given)
@@ -60,11 +73,20 @@ def check_gone_rows(rows: Any, n_rows: int) -> IntArray:
 def find_rows(updates: Any, update_rows: tuple[int, ...]) -> IntArray:
     """Return the sorted numbers of all rows of the given updates."""
     numbers = np.unique(np.atleast_1d(np.asarray(updates)))
-    if not np.issubdtype(numbers.dtype, np.integer) or numbers.min() < 0 or numbers.max() >= len(update_rows):
-        has = "only update 0, its fit" if len(update_rows) == 1 else f"updates 0, its fit, to {len(update_rows) - 1}"
+    if (
+        not np.issubdtype(numbers.dtype, np.integer)
+        or numbers.min() < 0
+        or numbers.max() >= len(update_rows)
+    ):
+        if len(update_rows) == 1:
+            has = "only update 0, its fit"
+        else:
+            has = f"updates 0, its fit, to {len(update_rows) - 1}"
         raise ValueError(f"The model has no update {', '.join(map(str, numbers))}: it has {has}.")
     stops = np.cumsum(update_rows)
-    return np.concatenate([np.arange(stops[number] - update_rows[number], stops[number]) for number in numbers])
+    return np.concatenate(
+        [np.arange(stops[number] - update_rows[number], stops[number]) for number in numbers]
+    )
 
 
 def leave_landmarks(model: Model, gone: IntArray) -> None:
@@ -118,13 +140,18 @@ def _leave_map(row_map: RowMap, gone: IntArray) -> RowMap:
     bounds = np.searchsorted(gone, [*row_map.starts, row_map.n_rows])
     parts = [
         part if first == last else part.without(gone[first:last] - start)
-        for part, start, first, last in zip(row_map.parts, row_map.starts, bounds, bounds[1:], strict=False)
+        for part, start, first, last in zip(
+            row_map.parts, row_map.starts, bounds, bounds[1:], strict=False
+        )
     ]
     return RowMap(tuple(part for part in parts if part.n_rows))
 
 
 def _shrink(groups: RowGroups, n_before: IntArray, n_gone: IntArray) -> RowGroups:
-    """Return groups that have lost some of their rows, those of weight 0 included; one without rows has size 0."""
+    """Return groups that have lost some of their rows, those of weight 0 included.
+
+    One without rows has size 0.
+    """
     share = 1 - n_gone / np.maximum(n_before, 1)
     return replace(
         groups,
@@ -143,22 +170,31 @@ def _put(matrix: Any, rows: IntArray, values: Any) -> Any:
 def _settle_groups(
     model: Model, groups: RowGroups, row_map: RowMap, gone: IntArray
 ) -> tuple[RowGroups, RowMap, IntArray]:
-    """Return the groups that go on, each with a row that stands for it, and where each group is now.
+    """Return the groups that go on, each with a row that stands for it, and where each group is
+    now.
 
     If this row has left, another one of the group takes its place.
     """
-    has_left, has_rows = np.isin(groups.rows, gone), groups.sizes > 0
+    has_left = np.isin(groups.rows, gone)
+    has_rows = groups.sizes > 0
     touched = np.flatnonzero(has_rows & (has_left | np.isin(groups.first_rows, gone)))
-    rows, first_rows, values = shift(groups.rows, gone), shift(groups.first_rows, gone), groups.values
+    rows = shift(groups.rows, gone)
+    first_rows = shift(groups.first_rows, gone)
+    values = groups.values
     first_rows[touched] = _find_members(row_map, touched, len(groups))
-    is_stand_in, orphans = groups.is_stand_in.copy(), np.flatnonzero(has_left & has_rows)
+    is_stand_in = groups.is_stand_in.copy()
+    orphans = np.flatnonzero(has_left & has_rows)
     if len(orphans):
         rows[orphans] = first_rows[orphans]
-        rows[orphans], stand_ins, is_stand_in[orphans] = _choose_medoids(model, groups, row_map, orphans, rows[orphans])
+        rows[orphans], stand_ins, is_stand_in[orphans] = _choose_medoids(
+            model, groups, row_map, orphans, rows[orphans]
+        )
         values = _put(values, orphans, stand_ins)
     order = np.flatnonzero(has_rows)
     order = order[np.argsort(rows[order], kind="stable")]
-    changed = replace(groups, rows=rows, first_rows=first_rows, values=values, is_stand_in=is_stand_in)
+    changed = replace(
+        groups, rows=rows, first_rows=first_rows, values=values, is_stand_in=is_stand_in
+    )
     now = np.zeros(len(groups), dtype=np.int64)
     now[order] = np.arange(len(order))
     return changed.take(order), row_map.moved(now), now
@@ -169,32 +205,44 @@ def _find_members(row_map: RowMap, wanted: IntArray, n_groups: int) -> IntArray:
     first = np.full(n_groups, row_map.n_rows)
     for part, start in zip(row_map.parts, row_map.starts.tolist(), strict=True):
         if np.isin(part.position, wanted).any():
-            np.minimum.at(first, part.look_up(np.arange(n_groups)), np.arange(start, start + part.n_rows))
+            np.minimum.at(
+                first, part.look_up(np.arange(n_groups)), np.arange(start, start + part.n_rows)
+            )
     return first[wanted]
 
 
 def _choose_medoids(
     model: Model, groups: RowGroups, row_map: RowMap, orphans: IntArray, first_rows: IntArray
 ) -> tuple[list[int], Any, list[bool]]:
-    """Return row numbers and values of new medoids for groups whose medoid has left, and which values are stand-ins.
+    """Return row numbers and values of new medoids for groups whose medoid has left, and which
+    values are stand-ins.
 
-    The new medoid of a group is the landmark of the group that is nearest to its mean. If it has no landmark, the mean
-    of the group takes the place of the values of its first row.
+    The new medoid of a group is the landmark of the group that is nearest to its mean. If it has no
+    landmark, the mean of the group takes the place of the values of its first row.
     """
     landmarks, points = state_of(model).landmark_rows, state_of(model).landmarks.points
     group_of = row_map.find_leaves(landmarks)
     by_group = np.argsort(group_of, kind="stable")
     bounds = np.searchsorted(group_of[by_group], [orphans, orphans + 1]).T
-    rows, values, are_stand_ins = first_rows.tolist(), [], []
-    for number, (group, (start, stop)) in enumerate(zip(orphans.tolist(), bounds.tolist(), strict=True)):
+    rows = first_rows.tolist()
+    values = []
+    are_stand_ins = []
+    for number, (group, (start, stop)) in enumerate(
+        zip(orphans.tolist(), bounds.tolist(), strict=True)
+    ):
         own = by_group[start:stop]
         if len(own):
             difference = points[own] - groups.means[np.full(len(own), group)]
-            squares = difference.multiply(difference) if sparse.issparse(difference) else difference**2
+            if sparse.issparse(difference):
+                squares = difference.multiply(difference)
+            else:
+                squares = difference**2
             own = own[[int(np.asarray(squares.sum(axis=1)).argmin())]]
             rows[number] = int(landmarks[own[0]])
             values.append(points[own])
-            are_stand_ins.append(state_of(model).column_means is not None)  # missing cells of landmarks are filled
+            are_stand_ins.append(
+                state_of(model).column_means is not None
+            )  # missing cells of landmarks are filled
         else:
             are_stand_ins.append(True)
             values.append(groups.means[[group]])

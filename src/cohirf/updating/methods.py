@@ -28,53 +28,64 @@ class UpdatingMixin:
     _summary: Any = MadeLater()  # what updates need
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None
+    ) -> Self:
         """Add rows to the model: contract them, and run the levels above the rows again.
 
-        An update costs as much as the new rows and the groups of rows that the model keeps, however many rows it has
-        seen. The first call may be for a new model or follow ``fit``. Parameters should not be changed between updates.
+        An update costs as much as the new rows and the groups of rows that the model keeps, however
+        many rows it has seen. The first call may be for a new model or follow ``fit``. Parameters
+        should not be changed between updates.
 
-        The number of clusters is not chosen again: ``n_clusters=5`` means five at the fit. All clusters go on with all
-        their rows, new rows get the cluster that ``predict`` gives them, and where many new rows are near each other
-        and far from all known ones, a cluster is born beside the others. To choose again, call ``recluster``. Clusters
-        of the first ``partial_fit`` calls go on as soon as there are 50 rows for each; until then, each call is a
-        ``fit`` of all rows. With ``n_clusters="levels"``, the levels decide in each update.
+        The number of clusters is not chosen again: ``n_clusters=5`` means five at the fit. All
+        clusters go on with all their rows, new rows get the cluster that ``predict`` gives them,
+        and where many new rows are near each other and far from all known ones, a cluster is born
+        beside the others. To choose again, call ``recluster``. Clusters of the first
+        ``partial_fit`` calls go on as soon as there are 50 rows for each; until then, each call is
+        a ``fit`` of all rows. With ``n_clusters="levels"``, the levels decide in each update.
 
-        Methods that find the number of clusters themselves, as DBSCAN and HDBSCAN do, depend on the density of rows.
-        Unless ``n_clusters`` is given, an update is a ``fit`` of all rows, which the model keeps: at most 262,144, and
-        only if it was fitted to an array. More rows are refused.
+        Methods that find the number of clusters themselves, as DBSCAN and HDBSCAN do, depend on the
+        density of rows. Unless ``n_clusters`` is given, an update is a ``fit`` of all rows, which
+        the model keeps: at most 262,144, and only if it was fitted to an array. More rows are
+        refused.
 
-        Few rows, up to 1.5 times ``batch_size`` (15,000 with ``batch_size=None``), are all kept. More are contracted in
-        blocks of ``batch_size`` consecutive rows (10,000 with None) as soon as a block is full; groups of rows do not
-        reach over the border between two clusters. When there are 8,000 groups, these are contracted in blocks, too.
-        Missing cells are then filled by what the first rows say. If ``batch_size`` is measured, then on the rows of the
-        first update, if these are more than 10,000; otherwise, it means None. A ``checkpoint`` is not used.
+        Few rows, up to 1.5 times ``batch_size`` (15,000 with ``batch_size=None``), are all kept.
+        More are contracted in blocks of ``batch_size`` consecutive rows (10,000 with None) as soon
+        as a block is full; groups of rows do not reach over the border between two clusters. When
+        there are 8,000 groups, these are contracted in blocks, too. Missing cells are then filled
+        by what the first rows say. If ``batch_size`` is measured, then on the rows of the first
+        update, if these are more than 10,000; otherwise, it means None. A ``checkpoint`` is not
+        used.
 
-        Clusters keep their numbers. Where they were found anew, a cluster has the number of the cluster before it with
-        which it shares most rows, if that is not taken by another that shares more. A new cluster has a new number, and
-        a number that is gone is not used again. So numbers can have gaps: ``cluster_numbers_`` has the number of each,
-        in the order of ``medoids_`` and other attributes with an entry for each cluster. ``changes_`` says what the
+        Clusters keep their numbers. Where they were found anew, a cluster has the number of the
+        cluster before it with which it shares most rows, if that is not taken by another that
+        shares more. A new cluster has a new number, and a number that is gone is not used again. So
+        numbers can have gaps: ``cluster_numbers_`` has the number of each, in the order of
+        ``medoids_`` and other attributes with an entry for each cluster. ``changes_`` says what the
         update has changed. If an update fails or is interrupted, the model stays as it was.
 
         Parameters
         ----------
         X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
-            The new rows, with the features of the model. Rows of a source are read in order, and what belongs to each
-            of them is kept on disk. Rows on Dask are contracted by the workers; ``labels_`` is in this process,
-            unless the model was fitted on Dask.
+            The new rows, with the features of the model. Rows of a source are read in order, and
+            what belongs to each of them is kept on disk. Rows on Dask are contracted by the
+            workers; ``labels_`` is in this process, unless the model was fitted on Dask.
         y : ignored
             Not used; present for scikit-learn's conventions.
         sample_weight : array, shape (n_samples,), optional
-            Weight of each new row, for base methods that support it. Rows of weight 0 do not take part, as in ``fit``:
-            each gets the cluster of the nearest row that does, or of the nearest group of its block.
+            Weight of each new row, for base methods that support it. Rows of weight 0 do not take
+            part, as in ``fit``: each gets the cluster of the nearest row that does, or of the
+            nearest group of its block.
         client : distributed.Client, optional
-            Client of the cluster that contracts the rows of a source, Dask array or Dask data frame, as for ``fit``.
+            Client of the cluster that contracts the rows of a source, Dask array or Dask data
+            frame, as for ``fit``.
 
         Returns
         -------
         self : CoHiRF
-            The model with all rows so far: ``labels_``, ``parents_``, ``stability_`` and ``hierarchy_`` cover them in
-            order. They are computed when they are first asked for after an update.
+            The model with all rows so far: ``labels_``, ``parents_``, ``stability_`` and
+            ``hierarchy_`` cover them in order. They are computed when they are first asked for
+            after an update.
 
         Examples
         --------
@@ -91,7 +102,9 @@ class UpdatingMixin:
           grown: 0 (54 rows); 1 (69 rows); 2 (67 rows); 3 (60 rows)
         """
         is_first = not hasattr(self, "n_clusters_")
-        updated: Any = copy(self)  # if the update fails, or is interrupted, this model stays as it is
+        updated: Any = copy(
+            self
+        )  # if the update fails, or is interrupted, this model stays as it is
         X = bring_here(updated, X)
         validation.check_views(updated)
         with choosing_client(updated, client, X):
@@ -103,30 +116,34 @@ class UpdatingMixin:
     def forget(self, rows: Any = None, *, updates: Any = None) -> Self:
         """Take rows out of the model again, and run the levels above the rows again.
 
-        The masses of the rows leave their groups, groups and clusters without rows go, and what the model keeps of
-        the values of these rows is removed: they are not among the landmarks, medoids and exemplars any more. The other
-        rows keep their order, and are numbered from 0 again. Clusters go on with their numbers, as in ``partial_fit``.
+        The masses of the rows leave their groups, groups and clusters without rows go, and what the
+        model keeps of the values of these rows is removed: they are not among the landmarks,
+        medoids and exemplars any more. The other rows keep their order, and are numbered from 0
+        again. Clusters go on with their numbers, as in ``partial_fit``.
 
-        If the medoid of a group is forgotten, the row of the group nearest to its mean among those that the model has
-        kept takes its place. If there is none, the mean of the group takes the place of the values of another row.
+        If the medoid of a group is forgotten, the row of the group nearest to its mean among those
+        that the model has kept takes its place. If there is none, the mean of the group takes the
+        place of the values of another row.
 
-        What stays: means of groups still have the share of the forgotten rows. The model does not keep the weight of
-        each row: with each forgotten row, the average weight of the rows of its group leaves. The borders between
-        groups stay where they are. Copies of the model, saved ones included, are not changed.
+        What stays: means of groups still have the share of the forgotten rows. The model does not
+        keep the weight of each row: with each forgotten row, the average weight of the rows of its
+        group leaves. The borders between groups stay where they are. Copies of the model, saved
+        ones included, are not changed.
 
         Parameters
         ----------
         rows : array of int or of bool, optional
             Numbers of the rows in ``labels_``, or a mask with an entry for each row.
         updates : int or list of int, optional
-            Numbers of updates, from 0 (the fit, or the first update), all of whose rows are forgotten. An update keeps
-            its number. Exactly one of ``rows`` and ``updates`` must be given.
+            Numbers of updates, from 0 (the fit, or the first update), all of whose rows are
+            forgotten. An update keeps its number. Exactly one of ``rows`` and ``updates`` must be
+            given.
 
         Returns
         -------
         self : CoHiRF
-            The model without the rows. ``changes_`` says what has changed. Without rows to forget, the model stays as
-            it is.
+            The model without the rows. ``changes_`` says what has changed. Without rows to forget,
+            the model stays as it is.
 
         Examples
         --------
@@ -152,10 +169,11 @@ class UpdatingMixin:
     def recluster(self) -> Self:
         """Find the clusters of all rows anew, as a fit does, from what the model keeps of the rows.
 
-        An update keeps the clusters and only adds to them. This chooses their number again, if ``n_clusters`` does not
-        give it, and can move every row. While there are few rows, the clusters are those of a ``fit`` of all of them;
-        with more, the groups of rows merge anew. Numbers last as far as rows stay together, and ``changes_`` says which
-        clusters were born, split or merged.
+        An update keeps the clusters and only adds to them. This chooses their number again, if
+        ``n_clusters`` does not give it, and can move every row. While there are few rows, the
+        clusters are those of a ``fit`` of all of them; with more, the groups of rows merge anew.
+        Numbers last as far as rows stay together, and ``changes_`` says which clusters were born,
+        split or merged.
 
         Returns
         -------
@@ -179,7 +197,10 @@ class UpdatingMixin:
 
 
 def bring_here(model: Model, X: Any) -> Any:
-    """Load the results of a model that was fitted on a device into this process; return ``X`` in this process, too."""
+    """Load the results of a model that was fitted on a device into this process.
+
+    Return ``X`` in this process, too.
+    """
     labels = vars(model).get("labels_")
     if labels is not None and is_on_device(labels):
         model.gather()

@@ -1,4 +1,7 @@
-"""Fit a model and keep what updates need; add new rows to it: from a model and opened data to fitted attributes."""
+"""Fit a model and keep what updates need.
+
+Add new rows to it: from a model and opened data to fitted attributes.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ def summarize_fit(data: Data, fitted: FinishedFit) -> Summary | None:
         return None
     first: Any = fitted.first_level.leaves
     numbers = np.arange(len(first.rows))
-    values = data.take(first.rows) if first.values is None else first.values.take(numbers)
+    if first.values is None:
+        values = data.take(first.rows)
+    else:
+        values = first.values.take(numbers)
     if isinstance(values, np.memmap):  # what grows with the data is on disk
         first = replace(first, means=ScratchStorage().store(first.means))
     empty = Summary.empty(fitted.settled.entropy, fitted.settled.batch_size, values[:0])
@@ -53,9 +59,16 @@ def update_model(model: Model, data: Data, sample_weight: Any) -> dict[str, Any]
     """Return the fitted attributes of a model after an update with the rows of the data."""
     weights = load_weights(model, data, sample_weight)
     is_first = not hasattr(model, "n_clusters_")
-    before = begin_summary(model, data, sample_weight) if is_first else summary_of(model)
-    kind, n_new = Kind.of(model, before.batch_size), data.rows.n_rows
-    numbers = number_arrivals(model, before, data, weights) if goes_on(model, before) else None
+    if is_first:
+        before = begin_summary(model, data, sample_weight)
+    else:
+        before = summary_of(model)
+    kind = Kind.of(model, before.batch_size)
+    n_new = data.rows.n_rows
+    if goes_on(model, before):
+        numbers = number_arrivals(model, before, data, weights)
+    else:
+        numbers = None
     now: IntArray = np.arange(before.n_rows)
     if before.keeps_all and kind.keeps_all(before.n_rows + n_new):
         labels = np.full(n_new, -1) if numbers is None else numbers
@@ -72,18 +85,28 @@ def update_model(model: Model, data: Data, sample_weight: Any) -> dict[str, Any]
     else:
         refuse_rows(model, before.n_rows + n_new)
     after = replace(after, update_rows=(*before.update_rows, n_new))
-    return rerun(model, Transition(after, before.labels, now, before.sizes, n_new, goes_on=numbers is not None))
+    return rerun(
+        model,
+        Transition(after, before.labels, now, before.sizes, n_new, goes_on=numbers is not None),
+    )
 
 
 def begin_summary(model: Model, data: Data, sample_weight: Any) -> Summary:
-    """Return the summary of a model that has seen no rows; the batch size may be measured on the first ones.
+    """Return the summary of a model that has seen no rows.
 
-    Few rows would fit into a batch that is too small for those that come later. Then blocks have their default size.
+    The batch size may be measured on the first ones.
+
+    Few rows would fit into a batch that is too small for those that come later. Then blocks have
+    their default size.
     """
-    entropy, settings = root_entropy(model.random_state), Settings.of(model)
+    entropy = root_entropy(model.random_state)
+    settings = Settings.of(model)
     if isinstance(model.batch_size, str) and data.rows.n_rows <= MAX_LANDMARKS:
         return Summary.empty(entropy, None, data.take(np.arange(0)))
-    weights = None if sample_weight is None else valid_weights(settings, data, sample_weight)
+    if sample_weight is None:
+        weights = None
+    else:
+        weights = valid_weights(settings, data, sample_weight)
     batch_size = measure_batches(settings, data, entropy, weights).batch_size
     return Summary.empty(entropy, batch_size, data.take(np.arange(0)))
 
@@ -98,35 +121,53 @@ def load_weights(model: Model, data: Data, sample_weight: Any) -> Mass | None:
 def goes_on(model: Model, before: Summary) -> bool:
     """Return whether the clusters of a model go on in an update, whatever the levels find.
 
-    Those of a density-based method without ``n_clusters``, and of the paper's algorithm, are what the levels find.
+    Those of a density-based method without ``n_clusters``, and of the paper's algorithm, are what
+    the levels find.
     """
     goal = Settings.of(model).goal
-    return before.is_settled and model.n_clusters_ > 0 and (goal.n_clusters is not None or goal.is_chosen)
+    return (
+        before.is_settled
+        and model.n_clusters_ > 0
+        and (goal.n_clusters is not None or goal.is_chosen)
+    )
 
 
 def find_anew(model: Model) -> dict[str, Any]:
-    """Return the fitted attributes of a model after its clusters were found anew, and their number chosen."""
+    """Return the fitted attributes of a model after its clusters were found anew, and their number
+    chosen.
+    """
     before = summary_of(model)
     everything = np.arange(len(before.labels))
-    return rerun(model, Transition(before, before.labels, everything, before.sizes, 0, verb="recluster"))
+    return rerun(
+        model, Transition(before, before.labels, everything, before.sizes, 0, verb="recluster")
+    )
 
 
 def refuse_rows(model: Model, n_rows: int) -> NoReturn:
-    """Raise, because a method that depends on the density of rows would have to keep too many of them."""
+    """Raise, because a method that depends on the density of rows would have to keep too many of
+    them.
+    """
     raise ValueError(
-        f"The model would have {n_rows:,} rows, but updates of {type(base_method_of(model)).__name__}, which finds the "
-        f"number of clusters by the density of rows, keep all rows, and at most {KEPT_ROWS:,}: fit a new model to all "
+        f"The model would have {n_rows:,} rows, but updates of "
+        f"{type(base_method_of(model)).__name__}, which finds the "
+        f"number of clusters by the density of rows, keep all rows, and at most {KEPT_ROWS:,}: fit "
+        "a new model to all "
         f"rows, or use a method that takes the number of clusters."
     )
 
 
 def summary_of(model: Model) -> Summary:
-    """Return the summary of a fitted model; raise if the fit has not kept the rows that an update needs."""
+    """Return the summary of a fitted model.
+
+    Raise if the fit has not kept the rows that an update needs.
+    """
     summary: Summary | None = state_of(model).summary
     if summary is None:
         raise ValueError(
-            f"This model cannot be updated: {type(base_method_of(model)).__name__} finds the number of clusters by the "
-            f"density of rows, and a fit keeps these only of arrays with at most {KEPT_ROWS:,} rows. Fit a new model "
+            f"This model cannot be updated: {type(base_method_of(model)).__name__} finds the "
+            "number of clusters by the "
+            f"density of rows, and a fit keeps these only of arrays with at most {KEPT_ROWS:,} "
+            "rows. Fit a new model "
             f"to all rows."
         )
     return summary
