@@ -30,9 +30,8 @@ from cohirf.algorithm.get_clusters import Views
 from cohirf.planning.memory import peak_bytes, reset_peak
 
 RESULTS = Path(__file__).parent / "results"
-PAGES = (
-    Path(__file__).parents[1] / "docs" / "results"
-)  # tools/figures.py writes these figures into the pages
+# tools/figures.py writes these figures into the pages
+PAGES = Path(__file__).parents[1] / "docs" / "results"
 
 # -- options
 # -------------------------------------------------------------------------------------------------------
@@ -218,7 +217,9 @@ def say_difference(differences: np.ndarray) -> str:
 
 
 def mean_and_spread(values: Sequence[float]) -> str:
-    """Return the mean, and the standard deviation if there are several values: ``"0.81 ± 0.02"``."""
+    """Return the mean, and the standard deviation if there are several values:
+    ``"0.81 ± 0.02"``.
+    """
     spread = f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else ""
     return f"{np.mean(values):.2f}{spread}"
 
@@ -330,9 +331,8 @@ def write_npz(names: Sequence[str], folder: Path) -> None:
     for name in names:
         stored = _read_stored(name)
         if stored is not None:
-            classes = np.unique(stored[1], return_inverse=True)[
-                1
-            ]  # names of classes would be pickled
+            # names of classes would be pickled
+            classes = np.unique(stored[1], return_inverse=True)[1]
             np.savez_compressed(folder / f"{name}.npz", X=stored[0], label=classes)
 
 
@@ -399,7 +399,9 @@ def flip_bit(content: bytes, rng: np.random.Generator) -> bytes:
 
 @contextmanager
 def two_dask_workers() -> Iterator[Any]:
-    """Yield a Dask cluster of two workers with one thread each, and a client that is the default."""
+    """Yield a Dask cluster of two workers with one thread each, and a client that is the
+    default.
+    """
     from distributed import Client, LocalCluster
 
     with (

@@ -100,7 +100,9 @@ def run_watched(task: Task, limits: Limits) -> dict[str, Any]:
 
 
 def _serve(connection: Connection, task: Task, cores: int) -> None:
-    """Run a task and send: None once it is prepared, its time and peak once it has run, its result."""
+    """Run a task and send: None once it is prepared, its time and peak once it has run, its
+    result.
+    """
     threading.Thread(target=_end_with_parent, daemon=True).start()
     clock = time.process_time if cores == 1 else time.perf_counter
     try:
@@ -117,7 +119,9 @@ def _serve(connection: Connection, task: Task, cores: int) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it is gone: nobody else would enforce the limits."""
+    """End this process when the one that started it is gone: nobody else would enforce the
+    limits.
+    """
     multiprocessing.parent_process().join()
     os._exit(1)
 
@@ -179,9 +183,8 @@ def tree_bytes(process: psutil.Process) -> int:
         if not children:
             return process.memory_info().rss
         infos = [each.memory_full_info() for each in (process, *children)]
-        return sum(
-            getattr(info, "pss", info.rss) for info in infos
-        )  # only Linux tells what is shared
+        # only Linux tells what is shared
+        return sum(getattr(info, "pss", info.rss) for info in infos)
     return 0
 
 

@@ -21,16 +21,14 @@ N_ROWS = 16_000
 BATCH_SIZE = 2_000
 SHOWN = 6
 NOISE = "#c9c9c9"
-COLOURS = [
-    colour for colour in mpl.colormaps["tab20"].colors if max(colour) - min(colour) > 0.1
-]  # without greys
+# without greys
+COLOURS = [colour for colour in mpl.colormaps["tab20"].colors if max(colour) - min(colour) > 0.1]
 
 
 def draw_rows(axes: Axes, X: np.ndarray, labels: np.ndarray) -> None:
     """Draw rows in the colour of their label, and noise in grey."""
-    order = np.random.default_rng(1).permutation(
-        int(labels.max()) + 1
-    )  # neighbours get different colours
+    # neighbours get different colours
+    order = np.random.default_rng(1).permutation(int(labels.max()) + 1)
     colours = np.array([COLOURS[number % len(COLOURS)] for number in order])
     is_noise = labels < 0
     axes.scatter(*X[is_noise].T, s=0.6, color=NOISE, linewidths=0)

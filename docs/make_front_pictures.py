@@ -30,7 +30,9 @@ INK = "#4d4d4d"
 
 
 def find_typical(X: np.ndarray, digit: np.ndarray, model: CoHiRF) -> list[int]:
-    """Return the row of an image for each cluster: the most central one of its most frequent digit."""
+    """Return the row of an image for each cluster: the most central one of its most frequent
+    digit.
+    """
     rows = []
     for cluster in range(model.n_clusters_):
         members = np.flatnonzero(model.labels_ == cluster)

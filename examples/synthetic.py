@@ -127,9 +127,8 @@ def spiral(centre: tuple[float, float], radius: float, angle: float) -> Curve:
     """Return one and a half turns, which end at the radius and half a turn beyond the angle."""
 
     def curve(place: Points) -> Points:
-        turned = np.sqrt(
-            0.05 + 0.95 * place
-        )  # points are about as dense near the centre as far from it
+        # points are about as dense near the centre as far from it
+        turned = np.sqrt(0.05 + 0.95 * place)
         return np.asarray(centre) + radius * turned[:, None] * direction(3 * np.pi * turned + angle)
 
     return curve
@@ -447,9 +446,8 @@ def write_data(
             X, y = draw(block.stop - block.start)
             rows.write(np.ascontiguousarray(X, dtype=np.float32).data)
             labels.write(y.astype(np.int16).data)
-        sync_file(
-            rows
-        )  # takes long for large files: do it before the labels are replaced, not between the two
+        # takes long for large files: do it before the labels are replaced, not between the two
+        sync_file(rows)
     return labels_file(path)
 
 

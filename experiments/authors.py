@@ -45,16 +45,18 @@ from experiments.tables import HEADINGS, MOST_CLUSTERS, compare, mark
 
 AUTHORS = 4  # the protocol of these searches
 SILHOUETTE_ROWS = 1000
+# in the paper, if no trial has a score
 UNSCORED = {
     "ari": 0.0,
     "calinski_harabasz": 0.0,
     "silhouette": -1.0,
-}  # in the paper, if no trial has a score
+}
+# of the dearest rows
 N_SEEDS = {
     ("coil-20", "SC-SRGF"): 2,
     ("shuttle", "SC-SRGF"): 2,
     ("shuttle", KERNEL_K_MEANS): 3,
-}  # of the dearest rows
+}
 GRAPH = "published"
 MANY_SEEDS = 25  # of base methods alone on iris, whose searches take a second
 # of all; a row with a search that was cut before, or scored nothing, is shown as it was earlier
@@ -290,9 +292,8 @@ def metric_lines(frame: pd.DataFrame, metric: str) -> list[str]:
         figure = published(*row, metric)
         found = frame[(frame.data == row[0]) & (frame.base == row[1]) & (frame.variant == row[2])]
         ours, verdict = compare(found, figure)
-        if (
-            verdict == "not comparable" and metric == "ari"
-        ):  # which does not grow with the number of clusters
+        # which does not grow with the number of clusters
+        if verdict == "not comparable" and metric == "ari":
             verdict = mark(found.score.mean(), figure)
         verdicts.append(verdict)
         lines.append(

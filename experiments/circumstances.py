@@ -1,4 +1,6 @@
-"""What a reader has to know of a run: the command, the day, the size of the machine, the versions."""
+"""What a reader has to know of a run: the command, the day, the size of the machine, the
+versions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Figure: the hypercube with 10,000 features of noise and more and more rows: SC-SRGF in batches."""
+"""Figure: the hypercube with 10,000 features of noise and more and more rows: SC-SRGF in
+batches.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: boo
         only_kept=only_kept,
     )
     frame.to_parquet(folder / "hypercube_size.parquet", index=False)
-    title = f"Hypercube, {N_CLUSTERS} clusters in {N_INFORMATIVE} of {N_INFORMATIVE + N_NOISE:,} features"
+    title = (
+        f"Hypercube, {N_CLUSTERS} clusters in {N_INFORMATIVE} of {N_INFORMATIVE + N_NOISE:,} "
+        "features"
+    )
     draw_lines(frame, "n_rows", "rows", folder / "hypercube_size.png", title)
     lines = [
         f"# {title}",

@@ -65,9 +65,8 @@ MAJORITY: dict[str, Any] = {"consensus": "majority"}
 FEW_CLUSTERS: dict[str, Any] = {"n_clusters": IntDistribution(2, 5)}
 LARGE_EPS: dict[str, Any] = {"eps": FloatDistribution(0.1, 60.0)}
 SMALL_GAMMA: dict[str, Any] = {"gamma": FloatDistribution(1e-5, 30.0, log=True)}
-NEIGHBORS: dict[str, Any] = {
-    "n_neighbors": IntDistribution(2, 30)
-}  # of SC-SRGF; the paper does not name it
+# of SC-SRGF; the paper does not name it
+NEIGHBORS: dict[str, Any] = {"n_neighbors": IntDistribution(2, 30)}
 ALL_OPTIONS: dict[str, Any] = {
     "consensus": CategoricalDistribution(("strict", "relaxed", "majority")),
     "medoid_weights": CategoricalDistribution((False, True)),

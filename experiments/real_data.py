@@ -119,9 +119,8 @@ def _prepare_column(column: Any) -> list[NDArray[np.float64]]:
 def _read_frame(name: str, folder: str | os.PathLike[str] | None) -> tuple[Any, Any]:
     """Return the features as a frame, and the classes."""
     pandas = import_optional("pandas", "frame", "load_real")
-    if (
-        name == "iris"
-    ):  # that of UCI and OpenML, with which the scores of K-Means in the paper are exact
+    # that of UCI and OpenML, with which the scores of K-Means in the paper are exact
+    if name == "iris":
         bunch = load_iris()
         X = bunch.data.copy()
         X[[34, 37]] = X[9]  # Fisher's version, which scikit-learn has, differs in these two rows

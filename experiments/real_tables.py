@@ -26,9 +26,8 @@ WITH_SMALL_GAMMA = (
     "majority, gamma from 1e-5, weights",
 )
 WITH_FEW_CLUSTERS = ("CoHiRF, k to 5", "R-CoHiRF, k to 5")
-RANDOM_SEARCH: Efforts = dict.fromkeys(
-    METRICS, (10, 3)
-)  # ten trials come before the sampler's first proposal
+# ten trials come before the sampler's first proposal
+RANDOM_SEARCH: Efforts = dict.fromkeys(METRICS, (10, 3))
 MORE_FOR_ARI: Efforts = RANDOM_SEARCH | {"ari": (60, 3)}
 
 

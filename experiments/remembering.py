@@ -1,4 +1,6 @@
-"""Fits that are done once: searches for several metrics begin with the same parameters and seeds."""
+"""Fits that are done once: searches for several metrics begin with the same parameters and
+seeds.
+"""
 
 from __future__ import annotations
 

@@ -87,9 +87,8 @@ def measure_partitions(max_rows: int | None) -> dict[str, Any]:
     X, _ = data_of(DATA, max_rows)
     silhouette = Silhouettes(X)
     starts = [(n_clusters, seed) for n_clusters in N_CLUSTERS for seed in range(N_STARTS)]
-    with threadpool_limits(
-        1
-    ):  # several threads add up in another order, and may end in other partitions
+    # several threads add up in another order, and may end in other partitions
+    with threadpool_limits(1):
         partitions = [
             KMeans(n_clusters, random_state=seed).fit_predict(X) for n_clusters, seed in starts
         ]
@@ -111,9 +110,8 @@ def measure_partitions(max_rows: int | None) -> dict[str, Any]:
 
 def silhouettes_of_all(X: NDArray[Any], partitions: list[IntArray]) -> list[float]:
     """Return the mean silhouette of each partition; distances are measured once, and not kept."""
-    partitions = [
-        np.unique(labels, return_inverse=True)[1] for labels in partitions
-    ]  # no cluster is empty
+    # no cluster is empty
+    partitions = [np.unique(labels, return_inverse=True)[1] for labels in partitions]
     members = [np.eye(labels.max() + 1, dtype=np.float32)[labels].T for labels in partitions]
     ends = np.cumsum([len(part) for part in members])[:-1]
     clusters = np.vstack(members)

@@ -125,10 +125,11 @@ def say_tuned(tuned: dict[int, dict[str, Any]]) -> list[str]:
 
 def tune_methods(n_rows: int, n_trials: int) -> dict[str, Any]:
     """Search parameters of DBSCAN alone, as far as it goes, and in batches."""
+    # not in processes that measure a fit
     from experiments.authors import (
         start_search,
         try_parameters,
-    )  # not in processes that measure a fit
+    )
     from experiments.methods import first_trial
 
     X, y = make_spheres(n_rows, random_state=0)

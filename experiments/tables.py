@@ -1,4 +1,6 @@
-"""A table of the paper beside ours: mean and standard deviation over seeds, and how they compare."""
+"""A table of the paper beside ours: mean and standard deviation over seeds, and how they
+compare.
+"""
 
 from __future__ import annotations
 
@@ -124,7 +126,9 @@ def say_seeds(n_seeds: int) -> str:
 
 
 def compare(found: pd.DataFrame, figure: Figure | None) -> list[str]:
-    """Return mean and standard deviation of what was found, and how they compare with the paper's."""
+    """Return mean and standard deviation of what was found, and how they compare with the
+    paper's.
+    """
     if found.empty:
         return ["", ""]
     mean = found.score.mean()

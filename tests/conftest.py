@@ -136,7 +136,9 @@ def _adds_coverage(item: pytest.Item) -> bool:
 
 @contextmanager
 def untraced() -> Generator[None, None, None]:
-    """Stop tracing, as the marker ``no_cover`` of pytest-cov does not in workers of pytest-xdist."""
+    """Stop tracing, as the marker ``no_cover`` of pytest-cov does not in workers of
+    pytest-xdist.
+    """
     traces = sys.gettrace(), threading.gettrace()
     sys.settrace(None)
     threading.settrace(None)

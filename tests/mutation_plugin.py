@@ -54,9 +54,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     items.sort(key=lambda item: state().duration_by_test.get(item.nodeid, 0))
     for item in items:
-        item._nodeid = (
-            item.nodeid
-        )  # what mutmut 3.8 asks for, and pytest 9.2 calls by its public name only
+        # what mutmut 3.8 asks for, and pytest 9.2 calls by its public name only
+        item._nodeid = item.nodeid
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -71,9 +71,8 @@ def hide(system, patch):
     if system == "windows":
         for name in ("unlink", "remove", "replace", "rename"):
             patch.setattr(os, name, _refusing_open_files(getattr(os, name), is_open))
-        patch.setattr(
-            shutil, "_use_fd_functions", False
-        )  # as on Windows: with descriptors it needs os.O_NONBLOCK
+        # as on Windows: with descriptors it needs os.O_NONBLOCK
+        patch.setattr(shutil, "_use_fd_functions", False)
         patch.setattr(psutil.Process, "memory_info", _with_peak(psutil.Process.memory_info))
 
 

@@ -19,7 +19,10 @@ FOLDER = Path(__file__).parent / "perturbed"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option."""
-    text = "multiply what base methods, merges and choices of medoids see by 1 + 1e-13 * noise of this seed"
+    text = (
+        "multiply what base methods, merges and choices of medoids see by 1 + 1e-13 * noise of "
+        "this seed"
+    )
     parser.addoption("--perturb", type=int, metavar="SEED", help=text)
 
 

@@ -19,9 +19,8 @@ class Place:
 
     name: str
     put: Callable[[Any], Any]  # returns an array of NumPy there
-    fetch: Callable[
-        [Any], Any
-    ]  # returns an array that is there as one of NumPy; raises if it is elsewhere
+    # returns an array that is there as one of NumPy; raises if it is elsewhere
+    fetch: Callable[[Any], Any]
 
 
 def _strict(name: str) -> Place:

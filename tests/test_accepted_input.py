@@ -225,9 +225,8 @@ class Signs(KMeans):
         return (first.ravel() > 0).astype(int)
 
 
-@pytest.mark.filterwarnings(
-    "ignore:All of the rows are noise"
-)  # some weights add up to less than min_cluster_size
+# some weights add up to less than min_cluster_size
+@pytest.mark.filterwarnings("ignore:All of the rows are noise")
 @pytest.mark.parametrize("medoid", ["cosine", "euclidean", "rbf", "laplacian"])
 def test_sparse_and_dense_fits_agree_on_signed_data(medoid):
     for seed in range(3):

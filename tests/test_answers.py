@@ -26,9 +26,8 @@ from sklearn.preprocessing import StandardScaler
 import cohirf
 from cohirf import CoHiRF, open_source
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:Graph is not fully connected:UserWarning"
-)  # of spectral clustering
+# of spectral clustering
+pytestmark = pytest.mark.filterwarnings("ignore:Graph is not fully connected:UserWarning")
 IRIS = load_iris().data
 BLOBS, BLOB_OF = make_blobs(300, n_features=4, centers=5, cluster_std=0.5, random_state=0)
 TOLD = {
@@ -261,9 +260,8 @@ def test_every_level_is_a_cut_of_the_tree_and_every_number_can_be_cut(name):
     for n_clusters in range(1, tree.n_leaves + 1):
         labels = hierarchy.cut(n_clusters=n_clusters)
         assert np.unique(labels).tolist() == list(range(n_clusters))
-        assert (
-            len(set(zip(labels.tolist(), coarser.tolist(), strict=True))) == n_clusters
-        )  # it refines the one before
+        # it refines the one before
+        assert len(set(zip(labels.tolist(), coarser.tolist(), strict=True))) == n_clusters
         coarser = labels
     for level in range(tree.level, hierarchy.n_levels + 1):
         labels = hierarchy.cut(level=level)
@@ -373,7 +371,10 @@ def test_among_noise_there_is_nothing_to_choose(n_clusters):
 
 @pytest.mark.parametrize("n_clusters", [1, 2])
 def test_among_noise_there_is_nothing_to_merge(n_clusters):
-    message = f"All of the rows are noise, so n_clusters={n_clusters} cannot be reached: raise eps of DBSCAN, or lower"
+    message = (
+        f"All of the rows are noise, so n_clusters={n_clusters} cannot be reached: raise eps of "
+        "DBSCAN, or lower"
+    )
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         assert CoHiRF(DBSCAN(1e-9), n_clusters=n_clusters).fit(BLOBS).n_clusters_ == 0
     assert len(caught) == 1

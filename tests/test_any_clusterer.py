@@ -38,10 +38,11 @@ BLOBS = make_blobs(120, 3, centers=3, cluster_std=0.3, random_state=0)[0]
 
 # On tiny and degenerate levels base methods warn of fewer clusters than asked for, of graphs in
 # several parts, ...
+# scikit-learn's methods, one by one
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore"),
-]  # scikit-learn's methods, one by one
+]
 
 
 # fast_hdbscan is compiled for half a minute, when it is first imported

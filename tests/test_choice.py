@@ -120,9 +120,8 @@ def test_a_few_far_rows_decide_nothing(far):
     assert (
         f"{rows} apart from all clusters, too few to be one, and noise." in model.choice_.describe()
     )
-    assert {row.row for row in find_badly_fitting(model).loose} >= set(
-        range(150, len(X))
-    )  # rows to check
+    # rows to check
+    assert {row.row for row in find_badly_fitting(model).loose} >= set(range(150, len(X)))
 
 
 def test_clusters_of_a_number_that_was_chosen_are_those_of_the_number():

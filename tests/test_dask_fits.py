@@ -85,13 +85,11 @@ def client():
         "memory_limit": "2GiB",
     }
     trace = threading.gettrace()
-    threading.settrace(
-        None
-    )  # to measure coverage in the threads of the cluster takes long, and finds nothing new
+    # to measure coverage in the threads of the cluster takes long, and finds nothing new
+    threading.settrace(None)
     with (
-        dask.config.set(
-            {"distributed.worker.profile.enabled": False}
-        ),  # looks at each thread a hundred times a second
+        # looks at each thread a hundred times a second
+        dask.config.set({"distributed.worker.profile.enabled": False}),
         LocalCluster(n_workers=2, dashboard_address=":0", **options) as cluster,
         Client(cluster) as client,
     ):
@@ -862,9 +860,8 @@ with Client(address):
     log.unlink()
     with dask.config.set(scheduler="threads"):
         fit_logged(open_source(X), tmp_path / "in order", None)
-    committed = {
-        call for _, call in read_calls(tmp_path / "in order")[:2]
-    }  # of the first of ten runs
+    # of the first of ten runs
+    committed = {call for _, call in read_calls(tmp_path / "in order")[:2]}
 
     model = fit_logged(da.from_array(X, chunks=(150, 5)), log, tmp_path / "checkpoint")
     assert not committed & {call for _, call in read_calls(log)}

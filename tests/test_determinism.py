@@ -96,9 +96,8 @@ def hash_fits_elsewhere(n_threads):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings(
-    "ignore::sklearn.exceptions.ConvergenceWarning"
-)  # the paper's fits of some seeds stay fine
+# the paper's fits of some seeds stay fine
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_twenty_seeds_have_one_result_each_in_serial_threads_and_processes_with_any_number_of_blas_threads():
     here = hash_fits()
     runs = [here, hash_fits_elsewhere(3 - min(here["threads"], 2))]

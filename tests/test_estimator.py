@@ -269,9 +269,8 @@ def test_an_unhashable_callable_is_a_medoid_rule(blobs):
 
 def test_a_level_that_merged_nothing_is_said_and_not_that_the_fit_stopped_early():
     X = np.random.default_rng(0).normal(size=(100, 3))
-    model = CoHiRF.as_published(
-        KMeans(25), batch_size=20, max_iter=1, random_state=0
-    )  # more clusters than rows
+    # more clusters than rows
+    model = CoHiRF.as_published(KMeans(25), batch_size=20, max_iter=1, random_state=0)
     with pytest.warns(ConvergenceWarning, match="Nothing fused") as warned:
         model.fit(X)
     assert len(warned) == 1

@@ -56,9 +56,8 @@ SEAM = [
             "scandir",
         )
     ),
-    *(
-        (os, name) for name in ("fstat", "stat", "posix_fallocate", "utime") if hasattr(os, name)
-    ),  # macOS has not all
+    # macOS has not all
+    *((os, name) for name in ("fstat", "stat", "posix_fallocate", "utime") if hasattr(os, name)),
 ]
 EXIT_CODE = 77
 
@@ -84,7 +83,9 @@ class Crash(BaseException):
 
 
 class Faults:
-    """Counts calls to the system and lets one of them fail, or the process end in the middle of it."""
+    """Counts calls to the system and lets one of them fail, or the process end in the middle of
+    it.
+    """
 
     def __init__(self, fail_at, end):
         self.fail_at = fail_at
@@ -100,9 +101,8 @@ class Faults:
 
     def _counting(self, name, original):
         def call(*args, **kwargs):
-            unlocks = self.end is not None and args[1:] == (
-                fcntl.LOCK_UN,
-            )  # as the end of a process does
+            # as the end of a process does
+            unlocks = self.end is not None and args[1:] == (fcntl.LOCK_UN)
             if unlocks or not _is_ours(sys._getframe(1)):
                 return original(*args, **kwargs)
             self.n_calls += 1
@@ -207,9 +207,8 @@ def check_that_it_goes_on(path, whole, n_before):
 @pytest.mark.parametrize("resumed", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("end", [None, crash])
 def test_a_fit_goes_on_after_any_fault(end, resumed, step, stopped, tmp_path, whole, monkeypatch):
-    if (
-        end is crash
-    ):  # what a process leaves is removed once it has ended; the one of this test goes on
+    # what a process leaves is removed once it has ended; the one of this test goes on
+    if end is crash:
         monkeypatch.setattr(
             "cohirf.store.files.psutil.pid_exists", lambda process: process != os.getpid()
         )

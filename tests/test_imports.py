@@ -43,7 +43,9 @@ print(json.dumps(loaded))
 
 @pytest.fixture(scope="module")
 def loaded():
-    """The modules that are loaded after each step, beyond those that scikit-learn loads by itself."""
+    """The modules that are loaded after each step, beyond those that scikit-learn loads by
+    itself.
+    """
     done = subprocess.run([sys.executable, "-c", STEPS], capture_output=True, text=True, check=True)
     return {step: set(names) for step, names in json.loads(done.stdout).items()}
 
@@ -111,9 +113,8 @@ def test_the_package_runs_from_a_zip_file_without_its_source(tmp_path):
     shutil.copytree(
         SOURCE / "cohirf", compiled / "cohirf", ignore=shutil.ignore_patterns("__pycache__")
     )
-    compileall.compile_dir(
-        compiled, quiet=1, legacy=True
-    )  # files beside the source, where a zip file has them
+    # files beside the source, where a zip file has them
+    compileall.compile_dir(compiled, quiet=1, legacy=True)
     for path in compiled.rglob("*.py"):
         path.unlink()
     archive = shutil.make_archive(str(tmp_path / "package"), "zip", compiled)

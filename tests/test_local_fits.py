@@ -37,9 +37,8 @@ from cohirf.rows.storage import ArrayRows, Storage
 from cohirf.sources import Source
 from resumable import result
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn.exceptions.ConvergenceWarning"
-)  # few clusters, or only noise
+# few clusters, or only noise
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 @pytest.fixture(scope="module", autouse=True)

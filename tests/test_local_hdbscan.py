@@ -81,9 +81,8 @@ def test_rows_with_missing_values_are_noise_and_change_nothing_else(moons):
 
 
 def test_rows_without_values_do_not_take_the_place_of_others_in_batches(moons):
-    X = np.concatenate(
-        [moons, np.full((1500, 2), np.nan)]
-    )  # they would fill the cells around the mean
+    # they would fill the cells around the mean
+    X = np.concatenate([moons, np.full((1500, 2), np.nan)])
     model = fit(X)
     assert model.diagnostics_[0].kind == "spanning"
     assert (model.labels_[len(moons) :] == -1).all()
@@ -145,9 +144,8 @@ def test_many_features_have_the_same_labels_in_sources_and_with_jobs(many_featur
 
 
 def test_neighbours_that_are_missing_are_said_to_be(many_features, monkeypatch):
-    monkeypatch.setattr(
-        spanning_labels, "LONGEST_LIST", 10
-    )  # min_samples is 30: lists are not improved
+    # min_samples is 30: lists are not improved
+    monkeypatch.setattr(spanning_labels, "LONGEST_LIST", 10)
     monkeypatch.setattr(join_batches, "ENOUGH_RIGHT", 0.99)
     with pytest.warns(ConvergenceWarning, match=r"all nearest neighbours of only \d+% of the rows"):
         fit(many_features)

@@ -16,9 +16,8 @@ from cohirf import CoHiRF, load, open_source
 from cohirf.explain.map import place_on_globe
 from cohirf.fitting import locality
 
-TOWNS = np.array(
-    [[1.0, 0, 0], [-1, 0, 0], [0, 0, 1], [0, 0, -1], [-0.7, 0.05, 0.7]]
-)  # two at the date line, two poles
+# two at the date line, two poles
+TOWNS = np.array([[1.0, 0, 0], [-1, 0, 0], [0, 0, 1], [0, 0, -1], [-0.7, 0.05, 0.7]])
 
 
 def make_places(n_rows, spread=0.02):
@@ -63,9 +62,8 @@ def test_the_spanning_tree_of_unit_vectors_has_the_clusters_of_the_metric(metric
     base = HDBSCAN(min_cluster_size=30, metric=metric, copy=True, **options)
     alone = clone(base).fit_predict(X)
     model = CoHiRF(base, batch_size=400, random_state=0).fit(X)
-    assert (
-        model.diagnostics_[0].kind == "spanning"
-    )  # in one batch of more rows, because these are few
+    # in one batch of more rows, because these are few
+    assert model.diagnostics_[0].kind == "spanning"
     np.testing.assert_array_equal(model.labels_ < 0, alone < 0)
     assert adjusted_rand_score(model.labels_, alone) == 1
 

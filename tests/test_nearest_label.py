@@ -169,9 +169,8 @@ def test_balls_that_decide_too_few_rows_are_not_used(n_features):
 def test_rows_next_to_a_border_get_the_label_of_the_nearer_side(offset, n_rows_are):
     points = (np.random.default_rng(0).normal(size=(400, 16)) + offset).astype(np.float32)
     labels = (np.arange(400) >= 200).astype(int)
-    rows = np.repeat(
-        (points[:200] + points[200:]) / 2, 8, axis=0
-    )  # rounded, so that one of the two sides is nearer
+    # rounded, so that one of the two sides is nearer
+    rows = np.repeat((points[:200] + points[200:]) / 2, 8, axis=0)
     search = NearestLabel.build(np.vstack([points, points + 50]), np.tile(labels, 2))
     assert_array_equal(search.label(rows), label_of_nearest(rows, points, labels))
 

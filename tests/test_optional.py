@@ -23,7 +23,8 @@ def test_a_missing_package_is_named_with_what_needs_it_and_both_ways_to_install_
     with pytest.raises(ImportError) as caught:
         import_optional("no_such_package.part", "fast", "GridDBSCAN")
     assert str(caught.value) == (
-        'GridDBSCAN needs no_such_package: install it with pip install "cohirf[fast]", or in a checkout of cohirf with '
+        'GridDBSCAN needs no_such_package: install it with pip install "cohirf[fast]", or in a '
+        "checkout of cohirf with "
         'pip install ".[fast]".'
     )
 
@@ -85,7 +86,10 @@ def test_models_are_pickled_by_the_place_of_their_class():
 
 
 def test_the_program_without_its_packages_says_in_one_line_what_to_install():
-    code = "import sys; sys.modules['typer'] = None; from cohirf.cli import main; sys.exit(main(['--help']))"
+    code = (
+        "import sys; sys.modules['typer'] = None; from cohirf.cli import main; "
+        "sys.exit(main(['--help']))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith(

@@ -145,7 +145,6 @@ def test_processes_that_a_fit_starts_need_nothing_of_linux_either(
     assert (in_processes == labels).all()
     assert len(set(auto)) == 3
     with as_on(system_name):
-        TemporaryFile(
-            tmp_path / "temporary"
-        )  # Windows keeps files that were in use until the process ended
+        # Windows keeps files that were in use until the process ended
+        TemporaryFile(tmp_path / "temporary")
     assert list((tmp_path / "temporary").glob(".temporary*")) == []

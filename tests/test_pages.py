@@ -122,9 +122,8 @@ def test_the_readme_names_pictures_and_pages_that_exist():
 @pytest.mark.parametrize("name", ["tutorial.rst", "start/command_line.rst"])
 def test_the_commands_and_examples_of_a_page_print_what_it_says(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        "cohirf.progress.LOG_SECONDS", math.inf
-    )  # a slow run prints no more lines than a fast one
+    # a slow run prints no more lines than a fast one
+    monkeypatch.setattr("cohirf.progress.LOG_SECONDS", math.inf)
     text = (DOCS / name).read_text(encoding="utf-8")
     assert len(pages.find_steps(text)) > 10
     assert pages.run_page(text) == text

@@ -1,4 +1,6 @@
-"""Parties: owners of different columns cluster the same rows, and exchange labels and ranks only."""
+"""Parties: owners of different columns cluster the same rows, and exchange labels and ranks
+only.
+"""
 
 from __future__ import annotations
 
@@ -122,9 +124,8 @@ def test_rows_that_a_party_does_not_have_are_ranked_by_the_others():
     clusters = np.zeros(4, dtype=int)
     one = np.array([NOT_HELD, 1, 0, 2])
     two = np.array([0, 1, NOT_HELD, 2])
-    assert combine_ranks([one, two], clusters, 1).tolist() == [
-        0
-    ]  # mean shares 0, 1/3, 0, 2/3: the first of two
+    # mean shares 0, 1/3, 0, 2/3: the first of two
+    assert combine_ranks([one, two], clusters, 1).tolist() == [0]
     nobody = np.array([NOT_HELD, NOT_HELD, 1, 0])
     assert combine_ranks([nobody], clusters, 1).tolist() == [3]
 
@@ -334,7 +335,9 @@ def _coordinate(folder, out):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that start at once")
 @pytest.mark.filterwarnings("ignore:.*fork")
 def test_labels_are_the_same_after_fifty_kills(tmp_path):
-    """Kill the coordinator or a party at random instants, and start it again, until 50 were killed."""
+    """Kill the coordinator or a party at random instants, and start it again, until 50 were
+    killed.
+    """
     X, _ = make_blobs(3000, n_features=8, centers=4, cluster_std=3.0, random_state=0)
     expected = run(make_parties(X)).labels
     context = multiprocessing.get_context("fork")

@@ -1,4 +1,6 @@
-"""Properties that hold for every fit, and relations between fits (RELIABILITY, rows 8, 9 and 11)."""
+"""Properties that hold for every fit, and relations between fits (RELIABILITY, rows 8, 9 and
+11).
+"""
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning"
 )
 
+# no noise
 options = st.fixed_dictionaries(
     {
         "estimator": st.sampled_from([KMeans(3), DBSCAN(eps=1.0, min_samples=2)]),
@@ -31,15 +34,14 @@ options = st.fixed_dictionaries(
     lambda chosen: (
         chosen | ({"n_clusters": "levels"} if isinstance(chosen["estimator"], DBSCAN) else {})
     )
-)  # no noise
+)
 data = st.integers(0, 10_000).map(
     lambda seed: np.random.default_rng(seed).normal(size=(1 + seed % 40, 1 + seed % 4)).round(1)
 )
 
 
-@pytest.mark.filterwarnings(
-    "ignore::sklearn.exceptions.ConvergenceWarning"
-)  # some of these merge nothing in batches
+# some of these merge nothing in batches
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @settings(max_examples=2 * settings.default.max_examples)
 @given(data, options)
 def test_every_fit_is_a_forest_of_nested_levels(X, options):
@@ -60,9 +62,8 @@ def test_every_fit_is_a_forest_of_nested_levels(X, options):
     assert (model.hierarchy_.cut(n_clusters=model.n_clusters_) == model.labels_).all()
     assert model.hierarchy_.cut(n_clusters=tree.n_leaves).max() == tree.n_leaves - 1
     assert (model.labels_[model.exemplar_indices_] == np.arange(model.n_clusters_)).all()
-    known = model.stability_[
-        ~np.isnan(model.stability_)
-    ]  # not of rows that were held aside to the end
+    # not of rows that were held aside to the end
+    known = model.stability_[~np.isnan(model.stability_)]
     assert ((known > 0) & (known <= 1)).all()
     finer = np.arange(n)
     for level in range(model.hierarchy_.n_levels + 1):
@@ -213,8 +214,9 @@ def test_float32_and_float64_find_the_same_clusters(make, fitted):
 
 def test_codes_beyond_2_to_the_63_do_not_overflow():
     rows = np.random.default_rng(0).normal(size=(60, 3))
+    # 30 ** 20 codes
     model = CoHiRF.as_published(KMeans(30), views=20, random_state=0).fit(
         np.repeat(rows, 2, axis=0)
-    )  # 30 ** 20 codes
+    )
     assert model.n_clusters_ > 40
     assert (model.labels_[::2] == model.labels_[1::2]).all()

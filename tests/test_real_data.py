@@ -1,4 +1,6 @@
-"""The paper's real data sets, prepared as in the paper: the K-Means figures of the paper come out."""
+"""The paper's real data sets, prepared as in the paper: the K-Means figures of the paper come
+out.
+"""
 
 import os
 from pathlib import Path

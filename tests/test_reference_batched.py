@@ -196,9 +196,8 @@ def test_batches_in_processes_equal_the_literal_algorithm(in_order, monkeypatch)
 
 
 @IN_ORDER
-@pytest.mark.parametrize(
-    "medoid", ["euclidean", "rbf", "laplacian"]
-)  # cosine is the default of all others
+# cosine is the default of all others
+@pytest.mark.parametrize("medoid", ["euclidean", "rbf", "laplacian"])
 def test_medoids_of_batches_equal_the_literal_algorithm(medoid, in_order):
     options = {"medoid": medoid, "medoid_weights": True, "min_cluster_size": 9, "views": 1}
     fit, _ = assert_same_as_reference(
@@ -230,9 +229,8 @@ def test_companions_of_medoids_equal_the_literal_algorithm(n_clusters, in_order)
 @IN_ORDER
 def test_levels_end_when_two_in_a_row_merge_nothing(in_order):
     X = 8.0 * np.arange(40)[:, None]
-    fit, messages = assert_same_as_reference(
-        X, KMeans(13), in_order=in_order, batch_size=10
-    )  # more than a batch has
+    # more than a batch has
+    fit, messages = assert_same_as_reference(X, KMeans(13), in_order=in_order, batch_size=10)
     assert [level.merged for level in fit.levels] == [False, False]
     assert messages[0].startswith(
         "Levels 1 and 2 merged nothing in any batch: 40 clusters are left."

@@ -1,4 +1,6 @@
-"""Releases: places that name a version agree, and the lines of recipe, workflows and RELEASING run."""
+"""Releases: places that name a version agree, and the lines of recipe, workflows and RELEASING
+run.
+"""
 
 import csv
 import datetime

@@ -135,17 +135,15 @@ def test_refined_rows_are_where_they_agree_most():
     has_opinion = (labels >= 0).astype(float)
     same = sum(((column[:, None] == column) & (column >= 0)).astype(float) for column in labels.T)
     members = np.eye(4)[found.labels]
-    agreement = (same @ members) / (
-        has_opinion @ has_opinion.T @ members
-    )  # as the mean over pairs of labels
+    # as the mean over pairs of labels
+    agreement = (same @ members) / (has_opinion @ has_opinion.T @ members)
     assert np.array_equal(agreement.argmax(axis=1), found.labels)
     assert found.agreement.mean() > linked.agreement.mean()
 
 
 def test_codes_that_agree_with_none_join_the_lightest_first():
-    labels = np.array(
-        [[0, 0, 0], [0, 0, 1], [2, 2, 2], [3, 3, 3]]
-    )  # the first two agree, and weigh the most together
+    # the first two agree, and weigh the most together
+    labels = np.array([[0, 0, 0], [0, 0, 1], [2, 2, 2], [3, 3, 3]])
     linkage = votes.link_votes(labels, np.array([3.0, 3.0, 4.0, 5.0]))
     assert linkage[:, :2].tolist() == [[0, 1], [2, 3], [4, 5]]
 
@@ -162,11 +160,12 @@ def test_more_codes_than_can_be_linked_join_groups_and_blocks_change_nothing(mon
     classes, labels = make_votes(n_rows=400, n_vectors=12, noise=0.3, missing=0.1)
     exact = cohirf.consensus(labels, n_clusters=4)
     monkeypatch.setattr(voting, "VOTED_ROWS", 37)
+    # codes of blocks are joined at the end, sometimes, and after each block
     for waiting in (
         10**6,
         80,
         0,
-    ):  # codes of blocks are joined at the end, sometimes, and after each block
+    ):
         monkeypatch.setattr(voting, "WAITING_CODES", waiting)
         found = cohirf.consensus(labels, n_clusters=4)
         assert np.array_equal(found.labels, exact.labels)

@@ -22,7 +22,10 @@ from packaging.requirements import Requirement
 
 FILE = Path(__file__).parents[1] / "constraints.txt"
 SYSTEM = f"Python {sys.version_info.major}.{sys.version_info.minor} on {platform.system()}"
-HEADING = f"# What `make` installs, and `make constraints` wrote: the development environment for {SYSTEM}."
+HEADING = (
+    "# What `make` installs, and `make constraints` wrote: the development environment for "
+    f"{SYSTEM}."
+)
 
 
 def main() -> int:

@@ -34,7 +34,10 @@ from cohirf.preparation import prepare
 
 HEADINGS = ("data", "rows", "method", "alone", "ARI", "with CoHiRF", "ARI")
 ROWS = {"blobs": 300_000, "shapes": 200_000, "connected": 50_000, "customers": 5_000}
-SCORE = "ARI is the adjusted Rand index with the known clusters: 1 if all rows are in theirs, 0 by chance."
+SCORE = (
+    "ARI is the adjusted Rand index with the known clusters: 1 if all rows are in theirs, 0 by "
+    "chance."
+)
 N_BLOBS = 10
 N_FEATURES = 28
 LIMIT = 10  # seconds after which a method alone is stopped
@@ -182,7 +185,10 @@ def make_trials() -> list[Trial]:
 def judge(alone: Fitted, ours: Fitted) -> str:
     """Say who finds more of the known clusters, and who is faster."""
     if np.isnan(alone.index):
-        return f"CoHiRF is done after {ours.seconds:.1f} s; alone, the method was stopped after {alone.seconds:g} s"
+        return (
+            f"CoHiRF is done after {ours.seconds:.1f} s; alone, the method was stopped after "
+            f"{alone.seconds:g} s"
+        )
     gain = ours.index - alone.index
     ratio = ours.seconds / alone.seconds
     found = (

@@ -194,7 +194,9 @@ def names_of_files(path: Path) -> set[str]:
 
 
 def pages() -> list[Path]:
-    """Return README.md, and the pages of docs/ and the notes of benchmarks/ that a person writes."""
+    """Return README.md, and the pages of docs/ and the notes of benchmarks/ that a person
+    writes.
+    """
     docs = ROOT / "docs"
     notes = ROOT / "benchmarks" / "notes"
     found = [path for pattern in ("*.rst", "*.md") for path in sorted(docs.rglob(pattern))]

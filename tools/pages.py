@@ -30,9 +30,8 @@ CONSOLE = ".. code-block:: console"
 INSTALL = "pip "  # commands that are not run
 WIDTH = 96  # characters of a line of output, for which pages have room
 BREAKING = textwrap.TextWrapper(WIDTH, break_long_words=False, break_on_hyphens=False)
-MEASURED = re.compile(
-    r"\d[\d.,]* (?:s|MB|GB)\b"
-)  # seconds and sizes of memory differ from run to run
+# seconds and sizes of memory differ from run to run
+MEASURED = re.compile(r"\d[\d.,]* (?:s|MB|GB)\b")
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,9 @@ def _commands_of_block(lines: list[str], start: int, end: int) -> Iterator[Step]
 
 
 def run_page(text: str) -> str:
-    """Return a page with the output of its commands and examples, which run in the current folder."""
+    """Return a page with the output of its commands and examples, which run in the current
+    folder.
+    """
     lines = text.splitlines()
     variables: dict[str, Any] = {"__name__": "__main__"}
     outputs: list[tuple[Step, list[str]]] = []
@@ -149,9 +150,8 @@ def run_command(command: str) -> str:
         python = shlex.quote(sys.executable)
         command = re.sub(r"(^|\| )cohirf ", rf"\1{python} -m cohirf ", command)
         command = re.sub(r"(^|\| )python ", rf"\1{python} ", command)
-        env = os.environ | {
-            "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-        }  # for scripts there
+        # for scripts there
+        env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
         options: Any = {"shell": True, "check": True, "capture_output": True, "env": env}
         run = subprocess.run(command, text=True, encoding="utf-8", **options)
         return run.stdout + run.stderr

@@ -170,7 +170,10 @@ class Count:
     strays: set[str] = field(default_factory=set)
     identical: bool = False
 
-    HEAD = f"{'fit':<78} {'kills':>5} {'batches':>8} {'computed twice':>15} {'stray files':>12}  same result"
+    HEAD = (
+        f"{'fit':<78} {'kills':>5} {'batches':>8} {'computed twice':>15} {'stray files':>12}  same "
+        "result"
+    )
 
     def __str__(self) -> str:
         return (
@@ -218,9 +221,8 @@ def torture(job: Job, max_kills: int, rng: np.random.Generator) -> Count:
     )
 
     checkpoint = folder / "checkpoint"
-    longest = seconds * (
-        0.2 if job.backend == "threading" else 0.8
-    )  # it takes longer to start processes
+    # it takes longer to start processes
+    longest = seconds * (0.2 if job.backend == "threading" else 0.8)
     while True:
         committed = set(calls[: job.n_runs * count_records(checkpoint / JOURNAL)])
         log = folder / "logs" / str(count.kills)

@@ -94,9 +94,8 @@ def find_broken(
     possible = [sure] if killed is None or codes[killed] == 0 else [sure, [*sure, changes[killed]]]
     if n_rows not in {N_ROWS + sum(change.n_rows for change in some) for some in possible}:
         return f"the model has {n_rows} rows after {[change.arguments for change in changes]}"
-    has_merged = any(
-        change.arguments[0] == "merge" for change in changes
-    )  # the history of a merge begins anew
+    # the history of a merge begins anew
+    has_merged = any(change.arguments[0] == "merge" for change in changes)
     if not has_merged and n_steps not in {
         1 + sum(change.n_steps for change in some) for some in possible
     }:

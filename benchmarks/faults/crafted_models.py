@@ -97,7 +97,9 @@ def make_models() -> list[tuple[CoHiRF, Any]]:
 
 
 def integers_for(rng: np.random.Generator, array: np.ndarray) -> Any:
-    """Return an integer that can be wrong: at a limit of its type, or near the length of the array."""
+    """Return an integer that can be wrong: at a limit of its type, or near the length of the
+    array.
+    """
     limits = np.iinfo(array.dtype)
     near = [-2, -1, 0, 1, len(array.ravel()), 2 * len(array.ravel()) + 1, 2**16, 2**31 - 1, 2**62]
     fits = [value for value in near if limits.min <= value <= limits.max]

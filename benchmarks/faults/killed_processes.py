@@ -102,13 +102,14 @@ class Job:
         """
         job = f"Job(Path({str(self.folder)!r}), {self.in_memory}, {self.seed})"
         call = f"from benchmarks.faults.killed_processes import Job, Path; {job}.run()"
+        # joblib warns of processes that are killed
         silent = (
             os.POSIX_SPAWN_OPEN,
             2,
             os.devnull,
             os.O_WRONLY,
             0,
-        )  # joblib warns of processes that are killed
+        )
         return os.posix_spawn(
             sys.executable,
             [sys.executable, "-c", call],
@@ -205,9 +206,8 @@ def wait_for_a_time(group: int, journal: Path, rng: np.random.Generator) -> int 
     """
     begun = count_records(journal)
     must_work = rng.random() < 0.75
-    while not workers(group) or (
-        must_work and count_records(journal) < begun + 3
-    ):  # one was computed before them
+    # one was computed before them
+    while not workers(group) or (must_work and count_records(journal) < begun + 3):
         if (status := wait(group, 0.1)) is not None:
             return status
     return wait(group, rng.uniform(0, 2))

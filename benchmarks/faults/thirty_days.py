@@ -94,7 +94,9 @@ class Month:
         return kinds
 
     def compare(self, kept: Any = slice(None)) -> CoHiRF:
-        """Load the model; no row may have another number than before, and no cluster another name."""
+        """Load the model; no row may have another number than before, and no cluster another
+        name.
+        """
         model = load(self.path)
         before = self.labels[kept]
         self.check(

@@ -152,7 +152,9 @@ class Tally:
 
 
 def draw_rows(rng: np.random.Generator) -> Any:
-    """Return the rows of a case: blobs, blobs on a lattice, a few distinct rows, or a CSR matrix."""
+    """Return the rows of a case: blobs, blobs on a lattice, a few distinct rows, or a CSR
+    matrix.
+    """
     n_rows = int(rng.integers(40, 240))
     n_features = int(rng.integers(1, 6))
     spread = float(rng.choice([0.3, 1.0, 2.5]))
@@ -232,9 +234,8 @@ def forget(case: Case, state: State, rng: np.random.Generator) -> State:
     stay = np.setdiff1d(np.arange(n_rows), gone)
     model = copy(state.model).forget(**arguments)
     knows_weights = state.knows_weights and (not case.is_weighted or summary.keeps_all)
-    moved = (
-        count_moved(state.model.labels_[stay], model.labels_) if len(gone) else None
-    )  # without rows, no update
+    # without rows, no update
+    moved = count_moved(state.model.labels_[stay], model.labels_) if len(gone) else None
     return State(model, state.rows[stay], knows_weights, moved)
 
 
@@ -463,9 +464,8 @@ def check_methods(case: Case, state: State, rng: np.random.Generator) -> None:
     labels = model.predict(X)
     require(np.isin(labels, np.append(model.cluster_numbers_, -1)), "predict returns other numbers")
     if len(model._landmark_rows) == len(state.rows) and not len(unknown_rows(model)):
-        points = as_dense(
-            model._landmarks.points
-        )  # missing cells are filled, which can make rows equal
+        # missing cells are filled, which can make rows equal
+        points = as_dense(model._landmarks.points)
         _, inverse, copies = np.unique(points, axis=0, return_inverse=True, return_counts=True)
         alone = copies[inverse.ravel()] == 1
         require(

@@ -122,7 +122,9 @@ class Scores:
         return f"{np.mean(self.by_variant[variant]):.3f}"
 
     def gain_over(self, variant: str) -> str:
-        """Return the difference between the defaults and another variant, with its standard error."""
+        """Return the difference between the defaults and another variant, with its standard
+        error.
+        """
         return say_difference(np.array(self.by_variant[OURS]) - np.array(self.by_variant[variant]))
 
     @property

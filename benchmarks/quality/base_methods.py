@@ -91,10 +91,11 @@ def models(base: Any, n_rows: int, batch_size: int) -> Iterator[tuple[str, Any]]
     common: dict[str, Any] = {"views": 1, "batch_size": batch_size} if in_batches else {"views": 2}
     yield "alone", None if in_batches else base
     yield "strict", CoHiRF.as_published(base, **common)
+    # of one view, it is strict
     yield (
         "relaxed",
         None if in_batches else CoHiRF.as_published(base, **common, consensus="relaxed"),
-    )  # of one view, it is strict
+    )
     yield "strict + weights", None  # SC-SRGF takes none
 
 
@@ -123,9 +124,8 @@ def print_scores(
                 continue
             base = make()
             cells = []
-            n_fits = (
-                n_seeds if "random_state" in base.get_params() else 1
-            )  # all features, exact medoids: none is drawn
+            # all features, exact medoids: none is drawn
+            n_fits = n_seeds if "random_state" in base.get_params() else 1
             for _, model in models(base, len(X), batch_size):
                 found = [] if model is None else scores(model, X, y, name, n_fits, results)
                 cells.append(mean_and_spread(found) if found else "-")

@@ -54,9 +54,8 @@ KINDS = ("random", "local")
 
 
 def median_rule(X: np.ndarray) -> DBSCAN:
-    distances = (
-        NearestNeighbors(n_neighbors=5).fit(X).kneighbors()[0][:, -1]
-    )  # without the row itself
+    # without the row itself
+    distances = NearestNeighbors(n_neighbors=5).fit(X).kneighbors()[0][:, -1]
     return DBSCAN(eps=2 * float(np.median(distances)))
 
 

@@ -100,9 +100,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", type=int, help="only the first so many data sets")
     add_write_option(parser)
     arguments = parse(parser, argv, seeds=1, iris_seeds=3, sets=3)
-    warnings.simplefilter(
-        "ignore", ConvergenceWarning
-    )  # duplicate rows, and levels that end at max_iter
+    # duplicate rows, and levels that end at max_iter
+    warnings.simplefilter("ignore", ConvergenceWarning)
     iris_table(arguments.iris_seeds).write(arguments.write, "iris")
     of_sets, summary = max_features_tables(arguments.seeds, arguments.sets)
     of_sets.write(arguments.write, "max_features_sets")

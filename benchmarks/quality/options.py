@@ -230,9 +230,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     add_results_option(parser)
     add_write_option(parser)
     arguments = parse(parser, argv, bases=["K-Means", "DBSCAN"], seeds=1, sets=2)
-    warnings.simplefilter(
-        "ignore"
-    )  # of many small levels: duplicate rows, unconnected graphs, unfinished iterations
+    # of many small levels: duplicate rows, unconnected graphs, unfinished iterations
+    warnings.simplefilter("ignore")
     results = Results(arguments.results / "options.jsonl")
     with threadpool_limits(1):
         names = run(

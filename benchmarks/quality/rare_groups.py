@@ -25,10 +25,11 @@ from cohirf import CoHiRF
 from cohirf.beyond import majority
 
 N_FEATURES = 10
+# standard deviation of a cluster, by the number of clusters: so they touch
 SPREAD = {
     10: 5.0,
     40: 3.5,
-}  # standard deviation of a cluster, by the number of clusters: so they touch
+}
 
 
 def main(argv: Sequence[str] | None = None) -> None:

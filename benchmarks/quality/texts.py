@@ -48,12 +48,13 @@ from cohirf import CoHiRF
 N_INTENTS = 150
 N_DOMAINS = 10
 Labels = tuple[np.ndarray, np.ndarray]  # for intents and for domains
+# those of BERTopic
 UMAP_OPTIONS = {
     "n_neighbors": 15,
     "n_components": 5,
     "min_dist": 0.0,
     "metric": "cosine",
-}  # those of BERTopic
+}
 CLUSTER_SIZES = (5, 10, 20, 40, 60, 80, 100, 150, 300, 600, 1200)
 
 

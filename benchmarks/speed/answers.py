@@ -33,9 +33,8 @@ MOST_WORK = 20_000_000  # rows x clusters
 def measure(n_rows: int, k: int, n_features: int) -> tuple[str | float, ...]:
     """Return the cells of a case after its rows, clusters and features."""
     with threadpool_limits(1):
-        CoHiRF(n_clusters=2).fit(
-            make_blobs(200, 2, random_state=0)[0]
-        )  # imports what a first fit imports
+        # imports what a first fit imports
+        CoHiRF(n_clusters=2).fit(make_blobs(200, 2, random_state=0)[0])
         X, y = make_blobs(n_rows, n_features, centers=k, center_box=(-1, 1), random_state=0)
         models = [KMeans(k, n_init=starts, random_state=0) for starts in (1, 10)]
         models.append(CoHiRF(n_clusters=k, random_state=0))

@@ -166,7 +166,10 @@ def measure_memory(n_rows: int) -> str:
         rise, (seconds, model) = peak_rise(lambda: timed(lambda: sc_srgf_model().fit(X)))
     quality = adjusted_rand_score(y, model.labels_)
     matrix = 8 * n_rows**2
-    return f"{rise / 1e6:,.0f} MB, {rise / matrix:.1f} matrices of all pairs; {seconds:.1f} s, ARI {quality:.3f}"
+    return (
+        f"{rise / 1e6:,.0f} MB, {rise / matrix:.1f} matrices of all pairs; {seconds:.1f} s, ARI "
+        f"{quality:.3f}"
+    )
 
 
 def memory(n_rows: int) -> None:
@@ -285,9 +288,8 @@ def dbscan_with_features(n_rows: int, radii_of_shuttle: list[float]) -> Table:
         eps = per_root * n_features**0.5
         table.row("clusters", n_features, eps, *compare_dbscans(X, eps, slow=True))
     X = read_shuttle() if radii_of_shuttle else None
-    if (
-        X is not None
-    ):  # at eps=1, scikit-learn would list the neighbours of all rows in 4 GB, at 10 in 27 GB
+    # at eps=1, scikit-learn would list the neighbours of all rows in 4 GB, at 10 in 27 GB
+    if X is not None:
         for eps in radii_of_shuttle:
             table.row("Shuttle", X.shape[1], eps, *compare_dbscans(X, eps, slow=True))
     return table

@@ -49,7 +49,9 @@ class TimedKMeans(TimedCalls, KMeans):
 
 
 class Bins(ClusterMixin, BaseEstimator):
-    """A base method that allocates its labels and hardly anything else: ten bins along one feature."""
+    """A base method that allocates its labels and hardly anything else: ten bins along one
+    feature.
+    """
 
     def __init__(self, random_state: Any = None) -> None:
         self.random_state = random_state
@@ -187,9 +189,8 @@ def measure_memory(n_rows: int, consensus: str, base_name: str) -> float:
     rng = np.random.default_rng(0)
     centers = rng.uniform(-10, 10, (N_CENTERS, N_FEATURES))
     X = np.empty((n_rows, N_FEATURES))
-    for start in range(
-        0, n_rows, 10_000
-    ):  # in blocks, so that making the data does not set the peak
+    # in blocks, so that making the data does not set the peak
+    for start in range(0, n_rows, 10_000):
         block = X[start : start + 10_000]
         block[:] = centers[rng.integers(0, N_CENTERS, len(block))] + 8.0 * rng.standard_normal(
             block.shape

@@ -85,9 +85,8 @@ def hdbscan_settings(n: int) -> dict[str, Any]:
 
 
 def hdbscan_of_sklearn(n: int) -> HDBSCAN:
-    return HDBSCAN(
-        **hdbscan_settings(n) | {"min_samples": NEIGHBOURS + 1}, copy=True
-    )  # it counts the row itself
+    # it counts the row itself
+    return HDBSCAN(**hdbscan_settings(n) | {"min_samples": NEIGHBOURS + 1}, copy=True)
 
 
 def from_package(module: str, name: str, settings: Callable[[int], dict[str, Any]], n: int) -> Any:

@@ -63,9 +63,8 @@ def bench(rows: list[int], form: str, base: str, batch_size: int, limit: float) 
                     arrow.table(dict(zip(("x0", "x1", "x2"), columns, strict=True))), path
                 )
             if not first:
-                in_fresh_process(
-                    measure, path, base, batch_size
-                )  # what numba compiles, it keeps in a file
+                # what numba compiles, it keeps in a file
+                in_fresh_process(measure, path, base, batch_size)
             peak, rise, vectors, n_clusters = in_fresh_process(measure, path, base, batch_size)
             first = first or peak
             growth = (peak - vectors) / first - 1

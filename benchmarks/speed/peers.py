@@ -147,9 +147,8 @@ def prepare(case: Case, folder: Path) -> Path | None:
         return None
     X, y = data
     np.save(labels_file(path), np.unique(y, return_inverse=True)[1])
-    np.save(
-        path, np.ascontiguousarray(X, dtype=np.float32)
-    )  # some packages do not accept other orders
+    # some packages do not accept other orders
+    np.save(path, np.ascontiguousarray(X, dtype=np.float32))
     return path
 
 
@@ -374,9 +373,8 @@ class Fit:
         """Read the rows, and fit a few of them, which imports and compiles."""
         warnings.simplefilter("ignore")
         self.X = np.load(self.path)
-        eps = (
-            self.case.eps * (self.case.rows / COMPILE_ROWS) ** 0.5
-        )  # few rows are farther apart, and are all noise
+        # few rows are farther apart, and are all noise
+        eps = self.case.eps * (self.case.rows / COMPILE_ROWS) ** 0.5
         few = replace(self.case, rows=COMPILE_ROWS, batch_size=COMPILE_ROWS // 2, eps=eps)
         BY_NAME[self.method].make(few, 1).fit_predict(self.X[:COMPILE_ROWS])
         self.model = BY_NAME[self.method].make(self.case, self.cores)
@@ -414,7 +412,9 @@ class Row:
         return self.method.name + (f", {self.limits.cores} cores" if self.limits.cores > 1 else "")
 
     def key(self, case: Case) -> tuple[Any, ...]:
-        """Return what figures are found by: other machines, limits and settings have other figures."""
+        """Return what figures are found by: other machines, limits and settings have other
+        figures.
+        """
         machine = f"{platform.machine()}, {cpu_count()} cores"
         limits = (self.limits.cores, self.limits.seconds, self.limits.megabytes)
         settings = self.method.settings(case, self.limits.cores)
@@ -423,9 +423,8 @@ class Row:
     def run(self, case: Case, path: Path) -> Figures:
         """Fit a case and return its figures."""
         arguments = (self.method.name, case, path, self.limits.cores)
-        if (
-            self.method.is_compiled
-        ):  # in another process: a compiler does not give all its memory back
+        # in another process: a compiler does not give all its memory back
+        if self.method.is_compiled:
             run_watched(Compilation(*arguments), self.limits)
         return run_watched(Fit(*arguments), self.limits)
 

@@ -39,7 +39,9 @@ BLOCK = 5_000_000
 
 
 def draw_places(n_rows: int, rng: np.random.Generator, *, everywhere: bool) -> np.ndarray:
-    """Return unit vectors of places anywhere, or within ten degrees of the date line or of a pole."""
+    """Return unit vectors of places anywhere, or within ten degrees of the date line or of a
+    pole.
+    """
     vectors = rng.standard_normal((n_rows, 3))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     if not everywhere:

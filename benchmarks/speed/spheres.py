@@ -145,9 +145,8 @@ def prepare(folder: Path, n: int, *, is_sorted: bool = False) -> Path:
 def fit(path: Path, batch_size: int, eps: float, n_jobs: int, base: str) -> dict[str, float]:
     """Fit, and return how good, how long and how large that was; run in a process of its own."""
     dbscan = {"fast": GridDBSCAN, "sklearn": DBSCAN}[base](eps=eps, min_samples=5)
-    dbscan.fit(
-        np.zeros((10, 3), dtype=np.float32)
-    )  # compiled, or read from the cache of compiled code
+    # compiled, or read from the cache of compiled code
+    dbscan.fit(np.zeros((10, 3), dtype=np.float32))
     model = CoHiRF.as_published(
         dbscan, views=1, batch_size=batch_size, n_jobs=n_jobs, random_state=0, min_cluster_size=2
     )

@@ -44,10 +44,11 @@ N_SPLITS = 2  # into halves
 GRAPH_WEIGHT = (
     0.5  # of modularity and cut, compared with the silhouette; and of the cut in the strength
 )
+# a cloud of points has less than the first; halves agree from the second on
 WEAK_STRENGTH, CLEAR = (
     0.5,
     0.85,
-)  # a cloud of points has less than the first; halves agree from the second on
+)
 # with a strength below this, halves have nothing in common, and any number is as good as two
 BY_CHANCE = 0.1
 # Up to so many rows, and one for so many, are not a cluster, however far from the others they are.
@@ -139,7 +140,9 @@ class Choice:
 
     @property
     def is_clear(self) -> bool:
-        """Whether there are clusters at all: these have a higher strength than parts of one cloud."""
+        """Whether there are clusters at all: these have a higher strength than parts of one
+        cloud.
+        """
         return len(self.candidates) == 0 or self.strength >= WEAK_STRENGTH
 
     @property
@@ -149,7 +152,9 @@ class Choice:
 
     @property
     def is_largest(self) -> bool:
-        """Whether the largest number that was tried was chosen, so that there may be more clusters."""
+        """Whether the largest number that was tried was chosen, so that there may be more
+        clusters.
+        """
         return len(self.candidates) > 1 and self.n_clusters == self.candidates[-1]
 
     def describe(self) -> str:
@@ -184,7 +189,10 @@ class Choice:
         best = int(self.figures.argmax())
         number = int(self.candidates[best])
         found = f"a silhouette of {self.silhouettes[best]:.2f}"
-        agree = f"random halves agree by {self.strength:.2f} (1: the same clusters, 0: by chance, less half the cut)"
+        agree = (
+            f"random halves agree by {self.strength:.2f} (1: the same clusters, 0: by chance, less "
+            "half the cut)"
+        )
         if not self.is_clear:
             return (
                 f"There are no clear groups: the best number, {number}, has {found}, and {agree}."
@@ -230,7 +238,10 @@ class Choice:
             for merge, cut in zip(MERGES, self.cuts.tolist(), strict=True)
             if merge != self.merge
         ]
-        return f"{what}: {self.cut:.1%} of near neighbours are in another cluster ({', '.join(others)})."
+        return (
+            f"{what}: {self.cut:.1%} of near neighbours are in another cluster "
+            f"({', '.join(others)})."
+        )
 
 
 @dataclass(frozen=True)

@@ -259,9 +259,8 @@ def _cost(bounds: Floats, threshold: float, n_features: int) -> float:
     """Return the time that a pair takes on average: its bound, and its cosine if the bound is above
     the threshold.
     """
-    share = np.mean(bounds @ bounds.T >= threshold - SLACK) - 1 / len(
-        bounds
-    )  # without rows with themselves
+    # without rows with themselves
+    share = np.mean(bounds @ bounds.T >= threshold - SLACK) - 1 / len(bounds)
     return float(bounds.shape[1] + PAIR_COST * n_features * share)
 
 

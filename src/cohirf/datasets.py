@@ -128,9 +128,8 @@ def draw_corners(n_clusters: int, n_informative: int, rng: Random) -> NDArray[np
             drawn = np.concatenate(
                 [bits, rng.randint(0, 2, (n_clusters - len(bits), n_informative))]
             )
-            bits = drawn[
-                np.sort(np.unique(drawn, axis=0, return_index=True)[1])
-            ]  # without those drawn before
+            # without those drawn before
+            bits = drawn[np.sort(np.unique(drawn, axis=0, return_index=True)[1])]
     corners: NDArray[np.float64] = bits * CUBE_EDGE * np.sqrt(n_informative)
     return corners
 

@@ -54,7 +54,9 @@ def replacing_errors(function: Callable[P, Iterator[T]]) -> Callable[P, Abstract
 
 
 class _ReplacingErrors(AbstractContextManager[T]):
-    """Gives an error its traceback back, without the frames of the context manager that caught it."""
+    """Gives an error its traceback back, without the frames of the context manager that caught
+    it.
+    """
 
     def __init__(self, context: AbstractContextManager[T]) -> None:
         self._context = context

@@ -512,9 +512,8 @@ class CoHiRF(
         """
         check_is_fitted(self, "n_clusters_")
         points = self._landmarks
-        if any(
-            type(method).__name__ == "HDBSCAN" for method in validation.list_methods(self)
-        ):  # of three packages
+        # of three packages
+        if any(type(method).__name__ == "HDBSCAN" for method in validation.list_methods(self)):
             points = density_of(self) or points
         label = partial(label_new_rows, landmarks=points, column_means=self._column_means)
         has_gaps = self._column_means is not None

@@ -40,9 +40,8 @@ def describe_fit(model: BaseEstimator, **facts: Any) -> dict[str, str]:
     """
     given = model.get_params()
     parameters = {name: value for name, value in given.items() if name not in FREE_PARAMETERS}
-    if isinstance(
-        parameters.get("batch_size"), str
-    ):  # a fit that goes on keeps what it has measured
+    # a fit that goes on keeps what it has measured
+    if isinstance(parameters.get("batch_size"), str):
         parameters["batch_size"] = "auto"
     return _versions(parameters) | {
         name: describe(value) for name, value in (facts | parameters).items()
@@ -119,7 +118,10 @@ def _describe_item(value: Any) -> str:
 def _describe_function(value: Any) -> str:
     """Describe a function by its name and code, because many functions are called <lambda>."""
     if isinstance(value, partial):
-        return f"partial({_describe(value.func)}, {_describe(value.args)}, {_describe(value.keywords)})"
+        return (
+            f"partial({_describe(value.func)}, {_describe(value.args)}, "
+            f"{_describe(value.keywords)})"
+        )
     if isinstance(value, MethodType):
         return f"{_describe(value.__self__)}.{_describe(value.__func__)}"
     if isinstance(value, CodeType):

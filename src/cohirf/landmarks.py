@@ -50,9 +50,8 @@ FEW_POINTS = 500  # with fewer, a product with all of them is faster than a tree
 BALL_ROWS = 1000  # with fewer, to prepare balls takes longer than the search
 SEARCHED_ROWS = 2**14  # at a time
 BLOCK_VALUES = 2**21  # of a temporary matrix
-CACHED_VALUES = (
-    2**17
-)  # of a matrix that is read several times: it stays in the cache of a processor
+# of a matrix that is read several times: it stays in the cache of a processor
+CACHED_VALUES = 2**17
 # points of a cell on average; with half of it, errors were twice as large, and time was the same
 CELL_SIZE = 128
 MAX_ITER = 10  # of K-Means: cells need not be the best ones
@@ -98,7 +97,9 @@ def sample_landmarks(
 
 
 def find_ranked(labels: Any, group: IntArray, ranks: IntArray, n_groups: int) -> IntArray:
-    """Return the row with each rank among the rows of a group: a label or, for the last group, -1."""
+    """Return the row with each rank among the rows of a group: a label or, for the last group,
+    -1.
+    """
     if not is_here(labels):  # sorted as a whole; noise comes first
         starts, rows = rows_by_label(labels + 1, n_groups)
         return np.asarray(fetch_rows(rows, starts[(group + 1) % n_groups] + ranks), dtype=np.int64)
@@ -145,7 +146,7 @@ def split(keys: IntArray) -> list[IntArray]:
         return []
     # NumPy sorts 16 bits in linear time
     if keys.max() < 2**16:
-        short = keys.astype(np.uint16)
+        short: NDArray[Any] = keys.astype(np.uint16)
     else:
         short = keys
     order = np.argsort(short, kind="stable")
@@ -355,9 +356,8 @@ def _label_among(rows: Expanded, points: Expanded, labels: IntArray) -> IntArray
     undecided = several[find_undecided(lower[several], upper[several], labels)]
     of_rows, close = np.nonzero(~(lower[undecided] > upper[undecided, None]))
     squares = _measure_pairs(rows.values[undecided], of_rows, points.values, close)
-    order = np.lexsort(
-        (squares, of_rows)
-    )  # stable: the first point of several with the lowest distance
+    # stable: the first point of several with the lowest distance
+    order = np.lexsort((squares, of_rows))
     nearest[undecided] = close[order[np.flatnonzero(np.diff(of_rows, prepend=-1))]]
     return np.asarray(labels[nearest])
 
@@ -380,9 +380,8 @@ def divide_points(points: Any) -> KMeans:
     """Divide points into cells."""
     method = KMeans(len(points) // CELL_SIZE + 1, n_init=1, max_iter=MAX_ITER, random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", ConvergenceWarning
-        )  # points may be equal, so that cells are empty
+        # points may be equal, so that cells are empty
+        warnings.simplefilter("ignore", ConvergenceWarning)
         return method.fit(points)
 
 
@@ -461,9 +460,8 @@ class Balls:
         is_due[np.arange(len(undecided)), look.nearest[undecided]] = False
         for ball in np.flatnonzero(is_due.any(axis=0)).tolist():
             due = undecided[is_due[:, ball]]
-            still_due = ~(
-                look.lower[due, ball] > look.upper[due]
-            )  # other balls may have lowered the upper bound
+            # other balls may have lowered the upper bound
+            still_due = ~(look.lower[due, ball] > look.upper[due])
             self._compare_with(ball, rows, due[still_due], look)
 
     def _compare_with(self, ball: int, rows: Expanded, numbers: IntArray, look: Look) -> None:
@@ -530,9 +528,8 @@ def _try_out(balls: Balls, search_cost: float | None) -> float:
     cost = costs[look.nearest[undecided]].sum()
     squares = rows.bound_squares(points)
     squares[np.arange(len(chosen)), chosen] = np.inf
-    np.fmin(
-        look.upper, _root(squares.min(axis=1)), out=look.upper
-    )  # a new row finds a point at about this distance
+    # a new row finds a point at about this distance
+    np.fmin(look.upper, _root(squares.min(axis=1)), out=look.upper)
     undecided = balls.find_undecided(look)
     cost += (~(look.lower[undecided] > look.upper[undecided, None]) @ costs).sum()
     return float(cost) / len(chosen)

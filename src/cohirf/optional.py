@@ -30,7 +30,8 @@ def import_optional(name: str, extra: str, user: str) -> Any:
         if error.name is not None and error.name.partition(".")[0] != package:
             raise  # the package is installed, but one of its own imports is missing
         raise ImportError(
-            f'{user} needs {package}: install it with pip install "cohirf[{extra}]", or in a checkout of cohirf with '
+            f'{user} needs {package}: install it with pip install "cohirf[{extra}]", or in a '
+            "checkout of cohirf with "
             f'pip install ".[{extra}]".'
         ) from error
 
@@ -59,9 +60,8 @@ def lazy_names(
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         found = getattr(import_module(places[name]), name)
-        setattr(
-            sys.modules[package], name, found
-        )  # so that this function is not called for it again
+        # so that this function is not called for it again
+        setattr(sys.modules[package], name, found)
         return found
 
     def names() -> list[str]:

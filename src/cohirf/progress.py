@@ -26,9 +26,8 @@ LOG_SECONDS = 10.0
 BAR_SECONDS = 0.5  # shorter work has no bar
 PREFIX = "[CoHiRF] "
 
-Advance = Callable[
-    [int, str], None
-]  # takes the number of steps that were just done, and a note on the progress
+# takes the number of steps that were just done, and a note on the progress
+Advance = Callable[[int, str], None]
 
 
 @dataclass(frozen=True)
@@ -198,9 +197,8 @@ def somebody_watches() -> bool:
     """Return whether a bar can be shown: tqdm is installed, and the output is a terminal or a
     notebook.
     """
-    on_terminal = (
-        hasattr(sys.stderr, "isatty") and sys.stderr.isatty()
-    )  # sys.stderr may be replaced, or be None
+    # sys.stderr may be replaced, or be None
+    on_terminal = hasattr(sys.stderr, "isatty") and sys.stderr.isatty()
     shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return is_installed("tqdm") and (
         on_terminal or (shell is not None and "IPKernelApp" in shell.config)

@@ -30,11 +30,12 @@ from cohirf.store.files import TemporaryFile, write_all
 
 ZEROS = bytes(2**20)
 SMALL_BYTES = 2**20  # smaller arrays are sent with each task
+# not supported by the file system or the C library
 NOT_SUPPORTED = (
     errno.EINVAL,
     errno.EOPNOTSUPP,
     errno.ENOSYS,
-)  # not supported by the file system or the C library
+)
 
 
 @dataclass(frozen=True)
@@ -208,9 +209,8 @@ def _share(values: Any) -> Any:
         return values
     if not is_scratch(values):
         if values.nbytes < SMALL_BYTES:
-            return np.array(
-                values
-            )  # joblib would send a view of a memory map by the name of its file
+            # joblib would send a view of a memory map by the name of its file
+            return np.array(values)
         values = ScratchStorage().store(values)
     return values.view(SharedArray)
 

@@ -38,12 +38,13 @@ from cohirf.validation import column_means
 SCREENED_ROWS = 2000
 N_ROUNDS = 3
 N_VIEWS = 20
+# a signal in few features needs small views, one spread over many needs large ones
 VIEW_SIZES = (
     3,
     10,
     30,
     100,
-)  # a signal in few features needs small views, one spread over many needs large ones
+)
 MAX_SHARE = 2 / 3  # largest share of the available features in a view: some must stay outside of it
 N_CLUSTERS = 8
 N_ITER = 20
@@ -97,7 +98,8 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
     >>> from cohirf import CoHiRF, FeatureScreen
     >>> X, y = make_blobs(400, n_features=3, centers=4, random_state=0)
     >>> X = np.c_[X, 30 * np.random.default_rng(0).normal(size=(400, 50))]
-    >>> model = make_pipeline(FeatureScreen(random_state=0), CoHiRF(n_clusters=4, random_state=0)).fit(X)
+    >>> screen = FeatureScreen(random_state=0)
+    >>> model = make_pipeline(screen, CoHiRF(n_clusters=4, random_state=0)).fit(X)
     >>> model["featurescreen"].get_support(indices=True)
     array([0, 1, 2])
     """
@@ -138,9 +140,8 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
         sample = X[np.sort(rows)]
         columns: IntArray = np.arange(X.shape[1])
         kept: IntArray = np.arange(0)
-        if sparse.issparse(
-            sample
-        ):  # of words in few rows, nothing can be said; the others are not too many
+        # of words in few rows, nothing can be said; the others are not too many
+        if sparse.issparse(sample):
             counts = np.bincount(sample.indices, minlength=X.shape[1])
             columns = np.flatnonzero(counts >= ROWS_PER_CLUSTER * count_clusters(sample.shape[0]))
             sample = sample[:, columns].toarray()
@@ -372,7 +373,9 @@ def _f_ratio(sample: SoftenedSample, labels: IntArray, level: float) -> FloatArr
 
 
 def _soften(X: Any) -> NDArray[np.float32]:
-    """Centre columns and soften their values into (-1, 1), so that outliers do not decide a test."""
+    """Centre columns and soften their values into (-1, 1), so that outliers do not decide a
+    test.
+    """
     centre = X.mean(axis=0)
     blocks = list(row_blocks(len(X), SCREENED_CELLS // X.shape[1] + 1))
     deviation = np.sum([np.abs(X[block] - centre).sum(axis=0) for block in blocks], axis=0) / len(X)

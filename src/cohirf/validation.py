@@ -107,9 +107,8 @@ def find_fault(X: Any, *, allow_nan: bool) -> str | None:
     is one block of its rows.
     """
     values = X.data if sparse.issparse(X) else X
-    largest_square = np.finfo(values.dtype).max / (
-        4 * X.shape[1]
-    )  # differences are up to twice as large
+    # differences are up to twice as large
+    largest_square = np.finfo(values.dtype).max / (4 * X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         if values.flags.c_contiguous:
             flat = values.reshape(-1)
@@ -130,7 +129,10 @@ def find_fault(X: Any, *, allow_nan: bool) -> str | None:
         return "contains infinity: replace infinite values or leave their rows out."
     largest = float(np.nanmax(np.abs(values), initial=0))
     if largest > np.sqrt(largest_square):
-        return f"holds values up to {largest:.3g}, whose squares overflow {values.dtype}: scale the data first."
+        return (
+            f"holds values up to {largest:.3g}, whose squares overflow {values.dtype}: scale the "
+            "data first."
+        )
     return None
 
 

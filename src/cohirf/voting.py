@@ -319,9 +319,8 @@ class _Folded:
 
 def _as_labels(column: NDArray[Any]) -> IntArray:
     """Return a column of numbers as labels; NaN means no opinion."""
-    column = column.astype(
-        np.promote_types(column.dtype, np.int32), copy=False
-    )  # codes are sums and products
+    # codes are sums and products
+    column = column.astype(np.promote_types(column.dtype, np.int32), copy=False)
     if column.dtype.kind == "i":
         return column
     filled = np.where(column >= 0, column, NO_OPINION)
@@ -383,9 +382,11 @@ class _Votes:
         return [joined], [slice(0, 0)], new
 
     def sum_rows(self, X: Any, groups: IntArray, n_sums: int, weights: Any) -> Any:
-        """Return the weighted sum of the rows of ``X`` of each group, given the group of each row."""
+        """Return the weighted sum of the rows of ``X`` of each group, given the group of each
+        row.
+        """
         if is_dask(X):
-            source = LazyDaskSource(DaskTable.of(X, known_rows=True).array)
+            source: Source = LazyDaskSource(DaskTable.of(X, known_rows=True).array)
         else:
             source = open_source(X)
         _refuse_other_rows("X", source.n_rows, self.n_rows)

@@ -78,7 +78,9 @@ class PassesWeightsOn(WeightsOnlyInFit):
 
 
 class Strict(BaseEstimator):
-    """Wants fewer neighbours than rows, as methods do that do not count a row as its own neighbour."""
+    """Wants fewer neighbours than rows, as methods do that do not count a row as its own
+    neighbour.
+    """
 
     def __init__(self, n_neighbors=5):
         self.n_neighbors = n_neighbors

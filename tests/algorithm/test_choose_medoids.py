@@ -222,9 +222,8 @@ def test_medoids_do_not_depend_on_the_unit_of_values_and_weights(name, given_row
 @pytest.mark.parametrize("name", ["euclidean", "rbf", "laplacian"])
 def test_a_row_of_vanishing_mass_is_not_the_medoid(name, container, size):
     X = container(size * np.array([[2.0], [2.0], [1.0], [1.0]]))
-    mass = np.array(
-        [1e-310, 1e-310, 1.0, 1.0]
-    )  # times a squared distance, the mass of the first rows is 0
+    # times a squared distance, the mass of the first rows is 0
+    mass = np.array([1e-310, 1e-310, 1.0, 1.0])
     assert choose(RULES[name][0], X, np.zeros(4, dtype=np.int32), mass) == [2]
 
 
@@ -351,9 +350,8 @@ def test_a_medoid_of_a_sample_has_the_share_and_the_number_of_rows_that_the_pape
     X = np.random.default_rng(0).normal(size=(40, 3))
     model = CoHiRF.as_published(KMeans(1), medoid=medoid, views=1, random_state=0).fit(X)
     assert model.n_clusters_ == 1
-    assert seen[:1] == (
-        [expected] if expected > 1 else []
-    )  # a single candidate is compared with nothing
+    # a single candidate is compared with nothing
+    assert seen[:1] == ([expected] if expected > 1 else [])
 
 
 @pytest.mark.parametrize("wrong", [{"share": 0.0}, {"share": 1.5}, {"most": 0}])

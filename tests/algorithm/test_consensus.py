@@ -130,9 +130,8 @@ def test_views_that_agree_fully_are_all_kept_at_threshold_one():
 
 def test_of_views_that_disagree_equally_the_first_is_dropped_until_one_is_left():
     rows = np.arange(64)
-    views = np.stack(
-        [rows % 4, rows // 4 % 4, rows // 16]
-    )  # any two of them say the same of the third
+    # any two of them say the same of the third
+    views = np.stack([rows % 4, rows // 4 % 4, rows // 16])
     assert relaxed_consensus(fold(views), 1.0).views_kept == (2,)
 
 

@@ -65,11 +65,12 @@ def test_known_labels_take_the_place_of_the_base_method():
     "base", [DBSCAN(eps=1.5, min_samples=1), AgglomerativeClustering(None, distance_threshold=3)]
 )
 def test_rows_of_the_halo_are_clustered_and_not_contracted(base):
+    # beside the first cluster, in a cluster of its own, and in the second cluster
     halo = [
         [3.0],
         [50.0],
         [10.5],
-    ]  # beside the first cluster, in a cluster of its own, and in the second cluster
+    ]
     rows = np.vstack([X, halo])
     mass = np.concatenate([MASS, np.ones(3)])
     found = contract(

@@ -99,9 +99,8 @@ def fused(part, **options):
 
 
 def test_the_leaf_nearest_to_the_mean_of_the_whole_survives():
-    state = fused(
-        [0, 1, 0, 2, 0, 3]
-    )  # leaves 0, 2 and 4 with means 0, 2 and 4, and 4, 3 and 5 rows
+    # leaves 0, 2 and 4 with means 0, 2 and 4, and 4, 3 and 5 rows
+    state = fused([0, 1, 0, 2, 0, 3])
     assert state.fusions.parents.tolist() == [2, 1, 2, 3, 2, 5]
     assert state.fusions.absorbed_at.tolist() == [2, 0, 0, 0, 2, 0]
     assert state.level == 2

@@ -103,17 +103,15 @@ HARD = {
 def test_batches_are_bounded(kind, reach):
     batches = batches_of(HARD[kind], reach=reach)
     assert sorted(batches.home.tolist()) == list(range(3000))
-    assert (
-        sizes(batches).max() <= LARGEST_BATCH * 300 * 1.1
-    )  # rows of a halo are left out at random
+    # rows of a halo are left out at random
+    assert sizes(batches).max() <= LARGEST_BATCH * 300 * 1.1
     assert np.diff(batches.bounds).min() > 0
 
 
 def test_a_halo_that_was_thinned_is_not_exact():
     X = np.r_[np.ones((1000, 2)), np.random.default_rng(0).random((2000, 2)) * 100]
-    batches = batches_of(
-        X, reach=0.01
-    )  # all rows of the spot are within reach of each of its parts
+    # all rows of the spot are within reach of each of its parts
+    batches = batches_of(X, reach=0.01)
     assert not batches.is_exact
     assert sizes(batches).max() <= LARGEST_BATCH * 300 * 1.1
 

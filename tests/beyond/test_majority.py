@@ -155,9 +155,8 @@ def test_groups_that_agree_equally_do_not_depend_on_rounding(seed, unit):
 
 
 def test_heavy_codes_draw_light_ones():
-    views = np.array(
-        [[0, 0, 1], [0, 1, 1], [0, 0, 1], [0, 1, 1], [0, 2, 1]]
-    )  # the second agrees with both in two
+    # the second agrees with both in two
+    views = np.array([[0, 0, 1], [0, 1, 1], [0, 0, 1], [0, 1, 1], [0, 2, 1]])
     for mass, expected in (([9, 1, 1], [0, 0, 1]), ([1, 1, 9], [0, 1, 1])):
         labels = majority_consensus(fold(views, np.array(mass, dtype=float)), 0.4).labels
         assert same_partition(labels, expected)

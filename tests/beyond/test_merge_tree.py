@@ -56,10 +56,11 @@ def test_the_central_group_is_nearest_to_the_mean_of_all_rows(container):
     means = np.array([[0.0, 9.0], [1.0, 0.0], [5.0, 0.0], [0.0, 8.0], [2.0, 0.0], [0.0, 1.0]])
     parts = Groups(container(means), np.array([1.0, 1.0, 1.0, 5.0, 1.0, 1.0]))
     central = parts.find_central(np.array([1, 0, 0, 1, 0, 1]), 2)
+    # 2 is nearest to the mean of 1, 5 and 2; a heavy group draws the mean
     assert central.tolist() == [
         4,
         3,
-    ]  # 2 is nearest to the mean of 1, 5 and 2; a heavy group draws the mean
+    ]
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])

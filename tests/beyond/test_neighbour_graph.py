@@ -46,9 +46,8 @@ def test_many_parts_are_joined_to_near_ones():
     graph = NeighbourGraph(X)
     _, _, lengths = graph.bridges
     assert connected_components(graph.affinity)[0] == 1
-    assert (
-        90 < lengths.min() < lengths.max() < 100
-    )  # to a neighbour on the lattice, and not to a diagonal one
+    # to a neighbour on the lattice, and not to a diagonal one
+    assert 90 < lengths.min() < lengths.max() < 100
 
 
 def test_the_tree_is_the_minimum_spanning_tree_of_mutual_reachability():

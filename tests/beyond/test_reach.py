@@ -18,10 +18,11 @@ from cohirf.clusterers import GridDBSCAN
         (DBSCAN(eps=1, metric="manhattan"), 2.0),
         (DBSCAN(eps=1, metric="minkowski", p=1.5), 2.0),
         (DBSCAN(eps=1, metric="minkowski"), 2.0),
+        # of a cube in 16 dimensions, the diagonal is 4 sides long
         (
             DBSCAN(eps=1, metric="chebyshev"),
             8.0,
-        ),  # of a cube in 16 dimensions, the diagonal is 4 sides long
+        ),
         (DBSCAN(eps=1, metric="minkowski", p=4), 4.0),
         (GridDBSCAN(eps=3), 6.0),
         (OPTICS(max_eps=2.0), 4.0),

@@ -144,9 +144,8 @@ def test_merges_of_ward_are_raised_to_their_own_heights(kind):
 
 
 def test_raised_merges_are_in_the_order_of_their_heights():
-    merges = np.array(
-        [[0.0, 2.0, 1.0, 2.0], [1.0, 3.0, 1.0, 3.0]]
-    )  # the nearest two are not the first
+    # the nearest two are not the first
+    merges = np.array([[0.0, 2.0, 1.0, 2.0], [1.0, 3.0, 1.0, 3.0]])
     assert raise_merges(merges, np.array([[0.0], [1.0], [9.0]]), np.ones(3))[:, 2].tolist() == [
         9.0,
         9.0,

@@ -326,9 +326,8 @@ def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypat
         ).code
         == 0
     )
-    rows = np.ascontiguousarray(
-        iris[FEATURES]
-    )  # scaled row by row, as the program does: rounding decides on ties
+    # scaled row by row, as the program does: rounding decides on ties
+    rows = np.ascontiguousarray(iris[FEATURES])
     source = open_source(StandardScaler().fit_transform(rows))
     assert (read_labels() == expected_labels(source, KMeans(3), views=2, batch_size=40)).all()
 
@@ -657,7 +656,10 @@ def test_with_a_checkpoint_a_category_whose_levels_are_the_clusters_stays_and_is
     cohirf, regions
 ):
     outcome = cohirf("fit", "regions.csv", "--checkpoint", "ck", "--clusters", 3, "--json")
-    said = "nearly the levels of region: give --drop region and another --checkpoint to fit without it."
+    said = (
+        "nearly the levels of region: give --drop region and another --checkpoint to fit without "
+        "it."
+    )
     assert said in outcome.err
     assert json.loads(outcome.out)["sizes"] == pytest.approx([100, 100, 100], abs=3)
 

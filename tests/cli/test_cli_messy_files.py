@@ -275,9 +275,8 @@ def fit_and_spoil(cohirf):
 def test_commands_for_new_rows_take_strays_as_missing(cohirf, arguments):
     fit_and_spoil(cohirf)
     outcome = cohirf(*arguments)
-    assert outcome.code == (3 if arguments[0] == "drift" else 0), (
-        outcome.err
-    )  # filled cells have drifted
+    # filled cells have drifted
+    assert outcome.code == (3 if arguments[0] == "drift" else 0), outcome.err
     assert (
         "column 'size' has 24 cells that are not a number, which are taken as missing: line 2: "
         "'n.n.'" in outcome.err

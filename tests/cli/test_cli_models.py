@@ -230,9 +230,8 @@ def test_cut_refuses(cohirf, deep, iris, arguments, message):
     iris[:10].to_csv("short.csv", index=False)
     iris.drop(columns="id").to_csv("unnamed.csv", index=False)
     outcome = cohirf("cut", "deep", *arguments.split())
-    said = re.sub(
-        r"from 1 to \d+", "from 1 to N", outcome.err
-    )  # the number of groups depends on rounding
+    # the number of groups depends on rounding
+    said = re.sub(r"from 1 to \d+", "from 1 to N", outcome.err)
     said = re.sub(r"level \(.+\)", "level (N)", said)
     assert (outcome.code, said) == (2, f"cohirf: {message}\n")
     assert not list(Path().glob("*labels*"))

@@ -70,7 +70,10 @@ def test_bad_coordinates_are_named_with_their_lines(cohirf, places):
     bad.to_csv("bad.csv", index=False)
     outcome = fit(cohirf, "--eps", "2km", data="bad.csv")
     assert outcome.code == 2
-    said = "column 'lat' has 3 cells that are not a latitude, a number up to 90: line 5: '95.2', line 13: '', line 14: ''"
+    said = (
+        "column 'lat' has 3 cells that are not a latitude, a number up to 90: line 5: '95.2', "
+        "line 13: '', line 14: ''"
+    )
     assert (
         f"{said}; give latitude, then longitude, in degrees, and leave out rows that lack one"
         in outcome.err

@@ -138,9 +138,8 @@ def test_gaps_that_the_fit_did_not_have_are_filled(cohirf, mixed):
 def test_coded_data_can_be_checkpointed(cohirf, mixed):
     command = ("fit", "mixed.csv", "--impute", "mean", *QUICK, "--checkpoint", "ck", "--quiet")
     assert cohirf(*command, "--out", "a.csv").code == 0
-    assert (
-        cohirf(*command, "--out", "b.csv").code == 0
-    )  # the temporary file is another one, the data is the same
+    # the temporary file is another one, the data is the same
+    assert cohirf(*command, "--out", "b.csv").code == 0
     assert pd.read_csv("a.csv").equals(pd.read_csv("b.csv"))
 
 

@@ -317,7 +317,8 @@ def test_without_its_packages_the_program_says_how_to_install_them(capsys, monke
     monkeypatch.setitem(sys.modules, "typer", None)
     assert main(["fit", "x.csv"]) == 2
     assert capsys.readouterr().err == (
-        'cohirf: The program cohirf needs typer: install it with pip install "cohirf[cli]", or in a checkout of cohirf '
+        'cohirf: The program cohirf needs typer: install it with pip install "cohirf[cli]", or in '
+        "a checkout of cohirf "
         'with pip install ".[cli]".\n'
     )
 

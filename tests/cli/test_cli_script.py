@@ -82,10 +82,11 @@ def test_the_script_gives_the_labels_of_the_fit(cohirf, folder, data, request):
     assert labels_of("a.html") == written
     assert cohirf("report", "model", file, "--out", "b.html").code == 0
     assert script_of("b.html") == script_of("a.html")
+    # a page shows how the model was fitted, not how the page was made
     for page in (
         "a.html",
         "b.html",
-    ):  # a page shows how the model was fitted, not how the page was made
+    ):
         assert f"cohirf fit {file}" in Path(page).read_text(encoding="utf-8")
         assert "cohirf report" not in Path(page).read_text(encoding="utf-8")
 

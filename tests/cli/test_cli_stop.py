@@ -1,4 +1,6 @@
-"""Ctrl-C and SIGTERM: exit code 130 or 143, nothing is left behind, and the same command goes on."""
+"""Ctrl-C and SIGTERM: exit code 130 or 143, nothing is left behind, and the same command goes
+on.
+"""
 
 import shlex
 import subprocess
@@ -109,7 +111,10 @@ sys.exit(main(sys.argv[1:]))
 def test_a_fit_in_processes_that_is_terminated_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save("data.npy", np.random.default_rng(0).normal(size=(60_000, 20)))
-    command = "fit data.npy --param n_clusters=50 --views 20 --batch-size 1000 --n-jobs 2 --out labels.npy"
+    command = (
+        "fit data.npy --param n_clusters=50 --views 20 --batch-size 1000 --n-jobs 2 --out "
+        "labels.npy"
+    )
     process = subprocess.run(
         [sys.executable, "-c", TERMINATED_IN_PROCESSES, *command.split()],
         capture_output=True,

@@ -81,9 +81,8 @@ def test_thirty_days(cohirf, tmp_path, monkeypatch):
         document = json.loads(outcome.out)
         segments += arrived
         model = load("model.cohirf")
-        np.testing.assert_array_equal(
-            model.labels_[: len(labels)], labels
-        )  # no row changes its number
+        # no row changes its number
+        np.testing.assert_array_equal(model.labels_[: len(labels)], labels)
         labels = model.labels_
         if day == EMPTY:
             assert document["changes"] is None

@@ -232,10 +232,11 @@ def test_a_radius_that_is_tiny_against_the_range_goes_into_a_tree():
 @pytest.mark.parametrize(
     ("X", "eps"),
     [
+        # times in nanoseconds
         (
             1.7e18 + np.random.default_rng(0).integers(0, 40, (2000, 1)) * 256.0,
             600.0,
-        ),  # times in nanoseconds
+        ),
         (np.random.default_rng(0).integers(0, 10, (2000, 2)) * 0.125 + 1e15, 0.3),
         (np.repeat(1e16 + 2 * np.indices((6, 6)).reshape(2, -1).T.astype(float), 20, axis=0), 4.0),
     ],
@@ -295,9 +296,8 @@ def test_it_is_a_base_method_with_weights_and_batches():
 def test_haversine_labels_differ_from_those_of_scikit_learn_at_ties_alone(decimals):
     degrees = np.round(np.random.default_rng(decimals).uniform(-3, 3, size=(3000, 2)), decimals)
     places = np.radians(degrees)
-    radius = float(
-        np.radians(10.0**-decimals)
-    )  # the width of the lattice, at which rounding decides
+    # the width of the lattice, at which rounding decides
+    radius = float(np.radians(10.0**-decimals))
     for eps in (radius * (1 - 1e-9), radius * (1 + 1e-9)):
         ours = GridDBSCAN(eps, metric="haversine").fit(places)
         np.testing.assert_array_equal(

@@ -1,4 +1,6 @@
-"""The leaves of the first level, the leaf of each row, and results by row, for rows in any place."""
+"""The leaves of the first level, the leaf of each row, and results by row, for rows in any
+place.
+"""
 
 from dataclasses import replace
 from types import SimpleNamespace

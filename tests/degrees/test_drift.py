@@ -93,9 +93,8 @@ def test_a_feature_that_moved_is_named(model):
 
 def test_a_feature_that_only_spreads_has_another_distribution(model):
     new = sample(2000, 1)
-    new[:, 0] = np.where(
-        np.random.default_rng(0).random(2000) < 0.5, 5.5, -1
-    )  # about the same mean
+    # about the same mean
+    new[:, 0] = np.where(np.random.default_rng(0).random(2000) < 0.5, 5.5, -1)
     assert "feature 0 has another distribution" in model.drift(new).verdict
 
 

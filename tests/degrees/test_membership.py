@@ -40,9 +40,8 @@ def test_degrees_of_two_normal_classes_are_their_probabilities(model):
     degrees = model.membership(np.column_stack([place, np.zeros(13)]))
     right = int(model.predict([[2, 0]])[0])
     true = norm.pdf(place, 2) / (norm.pdf(place, 2) + norm.pdf(place, -2))
-    np.testing.assert_allclose(
-        degrees[:, right], true, atol=0.15
-    )  # the partition itself is not cut exactly at 0
+    # the partition itself is not cut exactly at 0
+    np.testing.assert_allclose(degrees[:, right], true, atol=0.15)
 
 
 def test_degrees_are_the_shares_of_right_classes(model):
@@ -145,9 +144,8 @@ def test_dask_arrays_have_lazy_degrees(model):
 
 
 def test_an_offset_and_a_scale_change_nothing():
-    X, _ = make_blobs(
-        400, centers=[[0, 0], [7, 0]], random_state=0
-    )  # both fits have the same clusters
+    # both fits have the same clusters
+    X, _ = make_blobs(400, centers=[[0, 0], [7, 0]], random_state=0)
     between = np.column_stack([np.linspace(0, 7, 30), np.zeros(30)])
     near, far = (CoHiRF(n_clusters=2, random_state=0).fit(rows) for rows in (X, 1e-3 * X + 1e3))
     np.testing.assert_allclose(

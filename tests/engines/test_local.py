@@ -138,9 +138,8 @@ def divide(number):
     return 1 // number
 
 
-@pytest.mark.parametrize(
-    "start", [0, pytest.param(-1, marks=pytest.mark.slow)]
-)  # -1: of a process, which ends all
+# -1: of a process, which ends all
+@pytest.mark.parametrize("start", [0, pytest.param(-1, marks=pytest.mark.slow)])
 def test_an_error_of_a_task_comes_through(start, at_once):
     with pytest.raises(ZeroDivisionError):
         list(LocalEngine(2).run(divide, ((number,) for number in range(start, 100)), 100))

@@ -296,9 +296,8 @@ def test_searches_for_other_metrics_fit_only_what_was_not_fitted_yet():
         metric: tune_model(Counted(), X, y, metric=metric, fits=fits, **options)
         for metric in METRICS
     }
-    assert (
-        len(n_fits) == len(fits) <= 10 + 2 * len(METRICS)
-    )  # ten trials before the first proposal of a metric's own
+    # ten trials before the first proposal of a metric's own
+    assert len(n_fits) == len(fits) <= 10 + 2 * len(METRICS)
     for metric in METRICS:
         for name in ("score", "n_clusters", "params", "random_state"):
             assert together[metric][name] == alone[metric][name]

@@ -117,9 +117,8 @@ def test_sparse_data_has_the_clusters_of_dense_data(blobs):
     (_, dense), (_, thin) = list_all(model, X), list_all(model, sparse.csr_array(X))
     for ours, other in zip(thin.clusters, dense.clusters, strict=True):
         assert ours["size"] == other["size"] > 0
-        assert (
-            ours["exemplar"] == other["exemplar"] or ours["size"] == 2
-        )  # both rows are equally central
+        # both rows are equally central
+        assert ours["exemplar"] == other["exemplar"] or ours["size"] == 2
 
 
 def distributions(frame, weights=None):
@@ -133,9 +132,8 @@ def test_bins_have_as_many_steps_of_the_grid_of_the_numbers(step):
     numbers = step * np.arange(100)
     counts = np.histogram(numbers, find_edges(numbers))[0]
     assert len(counts) <= N_BINS
-    assert (
-        len(set(counts[:-1].tolist())) == 1
-    )  # no bin has a step more than the others: that would look like a peak
+    # no bin has a step more than the others: that would look like a peak
+    assert len(set(counts[:-1].tolist())) == 1
 
 
 def test_numbers_without_a_grid_have_bins_of_equal_width():

@@ -292,7 +292,10 @@ def test_all_noise_is_not_to_be_used():
     with pytest.warns(ConvergenceWarning, match="noise"):
         model = CoHiRF(DBSCAN(eps=1e-6)).fit(X)
     headline = headline_of(model, X)
-    said = "No clusters: all 60 rows are noise. To find some, raise eps of DBSCAN, or lower min_samples of DBSCAN."
+    said = (
+        "No clusters: all 60 rows are noise. To find some, raise eps of DBSCAN, or lower "
+        "min_samples of DBSCAN."
+    )
     assert str(headline) == said
     assert headline.tone == "poor"
 
@@ -557,10 +560,11 @@ def test_a_level_that_nearly_all_rows_have_is_said_instead_of_one_that_they_lack
     labels = np.repeat([0, 1, 2], [40, 100, 400])
     table = read_table(pd.DataFrame({"cabin": cabin, "x": np.arange(540) % 7.0}), np.arange(540))
     splits = find_splits(table, labels, [[0], [1]], [[1], [0]])
+    # the latter not "not second"
     assert [split.phrase for split in splits] == [
         "cabin: second",
         "cabin: third",
-    ]  # the latter not "not second"
+    ]
 
 
 def test_means_of_columns_that_were_filled_are_not_said():

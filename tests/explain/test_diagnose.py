@@ -317,9 +317,8 @@ def test_batches_of_a_density_method_are_not_judged_by_rows_that_are_thinner_tha
     )
 
 
-@pytest.mark.filterwarnings(
-    "ignore::sklearn.exceptions.ConvergenceWarning"
-)  # of K-Means, about equal rows
+# of K-Means, about equal rows
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("X", [np.zeros((1, 2)), np.zeros((20, 2)), np.arange(3.0)[:, None]])
 def test_tiny_data_is_diagnosed(X):
     assert str(CoHiRF.as_published(KMeans(2, n_init=1), views=2, random_state=0).fit(X).diagnose())

@@ -102,9 +102,8 @@ def test_it_is_what_fits_with_the_other_merges_find(X, merge, unpack):
     assert shown["why"] == model.choice_.describe_merge()
     assert {merge, *(other["merge"] for other in shown["others"])} == set(MERGES)
     for other in shown["others"]:
-        colours = np.array(other["colours"][1])[
-            unpack(other["part"])
-        ]  # the second cut has two clusters
+        # the second cut has two clusters
+        colours = np.array(other["colours"][1])[unpack(other["part"])]
         refitted = CoHiRF(n_clusters=2, merge=other["merge"], random_state=0).fit(X)
         assert adjusted_rand_score(colours, refitted.labels_) == 1
         # colours are those of the fit, where most rows agree

@@ -222,9 +222,8 @@ def test_the_policy_admits_only_the_script_of_the_page_and_no_network(page):
 
 
 def test_the_script_is_made_of_all_files():
-    assert {*SCRIPTS.split(), "topics"} == {
-        file.stem for file in HTML.glob("*.js")
-    }  # topics have a page of their own
+    # topics have a page of their own
+    assert {*SCRIPTS.split(), "topics"} == {file.stem for file in HTML.glob("*.js")}
     for name in SCRIPTS.split():
         assert (HTML / f"{name}.js").read_text(encoding="utf-8") in read_script()
 

@@ -73,9 +73,8 @@ def test_exemplars_and_averages_are_in_original_pixels(letters):
     for _, cluster in final_clusters(summary):
         pixels = opened(cluster["image"]).ravel().astype(float)
         expected = X[cluster["exemplar"]]
-        assert (
-            np.corrcoef(255 - pixels, expected)[0, 1] > 0.999
-        )  # standardised pixels would be those of all noise
+        # standardised pixels would be those of all noise
+        assert np.corrcoef(255 - pixels, expected)[0, 1] > 0.999
         assert (pixels < 30).sum() == 4
         assert (
             np.corrcoef(255 - opened(cluster["average"]).ravel().astype(float), expected)[0, 1]

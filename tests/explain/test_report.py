@@ -255,9 +255,8 @@ def test_of_large_data_a_part_is_read_and_drawn(blobs, monkeypatch, unpack):
     rows = unpack(summary["points"]["row"])
     labels = labels_at(summary, summary["final"], unpack(summary["points"]["label"]), unpack)
     assert labels.tolist() == model.labels_[rows].tolist()
-    assert sum(summary["columns"][0]["counts"]) == pytest.approx(
-        100, abs=12
-    )  # sampled rows stand for all rows
+    # sampled rows stand for all rows
+    assert sum(summary["columns"][0]["counts"]) == pytest.approx(100, abs=12)
 
 
 def test_medoids_are_images_where_a_shape_is_given():

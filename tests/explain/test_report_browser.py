@@ -35,7 +35,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-PAYLOAD = '"><img src=x onerror="hacked=1"><script>hacked=1</script><a href="https://example.org">%{x}$x$</a>'
+PAYLOAD = (
+    '"><img src=x onerror="hacked=1"><script>hacked=1</script><a '
+    'href="https://example.org">%{x}$x$</a>'
+)
 
 
 PATIENCE = 120_000  # milliseconds: a busy machine is no failure
@@ -43,9 +46,8 @@ PATIENCE = 120_000  # milliseconds: a busy machine is no failure
 
 @pytest.fixture(scope="module")
 def browser():
-    sandbox = (
-        ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    )  # Chromium has none for root
+    # Chromium has none for root
+    sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=sandbox)
         yield browser
@@ -174,9 +176,8 @@ def wait_for_picture(page):
 
 def choose_cut(page, place):
     """Move the slider to a place, counted from the end with one cluster."""
-    if (
-        int(page.input_value("#cut")) != place
-    ):  # moved at once: the page draws everything anew at every step
+    # moved at once: the page draws everything anew at every step
+    if int(page.input_value("#cut")) != place:
         page.fill("#cut", str(place))
         wait_for_picture(page)
 
@@ -205,9 +206,8 @@ def numbers_on_cards(page):
 def test_it_fits_and_follows_the_theme_of_the_system(pages, scheme, width, request):
     page = request.getfixturevalue(pages)
     assert page.get_attribute("html", "data-theme") == scheme
-    assert (
-        page.evaluate("document.documentElement.scrollWidth") == width
-    )  # nothing sticks out at the side
+    # nothing sticks out at the side
+    assert page.evaluate("document.documentElement.scrollWidth") == width
     for chart in ("map", "tree", "curve"):
         box = page.locator(f"#{chart}").bounding_box()
         assert box["width"] > 150
@@ -292,9 +292,8 @@ def test_a_new_name_is_in_both_downloads(page, digits):
     page.locator(".card h3").first.fill("=cmd")
     page.locator(".card h3").first.press("Enter")
     _, (_, *rows) = saved(page, "#save-labels")
-    assert {row[3] for row in rows if int(row[2]) == number} == {
-        "'=cmd"
-    }  # a spreadsheet does not run it
+    # a spreadsheet does not run it
+    assert {row[3] for row in rows if int(row[2]) == number} == {"'=cmd"}
     _, (head, *clusters) = saved(page, "#save-clusters")
     assert head == ["cluster", "name", "rows", "share", "most typical", "features"]
     assert [row[1] for row in clusters if int(row[0]) == number] == ["'=cmd"]

@@ -115,11 +115,12 @@ def test_a_small_batch_is_told_fewer_but_not_fewer_than_asked_for():
     for n_rows in (60, 24, 6):
         method.label_rows(rng.normal(size=(n_rows, 2)), rng)
     assert Recorder.calls == [16, 8, 4]
+    # fewer rows than asked for
     assert method.label_rows(np.array([[1.0], [2.0], [1.0]]), rng).tolist() == [
         0,
         1,
         0,
-    ]  # fewer rows than asked for
+    ]
 
 
 def state(n_active, n_batches=1, rows_held_aside=0, **facts):

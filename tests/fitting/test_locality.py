@@ -47,9 +47,8 @@ def test_density_methods_find_the_number_of_clusters(method):
         CoHiRF(KMeans(3)),
         CoHiRF(DBSCAN(), n_clusters=3),
         DBSCAN(metric="precomputed"),
-        make_pipeline(
-            StandardScaler(), DBSCAN()
-        ),  # its scaler would give each local batch another scale
+        # its scaler would give each local batch another scale
+        make_pipeline(StandardScaler(), DBSCAN()),
         CoHiRF(make_pipeline(StandardScaler(), DBSCAN())),
     ],
     ids=str,

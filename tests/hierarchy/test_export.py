@@ -131,9 +131,8 @@ def test_newick_keeps_multi_way_fusions_and_names_the_root_of_a_single_cluster(h
 
 
 def test_newick_lists_final_clusters_by_number_and_not_by_medoid():
-    hierarchy = FusionHierarchy(
-        [3, 1, 1, 3], [1, 0, 1, 0]
-    )  # cluster 0 has row 0, and its medoid is row 3
+    # cluster 0 has row 0, and its medoid is row 3
+    hierarchy = FusionHierarchy([3, 1, 1, 3], [1, 0, 1, 0])
     assert hierarchy.cut(level=1).tolist() == [0, 1, 1, 0]
     assert hierarchy.to_newick() == "((3:1,0:1)3:1,(1:1,2:1)1:1);"
 

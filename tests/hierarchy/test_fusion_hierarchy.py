@@ -249,11 +249,12 @@ def test_what_is_no_hierarchy_is_refused(parents, absorbed_at, message):
 
 def test_bounds_of_levels_are_taken():
     assert FusionHierarchy([0, 0], [0, 4]).n_levels == 4  # two levels for each row
+    # absorbed one level later
     assert FusionHierarchy([1, 2, 2], [1, 2, 0]).cut(level=2).tolist() == [
         0,
         0,
         0,
-    ]  # absorbed one level later
+    ]
 
 
 def test_a_fault_is_found_in_every_block_of_rows(monkeypatch):

@@ -68,9 +68,8 @@ def test_a_condensed_hierarchy_counts_rows(model):
 
 
 def test_parts_of_a_cluster_are_counted_once_and_small_groups_and_noise_not_at_all(with_tree):
-    outline = make_outline(
-        with_tree, np.array([7, 7, 7, 7, -1, -1]), n_leaves=3
-    )  # row 4 is a cluster too small
+    # row 4 is a cluster too small
+    outline = make_outline(with_tree, np.array([7, 7, 7, 7, -1, -1]), n_leaves=3)
     assert outline.n_noise == 1
     root = outline.root
     assert [

@@ -33,9 +33,8 @@ MB = 10**6
 @pytest.fixture(autouse=True)
 def one_process_for_all(call, monkeypatch):
     monkeypatch.setattr(plan_module, "fresh_process", lambda: nullcontext(call))
-    monkeypatch.setattr(
-        probe, "PROBING_SECONDS", math.inf
-    )  # on a slow machine, as many probes as on a fast one
+    # on a slow machine, as many probes as on a fast one
+    monkeypatch.setattr(probe, "PROBING_SECONDS", math.inf)
 
 
 def plan_for(base, room, **options):

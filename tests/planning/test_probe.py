@@ -73,9 +73,8 @@ def test_the_rows_of_the_batch_count(call):
 def test_probes_run_in_another_process_which_is_kept_if_its_memory_grows_and_missed_if_it_dies():
     def take_memory():
         process_executor._MEMORY_LEAK_CHECK_DELAY = 0  # loky looks after each call
-        probe.taken = np.ones(
-            310_000_000, dtype=np.uint8
-        )  # loky replaces processes that grow by 300 MB
+        # loky replaces processes that grow by 300 MB
+        probe.taken = np.ones(310_000_000, dtype=np.uint8)
 
     with fresh_process() as call:
         first = call(os.getpid)

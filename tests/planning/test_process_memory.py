@@ -48,9 +48,8 @@ def test_the_peak_outlives_what_made_it_until_it_is_forgotten():
 @pytest.mark.parametrize("system", OTHER_SYSTEMS)
 def test_other_systems_tell_memory_too(system):
     with as_on(system):
-        assert (
-            10**7 < resident_bytes() < 1.1 * peak_bytes()
-        )  # the system counts pages of each thread in its own time
+        # the system counts pages of each thread in its own time
+        assert 10**7 < resident_bytes() < 1.1 * peak_bytes()
         reset_peak()
         assert 10**7 < available_bytes() < 10**15
 

@@ -47,10 +47,11 @@ LEVELS = RNG.choice(["red", "green", "blue"], N)
         (np.where(X > 0, 1, 0), "boolean"),
         (np.where(X > 0, 1.0, np.where(X < -1, np.nan, 0.0)), "boolean"),
         (np.where(X > 0, "1", "0"), "boolean"),
+        # versions, not dates
         (
             [f"1.{digit}.{digit % 7}" for digit in RNG.integers(12, size=N)],
             "category",
-        ),  # versions, not dates
+        ),
         ([f"{day}.3.24" for day in RNG.integers(1, 31, size=N)], "date"),
         ([f"0{digit}" for digit in RNG.integers(20, size=N)], "category"),  # codes, not numbers
         (

@@ -51,9 +51,8 @@ def test_files_and_frames_are_prepared_alike(tmp_path, kind):
     counted = FRAME["size"].dropna()
     expected = [(filled - counted.mean()) / counted.std(ddof=0)]
     ones = np.column_stack([FRAME["colour"] == colour for colour in ("blue", "green", "red")]) * 1.0
-    expected += list(
-        ((ones - ones.mean(axis=0)) / np.sqrt(2 * ones.var(axis=0).sum())).T
-    )  # half of the weight, for all levels
+    # half of the weight, for all levels
+    expected += list(((ones - ones.mean(axis=0)) / np.sqrt(2 * ones.var(axis=0).sum())).T)
     np.testing.assert_allclose(prepared.array(), np.column_stack(expected), rtol=1e-12, atol=1e-12)
     assert prepared.feature_names == ["size", "colour=blue", "colour=green", "colour=red"]
     assert [name for part in prepared.ids() for name in part.to_pylist()] == FRAME["id"].tolist()
@@ -182,9 +181,8 @@ def test_one_stray_cell_among_few_new_rows_is_missing():
     with pytest.raises(
         DataError, match="column 'size' has 1 cell that is not a number: row 0: 'oops'"
     ):
-        preparation.apply(
-            new[1:2]
-        )  # a single row does not tell that the rest of the column has numbers
+        # a single row does not tell that the rest of the column has numbers
+        preparation.apply(new[1:2])
 
 
 def test_columns_of_another_kind_than_those_of_the_fit_are_refused():

@@ -118,9 +118,8 @@ def test_tensors_are_recognised_and_share_memory_with_numpy(torch):
     assert to_torch(tensor).data_ptr() == tensor.data_ptr()
 
 
-@pytest.mark.parametrize(
-    "shape", [(10,), (3_000_001,), (1_000, 2_003)]
-)  # the larger ones are copied in pieces
+# the larger ones are copied in pieces
+@pytest.mark.parametrize("shape", [(10,), (3_000_001,), (1_000, 2_003)])
 def test_tensors_of_a_gpu_become_arrays_of_numpy(torch, shape):
     if not torch.cuda.is_available():
         pytest.skip("no GPU")

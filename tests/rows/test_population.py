@@ -29,9 +29,8 @@ def test_rows_are_drawn_in_proportion_to_weight_and_stand_for_their_share():
     assert len(rows) == pytest.approx(1000, rel=0.1)
     assert weights[rows].mean() == pytest.approx((1 + 9) / (1 + 3), rel=0.05)
     assert mass == pytest.approx(np.full(len(rows), mass[0]))
-    assert len(population.draw_by_weight(20_000, rng)[0]) == pytest.approx(
-        16_000, rel=0.05
-    )  # Kish's effective size
+    # Kish's effective size
+    assert len(population.draw_by_weight(20_000, rng)[0]) == pytest.approx(16_000, rel=0.05)
 
 
 def test_equal_weights_draw_the_rows_that_are_drawn_without_weights():

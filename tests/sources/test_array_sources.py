@@ -1,4 +1,6 @@
-"""Arrays as sources: what is special about those in memory, in ``.npy`` files, of Zarr and of Dask."""
+"""Arrays as sources: what is special about those in memory, in ``.npy`` files, of Zarr and of
+Dask.
+"""
 
 import os
 import shutil

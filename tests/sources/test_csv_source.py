@@ -298,9 +298,8 @@ def test_a_source_that_was_sent_away_reads_the_temporary_file(tmp_path):
 
 def test_a_temporary_file_that_cannot_be_reached_is_explained(tmp_path):
     source = open_source(write(make_data(), tmp_path / "data.csv"))
-    os.utime(
-        source._table.path, ns=(10**18, 10**18)
-    )  # on another machine, there may be something else
+    # on another machine, there may be something else
+    os.utime(source._table.path, ns=(10**18, 10**18))
     with pytest.raises(
         SourceChangedError,
         match=r"data.csv was converted to a temporary file that this process cannot read: write",

@@ -447,7 +447,9 @@ def test_an_odd_file_name_is_shown_in_one_line(kind, X, tmp_path):
 
 
 def state_of(folder: Path):
-    """Return name, time and content of everything in a folder, of the folders its names and times."""
+    """Return name, time and content of everything in a folder, of the folders its names and
+    times.
+    """
     return {
         path: (
             path.stat().st_mtime_ns,

@@ -40,9 +40,8 @@ def test_the_tree_connects_all_rows_and_has_the_weights_of_the_minimum_spanning_
     core, edges = span_rows(DATA[name], min_samples)
     expected_core, weights = reachability(DATA[name], min_samples)
     np.testing.assert_allclose(core, expected_core, atol=1e-6 * core.max())
-    expected = (
-        minimum_spanning_tree(weights + 1).data - 1
-    )  # scipy takes a weight of 0 for a missing edge
+    # scipy takes a weight of 0 for a missing edge
+    expected = minimum_spanning_tree(weights + 1).data - 1
     np.testing.assert_allclose(np.sort(edges.weigh(core)), np.sort(expected), rtol=1e-6, atol=1e-9)
     n_rows = len(core)
     graph = coo_array((np.ones(edges.count), (edges.one, edges.two)), shape=(n_rows, n_rows))

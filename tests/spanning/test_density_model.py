@@ -81,9 +81,8 @@ def test_everything_is_that_of_hdbscan_for_the_same_spanning_tree(options):
     assert (labels < 0).any() or options.get("allow_single_cluster")
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in OPTIONS if name != "leaf"]
-)  # leaves are small, and change by it
+# leaves are small, and change by it
+@pytest.mark.parametrize("name", [name for name in OPTIONS if name != "leaf"])
 def test_other_edges_of_equal_weight_change_few_rows(name):
     base = of_package(OPTIONS[name])
     model = DensityModel.of(X, settings_of(base))

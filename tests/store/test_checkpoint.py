@@ -187,9 +187,8 @@ def test_a_finished_fit_is_read_without_a_call_of_the_base_method(path):
     again, calls = fit(make_model(path))
     assert calls == []
     assert result(again) == result(whole)
-    assert repr(again.diagnostics_) == repr(
-        whole.diagnostics_
-    )  # with the time it took to compute, not to read
+    # with the time it took to compute, not to read
+    assert repr(again.diagnostics_) == repr(whole.diagnostics_)
     assert {file.name: file.read_bytes() for file in path.iterdir()} == before
 
 

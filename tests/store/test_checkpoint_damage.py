@@ -1,4 +1,6 @@
-"""A damaged checkpoint is noticed: what can be computed again is, and the rest is refused in words."""
+"""A damaged checkpoint is noticed: what can be computed again is, and the rest is refused in
+words.
+"""
 
 import re
 import warnings

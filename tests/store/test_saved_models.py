@@ -720,10 +720,11 @@ def test_a_link_keeps_pointing_at_the_model(path, model):
 
 @pytest.mark.slow
 def test_saving_and_loading_copy_no_array(model, tmp_path):
+    # the least copy is of a megabyte; names and JSON take 200 kB
     n_rows, held = (
         1_000_000,
         copy.copy(model),
-    )  # the least copy is of a megabyte; names and JSON take 200 kB
+    )
     ints = np.int32
     tree = MergeTree(np.zeros(1, ints), np.empty((0, 4)), level=1)
     part = Part(np.zeros(n_rows, ints), np.ones(n_rows, np.float32), np.zeros(1, int))

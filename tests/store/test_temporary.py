@@ -359,9 +359,8 @@ def test_the_next_file_clears_its_directory_of_strays(make, ended, system, tmp_p
     (tmp_path / of_process(ended, stem)).write_bytes(b"half")
     (tmp_path / "a.txt").write_bytes(b"old")
     if make == "a temporary file":
-        monkeypatch.delattr(
-            os, "O_TMPFILE", raising=False
-        )  # as where the file system does not have it
+        # as where the file system does not have it
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
         TemporaryFile(tmp_path)
     else:
         with replacing(tmp_path / "a.txt"):
@@ -408,9 +407,8 @@ def test_a_kill_leaves_what_the_next_call_removes(kill, system_name, tmp_path):
     )
     process.stdout.readline()
     found = list(tmp_path.iterdir())
-    assert len(found) == (
-        1 if system_name == "linux" else 2
-    )  # on Linux, a temporary file has no name
+    # on Linux, a temporary file has no name
+    assert len(found) == (1 if system_name == "linux" else 2)
     remove_strays(tmp_path)
     assert set(tmp_path.iterdir()) == {*found, tmp_path / "a.txt"}  # the process is alive
     process.send_signal(signal.Signals[kill])

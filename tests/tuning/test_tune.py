@@ -222,9 +222,8 @@ def test_seeds_reach_the_steps_of_a_pipeline():
 
 def test_a_search_that_was_stopped_proposes_what_it_would_have_proposed(database):
     model = CoHiRF.as_published(KMeans(n_init=1))
-    whole = tune(
-        model, X, n_trials=12, search_space=FEW_VIEWS
-    )  # the first ten are drawn without a look at the others
+    # the first ten are drawn without a look at the others
+    whole = tune(model, X, n_trials=12, search_space=FEW_VIEWS)
     tune(model, X, n_trials=9, search_space=FEW_VIEWS, storage=database)
     resumed = tune(model, X, n_trials=12, search_space=FEW_VIEWS, storage=database)
     columns = ["score", *FEW_VIEWS]

@@ -50,9 +50,8 @@ def test_models_of_three_sites_have_the_clusters_of_all_rows(
     model = merge(sites, exemplars_only=exemplars_only)
     check(model, CLASSES)
     assert model._summary.update_rows == (200, 200, 200)
-    assert (
-        model._summary.next_number == 9
-    )  # a number that any of the models has used is not given again
+    # a number that any of the models has used is not given again
+    assert model._summary.next_number == 9
     assert all(site.labels_ is before for site, before in zip(sites, labels, strict=True))
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     model.save(tmp_path / "model")

@@ -31,9 +31,8 @@ def model(seed):
 def update_in_parts(seed, X, n_parts):
     updated = model(seed)
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message=".*is at least the number of rows"
-        )  # of the first parts
+        # of the first parts
+        warnings.filterwarnings("ignore", message=".*is at least the number of rows")
         for part in np.array_split(X, n_parts):
             updated.partial_fit(part)
     return updated

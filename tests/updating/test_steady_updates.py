@@ -69,9 +69,8 @@ def test_a_class_that_arrives_later_gets_a_cluster(batch_size):
 def test_no_row_changes_its_number_as_soon_as_the_clusters_are_settled(batch_size, fitted):
     some = np.random.default_rng(4).permutation(len(OVERLAPPING))[:600]
     model = CoHiRF(n_clusters=5, batch_size=batch_size, views=2, random_state=4)
-    n_first = (
-        100 if fitted else 0
-    )  # clusters of a fit are settled, those of other first rows with 50 rows for each
+    # clusters of a fit are settled, those of other first rows with 50 rows for each
+    n_first = 100 if fitted else 0
     model = model.fit(OVERLAPPING[some][:n_first]) if fitted else model
     shares = update_in_parts(model, OVERLAPPING[some][n_first:], 12)
     assert max(shares[0 if fitted else 5 :]) == 0

@@ -1,4 +1,6 @@
-"""The base clustering method: one interface to all kinds of estimators, and one call on one view."""
+"""The base clustering method: one interface to all kinds of estimators, and one call on one
+view.
+"""
 
 from __future__ import annotations
 
@@ -52,9 +54,8 @@ class BaseMethod:
     seeds: tuple[str, ...]
     copies: tuple[str, ...]
     sizes: dict[str, int]  # parameters that may not exceed the number of rows, with their values
-    n_clusters: (
-        int | None
-    )  # the fixed number of clusters; None if the method finds the number itself
+    # the fixed number of clusters; None if the method finds the number itself
+    n_clusters: int | None
     # Name of the parameter that tells the method how many clusters to find: ``n_clusters`` or, for
     # mixtures, ``n_components``
     told: str | None
@@ -71,7 +72,9 @@ class BaseMethod:
 
     @property
     def is_deterministic(self) -> bool:
-        """Whether two calls on the same rows give the same labels, by scikit-learn's conventions."""
+        """Whether two calls on the same rows give the same labels, by scikit-learn's
+        conventions.
+        """
         return isinstance(self.prototype, BaseEstimator) and not self.seeds
 
     @classmethod
@@ -215,9 +218,8 @@ class BaseMethod:
         # A call that may have to be repeated with lower sizes must not overwrite the view.
         may_overwrite = may_overwrite and all(size < n_rows for size in self.sizes.values())
         settings |= dict.fromkeys(self.copies, not may_overwrite)
-        if (
-            self.asked is not None and self.told is not None
-        ):  # too few rows for the finer number of clusters
+        # too few rows for the finer number of clusters
+        if self.asked is not None and self.told is not None:
             bound = max(self.asked, n_rows // ROWS_PER_INNER_CLUSTER)
             settings |= {self.told: bound} if self.sizes[self.told] > bound else {}
         if sample_weight is None or self.weight_argument is None:
@@ -281,9 +283,8 @@ class BaseMethod:
                 return np.zeros(
                     view.shape[0], dtype=np.int32
                 ), None  # a mixture fails if all rows are on a line
-            if (
-                n_complete < view.shape[0] and n_complete < 2
-            ):  # fewer than two rows that could form a cluster
+            # fewer than two rows that could form a cluster
+            if n_complete < view.shape[0] and n_complete < 2:
                 return np.full(view.shape[0], NOISE), None
             if not is_here(view):
                 error.add_note(
@@ -315,9 +316,8 @@ def find_weight_argument(estimator: Any) -> str | None:
 
     None if there is no such argument.
     """
-    if hasattr(
-        estimator, "_base_method"
-    ):  # a model of ours passes weights on to its own base method
+    # a model of ours passes weights on to its own base method
+    if hasattr(estimator, "_base_method"):
         return find_weight_argument(estimator._base_method())
     if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
@@ -334,9 +334,8 @@ def find_weight_argument(estimator: Any) -> str | None:
     return None
 
 
-@lru_cache(
-    maxsize=128
-)  # a fit asks several times, and to inspect a signature takes longer than to fit a few rows
+# a fit asks several times, and to inspect a signature takes longer than to fit a few rows
+@lru_cache(maxsize=128)
 def _find_parameters(function: Any) -> Mapping[str, Parameter]:
     """Return the parameters of a function."""
     return signature(function).parameters
@@ -387,9 +386,8 @@ def find_few_distinct(X: Any, most: int) -> IntArray | None:
     >>> find_few_distinct(np.array([[7.0], [7.0], [3.0]]), 1) is None
     True
     """
-    some = X[
-        :: max(1, X.shape[0] // (PROBED_PER_CLUSTER * (most + 1)))
-    ]  # nearly always, these are enough to say no
+    # nearly always, these are enough to say no
+    some = X[:: max(1, X.shape[0] // (PROBED_PER_CLUSTER * (most + 1)))]
     if len(find_distinct_rows(some)[0]) > most:
         return None
     first, number = find_distinct_rows(X)

@@ -44,9 +44,8 @@ class AllBut:
 
     def at(self, positions: IntArray) -> IntArray:
         """Return the offsets at the given positions."""
-        n_before = self.places - np.arange(
-            len(self.left_out)
-        )  # of offsets, before each that is left out
+        # of offsets, before each that is left out
+        n_before = self.places - np.arange(len(self.left_out))
         return positions + self.start + np.searchsorted(n_before, positions, side="right")
 
 
@@ -170,9 +169,8 @@ class Batches:
     order: IntArray | None = (
         None  # positions, batch after batch; None if batches are consecutive rows
     )
-    held_aside: IntArray = field(
-        default_factory=lambda: np.empty(0, dtype=np.int32)
-    )  # sorted positions in no run
+    # sorted positions in no run
+    held_aside: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     n_held: IntArray | None = None  # number of rows that each batch holds aside itself
     rng: np.random.Generator | None = None  # draws these rows, so that runs can be drawn only once
     first_number: int = 0  # number of the first batch

@@ -124,7 +124,9 @@ Centrality = Callable[[Members], Any]
 
 
 def fill_missing(X: Any, column_means: NDArray[np.floating[Any]] | None) -> Any:
-    """Return ``X`` with missing cells replaced by the means of their columns, as distances need it."""
+    """Return ``X`` with missing cells replaced by the means of their columns, as distances need
+    it.
+    """
     if X is None or column_means is None or not np.isnan(X).any():
         return X
     return np.where(np.isnan(X), column_means, X)
@@ -179,10 +181,11 @@ def choose_sampled_medoids(
     starts, candidates = _sample_candidates(labels, n_clusters, rng, max_candidates, share)
     medoids = candidates[starts[:-1]]
     fewest = 2
+    # a row is nearest to itself: of two, the heavier one
     if similarity in (
         rbf_similarity,
         laplacian_similarity,
-    ):  # a row is nearest to itself: of two, the heavier one
+    ):
         fewest = 3
         pairs = np.flatnonzero(np.diff(starts) == 2)
         first = candidates[starts[pairs]]
@@ -233,9 +236,8 @@ def rbf_similarity(points: Any, mass: FloatArray) -> FloatArray:
     if sparse.issparse(points):
         return _decay(euclidean_distances(points, squared=True), mass)
     shifted = points - points[:1]  # near the origin, the expanded square loses no digits
-    norms = _row_dots(
-        shifted, shifted
-    )  # not by scikit-learn, whose checks take longer than a small cluster
+    # not by scikit-learn, whose checks take longer than a small cluster
+    norms = _row_dots(shifted, shifted)
     return _decay(np.maximum(norms[:, None] + norms - 2 * (shifted @ shifted.T), 0), mass)
 
 
@@ -286,7 +288,8 @@ class SampledMedoid:
     >>> from sklearn.datasets import load_iris
     >>> from cohirf import CoHiRF, SampledMedoid
     >>> medoid = SampledMedoid(share=0.5, most=20)
-    >>> CoHiRF.as_published(KMeans(3), medoid=medoid, random_state=0).fit(load_iris().data).n_clusters_
+    >>> model = CoHiRF.as_published(KMeans(3), medoid=medoid, random_state=0)
+    >>> model.fit(load_iris().data).n_clusters_
     3
     """
 
@@ -547,9 +550,8 @@ def _invert_norms(members: Members) -> Any:
 
 def _row_dots(left: Any, right: Any) -> Any:
     if not is_here(left):
-        return namespace(left).sum(
-            left * right, axis=1
-        )  # torch's vecdot is a product of matrices for each row
+        # torch's vecdot is a product of matrices for each row
+        return namespace(left).sum(left * right, axis=1)
     if sparse.issparse(left):
         return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()
     dots: FloatArray = np.einsum("...j,...j->...", left, right)

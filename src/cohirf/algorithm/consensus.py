@@ -47,9 +47,8 @@ NOISE = -1
 COMPARED_PAIRS = 50
 MAX_CODES_HERE = 2**16  # of rows on a device: more codes than this stay there
 
-Partition = tuple[
-    Any, int
-]  # the group of each distinct code, where the codes are, and how many groups there may be
+# the group of each distinct code, where the codes are, and how many groups there may be
+Partition = tuple[Any, int]
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,9 @@ class Codes:
         return bool((self.distinct[:, 0] == self.distinct.T).all())
 
     def of_first_rows(self, vector: Any) -> Any:
-        """Return the entry of a vector by row at the first row of each code, where the codes are."""
+        """Return the entry of a vector by row at the first row of each code, where the codes
+        are.
+        """
         if is_here(self.distinct):
             return fetch_rows(vector, first_rows(self.of_row, self.n_codes))
         return look_up(vector, first_rows_beside(self.of_row, self.n_codes))
@@ -178,12 +179,10 @@ class FoldedViews:
     n_rows: int
     of_row: Any = None  # the code of each row
     n_codes: int = 1
-    columns: list[Any] = field(
-        default_factory=list
-    )  # the label of each code in each view that was renumbered
-    digits: list[IntArray] = field(
-        default_factory=list
-    )  # for each view after these: the label of each digit
+    # the label of each code in each view that was renumbered
+    columns: list[Any] = field(default_factory=list)
+    # for each view after these: the label of each digit
+    digits: list[IntArray] = field(default_factory=list)
 
     def add(self, labels: Any) -> None:
         """Add the labels of a view."""
@@ -285,9 +284,8 @@ def label_rows(
     Each row with a code that is ``alone`` gets a label of its own.
     """
     xp = namespace(group)
-    grouped, number = compress(
-        xp.where(alone, n_groups, group), n_groups + 1
-    )  # those that are alone come last
+    # those that are alone come last
+    grouped, number = compress(xp.where(alone, n_groups, group), n_groups + 1)
     n_alone = int(xp.sum(xp.where(alone, codes.counts, 0.0)))
     if not n_alone and is_here(number) and np.array_equal(number, np.arange(codes.n_codes)):
         return Consensus(codes.of_row, codes.n_codes, views)
@@ -373,9 +371,8 @@ def _agree(codes: Codes, views: tuple[int, ...]) -> Consensus:
     of its own.
     """
     all_views = len(views) == codes.n_views
-    if all_views and not namespace(codes.distinct).any(
-        codes.distinct == NOISE
-    ):  # distinct codes are distinct groups
+    # distinct codes are distinct groups
+    if all_views and not namespace(codes.distinct).any(codes.distinct == NOISE):
         return Consensus(codes.of_row, codes.n_codes, views)
     codes = codes.here()
     noisy = codes.noisy(views)
@@ -384,7 +381,9 @@ def _agree(codes: Codes, views: tuple[int, ...]) -> Consensus:
 
 
 def _running_partitions(codes: Codes, views: Sequence[int]) -> list[Partition]:
-    """Partitions of the codes by no view, by the first, by the first two, ..., by all of ``views``."""
+    """Partitions of the codes by no view, by the first, by the first two, ..., by all of
+    ``views``.
+    """
     partitions: list[Partition] = [
         (np.zeros(len(codes.distinct), dtype=index_dtype(codes.of_row.shape[0])), 1)
     ]
@@ -466,9 +465,8 @@ def measure_stability(codes: Codes, consensus: Consensus) -> Stability:
     ):
         return Stability(np.ones(len(codes.of_row), dtype=np.float32), np.ones(codes.n_views))
     if consensus.divides_codes:
-        labels = namespace(consensus.labels).clip(
-            consensus.labels, None, n_groups
-        )  # noise needs no codes of its own
+        # noise needs no codes of its own
+        labels = namespace(consensus.labels).clip(consensus.labels, None, n_groups)
         codes = codes.divided(labels, n_groups + 1)
     xp = namespace(codes.distinct)
     counts = codes.counts

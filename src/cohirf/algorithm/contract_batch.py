@@ -20,9 +20,8 @@ from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.rows.storage import Engine
 
 Place = tuple[int, int]  # level and batch, which seed the batch
-BoundGroups = Callable[
-    [Any, Consensus, Any], Consensus
-]  # from points, their groups and their masses
+# from points, their groups and their masses
+BoundGroups = Callable[[Any, Consensus, Any], Consensus]
 ChooseMedoids = Callable[[Any, Any, int, Any, np.random.Generator], IntArray]
 
 

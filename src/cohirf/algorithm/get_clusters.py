@@ -126,9 +126,8 @@ def get_clusters(
         and views.n_features < X.shape[1]
         and isinstance(shown, np.ndarray)
     ):
-        memory = np.empty(
-            (shown.shape[0], views.n_features), dtype=X.dtype
-        )  # of all views, one after the other
+        # of all views, one after the other
+        memory = np.empty((shown.shape[0], views.n_features), dtype=X.dtype)
     n_runs = views.n_runs(X.shape[1])
     if sample_weight is None:
         weights = None
@@ -223,7 +222,9 @@ def label_view(
 
 
 def _leave_apart(view: Any, method: BaseMethod, level: int, error: ValueError) -> Any:
-    """Return another label for each row, and warn: what lower levels have found must not be lost."""
+    """Return another label for each row, and warn: what lower levels have found must not be
+    lost.
+    """
     with warning_once_a_fit():
         warnings.warn(
             f"{method.name} failed on {view.shape[0]} rows of level {level}, which stay apart in "

@@ -39,9 +39,8 @@ from cohirf.rows import ranges
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.rows.storage import Engine, Rows, SerialEngine, SomeRows, Storage
 
-RELEASE_ROWS = (
-    2**22
-)  # number of vector entries that may stay in memory if the vectors are stored on disk
+# number of vector entries that may stay in memory if the vectors are stored on disk
+RELEASE_ROWS = 2**22
 
 
 DrawCompanions = Callable[[IntArray, tuple[int, int]], Any]  # from medoids, and level and batch
@@ -240,7 +239,9 @@ class FitState:
 
     @property
     def stalled(self) -> bool:
-        """Whether two consecutive levels merged nothing, the second one with other random batches."""
+        """Whether two consecutive levels merged nothing, the second one with other random
+        batches.
+        """
         return self.idle_levels > 1
 
     def after(self, survivors: Survivors, kind: str | None = None) -> FitState:

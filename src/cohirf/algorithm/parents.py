@@ -106,7 +106,7 @@ def hide_small_clusters(
     """
     n_labels = len(medoids)
     if weights is None:
-        sizes = count_by_label(labels, n_labels)
+        sizes: NDArray[Any] = count_by_label(labels, n_labels)
     else:
         sizes = sum_by_label(labels, weights, n_labels)
     keep = sizes >= min_size

@@ -257,17 +257,10 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
     ):
         for number, (contracted, held) in enumerate(run.batches()):
             read, X_held = _read(task, contracted)
-            if contraction.device is None:
-                X = read
-            else:
-                X = put_on_device(read, contraction.device)
-            mass = None  # also if each row has the mass 1: a base method is faster without weights
-            if contraction.weighted and task.mass is not None:
-                mass = put_beside(_of(contracted, task.mass), X)
-            if task.companions is None:
-                shown = None
-            else:
-                shown = put_beside(task.companions[number], X)
+            X = read if contraction.device is None else put_on_device(read, contraction.device)
+            # None also if each row has the mass 1: a base method is faster without weights
+            mass = _beside(X, task.mass if contraction.weighted else None, contracted)
+            shown = None if task.companions is None else put_beside(task.companions[number], X)
             place = (task.level, run.first_batch + number)
             halo = None if run.halos is None else run.halos[number]
             apart = None if task.apart is None else _of(contracted, task.apart)
@@ -283,10 +276,7 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
                 )
                 links.append(_find_links(task, batch, contracted, halo))
             else:
-                if task.labels is None:
-                    labels = None
-                else:
-                    labels = put_beside(_of(contracted, task.labels), X)
+                labels = _beside(X, task.labels, contracted)
                 batch = contract_batch(
                     X, mass, contraction, place, engine, shown, labels=labels, apart=apart
                 )
@@ -308,10 +298,7 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
             means = batch.means
             if X_held is not None:
                 values = None if values is None else _stack(values, X_held)
-                if means is None:
-                    means = None
-                else:
-                    means = _stack(means, contraction.points(X_held))
+                means = None if means is None else _stack(means, contraction.points(X_held))
             parts.append(_survivors(task, batch, contracted, held, order, values, means))
             n_before += len(order)
     found = ContractedRun(
@@ -434,17 +421,23 @@ def _read(task: RunTask, contracted: Offsets) -> tuple[Any, Any]:
 
 def _at(offsets: Offsets, positions: IntArray) -> IntArray:
     """Return the offsets at the given positions of a batch."""
-    if isinstance(offsets, slice):
-        return positions + offsets.start
-    return offsets.at(positions)
+    at: IntArray = (
+        positions + offsets.start if isinstance(offsets, slice) else offsets.at(positions)
+    )
+    return at
 
 
 def _of(offsets: Offsets, vector: NDArray[Any]) -> NDArray[Any]:
     """Return the entries of a vector at the given offsets."""
     of_batch = vector[offsets.start : offsets.stop]
-    if isinstance(offsets, slice):
-        return of_batch
-    return leave_out(of_batch, offsets.places)
+    if not isinstance(offsets, slice):
+        of_batch = leave_out(of_batch, offsets.places)
+    return of_batch
+
+
+def _beside(X: Any, vector: NDArray[Any] | None, offsets: Offsets) -> Any:
+    """Return the entries of a vector at the given offsets, where the rows are; None for none."""
+    return None if vector is None else put_beside(_of(offsets, vector), X)
 
 
 def _add_halo_mass(mass: Any, task: RunTask, number: int) -> Any:

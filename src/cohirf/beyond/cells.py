@@ -24,9 +24,8 @@ from cohirf.rows.grouping import FloatArray, IntArray, index_dtype
 
 MAX_AXES = 10  # of more features, the principal axes with most variance are split
 AXES_ROWS = 2**12  # rows from which the principal axes are computed
-DENSE_FEATURES = (
-    2**10
-)  # with more features, sparse rows are not centred for that, so that they stay sparse
+# with more features, sparse rows are not centred for that, so that they stay sparse
+DENSE_FEATURES = 2**10
 LARGEST_CELL = (
     1.3  # rows of a cell, in multiples of the mean; if no axis divides rows so evenly, chance does
 )
@@ -79,10 +78,11 @@ class Split:
     cell: int = -1
     axis: int = -1  # the number of axes means: rows are assigned at random, as no axis divides them
     threshold: float = 0.0
+    # share of each side's rows that may be in halos of the other
     shares: tuple[float, float] = (
         1.0,
         1.0,
-    )  # share of each side's rows that may be in halos of the other
+    )
     left: Split | None = None
     right: Split | None = None
 
@@ -280,7 +280,9 @@ class _Builder:
     def _choose_split(
         self, home: IntArray, n_cells: int, lots: tuple[float, float]
     ) -> tuple[int, float]:
-        """Return the axis with most variance that divides the rows evenly, and where to divide it."""
+        """Return the axis with most variance that divides the rows evenly, and where to divide
+        it.
+        """
         points = self._points[home]
         share = n_cells // 2 / n_cells
         n_rows = len(points)

@@ -234,9 +234,8 @@ class SampledRows:
             for labels in divisions
         ]
         scores = figures.score + RULE.agreement * np.array(agreement)
-        n_clusters = np.array(
-            [labels.max() for labels in divisions]
-        )  # with fewer clusters, less is cut
+        # with fewer clusters, less is cut
+        n_clusters = np.array([labels.max() for labels in divisions])
         return ComparedMerges(figures, np.where(n_clusters == n_clusters.max(), scores, -np.inf))
 
 
@@ -316,7 +315,9 @@ def weighted_ari(labels: IntArray, other: IntArray, mass: FloatArray | None = No
 
 
 def cut_linkage(linkage: FloatArray, n_clusters: int) -> IntArray:
-    """Return the cluster of each point after merging to ``n_clusters`` clusters, numbered from 0."""
+    """Return the cluster of each point after merging to ``n_clusters`` clusters, numbered from
+    0.
+    """
     n_points = len(linkage) + 1
     return np.unique(
         last_clusters(linkage[: n_points - n_clusters], n_points), return_inverse=True
@@ -395,7 +396,9 @@ class LargeParts:
 
 
 def count_parts(linkage: FloatArray, mass: FloatArray, n_clusters: int, min_mass: float) -> int:
-    """Return into how many parts to cut, so that ``n_clusters`` of them have at least ``min_mass``."""
+    """Return into how many parts to cut, so that ``n_clusters`` of them have at least
+    ``min_mass``.
+    """
     if min_mass <= 0:
         return n_clusters
     return LargeParts(linkage, mass, min_mass).count(n_clusters)

@@ -54,7 +54,9 @@ class Companions:
 
     @cached_property
     def _pool(self) -> tuple[IntArray, Any]:
-        """Row numbers to sample from, and their values: the data is not read again for each batch."""
+        """Row numbers to sample from, and their values: the data is not read again for each
+        batch.
+        """
         n_rows = self.values.n_rows
         rng = generator_at(self.entropy, Draw.COMPANIONS)
         rows = np.sort(rng.choice(n_rows, min(n_rows, POOL * self.n_shown), replace=False))

@@ -127,9 +127,8 @@ class TreeCutter:
         while len(cuts) + 1 < min(n_groups, n_places) and is_open.any():
             n_wanted = max(n_clusters, len(cuts) + 2)
             needed = min(max(smallest_part * total_mass / n_wanted, min_mass), most_halved)
-            smaller = np.maximum(
-                np.minimum(mass_below, mass_of_part[part] - mass_below), 0
-            )  # differences are rounded
+            # differences are rounded
+            smaller = np.maximum(np.minimum(mass_below, mass_of_part[part] - mass_below), 0)
             is_allowed = is_open & (smaller >= needed)
             if not is_allowed.any():
                 most_halved = min(most_halved, needed) / 2

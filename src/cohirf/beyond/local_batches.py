@@ -85,9 +85,8 @@ def make_local_batches(
     """Return local batches of the active rows; ``engine`` deals them to cells, block by block."""
     rows = _FilledRows(active.values, active.index, column_means, locality.embed)
     cells, has_room, locality = plan_cells(rows, locality)
-    if (
-        engine is None or active.index is not None
-    ):  # it would send the index of all rows with each block
+    # it would send the index of all rows with each block
+    if engine is None or active.index is not None:
         engine = SerialEngine()
     dealer = _Dealer(rows, cells, locality, engine)
     batches = dealer.deal(storage)
@@ -399,9 +398,8 @@ def fuse_leaves(state: FitState, part: IntArray) -> FitState:
     mass = leaves.total_mass
     kept = np.empty(n_parts, dtype=state.fusions.parents.dtype)
     kept[part] = np.arange(len(part))
-    several = np.flatnonzero(
-        np.bincount(part)[part] > 1
-    )  # the others, such as rows of noise, are alone
+    # the others, such as rows of noise, are alone
+    several = np.flatnonzero(np.bincount(part)[part] > 1)
     parts, label = np.unique(part[several], return_inverse=True)
     kept[parts] = several[
         Groups(leaves.means[several], mass[several]).find_central(label, len(parts))

@@ -112,9 +112,8 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
     group = np.arange(len(mass))
     for kept, absorbed in merge_by_agreement(count_agreement(distinct), mass, needed)[0]:
         group[absorbed] = kept
-    for code in range(
-        len(group)
-    ):  # the code that absorbed it comes before it, and has its final group already
+    # the code that absorbed it comes before it, and has its final group already
+    for code in range(len(group)):
         group[code] = group[group[code]]
     return group
 
@@ -192,11 +191,13 @@ def join_groups(codes: Codes, linked: IntArray, group: IntArray, needed: float) 
 
 @dataclass(frozen=True)
 class GroupLabels:
-    """Labels that linked codes have in each view, and the share of each group's mass that has them."""
+    """Labels that linked codes have in each view, and the share of each group's mass that has
+    them.
+    """
 
-    rows: list[
-        Any
-    ]  # for each view, the row of ``shares`` that belongs to the label of each code, where the codes are
+    # for each view, the row of ``shares`` that belongs to the label of each code, where the codes
+    # are
+    rows: list[Any]
     # A row for each label of a view that a linked code has, after a row of zeros for all others; a
     # column for each group. An array if the codes are on a device, otherwise sparse: most groups
     # have few of the labels.

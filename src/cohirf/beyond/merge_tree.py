@@ -30,9 +30,8 @@ from sklearn.metrics.pairwise import euclidean_distances
 from cohirf.algorithm.parents import Fusions, find_roots
 from cohirf.rows.grouping import FloatArray, IntArray, best_by_label, rows_by_label
 
-Link = Callable[
-    [Any, FloatArray, int], FloatArray
-]  # from means, masses and the most groups to link to a linkage
+# from means, masses and the most groups to link to a linkage
+Link = Callable[[Any, FloatArray, int], FloatArray]
 CENTRAL_TIE = 1e-9  # of distances to a mean, relative to the largest
 WARD_ROUNDING = 1e-9  # relative: differences between means have lost digits
 MAX_MOVES = 20
@@ -135,9 +134,8 @@ def _link_sums(products: FloatArray) -> IntArray:
         tied = least.min() + WARD_ROUNDING * lengths.max()
         one = int((least <= tied).argmax())
         kept, absorbed = merges[step] = sorted((one, int((losses[one] <= tied).argmax())))
-        is_stale = (losses[:, [kept, absorbed]] <= least[:, None]).any(
-            axis=1
-        )  # the nearest is not there any more
+        # the nearest is not there any more
+        is_stale = (losses[:, [kept, absorbed]] <= least[:, None]).any(axis=1)
         products[kept] += products[absorbed]
         products[:, kept] += products[:, absorbed]
         squared[kept], is_merged[absorbed] = products[kept, kept], True
@@ -162,7 +160,8 @@ def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArra
     --------
     >>> import numpy as np
     >>> merges = np.array([[0, 1, 1.0, 2], [2, 3, 1.0, 3]])
-    >>> raise_merges(merges, np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 1.0, 8.0]))[:, 2].round(2)
+    >>> means = np.array([[0.0], [1.0], [2.0]])
+    >>> raise_merges(merges, means, np.array([1.0, 1.0, 8.0]))[:, 2].round(2)
     array([1.  , 2.68])
     """
     if len(mass) > MAX_LINKED:
@@ -309,9 +308,8 @@ def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
             least = of_last.min()
             tied = least + WARD_ROUNDING * abs(least)  # rounding can make it negative
             is_mutual = len(chain) > 1 and of_last[chain[-2]] <= tied
-            if is_mutual or len(chain) == len(
-                number
-            ):  # a chain has each cluster once at most, whatever the rounding
+            # a chain has each cluster once at most, whatever the rounding
+            if is_mutual or len(chain) == len(number):
                 break
             chain.append(int((of_last <= tied).argmax()))
         kept, absorbed = sorted((chain.pop(), chain.pop()))

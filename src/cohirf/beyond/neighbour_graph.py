@@ -351,9 +351,8 @@ def normalised_cuts(
     n_divisions = len(divisions)
     n_names = int(divisions.max()) + 2
     n_neighbours = neighbours.shape[1]
-    cluster = (
-        divisions + 1 + n_names * np.arange(n_divisions)[:, None]
-    )  # with a number of its own in each division
+    # with a number of its own in each division
+    cluster = divisions + 1 + n_names * np.arange(n_divisions)[:, None]
     mass = np.ones(divisions.shape[1]) if mass is None else mass / mass.max()
 
     def add_up(values: FloatArray | float) -> FloatArray:

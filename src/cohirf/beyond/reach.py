@@ -25,9 +25,8 @@ from cohirf.algorithm.levels import LevelRecord
 
 RADIUS_NAMES = ("eps", "max_eps", "bandwidth", "distance_threshold")
 LISTING = ("max_eps", "eps", "bandwidth")  # of methods that list all neighbours within a radius
-REACH_MARGIN = (
-    1 + 1e-6
-)  # on a grid, rows are exactly a radius apart, and rounding must not leave one of them out
+# on a grid, rows are exactly a radius apart, and rounding must not leave one of them out
+REACH_MARGIN = 1 + 1e-6
 EUCLIDEAN_NAMES = 2.0
 NORMS = {
     "euclidean": EUCLIDEAN_NAMES,
@@ -129,7 +128,7 @@ def links_every_row(method: Any) -> bool:
 
 def _method_parameters(method: Any) -> dict[str, Any]:
     if hasattr(method, "get_params"):
-        return method.get_params(deep=False)
+        return dict(method.get_params(deep=False))
     return {}
 
 
@@ -137,9 +136,8 @@ def _find_norm(parameters: dict[str, Any]) -> float | None:
     """Return the p of the Minkowski distances that a method uses; None if it uses others."""
     metric = parameters.get("metric", "euclidean")
     p = parameters.get("p")
-    if parameters.get("metric_params") or not isinstance(
-        metric, str
-    ):  # such as weights of features
+    # such as weights of features
+    if parameters.get("metric_params") or not isinstance(metric, str):
         return None
     if metric in ("minkowski", "p"):
         return EUCLIDEAN_NAMES if p is None else float(p)

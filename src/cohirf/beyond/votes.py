@@ -140,7 +140,7 @@ def group_by_votes(
     if joins_all:
         n_apart = 0
     else:
-        n_apart = np.count_nonzero(agreement[others] < needed - AGREEMENT_ROUNDING)
+        n_apart = int(np.count_nonzero(agreement[others] < needed - AGREEMENT_ROUNDING))
     n_apart = max(n_apart, (n_clusters or 0) - n_groups)
     apart = np.sort(others[np.argsort(agreement[others], kind="stable")[:n_apart]])
     if len(apart) == 0:
@@ -160,7 +160,8 @@ def move_codes(codes: VotedCodes, groups: VotedGroups, n_clusters: int) -> Voted
     The second code was merged with the first, but agrees with the third only:
 
     >>> import numpy as np
-    >>> codes = VotedCodes.of(np.array([[0, 0], [1, 2], [1, 1]]), np.ones(3), np.array([3.0, 1.0, 3.0]))
+    >>> unique = np.array([[0, 0], [1, 2], [1, 1]])
+    >>> codes = VotedCodes.of(unique, np.ones(3), np.array([3.0, 1.0, 3.0]))
     >>> linkage = np.array([[0, 1, 0.9, 2], [2, 3, 1.0, 3]])
     >>> move_codes(codes, VotedGroups(np.arange(3), linkage, 2), 2).of_code
     array([0, 1, 1])
@@ -212,7 +213,9 @@ def measure_votes(codes: VotedCodes, label: IntArray) -> tuple[FloatArray, Float
 def _join_most_agreeing(
     codes: VotedCodes, linked: IntArray, group: IntArray, n_groups: int
 ) -> tuple[IntArray, FloatArray]:
-    """Return, for each code, the group of ``linked`` codes with which it agrees most, and how much."""
+    """Return, for each code, the group of ``linked`` codes with which it agrees most, and how
+    much.
+    """
     labels = GroupLabels.of(codes, linked, group)
     has_opinion = codes.distinct != NO_OPINION
     mass = np.bincount(group, weights=codes.mass[linked], minlength=n_groups)
@@ -235,9 +238,8 @@ def _join_most_agreeing(
         agreement[block] = shares.max(axis=1)
         is_best = shares >= (agreement[block] * (1 - AGREEMENT_ROUNDING))[:, None]
         joined[block] = is_best.argmax(axis=1)
-        if (
-            len(group) == codes.n_codes
-        ):  # then each has a group, in which it stays unless another one is better
+        # then each has a group, in which it stays unless another one is better
+        if len(group) == codes.n_codes:
             joined[block] = np.where(
                 is_best[np.arange(len(is_best)), group[block]], group[block], joined[block]
             )

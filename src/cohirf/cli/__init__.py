@@ -58,7 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def command_line() -> str:
-    """Return the command line of this run, quoted for a shell, to show it in reports and messages."""
+    """Return the command line of this run, quoted for a shell, to show it in reports and
+    messages.
+    """
     return shlex.join(["cohirf", *_arguments.get()])
 
 

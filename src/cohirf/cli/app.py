@@ -38,7 +38,8 @@ NAMES = {**vars(options), "Path": Path}  # in the signatures of commands
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(
-    help="Cluster the rows of a file with any clustering method, even if the file is too large for the method alone.",
+    help="Cluster the rows of a file with any clustering method, even if the file is too large "
+    "for the method alone.",
     context_settings=CONTEXT,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -114,7 +114,10 @@ def explain(error: BaseException) -> str:
     if isinstance(error, BadInputError):
         return one_line(str(error))
     if isinstance(error, MemoryError) and not str(error):
-        return "There is not enough memory: give a --batch-size, as a number of rows or as memory, such as 2GB."
+        return (
+            "There is not enough memory: give a --batch-size, as a number of rows or as memory, "
+            "such as 2GB."
+        )
     if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
         from cohirf.store.files import shown  # imports numpy, which help does not need
 
@@ -122,9 +125,8 @@ def explain(error: BaseException) -> str:
         if ": " not in said:  # the message does not name a remedy yet
             said += f": {REMEDIES.get(error.errno or 0, 'give another path')}"
         return one_line(f"{shown(Path(str(error.filename)).absolute())}: {said}.")
-    lines = getattr(error, "lines", None) or [
-        str(error)
-    ]  # cells that cannot be read are told in one line each
+    # cells that cannot be read are told in one line each
+    lines = getattr(error, "lines", None) or [str(error)]
     return "\n".join(one_line(in_words_of_options(line)) for line in lines)
 
 

@@ -434,10 +434,16 @@ def _fit_prepared(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
         with console.watching():
             model.set_params(verbose=0 if console.quiet else 1).fit(rows)
     except KeyboardInterrupt:
-        said = "Stopped. Nothing was written: with --checkpoint FOLDER, a fit that is stopped can go on."
+        said = (
+            "Stopped. Nothing was written: with --checkpoint FOLDER, a fit that is stopped can go "
+            "on."
+        )
         if model.checkpoint is not None:
             folder = shown(Path(model.checkpoint).absolute())
-            said = f"Stopped. {folder} keeps what is done. To go on, run the same command: {command_line()}"
+            said = (
+                f"Stopped. {folder} keeps what is done. To go on, run the same command: "
+                f"{command_line()}"
+            )
         raise Interrupted(said) from None
     model.set_params(verbose=0)
     set_columns(model, data.source.n_features, data.source.feature_names)
@@ -475,9 +481,8 @@ def _write_files(
         save_labels(targets.out, labels, console, data.data, kept, coarser=levels[1:])
     if targets.model is not None:
         preparation = data.preparation.to_json()
-        with holding(
-            targets.model, console
-        ):  # a command that is changing the old model would replace this one
+        # a command that is changing the old model would replace this one
+        with holding(targets.model, console):
             save_model(
                 model,
                 targets.model,

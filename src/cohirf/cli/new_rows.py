@@ -439,9 +439,8 @@ def say_lines(*found: Drift | Changes) -> list[str]:
 def _describe_drift(drift: Drift) -> dict[str, Any]:
     """Return drift as what can be written as JSON."""
     features = [asdict(feature) for feature in drift.features]
-    for feature in (
-        features
-    ):  # a feature that was constant before moves by infinitely many standard deviations
+    # a feature that was constant before moves by infinitely many standard deviations
+    for feature in features:
         feature["shift"] = feature["shift"] if isfinite(feature["shift"]) else None
     return {
         "new_rows": drift.n_rows,

@@ -49,7 +49,8 @@ def read_docstring(docstring: str | None) -> dict[str, Documented]:
     Examples
     --------
     >>> from cohirf.cli.options import read_docstring
-    >>> read_docstring("Title.\n\nParameters\n----------\na : int, default=1\n    A number.\n    Any.")
+    >>> head = "Title.\n\nParameters\n----------\n"
+    >>> read_docstring(head + "a : int, default=1\n    A number.\n    Any.")
     {'a': Documented(kind='int', default='1', text='A number. Any.')}
     """
     return {
@@ -134,9 +135,8 @@ def read_function(place: str, name: str, names: dict[str, Any]) -> Command:
     namespace = dict(names)
     node.body = node.body[:1]
     node.decorator_list = []  # they are about the body
-    code = compile(
-        ast.Module([node], []), f"<{place}>", "exec", dont_inherit=True
-    )  # annotations are types
+    # annotations are types
+    code = compile(ast.Module([node], []), f"<{place}>", "exec", dont_inherit=True)
     exec(code, namespace)
     function: Command = namespace[name]
     return function
@@ -457,9 +457,8 @@ SearchParameters = Annotated[dict[str, str], search_options()]
 
 def read_parameters(given: Mapping[str, str]) -> dict[str, Any]:
     """Return the parameters of CoHiRF that options give as text."""
-    from cohirf.clusterers.names import (
-        read_parameter,
-    )  # imports scikit-learn, which help does not need
+    # imports scikit-learn, which help does not need
+    from cohirf.clusterers.names import read_parameter
     from cohirf.estimator import CoHiRF
 
     return {name: read_parameter(CoHiRF, name, text) for name, text in given.items()}
@@ -479,7 +478,9 @@ def settle_parameters(
 
 
 def to_arguments(parameters: Mapping[str, Any]) -> list[str]:
-    """Return parameters of CoHiRF as command-line arguments, which :func:`read_parameters` reads."""
+    """Return parameters of CoHiRF as command-line arguments, which :func:`read_parameters`
+    reads.
+    """
     return [word for name, value in parameters.items() for word in (FLAGS[name], to_text(value))]
 
 

@@ -131,9 +131,8 @@ def describe_sizes(labels: NDArray[Any]) -> dict[str, Any]:
     """Return the numbers of rows and of clusters that have some, and the sizes of the largest,
     which come first.
     """
-    counts = np.unique(labels[labels >= 0], return_counts=True)[
-        1
-    ]  # numbers of clusters can be large
+    # numbers of clusters can be large
+    counts = np.unique(labels[labels >= 0], return_counts=True)[1]
     sizes = np.sort(counts)[::-1].tolist()
     n_noise = len(labels) - sum(sizes)
     return {

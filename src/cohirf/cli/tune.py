@@ -81,9 +81,8 @@ def tune(
     parameters = read_parameters(given)
     names = _choose_searched(method, base, parameters)
     if storage is not None:
-        check_file(
-            Path(storage), "--storage", (), force=True, data=data
-        )  # a file that exists is continued
+        # a file that exists is continued
+        check_file(Path(storage), "--storage", (), force=True, data=data)
     scaling = about.scaling(method.estimator)
     with console.reading(data):
         prepared = prepare(data, **about.arguments(scaling))
@@ -102,9 +101,8 @@ def tune(
     ranges = tuning.recommended_space(CoHiRF(base), X)  # those of a radius depend on the data
     space = {name: ranges[name] for name in names}
     note_data(console, prepared, chosen)
-    console.note(
-        f"searched: {', '.join(f'{_called(name)} {_range_in_words(ranges[name])}' for name in names)}"
-    )
+    searched = [f"{_called(name)} {_range_in_words(ranges[name])}" for name in names]
+    console.note(f"searched: {', '.join(searched)}")
     y, score = (
         (classes.codes, ARI_OF_KNOWN) if metric == "ari" and classes is not None else (None, metric)
     )
@@ -129,7 +127,10 @@ def tune(
                 model, X, y, metric=score, search_space=space, random_state=seed, **options
             )
     except KeyboardInterrupt:
-        said = "The trials so far are lost: with --storage trials.db they are kept, and the same command goes on."
+        said = (
+            "The trials so far are lost: with --storage trials.db they are kept, and the same "
+            "command goes on."
+        )
         if storage is not None:
             kept = f"{shown(Path(storage).absolute())} keeps the trials that are done."
             said = f"{kept} To go on, run the same command: {command_line()}"
@@ -143,9 +144,8 @@ def tune(
     }
     document |= {"seconds": time.perf_counter() - started, "peak_bytes": peak_bytes()}
     if isinstance(settled.get("batch_size"), str):
-        settled["batch_size"] = (
-            found.best_estimator.batch_size_
-        )  # another measurement could give other clusters
+        # another measurement could give other clusters
+        settled["batch_size"] = found.best_estimator.batch_size_
     words = [*about.to_arguments(scaling), *_method_arguments(method, settled, found.best_params)]
     path = str(data)
     if path.startswith("-"):
@@ -199,9 +199,8 @@ def _choose_searched(method: MethodOptions, base: Any, parameters: dict[str, Any
             f"Python, where cohirf.tuning.tune takes a search_space."
         )
     given = {*parameters, *(f"{INNER}{name}" for name in read_assignments(method.param))}
-    if (
-        parameters.get("n_clusters", "levels") != "levels"
-    ):  # it overrules the number of the base method
+    # it overrules the number of the base method
+    if parameters.get("n_clusters", "levels") != "levels":
         given |= {f"{INNER}{name}" for name in NUMBER_NAMES}
     names = [name for name in tuning.recommended_space(CoHiRF(base)) if name not in given]
     if not names:

@@ -23,9 +23,8 @@ CACHED_ROWS = 84
 # the width of the Gaussian, relative to the local distance; Wang et al. call it mu and advise 0.3
 # to 0.8
 SCALE = 0.5
-FAINTEST = np.float32(
-    np.exp(-16)
-)  # weight of an edge: without a lowest one, an outlier would have no edge at all
+# weight of an edge: without a lowest one, an outlier would have no edge at all
+FAINTEST = np.float32(np.exp(-16))
 
 
 @dataclass(frozen=True)
@@ -152,9 +151,8 @@ def distances_of_pairs(view: Any) -> FloatMatrix:
         columns = view.T.tocsr()
     else:
         columns = view.T
-    rounding = (
-        16 * np.finfo(np.float64).eps
-    )  # squared distances below this share of the norms are rounding errors
+    # squared distances below this share of the norms are rounding errors
+    rounding = 16 * np.finfo(np.float64).eps
     for block in blocks_of_rows(n_rows):
         both = norms[block, None] + norms
         squares = both - 2 * safe_sparse_dot(view[block], columns, dense_output=True)
@@ -170,9 +168,8 @@ def turn_into_similarities(
     width = local[:, None] + local_of_all
     width += distances
     width *= SCALE / 3
-    np.maximum(
-        width, np.finfo(np.float32).tiny, out=width
-    )  # the width is 0 for equal rows with equal neighbours
+    # the width is 0 for equal rows with equal neighbours
+    np.maximum(width, np.finfo(np.float32).tiny, out=width)
     distances /= width
     distances *= distances
     distances *= -0.5
@@ -249,9 +246,8 @@ def diffuse(affinity: Affinity, total: FloatMatrix, n_others: int, *, rescale: b
     others = total - status if n_others else total
     for block in blocks_of_rows(len(status)):
         rows = neighbors[block] @ others
-        columns = neighbors @ np.ascontiguousarray(
-            rows.T
-        )  # sparse @ dense is fast, dense @ sparse is not
+        # sparse @ dense is fast, dense @ sparse is not
+        columns = neighbors @ np.ascontiguousarray(rows.T)
         if rescale:
             normalise_transposed(columns, block.start, out=status[block])
         else:

@@ -129,5 +129,6 @@ def nearest_rows(rows: Any, labels: Any, means: NDArray[np.float64]) -> IntArray
     """
     X = getattr(rows, "X", None)
     if takes(X) and isinstance(labels, np.ndarray):
-        return _nearest_to_means(X, labels, means)
+        nearest: IntArray = _nearest_to_means(X, labels, means)
+        return nearest
     return None

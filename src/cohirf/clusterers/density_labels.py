@@ -83,9 +83,8 @@ def check_pairs(pairs: IntVector, n_rows: int, parts: IntVector) -> None:
 class PartsOfRun(FoundInRun):
     """Clusters of the batches of a run, numbered from 0: parts of clusters of all rows."""
 
-    rows: Annotated[
-        IntArray, ranges.numbers(ranges.ANY, below="n_rows")
-    ]  # rows that are at home in a batch
+    # rows that are at home in a batch
+    rows: Annotated[IntArray, ranges.numbers(ranges.ANY, below="n_rows")]
     # the part of each; -1 for noise
     labels: Annotated[
         IntVector, ranges.Range(ranges.INDICES, ("rows",), least=-1, below="first_rows")
@@ -98,9 +97,8 @@ class PartsOfRun(FoundInRun):
     others: Annotated[
         IntVector, ranges.counts(ranges.ANY, 2), ranges.Holds(check_pairs, "n_rows", "first_rows")
     ]
-    first_rows: Annotated[
-        IntVector, ranges.numbers(ranges.ANY, below="n_rows")
-    ]  # the first core row of each part
+    # the first core row of each part
+    first_rows: Annotated[IntVector, ranges.numbers(ranges.ANY, below="n_rows")]
     batch_sizes: Annotated[IntVector, ranges.counts(ranges.ANY)]
 
     @classmethod
@@ -114,9 +112,8 @@ class PartsOfRun(FoundInRun):
         labels = np.where(clusters.labels < 0, NOISE, clusters.labels + first_part)
         first_rows = np.empty(int(clusters.labels.max()) + 1, dtype=np.int64)
         last_to_first = core[np.argsort(rows[core])[::-1]]
-        first_rows[clusters.labels[last_to_first]] = rows[
-            last_to_first
-        ]  # the first row is assigned last, and stays
+        # the first row is assigned last, and stays
+        first_rows[clusters.labels[last_to_first]] = rows[last_to_first]
         of_halo = core[core >= n_home]
         border, other = clusters.others[clusters.others[:, 0] < n_home].T
         return cls(
@@ -164,7 +161,9 @@ def cluster_batches(
 
 
 class JoinedParts:
-    """Collects the parts of clusters as runs arrive, and which of them have a core row in common."""
+    """Collects the parts of clusters as runs arrive, and which of them have a core row in
+    common.
+    """
 
     def __init__(self, n_rows: int, storage: Storage) -> None:
         self._storage, self._labels = (
@@ -208,9 +207,8 @@ class JoinedParts:
         n_clusters, cluster = connected_components(graph, directed=False)
         first = np.full(n_clusters, np.iinfo(np.int64).max)
         np.minimum.at(first, cluster, first_rows)
-        number = np.append(np.argsort(np.argsort(first))[cluster], NOISE).astype(
-            labels.dtype
-        )  # the last is of noise
+        # the last is of noise
+        number = np.append(np.argsort(np.argsort(first))[cluster], NOISE).astype(labels.dtype)
         for block in row_blocks(len(labels)):
             labels[block] = number[labels[block]]
         rows, parts = np.concatenate(self._others).T

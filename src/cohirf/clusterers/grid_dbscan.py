@@ -30,9 +30,8 @@ MIN_KERNEL_ROWS = (
 # sums of multiples of the unit up to the latter are not rounded
 WEIGHT_UNIT = 2.0**-10
 LARGEST_SUM = 2.0**40
-MAX_CELLS_A_SIDE = (
-    2**30
-)  # with more cells, floating point cannot safely distinguish neighbouring cells
+# with more cells, floating point cannot safely distinguish neighbouring cells
+MAX_CELLS_A_SIDE = 2**30
 
 
 class GridDBSCAN(DBSCAN):
@@ -172,9 +171,8 @@ class DensityClusters:
     algorithm: str
     labels: NDArray[np.int64]  # -1 for noise
     core_rows: NDArray[np.int64]  # sorted
-    others: NDArray[
-        np.int64
-    ]  # border rows next to further clusters, and the labels of these, perhaps their own, too
+    # border rows next to further clusters, and the labels of these, perhaps their own, too
+    others: NDArray[np.int64]
 
 
 def find_density_clusters(
@@ -225,9 +223,8 @@ def call_dbscan(
 
 
 def _for_neighbours(norm: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: 2 if value is None else value for name, value in norm.items()
-    }  # p is a number there
+    # p is a number there
+    return {name: 2 if value is None else value for name, value in norm.items()}
 
 
 def are_exact(weights: NDArray[np.float64] | None) -> bool:
@@ -259,9 +256,8 @@ def cluster_on_grid(
     X = _as_compiled_for(X)
     side = cell_side(eps, X.shape[1])
     low, high = kernels.bounds(X)
-    with np.errstate(
-        all="ignore"
-    ):  # a range or quotient that overflows cannot be put on a grid, either
+    # a range or quotient that overflows cannot be put on a grid, either
+    with np.errstate(all="ignore"):
         n_cells = (high - low) / side
     if n_cells.max() < MAX_CELLS_A_SIDE:
         bits = kernels.count_bits(n_cells)

@@ -102,10 +102,11 @@ def cluster_cells(
     # boxes are not known yet
     parents = np.arange(len(keys))
     boxes = np.full((len(keys), 2 * N_AXES), np.nan)
+    # adjacent cells first: after them, most cells are joined, and not compared
     for reach in (
         1,
         CELL_REACH,
-    ):  # adjacent cells first: after them, most cells are joined, and not compared
+    ):
         _connect_within(grid, reach, (2 * reach + 1) ** (X.shape[1] - 1), radius2, parents, boxes)
         parents = flatten(parents)
     labels = _label_core(grid, parents)
@@ -141,15 +142,13 @@ def _sort_into_cells(X: Any, rows: Any, low: Any, bits: Any, side: Any) -> Any:
     for i in range(n):
         rows[i] = i
     keys, rows = _radix_sort(keys, rows)
-    points = np.empty(
-        (n, N_AXES)
-    )  # float64: rows of float32 take the other kernels as they are compiled
+    # float64: rows of float32 take the other kernels as they are compiled
+    points = np.empty((n, N_AXES))
     starts = np.empty(n + 1, dtype=rows.dtype)
     starts[0] = n_cells = 0
     for i in range(n):
-        points[i, 0] = (
-            X[rows[i], 0] if d > 2 else 0
-        )  # not a loop over features, which takes twice as long
+        # not a loop over features, which takes twice as long
+        points[i, 0] = X[rows[i], 0] if d > 2 else 0
         points[i, 1] = X[rows[i], d - 2] if d > 1 else 0
         points[i, 2] = X[rows[i], d - 1]
         keys[n_cells] = keys[i]
@@ -197,7 +196,9 @@ def _radix_sort(keys: Any, rows: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _cells_of_line(grid: Any, cell: Any, line: Any, reach: Any, cursors: Any) -> Any:
-    """Return the cells of a line that are within reach of a cell: the first, and one past the last."""
+    """Return the cells of a line that are within reach of a cell: the first, and one past the
+    last.
+    """
     lowest = grid.keys[cell] + grid.steps[line] - reach
     first = cursors[line]
     while first < len(grid.keys) and grid.keys[first] < lowest:
@@ -251,9 +252,8 @@ def _find_core(grid: Any, weights: Any, radius2: Any, min_weight: Any) -> None:
     rows = grid.rows
     starts = grid.starts
     cursors = np.zeros(len(grid.steps), dtype=np.int64)
-    lines = np.empty(
-        (len(grid.steps), 2), dtype=np.int64
-    )  # the first row of each line, and one past the last
+    # the first row of each line, and one past the last
+    lines = np.empty((len(grid.steps), 2), dtype=np.int64)
     for cell in range(len(grid.keys)):
         start = starts[cell]
         end = starts[cell + 1]

@@ -207,7 +207,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return distances
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: CSR matrices are accepted, and the float type is preserved."""
+        """Return scikit-learn's tags: CSR matrices are accepted, and the float type is
+        preserved.
+        """
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]

@@ -184,9 +184,8 @@ class SCSRGF(ClusterMixin, BaseEstimator):
             X = X.copy()
             X.sum_duplicates()
         rng = check_random_state(self.random_state)
-        with threadpool_limits(
-            1
-        ):  # with several threads, the order of summation would change the result
+        # with several threads, the order of summation would change the result
+        with threadpool_limits(1):
             self.affinity_matrix_ = self._fuse(X, rng)
             self.labels_ = self._partition(X, rng)
         return self

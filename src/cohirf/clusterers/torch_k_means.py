@@ -94,7 +94,7 @@ class TorchKMeans(ClusterMixin, BaseEstimator):
     --------
     >>> import torch
     >>> from cohirf.clusterers import TorchKMeans
-    >>> X = torch.tensor([[1.0, 2.0], [1.0, 4.0], [1.0, 0.0], [10.0, 2.0], [10.0, 4.0], [10.0, 0.0]])
+    >>> X = torch.tensor([[1.0, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
     >>> model = TorchKMeans(n_clusters=2, random_state=0).fit(X)
     >>> bool((model.labels_[:3] == model.labels_[0]).all()), model.inertia_
     (True, 16.0)

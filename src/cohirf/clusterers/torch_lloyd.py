@@ -127,9 +127,8 @@ def all_finite(values: Tensor) -> bool:
     Usually in one pass and without memory for a result per value.
     """
     total = values.sum(dtype=torch.promote_types(values.dtype, torch.float32))
-    return bool(total.isfinite()) or bool(
-        values.isfinite().all()
-    )  # finite values may have an infinite sum
+    # finite values may have an infinite sum
+    return bool(total.isfinite()) or bool(values.isfinite().all())
 
 
 @dataclass(frozen=True)
@@ -160,14 +159,15 @@ class CenterSearch:
     """
 
     factors: Tensor  # -2 (c - o), in the type in which products are computed
-    bias: (
-        Tensor | None
-    )  # the terms without x; None if the last columns of ``factors`` are numbers whose sum it is
+    # the terms without x; None if the last columns of ``factors`` are numbers whose sum it is
+    bias: Tensor | None
     n_features: int  # there can be more columns
 
     @classmethod
     def prepare(cls, centers: Tensor, dtype: Any) -> CenterSearch:
-        """Round the centres to the type of the products, and compute the rest from what is rounded."""
+        """Round the centres to the type of the products, and compute the rest from what is
+        rounded.
+        """
         origin = centers.mean(dim=0)
         factors = (-2 * (centers - origin)).to(dtype)
         exact = factors.double()
@@ -455,9 +455,8 @@ def k_means(
         return run(rows, init)
     sample = sample_rows(rows, max(START_ROWS, START_ROWS_PER_CLUSTER * n_clusters), rng)
     points = sample.values.to(rows.dtype)
-    around = points - points.mean(
-        dim=0
-    )  # distances between points far from the origin would round more
+    # distances between points far from the origin would round more
+    around = points - points.mean(dim=0)
     starts = (
         points[DRAWING[init](around, sample.weights, n_clusters, rng)].double()
         for _ in range(n_init)

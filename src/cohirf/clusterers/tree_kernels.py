@@ -82,9 +82,8 @@ def _find_core_of_leaf(
     nearest come first, and most rows need few.
     """
     ahead = [0]  # nodes that may have near nodes below them
-    near = [
-        (leaf, False) for _ in range(0)
-    ]  # near nodes, and whether all their rows are within the radius
+    # near nodes, and whether all their rows are within the radius
+    near = [(leaf, False) for _ in range(0)]
     for i in range(tree.starts[leaf], tree.ends[leaf]):
         weight = 0.0
         n_seen = 0

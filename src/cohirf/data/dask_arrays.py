@@ -139,7 +139,7 @@ class DaskTable:
         else:
             array = self.array
         if n_columns is None:
-            shape = {"drop_axis": 1}
+            shape: dict[str, Any] = {"drop_axis": 1}
         else:
             shape = {"chunks": (array.chunks[0], (n_columns,))}
         empty = np.empty((0,) if n_columns is None else (0, n_columns), dtype=dtype)

@@ -115,9 +115,8 @@ class ReadRows:
     values: Rows  # the rows
     column_means: Any = None  # what missing cells are replaced by
     can_read_again: bool = True  # whether any of the rows can be read again at little cost
-    engine: Engine = field(
-        default_factory=SerialEngine
-    )  # runs tasks that write into vectors of this process
+    # runs tasks that write into vectors of this process
+    engine: Engine = field(default_factory=SerialEngine)
     storage: Storage = field(default_factory=Storage)  # keeps these vectors
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
@@ -158,9 +157,8 @@ class ReadRows:
             mass = None if weights is None else weights.take(numbers)
             label = leaf_of[block]
             X = self.values.take(numbers)
-            if (
-                mass is not None and not mass.all()
-            ):  # a leaf may have rows of weight 0 only, in this block
+            # a leaf may have rows of weight 0 only, in this block
+            if mass is not None and not mass.all():
                 some = np.flatnonzero(mass)
                 label = label[some]
                 X = X[some]
@@ -262,7 +260,9 @@ class FirstLevel:
 
 
 def contract_rows(active: ActiveRows, contraction: Contraction, resources: Resources) -> FirstLevel:
-    """Contract active rows that are read in this process, or by tasks on this machine or elsewhere."""
+    """Contract active rows that are read in this process, or by tasks on this machine or
+    elsewhere.
+    """
     batches, cuts = split_level(active, 1, contraction)
     if (
         len(cuts) == 1
@@ -277,7 +277,7 @@ def contract_rows(active: ActiveRows, contraction: Contraction, resources: Resou
     storage = resources.storage
     recorded = Recorded.unwritten(n_rows, storage)
     if active.index is None:
-        left_out = np.arange(0)
+        left_out: IntArray = np.arange(0)
     else:
         left_out = all_others(n_rows, active.index)
     recorded.keep(left_out)
@@ -435,7 +435,9 @@ class Data:
 
     @property
     def reading(self) -> Any:
-        """How rows are assigned to the batches of the first level, beyond what the parameters say."""
+        """How rows are assigned to the batches of the first level, beyond what the parameters
+        say.
+        """
         return "in order"
 
     def take(self, rows: IntArray) -> Any:

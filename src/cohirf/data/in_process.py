@@ -70,9 +70,8 @@ class InMemory(Data):
     def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
         """Return the memory that a fit may use."""
         n_processes = effective_n_jobs(n_jobs)
-        leaf_bytes = getattr(self.X, "nbytes", 0) / max(
-            1, self.rows.n_rows
-        )  # those of sparse rows are not known
+        # those of sparse rows are not known
+        leaf_bytes = getattr(self.X, "nbytes", 0) / max(1, self.rows.n_rows)
         return Room(
             resolve_memory_limit(memory_limit), n_processes, n_processes > 1, leaf_bytes=leaf_bytes
         )
@@ -126,9 +125,8 @@ class InSource(Data):
         """Contract the rows in this process or in others, which read them from the source
         themselves.
         """
-        if (
-            count_batches(self.rows.n_rows, setup.contraction.batch_size) == 1
-        ):  # needs all rows in memory anyway
+        # needs all rows in memory anyway
+        if count_batches(self.rows.n_rows, setup.contraction.batch_size) == 1:
             in_memory = InMemory(self.rows.take(np.arange(self.rows.n_rows)))
             return in_memory.contract_first_level(weights, setup)
         engine = setup.engine()

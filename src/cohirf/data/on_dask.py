@@ -128,9 +128,8 @@ class OnDask(Data):
         if worker is None:
             return Room(resolve_memory_limit(memory_limit), held_bytes=0)
         limit = worker.usable_bytes if memory_limit is None else memory_limit
-        held = (
-            2 * worker.n_threads * self.rows.chunk_bytes
-        )  # one is read while another is contracted
+        # one is read while another is contracted
+        held = 2 * worker.n_threads * self.rows.chunk_bytes
         return Room(limit, worker.n_threads, held_bytes=held, taken_bytes=worker.taken_bytes)
 
     def later_engine(self, n_jobs: int | None) -> Engine:

@@ -151,9 +151,8 @@ def check_device_weights(sample_weight: Any, X: Any) -> ArrayWeights:
             "row."
         )
     weights = xp.astype(given.detach() if is_torch(given) else given, xp.float64, copy=False)
-    lowest, highest = (
-        float(to_host(extreme(weights))) for extreme in (xp.min, xp.max)
-    )  # NaN if there is one
+    # NaN if there is one
+    lowest, highest = (float(to_host(extreme(weights))) for extreme in (xp.min, xp.max))
     if not np.isfinite([lowest, highest]).all():
         raise ValueError("Input sample_weight contains NaN or infinity: give finite weights.")
     if lowest < 0:

@@ -126,7 +126,8 @@ def choosing_client(model: Model, client: Any, X: Any) -> AbstractContextManager
         )
     if model.batch_size is None:
         raise ValueError(
-            'client= needs batches to run, but batch_size=None: set batch_size to a number or to "auto".'
+            "client= needs batches to run, but batch_size=None: set batch_size to a number or to "
+            '"auto".'
         )
     return cast("AbstractContextManager[Any]", client.as_current())
 
@@ -153,22 +154,17 @@ def _check_device_array(model: Model, X: Any, *, reset: bool) -> Any:
 
 def _check_squares(xp: Any, X: Any) -> None:
     """Raise for NaN, infinities, and values whose squares overflow."""
-    extremes = [
-        to_host(extreme(X)) for extreme in (xp.min, xp.max)
-    ]  # NaN is the extreme where there is one
+    # NaN is the extreme where there is one
+    extremes = [to_host(extreme(X)) for extreme in (xp.min, xp.max)]
     largest = float(np.abs(extremes).max())
     if not np.isfinite(largest):
         raise ValueError(
             "Input X contains NaN or infinity: replace such values, or leave their rows out."
         )
     # in which distances of the values are computed
-    if X.dtype == xp.float64:
-        dtype = np.float64
-    else:
-        dtype = np.float32
-    if largest > np.sqrt(
-        np.finfo(dtype).max / (4 * X.shape[1])
-    ):  # differences are up to twice as large
+    dtype = np.float64 if X.dtype == xp.float64 else np.float32
+    # differences are up to twice as large
+    if largest > np.sqrt(np.finfo(dtype).max / (4 * X.shape[1])):
         raise ValueError(
             f"Input X holds values up to {largest:.3g}, whose squares overflow {np.dtype(dtype)}: "
             "scale the data first."

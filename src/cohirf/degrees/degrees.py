@@ -59,10 +59,11 @@ class Degrees:
         from cohirf.spanning.density_model import DensityModel  # needs numba
 
         assert self.settings is not None
+        # several batches break ties otherwise
         for settings in (
             self.settings,
             replace(self.settings, as_sklearn=False),
-        ):  # several batches break ties otherwise
+        ):
             found = DensityModel.of(self.landmarks.points, settings).with_labels(
                 self.landmarks.labels
             )

@@ -99,7 +99,10 @@ class FeatureDrift:
     def __str__(self) -> str:
         if abs(self.shift) < 2 * SMALLEST_STATISTIC:
             return f"{self.name} has another distribution"
-        return f"{self.name} moved {'up' if self.shift > 0 else 'down'} by {abs(self.shift):.1f} standard deviations"
+        return (
+            f"{self.name} moved {'up' if self.shift > 0 else 'down'} by {abs(self.shift):.1f} "
+            "standard deviations"
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -167,7 +170,8 @@ class Drift:
         )
         yield from _name_some(changed, "cluster")
         if self.is_outside:
-            yield f"{percent(self.share_outside)} of the new rows are far from everything (usual is 1%)"
+            far = percent(self.share_outside)
+            yield f"{far} of the new rows are far from everything (usual is 1%)"
         yield from _name_some(
             [feature for feature in self.features if feature.has_changed], "feature"
         )
@@ -374,15 +378,13 @@ class FeatureBaseline:
     """Distribution of each feature in the rows of a model, and counts of new rows."""
 
     edges: list[FloatArray]  # for each feature, values at which distributions are compared, sorted
-    shares: list[
-        FloatArray
-    ]  # for each value, the share of the rows of the model that are smaller, and not larger
+    # for each value, the share of the rows of the model that are smaller, and not larger
+    shares: list[FloatArray]
     mean: FloatArray  # of each feature
     spread: FloatArray  # standard deviation of each feature
     n_effective: float  # number of rows of the model from which all this is known
-    counts: list[
-        IntArray
-    ]  # for each value, the number of new rows that are smaller, and not larger
+    # for each value, the number of new rows that are smaller, and not larger
+    counts: list[IntArray]
     sums: FloatArray  # of the differences between new rows and the mean
     n_rows: int = 0  # new rows
 
@@ -411,7 +413,9 @@ class FeatureBaseline:
         )
 
     def measure(self) -> tuple[FloatArray, FloatArray]:
-        """Return the statistic of each feature, and the shift of its mean in standard deviations."""
+        """Return the statistic of each feature, and the shift of its mean in standard
+        deviations.
+        """
         pairs = zip(self.counts, self.shares, strict=True)
         statistics = np.array([np.abs(count / self.n_rows - share).max() for count, share in pairs])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -463,7 +467,9 @@ def compare_features(baselines: Sequence[FeatureBaseline], names: list[str]) -> 
 
 
 def _count_below(values: FloatArray, edges: FloatArray) -> IntArray:
-    """Return how many of the sorted values are smaller than each edge, and how many are not larger."""
+    """Return how many of the sorted values are smaller than each edge, and how many are not
+    larger.
+    """
     return np.stack(
         [np.searchsorted(values, edges, side="left"), np.searchsorted(values, edges, side="right")]
     )

@@ -287,9 +287,8 @@ def _measure_variances(points: Any, pieces: Pieces) -> FloatArray:
     else:
         squares = pieces.measure(points)
         lengths = pieces.measure(pieces.centres)
-        difference = (
-            own[:, None] - squares
-        )  # twice the length of the line times the place on it, less a constant
+        # twice the length of the line times the place on it, less a constant
+        difference = own[:, None] - squares
         mean = _mean_by(difference, pieces.of_point, n_pieces)
         difference -= mean[pieces.of_point]
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -63,7 +64,7 @@ class DegreesMixin:
         n_clusters = len(degrees.masses)
         is_sparse = n_clusters > MANY_CLUSTERS and not is_dask(X)
         if n_clusters:
-            rate = partial(degrees.membership.rate, is_sparse=is_sparse)
+            rate: Callable[[Any], Any] = partial(degrees.membership.rate, is_sparse=is_sparse)
         else:
             rate = _rate_without_clusters
         return _map_rows(self, X, rate, n_clusters)

@@ -138,9 +138,8 @@ class Around:
 
     points: Any  # all points
     centres: NDArray[np.floating[Any]]  # centre of each cell
-    candidates: list[
-        IntArray
-    ]  # for each cell, the sorted numbers of the points that rows in it are compared with
+    # for each cell, the sorted numbers of the points that rows in it are compared with
+    candidates: list[IntArray]
 
     @classmethod
     def of(cls, points: Any, nearest: IntArray) -> Around:

@@ -97,7 +97,9 @@ class DataLocalEngine(Engine):
     writes_here: ClassVar[bool] = False
 
     def share(self, rows: Any) -> Any:
-        """Return None: tasks have no values until they get the rows of their chunk on the worker."""
+        """Return None: tasks have no values until they get the rows of their chunk on the
+        worker.
+        """
         return None
 
     def outcomes(self, tasks: list[RunTask], contraction: Any) -> Any:

@@ -152,7 +152,7 @@ def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int) -> Ite
     """Run tasks in processes; in threads, if they cannot be sent to processes."""
     first = next(tasks)
     if _runs_elsewhere(function, first):
-        backend = ProcessBackend()
+        backend: ProcessBackend | str = ProcessBackend()
     else:
         backend = "threading"
     try:
@@ -173,7 +173,8 @@ def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int) -> Ite
         raise RuntimeError(
             "A worker process cannot import what the fit consists of, such as the class of the "
             "base method: put it "
-            'into a module that can be imported, or fit in a context joblib.parallel_config(backend="threading").'
+            "into a module that can be imported, or fit in a context "
+            'joblib.parallel_config(backend="threading").'
         ) from error
     if backend != "threading":
         _last_used.clear()  # joblib has one set of processes at a time
@@ -181,7 +182,9 @@ def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int) -> Ite
 
 
 class ProcessBackend(LokyBackend):
-    """joblib's processes; each watches this process from its start, not only from its first task."""
+    """joblib's processes; each watches this process from its start, not only from its first
+    task.
+    """
 
     def configure(self, *arguments: Any, **options: Any) -> int:
         """Start the processes, or take those that run already; return their number."""
@@ -239,9 +242,8 @@ def _results_of(outcomes: Any) -> Iterator[Any]:
             issue_again(collected)
             yield result
     finally:
-        if hasattr(
-            outcomes, "close"
-        ):  # stop what is still running, without joblib's warning about cancelled tasks
+        # stop what is still running, without joblib's warning about cancelled tasks
+        if hasattr(outcomes, "close"):
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message=r"\d+ tasks")
                 outcomes.close()
@@ -267,9 +269,8 @@ def one_thread() -> Any:
 
 @cache
 def _controller() -> ThreadpoolController:
-    return (
-        ThreadpoolController()
-    )  # the search for libraries takes milliseconds, as long as a small batch
+    # the search for libraries takes milliseconds, as long as a small batch
+    return ThreadpoolController()
 
 
 def _user_chose_backend() -> bool:

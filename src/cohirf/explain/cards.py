@@ -50,9 +50,8 @@ class Listing:
     """The clusters of all cuts."""
 
     clusters: list[dict[str, Any]]  # the descriptions of the clusters
-    places: list[
-        list[int]
-    ]  # for each cut, the places in ``clusters`` of its largest clusters, the largest first
+    # for each cut, the places in ``clusters`` of its largest clusters, the largest first
+    places: list[list[int]]
     names: list[list[str]]  # for each cut, the names of these clusters: unique within the cut
 
 
@@ -106,9 +105,8 @@ def list_clusters(
         splits += split if pictures is None else [None] * len(new)
         members += some
         places[number] = [place_of[key] for key in keys]
-    if (
-        pictures is not None
-    ):  # of all clusters, or of the largest of each cut if there are very many
+    # of all clusters, or of the largest of each cut if there are very many
+    if pictures is not None:
         sets = [
             {place for of_cut in places for place in of_cut[:n_each]}
             for n_each in (LISTED_CLUSTERS, 60, 30, 12)
@@ -129,7 +127,9 @@ def list_clusters(
 
 
 def _begin_with(traits: list[Trait], split: Trait | None) -> list[Trait]:
-    """Return the traits of a cluster, beginning with that of the column that its name begins with."""
+    """Return the traits of a cluster, beginning with that of the column that its name begins
+    with.
+    """
     return sorted(
         traits, key=lambda trait: split is None or trait.feature.name != split.feature.name
     )
@@ -389,9 +389,8 @@ class Teller:
         """Return a row of one cluster, or between two, with the columns that tell most."""
         position = int(np.searchsorted(self._sample.rows, row))
         means = self._mean[clusters]
-        if (
-            len(clusters) == 1
-        ):  # how far it is from its cluster; of levels, if it has them and they are rare
+        # how far it is from its cluster; of levels, if it has them and they are rare
+        if len(clusters) == 1:
             cells = as_dense(self._sample.table.values[[position]])[0]
             difference = np.where(
                 self._is_level & ((cells < 1) | (means[0] > RARE)), 0, cells - means[0]

@@ -57,9 +57,8 @@ class Cut:
 
     def labels_of(self, rows: IntArray) -> IntArray:
         """Return the cluster of each of the given rows; -1 for noise."""
-        return np.append(self.label_of_leaf, -1)[
-            self.leaf_of_row[rows]
-        ]  # leaf -1 selects the last entry
+        # leaf -1 selects the last entry
+        return np.append(self.label_of_leaf, -1)[self.leaf_of_row[rows]]
 
     @property
     def is_whole(self) -> bool:
@@ -122,7 +121,7 @@ def colour_clusters(cuts: Sequence[Cut]) -> list[IntArray]:
     final = next(cut for cut in cuts if cut.is_final)
     for cut in [final, *cuts]:
         if cut.is_final:
-            order = np.arange(cut.n_clusters)
+            order: IntArray = np.arange(cut.n_clusters)
         else:
             order = cut.largest(cut.n_clusters)
         for medoid in cut.medoid[order].tolist():
@@ -266,4 +265,7 @@ def _give_reason(cuts: Sequence[Cut], scored: dict[int, float], best: int) -> st
     if len(numbers) > N_OTHERS:
         return f"{text} Other numbers are about as good, such as {numbers[0]} or {numbers[-1]}."
     *first, last = numbers
-    return f"{text} {' and '.join([', '.join(first), last] if first else [last])} clusters are about as good."
+    return (
+        f"{text} {' and '.join([', '.join(first), last] if first else [last])} clusters are about "
+        "as good."
+    )

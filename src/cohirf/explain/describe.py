@@ -301,9 +301,8 @@ def keep_true_names(sample: Sample, clusters: IntArray, names: Sequence[str]) ->
         for (place, name), true in zip(doubtful, phrases, strict=True)
         if is_true(name, true)
     }
-    order = sorted(
-        range(len(names)), key=lambda place: place not in kept
-    )  # of equal names, the former one stays
+    # of equal names, the former one stays
+    order = sorted(range(len(names)), key=lambda place: place not in kept)
     unique = number_repeated([kept.get(place) or names[place] for place in order])
     return [name for _, name in sorted(zip(order, unique, strict=True))]
 
@@ -395,9 +394,8 @@ class NamedTree:
     """The top of a tree with names."""
 
     outline: Outline  # the nodes
-    names: dict[
-        tuple[int, ...], str
-    ]  # the name of each node, by its ``groups``: that of a cluster, if it has one
+    # the name of each node, by its ``groups``: that of a cluster, if it has one
+    names: dict[tuple[int, ...], str]
 
     @property
     def total(self) -> int:
@@ -516,7 +514,9 @@ def write_tree(tree: NamedTree, width: int = 100, *, drawn: bool = True) -> list
 
 
 def draw_model(model: Model) -> str:
-    """Return the tree of a model as HTML for notebooks, with the name and the size of each cluster."""
+    """Return the tree of a model as HTML for notebooks, with the name and the size of each
+    cluster.
+    """
     tree = name_tree(model)
     text = "" if tree is None else "\n".join(write_tree(tree))
     return f"<pre>{escape(text)}</pre>"
@@ -670,7 +670,10 @@ def say_shared_column(description: Description) -> list[str]:
     named = Counter(feature.name for feature in strongest if feature.level)
     name, count = max(named.items(), key=itemgetter(1), default=("", 0))
     is_most = 2 * count > len(description.clusters) and not description.repeated
-    said = f"Most of them, {count:,} of {len(description.clusters):,}, are one {name} each, or a part of it."
+    said = (
+        f"Most of them, {count:,} of {len(description.clusters):,}, are one {name} each, or a part "
+        "of it."
+    )
     return [said] if is_most else []
 
 
@@ -711,7 +714,10 @@ def say_separation(
         return ""
     between = f"{between} clusters"
     if filled > FILLED and share <= TOUCHING:
-        return f"They run into each other, with no gap between them: the border could as well be elsewhere ({between})."
+        return (
+            "They run into each other, with no gap between them: the border could as well be "
+            f"elsewhere ({between})."
+        )
     if share <= APART and not filled > HALF_FILLED and is_sure:
         return f"They are clearly apart: {between}."
     if share <= APART and not filled > HALF_FILLED:
@@ -722,7 +728,10 @@ def say_separation(
         return f"They touch: {between}."
     if share <= OVERLAPPING:
         return f"They overlap: {between}, where the border could as well be elsewhere."
-    return f"They are not separate: {between}. Read them as regions of one cloud of rows, not as kinds of rows."
+    return (
+        f"They are not separate: {between}. Read them as regions of one cloud of rows, not as "
+        "kinds of rows."
+    )
 
 
 def say_exceptions(description: Description, data: Any) -> str:

@@ -1,4 +1,6 @@
-"""Diagnosis of a fit: the base method runs alone on a sample of rows, and its labels are compared."""
+"""Diagnosis of a fit: the base method runs alone on a sample of rows, and its labels are
+compared.
+"""
 
 from __future__ import annotations
 
@@ -288,9 +290,8 @@ def find_kind(model: Model, n_noise: int) -> str:
     """
     first = model.diagnostics_[0]
     last = model.diagnostics_[-1]
-    is_kept = (
-        last.rows_out == model.n_clusters_ + n_noise and model.n_clusters != "levels"
-    )  # not merged, nor left out
+    # not merged, nor left out
+    is_kept = last.rows_out == model.n_clusters_ + n_noise and model.n_clusters != "levels"
     misses_edges = (
         first.kind == "spanning" and first.n_batches > 1 and model.n_features_in_ > MAX_AXES
     )

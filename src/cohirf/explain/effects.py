@@ -185,7 +185,9 @@ class Trait:
 
     @property
     def is_rare(self) -> bool:
-        """Whether the trait is a level that few rows of the cluster have, even if fewer others do."""
+        """Whether the trait is a level that few rows of the cluster have, even if fewer others
+        do.
+        """
         return self.feature.kind == "level" and self.effect > 0 and self.inside < RARE
 
     @cached_property
@@ -242,7 +244,9 @@ def _compare_sets(
 
 
 def find_phrases(table: Table, labels: IntArray, clusters: IntArray) -> list[set[str]]:
-    """Return all phrases that are true of each of some clusters, however little they set it apart."""
+    """Return all phrases that are true of each of some clusters, however little they set it
+    apart.
+    """
     if table.values.shape[1] == 0 or len(table.rows) == 0:
         return [set() for _ in clusters]
     series = Series.of(table.features)
@@ -353,9 +357,8 @@ class Series:
         found: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for column, feature in enumerate(features):
             series, number = split_number(feature.name)
-            if (
-                number and feature.kind == "number" and series != "feature" and len(series) != 1
-            ):  # not x1, x2, x3
+            # not x1, x2, x3
+            if number and feature.kind == "number" and series != "feature" and len(series) != 1:
                 found[series].append((int(number), column))
         members = [
             [column for _, column in sorted(some)]
@@ -475,9 +478,8 @@ def _traits_of(
             inside, outside = (
                 float(mean[place, levels].sum()) for mean in (effects.mean, effects.mean_elsewhere)
             )
-            size = abs(
-                float(effect[column])
-            )  # at least: that of all these levels together is larger
+            # at least: that of all these levels together is larger
+            size = abs(float(effect[column]))
             traits[feature.name] = Trait(feature, size, inside, outside, size)
             continue
         if column not in spans:

@@ -1,4 +1,6 @@
-"""The map and the tree of a page: rows as points, how clusters merge, and what other merges find."""
+"""The map and the tree of a page: rows as points, how clusters merge, and what other merges
+find.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +34,7 @@ PCA = "Principal components"
 FEATURES = "Features"
 UMAP = "UMAP"
 PLACES = "Places"
+# degrees between lines
 STEPS = (
     0.001,
     0.002,
@@ -49,7 +52,7 @@ STEPS = (
     15,
     30,
     60,
-)  # degrees between lines
+)
 MOST_DEGREES = 6  # in each direction
 NARROWEST_DEGREE = 0.1  # near the poles, degrees of longitude are not drawn still narrower
 MAX_LEAVES = 240  # of the tree
@@ -187,9 +190,8 @@ def describe_merges(study: Study, cuts: Sequence[Cut], rows: IntArray) -> dict[s
         subject,
         max(cut.n_clusters for cut in cuts if cut.is_whole and cut.n_clusters <= MAX_LEAVES),
     )
-    is_shown = [
-        cut.n_merged <= tree.n_leaves for cut in cuts
-    ]  # each leaf is in one of its clusters
+    # each leaf is in one of its clusters
+    is_shown = [cut.n_merged <= tree.n_leaves for cut in cuts]
     finest = [cut for cut, shown in zip(cuts, is_shown, strict=True) if cut.is_whole and shown][-1]
     leaf_of_label = np.full(finest.n_clusters + 1, -1)
     leaf_of_label[finest.labels_of(tree.medoid)] = np.arange(tree.n_leaves)

@@ -166,7 +166,9 @@ class DescribedClusters:
 
 
 def explain_cluster(model: Model, cluster: Any, X: Any = None) -> Any:
-    """Return a pandas table of the features that distinguish a final cluster, the strongest first."""
+    """Return a pandas table of the features that distinguish a final cluster, the strongest
+    first.
+    """
     numbers = model.cluster_numbers_
     if not isinstance(cluster, int | np.integer) or cluster not in numbers:
         which = f"an int from 0 to {len(numbers) - 1}"

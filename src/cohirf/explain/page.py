@@ -44,12 +44,14 @@ DENSEST = 6  # names are hardly ever compressed to less than a sixth: longer one
 HTML = files("cohirf.explain") / "html"  # a folder, or a part of a zip file
 # The script is these files, one after the other, in one function: each answers one question.
 SCRIPTS = """
-    unpack text dom theme state address map tree slider strip distributions cards heatmap odd_rows script downloads
+    unpack text dom theme state address map tree slider strip distributions cards heatmap odd_rows
+    script downloads
     levels main
 """
 # Parts of the summary that the script needs.
 FOR_SCRIPT = """
-    figures suggestion columns clusters cuts final numbers merge points merges heatmap odd labels row_names contraction
+    figures suggestion columns clusters cuts final numbers merge points merges heatmap odd labels
+    row_names contraction
 """
 N_COLOURS = len(HUES) * len(ROUNDS)  # with more clusters, colours repeat
 MINUS = "\N{MINUS SIGN}"
@@ -65,7 +67,7 @@ def pack(values: NDArray[Any]) -> dict[str, str]:
         else (0, 0)
     )
     if values.dtype.kind == "f":
-        dtypes = ("<f4",)
+        dtypes: tuple[str, ...] = ("<f4",)
     elif low < 0:
         dtypes = ("<i1", "<i2", "<i4")
     else:

@@ -145,9 +145,8 @@ def _fill_gaps(points: Any, labels: IntArray) -> float:
     for one, other in enumerate(distances.argmin(axis=1).tolist()):
         way = centres[other] - centres[one]
         along = np.asarray(points[(labels == one) | (labels == other)] @ way) - centres[one] @ way
-        place = along / max(
-            float(way @ way), np.finfo(np.float64).tiny
-        )  # 0 at the one centre, 1 at the other
+        # 0 at the one centre, 1 at the other
+        place = along / max(float(way @ way), np.finfo(np.float64).tiny)
         start, *middle, end = (int(np.sum(np.abs(place - at) < WINDOW)) for at in STOPS)
         if min(start, end) >= FEWEST_AT_CENTRE:
             filled.append(min(middle) / min(start, end))

@@ -1,4 +1,6 @@
-"""How the model was fitted: parameters, versions, the command, and a script that repeats the fit."""
+"""How the model was fitted: parameters, versions, the command, and a script that repeats the
+fit.
+"""
 
 from __future__ import annotations
 

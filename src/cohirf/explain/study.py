@@ -111,9 +111,8 @@ class Study:
     data: Any  # the rows that it was fitted to, or the table that they were made from
     feature_names: list[str]  # the names of their features
     original: Any  # the same rows in their original units
-    column_names: (
-        Sequence[str] | None
-    )  # the names of the columns of ``original``; None if it has names of its own
+    # the names of the columns of ``original``; None if it has names of its own
+    column_names: Sequence[str] | None
     classes: Classes | None = None  # known classes of the rows
     row_names: RowNames | None = None  # the names of the rows
     prepared: Any = None  # the prepared rows, if a preparation made them
@@ -322,7 +321,7 @@ def tell_columns(prepared: Any) -> dict[str, Any]:
 
 
 # -- the sampler
-# ---------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def draw(n_rows: int, n_drawn: int) -> IntArray:
@@ -455,7 +454,9 @@ class Sample:
 
     @cached_property
     def distances(self) -> SampleDistances:
-        """Pairwise distances of the scored rows, in the features that the model uses for distances."""
+        """Pairwise distances of the scored rows, in the features that the model uses for
+        distances.
+        """
         return SampleDistances.of(self.features[self.scored])
 
 
@@ -529,12 +530,10 @@ def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSam
     elif n_kept == n_rows:
         chosen = draw(n_kept, n_drawn)
     else:
-        odds = weigh(
-            model, positions_of(stored.labels, model.cluster_numbers_)
-        )  # clusters have about the same shares
-        n_drawn = min(
-            n_drawn, (n_kept + 1) // 2
-        )  # at most half of them, so that the odds have an effect
+        # clusters have about the same shares
+        odds = weigh(model, positions_of(stored.labels, model.cluster_numbers_))
+        # at most half of them, so that the odds have an effect
+        n_drawn = min(n_drawn, (n_kept + 1) // 2)
         chosen = np.sort(rng.choice(n_kept, n_drawn, replace=False, p=odds / odds.sum()))
     compared = np.arange(len(chosen)) if inner is None else inner
     return DiagnosisSample(numbers[chosen], stored.points[chosen], compared, is_part, has_density)

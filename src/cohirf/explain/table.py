@@ -36,9 +36,8 @@ MOST_DESCRIBED = 30  # of a category; rarer levels do not describe a cluster
 DISTINCT = (
     0.5  # a column of text is left out if it has more different values than this share of its rows
 )
-ENCODED = re.compile(
-    r"(?P<feature>.+?)=(?P<level>.+)"
-)  # the name of a category that was encoded for the fit
+# the name of a category that was encoded for the fit
+ENCODED = re.compile(r"(?P<feature>.+?)=(?P<level>.+)")
 ONE_DAY = np.timedelta64(1, "D")
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 TIMES = ("night", "morning", "afternoon", "evening")  # of six hours each, from midnight on
@@ -414,9 +413,8 @@ def _to_features(name: str, column: Any) -> list[tuple[Feature, FloatArray]]:
     if cells.dtype.kind == "b":
         return _read_levels(name, np.where(cells, "yes", "no"))
     try:
-        return _read_numbers(
-            name, cells.astype(np.float64)
-        )  # also numbers that are stored as objects
+        # also numbers that are stored as objects
+        return _read_numbers(name, cells.astype(np.float64))
     except (TypeError, ValueError):
         return _read_levels(name, cells)
 
@@ -482,9 +480,8 @@ def read_prepared(prepared: Any, rows: IntArray) -> Table:
     constants = (
         plain_name(column.text) for column in preparation.columns if isinstance(column, LeftOut)
     )
-    noun = next(
-        (text for text in constants if " " in text), "value"
-    )  # of columns whose names are numbers, as of years
+    # of columns whose names are numbers, as of years
+    noun = next((text for text in constants if " " in text), "value")
     cycles: dict[tuple[Any, str], list[FloatArray]] = {}
     for feature, numbers in zip(
         preparation.features, preparation.to_original_units(values).T, strict=True

@@ -187,7 +187,8 @@ def name_topics(
     >>> import numpy as np
     >>> from cohirf import CoHiRF
     >>> from cohirf.explain import name_topics
-    >>> texts = ["a red apple", "a ripe red apple", "the fast train", "a train at night", "the night train"] * 4
+    >>> fruit = ["a red apple", "a ripe red apple"]
+    >>> texts = [*fruit, "the fast train", "a train at night", "the night train"] * 4
     >>> X = np.array([[1, 0.1], [1, 0.2], [0.1, 1], [0.2, 1], [0.1, 1]] * 4)
     >>> model = CoHiRF(n_clusters=2, metric="cosine", random_state=0).fit(X)
     >>> print(name_topics(model, X, texts))
@@ -272,15 +273,14 @@ def count_words(sample: _Sample, stop_words: Any) -> tuple[Floats, NDArray[Any]]
     """Return how many texts of each topic of the finest level contain each word, and the words."""
     n_topics = int(sample.finest.max()) + 1
     if stop_words is None or isinstance(stop_words, str):
-        stop = stop_words
+        stop: str | list[str] | None = stop_words
     else:
         stop = list(stop_words)
     vectoriser = CountVectorizer(stop_words=stop, max_features=MOST_WORDS, binary=True)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", UserWarning
-            )  # about stop words that the tokens of others contain
+            # about stop words that the tokens of others contain
+            warnings.simplefilter("ignore", UserWarning)
             counts = vectoriser.fit_transform([text[:READ_CHARACTERS] for text in sample.texts])
     except ValueError as error:
         if "empty vocabulary" not in str(error):
@@ -364,7 +364,9 @@ def _means(sample: _Sample, labels: IntArray, n_topics: int) -> Floats:
 
 
 def _find_typical(sample: _Sample, labels: IntArray, n_topics: int) -> list[list[int]]:
-    """Return, for each topic, the rows of the sample that are nearest to its mean, each text once."""
+    """Return, for each topic, the rows of the sample that are nearest to its mean, each text
+    once.
+    """
     distance = row_norms(sample.vectors - _means(sample, labels, n_topics)[labels], squared=True)
     starts, members = rows_by_label(labels, n_topics)
     found = []
@@ -379,7 +381,9 @@ def _find_typical(sample: _Sample, labels: IntArray, n_topics: int) -> list[list
 
 
 def _name_level(topics: list[Topic], above: list[Topic] | None) -> list[Topic]:
-    """Return topics with names: of siblings no two have the same, and none has that of its parent."""
+    """Return topics with names: of siblings no two have the same, and none has that of its
+    parent.
+    """
     named = []
     taken = Counter[tuple[int | None, str]]()
     for topic in topics:
@@ -463,7 +467,7 @@ class _Naming:
 
 
 # -- the page
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def draw_topics(topics: Topics, *, title: str, written: str, images: Any = None) -> str:

@@ -26,10 +26,11 @@ LARGE_CLUSTER = 1000
 UNDIVIDED = (
     100  # if there are no other clusters, the same beside one of so many rows is no division at all
 )
+# parameters of base methods; rows that are nearer than this fuse
 FUSING_RADII = (
     "eps",
     "distance_threshold",
-)  # parameters of base methods; rows that are nearer than this fuse
+)
 WHOLE = ("exact", "spanning")  # kinds of levels that find what the base method finds on all rows
 ALONE = "use the base method alone"
 EITHER = "either"
@@ -96,7 +97,10 @@ def find_problem(model: Model, sizes: IntArray, n_noise: int) -> Finding | None:
         can_relax = validation.count_views(model.views) > 1 and model.consensus == "strict"
         ways = [*ways, *(["use fewer views (views)"] if can_relax else [])]
         said = ", or ".join(ways or [f"let {name} find fewer and larger clusters"])
-        message = f"Nothing fused: each of the {n_rows:,} rows is a cluster of its own. To change that, {said}."
+        message = (
+            f"Nothing fused: each of the {n_rows:,} rows is a cluster of its own. To change that, "
+            f"{said}."
+        )
         return Finding(question, "Nothing fused.", message, "poor")
     # as published, noise rows of the base method are clusters of one row, because the user wants
     # them to be
@@ -113,7 +117,10 @@ def find_problem(model: Model, sizes: IntArray, n_noise: int) -> Finding | None:
         f"hierarchy_.cut with fewer clusters merges them."
     )
     if is_undivided:
-        message += " All other rows are in one cluster, so nothing is divided: these few may be errors, or totals."
+        message += (
+            " All other rows are in one cluster, so nothing is divided: these few may be errors, "
+            "or totals."
+        )
     return Finding(
         question, "Some have only a few rows.", message, "poor" if is_undivided else "fair"
     )
@@ -174,9 +181,8 @@ class Facts:
     # whether the fit is one run of a deterministic base method on all rows, of which nothing was
     # merged
     ran_once: bool
-    neighbours_together: (
-        float | None
-    )  # share of sampled rows whose nearest neighbour is in their final cluster
+    # share of sampled rows whose nearest neighbour is in their final cluster
+    neighbours_together: float | None
     problem: Finding | None  # what makes the clusters useless
     as_published: bool  # whether the model runs the algorithm of the paper
     n_batches: int  # number of batches of the first level
@@ -265,7 +271,10 @@ def judge_base_alone(facts: Facts) -> tuple[str, Finding, str]:
         is_judged and is_lost(found.agreement - found.reproducibility, found.silhouette)
     ):
         reason = f"{measured} The fit has lost clusters that {base} finds."
-        line = f"Do not trust these clusters: the fit has lost clusters that {base} finds in {found.n_rows:,} rows"
+        line = (
+            f"Do not trust these clusters: the fit has lost clusters that {base} finds in "
+            f"{found.n_rows:,} rows"
+        )
         return (
             ALONE,
             Finding(question, "Probably.", reason, "poor"),
@@ -333,7 +342,10 @@ def judge_neighbours(facts: Facts) -> Finding:
     if together >= NEIGHBOURS_KEPT:
         return Finding(question, "Yes.", measured, "good")
     is_torn = together < NEIGHBOURS_TORN
-    reason = f"{measured} {'Borders' if is_torn else 'Some borders'} between clusters run through dense regions."
+    reason = (
+        f"{measured} {'Borders' if is_torn else 'Some borders'} between clusters run through dense "
+        "regions."
+    )
     return Finding(
         question, "Hardly." if is_torn else "Mostly.", reason, "poor" if is_torn else "fair"
     )
@@ -368,7 +380,10 @@ def why_not_comparable(
     part = f"a sample of {n_sampled:,} of {n_rows:,} rows"
     thinner = f"{name} goes by the density of the rows, and {part} is thinner than the data."
     if kind == "local":
-        return f"{thinner} Local batches are not, but clusters that reach over several of them may be cut or joined."
+        return (
+            f"{thinner} Local batches are not, but clusters that reach over several of them may be "
+            "cut or joined."
+        )
     if n_batches > 1:
         return (
             f"{thinner} So are random batches: each of the {n_batches:,} batches had about "

@@ -50,10 +50,11 @@ HARDLY = 0.1
 # characters of a feature's name, and of a level, or a few of them
 LONGEST_PHRASE = 40
 LONGEST_LEVELS = 60
+# traits in a name; more than three only if two clusters would have the same name
 FEWEST_TRAITS, MOST_TRAITS = (
     3,
     5,
-)  # traits in a name; more than three only if two clusters would have the same name
+)
 WEAKEST = 0.3  # standard deviations; a weaker trait says nothing
 FAINT_SHARE = (
     0.35  # a trait is left out of the name if it is weaker than this share of the strongest

@@ -179,10 +179,16 @@ def _has_kernels(method: Any, n_features: int) -> bool:
 def _remedy(method: Any, radius: str, n_features: int) -> str:
     """Return what helps against long lists of neighbours; if numba would, it is not installed."""
     if _has_kernels(method, n_features):
-        return f'Install numba, with which DBSCAN lists none: pip install "cohirf[fast]". Or lower {radius}.'
+        return (
+            'Install numba, with which DBSCAN lists none: pip install "cohirf[fast]". Or lower '
+            f"{radius}."
+        )
     other = ""
     if has_kernels(n_features, None):
-        other = "use DBSCAN with a Euclidean, haversine or cosine metric, which lists none with numba; or "
+        other = (
+            "use DBSCAN with a Euclidean, haversine or cosine metric, which lists none with "
+            "numba; or "
+        )
     return f"Lower {radius}, or {other}use HDBSCAN, which needs no radius."
 
 

@@ -70,7 +70,7 @@ class LastLevel:
         if len(medoids) < len(roots):
             # a slice copies nothing
             if is_noise.any():
-                clustered = np.flatnonzero(~is_noise)
+                clustered: Any = np.flatnonzero(~is_noise)
             else:
                 clustered = slice(None)
             groups = Groups(groups.means[clustered], groups.mass[clustered]).merged(
@@ -159,7 +159,9 @@ def end_fit(
     ):
         return _end_with(settings, first_level, last, label, link)
     if tree is None:
-        grown = partial(_first_of, last.growing(max_linked, None, link))
+        grown: MergeTree | partial[MergeTree] = partial(
+            _first_of, last.growing(max_linked, None, link)
+        )
     else:
         grown = tree
     return _end_with(settings, first_level, last, label, link, grown)
@@ -231,9 +233,8 @@ def _end_with(
             _first_of, last.growing(max_linked, of_leaf, link, _link_last(settings, link))
         )
     is_merged = len(np.unique(label)) < n_found
-    if callable(tree) and (
-        is_merged or len(roots) > MAX_LINKED
-    ):  # otherwise, when the hierarchy is first read
+    # otherwise, when the hierarchy is first read
+    if callable(tree) and (is_merged or len(roots) > MAX_LINKED):
         tree = tree()
     if is_merged:
         state, medoids, groups = merge_clusters(state, medoids, groups, label)

@@ -206,7 +206,7 @@ class Fit:
         levels above the first.
         """
         if first_level.readable is None:
-            storage = ScratchStorage()
+            storage: Storage = ScratchStorage()
         else:
             storage = storage_like(first_level.part.leaf_of)
         if first_level.readable is None:
@@ -302,19 +302,20 @@ class Fit:
             ending = self._end_in_cells(first_level, last, chooser, choice)
         else:
             ending = self._end_with_groups(first_level, last, chooser, choice)
-        if ending.n_found == 1:
-            too_close = explain_vanishing(chooser.sample.values)
-        else:
-            too_close = None
-        if too_close is not None:
-            self._warn(too_close)
-        elif goal.is_required and number is not None and ending.n_found < number:
-            self._warn(self._explain_too_few(number, ending.n_found))
-        if ending.choice is not None and ending.choice.is_largest:
-            self._warn(ending.choice.describe_number())
+        self._warn_of_ending(ending, chooser, number)
         if settings.verbose and ending.choice is not None:
             progress.say(ending.choice.describe())
         return ending
+
+    def _warn_of_ending(self, ending: Ending, chooser: Chooser, number: int | None) -> None:
+        """Warn of fewer clusters than asked for, and of a choice at the end of its range."""
+        too_close = explain_vanishing(chooser.sample.values) if ending.n_found == 1 else None
+        if too_close is not None:
+            self._warn(too_close)
+        elif self.settings.goal.is_required and number is not None and ending.n_found < number:
+            self._warn(self._explain_too_few(number, ending.n_found))
+        if ending.choice is not None and ending.choice.is_largest:
+            self._warn(ending.choice.describe_number())
 
     def _end_in_cells(
         self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice
@@ -481,13 +482,15 @@ class Fit:
     def _resources(
         self, engine: Engine, storage: Storage, draw_companions: DrawCompanions | None = None
     ) -> Resources:
-        """Return resources with an engine that records runs in the checkpoint and shows progress."""
+        """Return resources with an engine that records runs in the checkpoint and shows
+        progress.
+        """
         if self.journal is not None:
             engine = ResumableEngine(engine, self.journal)
         if self.settings.verbose:
             engine = progress.WatchedEngine(engine)
         if self.contraction.device is not None:
-            of_views = SerialEngine()
+            of_views: Engine = SerialEngine()
         else:
             of_views = local_engine(self.settings.n_jobs)
         return Resources(engine, of_views, storage, draw_companions)

@@ -73,7 +73,8 @@ def choose_locality(
         return None, None
     if isinstance(views.method.prototype, Pipeline):
         raise ValueError(  # noqa: TRY004 - not a wrong type, but a wrong combination
-            'batches="local" cannot be combined with a pipeline: its first steps would treat each batch differently. '
+            'batches="local" cannot be combined with a pipeline: its first steps would treat each '
+            "batch differently. "
             'Transform X before the fit, or use batches="random".'
         )
     method = views.method.prototype
@@ -96,8 +97,10 @@ def choose_locality(
             "batches, which would cut "
             "clusters where they meet: set batch_size=None, which contracts all rows together, or "
             "choose "
-            f'batches="random". Local batches can have metric="euclidean"; with a radius, such as eps of DBSCAN, also '
-            f'"manhattan", "chebyshev" or "minkowski"; and with DBSCAN or HDBSCAN and all features, "haversine" or '
+            'batches="random". Local batches can have metric="euclidean"; with a radius, such as '
+            "eps of DBSCAN, also "
+            '"manhattan", "chebyshev" or "minkowski"; and with DBSCAN or HDBSCAN and all '
+            'features, "haversine" or '
             f'"cosine".'
         )
     elif _sees_everything(data, contraction) and (obstacle := find_obstacle(method)) is not None:
@@ -106,7 +109,8 @@ def choose_locality(
             "spanning tree over several "
             f"batches is not computed for this. Leave {obstacle.partition('=')[0]} at its default; "
             "or set "
-            f'batch_size=None, which runs {views.method.name} on all rows together; or choose batches="random".'
+            f"batch_size=None, which runs {views.method.name} on all rows together; or choose "
+            'batches="random".'
         )
     if _sees_everything(data, contraction):
         reach = find_reach(method, data.n_features)
@@ -142,7 +146,7 @@ def choose_density(data: Data, contraction: Contraction, weights: Any) -> Densit
     has_space = find_space(method) is space
     radius = space.radius(float(method.eps))
     if has_space:
-        reach = 2 * radius * REACH_MARGIN
+        reach: float | None = 2 * radius * REACH_MARGIN
     else:
         reach = find_reach(method, data.n_features)
     if reach is None or not _sees_everything(data, contraction):
@@ -243,7 +247,8 @@ def choose_settings(data: Data, n_rows: int, contraction: Contraction) -> Spanni
         return None  # dense batches of so many features might not fit into memory
     if n_rows > MAX_SPANNED:
         raise ValueError(
-            f'HDBSCAN in local batches takes at most {MAX_SPANNED:,} rows, and X has {n_rows:,}: use batches="random", '
+            f"HDBSCAN in local batches takes at most {MAX_SPANNED:,} rows, and X has {n_rows:,}: "
+            'use batches="random", '
             f"or DBSCAN."
         )
     import_optional("numba", "fast", 'HDBSCAN in local batches, but not with batches="random",')

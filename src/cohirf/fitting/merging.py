@@ -209,9 +209,8 @@ def divide_by_centres(
         return None
     centres = Cells(moved, np.arange(n_clusters))
     owner = centres.label(division.means)
-    alone = np.setdiff1d(
-        np.arange(n_clusters), owner
-    )  # a centre without cells around it is a cell itself
+    # a centre without cells around it is a cell itself
+    alone = np.setdiff1d(np.arange(n_clusters), owner)
     points = join_rows([division.means, centres.points[alone]])
     owner = np.concatenate([owner, alone])
     found = to_host(NestedCells(centres, points, owner).label(there))
@@ -255,9 +254,8 @@ def divide_by_points(
     n_labels = int(label.max()) + 1
     medoids = groups.find_central(label, n_labels)
     pruned = tree.prune(medoids[label])
-    order = np.searchsorted(
-        pruned.medoids, medoids
-    )  # of each label among the medoids, which are sorted
+    # of each label among the medoids, which are sorted
+    order = np.searchsorted(pruned.medoids, medoids)
     pieces = groups.merged(label, n_labels)
     by_medoid = np.argsort(order)
     means = pieces.means[by_medoid]
@@ -480,9 +478,8 @@ class Chooser:
         if not 1 < n_clusters < len(division.rows):
             return division
         sample = self.draw(max(FEWEST_MOVED, MOVED_PER_CLUSTER * n_clusters))
-        if (
-            len(sample.rows) < FEWEST_AROUND * n_clusters
-        ):  # of rows that were read once, few may be known
+        # of rows that were read once, few may be known
+        if len(sample.rows) < FEWEST_AROUND * n_clusters:
             return division
         refined = divide_by_centres(division, sample, n_clusters, self.device)
         if refined is None:

@@ -92,12 +92,10 @@ def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
     """
     xp = namespace(X)
     points = xp.astype(X, xp.float64 if X.dtype == xp.float64 else xp.float32)
-    points = points - xp.mean(
-        points, axis=0
-    )  # distances of points far from the origin would lose digits,
-    points = points / (
-        float(xp.max(xp.abs(points))) or 1.0
-    )  # and squares of tiny values would vanish
+    # distances of points far from the origin would lose digits,
+    points = points - xp.mean(points, axis=0)
+    # and squares of tiny values would vanish
+    points = points / (float(xp.max(xp.abs(points))) or 1.0)
     squares = xp.sum(points**2, axis=1)
     if sample_weight is None:
         weights = xp.ones_like(squares)

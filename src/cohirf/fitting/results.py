@@ -101,9 +101,8 @@ def collect_results(
             first_level,
             Landmarks(kept.points, kept.leaves, metric=contraction.space.name),
         )
-        clusters = Clusters.of(
-            settings, data, first_level, ending
-        )  # a row that joined can be the first of its cluster
+        # a row that joined can be the first of its cluster
+        clusters = Clusters.of(settings, data, first_level, ending)
     rows, n_rows = _look_up_rows(data, clusters, ending), data.rows.n_rows
     later: dict[str, Any] = {"_tree": ending.tree} if callable(ending.tree) else {}
     has_all = len(kept.rows) == n_rows
@@ -274,7 +273,9 @@ def _count_aside(choice: Choice | None, clusters: Clusters) -> Choice | None:
 
 
 def _look_up_rows(data: Data, clusters: Clusters, ending: Ending) -> dict[str, Any]:
-    """Return what the attributes with an entry for each row are looked up in, where the rows are."""
+    """Return what the attributes with an entry for each row are looked up in, where the rows
+    are.
+    """
     first_level = clusters.first_level
     part = first_level.part.mapped(data.put_vector)
     leaves = first_level.leaves
@@ -364,9 +365,8 @@ def find_exemplars(rows: Any, labels: Any, means: Any) -> IntArray:
     """
     n_labels = means.shape[0]
     if not is_here(labels):
-        with_noise = np.concatenate(
-            [np.zeros((1, means.shape[1])), means]
-        )  # noise is the first label
+        # noise is the first label
+        with_noise = np.concatenate([np.zeros((1, means.shape[1])), means])
         scores = -squared_distances_to(with_noise, rows.X, labels + 1)
         return best_by_label(scores, labels + 1, n_labels + 1, tie=0)[1:]
     nearest = np.full(n_labels, np.inf)
@@ -383,8 +383,7 @@ def find_exemplars(rows: Any, labels: Any, means: Any) -> IntArray:
             distances = np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
         closer = np.flatnonzero(distances < nearest[own])  # than all rows of the blocks before
         np.minimum.at(nearest, own[closer], distances[closer])
-        best = closer[distances[closer] == nearest[own[closer]]][
-            ::-1
-        ]  # of several, the first row is written last
+        # of several, the first row is written last
+        best = closer[distances[closer] == nearest[own[closer]]][::-1]
         exemplars[own[best]] = clustered[best]
     return exemplars

@@ -75,9 +75,8 @@ MANY_INNER = 400
 LINKED_PER_CLUSTER = (
     20  # groups in the tree of one batch for each cluster that is wanted; the others join these
 )
-MAX_GROUPS = (
-    4 * MAX_LINKED
-)  # of more groups, another level is contracted; of fewer, light ones join heavy ones
+# of more groups, another level is contracted; of fewer, light ones join heavy ones
+MAX_GROUPS = 4 * MAX_LINKED
 FINER_IN_ONE_VIEW = 8  # without a consensus of several views, groups are coarser
 AUTO_CLUSTERS = 60  # what the method is told if the number of clusters is chosen after the levels
 
@@ -89,9 +88,8 @@ class Settings:
     goal: Goal  # how many clusters the fit is to end with
     # The base method of each view, or the one of all views; None for the default
     methods: tuple[BaseMethod | None, ...]
-    columns: tuple[
-        Any, ...
-    ]  # the columns of each view of a list, or None for all; empty if all views are alike
+    # the columns of each view of a list, or None for all; empty if all views are alike
+    columns: tuple[Any, ...]
     n_views: int  # number of views, and of features in each
     n_features: int
     # Returns the consensus of a batch, given the number of batches and the goal
@@ -111,9 +109,8 @@ class Settings:
     n_jobs: int | None  # number of jobs
     device: str | None  # where batches are computed
     verbose: bool  # whether progress is shown
-    describe: Callable[
-        ..., dict[str, str]
-    ]  # describes the parameters, and facts about the data, for a checkpoint
+    # describes the parameters, and facts about the data, for a checkpoint
+    describe: Callable[..., dict[str, str]]
     # What is wrong with clusters of the given sizes, and what to change, in words of the parameters
     find_problem: Callable[[IntArray, int], Finding | None]
     ways_to_less_noise: Callable[[], str]
@@ -416,10 +413,11 @@ def _make_views(
     for base, columns in zip(settings.methods, settings.columns, strict=True):
         assert base is not None  # a list has no default
         method = _computed(base)
+        # other numbers are what the user wants to differ
         if method.n_told in (
             None,
             goal.n_clusters,
-        ):  # other numbers are what the user wants to differ
+        ):
             method = goal.method(method, several_batches=several_batches, one_view=n_views == 1)
         each.append(View(method, n_features if columns is None else len(columns), columns))
     # What is special for K-Means, or for methods that find the number of clusters, needs all views

@@ -81,9 +81,8 @@ def divide(
     own = np.zeros(len(rows))
     for node, pair in enumerate(merges, start=n_leaves):
         rows[node] = rows[pair].sum()
-        squared = (
-            linkage[node - n_leaves, 2] ** 2 * rows[node] / max(2 * rows[pair].prod(), 1)
-        )  # of Ward's heights
+        # of Ward's heights
+        squared = linkage[node - n_leaves, 2] ** 2 * rows[node] / max(2 * rows[pair].prod(), 1)
         own[pair], below[node] = squared, below[pair].sum() + squared
     spread = np.maximum(below + own, np.finfo(np.float64).tiny)
     counts = np.zeros(len(rows), dtype=np.int64)
@@ -102,9 +101,8 @@ def divide(
 def _find_leaves(hierarchy: FusionHierarchy) -> tuple[IntArray, NDArray[np.float64]]:
     """Return the leaf of each row, -1 for noise, and the linkage of the leaves."""
     tree = hierarchy.tree
-    if (
-        tree is None or tree.n_leaves == 0
-    ):  # clusters of the last level are equally far from each other
+    # clusters of the last level are equally far from each other
+    if tree is None or tree.n_leaves == 0:
         labels = hierarchy.cut(level=hierarchy.n_levels)
         return labels, _join_evenly(count_by_label(labels, int(labels.max()) + 1))
     leaf = np.full(hierarchy.n_rows, -1, dtype=np.int64)

@@ -24,13 +24,12 @@ def _absorbed_in_order(parents: IntArray, absorbed_at: IntArray) -> IntArray:
     number.
     """
     _, by_parent = rows_by_label(parents, len(parents))
-    by_level: IntArray = by_parent[
-        np.argsort(absorbed_at[by_parent], kind="stable")
-    ]  # linear: small integers
+    # linear: small integers
+    by_level: IntArray = by_parent[np.argsort(absorbed_at[by_parent], kind="stable")]
     return by_level[np.count_nonzero(absorbed_at == 0) :]
 
 
-# -- scipy ---------------------------------------------------------------------------------------------------------
+# -- scipy -----------------------------------------------------------------------------------------
 
 
 def to_linkage(
@@ -93,7 +92,9 @@ def to_frame(columns: dict[str, Any], index: str = "row", user: str = "to_frame"
 
 
 def to_networkx(columns: dict[str, IntArray]) -> Any:
-    """Return a directed graph with an edge from each absorbed row to the medoid that absorbed it."""
+    """Return a directed graph with an edge from each absorbed row to the medoid that absorbed
+    it.
+    """
     graph = import_optional("networkx", "networkx", "to_networkx").DiGraph()
     rows, parents, levels, *_ = values = [column.tolist() for column in columns.values()]
     names = list(columns)[1:]

@@ -434,9 +434,8 @@ class FusionHierarchy:
         )
         levels = self.absorbed_at[leaves].astype(np.int64)
         tree = None
-        if (
-            self.tree is not None and self.tree.level <= level
-        ):  # otherwise its leaves are coarser than these
+        # otherwise its leaves are coarser than these
+        if self.tree is not None and self.tree.level <= level:
             tree = self.tree.prune(self._data_rows(roots[self.find_leaves(self.tree.medoids)]))
         return FusionHierarchy(
             np.searchsorted(leaves, self.parents[leaves]),
@@ -643,9 +642,8 @@ def check_forest(parents: IntArray, absorbed_at: IntArray) -> None:
         raise ValueError(
             f"parents must be row numbers from 0 to {n - 1}, and absorbed_at must not be negative."
         )
-    if (
-        absorbed_at.max() > 2 * n
-    ):  # a fit has at most one level without fusions between two levels with fusions
+    # a fit has at most one level without fusions between two levels with fusions
+    if absorbed_at.max() > 2 * n:
         raise ValueError(
             f"absorbed_at has level {absorbed_at.max()}, but {n} rows have at most {2 * n} levels."
         )

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from cohirf.hierarchy.fusion_hierarchy import FusionHierarchy
 
 MOST_LEAVES = 30
+# drawn, or of letters
 STROKES = {
     True: ("├─ ", "│  ", "└─ ", "   "),
     False: ("|- ", "|  ", "`- ", "   "),
-}  # drawn, or of letters
+}
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,8 @@ class Node:
 
     size: int  # number of rows
     height: float  # of the merge that made it; 0 for a leaf of the outline
-    groups: tuple[
-        int, ...
-    ]  # its leaves in the outline, as labels of the cut that the outline was made from
+    # its leaves in the outline, as labels of the cut that the outline was made from
+    groups: tuple[int, ...]
     # number of final clusters that it has rows of; 0 if these are all too small to be final
     n_clusters: int
     cluster: int | None  # the final cluster, if it has rows of a single one

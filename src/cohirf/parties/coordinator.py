@@ -281,7 +281,6 @@ def combine_ranks(ranks: Sequence[IntArray], clusters: IntArray, n_clusters: int
         sizes = sum_by_label(clusters[held], None, n_clusters)
         total[held] += of_party[held] / sizes[clusters[held]]
         n_ranks += held
-    mean = np.divide(
-        total, n_ranks, out=np.full(len(clusters), 2.0), where=n_ranks > 0
-    )  # 2 is worse than any share
+    # 2 is worse than any share
+    mean = np.divide(total, n_ranks, out=np.full(len(clusters), 2.0), where=n_ranks > 0)
     return best_by_label(-mean, clusters, n_clusters, RANK_TIE)

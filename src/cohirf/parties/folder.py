@@ -185,7 +185,7 @@ class _Folder:
         reply = _read_message(path, Reply)
         n_rows = len(request.rows)
         if request.kind == "label":
-            shape = (n_rows, self._views[name])
+            shape: tuple[int, ...] = (n_rows, self._views[name])
         else:
             shape = (n_rows,)
         if reply.of != _request_digest(request) or reply.party != name:

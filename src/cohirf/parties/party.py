@@ -1,4 +1,6 @@
-"""A party: owner of some columns, who answers requests for labels and ranks, and for nothing else."""
+"""A party: owner of some columns, who answers requests for labels and ranks, and for nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -161,7 +163,7 @@ class Party:
         else:
             mass = request.mass[wanted].astype(np.float64)
         if request.kind == "label":
-            shape = (len(request.rows), self.n_views)
+            shape: tuple[int, ...] = (len(request.rows), self.n_views)
         else:
             shape = (len(request.rows),)
         reply = np.full(shape, NOT_HELD, dtype=np.int64)

@@ -45,7 +45,8 @@ def parse_bytes(size: str) -> int:
         number = float(found[1]) * _FACTORS.get(found[2].lower(), nan)
     if not 1 <= number < inf:
         raise ValueError(
-            f'batch_size={size!r} is not valid: give a number of rows, "auto", or the memory that the fit may use, '
+            f'batch_size={size!r} is not valid: give a number of rows, "auto", or the memory that '
+            "the fit may use, "
             f'such as "500MB", "2GB" or "1.5GiB" (units: {", ".join(BYTE_UNITS)}).'
         )
     return int(number)

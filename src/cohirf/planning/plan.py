@@ -217,13 +217,11 @@ def plan_batches(
     peak = peak_bytes()
     with fresh_process() as call:
         sample = read_sample(smallest)
-        taken += max(
-            0, peak_bytes() - peak
-        )  # buffers of the reader, which it needs for any number of rows
+        # buffers of the reader, which it needs for any number of rows
+        taken += max(0, peak_bytes() - peak)
         before = call(resident_with, contraction)  # this process has imported its modules already
-        call(
-            probe_batch, sample, contraction
-        )  # triggers imports and compilation, whose memory stays
+        # triggers imports and compilation, whose memory stays
+        call(probe_batch, sample, contraction)
         after = call(resident_bytes)
         n_runs = contraction.views.n_runs(sample.shape[1])
         per_job = after if room.in_processes else 0
@@ -293,10 +291,11 @@ def forecast_levels(
         before = left
         left = contracted * cost.survivors(size) + (size if n_batches > 1 else 0)
         if n_batches == 1 and left < cost.probes[0].n_rows:
+            # too few rows left to forecast: one more level, which merges nothing
             return (
                 level + 1,
                 seconds,
-            )  # too few rows left to forecast: one more level, which merges nothing
+            )
         if left > IDLE_SHARE * before:
             return level, seconds if n_batches == 1 else inf
     return SIMULATED_LEVELS, seconds
@@ -376,7 +375,8 @@ def _say_too_little(task: PlannedFit, least: BatchPlan) -> str:
         f"need least of those that are useful for this base method: {format_bytes(least.needed)} "
         f"with n_jobs={n_jobs}, "
         f"of which {format_bytes(task.taken)} is used before the first batch. Allow more, such as "
-        f'batch_size="{format_bytes(1.25 * least.needed)}", lower n_jobs, or choose a base method that needs less.'
+        f'batch_size="{format_bytes(1.25 * least.needed)}", lower n_jobs, or choose a base method '
+        "that needs less."
     )
 
 

@@ -142,10 +142,11 @@ def probe_batch(X: Any, contraction: Contraction) -> Probe:
     reset_peak()
     before = resident_bytes()
     started = process_time()
+    # the fit itself will show the same warnings
     with (
         one_thread(),
         warnings.catch_warnings(action="ignore"),
-    ):  # the fit itself will show the same warnings
+    ):
         rows = np.arange(X.shape[0])
         mass = np.ones(len(rows)) if contraction.weighted else None
         contracted = contract_batch(X[rows], mass, contraction, (PROBE_LEVEL, 0), SerialEngine())
@@ -191,13 +192,14 @@ def _call_in(executor: Any, function: Callable[..., Any], *arguments: Any) -> An
     try:
         return executor.submit(function, *arguments).result()
     except PicklingError:
-        return function(
-            *arguments
-        )  # arguments that cannot be pickled can still be used in this process
+        # arguments that cannot be pickled can still be used in this process
+        return function(*arguments)
     except BrokenProcessPool as error:
         raise RuntimeError(
-            'The process in which batch_size="auto" measured the base method crashed, perhaps because memory ran out: '
-            'set batch_size to a number of rows, or to less memory ("2GB"), so that smaller batches are measured.'
+            'The process in which batch_size="auto" measured the base method crashed, perhaps '
+            "because memory ran out: "
+            'set batch_size to a number of rows, or to less memory ("2GB"), so that smaller '
+            "batches are measured."
         ) from error
 
 

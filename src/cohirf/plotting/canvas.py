@@ -169,7 +169,9 @@ def hide_spines(ax: Axes, *names: str) -> None:
 
 
 def choose_apart(places: FloatArray, priority: IntArray, gap: float) -> IntArray:
-    """Choose points to label such that any two of them are at least ``gap`` apart along some axis."""
+    """Choose points to label such that any two of them are at least ``gap`` apart along some
+    axis.
+    """
     points = places[:, None] if places.ndim == 1 else places
     is_free = np.ones(len(points), dtype=bool)
     chosen = []

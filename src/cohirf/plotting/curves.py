@@ -63,7 +63,8 @@ def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
     choice: Choice | None = fitted.choice_
     if choice is None or choice.is_given:
         raise ValueError(
-            'The number of clusters was given, not chosen: fit with n_clusters="auto" to plot the choice.'
+            'The number of clusters was given, not chosen: fit with n_clusters="auto" to plot the '
+            "choice."
         )
     if len(choice.candidates) == 0:
         raise ValueError(

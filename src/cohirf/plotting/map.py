@@ -299,9 +299,8 @@ def _by_umap(chosen: Any) -> Projection:
         data = to_numbers(chosen)
     n_neighbours = max(2, min(UMAP_NEIGHBOURS, data.shape[0] - 1))
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # UMAP warns of packages that it misses, and of its own use of others
+        # UMAP warns of packages that it misses, and of its own use of others
+        warnings.simplefilter("ignore")
         umap = import_optional("umap", "umap", 'A map with method="umap"')
         points = umap.UMAP(n_neighbors=n_neighbours, random_state=0, n_jobs=1).fit_transform(data)
     return Projection(np.asarray(points, dtype=np.float64), ["UMAP 1", "UMAP 2"])

@@ -258,7 +258,7 @@ def merged_tree(subject: Subject, max_clusters: int) -> Tree:
     leaves = hierarchy.find_leaves(tree.medoids)
     n_leaves = tree.n_leaves
     if has_levels:
-        group = np.arange(n_leaves)
+        group: IntArray = np.arange(n_leaves)
     else:
         group = tree.cut(min(n_leaves, max_clusters))
     roots = find_roots(
@@ -269,9 +269,8 @@ def merged_tree(subject: Subject, max_clusters: int) -> Tree:
     ].astype(np.int64)
     absorbed_at = hierarchy.absorbed_at[leaves].astype(np.int64)
     until = np.where(absorbed_at == 0, hierarchy.n_levels + 1, absorbed_at)
-    by_age = np.lexsort(
-        (-sizes, -until, group)
-    )  # the medoid of a group was active longest, or is in the largest leaf
+    # the medoid of a group was active longest, or is in the largest leaf
+    by_age = np.lexsort((-sizes, -until, group))
     medoid = tree.medoids[by_age[np.unique(group[by_age], return_index=True)[1]]]
     pruned = tree.prune(medoid[group])
     place = np.searchsorted(pruned.medoids, medoid)[group]

@@ -42,10 +42,11 @@ from cohirf.sources.tables import ARROW_NUMBERS, ArrowTable, Table, TableSource
 from cohirf.store.files import TemporaryFile
 
 DEGREES = 180 / math.pi  # of a radian
+# and the largest of them; 0 to 360 is as good as -180 to 180
 COORDINATES = {
     "latitude": 90.0,
     "longitude": 360.0,
-}  # and the largest of them; 0 to 360 is as good as -180 to 180
+}
 KILOMETRES = {"km": 1.0, "m": 1e-3, "mi": 1.609344}
 LENGTH = re.compile(rf"([\d.]+(?:e[+-]?\d+)?)\s*({'|'.join(KILOMETRES)})")
 
@@ -59,9 +60,8 @@ class Data:
     table: Table | None  # None for an array
     name: str  # in error messages
     columns: list[Name]  # names of all columns; numbers if the data has no names
-    candidates: list[
-        Name
-    ]  # the columns that can be features: all except index columns that pandas stored
+    # the columns that can be features: all except index columns that pandas stored
+    candidates: list[Name]
 
     @classmethod
     def open(cls, data: Any, *, delimiter: str | None = None, header: bool | None = None) -> Data:
@@ -273,7 +273,10 @@ def _judge_strays(
         what = say_strays(found.n_bad, column.expects, are_taken=is_taken)
         if isinstance(column, Category):
             cells, are = ("1 cell", "is") if found.n_bad == 1 else (f"{found.n_bad:,} cells", "are")
-            what = f"has {cells} with a level that the training data did not contain, which {are} taken as no level"
+            what = (
+                f"has {cells} with a level that the training data did not contain, which {are} "
+                "taken as no level"
+            )
         if is_taken:
             remedy = ""
         else:

@@ -113,7 +113,9 @@ def decide(found: Evidence, *, comma: bool = False, wish: str | None = None) -> 
 
 
 def uses_comma(found: Evidence) -> bool:
-    """Return whether the numbers of a column have a decimal comma, and cannot have a decimal point."""
+    """Return whether the numbers of a column have a decimal comma, and cannot have a decimal
+    point.
+    """
     tallies = {getattr(one.reading, "decimal", ""): one for one in reversed(found.tallies or [])}
     point = tallies.get(".")
     comma = tallies.get(",")
@@ -170,7 +172,7 @@ def _grant(found: Evidence, wish: str, *, comma: bool) -> Column | BadColumn:
         return _make_category(found, reason)
     if wish == "boolean":
         if found.stored == "bool":
-            pair = ("true", "false")
+            pair: tuple[str, str] | None = ("true", "false")
         else:
             pair = _find_pair(found) or _find_digits(found)
         if pair is None:
@@ -238,9 +240,8 @@ def _settle_reading(found: Evidence, best: Tally) -> Column:
     """Return numbers or dates, or an id if whole numbers name the rows."""
     if isinstance(best.reading, NumberReading) and best.is_whole and not best.reading.unit:
         words = words_of(found.name)
-        if is_called(found.name, ID_WORDS) or (
-            len(words) > 1 and words[-1] == "number"
-        ):  # not: number of orders
+        # not: number of orders
+        if is_called(found.name, ID_WORDS) or (len(words) > 1 and words[-1] == "number"):
             if found.has_repeats:
                 reason = NAMED
             else:
@@ -255,9 +256,8 @@ def _settle_reading(found: Evidence, best: Tally) -> Column:
 def _make_reading(found: Evidence, best: Tally) -> Number | Date:
     reading = best.reading
     counts = (found.n_missing, best.n_bad)
-    has_tie = (
-        sum(tally.n_bad == best.n_bad for tally in found.tallies or []) > 1
-    )  # with another reading
+    # with another reading
+    has_tie = sum(tally.n_bad == best.n_bad for tally in found.tallies or []) > 1
     if isinstance(reading, NumberReading):
         said = ["decimal comma"] if reading.decimal == "," else []
         said += [f"in {reading.unit}"] if reading.unit else []

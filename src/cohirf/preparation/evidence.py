@@ -96,9 +96,8 @@ class Tally(Strays):
     low: float = np.inf
     high: float = -np.inf
     total: float = 0.0  # and their sum
-    steps: dict[str, NDArray[np.int64]] = field(
-        default_factory=dict
-    )  # of dates: cells in each hour, on each weekday
+    # of dates: cells in each hour, on each weekday
+    steps: dict[str, NDArray[np.int64]] = field(default_factory=dict)
 
     def add(self, cells: ReadCells, text: Any, start: int) -> None:
         """Count the cells of a block that starts with row ``start``."""
@@ -107,9 +106,8 @@ class Tally(Strays):
         if not len(present):
             return
         self.n_read += len(present)
-        with np.errstate(
-            invalid="ignore", over="ignore"
-        ):  # infinite values give NaN means, and are not whole
+        # infinite values give NaN means, and are not whole
+        with np.errstate(invalid="ignore", over="ignore"):
             self.total += float(present.sum())
             self.is_whole = self.is_whole and bool((present % 1 == 0).all())
         self.low, self.high = (
@@ -147,9 +145,8 @@ class Evidence:
     is_whole: bool = True  # whether all cells of text are whole numbers
     # whether whole numbers are codes: its name says so, or they would lose digits, like 007
     is_code: bool = False
-    separators: set[str] = field(
-        default_factory=set
-    )  # "." and "," in cells that could be numbers with either
+    # "." and "," in cells that could be numbers with either
+    separators: set[str] = field(default_factory=set)
     n_spaces: int = 0  # between words
 
     @property
@@ -389,7 +386,10 @@ def say_strays(n_cells: int, expected: str, *, are_taken: bool) -> str:
     missing.
     """
     cells, are = ("1 cell", "is") if n_cells == 1 else (f"{n_cells:,} cells", "are")
-    return f"has {cells} that {are} not {expected}{f', which {are} taken as missing' if are_taken else ''}"
+    return (
+        f"has {cells} that {are} not "
+        f"{expected}{f', which {are} taken as missing' if are_taken else ''}"
+    )
 
 
 def abridge(cell: str) -> str:

@@ -30,10 +30,11 @@ from cohirf.sources.tables import ARROW_NUMBERS, name_places
 Name = str | int  # of a column: a number if the data has no names
 
 DAY = 86_400  # seconds
+# length of a cycle in seconds, and its number of steps
 CYCLES = {
     "hour": (DAY, 24),
     "weekday": (7 * DAY, 7),
-}  # length of a cycle in seconds, and its number of steps
+}
 MONDAY = 4 * DAY  # 1970-01-05: weekdays count from Monday
 MISSING_LEVEL = "missing"  # of a category: the level of empty cells
 WISHES = ("number", "category", "boolean", "date", "id", "text")  # kinds that the user may ask for
@@ -285,7 +286,7 @@ class Date(Column):
     def features(self) -> tuple[Feature, ...]:
         """Elapsed days, and sine and cosine of the cycles."""
         if self.elapsed:
-            elapsed = (Feature(str(self.name), self.name, self.kind, "date"),)
+            elapsed: tuple[Feature, ...] = (Feature(str(self.name), self.name, self.kind, "date"),)
         else:
             elapsed = ()
         return elapsed + tuple(

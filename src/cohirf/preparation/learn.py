@@ -186,9 +186,8 @@ def prepare(
     columns = _look(opened, roles, impute=impute != "none")
     if row_id is None:
         ids = (column for column in columns if getattr(column, "role", "") == "id")
-        row_id = next(
-            (column.name for column in ids if column.reason != NAMED), None
-        )  # such cells repeat
+        # such cells repeat
+        row_id = next((column.name for column in ids if column.reason != NAMED), None)
     preparation = Preparation(columns, label, row_id, impute=impute)
     if not preparation.kept:
         raise ValueError(f"{opened.name} has no columns left to cluster: {_say_left_out(columns)}.")
@@ -323,9 +322,8 @@ def learn(unscaled: Preparation, source: Source, *, impute: str, scaling: str) -
     if impute == "none" and scaling == "none":
         return unscaled
     found = _measure(source, with_median=impute == "median", leaves_far_out=scaling == "standard")
-    weight = (
-        np.minimum(found.known / MOSTLY_KNOWN, 1.0) ** 2
-    )  # filled cells are all alike, whatever they were
+    # filled cells are all alike, whatever they were
+    weight = np.minimum(found.known / MOSTLY_KNOWN, 1.0) ** 2
     scale = {
         "standard": _share_weight(unscaled, found.std) / weight,
         "minmax": found.high - found.low,

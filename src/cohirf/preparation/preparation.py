@@ -33,9 +33,8 @@ from cohirf.sources.source import count_of, listed
 FORMAT_VERSION = 3
 SCALINGS = ("standard", "minmax", "none")
 IMPUTES = ("median", "mean", "none")
-IN_MEMORY_BYTES = (
-    2**28
-)  # the same on all machines, because in-memory batches differ from those of sources
+# the same on all machines, because in-memory batches differ from those of sources
+IN_MEMORY_BYTES = 2**28
 
 MOST_BAD = 0.5  # share of the cells of a column of other data that cannot be read
 MOST_FILLED = 0.5  # share of the columns
@@ -91,7 +90,8 @@ class Preparation:
     --------
     >>> import pandas as pd
     >>> from cohirf.preparation import Preparation, prepare
-    >>> prepared = prepare(pd.DataFrame({"a": [0.0, 5.0, 10.0, 7.0], "b": ["x", "y", "x", "y"]}), scaling="minmax")
+    >>> table = pd.DataFrame({"a": [0.0, 5.0, 10.0, 7.0], "b": ["x", "y", "x", "y"]})
+    >>> prepared = prepare(table, scaling="minmax")
     >>> print(prepared.preparation)
     column  kind      features  what was done
     a       number           1
@@ -153,7 +153,8 @@ class Preparation:
         --------
         >>> import pandas as pd
         >>> from cohirf.preparation import prepare
-        >>> prepared = prepare(pd.DataFrame({"spend": ["€10.00", "€1,250.00", "€20.00"]}), scaling="standard")
+        >>> table = pd.DataFrame({"spend": ["€10.00", "€1,250.00", "€20.00"]})
+        >>> prepared = prepare(table, scaling="standard")
         >>> prepared.preparation.to_original_units(prepared.array()).round(6).tolist()
         [[10.0], [1250.0], [20.0]]
         >>> prepared.preparation.features[0].show(1250)
@@ -366,7 +367,8 @@ class Prepared:
     --------
     >>> import pandas as pd
     >>> from cohirf.preparation import prepare
-    >>> prepared = prepare(pd.DataFrame({"name": ["a", "b"], "x": [0.0, 10.0]}), id_column="name", scaling="minmax")
+    >>> table = pd.DataFrame({"name": ["a", "b"], "x": [0.0, 10.0]})
+    >>> prepared = prepare(table, id_column="name", scaling="minmax")
     >>> prepared.feature_names
     ['x']
     >>> prepared.array().tolist()
@@ -443,7 +445,10 @@ class Prepared:
         --------
         >>> import pandas as pd
         >>> from cohirf.preparation import prepare
-        >>> prepare(pd.DataFrame({"a": [1.0, None, 3.0], "b": [5.0, None, 7.0], "c": [1.5, 2.5, 4.0]})).mostly_filled()
+        >>> table = pd.DataFrame(
+        ...     {"a": [1.0, None, 3.0], "b": [5.0, None, 7.0], "c": [1.5, 2.5, 4.0]}
+        ... )
+        >>> prepare(table).mostly_filled()
         array([1])
         """
         kept = self.preparation.kept

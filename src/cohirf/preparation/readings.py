@@ -168,9 +168,8 @@ class DateReading:
         pc = compute()
         is_missing = _bools(pc.is_null(text))
         values = self._parse(text)
-        if (
-            self.format.endswith("%S") and (np.isnan(values) & ~is_missing).any()
-        ):  # 2024-03-01T12:30:00.250+01:00
+        # 2024-03-01T12:30:00.250+01:00
+        if self.format.endswith("%S") and (np.isnan(values) & ~is_missing).any():
             values = self._parse(
                 pc.replace_substring_regex(text, r"([.,]\d+)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?$", "")
             )
@@ -187,9 +186,8 @@ class DateReading:
         values = np.where(values < YEAR_1000, np.nan, values)
         pc = compute()
         early = np.flatnonzero(_bools(pc.less_equal(pc.day(moments), 3)))
-        if len(
-            early
-        ):  # or a day that does not exist, such as 31 February, which Arrow reads as 2 March
+        # or a day that does not exist, such as 31 February, which Arrow reads as 2 March
+        if len(early):
             fields = FIELDS | {"d": r" ?(?P<day>\d{1,2})"}
             days = pc.struct_field(
                 pc.extract_regex(text.take(early), _to_pattern(self._in_full, fields)), "day"

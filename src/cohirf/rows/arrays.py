@@ -78,9 +78,8 @@ def to_host(array: Any) -> Any:
         array = array.detach()
         if str(array.dtype) == "torch.bfloat16":
             array = array.float()
-        is_slow = (
-            array.is_cuda and array.nbytes > PINNED_BYTES
-        )  # memory that is not pinned is copied slowly
+        # memory that is not pinned is copied slowly
+        is_slow = array.is_cuda and array.nbytes > PINNED_BYTES
         return np.asarray((_copy_in_pieces(array) if is_slow else array.cpu()).numpy())
     if is_cupy(array):
         return np.asarray(array.get())
@@ -210,16 +209,19 @@ def fetch_rows(X: Any, rows: IntArray | slice) -> Any:
 
 
 def look_up(table: NDArray[Any], index: Any) -> Any:
-    """Return the entry of ``table``, an array of NumPy, at each ``index``, where the indices are."""
+    """Return the entry of ``table``, an array of NumPy, at each ``index``, where the indices
+    are.
+    """
     if is_here(index):
-        return table.take(
-            index, axis=0, mode="clip"
-        )  # indices are in range; no check is three times as fast
+        # indices are in range; no check is three times as fast
+        return table.take(index, axis=0, mode="clip")
     return namespace(index).take(put_beside(table, index), index, axis=0)
 
 
 def narrow_indices(X: Any) -> Any:
-    """Return a CSR matrix with 32-bit indices if they suffice, as most base methods require them."""
+    """Return a CSR matrix with 32-bit indices if they suffice, as most base methods require
+    them.
+    """
     if X.indices.dtype == np.int32 or max(X.nnz, *X.shape) >= 2**31:
         return X
     parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
@@ -286,7 +288,8 @@ def naming_full_memory(n_rows: int, device: Any) -> Iterator[None]:
         raise MemoryError(
             f"A batch of {n_rows:,} rows does not fit into the memory of the "
             f"device{_say_free(device)}: lower "
-            f'batch_size, or give batch_size="auto" or, if other programs use the device, the memory to use ("8GB").'
+            'batch_size, or give batch_size="auto" or, if other programs use the device, the '
+            'memory to use ("8GB").'
         ) from error
 
 

@@ -44,7 +44,9 @@ def index_dtype(n_rows: int) -> type[np.signedinteger[Any]]:
 
 
 def table_limit(n_rows: int) -> int:
-    """Return the longest direct-address table that is still cheaper than sorting ``n_rows`` keys."""
+    """Return the longest direct-address table that is still cheaper than sorting ``n_rows``
+    keys.
+    """
     return 2 * n_rows + 1024
 
 
@@ -144,9 +146,8 @@ def count_beside(labels: Any, n_labels: int) -> Any:
     if not is_here(labels):
         return scatter.count_labels(labels, n_labels)
     counts = np.zeros(n_labels, dtype=np.int64)
-    for block in row_blocks(
-        len(labels), max(BLOCK_ROWS, n_labels)
-    ):  # each block adds to all counts
+    # each block adds to all counts
+    for block in row_blocks(len(labels), max(BLOCK_ROWS, n_labels)):
         counts += np.bincount(labels[block], minlength=n_labels)
     return counts
 
@@ -233,9 +234,8 @@ def best_by_label(scores: Any, labels: Any, n_labels: int, tie: float) -> IntArr
     np.fmax.at(threshold, labels, scores)
     threshold -= tie
     found = first_rows(labels, n_labels)
-    best = np.flatnonzero(scores >= threshold[labels])[
-        ::-1
-    ]  # if an index repeats, the last assignment stays
+    # if an index repeats, the last assignment stays
+    best = np.flatnonzero(scores >= threshold[labels])[::-1]
     found[labels[best]] = best
     return found
 

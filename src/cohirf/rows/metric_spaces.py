@@ -33,9 +33,8 @@ class MetricSpace:
     # Takes rows and their numbers, which errors name, and returns points; None if rows stay where
     # they are
     embed: Callable[[Any, Any], Any] | None
-    radius: Callable[
-        [float], float
-    ]  # turns a distance of the metric into a distance between points
+    # turns a distance of the metric into a distance between points
+    radius: Callable[[float], float]
     # Turns distances between points into distances of the metric, as an array
     distances: Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -78,9 +77,8 @@ def to_unit_vectors(X: Any, rows: Any) -> Any:
         empty = units.count_nonzero(axis=1) == 0
     else:
         X = np.asarray(X, dtype=np.float64)
-        X = X / np.maximum(
-            np.abs(X).max(axis=1, keepdims=True), np.finfo(np.float64).tiny
-        )  # squares do not overflow
+        # squares do not overflow
+        X = X / np.maximum(np.abs(X).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         lengths = np.linalg.norm(X, axis=1, keepdims=True)
         empty = lengths[:, 0] == 0
         units = np.divide(X, lengths, out=X, where=lengths > 0)

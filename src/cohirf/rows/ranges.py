@@ -142,7 +142,9 @@ class Given:
 
 
 def numbers(*shape: Size, below: Size, is_sorted: bool = False) -> Range:
-    """Return the range of numbers of rows, groups or points: from 0, and below how many there are."""
+    """Return the range of numbers of rows, groups or points: from 0, and below how many there
+    are.
+    """
     return Range(INDICES, shape, least=0, below=below, is_sorted=is_sorted)
 
 

@@ -96,9 +96,8 @@ class ArrayRows:
             return self.X
         if sparse.issparse(self.X) or not is_here(self.X):
             return take_rows(self.X, rows)
-        return np.asarray(self.X).take(
-            rows, axis=0, mode="clip"
-        )  # rows are in range; no check is twice as fast
+        # rows are in range; no check is twice as fast
+        return np.asarray(self.X).take(rows, axis=0, mode="clip")
 
 
 @dataclass(frozen=True)
@@ -297,9 +296,8 @@ class EngineAround(Engine):
         return self.engine.share(rows)
 
 
-WEIGHED_ROWS = (
-    2**20
-)  # rows whose weights are compared when rows are drawn by weight; of more rows, a random sample
+# rows whose weights are compared when rows are drawn by weight; of more rows, a random sample
+WEIGHED_ROWS = 2**20
 FEWEST_BY_WEIGHT = 30  # so few rows are all drawn, whatever their weights are
 
 
@@ -352,9 +350,8 @@ class Population:
         Equal weights give the same rows as none, with masses of 1.
         """
         if self.weights is not None:
-            some = np.sort(
-                self.draw(WEIGHED_ROWS, rng.spawn(1)[0])
-            )  # which leaves the generator as it is
+            # which leaves the generator as it is
+            some = np.sort(self.draw(WEIGHED_ROWS, rng.spawn(1)[0]))
             weights = self.weights.take(some)
             if weights.min() < weights.max():
                 drawn, mass = draw_by_mass(weights, n_rows, rng)
@@ -423,8 +420,7 @@ def _chances(mass: Mass, n_drawn: float) -> NDArray[np.float64]:
     if n_drawn >= len(mass):
         return np.ones(len(mass))
     heaviest_first = np.sort(mass)[::-1]
-    factors = (n_drawn - np.arange(len(mass))) / np.cumsum(heaviest_first[::-1])[
-        ::-1
-    ]  # if so many are drawn for sure
+    # if so many are drawn for sure
+    factors = (n_drawn - np.arange(len(mass))) / np.cumsum(heaviest_first[::-1])[::-1]
     first = int(np.argmax(factors * heaviest_first <= 1))
     return np.asarray(np.minimum(factors[first] * mass, 1))

@@ -46,7 +46,7 @@ class ArraySource(Source):
 
     def _content(self) -> Iterator[Any]:
         if sparse.issparse(self.X):
-            parts = (self.X.data, self.X.indices, self.X.indptr)
+            parts: tuple[Any, ...] = (self.X.data, self.X.indices, self.X.indptr)
         else:
             parts = (self.X,)
         for part in parts:
@@ -133,9 +133,8 @@ class ZarrSource(StreamedSource):
         if hasattr(array, "array_keys"):
             example = min(array.array_keys(), default="X")
             raise ValueError(f"{name} is a group of arrays: open one of them, such as {example!r}.")
-        n_rows, n_columns = (
-            array.shape if array.ndim == 2 else (1, 1)
-        )  # other dimensions are refused below
+        # other dimensions are refused below
+        n_rows, n_columns = array.shape if array.ndim == 2 else (1, 1)
         chunk_rows = array.chunks[0] if array.ndim else 1
         self._piece_rows = chunk_rows * rows_within(
             PIECE_BYTES, chunk_rows * n_columns * array.dtype.itemsize
@@ -178,9 +177,8 @@ class ZarrSource(StreamedSource):
             return None, False
         times = [_modified_ns(file) for file in self._chunk_files(array, 0, self.n_rows)]
         there = [time for time in times if time is not None]
-        return max(there, default=0), len(there) == len(
-            times
-        )  # a chunk of the fill value need not be stored
+        # a chunk of the fill value need not be stored
+        return max(there, default=0), len(there) == len(times)
 
     def _refuse_changed_chunks(self, array: Any, start: int, stop: int) -> None:
         """Raise SourceChangedError if a chunk file of the given rows has changed or was deleted."""

@@ -27,12 +27,13 @@ CSV_BLOCK_BYTES = 2**20  # Arrow reads about thirty blocks ahead
 A_LINE_EACH = "give a line of column names and a line for each sample"
 ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1", "utf-16": "UTF-16"}
 MOST_RAGGED = 5  # named in an error message
+# from those that Arrow infers
 TYPES = {
     "null": "double",
     "int64": "double",
     "double": "double",
     "bool": "bool",
-}  # from those that Arrow infers
+}
 # what programs write into empty cells
 MISSING = (
     *(
@@ -218,7 +219,10 @@ class CsvTable(Table):
                 "into numbers "
                 f"first, or leave it out, for instance with columns=lambda name: name != {name!r}."
             )
-        return f"{self.name} cannot be read as CSV: {message}. Repair the file, or give its delimiter=."
+        return (
+            f"{self.name} cannot be read as CSV: {message}. Repair the file, or give its "
+            "delimiter=."
+        )
 
     def _explain_ragged(self) -> str:
         """Name the first lines that do not have as many cells as there are columns."""
@@ -239,7 +243,10 @@ class CsvTable(Table):
                 is_endless = True
         if is_endless or not n_ragged:
             where = f" that begins on line {line + 1}" if is_endless else ""
-            return f"{self.name} has a very long cell{where}: is a quotation mark not closed? Repair the file."
+            return (
+                f"{self.name} has a very long cell{where}: is a quotation mark not closed? Repair "
+                "the file."
+            )
         if n_ragged > len(listed):
             more = f" and {n_ragged - len(listed):,} more do not have them"
         else:
@@ -289,7 +296,7 @@ class CsvTable(Table):
         """
         is_tsv = any(suffix.lower() == ".tsv" for suffix in self._file.path.suffixes)
         if is_tsv:
-            preferred = sorted(DELIMITERS, key=lambda one: one != "\t")
+            preferred: Sequence[str] = sorted(DELIMITERS, key=lambda one: one != "\t")
         else:
             preferred = DELIMITERS
         judged = [(_judge_delimiter(beginning, one), one) for one in preferred]
@@ -298,7 +305,9 @@ class CsvTable(Table):
 
     @contextmanager
     def _open_text(self) -> Iterator[IO[str]]:
-        """Open the file as text, without its byte order mark and with the line breaks that it has."""
+        """Open the file as text, without its byte order mark and with the line breaks that it
+        has.
+        """
         encoding = "utf-8-sig" if self.encoding == UTF_8 else self.encoding
         with self._open_bytes() as opened, io.TextIOWrapper(opened, encoding, newline="") as text:
             yield text
@@ -409,8 +418,7 @@ def _numbered(opened: IO[str], delimiter: str) -> Iterator[tuple[int, list[str]]
 
 def _first_records(opened: IO[str], delimiter: str) -> list[tuple[int, list[str]]]:
     first: list[tuple[int, list[str]]] = []
-    with suppress(
-        csv.Error
-    ):  # a cell that is too long is named later: what was read until then is enough
+    # a cell that is too long is named later: what was read until then is enough
+    with suppress(csv.Error):
         first += islice(_numbered(opened, delimiter), MOST_RECORDS)
     return first

@@ -82,9 +82,8 @@ def naming(name: str, kind: str) -> Iterator[None]:
             f"{name} needs more memory than there is, or is damaged: {one_line(error)}."
         ) from error
     except Exception as error:  # decoders raise exceptions of any type
-        if (
-            isinstance(error, OSError) and error.errno is not None
-        ):  # caused by the system, not by the content
+        # caused by the system, not by the content
+        if isinstance(error, OSError) and error.errno is not None:
             raise type(error)(error.errno, os.strerror(error.errno), name) from error
         raise ValueError(
             f"{name} cannot be read as {kind}: {one_line(error)}. "

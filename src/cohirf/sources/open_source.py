@@ -135,7 +135,8 @@ def open_source(
             return open_csv(CsvTable(path, delimiter, header), columns)
         if issubclass(kind, Table):
             return TableSource(kind(path), columns)
-        return kind(path, columns)
+        source: Source = kind(path, columns)
+        return source
     _refuse_options(None, delimiter=delimiter, header=header)
     return _open_object(data, columns)
 
@@ -164,7 +165,9 @@ def _refuse_options(kind: Any, **given: Any) -> None:
 
 
 def find_format(path: Path) -> Any:
-    """Return the class that opens a file (by the ending of its name) or a folder (by its content)."""
+    """Return the class that opens a file (by the ending of its name) or a folder (by its
+    content).
+    """
     name = shown(path.absolute())
     if path.is_dir():
         if any((path / file).is_file() for file in METADATA):

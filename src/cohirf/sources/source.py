@@ -26,9 +26,8 @@ from cohirf.validation import find_fault
 PIECE_BYTES = 2**23  # memory for decoding, in addition to the requested rows
 FINGERPRINT_SAMPLES = 16
 
-ColumnChoice = (
-    Sequence[Any] | Callable[[Any], bool] | None
-)  # a list of columns, a function that selects them, or all
+# a list of columns, a function that selects them, or all
+ColumnChoice = Sequence[Any] | Callable[[Any], bool] | None
 
 
 class NoRowsError(ValueError):
@@ -274,7 +273,9 @@ class Source(ABC):
         return rows
 
     def refuse_faults(self, X: Any, rows: IntArray | range) -> None:
-        """Raise ValueError if rows with these numbers have values that a fit cannot compute with."""
+        """Raise ValueError if rows with these numbers have values that a fit cannot compute
+        with.
+        """
         fault = find_fault(X, allow_nan=False)
         if fault is not None:
             where = f"rows {rows[0]:,} to {rows[-1]:,}"
@@ -289,7 +290,7 @@ class Source(ABC):
             return ""
         row, column = np.unravel_index(np.argmin(np.isfinite(X)), X.shape)
         if self.feature_names:
-            named = self.feature_names[column]
+            named: str | int = self.feature_names[column]
         else:
             named = int(column)
         return f" The first is in row {rows[row]:,}, column {named!r}."

@@ -34,12 +34,10 @@ ARROW = "an Arrow file"
 PARQUET = "Parquet"
 FRAME = "The table"
 MAGIC = b"ARROW1"  # Arrow's file format begins with it, its stream format does not
-BUFFER_BYTES = (
-    2**16
-)  # of each column of a Parquet file; without buffers, whole columns of a row group would be read
-PIECE_ROWS = (
-    2**16
-)  # larger pieces are not decoded faster, and temporarily take several times their size
+# of each column of a Parquet file; without buffers, whole columns of a row group would be read
+BUFFER_BYTES = 2**16
+# larger pieces are not decoded faster, and temporarily take several times their size
+PIECE_ROWS = 2**16
 LOADED_BYTES = 2**26  # larger record batches of an Arrow file are memory-mapped, if possible
 MAPPED_BYTES = 2**24
 ARROW_NUMBERS = {
@@ -51,9 +49,8 @@ ARROW_NUMBERS = {
     name: name
     for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 }
-VECTOR_TYPES = re.compile(
-    r"(?:fixed_size_|large_)?list<.*: (\w+)(?: not null)?>(?:\[(\d+)\])?"
-)  # Arrow's names
+# Arrow's names
+VECTOR_TYPES = re.compile(r"(?:fixed_size_|large_)?list<.*: (\w+)(?: not null)?>(?:\[(\d+)\])?")
 MEASURED_ROWS = 16  # that are read to find the length of vectors
 
 Types = dict[str, str]  # Arrow's name of the type of each column
@@ -265,9 +262,8 @@ class ArrowTable(StoredTable):
         self.path = path  # a temporary file exists as long as it is referenced
         self._file = FileStamp.of(path)
         with naming(self._file.name, ARROW), open_file(self._file) as file:
-            self._can_seek = bool(
-                file.read_at(len(MAGIC), 0) == MAGIC
-            )  # a stream has no list of its batches
+            # a stream has no list of its batches
+            self._can_seek = bool(file.read_at(len(MAGIC), 0) == MAGIC)
             schema = self._open_batches(file).schema
         super().__init__(self._file.name, *_read_schema(self._file.name, schema), [self._file])
 
@@ -455,7 +451,9 @@ class TableSource(StreamedSource):
             raise refuse_vector(self.name, vectors.name, row, fault) from None
 
     def _refuse_ragged(self, values: Any, column: NumberColumn, first: int) -> None:
-        """Raise ValueError if one of the vectors is missing or has another length than the others."""
+        """Raise ValueError if one of the vectors is missing or has another length than the
+        others.
+        """
         compute = import_optional("pyarrow.compute", "arrow", "Reading vectors")
         lengths = compute.list_value_length(values).fill_null(-1).to_numpy(zero_copy_only=False)
         wrong = np.flatnonzero(lengths != column.width)
@@ -570,7 +568,9 @@ def read_frame(frame: Any, columns: ColumnChoice) -> tuple[NDArray[Any], list[st
 
 
 def _column_values(frame: Any, number: int, names: list[Any]) -> NDArray[Any]:
-    """Return a column of numbers, in which missing cells are NaN, or of vectors, which is an array."""
+    """Return a column of numbers, in which missing cells are NaN, or of vectors, which is an
+    array.
+    """
     if hasattr(frame, "iloc"):
         column = frame.iloc[:, number]
     else:
@@ -610,9 +610,8 @@ def _unmix(frame: Any) -> Any:
     for them.
     """
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
-    choose_names(
-        FRAME, [str(name) for name in frame.columns], None
-    )  # refuses a name that appears twice
+    # refuses a name that appears twice
+    choose_names(FRAME, [str(name) for name in frame.columns], None)
     mixed = {}
     for name in frame.columns:
         kind = str(frame[name].dtype)

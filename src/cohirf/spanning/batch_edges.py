@@ -1,4 +1,6 @@
-"""Core distances and spanning tree of the rows of one batch, and edges between parts of the data."""
+"""Core distances and spanning tree of the rows of one batch, and edges between parts of the
+data.
+"""
 
 from __future__ import annotations
 
@@ -166,9 +168,8 @@ def _replay(edges: Edges, core: FloatArray, lists: Edges) -> Edges:
     in such a tree: those of any minimum spanning tree, and ``lists``, which lead from each row to
     those that are not farther away than its core distance.
     """
-    tied = lists.take(
-        core[lists.two] <= core[lists.one]
-    )  # other edges are in the list of their other row, too
+    # other edges are in the list of their other row, too
+    tied = lists.take(core[lists.two] <= core[lists.one])
     one = np.append(edges.one, tied.one)
     two = np.append(edges.two, tied.two)
     some = Edges(one, two, np.append(edges.lengths, tied.lengths))

@@ -32,9 +32,8 @@ def find_neighbours(tree: Any, columns: Any, k: Any) -> Any:
     A position is its own neighbour. ``columns`` has a line for each feature of ``tree.points``.
     """
     positions = np.arange(len(tree.points), dtype=np.int32)
-    neighbours = np.repeat(
-        positions.reshape(-1, 1), k, axis=1
-    )  # never empty, even if distances overflow
+    # never empty, even if distances overflow
+    neighbours = np.repeat(positions.reshape(-1, 1), k, axis=1)
     distances2 = np.full((len(tree.points), k), np.inf)
     _search_leaves(tree, columns, neighbours, distances2, _room_for_leaf(tree))
     return neighbours, distances2
@@ -331,7 +330,9 @@ def _join_components(
 
 @njit(cache=True, nogil=True)
 def _components_of_nodes(tree: Any, components: Any) -> Any:
-    """Return the component of each node whose rows are all in one, and ``SEVERAL`` for other nodes."""
+    """Return the component of each node whose rows are all in one, and ``SEVERAL`` for other
+    nodes.
+    """
     found = np.full(len(tree.starts), SEVERAL, dtype=np.int32)
     for node in range(len(found) - 1, -1, -1):
         child = tree.children[node]

@@ -12,9 +12,8 @@ import numpy as np
 from numba import njit
 
 LEAF_ROWS = 48
-FIRST = np.int64(
-    0
-)  # unlike the number 0, of the type of all boxes: numba would compile a kernel once more
+# unlike the number 0, of the type of all boxes: numba would compile a kernel once more
+FIRST = np.int64(0)
 SEVERAL = -1  # the component of a node whose rows are in different ones
 
 

@@ -156,9 +156,8 @@ class DensityModel:
     @cached_property
     def _labels_of_clusters(self) -> IntArray:
         """The label of each selected cluster, and -1 for others."""
-        found = np.full(
-            len(self._selected) + 1, -1, dtype=self.labels.dtype
-        )  # the last one is that of no cluster
+        # the last one is that of no cluster
+        found = np.full(len(self._selected) + 1, -1, dtype=self.labels.dtype)
         selected = self._selected[self._cluster]
         for cluster in np.unique(selected[selected >= 0]).tolist():
             labels, counts = np.unique(

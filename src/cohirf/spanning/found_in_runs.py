@@ -101,12 +101,10 @@ class SpannedRun(FoundInRun):
 
     # number of each row of the batches, halos included
     rows: Annotated[NDArray[Any], ranges.numbers(ranges.ANY, below="n_rows")]
-    core: Annotated[
-        NDArray[np.float64], ranges.distances("rows")
-    ]  # core distance of each of these rows in its batch
-    one: Annotated[
-        NDArray[Any], ranges.numbers(ranges.ANY, below="n_rows")
-    ]  # the two rows of each edge
+    # core distance of each of these rows in its batch
+    core: Annotated[NDArray[np.float64], ranges.distances("rows")]
+    # the two rows of each edge
+    one: Annotated[NDArray[Any], ranges.numbers(ranges.ANY, below="n_rows")]
     two: Annotated[NDArray[Any], ranges.numbers("one", below="n_rows")]
     lengths: Annotated[NDArray[np.float64], ranges.distances("one")]  # distance of these two rows
     batch_sizes: Annotated[NDArray[np.int64], ranges.counts(ranges.ANY)]

@@ -64,9 +64,8 @@ class JoinedTrees:
 
     def add(self, run: SpannedRun) -> None:
         """Add the spanning trees of a run."""
-        np.minimum.at(
-            self.core, run.rows, run.core
-        )  # the lowest is the best: it misses the fewest neighbours
+        # the lowest is the best: it misses the fewest neighbours
+        np.minimum.at(self.core, run.rows, run.core)
         self._add_edges(Edges(run.one, run.two, run.lengths))
         if run.lists is not None:
             if self.lists is None:
@@ -155,7 +154,9 @@ def find_bridges(parts: NDArray[np.int32], core: FloatArray, read: Read) -> Edge
 
 
 def choose_candidates(parts: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Return about ``CANDIDATES`` rows: all rows of small parts, and a sample of each larger part."""
+    """Return about ``CANDIDATES`` rows: all rows of small parts, and a sample of each larger
+    part.
+    """
     sizes = np.bincount(parts)
     share = CANDIDATES / np.count_nonzero(sizes)
     chance = np.random.default_rng(0).random(len(parts))
@@ -184,9 +185,8 @@ def sort_by_weight(
         weights[block] = edges.take(block).weigh(core)
         storage.release()
     some = np.sort(weights[:: -(-n_edges // SAMPLED_EDGES)])
-    limits = np.unique(
-        some[:: -(-len(some) * SORTED_EDGES // n_edges)][1:]
-    )  # equal weights stay in one part
+    # equal weights stay in one part
+    limits = np.unique(some[:: -(-len(some) * SORTED_EDGES // n_edges)][1:])
     edges, weights, bounds = _divide_edges(edges, weights, limits, storage)
     for start, stop in pairwise(bounds.tolist()):
         yield _sort_part(edges.take(slice(start, stop)), np.array(weights[start:stop]), as_sklearn)

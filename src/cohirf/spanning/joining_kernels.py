@@ -123,9 +123,8 @@ def from_root(found: Any, n: Any) -> Any:
     parents = last - found.parents[:n]
     parents[last] = 0
     arrays = (parents, sizes, births, found.deaths[:n], stabilities)
-    return Condensed(
-        *(np.ascontiguousarray(array[::-1]) for array in arrays)
-    )  # as other kernels are compiled for
+    # as other kernels are compiled for
+    return Condensed(*(np.ascontiguousarray(array[::-1]) for array in arrays))
 
 
 @njit(cache=True, nogil=True)

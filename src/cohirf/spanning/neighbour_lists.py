@@ -93,9 +93,8 @@ class NeighbourLists:
         """Look through the lists of neighbours, again and again, until hardly any row finds a
         nearer one.
         """
-        is_fresh = np.ones(
-            len(self.neighbours), dtype=bool
-        )  # rows whose list has changed in the last round
+        # rows whose list has changed in the last round
+        is_fresh = np.ones(len(self.neighbours), dtype=bool)
         for _ in range(MOST_ROUNDS):
             _list_back(self.neighbours, self.listing)
             # so that the order of blocks does not matter
@@ -119,9 +118,8 @@ class NeighbourLists:
         Return which of these have found a nearer one.
         """
         around = np.concatenate([old[rows], self.listing[rows]], axis=1)
-        around = np.where(
-            is_fresh[rows, None] | is_fresh[around], around, -1
-        )  # others have nothing new to tell
+        # others have nothing new to tell
+        around = np.where(is_fresh[rows, None] | is_fresh[around], around, -1)
         points, places = self._read_lists(rows, around, old)
         found = old[rows]
         distances2 = self.distances2[rows]
@@ -141,9 +139,8 @@ class NeighbourLists:
         is_wanted[around[around >= 0]] = is_wanted[rows] = True
         is_wanted[lists[is_wanted]] = True
         wanted = np.flatnonzero(is_wanted)
-        places = np.empty(
-            len(lists), dtype=np.int32
-        )  # memory that is never written to is not allocated
+        # memory that is never written to is not allocated
+        places = np.empty(len(lists), dtype=np.int32)
         places[wanted] = np.arange(len(wanted))
         return np.asarray(self.read(wanted), dtype=np.float64), places
 
@@ -175,9 +172,8 @@ class NeighbourLists:
         """
         rows_outside, weights, lengths = outside
         is_inside = components[rows_outside] == components
-        rows_outside[is_inside] = np.flatnonzero(
-            is_inside
-        )  # stands for none; its list may have some
+        # stands for none; its list may have some
+        rows_outside[is_inside] = np.flatnonzero(is_inside)
         weights[is_inside] = lengths[is_inside] = np.inf
         is_fresh = np.ones(len(core2), dtype=bool)
         at_least = np.maximum(core2, self.distances2[:, -1])

@@ -79,9 +79,8 @@ def find_obstacle(estimator: Any) -> str | None:
 class KnownClass:
     """How a class of HDBSCAN is translated."""
 
-    obstacles: Callable[
-        [Any], Iterator[str]
-    ]  # names of parameters that ask for more than a spanning tree gives
+    # names of parameters that ask for more than a spanning tree gives
+    obstacles: Callable[[Any], Iterator[str]]
     translate: Callable[[Any], SpanningSettings]  # of an estimator without obstacles
 
 

@@ -33,9 +33,8 @@ LONGEST_LIST = 64
 TREE_COST = (
     64  # a spanning tree takes as long as other methods do with so many times the rows, or longer
 )
-MAX_NEIGHBOURS = (
-    2**22
-)  # of all rows together: those of more would take more memory than the spanning tree
+# of all rows together: those of more would take more memory than the spanning tree
+MAX_NEIGHBOURS = 2**22
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,11 @@ from numpy.typing import NDArray
 from cohirf.store.files import write_all
 
 MARK = b"cRec"
+# mark, bytes of JSON, bytes of arrays; their CRC-32
 LENGTHS, CHECKSUM = (
     struct.Struct("<4sIQ"),
     struct.Struct("<I"),
-)  # mark, bytes of JSON, bytes of arrays; their CRC-32
+)
 FRAME_BYTES = LENGTHS.size + CHECKSUM.size
 DIGEST_BYTES = 32
 LINE_BYTES = 64  # no first line is longer

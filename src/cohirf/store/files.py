@@ -43,9 +43,8 @@ NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}  # of file systems tha
 UNLOCKED = "{} cannot be locked ({}): let no other process change it until this one is done."
 
 _KEPT: set[TemporaryFile] = set()  # files whose path was sent to another process
-_LEFT: set[Path] = (
-    set()
-)  # files of this process that are no longer needed but could not be removed yet
+# files of this process that are no longer needed but could not be removed yet
+_LEFT: set[Path] = set()
 
 
 def write_all(file: IO[bytes], content: Any) -> None:
@@ -242,9 +241,8 @@ def _open_temporary(directory: Path) -> tuple[int, Path | None]:
     None if it can be opened through its descriptor alone.
     """
     if hasattr(os, "O_TMPFILE") and DESCRIPTORS.exists():
-        with suppress(
-            OSError
-        ):  # not supported by this file system; any other problem shows up again below
+        # not supported by this file system; any other problem shows up again below
+        with suppress(OSError):
             return os.open(directory, os.O_TMPFILE | os.O_RDWR, PRIVATE), None
     path = _new_path(directory, "temporary")
     descriptor = os.open(path, NEW_FILE, PRIVATE)
@@ -263,9 +261,8 @@ def _new_path(directory: Path, stem: str) -> Path:
     stem = f".{stem[:50]}.cohirf-{_machine()}"  # the length of names is limited
     for stray in directory.glob(f"{escape(stem)}-*-*"):
         process = stray.name.split("-")[-2]
-        with suppress(
-            OSError, OverflowError
-        ):  # of another user, or removed meanwhile; or of no process
+        # of another user, or removed meanwhile; or of no process
+        with suppress(OSError, OverflowError):
             if process.isdecimal() and not psutil.pid_exists(int(process)):
                 stray.unlink()
     return directory / f"{stem}-{os.getpid()}-{secrets.token_hex(4)}"
@@ -313,7 +310,10 @@ CONTENT_ERRORS = (
     RecursionError,
 )
 # of a saved model
-REMEDY = "Get an undamaged copy, use the version of cohirf that wrote it, or fit and save the model again."
+REMEDY = (
+    "Get an undamaged copy, use the version of cohirf that wrote it, or fit and save the model "
+    "again."
+)
 
 
 class ModelFileError(ValueError):

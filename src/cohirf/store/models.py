@@ -147,9 +147,8 @@ class FittedRecord:
         IntArray, ranges.numbers("_landmarks.labels", below="n_rows", is_sorted=True)
     ]
     _rows: RowResults  # labels_, parents_, stability_ and hierarchy_ are looked up in it
-    _tree: Annotated[
-        MergeTree, ranges.Holds(_check_merges, "_rows")
-    ]  # merges above the groups of these
+    # merges above the groups of these
+    _tree: Annotated[MergeTree, ranges.Holds(_check_merges, "_rows")]
     _summary: Annotated[Summary | None, ranges.Holds(_check_same_rows, "n_rows")]
 
     @classmethod

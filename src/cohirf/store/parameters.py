@@ -42,11 +42,12 @@ STORED_PACKAGES = {
 # A fit writes to these paths, and loads pickles from a cache directory, so they are neither stored
 # nor restored.
 PATHS = ("checkpoint", "memory")
+# the parameters that may be absent from a file and passed at load
 NOT_STORED = (
     "estimator",
     "views",
     "medoid",
-)  # the parameters that may be absent from a file and passed at load
+)
 # attributes with choices of set_output and set_fit_request, which are not stored
 CHOICES = {"_sklearn_output_config", "_metadata_request"}
 CONSTANTS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -109,9 +110,8 @@ def restore_model(
         if model.estimator is not None or not isinstance(model.views, int):
             validation.check_views(model)
         validation.count_view_features(model.max_features, n_features)
-        get_tags(
-            model
-        )  # asks the base method for its tags; fails for a pipeline with invalid steps
+        # asks the base method for its tags; fails for a pipeline with invalid steps
+        get_tags(model)
     return model
 
 

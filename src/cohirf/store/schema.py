@@ -63,9 +63,8 @@ def _field_types(kind: Any) -> dict[str, Any]:
 def _type_parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
     """Return the origin of a type, and its arguments."""
     origin = get_origin(kind)
-    return get_origin(getattr(origin, "__value__", None)) or origin, get_args(
-        kind
-    )  # NDArray, NumPy 2.5
+    # NDArray, NumPy 2.5
+    return get_origin(getattr(origin, "__value__", None)) or origin, get_args(kind)
 
 
 def _alternatives(arguments: tuple[Any, ...]) -> dict[str, Any]:
@@ -82,9 +81,8 @@ class _Walk:
 
     arrays: Arrays
     is_reading: bool
-    _known: dict[Any, Any] = field(
-        default_factory=dict
-    )  # numbers of written arrays, or matrices that were read
+    # numbers of written arrays, or matrices that were read
+    _known: dict[Any, Any] = field(default_factory=dict)
 
     def convert(self, kind: Any, value: Any) -> Any:
         origin, arguments = _type_parts(kind)
@@ -93,14 +91,7 @@ class _Walk:
         if kind == JSON_OBJECT:
             return dict(value)
         if _is_struct(kind):
-            if self.is_reading:
-                part_of = value.__getitem__
-            else:
-                part_of = partial(getattr, value)
-            parts = {
-                name: self.convert(part, part_of(name)) for name, part in _field_types(kind).items()
-            }
-            return kind(**parts) if self.is_reading else parts
+            return self._convert_struct(kind, value)
         if origin in (Union, UnionType):
             return self._convert_one_of(_alternatives(arguments), value)
         if kind is Any or origin is np.ndarray:
@@ -119,6 +110,13 @@ class _Walk:
             return kind(value)
         value = value.item() if isinstance(value, np.generic) else value
         return None if kind is float and math.isnan(value) else value
+
+    def _convert_struct(self, kind: Any, value: Any) -> Any:
+        part_of = value.__getitem__ if self.is_reading else partial(getattr, value)
+        parts = {
+            name: self.convert(part, part_of(name)) for name, part in _field_types(kind).items()
+        }
+        return kind(**parts) if self.is_reading else parts
 
     def _convert_one_of(self, kinds: dict[str, Any], value: Any) -> Any:
         if len(kinds) == 1:

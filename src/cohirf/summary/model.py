@@ -101,12 +101,13 @@ class State:
 def state_of(model: Model) -> State:
     """Return what a fitted model keeps."""
     known: dict[str, Any] = vars(model)
+    # a model that is being fitted has few of these
     names = (
         "rows",
         "landmarks",
         "landmark_rows",
         "column_means",
-    )  # a model that is being fitted has few of these
+    )
     parts: dict[str, Any] = {name: known.get(f"_{name}") for name in names}
     return State(**parts, read_summary=partial(getattr, model, "_summary", None))
 

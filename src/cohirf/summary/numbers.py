@@ -310,9 +310,8 @@ class Overlap:
         pairs = zip(before.tolist(), after.tolist(), strict=True)
         smaller = np.array([min(old_sizes[old], sizes[new]) for old, new in pairs], dtype=np.int64)
         comes_first = (before < n_first) & (2 * shared > smaller)
-        kept = np.where(
-            comes_first, shared * (float(shared.sum()) + 1), shared
-        )  # more than all others together
+        # more than all others together
+        kept = np.where(comes_first, shared * (float(shared.sum()) + 1), shared)
         old, column = np.unique(before, return_inverse=True)
         # each cluster has a column of its own beside those of the old ones: it has a new number,
         # and keeps no row
@@ -383,11 +382,12 @@ class Overlap:
         )
 
     def _largest(self, of: IntArray, other: IntArray) -> dict[int, int]:
-        """Return, for each number in ``of``, the one in ``other`` with which it shares most rows."""
+        """Return, for each number in ``of``, the one in ``other`` with which it shares most
+        rows.
+        """
         order = np.argsort(self.n_rows, kind="stable")
-        return dict(
-            zip(of[order].tolist(), other[order].tolist(), strict=True)
-        )  # the last one of a number stays
+        # the last one of a number stays
+        return dict(zip(of[order].tolist(), other[order].tolist(), strict=True))
 
 
 def _sum_by(numbers: IntArray, counts: IntArray) -> dict[int, int]:

@@ -411,9 +411,8 @@ class RowResults:
             return parents, stability
         stability = stability.rechunk(position.chunks)
         own = dask_array().arange(self.n_rows, chunks=position.chunks, dtype=self.rows.dtype)
-        sent = dask().delayed(
-            replace(self, row_map=RowMap()), pure=False, traverse=False
-        )  # to each worker once
+        # to each worker once
+        sent = dask().delayed(replace(self, row_map=RowMap()), pure=False, traverse=False)
         kinds = (self.rows.dtype, self.stability.dtype)
         parents, stability = (
             dask_array().map_blocks(
@@ -499,9 +498,8 @@ class MadeLater:
         if owner is None:
             return self
         known = vars(owner)
-        others = dict(
-            known.get("_later", {})
-        )  # copies of a model share the functions, so they stay as they are
+        # copies of a model share the functions, so they stay as they are
+        others = dict(known.get("_later", {}))
         if self._name not in others:
             raise AttributeError(f"{type(owner).__name__!r} object has no attribute {self._name!r}")
         known[self._name] = others.pop(self._name)()

@@ -59,9 +59,8 @@ class RowGroups:
     # stability of each row that stands for a group, at the first level; NaN if the level did not
     # cluster it
     stability: Annotated[NDArray[np.float32], ranges.shares("rows")]
-    heights: Annotated[
-        IntArray, ranges.counts("rows")
-    ]  # how often the rows of each group were contracted
+    # how often the rows of each group were contracted
+    heights: Annotated[IntArray, ranges.counts("rows")]
     # whether the values are not those of the row, which are not known: the row that had them was
     # forgotten
     is_stand_in: Annotated[NDArray[np.bool_], ranges.flags("rows")]
@@ -204,9 +203,8 @@ class ContractedBatches:
     """The batches that groups come from."""
 
     sizes: Annotated[NDArray[np.int64], ranges.counts(ranges.ANY)]  # number of rows of each
-    costs: Annotated[
-        NDArray[np.float64], ranges.cells("sizes", 6)
-    ]  # their figures, as in ``ContractedBatch``
+    # their figures, as in ``ContractedBatch``
+    costs: Annotated[NDArray[np.float64], ranges.cells("sizes", 6)]
     # sums over their views, as in ``tally_features``; without batches, of no feature
     tally: Annotated[NDArray[np.float64], ranges.measures(2, ranges.ANY)]
     # number of batches of groups that were contracted again: of groups of height 1, of height 2,

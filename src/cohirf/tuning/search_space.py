@@ -26,10 +26,11 @@ SearchSpace = dict[str, Any]
 Ranges = dict[str, tuple[float, float]]
 
 INNER = "estimator__"  # prefix of the base method's parameters in CoHiRF
+# parameters of base methods that are a number of clusters
 NUMBER_NAMES = (
     "n_clusters",
     "n_components",
-)  # parameters of base methods that are a number of clusters
+)
 # a radius is searched from the suggested one divided by this to the suggested one times this
 RADIUS_FACTOR = 3.16
 
@@ -146,9 +147,8 @@ def paper_space(estimator: Any) -> SearchSpace:
     if not isinstance(estimator, CoHiRF):
         return _to_space(_base_ranges(estimator))
     base = estimator._base_method()
-    takes_views = (
-        type(base).__name__ != "SCSRGF"
-    )  # which samples features itself (paper, section 3)
+    # which samples features itself (paper, section 3)
+    takes_views = type(base).__name__ != "SCSRGF"
     space = _to_space(VIEWS) if takes_views else {}
     if estimator.estimator is None and estimator.n_clusters is None:
         return space | _to_space(CLUSTERS)
@@ -218,7 +218,9 @@ def _inside(value: Any, where: Any) -> Any:
 
 
 def _base_ranges(estimator: Any) -> Ranges:
-    """Return the ranges of the class of ``estimator``, or of its nearest base class that has some."""
+    """Return the ranges of the class of ``estimator``, or of its nearest base class that has
+    some.
+    """
     if found := [RANGES[cls.__name__] for cls in type(estimator).__mro__ if cls.__name__ in RANGES]:
         return found[0]
     raise ValueError(
@@ -317,11 +319,9 @@ def find_metric(metric: str | Metric | Callable[..., float], X: Any, y: Any) -> 
         return metric
     if callable(metric):
         function = metric
-        if y is None:
-            score = lambda X, labels, _: function(X, labels)
-        else:
-            score = function
-        return Metric(score, worst=-np.inf)
+        if y is not None:
+            return Metric(function, worst=-np.inf)
+        return Metric(lambda X, labels, _: function(X, labels), worst=-np.inf)
     if metric not in METRICS:
         raise ValueError(
             f"metric={metric!r} is not valid: pass one of {', '.join(METRICS)}, or a function."

@@ -38,12 +38,13 @@ ERROR = "error"  # attribute of a trial: why it failed
 SEEDS = "seeds"  # attribute of a trial: the seeds of its fits
 OF_VIEWS = ("max_features", "views")  # their ranges end where nothing is gained beyond
 EDGE_SHARE = 0.01  # share of a range of numbers that counts as its edge
+# do not affect scores; each fit gets its seed
 WITHOUT_EFFECT = {
     "checkpoint",
     "n_jobs",
     "random_state",
     "verbose",
-}  # do not affect scores; each fit gets its seed
+}
 
 Seeds = Sequence[int]
 TrialOutcome = tuple[float, str]  # score of a trial, and its error message, empty unless it failed
@@ -194,9 +195,8 @@ def tune(
     """
     optuna = import_optional("optuna", "tune", "tune")
     if isinstance(estimator, CoHiRF) and estimator.n_clusters == "levels":
-        estimator = clone(estimator).set_params(
-            estimator=estimator._base_method()
-        )  # replaces None by the default
+        # replaces None by the default
+        estimator = clone(estimator).set_params(estimator=estimator._base_method())
     values = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if search_space is None:
         space = recommended_space(estimator, values)
@@ -354,9 +354,8 @@ def _evaluate(
         model = _seeded(clone(estimator).set_params(**params), seed)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore"
-                )  # a search tries many parameters that cause warnings
+                # a search tries many parameters that cause warnings
+                warnings.simplefilter("ignore")
                 scores.append(metric(values, model.fit_predict(X), y))
         except Exception as error:
             return metric.worst, f"{type(error).__name__}: {error}"
@@ -398,7 +397,9 @@ def _check_search(
 def _describe_search(
     estimator: Any, values: Any, y: Any, metric: Any, space: SearchSpace, seeds: Seeds | None
 ) -> dict[str, str]:
-    """Describe everything that the score of a trial depends on, apart from its parameters, as text."""
+    """Describe everything that the score of a trial depends on, apart from its parameters, as
+    text.
+    """
     facts = {
         "data": values,
         "classes": y,
@@ -439,9 +440,8 @@ def _open_study(optuna: Any, storage: Any, about: dict[str, str]) -> Any:
             f"{storage} cannot be used as storage: {said}. Give the path of a new SQLite file."
         ) from error
     for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
-        study.tell(
-            trial.number, state=optuna.trial.TrialState.FAIL
-        )  # interrupted before it had a score
+        # interrupted before it had a score
+        study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
     before = study.user_attrs.get(NAME, about)
     study.set_user_attr(NAME, before)
     if changed := sorted(

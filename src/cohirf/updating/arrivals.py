@@ -40,9 +40,8 @@ from cohirf.summary.summary import Summary, stack
 MOST_CUT = 0.1  # share of the neighbours of a row in a new cluster that may be known rows
 # share of the known rows that are nearer to each other than rows of a new cluster are to them
 USUAL = 0.95
-FEWEST_BORN = (
-    N_NEIGHBOURS + 1
-)  # rows of a new cluster, so that all neighbours of a row can be in it
+# rows of a new cluster, so that all neighbours of a row can be in it
+FEWEST_BORN = N_NEIGHBOURS + 1
 MOST_KNOWN = 5_000  # known rows that new ones are compared with
 # of the largest value: known rows that are as near as new ones count as nearer, also after rounding
 KNOWN_TIE = 1e-7
@@ -121,7 +120,9 @@ def _draw_rows(
 
 
 def find_born(known: Any, new: Any) -> IntArray:
-    """Return, for each of some new rows, the number of the new cluster that it is in from 0, or -1."""
+    """Return, for each of some new rows, the number of the new cluster that it is in from 0, or
+    -1.
+    """
     born = np.full(new.shape[0], -1)
     if min(new.shape[0], known.shape[0]) < FEWEST_BORN:
         return born
@@ -166,7 +167,9 @@ def _nearest_points(points: Any, of: Any) -> tuple[NDArray[np.float64], IntArray
 def _join_neighbours(
     to_known: NDArray[np.float64], to_new: NDArray[np.float64], numbers: IntArray
 ) -> IntArray:
-    """Return the nearest neighbours of each new row: the numbers of new ones, or -1 for known ones."""
+    """Return the nearest neighbours of each new row: the numbers of new ones, or -1 for known
+    ones.
+    """
     order = np.argsort(np.hstack([to_known, to_new]), axis=1, kind="stable")[:, :N_NEIGHBOURS]
     return np.take_along_axis(np.hstack([np.full_like(numbers, -1), numbers]), order, axis=1)
 
@@ -175,9 +178,8 @@ def _stay_together(neighbours: IntArray) -> IntArray:
     """Return the rows of the largest set in which nearly all neighbours of each row are in the set,
     too.
     """
-    inside = np.append(
-        np.ones(len(neighbours), dtype=bool), False
-    )  # the last entry is that of known rows
+    # the last entry is that of known rows
+    inside = np.append(np.ones(len(neighbours), dtype=bool), False)
     while True:
         n_inside = np.count_nonzero(inside[neighbours], axis=1)
         leaves = np.flatnonzero(inside[:-1] & (n_inside < (1 - MOST_CUT) * N_NEIGHBOURS))

@@ -60,9 +60,8 @@ def add_rows(
     n_contracted_rows = summary.n_rows
     pending = before.groups.take(slice(n_groups, None))
     joined = _join_weights(pending, weights, n_new)
-    counted: IntArray = (
-        np.arange(n_before + n_new) if joined is None else np.flatnonzero(joined)
-    )  # rows of weight 0 fill no block
+    # rows of weight 0 fill no block
+    counted: IntArray = np.arange(n_before + n_new) if joined is None else np.flatnonzero(joined)
     if numbers is None:
         of_rows = None
     else:
@@ -86,9 +85,8 @@ def add_rows(
     )
     labels = np.full(n_before + n_new, -1) if of_rows is None else of_rows
     summary = summary.with_rows(values, None if joined is None else joined[start:], labels[start:])
-    former = np.arange(
-        n_contracted_rows, n_contracted_rows + n_before
-    )  # pending rows, which may be contracted now
+    # pending rows, which may be contracted now
+    former = np.arange(n_contracted_rows, n_contracted_rows + n_before)
     return summary, np.concatenate([now[:n_groups], summary.row_map.find_leaves(former)])
 
 

@@ -240,9 +240,8 @@ def _choose_medoids(
             own = own[[int(np.asarray(squares.sum(axis=1)).argmin())]]
             rows[number] = int(landmarks[own[0]])
             values.append(points[own])
-            are_stand_ins.append(
-                state_of(model).column_means is not None
-            )  # missing cells of landmarks are filled
+            # missing cells of landmarks are filled
+            are_stand_ins.append(state_of(model).column_means is not None)
         else:
             are_stand_ins.append(True)
             values.append(groups.means[[group]])

@@ -87,10 +87,12 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
 
     Examples
     --------
+    >>> from sklearn.base import clone
     >>> from sklearn.datasets import make_blobs
     >>> import cohirf
     >>> X, y = make_blobs(900, n_features=20, centers=3, random_state=0)
-    >>> sites = [cohirf.CoHiRF(n_clusters=3, random_state=0).fit(X[start : start + 300]) for start in (0, 300, 600)]
+    >>> model = cohirf.CoHiRF(n_clusters=3, random_state=0)
+    >>> sites = [clone(model).fit(X[start : start + 300]) for start in (0, 300, 600)]
     >>> model = cohirf.merge(sites)
     >>> model.n_clusters_, len(model.labels_)
     (3, 900)
@@ -152,10 +154,10 @@ def count_wanted(models: Sequence[Any]) -> int | None:
 
     None if the number is chosen, or found by the base method.
     """
-    given = Settings.of(models[0]).goal.n_clusters
+    given: int | None = Settings.of(models[0]).goal.n_clusters
     if given is None or len(models) == 1:
         return given
-    return max(given, *(model.n_clusters_ for model in models))
+    return max(given, *(int(model.n_clusters_) for model in models))
 
 
 def order_models(summaries: list[Summary]) -> IntArray:

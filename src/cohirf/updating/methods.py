@@ -102,9 +102,8 @@ class UpdatingMixin:
           grown: 0 (54 rows); 1 (69 rows); 2 (67 rows); 3 (60 rows)
         """
         is_first = not hasattr(self, "n_clusters_")
-        updated: Any = copy(
-            self
-        )  # if the update fails, or is interrupted, this model stays as it is
+        # if the update fails, or is interrupted, this model stays as it is
+        updated: Any = copy(self)
         X = bring_here(updated, X)
         validation.check_views(updated)
         with choosing_client(updated, client, X):

@@ -237,7 +237,7 @@ def known_landmarks(model: Model) -> tuple[IntArray, Landmarks]:
     rows = state.landmark_rows
     landmarks = state.landmarks
     if state.summary is None:
-        unknown = np.arange(0)
+        unknown: IntArray = np.arange(0)
     else:
         unknown = state.summary.unknown_rows
     if len(unknown) == 0:
@@ -275,9 +275,8 @@ def match_numbers(
 def rename(attributes: dict[str, Any], numbers: IntArray, named: IntArray) -> dict[str, Any]:
     """Return attributes of clusters with their lasting numbers, sorted by these."""
     order = np.argsort(numbers)
-    found = {
-        name: value for name, value in attributes.items() if name not in BY_ROW
-    }  # these are in former numbers
+    # these are in former numbers
+    found = {name: value for name, value in attributes.items() if name not in BY_ROW}
     return {
         **found,
         **{name: attributes[name][order] for name in BY_CLUSTER},
