@@ -112,6 +112,16 @@ def _check_merges(tree: MergeTree, results: RowResults) -> None:
     check_tree(tree, tree.medoids, results.absorbed_at)
 
 
+def _check_history(history: tuple[Step, ...], summary: Summary | None) -> None:
+    """Raise ValueError unless the steps are of updates that the model had."""
+    n_updates = 1  # the fit; later ones need a summary
+    if summary is not None:
+        n_updates = len(summary.update_rows)
+    last = max((step.update for step in history), default=0)
+    if last >= n_updates:
+        raise ValueError(f"has an update {last}, and the model had {n_updates}")
+
+
 @dataclass(frozen=True)
 class FittedRecord:
     """The second record of a saved model: the attributes that a fit sets, by their names, and their
@@ -139,7 +149,7 @@ class FittedRecord:
     choice_: Choice | None
     diagnostics_: list[LevelRecord]
     changes_: Changes | None
-    history_: tuple[Step, ...]
+    history_: Annotated[tuple[Step, ...], ranges.Holds(_check_history, "_summary")]
     names_: dict[int, str]
     _column_means: Annotated[FloatArray | None, ranges.measures("n_features_in_")]
     _landmarks: Landmarks
