@@ -34,7 +34,6 @@ RESULTS = Path(__file__).parent / "results"
 PAGES = Path(__file__).parents[1] / "docs" / "results"
 
 # -- options
-# -------------------------------------------------------------------------------------------------------
 
 
 def make_parser(doc: str | None) -> argparse.ArgumentParser:
@@ -75,7 +74,6 @@ def _as_option(name: str, value: Any) -> str:
 
 
 # -- time and memory
-# -----------------------------------------------------------------------------------------------
 
 
 def timed(
@@ -225,7 +223,6 @@ def mean_and_spread(values: Sequence[float]) -> str:
 
 
 # -- results that outlive a run
-# ------------------------------------------------------------------------------------
 
 
 class Results:
@@ -266,7 +263,6 @@ def add_results_option(parser: argparse.ArgumentParser) -> None:
 
 
 # -- data and fits
-# -------------------------------------------------------------------------------------------------
 
 DATA_FOLDER = Path(os.environ.get("COHIRF_DATA", "../shared/data"))
 BUNDLED = {
@@ -387,7 +383,6 @@ def contraction_of(
 
 
 # -- faults and clusters
-# -------------------------------------------------------------------------------------------
 
 
 def flip_bit(content: bytes, rng: np.random.Generator) -> bytes:

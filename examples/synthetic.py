@@ -160,7 +160,6 @@ SHAPES = (
 
 
 # -- customers of a shop: a table as people export it, with text, dates, money and missing cells
-# -----------------------
 
 TODAY = np.datetime64("2025-01-01")  # the day of the export
 SHOP_REGIONS = ("North", "South", "East", "West", "Islands")

@@ -144,8 +144,7 @@ def _fetch(name: str, path: Path | None) -> tuple[Any, Any]:
         )
         raise FileNotFoundError(
             f"{name} cannot be loaded: {looked}, and OpenML did not answer "
-            f"({type(error).__name__}). "
-            f"Put {name}.parquet, with the classes in its column {LABEL_COLUMN!r}, into a folder, "
-            "and pass folder=."
+            f"({type(error).__name__}). Put {name}.parquet, with the classes in its column "
+            f"{LABEL_COLUMN!r}, into a folder, and pass folder=."
         ) from error
     return bunch.data, bunch.target

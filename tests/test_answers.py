@@ -44,7 +44,6 @@ FINDING = {"dbscan": DBSCAN(0.5), "hdbscan": HDBSCAN(copy=True), "optics": OPTIC
 
 
 # -- the number of clusters
-# ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("batch_size", [None, 40])
@@ -230,7 +229,6 @@ def test_if_all_is_noise_there_is_no_cluster_and_an_empty_tree(tmp_path):
 
 
 # -- small clusters
-# ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("min_size", [20, 0.14])
@@ -242,7 +240,6 @@ def test_small_clusters_are_noise(min_size):
 
 
 # -- the tree
-# ------------------------------------------------------------------------------------------------------
 
 MODELS = {
     "one batch": CoHiRF(n_clusters=4, random_state=0),
@@ -278,7 +275,6 @@ def test_the_last_level_is_the_final_partition():
 
 
 # -- exemplars
-# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
@@ -293,7 +289,6 @@ def test_the_exemplar_is_the_row_nearest_to_the_mean_of_all_rows_of_its_cluster(
 
 
 # -- the chosen number
-# ---------------------------------------------------------------------------------------------
 
 
 def test_the_number_with_the_highest_figure_is_chosen_and_saved(tmp_path):
@@ -324,7 +319,6 @@ def test_identical_rows_leave_nothing_to_choose():
 
 
 # -- quality
-# -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -341,7 +335,6 @@ def test_the_defaults_beat_k_means_with_ten_starts_on_digits():
 
 
 # -- what once went wrong
-# ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("scale", "weight"), [(1e140, 1e20), (1.0, 1e147), (1e140, 1e-20)])

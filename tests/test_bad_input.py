@@ -152,8 +152,8 @@ DATA = {
     "pandas dates as objects": (
         pd.DataFrame({"size": [1.0], "when": [day.date()]}),
         ValueError,
-        "Column 'when' of X holds dates or times, such as .*: turn it into numbers first, .* days "
-        "since a fixed date",
+        "Column 'when' of X holds dates or times, such as .*: turn it into numbers first, .* "
+        "days since a fixed date",
     ),
     "datetime in a list": (
         [[1.0, day], [2.0, day]],

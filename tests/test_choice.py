@@ -181,7 +181,6 @@ def test_few_distinct_rows_are_no_reason_to_warn():
 
 
 # -- weights
-# -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_clusters", [2, None])
@@ -227,7 +226,6 @@ def test_figures_of_weighted_rows_are_those_of_repeated_rows():
 
 
 # -- words and bad input
-# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -328,7 +328,6 @@ def test_a_task_is_pickled_while_the_client_can_receive_what_it_reads(client):
 
 
 # -- files and tables
-# ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -379,7 +378,6 @@ def test_sources_of_every_kind_become_arrays_of_dask(X, tmp_path):
 
 
 # -- predict
-# -------------------------------------------------------------------------------------------------------
 
 
 def test_predict_and_transform_keep_the_chunks(fitted, X):
@@ -404,7 +402,6 @@ def test_predict_refuses_another_number_of_columns(X, fitted_here):
 
 
 # -- what a fit needs
-# ----------------------------------------------------------------------------------------------
 
 
 def test_one_batch_of_a_dask_array_is_fitted_like_an_array(client, X, weights):
@@ -597,7 +594,6 @@ def test_what_is_gathered_is_the_fit_on_one_machine(batch_size, client, X, tmp_p
 
 
 # -- what is refused
-# -----------------------------------------------------------------------------------------------
 
 
 def test_unknown_chunk_sizes_are_refused(X):
@@ -722,7 +718,6 @@ def test_workers_gather_the_rows_of_local_batches_and_keep_their_chunks(X, clien
 
 
 # -- workers in other processes
-# --------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -102,7 +102,7 @@ class Faults:
     def _counting(self, name, original):
         def call(*args, **kwargs):
             # as the end of a process does
-            unlocks = self.end is not None and args[1:] == (fcntl.LOCK_UN)
+            unlocks = self.end is not None and args[1:] == (fcntl.LOCK_UN,)
             if unlocks or not _is_ours(sys._getframe(1)):
                 return original(*args, **kwargs)
             self.n_calls += 1
@@ -252,13 +252,12 @@ def test_a_fit_goes_on_after_its_process_group_was_killed():
 
 
 # -- full disks
-# ----------------------------------------------------------------------------------------------------
 
 
 def not_written(path, reason):
     message = (
-        f"The checkpoint was not written ({reason}): the batches it already holds are intact, "
-        f"and the same fit resumes from there: {str(path / 'journal')!r}"
+        f"The checkpoint was not written ({reason}): the batches it already holds are intact, and "
+        f"the same fit resumes from there: {str(path / 'journal')!r}"
     )
     return pytest.raises(OSError, match=rf"^\[Errno \d+\] {re.escape(message)}$")
 
@@ -266,8 +265,7 @@ def not_written(path, reason):
 def no_room(directory, reason):
     message = (
         f"{directory}, the directory for temporary files of the fit, {reason}: free some space, or "
-        "set the environment "
-        f"variable TMPDIR to another directory"
+        "set the environment variable TMPDIR to another directory"
     )
     return pytest.raises(OSError, match=rf"^\[Errno \d+\] {re.escape(message)}$")
 

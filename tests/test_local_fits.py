@@ -103,7 +103,6 @@ def assert_parts_of_clusters(base, X, labels, sample_weight=None):
 
 
 # -- data sets
-# -----------------------------------------------------------------------------------------------------
 
 
 def make_blobs_of_different_density(rng, n_rows, n_features):
@@ -256,7 +255,6 @@ def assert_is_a_partition(model):
 
 
 # -- everything that a fit finds
-# -----------------------------------------------------------------------------------
 
 RNG = np.random.default_rng(0)
 ANGLE = RNG.uniform(0, 2 * np.pi, 500)
@@ -406,7 +404,6 @@ def test_one_view_of_some_features_has_no_radius_in_units_of_all():
 
 
 # -- other base methods
-# --------------------------------------------------------------------------------------------
 
 BLOBS, BLOB_OF = make_blobs(
     300, centers=[[0, 0], [6, 0], [0, 6], [6, 6]], cluster_std=0.6, random_state=0
@@ -442,7 +439,6 @@ def test_optics_with_a_radius_has_its_core_rows_in_batches_and_is_not_said_to_be
 
 
 # -- metrics
-# -------------------------------------------------------------------------------------------------------
 
 
 def make_places(rng, n_rows):
@@ -542,7 +538,6 @@ def test_rows_without_a_direction_are_named_in_batches_and_noise_in_one():
 
 
 # -- rows that are hard to divide
-# ----------------------------------------------------------------------------------
 
 
 def make_spot(rng):
@@ -589,7 +584,6 @@ def test_dbscan_is_itself_where_rows_are_hard_to_divide(make, eps):
 
 
 # -- which batches are local
-# ---------------------------------------------------------------------------------------
 
 
 def holds_rows_aside(model, X=BLOBS):
@@ -625,7 +619,6 @@ def test_other_values_are_refused():
 
 
 # -- a fit that is stopped
-# -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("as_source", [False, True], ids=["array", "source"])

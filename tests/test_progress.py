@@ -64,7 +64,6 @@ def notebook(monkeypatch):
 
 
 # -- lines in a log
-# ------------------------------------------------------------------------------------------------
 
 
 def test_a_log_gets_a_line_every_ten_seconds(clock, capsys):

@@ -24,7 +24,11 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 class MassBins(ClusterMixin, BaseEstimator):
-    """Cuts the rows, in their order along a random direction, into bins of about equal mass."""
+    """Cuts the rows, in their order along a random direction, into bins of about equal mass.
+
+    Rows of which no more are distinct than there are bins are not cut: the package does not ask
+    any method to split identical rows.
+    """
 
     def __init__(self, n_clusters=3, noise=False, random_state=None):
         self.n_clusters = n_clusters
@@ -32,6 +36,10 @@ class MassBins(ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y=None, sample_weight=None):
+        distinct = np.unique(X, axis=0, return_inverse=True)[1].ravel()
+        if distinct.max() + 1 <= min(self.n_clusters, len(X) - 1):
+            self.labels_ = distinct
+            return self
         direction = np.random.RandomState(self.random_state).randint(-2, 3, X.shape[1])
         order = np.argsort(np.round(X @ direction, 6), kind="stable")
         mass = np.cumsum(np.ones(len(X)) if sample_weight is None else sample_weight[order])

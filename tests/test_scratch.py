@@ -170,8 +170,8 @@ def test_an_error_names_the_directory_and_a_remedy(
 
     monkeypatch.setattr(os, name, fail)
     message = (
-        f"[Errno {code}] {tmp_path}, the directory for temporary files of the fit, {reason}: "
-        f"free some space, or set the environment variable TMPDIR to another directory"
+        f"[Errno {code}] {tmp_path}, the directory for temporary files of the fit, {reason}: free "
+        "some space, or set the environment variable TMPDIR to another directory"
     )
     with pytest.raises(OSError, match=f"^{re.escape(message)}$") as caught:
         gather(storage, [np.ones((5, 2))])

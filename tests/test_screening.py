@@ -181,7 +181,6 @@ def test_clusters_that_are_too_small_join_the_smallest_large_one(monkeypatch):
 
 
 # -- the parts of a screening
-# ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

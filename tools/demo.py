@@ -227,9 +227,8 @@ def cluster_customers(out: Path) -> tuple[list[tuple[str, str]], str]:
     index = adjusted_rand_score(known, model.labels_)
     return names, (
         f"A table that nobody has cleaned, with text, dates and gaps: {model.n_clusters_} groups "
-        "with names and a page "
-        f"about them in {seconds:.1f} s; ARI {index:.3f} with the {len(set(known))} segments that "
-        "are in it."
+        f"with names and a page about them in {seconds:.1f} s; ARI {index:.3f} with the "
+        f"{len(set(known))} segments that are in it."
     )
 
 

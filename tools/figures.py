@@ -110,8 +110,7 @@ class Results:
             begins = "; ".join(dict.fromkeys(row[0] for row in self.rows))
             raise NoSuchFigureError(
                 f"{self.name}.csv has {len(found)} rows that begin with {'; '.join(keys)!r}: give "
-                "the first cells of"
-                f" one row. Rows begin with {begins}."
+                f"the first cells of one row. Rows begin with {begins}."
             )
         return found[0]
 

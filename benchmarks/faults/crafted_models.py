@@ -93,7 +93,6 @@ def make_models() -> list[tuple[CoHiRF, Any]]:
 
 
 # -- changes
-# ---------------------------------------------------------------------------------------------------------
 
 
 def integers_for(rng: np.random.Generator, array: np.ndarray) -> Any:
@@ -276,7 +275,6 @@ def write_records(path: Path, records: list[Record]) -> bool:
 
 
 # -- what a loaded model can do
-# --------------------------------------------------------------------------------------
 
 
 def look(model: CoHiRF, new: Any) -> None:

@@ -148,7 +148,6 @@ class Tally:
 
 
 # -- what is drawn
-# ---------------------------------------------------------------------------------------------------
 
 
 def draw_rows(rng: np.random.Generator) -> Any:
@@ -283,7 +282,6 @@ STEPS = {partial_fit: 8, forget: 5, merge_models: 2, save_and_load: 3, fit: 1, f
 
 
 # -- what holds for every state
-# --------------------------------------------------------------------------------------
 
 
 def count_moved(before: np.ndarray, after: np.ndarray) -> int:
@@ -491,7 +489,6 @@ def check_methods(case: Case, state: State, rng: np.random.Generator) -> None:
 
 
 # -- sequences
-# -------------------------------------------------------------------------------------------------------
 
 
 def run_sequence(number: int, tally: Tally) -> None:
@@ -579,8 +576,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"{f'refused: {name}':<60} {count:>6,}")
     print(
         f"{len(tally.broken)} of {arguments.sequences:,} sequences broken, "
-        f"{sum(tally.steps.values()):,} steps, "
-        f"{time.perf_counter() - started:.0f} s"
+        f"{sum(tally.steps.values()):,} steps, {time.perf_counter() - started:.0f} s"
     )
 
 

@@ -309,10 +309,8 @@ def print_thresholds(differing: list[tuple[str, Figures]]) -> None:
     )
     print(
         f"Thresholds chosen without the data set that is judged ({LOST}, {WORSE_SILHOUETTE} in "
-        "diagnose(), here "
-        f"{sorted(set(chosen))}): right in {right} of {len(said)} "
-        f"({right / max(len(said), 1):.0%}), and the base "
-        f"method is better in {better} of these."
+        f"diagnose(), here {sorted(set(chosen))}): right in {right} of {len(said)} "
+        f"({right / max(len(said), 1):.0%}), and the base method is better in {better} of these."
     )
 
 

@@ -74,7 +74,6 @@ Figures = dict[str, Any]
 
 
 # -- data and methods
-# ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,6 @@ PACKAGES = {"DBSTREAM": "river", "DBSTREAM, wide": "river", "approximate_predict
 
 
 # -- ways to the same rows
-# -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -357,7 +355,6 @@ def measure_tenths(sets: Sequence[str]) -> Table:
 
 
 # -- the script
-# ----------------------------------------------------------------------------------------------------
 
 
 def measure(

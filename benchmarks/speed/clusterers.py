@@ -83,8 +83,7 @@ def kernel_k_means(n_rows: int, repeats: int) -> None:
         ours_s, theirs_s = np.median(times, axis=0)
         print(
             f"  {np.dtype(dtype).name}: {ours_s:.2f} s, pipeline {theirs_s:.2f} s, ratio "
-            f"{np.median(ratios):.2f} "
-            f"(from {min(ratios):.2f} to {max(ratios):.2f})"
+            f"{np.median(ratios):.2f} (from {min(ratios):.2f} to {max(ratios):.2f})"
         )
 
 

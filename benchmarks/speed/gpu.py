@@ -179,8 +179,7 @@ def measure_embeddings(device: str, n_rows: int) -> None:
     right = share_in_majority(model.labels_, component, 1000)
     print(
         f"{n_rows:,} x 768, bfloat16, k=1,000: fit {fit:.2f} s, base method {base:.2f} s, k "
-        f"{model.n_clusters_}, "
-        f"right {right:.3f}"
+        f"{model.n_clusters_}, right {right:.3f}"
     )
     print(
         f"three runs of TorchKMeans alone: {alone:.2f} s, {n_iter} iterations, "
@@ -236,9 +235,8 @@ def measure_stream(device: str, n_rows: int) -> None:
     gigabytes = n_rows * N_FEATURES * 4 / 1e9
     print(
         f"{n_rows:,} x {N_FEATURES} from host memory ({len(here):,} rows, ten times) in blocks of "
-        f"{BLOCK:,}: "
-        f"{seconds:.1f} s, {n_rows / seconds:,.0f} rows/s, {gigabytes / seconds:.1f} GB/s, k "
-        f"{model.n_clusters_}"
+        f"{BLOCK:,}: {seconds:.1f} s, {n_rows / seconds:,.0f} rows/s, {gigabytes / seconds:.1f} "
+        f"GB/s, k {model.n_clusters_}"
     )
     some = RepeatedRows(here, min(n_rows, 10 * BLOCK))
     n_threads = min(READERS, cpu_count())
@@ -293,8 +291,8 @@ def compare_with_cores(device: str, n_rows: int) -> None:
     here.fit(values[:100_000])
     on_cores, _ = timed_there(lambda: here.fit(values), device)
     print(
-        f"{n_rows:,} x {N_FEATURES}: device {on_device:.2f} s, all cores {on_cores:.2f} s, "
-        f"ratio {on_cores / on_device:.0f}"
+        f"{n_rows:,} x {N_FEATURES}: device {on_device:.2f} s, all cores {on_cores:.2f} s, ratio "
+        f"{on_cores / on_device:.0f}"
     )
 
 

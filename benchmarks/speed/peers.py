@@ -153,7 +153,6 @@ def prepare(case: Case, folder: Path) -> Path | None:
 
 
 # -- methods
-# -------------------------------------------------------------------------------------------------------
 
 
 class FaissKMeans:

@@ -131,10 +131,8 @@ def show(name: str, found: dict[str, Any]) -> None:
     batch = f", batches of {found['batch']:,} rows" if found.get("batch") else ""
     print(
         f"{name}: {clock:.1f} s ({computed:.1f} s of its processor), peak "
-        f"{found['peak'] / 1e6:,.0f} MB, "
-        f"{found['own'] / 1e6:,.0f} MB without pages of files, "
-        f"{found['clusters']:,} clusters, "
-        f"{found['noise']:.4f} noise{batch}",
+        f"{found['peak'] / 1e6:,.0f} MB, {found['own'] / 1e6:,.0f} MB without pages of files, "
+        f"{found['clusters']:,} clusters, {found['noise']:.4f} noise{batch}",
         flush=True,
     )
 

@@ -119,8 +119,8 @@ def overhead(n: int) -> None:
             total, _ = timed(partial(model.fit, X))
             print(
                 f"{type(base).__name__[5:]}, {views} view(s): fit / base method = "
-                f"{total / base.seconds:.2f}; "
-                f"a batch takes {1e3 * total / model.diagnostics_[0].n_batches:.2f} ms",
+                f"{total / base.seconds:.2f}; a batch takes "
+                f"{1e3 * total / model.diagnostics_[0].n_batches:.2f} ms",
                 flush=True,
             )
 

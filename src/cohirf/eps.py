@@ -42,8 +42,7 @@ class EpsSuggestion:
         """Return the suggestion in a sentence."""
         return (
             f"eps={self.eps:.4g} is the knee of the curve: with min_samples={self.min_samples}, "
-            f"{self.core_share:.0%} "
-            f"of the rows are core rows."
+            f"{self.core_share:.0%} of the rows are core rows."
         )
 
 

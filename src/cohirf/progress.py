@@ -115,8 +115,7 @@ def describe_level(record: LevelRecord, n_views: int) -> str:
     if record.kind == "fused":
         return (
             f"level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows: clusters that "
-            "reach over several "
-            f"batches fused, {seconds:.2f} s"
+            f"reach over several batches fused, {seconds:.2f} s"
         )
     local = "local " if record.kind in ("local", "exact", "spanning") else ""
     if record.n_batches == 1:
@@ -186,8 +185,7 @@ class Log:
         self._done_before = self._done
         print(  # noqa: T201 - output that verbose requests
             f"{self._prefix}{self._work.name}: {self._done:,} of {self._work.n_steps:,} "
-            f"{self._work.steps}, "
-            f"{note}{pace}",
+            f"{self._work.steps}, {note}{pace}",
             file=sys.stderr,
             flush=True,
         )

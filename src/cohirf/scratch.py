@@ -272,6 +272,6 @@ def _naming_directory(directory: Path) -> Iterator[None]:
             reason = f"cannot be written to ({error.strerror or error})"
         raise OSError(
             error.errno,
-            f"{directory}, the directory for temporary files of the fit, {reason}: "
-            f"free some space, or set the environment variable TMPDIR to another directory",
+            f"{directory}, the directory for temporary files of the fit, {reason}: free some "
+            "space, or set the environment variable TMPDIR to another directory",
         ) from error

@@ -52,9 +52,8 @@ def raise_for_cell(X: Any, error: Exception) -> None:
             is_text = isinstance(found, str | bytes)
             raise ValueError(
                 f"Column {name!r} of X holds {'text' if is_text else 'dates or times'}, such as "
-                f"{str(found)!r}: turn "
-                f"it into numbers first, {ENCODE_TEXT if is_text else ENCODE_TIMES}, or leave it "
-                "out."
+                f"{str(found)!r}: turn it into numbers first, "
+                f"{ENCODE_TEXT if is_text else ENCODE_TIMES}, or leave it out."
             ) from error
 
 
@@ -76,8 +75,8 @@ def refuse_what_is_no_table(X: Any) -> None:
         )
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(
-            f"X is a masked array with {int(X.mask.sum())} masked cells: "
-            f"fill them with X.filled(value) or leave their rows out."
+            f"X is a masked array with {int(X.mask.sum())} masked cells: fill them with "
+            "X.filled(value) or leave their rows out."
         )
     if isinstance(X, list | tuple):
         X = _as_array(X)
@@ -121,9 +120,9 @@ def find_fault(X: Any, *, allow_nan: bool) -> str | None:
     if np.isnan(values).any() and not allow_nan:
         return (
             "contains NaN. Missing values are allowed only in dense arrays and tables in memory, "
-            "with a base method "
-            "that supports them: impute them, for instance with cohirf.preparation.prepare(X) or "
-            "sklearn.impute.SimpleImputer, or leave their rows out."
+            "with a base method that supports them: impute them, for instance with "
+            "cohirf.preparation.prepare(X) or sklearn.impute.SimpleImputer, or leave their rows "
+            "out."
         )
     if np.isinf(values).any():
         return "contains infinity: replace infinite values or leave their rows out."
@@ -242,14 +241,14 @@ def check_columns(estimator: Any, n_features: int, names: Sequence[str] | None) 
     if n_features != estimator.n_features_in_:
         raise ValueError(
             f"The source has {n_features} columns, but the fit had {estimator.n_features_in_}: "
-            f"select the same columns with open_source(..., columns=...)."
+            "select the same columns with open_source(..., columns=...)."
         )
     fitted = getattr(estimator, "feature_names_in_", None)
     if names is not None and fitted is not None and list(names) != list(fitted):
         other = next(pair for pair in zip(names, fitted, strict=True) if pair[0] != pair[1])
         raise ValueError(
             f"The source has column {other[0]!r} in the place of column {other[1]!r} of the fit: "
-            f"select the same columns in the same order with open_source(..., columns=...)."
+            "select the same columns in the same order with open_source(..., columns=...)."
         )
 
 
@@ -269,8 +268,7 @@ def check_base_method(estimator: Any) -> None:
     if kind is not None:
         raise TypeError(
             f"estimator={estimator!r} is a {kind}: it needs labels to learn from, and clustering "
-            "has none. Give a "
-            f"clustering estimator, such as KMeans or DBSCAN."
+            "has none. Give a clustering estimator, such as KMeans or DBSCAN."
         )
     if isinstance(estimator, FeatureAgglomeration):
         raise TypeError(
@@ -384,8 +382,8 @@ def count_view_features(max_features: int | float, n_features: int) -> int:
     if isinstance(max_features, int | np.integer):
         if max_features > n_features:
             raise ValueError(
-                f"max_features={max_features} is above the {n_features} features of X: "
-                f"give an int from 1 to {n_features} or a fraction in (0, 1]."
+                f"max_features={max_features} is above the {n_features} features of X: give an int "
+                f"from 1 to {n_features} or a fraction in (0, 1]."
             )
         return int(max_features)
     return max(1, round(max_features * n_features))

@@ -184,8 +184,7 @@ def consensus(
     if n_clusters is not None and wanted < n_clusters:
         warnings.warn(
             f"n_clusters={n_clusters}, but the rows have only {wanted} different combinations of "
-            "labels: there are "
-            f"{wanted} clusters.",
+            f"labels: there are {wanted} clusters.",
             ConvergenceWarning,
             stacklevel=2,
         )

@@ -58,8 +58,7 @@ def write_damaged_name():
 
 MISSING = (
     "there are missing values: fit with --impute median or --impute mean to fill them, or with "
-    "--drop to leave the "
-    "column out."
+    "--drop to leave the column out."
 )
 DAMAGED = "It is truncated, damaged or in another format: write it again, or give another file."
 # how the input is made, the arguments, and the message
@@ -89,8 +88,7 @@ FILES_REFUSED = {
         write_cut_parquet,
         "fit data.parquet",
         "data.parquet cannot be read as Parquet: Parquet magic bytes not found in footer. Either "
-        "the file is corrupted "
-        f"or this is not a parquet file. {DAMAGED}",
+        f"the file is corrupted or this is not a parquet file. {DAMAGED}",
     ),
     "truncated array": (
         write_cut_array,
@@ -101,14 +99,13 @@ FILES_REFUSED = {
         write_damaged_name,
         "fit data.arrow",
         "data.arrow cannot be read as a table: 'utf-8' codec can't decode byte 0xa2 in position "
-        "0: invalid start byte. "
-        f"{DAMAGED}",
+        f"0: invalid start byte. {DAMAGED}",
     ),
     "three dimensions": (
         lambda: np.save("data.npy", np.zeros((2, 2, 2))),
         "fit data.npy",
-        "data.npy has shape (2, 2, 2): give two dimensions, one row per sample and one column per "
-        "feature.",
+        "data.npy has shape (2, 2, 2): give two dimensions, one row per sample and one column "
+        "per feature.",
     ),
     "an array of text": (
         lambda: np.save("data.npy", np.array([["a"]])),
@@ -123,29 +120,26 @@ FILES_REFUSED = {
     "schema change in a folder": (
         write_parquet_parts,
         "fit parts --drop c",
-        "parts/1.parquet: column 'b' is bool, but double in parts/0.parquet: write the files with "
-        "the same columns, or "
-        "leave it out with --drop 'b'.",
+        "parts/1.parquet: column 'b' is bool, but double in parts/0.parquet: write the files "
+        "with the same columns, or leave it out with --drop 'b'.",
     ),
     "text among numbers": (
         lambda: with_cell(np.nan).loc[140:160].to_csv("data.csv", index=False, na_rep="oops"),
         "fit data.csv",
         "data.csv: column 'b' has 1 of 21 cells that are not numbers: line 12: 'oops'; give --as "
-        "'b'=number to take "
-        "these as missing, --as 'b'=category, or --drop 'b'.",
+        "'b'=number to take these as missing, --as 'b'=category, or --drop 'b'.",
     ),
     "ragged CSV": (
         lambda: Path("data.csv").write_text("a,b\n1,2\n3\n", encoding="utf-8"),
         "fit data.csv",
         "data.csv has 2 columns, but line 3 has 1: repair the file, or give the delimiter of the "
-        "file with "
-        "--delimiter if it is not ','.",
+        "file with --delimiter if it is not ','.",
     ),
     "numbers as names": (
         lambda: Path("data.csv").write_text("1,2\n3,4\n", encoding="utf-8"),
         "fit data.csv",
-        "data.csv has only numbers in its first line: give --no-header if they are data, --header "
-        "if they are names.",
+        "data.csv has only numbers in its first line: give --no-header if they are data, "
+        "--header if they are names.",
     ),
     "a quotation mark that is not closed": (
         lambda: Path("data.csv").write_text('a,b\n"1,2\n' + "3,4\n" * 300_000, encoding="utf-8"),
@@ -157,15 +151,13 @@ FILES_REFUSED = {
         lambda: with_cell(np.nan).to_parquet("data.parquet"),
         "fit data.parquet --impute none",
         "data.parquet: column 'b' has 1 missing cell; fill it with --impute median or --impute "
-        "mean, or leave the "
-        "column out with --drop 'b'.",
+        "mean, or leave the column out with --drop 'b'.",
     ),
     "missing values in CSV": (
         lambda: with_cell(np.nan).to_csv("data.csv", index=False),
         "fit data.csv --scale none --impute none",
         "data.csv: column 'b' has 1 missing cell; fill it with --impute median or --impute mean, "
-        "or leave the "
-        "column out with --drop 'b'.",
+        "or leave the column out with --drop 'b'.",
     ),
     "missing values in an array": (
         lambda: np.save("data.npy", with_cell(np.nan)),
@@ -201,31 +193,28 @@ FILES_REFUSED = {
         ),
         "fit data.parquet",
         "data.parquet has no columns left to cluster: 'a' is left out (30 different values in 30 "
-        "rows), 'b' is left "
-        "out (always 5): say what some of them are with --as NAME=KIND.",
+        "rows), 'b' is left out (always 5): say what some of them are with --as NAME=KIND.",
     ),
     "a type without values": (
         lambda: TABLE.assign(b=[[1, 2]] * 200).to_parquet("data.parquet"),
         "fit data.parquet",
         "data.parquet: column 'b' has type list<element: int64>, which holds neither numbers nor "
-        "text nor dates: give "
-        "--vectors 'b' to cluster these vectors, or leave it out with --drop 'b'.",
+        "text nor dates: give --vectors 'b' to cluster these vectors, or leave it out with "
+        "--drop 'b'.",
     ),
     "too many categories": (
         lambda: pd.DataFrame({"a": X[:, 0].tolist() * 300, "b": range(60_000)}).to_parquet(
             "data.parquet", index=False
         ),
         "fit data.parquet --as b=category",
-        "data.parquet: column 'b' has more than 10,000 different values, too many for a category: "
-        "leave it out with "
-        "--drop 'b'.",
+        "data.parquet: column 'b' has more than 10,000 different values, too many for a "
+        "category: leave it out with --drop 'b'.",
     ),
     "missing categories": (
         lambda: TABLE.assign(b=["x", None, "y", "x"] * 50).to_parquet("data.parquet"),
         "fit data.parquet --impute none",
         "data.parquet: column 'b' has 50 missing cells; fill them with --impute median or "
-        "--impute mean, or leave the "
-        "column out with --drop 'b'.",
+        "--impute mean, or leave the column out with --drop 'b'.",
     ),
     "two features of one name": (
         lambda: TABLE.assign(b=["x", "y"] * 100, **{"b=x": X[:, 0]}).to_parquet("data.parquet"),
@@ -236,8 +225,8 @@ FILES_REFUSED = {
         lambda: TABLE.to_parquet("data.parquet"),
         "fit data.parquet --as b=integer",
         "--as 'b'=integer is not valid: give number, category, boolean, date, id, text, a date "
-        "with its format, "
-        "such as date:%d/%m/%Y, or numbers of which one means missing, such as number:-999.",
+        "with its format, such as date:%d/%m/%Y, or numbers of which one means missing, such as "
+        "number:-999.",
     ),
     "a column that is not of its kind": (
         lambda: TABLE.assign(b=["x", "y"] * 100).to_parquet("data.parquet"),
@@ -335,27 +324,24 @@ OPTIONS_REFUSED = {
     "checkpoint nowhere": (
         "--checkpoint no/ck",
         "no/ck: The checkpoint was not opened (No such file or directory): give a directory that "
-        "can be written to, or "
-        "a new one in a directory that exists.",
+        "can be written to, or a new one in a directory that exists.",
     ),
     "checkpoint of something else": (
         "--checkpoint sub.csv",
-        "--checkpoint 'sub.csv' contains 'mine.txt', which does not belong to a checkpoint of this "
-        "version of cohirf: give an empty or new directory.",
+        "--checkpoint 'sub.csv' contains 'mine.txt', which does not belong to a checkpoint of "
+        "this version of cohirf: give an empty or new directory.",
     ),
     "unknown base method": (
         "--estimator dbscn",
-        "--estimator: 'dbscn' is not the name of a base method: give one of affinity-propagation, "
-        "agglomerative, "
-        "birch, bisecting-kmeans, dbscan, gmm, grid-dbscan, hdbscan, kernel-kmeans, kmeans, "
-        "mean-shift, "
-        "minibatch-kmeans, optics, sc-srgf, spectral, torch-kmeans.",
+        "--estimator: 'dbscn' is not the name of a base method: give one of "
+        "affinity-propagation, agglomerative, birch, bisecting-kmeans, dbscan, gmm, grid-dbscan, "
+        "hdbscan, kernel-kmeans, kmeans, mean-shift, minibatch-kmeans, optics, sc-srgf, "
+        "spectral, torch-kmeans.",
     ),
     "unknown parameter": (
         "--param eps=1",
         "--param: 'eps' is not a parameter of kmeans: give some of n_clusters, init, n_init, "
-        "max_iter, tol, verbose, "
-        "random_state, copy_x, algorithm.",
+        "max_iter, tol, verbose, random_state, copy_x, algorithm.",
     ),
     "parameter without value": (
         "--param eps",
@@ -436,8 +422,7 @@ def test_a_column_that_is_called_like_an_option_keeps_its_name(cohirf, folder):
     refused(
         cohirf("fit", "data.csv"),
         "data.csv: column 'n_jobs' has 1 of 3 cells that are not numbers: line 2: 'x'; give --as "
-        "'n_jobs'=number to "
-        "take these as missing, --as 'n_jobs'=category, or --drop 'n_jobs'.",
+        "'n_jobs'=number to take these as missing, --as 'n_jobs'=category, or --drop 'n_jobs'.",
     )
 
 
@@ -445,8 +430,7 @@ def test_names_of_columns_are_listed(cohirf, folder):
     refused(
         cohirf("fit", "iris.csv", "--label-column", "speces"),
         "--label-column 'speces': iris.csv has no such column: it has 'id', 'sepal_length', "
-        "'sepal_width', "
-        "'petal_length', 'petal_width', 'species'.",
+        "'sepal_width', 'petal_length', 'petal_width', 'species'.",
     )
 
 
@@ -528,8 +512,7 @@ def test_a_file_that_changes_during_the_fit_is_refused(cohirf, tmp_path, monkeyp
             "labels.csv",
         ),
         "data.npy has changed since it was opened: run the command again, and leave the file as "
-        "it is until it is "
-        "done.",
+        "it is until it is done.",
     )
 
 
@@ -559,9 +542,8 @@ def test_a_checkpoint_of_another_fit_is_refused(cohirf, folder, apart):
     assert cohirf(*command).code == 0
     refused(
         cohirf(*command, "--seed", 1),
-        "--checkpoint 'ck' belongs to another fit: --seed was 0 and is 1. Give another directory, "
-        "or repeat the fit it "
-        "belongs to.",
+        "--checkpoint 'ck' belongs to another fit: --seed was 0 and is 1. Give another "
+        "directory, or repeat the fit it belongs to.",
     )
 
 
@@ -597,8 +579,7 @@ def test_memory_below_what_python_takes_is_refused(cohirf, folder, apart):
         (
             "tree gone --out tree.newick",
             "--out tree.newick: the kind of file is not known: give a name that ends in .txt or "
-            ".nwk or .json or "
-            ".graphml or .csv or .npy.",
+            ".nwk or .json or .graphml or .csv or .npy.",
         ),
         ("info gone.csv", "gone.csv is not a file: check the path."),
     ],
@@ -681,8 +662,7 @@ def test_values_whose_squares_overflow_are_named(cohirf, folder):
     pd.DataFrame({"a": np.arange(9.0), "b": np.arange(9) * 1e200}).to_csv("huge.csv", index=False)
     assert cohirf("fit", "huge.csv").err.endswith(
         "huge.csv: column 'b' holds values up to 8e+200, whose squares overflow: divide them by a "
-        "constant, or leave "
-        "the column out with --drop 'b'.\n"
+        "constant, or leave the column out with --drop 'b'.\n"
     )
 
 

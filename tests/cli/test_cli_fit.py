@@ -80,8 +80,7 @@ def test_a_bare_fit_says_what_it_chose_and_what_came_out(cohirf, folder, iris):
     )
     assert outcome.out.splitlines()[-1] == (
         "Nothing was written: give --out labels.csv to keep the clusters, --model model.cohirf to "
-        "predict and cut "
-        "later, --report report.html to see a report."
+        "predict and cut later, --report report.html to see a report."
     )
     assert sorted(path.name for path in folder.iterdir()) == [
         "iris.csv",
@@ -128,11 +127,9 @@ def test_what_it_chose_can_be_given(cohirf, folder, iris):
 def test_all_options_of_a_fit_work_together(cohirf, folder, iris):
     command = (
         "fit iris.parquet --estimator dbscan --param eps=0.8 --param min_samples=5 --views 5 "
-        "--max-features 0.5 "
-        "--consensus relaxed --batch-size 100 --checkpoint ck/ --label-column species "
-        "--id-column id --scale standard --out labels.parquet --model model.cohirf --report "
-        "report.html "
-        "--n-jobs 2 --seed 0"
+        "--max-features 0.5 --consensus relaxed --batch-size 100 --checkpoint ck/ --label-column "
+        "species --id-column id --scale standard --out labels.parquet --model model.cohirf "
+        "--report report.html --n-jobs 2 --seed 0"
     )
     outcome = cohirf(*command.split())
     assert outcome.code == 0
@@ -435,8 +432,7 @@ def test_warnings_are_lines_in_words_of_options(cohirf, folder, apart, iris):
     outcome = cohirf("fit", "deep.csv", *apart, *QUICK, "--json")
     warning = (
         "deep.csv: column 'depth' has 3 cells of -999, far from all others: if these are missing, "
-        "give --as "
-        "'depth'=number:-999; they are taken as numbers."
+        "give --as 'depth'=number:-999; they are taken as numbers."
     )
     assert f"warning: {warning}\n" in outcome.err
     assert json.loads(outcome.out)["warnings"] == [warning]

@@ -19,8 +19,7 @@ NAMES = [
 ]
 WARNING = (
     "labels.csv: 6 cells begin with =, +, -, @, a tab or a line break, which a spreadsheet would "
-    "run as a formula: "
-    "import the column as text, or write a .parquet file."
+    "run as a formula: import the column as text, or write a .parquet file."
 )
 
 

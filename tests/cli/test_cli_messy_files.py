@@ -102,8 +102,7 @@ def test_ragged_rows_are_refused_with_their_lines(cohirf):
     assert (outcome.code, outcome.err) == (
         2,
         "cohirf: data.csv has 3 columns, but line 10 has 4, line 18 has 1: repair the file, or "
-        "give the delimiter of "
-        "the file with --delimiter if it is not ','.\n",
+        "give the delimiter of the file with --delimiter if it is not ','.\n",
     )
 
 
@@ -181,15 +180,11 @@ def test_several_bad_columns_are_told_in_one_run(cohirf):
     assert outcome.err.splitlines() == [
         "cohirf: data.csv: 2 columns have problems:",
         "column 'a' has 20 of 120 cells that are not numbers: line 102: 'seven', line 103: "
-        "'seven', line 104: 'seven', "
-        "line 105: 'seven', line 106: 'seven' and 15 more; give --as 'a'=number to take these as "
-        "missing, --as "
-        "'a'=category, or --drop 'a'.",
-        "column 'b' has 30 of 120 cells that are not dates: line 92: 'spring', line 93: 'spring', "
-        "line 94: 'spring', "
-        "line 95: 'spring', line 96: 'spring' and 25 more; give --as 'b'=date to take these as "
-        "missing, --as "
-        "'b'=category, or --drop 'b'.",
+        "'seven', line 104: 'seven', line 105: 'seven', line 106: 'seven' and 15 more; give --as "
+        "'a'=number to take these as missing, --as 'a'=category, or --drop 'a'.",
+        "column 'b' has 30 of 120 cells that are not dates: line 92: 'spring', line 93: "
+        "'spring', line 94: 'spring', line 95: 'spring', line 96: 'spring' and 25 more; give "
+        "--as 'b'=date to take these as missing, --as 'b'=category, or --drop 'b'.",
     ]
     kinds, _ = clusters(cohirf, "data.csv", "--as", "a=category", "--drop", "b", least=0)
     assert kinds == NUMBER_NAMES | {"a": "category", "b": "dropped"}
@@ -313,8 +308,6 @@ def test_info_tells_why_a_fit_would_refuse_a_column(cohirf):
     assert (column["kind"], column["unreadable"]) == ("unclear", 20)
     assert column["note"] == (
         "has 20 of 120 cells that are not numbers: line 102: 'seven', line 103: 'seven', line "
-        "104: 'seven', line 105: "
-        "'seven', line 106: 'seven' and 15 more; give --as 'a'=number to take these as missing, "
-        "--as 'a'=category, or "
-        "--drop 'a'"
+        "104: 'seven', line 105: 'seven', line 106: 'seven' and 15 more; give --as 'a'=number to "
+        "take these as missing, --as 'a'=category, or --drop 'a'"
     )

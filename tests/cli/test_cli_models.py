@@ -70,16 +70,13 @@ def test_predict_needs_neither_names_of_rows_nor_classes(cohirf, model, iris, fi
         (
             lambda iris: iris.drop(columns="petal_width"),
             "new.parquet has no column 'petal_width', which the model was fitted on: give data "
-            "that has all 4 "
-            "columns of the fit.",
+            "that has all 4 columns of the fit.",
         ),
         (
             lambda iris: iris.assign(petal_width="wide"),
             "new.parquet: column 'petal_width' has 150 cells that are not a number: row 0: "
-            "'wide', row 1: 'wide', "
-            "row 2: 'wide', row 3: 'wide', row 4: 'wide' and 145 more; give data with columns of "
-            "the same kind as "
-            "in the training data.",
+            "'wide', row 1: 'wide', row 2: 'wide', row 3: 'wide', row 4: 'wide' and 145 more; "
+            "give data with columns of the same kind as in the training data.",
         ),
     ],
 )
@@ -154,8 +151,7 @@ def test_a_damaged_model_is_refused_by_name(cohirf, model):
     assert outcome.code == 2
     assert outcome.err == (
         f"cohirf: {model.name} cannot be used: its SHA-256 differs. Get an undamaged copy, use the "
-        "version of cohirf "
-        "that wrote it, or fit and save the model again.\n"
+        "version of cohirf that wrote it, or fit and save the model again.\n"
     )
 
 
@@ -221,8 +217,7 @@ def test_cut_keeps_the_names_of_rows_where_the_data_is_given(cohirf, deep, iris)
         (
             "--clusters 5 --out labels.csv --data unnamed.csv",
             "--id-column 'id': unnamed.csv has no such column: it has 'sepal_length', "
-            "'sepal_width', 'petal_length', "
-            "'petal_width', 'species'.",
+            "'sepal_width', 'petal_length', 'petal_width', 'species'.",
         ),
     ],
 )
@@ -348,7 +343,6 @@ def test_a_tree_can_be_printed_where_lines_cannot_be_drawn(model, monkeypatch):
 
 
 # -- report and info
-# -----------------------------------------------------------------------------------------------
 
 
 def content_of(page):
@@ -464,8 +458,7 @@ def test_cut_and_info_of_a_model_of_noise(cohirf, folder, apart):
     assert (outcome.code, outcome.err) == (
         2,
         "cohirf: --clusters 2 is not available: every row is noise, so there are no clusters to "
-        "merge. Change the "
-        "parameters of the fit so that it finds clusters.\n",
+        "merge. Change the parameters of the fit so that it finds clusters.\n",
     )
     assert "in no cluster  150 rows\n" in cohirf("info", "noise").out
 

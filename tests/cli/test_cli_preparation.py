@@ -112,8 +112,7 @@ def test_an_unknown_level_is_none_of_the_known_ones_and_named(cohirf, mixed):
     assert outcome.code == 0
     assert outcome.err == (
         "warning: new.csv: column 'colour' has 1 cell with a level that the training data did not "
-        "contain, which is "
-        "taken as no level: line 7: 'mauve'.\n"
+        "contain, which is taken as no level: line 7: 'mauve'.\n"
     )
     assert len(pd.read_csv("labels.csv")) == 120
 

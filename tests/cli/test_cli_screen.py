@@ -71,7 +71,6 @@ def plain(text):
 
 
 # -- options
-# -------------------------------------------------------------------------------------------------------
 
 
 def test_options_are_the_parameters_of_the_estimator():
@@ -176,7 +175,6 @@ def test_a_shell_completes_names_of_base_methods(capsys, monkeypatch):
 
 
 # -- what is printed
-# -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("width", [40, 60])
@@ -451,7 +449,6 @@ def test_files_get_whole_lines():
 
 
 # -- messages of the library that are rewritten are still worded as the program expects
-# ---------------------------
 
 PACKAGE = Path(package.__file__).parent
 REMEDY = "fit from a file with cohirf.open_source"

@@ -72,8 +72,7 @@ def test_it_says_what_it_searches_and_what_came_out(cohirf, folder):
     assert re.fullmatch(r"tuning: 5 of 5 trials, best score [0-9.]+", said[-2])
     assert said[-1] == (
         "warning: --clusters 2 is the smallest number of clusters that was tried. Scores often "
-        "prefer few clusters: "
-        "look at the next best trials before you use it."
+        "prefer few clusters: look at the next best trials before you use it."
     )
     lines = outcome.out.splitlines()
     assert re.fullmatch(r"silhouette        0\.\d+", lines[0])
@@ -189,8 +188,7 @@ def test_a_warning_says_that_nothing_was_found(cohirf, folder):
     outcome = cohirf("tune", "iris.csv", *SPECIES, *options)
     assert (
         "warning: None of the 3 trials found more than one cluster, or fewer than there are rows: "
-        "give fewer "
-        "parameters, or another --estimator.\n"
+        "give fewer parameters, or another --estimator.\n"
     ) in outcome.err
 
 
@@ -235,13 +233,12 @@ def test_data_beyond_memory_is_refused(cohirf, folder):
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
         "cohirf: iris.csv: a search holds all rows in memory, which takes 275 KB, and this "
-        "process may take another "
-        "0 B: tune on a file with a sample of the rows, and fit this one with what it finds.\n"
+        "process may take another 0 B: tune on a file with a sample of the rows, and fit this one "
+        "with what it finds.\n"
     )
 
 
 # -- stop and go on
-# ------------------------------------------------------------------------------------------------
 
 
 def test_a_search_that_is_stopped_goes_on_and_fits_nothing_twice(cohirf, folder, monkeypatch):
@@ -252,8 +249,7 @@ def test_a_search_that_is_stopped_goes_on_and_fits_nothing_twice(cohirf, folder,
     assert (outcome.code, outcome.out) == (130, "")
     assert outcome.err.splitlines()[-1] == (
         "cohirf: Stopped. my trials.db keeps the trials that are done. To go on, run the same "
-        "command: "
-        f"cohirf {shlex.join(command)}"
+        f"command: cohirf {shlex.join(command)}"
     )
     with monkeypatch.context() as patched:
         after = interrupt_after(patched, 1000)
@@ -273,9 +269,8 @@ def test_without_storage_a_search_that_is_stopped_is_lost(cohirf, folder, monkey
     assert (outcome.code, outcome.out, outcome.err) == (
         130,
         "",
-        "cohirf: Stopped. The trials so far are lost: with --storage trials.db they are kept, and "
-        "the same command "
-        "goes on.\n",
+        "cohirf: Stopped. The trials so far are lost: with --storage trials.db they are kept, "
+        "and the same command goes on.\n",
     )
 
 
@@ -321,9 +316,9 @@ REFUSED = {
     "no ranges": (
         "--estimator optics",
         "--estimator optics has no search space: give one of agglomerative, birch, "
-        "bisecting-kmeans, dbscan, gmm, "
-        "grid-dbscan, hdbscan, kernel-kmeans, kmeans, minibatch-kmeans, sc-srgf, spectral, "
-        "torch-kmeans; or tune it in Python, where cohirf.tuning.tune takes a search_space.",
+        "bisecting-kmeans, dbscan, gmm, grid-dbscan, hdbscan, kernel-kmeans, kmeans, "
+        "minibatch-kmeans, sc-srgf, spectral, torch-kmeans; or tune it in Python, where "
+        "cohirf.tuning.tune takes a search_space.",
     ),
     "storage nowhere": (
         "--storage no/t.db",
@@ -341,8 +336,7 @@ REFUSED = {
     ),
     "nothing to cluster": (
         "--id-column id --label-column species --drop sepal_length --drop sepal_width --drop "
-        "petal_length --drop "
-        "petal_width",
+        "petal_length --drop petal_width",
         "iris.csv has no columns left to cluster: drop fewer columns.",
     ),
 }

@@ -220,8 +220,7 @@ def test_a_number_that_is_missing_in_a_vector_is_named_with_a_remedy_that_helps(
     pd.DataFrame({"v": list(vectors), "words": "some words"}).to_parquet("docs.parquet")
     assert cohirf("fit", "docs.parquet", "--vectors", "v", "--quiet").err == (
         "cohirf: docs.parquet: the vector in row 3 of column 'v' has a number that is missing or "
-        "infinite: give "
-        "vectors of one length, of numbers only, or leave the row out.\n"
+        "infinite: give vectors of one length, of numbers only, or leave the row out.\n"
     )
     said = cohirf("fit", "docs.parquet", "--vectors", "words").err
     assert (

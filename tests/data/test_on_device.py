@@ -232,14 +232,12 @@ def test_weights_of_any_kind_are_put_beside_the_rows(place, change, X):
         (
             lambda weights: np.where(weights == 4, 1e18, weights - 1),
             "sample_weight has positive values from 1 to 1e+18: on a device, the smallest would "
-            "not count in sums. Set "
-            "them to 0, or raise them.",
+            "not count in sums. Set them to 0, or raise them.",
         ),
         (
             lambda weights: 1e307 * weights,
             "sample_weight has sum inf, and sums of more than 1e+150 would overflow: divide all "
-            "weights by the same "
-            "number.",
+            "weights by the same number.",
         ),
     ],
     ids=["short", "matrix", "zero", "negative", "nan", "infinite", "wide", "overflow"],
@@ -422,8 +420,7 @@ def test_a_model_is_saved_after_its_labels_have_been_gathered(place, X, tmp_path
         model.save(tmp_path / "model")
     assert str(raised.value) == (
         "labels_ is on a device, and cannot be saved with the model: call gather() first, which "
-        "loads 8 bytes per row "
-        "into this process."
+        "loads 8 bytes per row into this process."
     )
     model.gather().save(tmp_path / "model")
     np.testing.assert_array_equal(cohirf.load(tmp_path / "model").labels_, model.labels_)

@@ -195,8 +195,7 @@ def test_rows_with_fewer_trials_or_seeds_are_named():
     assert say_efforts(pd.concat([frame.drop(index=[3, 5]), dear])) == [
         "",
         "Searches have 60 trials and 2 seeds, but for these. 60 trials, 1 seed: iris, K-Means "
-        "(CoHiRF; R-CoHiRF). "
-        "10 trials, 2 seeds: iris, SC-SRGF.",
+        "(CoHiRF; R-CoHiRF). 10 trials, 2 seeds: iris, SC-SRGF.",
     ]
 
 

@@ -278,11 +278,9 @@ def test_separate_clusters_are_good_news():
     headline = headline_of(CoHiRF(n_clusters=3, random_state=0).fit(X), X)
     assert str(headline) == (
         "3 clusters in 300 rows. 100 rows (33%): medium feature 1, low feature 0. 100 rows (33%): "
-        "low feature 1, "
-        "medium feature 0. 100 rows (33%): high feature 1, high feature 0. They are clearly "
-        "apart: less than 1% of the "
-        "rows are between two clusters. Trust them as you would trust KMeans: it finds the same "
-        "clusters alone."
+        "low feature 1, medium feature 0. 100 rows (33%): high feature 1, high feature 0. They "
+        "are clearly apart: less than 1% of the rows are between two clusters. Trust them as you "
+        "would trust KMeans: it finds the same clusters alone."
     )
     assert headline.tone == "good"
 
@@ -414,8 +412,7 @@ def test_a_few_rows_that_are_noise_or_have_few_values_are_named():
     assert headline.count == "2 clusters in 101 rows."
     assert headline.exceptions == (
         "city 100 is unlike all others, and in no cluster. 1 row (city 7) has few values: what "
-        "fills the gaps "
-        "decides its cluster."
+        "fills the gaps decides its cluster."
     )
     assert make_headline(found, None).count.endswith("of the rows are noise, in no cluster.")
     summary = summarize(check_study(model, prepared, None, None), "Cities")

@@ -418,8 +418,8 @@ def test_controls_and_charts_have_names_for_those_who_cannot_see_them(page):
         "button, input, img, select, [role=img], [role=region], [role=textbox]"
     ).evaluate_all(
         "(elements) => elements.filter((element) => !(element.textContent.trim() || "
-        "element.ariaLabel || element.alt"
-        " || element.labels?.length || element.getAttribute('aria-labelledby'))).length"
+        "element.ariaLabel || element.alt || element.labels?.length || "
+        "element.getAttribute('aria-labelledby'))).length"
     )
     assert nameless == 0
 

@@ -143,9 +143,8 @@ def test_a_fit_that_lost_clusters_is_not_trusted_and_the_line_says_what_to_use(f
     assert judge_base_alone(lost)[1].answer == "Probably."
     assert in_one_line(lost) == (
         "Do not trust these clusters: the fit has lost clusters that KMeans finds in 1,000 rows "
-        "(adjusted Rand index "
-        "0.60). Use the defaults of CoHiRF, or larger batches, or KMeans alone, if it can run on "
-        "all rows."
+        "(adjusted Rand index 0.60). Use the defaults of CoHiRF, or larger batches, or KMeans "
+        "alone, if it can run on all rows."
     )
 
 

@@ -97,7 +97,6 @@ def test_the_linkage_has_levels_then_the_tree_then_noise(parents, absorbed_at, t
 
 
 # -- tables, graphs, text
-# ------------------------------------------------------------------------------------------
 
 
 def test_tables_have_a_line_per_row(hierarchy):

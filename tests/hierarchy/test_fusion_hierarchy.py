@@ -108,7 +108,6 @@ def test_an_impossible_cut_is_refused(tree, arguments, error, message):
 
 
 # -- queries
-# -------------------------------------------------------------------------------------------------------
 
 
 def test_members_of_an_absorbed_medoid_are_refused(hierarchy):
@@ -197,7 +196,6 @@ def test_hierarchies_that_differ_in_one_vector_or_in_the_tree_are_different(hier
 
 
 # -- what is taken and what is refused
-# -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])

@@ -213,11 +213,11 @@ def test_all_problems_are_told_at_once():
     assert str(caught.value).splitlines() == [
         "The table: 3 columns have problems:",
         "column 'age' has 2 of 9 cells that are not numbers: row 2: 'x', row 3: 'y'; give "
-        "kinds={'age': 'number'} to "
-        "take these as missing, kinds={'age': 'category'}, or drop=['age'].",
+        "kinds={'age': 'number'} to take these as missing, kinds={'age': 'category'}, or "
+        "drop=['age'].",
         "column 'when' has 2 of 9 cells that are not dates: row 7: 'soon', row 8: 'later'; give "
-        "kinds={'when': 'date'} "
-        "to take these as missing, kinds={'when': 'category'}, or drop=['when'].",
+        "kinds={'when': 'date'} to take these as missing, kinds={'when': 'category'}, or "
+        "drop=['when'].",
         "column 'size' has 1 of 9 cells that are not numbers: row 1: 'XL'; give kinds={'size': "
         "'number'} to take these "
         "as missing, kinds={'size': 'category'}, or drop=['size'].",

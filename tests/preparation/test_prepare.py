@@ -127,9 +127,8 @@ def test_a_table_in_memory_is_known_again_by_its_content(tmp_path):
             FRAME.assign(size=["x", "y", *"1234567890" * 5, *"12345678"]),
             {},
             "The table: column 'size' has 2 of 60 cells that are not numbers: row 0: 'x', row 1: "
-            "'y'; give "
-            "kinds={'size': 'number'} to take these as missing, kinds={'size': 'category'}, or "
-            "drop=['size'].",
+            "'y'; give kinds={'size': 'number'} to take these as missing, kinds={'size': "
+            "'category'}, or drop=['size'].",
         ),
         (
             FRAME,

@@ -311,11 +311,10 @@ def test_a_temporary_file_that_cannot_be_reached_is_explained(tmp_path):
 def test_the_temporary_file_is_gone_when_the_process_ends(tmp_path):
     csv = write(make_data(), tmp_path / "data.csv")
     script = (
-        "import os, sys; from cohirf import open_source; source = open_source(sys.argv[1]);"
-        "child = os.fork() if hasattr(os, 'fork') else 1;"
+        "import os, sys; from cohirf import open_source; source = open_source(sys.argv[1]);child "
+        "= os.fork() if hasattr(os, 'fork') else 1;"
         "child or sys.exit();"  # the end of a fork must not take the file away
-        "child == 1 or os.waitpid(child, 0);"
-        "assert source.take([0]).shape == (1, 4);"
+        "child == 1 or os.waitpid(child, 0);assert source.take([0]).shape == (1, 4);"
         "print(os.path.realpath(source._table.path))"
     )
     environment = os.environ | {"TMPDIR": str(tmp_path)}

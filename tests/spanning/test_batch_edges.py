@@ -84,7 +84,6 @@ def test_of_edges_of_equal_weight_the_shorter_one_is_in_the_tree():
 
 
 # -- ties as in scikit-learn
-# ---------------------------------------------------------------------------------------
 
 
 def fit(method, X):

@@ -216,7 +216,6 @@ def test_one_row_is_noise(single):
 
 
 # -- edges in the order of their weights
-# ---------------------------------------------------------------------------
 
 DISTANCES = st.floats(0, allow_nan=False, allow_subnormal=True).map(abs)  # -0.0 is not a distance
 
@@ -259,7 +258,6 @@ def test_equal_weights_are_one_part(monkeypatch):
 
 
 # -- edges between parts
-# -------------------------------------------------------------------------------------------
 
 PARTS = np.repeat(np.array([0, 150], dtype=np.int32), [150, 250])
 

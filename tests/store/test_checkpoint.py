@@ -97,7 +97,6 @@ def refused(message):
 
 
 # -- the same fit goes on
-# ------------------------------------------------------------------------------------------
 
 
 def stop_and_resume(model, data, path, **fit_options):
@@ -275,7 +274,6 @@ def test_numbers_of_numpy_are_numbers(half_done):
 
 
 # -- another fit is refused
-# ----------------------------------------------------------------------------------------
 
 
 CHANGES = {
@@ -304,8 +302,8 @@ def test_every_parameter_is_either_free_or_refused():
 
 def another_fit(path, name, was, now):
     return refused(
-        f"checkpoint={str(path)!r} belongs to another fit: {name} was {was} and is {now}. "
-        f"Give another directory, or repeat the fit it belongs to."
+        f"checkpoint={str(path)!r} belongs to another fit: {name} was {was} and is {now}. Give "
+        "another directory, or repeat the fit it belongs to."
     )
 
 
@@ -405,14 +403,12 @@ def test_batches_that_do_not_fit_are_refused_whatever_the_beginning_says(half_do
     monkeypatch.setattr(cohirf.fitting.settings, "describe_fit", lambda *_, **__: was)
     with refused(
         f"{half_done / 'journal'} holds batch (1, 0) with 40 rows where the fit has (1, 0) with "
-        "42: "
-        f"the checkpoint belongs to another fit. Give another directory."
+        "42: the checkpoint belongs to another fit. Give another directory."
     ):
         fit(make_model(half_done), np.concatenate([X, X[:12]]))
 
 
 # -- directories
-# ---------------------------------------------------------------------------------------------------
 
 
 def test_a_directory_with_other_files_is_refused_and_left_alone(path):
@@ -420,8 +416,7 @@ def test_a_directory_with_other_files_is_refused_and_left_alone(path):
     (path / "thesis.tex").touch()
     with refused(
         f"checkpoint={str(path)!r} contains 'thesis.tex', which does not belong to a checkpoint of "
-        "this "
-        f"version of cohirf: give an empty or new directory."
+        "this version of cohirf: give an empty or new directory."
     ):
         fit(make_model(path))
     assert names(path) == ["thesis.tex"]
@@ -448,8 +443,8 @@ def test_hidden_files_do_not_matter(half_done):
 
 def not_opened(error, reason, path):
     message = (
-        f"The checkpoint was not opened ({reason}): give a directory that can be written to, "
-        f"or a new one in a directory that exists: {str(path)!r}"
+        f"The checkpoint was not opened ({reason}): give a directory that can be written to, or a "
+        f"new one in a directory that exists: {str(path)!r}"
     )
     return pytest.raises(error, match=rf"^\[Errno \d+\] {re.escape(message)}$")
 
@@ -532,7 +527,6 @@ def test_errors_of_the_data_are_not_taken_for_those_of_the_checkpoint(path, monk
 
 
 # -- one fit at a time
-# ---------------------------------------------------------------------------------------------
 
 
 def in_use(path):
@@ -593,7 +587,6 @@ def test_the_lock_is_free_after_an_error(half_done):
 
 
 # -- what is on disk
-# -----------------------------------------------------------------------------------------------
 
 
 def test_the_journal_is_on_disk_before_it_has_its_name_and_the_name_after(path, monkeypatch):

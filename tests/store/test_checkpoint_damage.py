@@ -68,7 +68,6 @@ def flipped(content, bit):
 
 
 # -- the journal
-# ---------------------------------------------------------------------------------------------------
 
 
 def test_a_flipped_bit_of_the_journal_costs_its_batch_and_those_behind_it(journal, whole):
@@ -160,7 +159,6 @@ def test_who_wants_no_repair_makes_the_warning_an_error(journal):
 
 
 # -- its beginning
-# -------------------------------------------------------------------------------------------------
 
 
 def refused(message):
@@ -205,9 +203,8 @@ def test_another_format_is_refused(version, journal):
     journal.write_bytes(journal.read_bytes().replace(*lines, 1))
     with refused(
         f"{journal} cannot be used: it has format version {version}, and this version of cohirf "
-        "reads version "
-        f"{VERSION}. Use the version of cohirf that wrote it, or delete {journal.parent} to start "
-        "again."
+        f"reads version {VERSION}. Use the version of cohirf that wrote it, or delete "
+        f"{journal.parent} to start again."
     ):
         fit(model(journal.parent), open_source(DATA))
 

@@ -546,7 +546,9 @@ def test_values_out_of_their_range_are_refused_before_they_are_used(path, name):
 
 def test_a_step_of_an_update_that_never_was_is_refused(path):
     X = np.random.default_rng(0).normal(size=(40, 2))
-    CoHiRF(n_clusters=2, random_state=0).partial_fit(X).partial_fit(X + 1).save(path, overwrite=True)
+    CoHiRF(n_clusters=2, random_state=0).partial_fit(X).partial_fit(X + 1).save(
+        path, overwrite=True
+    )
 
     def change(about, fitted):
         fitted[0]["history_"][-1]["update"] = 10_000

@@ -51,7 +51,6 @@ def ended():
 
 
 # -- files that take the place of others
-# ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("old", [None, b"old"])
@@ -273,7 +272,6 @@ def test_a_directory_is_not_opened_on_windows(tmp_path, monkeypatch):
 
 
 # -- files for a while
-# ---------------------------------------------------------------------------------------------
 
 
 def test_a_temporary_file_is_found_by_its_path_and_goes_with_its_object(system, tmp_path):

@@ -163,8 +163,8 @@ def test_models_reduced_to_exemplars_are_not_compared_with_the_base_method():
     n_kept = len(reduced._landmark_rows)
     reason = (
         f"KMeans needs more rows than the {n_kept:,} of {len(BLOBS):,} that the model keeps. A "
-        "merge with "
-        f"exemplars_only=True keeps only exemplars: diagnose the models before they are merged."
+        "merge with exemplars_only=True keeps only exemplars: diagnose the models before they are "
+        "merged."
     )
     assert diagnosis.line == f"Whether KMeans alone would do better is not known: {reason}"
     assert [finding.answer for finding in diagnosis.findings] == ["Not known.", "Not measured."]

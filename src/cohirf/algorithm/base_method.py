@@ -250,8 +250,7 @@ class BaseMethod:
         if n_distinct < asked:
             warnings.warn(
                 f"{self.name} is told to find {asked} clusters, and there "
-                f"{_say_distinct(n_distinct)}: identical rows "
-                f"are not split.",
+                f"{_say_distinct(n_distinct)}: identical rows are not split.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -289,8 +288,8 @@ class BaseMethod:
             if not is_here(view):
                 error.add_note(
                     f"{self.name} was given rows on a device. If it cannot take these, choose a "
-                    "method that can, such "
-                    f"as cohirf.clusterers.TorchKMeans, or fit rows that are in this process."
+                    "method that can, such as cohirf.clusterers.TorchKMeans, or fit rows that are "
+                    "in this process."
                 )
             raise
 
@@ -411,8 +410,7 @@ def _fit_labels(method: Any, view: Any, weights: dict[Any, Any]) -> tuple[Any, I
         return method.predict(view), None
     raise TypeError(
         f"estimator={method!r} is not a clustering estimator: after fit it has neither labels_ nor "
-        "predict. "
-        f"Give an estimator that has one of them, or fit_predict."
+        "predict. Give an estimator that has one of them, or fit_predict."
     )
 
 
@@ -430,8 +428,7 @@ def _check_labels(labels: Any, view: Any, method: BaseMethod) -> Any:
     if tuple(labels.shape) != (n_rows,):
         raise ValueError(
             f"The base method {method.name} returned labels of shape {tuple(labels.shape)} for "
-            f"{n_rows} rows: "
-            f"it must return one label per row."
+            f"{n_rows} rows: it must return one label per row."
         )
     xp = namespace(labels)
     if not xp.isdtype(labels.dtype, "integral"):

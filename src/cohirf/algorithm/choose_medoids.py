@@ -324,8 +324,8 @@ class CallableSimilarity:
         )
         if matrix.shape != (n, n):
             raise ValueError(
-                f"The medoid similarity returned an array of shape {matrix.shape} for {n} rows: "
-                f"it must return the {n} x {n} matrix of similarities between them."
+                f"The medoid similarity returned an array of shape {matrix.shape} for {n} rows: it "
+                f"must return the {n} x {n} matrix of similarities between them."
             )
         if not np.isfinite(matrix).all():
             raise ValueError(

@@ -106,8 +106,8 @@ def explain_vanishing(points: Any) -> str | None:
         return None
     return (
         f"The values of X differ by {largest:.2g} or less, and the squares of such differences "
-        "vanish, so that all "
-        f"rows are in one cluster: multiply X by {1 / max(largest, np.finfo(np.float64).tiny):.0e}."
+        "vanish, so that all rows are in one cluster: multiply X by "
+        f"{1 / max(largest, np.finfo(np.float64).tiny):.0e}."
     )
 
 

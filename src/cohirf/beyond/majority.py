@@ -276,8 +276,8 @@ def join_rare_groups(X: Any, found: Consensus, mass: Any = None) -> Consensus:
     with warning_once_a_fit():
         warnings.warn(
             f"The views agree on little: of {n_groups:,} groups of rows, the {N_KEPT:,} largest "
-            "stay, and the others "
-            f"are joined with those near to them. Fewer views, or a batch_size, keep more of them.",
+            "stay, and the others are joined with those near to them. Fewer views, or a "
+            "batch_size, keep more of them.",
             UserWarning,
             stacklevel=2,
         )

@@ -169,8 +169,7 @@ def explain_thin_batches(record: LevelRecord, method: BaseMethod) -> str | None:
         return None
     return (
         f"The first level fused few of the rows in its {record.n_batches} random batches: it left "
-        f"{share_left:.0%} of "
-        "them active. A random batch is thinner than the data, so that a radius or a number of "
-        "neighbours means "
+        f"{share_left:.0%} of them active. A random batch is thinner than the data, so that a "
+        "radius or a number of neighbours means "
         f'something else in it. Use batches="local", or a larger batch_size.'
     )

@@ -23,8 +23,7 @@ IN_WORDS_OF_OPTIONS = (
     (
         r"contains NaN\. .*? or leave their rows out\.",
         "there are missing values: fit with --impute median or --impute mean to fill them, or "
-        "with --drop to leave the "
-        "column out.",
+        "with --drop to leave the column out.",
     ),
     (
         r"open it again with open_source, and leave it as it is until the fit is done",

@@ -78,8 +78,7 @@ COPIES_IN_MEMORY = (
 LEVELS = {"category", "boolean"}  # kinds of columns
 NOTHING = (
     "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, "
-    "--report report.html "
-    "to see a report."
+    "--report report.html to see a report."
 )
 
 
@@ -416,8 +415,8 @@ def _refuse_low_limit(data: Path, limit: int | None) -> None:
     if limit is not None and limit < needed:
         raise BadInputError(
             f"--batch-size: {format_bytes(limit)} of memory is too little: the program takes "
-            f"{format_bytes(taken)} "
-            f"before it reads {shown(data)}. Give at least --batch-size {ceil(needed / 1e6)}MB."
+            f"{format_bytes(taken)} before it reads {shown(data)}. Give at least --batch-size "
+            f"{ceil(needed / 1e6)}MB."
         )
 
 

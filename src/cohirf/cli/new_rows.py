@@ -489,9 +489,7 @@ def _refuse_other(path: Path, preparation: Preparation, first: Path, wanted: Pre
     if differing is not None:
         raise BadInputError(
             f"{shown(path.absolute())} was prepared in another way than {shown(first.absolute())}: "
-            "column "
-            f"{differing.name!r} differs. Fit all models to the same columns, with the same "
-            "levels, or add the data of "
-            "the one to the other, which prepares it in the same way: cohirf update "
-            f"{shown(first)} DATA"
+            f"column {differing.name!r} differs. Fit all models to the same columns, with the same "
+            "levels, or add the data of the one to the other, which prepares it in the same way: "
+            f"cohirf update {shown(first)} DATA"
         )

@@ -150,8 +150,8 @@ def check_ids(path: Path | None, column: Any) -> None:
         return
     if path.suffix.lower() == ".npy":
         raise BadInputError(
-            f"--out {shown(path.absolute())}: an array cannot store --id-column {column!r}: "
-            f"give a name that ends in .parquet or .csv."
+            f"--out {shown(path.absolute())}: an array cannot store --id-column {column!r}: give a "
+            "name that ends in .parquet or .csv."
         )
     if column == CLUSTER:
         raise BadInputError(
@@ -188,8 +188,7 @@ def save_labels(
         cells = "1 cell begins" if total == 1 else f"{total:,} cells begin"
         console.warn(
             f"{path}: {cells} with =, +, -, @, a tab or a line break, which a spreadsheet would "
-            "run as a formula: "
-            f"import the column as text, or write a .parquet file."
+            "run as a formula: import the column as text, or write a .parquet file."
         )
 
 

@@ -171,10 +171,9 @@ def _refuse_too_large(data: Prepared, metric: str, batch_size: Any) -> None:
     if needed > room:
         raise BadInputError(
             f"{data.data.name}: a search holds all rows in memory, which takes "
-            f"{format_bytes(needed)}, and this "
-            f"process may take another {format_bytes(max(0, room))}: tune on a file with a sample "
-            "of the rows, and "
-            f"fit this one with what it finds."
+            f"{format_bytes(needed)}, and this process may take another "
+            f"{format_bytes(max(0, room))}: tune on a file with a sample of the rows, and fit this "
+            "one with what it finds."
         )
 
 
@@ -195,8 +194,7 @@ def _choose_searched(method: MethodOptions, base: Any, parameters: dict[str, Any
     if method.estimator not in (None, *known):
         raise BadInputError(
             f"--estimator {method.estimator} has no search space: give one of {', '.join(known)}; "
-            "or tune it in "
-            f"Python, where cohirf.tuning.tune takes a search_space."
+            "or tune it in Python, where cohirf.tuning.tune takes a search_space."
         )
     given = {*parameters, *(f"{INNER}{name}" for name in read_assignments(method.param))}
     # it overrules the number of the base method

@@ -64,8 +64,7 @@ def consensus(
     except NotNumbersError as error:
         raise BadInputError(
             f"{data.name}: column {error.column!r} has no labels, which are integers: give "
-            f"--id-column {error.column} "
-            f"if it names the rows, or leave it out of the file."
+            f"--id-column {error.column} if it names the rows, or leave it out of the file."
         ) from error
     with console.watching():
         found = agree(votes, n_clusters=n_clusters)

@@ -255,8 +255,7 @@ def _warn_of_few_clusters(n_found: int, n_clusters: int) -> None:
     if n_found < n_clusters:
         warnings.warn(
             f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
-            f"({n_clusters}). "
-            f"Possibly due to duplicate points in X.",
+            f"({n_clusters}). Possibly due to duplicate points in X.",
             ConvergenceWarning,
             stacklevel=3,
         )

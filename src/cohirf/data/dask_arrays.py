@@ -201,8 +201,7 @@ def require_labels_here(model: Model) -> None:
         place = "a Dask array" if is_dask(model.labels_) else "on a device"
         raise ValueError(
             f"labels_ is {place}, and this method needs the labels in this process: call gather() "
-            "first, which "
-            "loads 8 bytes per row."
+            "first, which loads 8 bytes per row."
         )
 
 

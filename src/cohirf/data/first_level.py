@@ -526,12 +526,11 @@ def check_range(smallest: float, total: float) -> None:
     if not total <= LARGEST_TOTAL:
         raise ValueError(
             f"sample_weight has sum {total:.3g}, and sums of more than {LARGEST_TOTAL:g} would "
-            "overflow: divide all "
-            f"weights by the same number."
+            "overflow: divide all weights by the same number."
         )
     if smallest < SMALLEST_WEIGHT:
         raise ValueError(
             f"sample_weight has positive values down to {smallest:.3g}, and those below "
-            f"{SMALLEST_WEIGHT:g} would "
-            f"vanish in products: set them to 0, or multiply all weights by the same number."
+            f"{SMALLEST_WEIGHT:g} would vanish in products: set them to 0, or multiply all weights "
+            "by the same number."
         )

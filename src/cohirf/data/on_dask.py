@@ -114,10 +114,8 @@ class OnDask(Data):
         if not (lowest > 0 and np.isfinite(total)):
             raise ValueError(
                 f"sample_weight has minimum {lowest:g} and sum {total:g}: on Dask, all weights "
-                "must be positive and "
-                "finite. Leave out rows of weight 0 with X[sample_weight > "
-                "0].compute_chunk_sizes(), or fit a source "
-                f"without client=."
+                "must be positive and finite. Leave out rows of weight 0 with X[sample_weight > "
+                "0].compute_chunk_sizes(), or fit a source without client=."
             )
         check_range(lowest, total)
         return DaskWeights(LazyDaskSource(weights[:, None]))

@@ -70,8 +70,7 @@ class OnDevice(InMemory):
         """Raise: a fit on a device is not resumed."""
         raise ValueError(
             "checkpoint is for data in this process and in sources, but X is on a device: leave "
-            "checkpoint out, or fit "
-            "a source with the parameter device."
+            "checkpoint out, or fit a source with the parameter device."
         )
 
     def check_weights(self, sample_weight: Any) -> ArrayWeights:
@@ -168,7 +167,6 @@ def check_device_weights(sample_weight: Any, X: Any) -> ArrayWeights:
     if smallest < highest * 2.0 ** (int(n_rows).bit_length() - FIXED_POINT_BITS):
         raise ValueError(
             f"sample_weight has positive values from {smallest:g} to {highest:g}: on a device, the "
-            "smallest would not "
-            f"count in sums. Set them to 0, or raise them."
+            "smallest would not count in sums. Set them to 0, or raise them."
         )
     return ArrayWeights(weights)

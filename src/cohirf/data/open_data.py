@@ -121,8 +121,7 @@ def choosing_client(model: Model, client: Any, X: Any) -> AbstractContextManager
     if not (is_dask(X) or isinstance(X, Source)):
         raise TypeError(
             "client= is for sources and Dask arrays or data frames, but X is in memory "
-            f"({type(X).__name__}): give "
-            f"open_source(X), or leave client out."
+            f"({type(X).__name__}): give open_source(X), or leave client out."
         )
     if model.batch_size is None:
         raise ValueError(

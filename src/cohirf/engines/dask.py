@@ -38,16 +38,14 @@ BEFORE_SPILLING = (
 OWN_VERSION = "__import__('cohirf').__version__"
 GONE = (
     "The Dask cluster is gone, or has lost data that cannot be computed again, or its client is "
-    "not the active one: "
-    "activate the client with client.as_current(), or connect to a cluster and repeat the fit. "
-    "With checkpoint=, the "
-    "fit continues where it stopped"
+    "not the active one: activate the client with client.as_current(), or connect to a cluster "
+    "and repeat the fit. With checkpoint=, the fit continues where it stopped"
 )
 FAULTS = {
     "KilledWorker": (
         "Several workers died while they ran the same batches, perhaps because of too little "
-        "memory: lower batch_size, "
-        "or rechunk X to smaller chunks. See the logs of the workers for the cause"
+        "memory: lower batch_size, or rechunk X to smaller chunks. See the logs of the workers "
+        "for the cause"
     ),
     "NoValidWorkerError": GONE,
     "CancelledError": GONE,
@@ -392,8 +390,7 @@ def refuse_other_packages(client: Any) -> None:
                 what = f"lacks a package ({version})"
             raise ModuleNotFoundError(
                 f"In the Dask cluster, {process} {what}: install cohirf {own} and the packages "
-                "that the base method "
-                f"needs on every worker and on the scheduler."
+                "that the base method needs on every worker and on the scheduler."
             )
 
 

@@ -160,8 +160,7 @@ def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int) -> Ite
     except TerminatedWorkerError as error:
         raise RuntimeError(
             "A worker process was killed, perhaps because of too little memory: lower n_jobs or "
-            "batch_size. With "
-            "checkpoint=, the fit continues where it stopped. "
+            "batch_size. With checkpoint=, the fit continues where it stopped. "
             f"({str(error).partition(os.linesep)[0]})"
         ) from error
     except PicklingError as error:
@@ -172,8 +171,7 @@ def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int) -> Ite
     except BrokenProcessPool as error:
         raise RuntimeError(
             "A worker process cannot import what the fit consists of, such as the class of the "
-            "base method: put it "
-            "into a module that can be imported, or fit in a context "
+            "base method: put it into a module that can be imported, or fit in a context "
             'joblib.parallel_config(backend="threading").'
         ) from error
     if backend != "threading":

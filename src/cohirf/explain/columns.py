@@ -174,7 +174,6 @@ class Columns:
 
 
 # -- clusters of images: pictures of rows, and names from where a cluster is dark or light
-# ----------------------------
 
 
 def make_images(features: NDArray[np.float64], shape: tuple[int, ...]) -> list[str]:
@@ -232,8 +231,7 @@ def check_image_shape(shape: tuple[int, ...], n_features: int) -> None:
     ):
         raise ValueError(
             f"image_shape={shape} does not fit {n_features} features: pass (height, width) or "
-            "(height, width, 3) "
-            f"whose product is {n_features}."
+            f"(height, width, 3) whose product is {n_features}."
         )
 
 

@@ -254,8 +254,8 @@ def suggest_cut(
 def _give_reason(cuts: Sequence[Cut], scored: dict[int, float], best: int) -> str:
     text = (
         f"{cuts[best].n_clusters} clusters are suggested: there, rows are closest to their own "
-        "cluster compared with "
-        f"the next one (silhouette {scored[best]:.2f}, where 1 is clearly apart and 0 is touching)."
+        f"cluster compared with the next one (silhouette {scored[best]:.2f}, where 1 is clearly "
+        "apart and 0 is touching)."
     )
     near = [
         number for number in scored if number != best and scored[number] > scored[best] - NEAR_BEST

@@ -176,8 +176,7 @@ def _render(name: str, content: dict[str, Any], script: str, *styles: str) -> st
     allowed = f"'sha256-{digest}'" if script else "'none'"
     policy = (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: "
-        "blob:; base-uri 'none'; "
-        f"form-action 'none'"
+        "blob:; base-uri 'none'; form-action 'none'"
     )
     content |= {"policy": policy, "style": _trusted("".join([*map(_read_file, styles), *rules]))}
     page: str = template.render(content, script=_trusted(script))

@@ -254,8 +254,7 @@ def find_data(X: Any, pipeline: Any) -> tuple[Any, Any]:
     if not hasattr(pipeline, "transform"):
         raise TypeError(
             f"pipeline={pipeline!r} cannot transform rows: give the fitted transformer or "
-            "Pipeline, or the "
-            f"Preparation, that made the data of the fit."
+            "Pipeline, or the Preparation, that made the data of the fit."
         )
     return TransformedRows(pipeline.transform, X), X
 
@@ -321,7 +320,6 @@ def tell_columns(prepared: Any) -> dict[str, Any]:
 
 
 # -- the sampler
-# --------------------------------------------------------------------------------------------------
 
 
 def draw(n_rows: int, n_drawn: int) -> IntArray:

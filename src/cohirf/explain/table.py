@@ -154,8 +154,7 @@ def check_n_rows(model: Model, X: Any, wanted: str = "the data of the fit") -> N
     if model.changes_ is not None:
         raise ValueError(
             f"X has {n_rows:,} rows, but the model has {n_own:,} after its updates: pass all rows "
-            "of the fit and "
-            f"of the updates, in order, without those that were forgotten."
+            "of the fit and of the updates, in order, without those that were forgotten."
         )
     raise ValueError(
         f"X has {n_rows:,} rows, but the model was fitted on {n_own:,}: pass {wanted}."
@@ -175,7 +174,7 @@ def check_rows(model: Model, X: Any) -> None:
     if found.shape[1] != model.n_features_in_:
         raise ValueError(
             f"X has {found.shape[1]} features, but the model was fitted on {model.n_features_in_}: "
-            f"pass the data of the fit."
+            "pass the data of the fit."
         )
     differs = ~np.isclose(found, medoids, rtol=1e-4) & ~np.isnan(medoids)
     summary = state_of(model).summary
@@ -186,8 +185,7 @@ def check_rows(model: Model, X: Any) -> None:
         raise ValueError(
             f"Row {model.medoid_indices_[cluster]} of X differs from the medoid of cluster "
             f"{model.cluster_numbers_[cluster]}: pass the data of the fit, with the same scaling "
-            "and the same order of "
-            f"rows."
+            "and the same order of rows."
         )
 
 

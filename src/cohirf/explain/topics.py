@@ -460,14 +460,12 @@ class _Naming:
         if self._n_failed:
             warn_caller(
                 f"name= failed for {self._n_failed} topics, which are named by their words; the "
-                "last error was "
-                f"{self._error}.",
+                f"last error was {self._error}.",
                 UserWarning,
             )
 
 
 # -- the page
-# --------------------------------------------------------------------------------------------------
 
 
 def draw_topics(topics: Topics, *, title: str, written: str, images: Any = None) -> str:
@@ -496,8 +494,8 @@ def draw_topics(topics: Topics, *, title: str, written: str, images: Any = None)
     steady = sum(one.stability >= 0.8 for one in found[-1])
     lead = (
         f"The largest topic is “{largest.name}”, with {100 * largest.size / n_rows:.0f} % of the "
-        "texts. The views "
-        f"agree on {steady:,} of the {len(found[-1]):,} finest topics (stability of at least 0.8)."
+        f"texts. The views agree on {steady:,} of the {len(found[-1]):,} finest topics (stability "
+        "of at least 0.8)."
     )
     content = {
         "title": shorten(title, 300),

@@ -111,10 +111,8 @@ def find_problem(model: Model, sizes: IntArray, n_noise: int) -> Finding | None:
         return None
     message = (
         f"{n_crumbs:,} of {len(sizes):,} clusters {'has' if n_crumbs == 1 else 'have'} at most "
-        f"{CRUMB} rows, and the "
-        f"largest has {largest:,}. With min_cluster_size={CRUMB + 1} or more, their rows become "
-        "noise; "
-        f"hierarchy_.cut with fewer clusters merges them."
+        f"{CRUMB} rows, and the largest has {largest:,}. With min_cluster_size={CRUMB + 1} or "
+        "more, their rows become noise; hierarchy_.cut with fewer clusters merges them."
     )
     if is_undivided:
         message += (
@@ -357,15 +355,13 @@ def _say_why_whole(facts: Facts) -> str:
     if facts.kind == "exact":
         return (
             f"The {facts.n_batches:,} local batches have all rows that their labels depend on, so "
-            "the clusters are "
-            f"those of {base} on all rows; only a border row that is near to two clusters may be "
-            "in the other one"
+            f"the clusters are those of {base} on all rows; only a border row that is near to two "
+            "clusters may be in the other one"
         )
     if facts.kind == "spanning":
         return (
             f"The clusters are those of {base} on all rows, as far as the {facts.n_batches:,} "
-            "local batches overlap "
-            f"enough: its spanning tree was put together from theirs"
+            "local batches overlap enough: its spanning tree was put together from theirs"
         )
     return f"The fit is one run of {base} on all rows, and has its clusters"
 
@@ -398,8 +394,8 @@ def say_too_few(rival: BaseMethod, n_kept: int, n_rows: int) -> str:
     name = type(rival.clusterer).__name__
     return (
         f"{name} needs more rows than the {n_kept:,} of {n_rows:,} that the model keeps. A merge "
-        "with "
-        f"exemplars_only=True keeps only exemplars: diagnose the models before they are merged."
+        "with exemplars_only=True keeps only exemplars: diagnose the models before they are "
+        "merged."
     )
 
 
@@ -413,8 +409,8 @@ def _measured(found: Comparison) -> str:
         parts.append(f", and {found.noise[1]:.0%} noise where the fit has {found.noise[0]:.0%}")
     parts.append(
         f". The adjusted Rand index of the two is {found.same:.2f}. Without a fifth of the rows, "
-        f"{found.base} agrees "
-        f"with itself by {found.reproducibility:.2f}, and with the fit by {found.agreement:.2f}."
+        f"{found.base} agrees with itself by {found.reproducibility:.2f}, and with the fit by "
+        f"{found.agreement:.2f}."
     )
     ours, alone = found.silhouette
     if ours is not None and alone is not None:

@@ -59,7 +59,7 @@ def valid_weights(settings: Settings, data: Data, sample_weight: Any) -> DataWei
     if without:
         raise ValueError(
             f"sample_weight needs a base method whose fit takes it, but {without[0]}.fit does not: "
-            f"choose another base method, such as KMeans or DBSCAN, or leave sample_weight out."
+            "choose another base method, such as KMeans or DBSCAN, or leave sample_weight out."
         )
     return data.check_weights(sample_weight)
 
@@ -161,8 +161,7 @@ def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -
     if n_neighbours >= MANY_NEIGHBOURS and seconds >= LONG_SECONDS:
         warn_caller(
             f"This fit will take long: {method.name} lists all neighbours within "
-            f"{name}={radius:g}, about "
-            f"{n_neighbours:,.0f} of each of {n_rows:,} rows. "
+            f"{name}={radius:g}, about {n_neighbours:,.0f} of each of {n_rows:,} rows. "
             f"{_remedy(method.prototype, name, data.n_features)}",
             UserWarning,
         )

@@ -466,13 +466,11 @@ class Fit:
         if self.contraction.views.method.told is not None:
             return (
                 f"{asked} {name} found only {n_found} groups, or the data has only so many "
-                "distinct rows. Lower "
-                f"n_clusters."
+                "distinct rows. Lower n_clusters."
             )
         return (
             f"{asked} {name} found {n_found} clusters, and clusters can only be merged. Lower "
-            "n_clusters, or "
-            f"let the base method find more clusters."
+            "n_clusters, or let the base method find more clusters."
         )
 
     @property
@@ -575,14 +573,12 @@ class Fit:
         if state.stalled:
             self._warn(
                 f"Levels {state.level - 1} and {state.level} merged nothing in any batch: "
-                f"{state.n_active} clusters "
-                f"are left. Raise batch_size above {self.contraction.batch_size}, or choose a base "
-                "method that merges "
-                f"more.",
+                f"{state.n_active} clusters are left. Raise batch_size above "
+                f"{self.contraction.batch_size}, or choose a base method that merges more.",
             )
         elif not self.settings.goal.is_reached(state) and state.idle_levels == 0:
             self._warn(
                 f"The last level still merged clusters when max_iter={self.settings.max_iter} was "
-                "reached: "
-                f"raise max_iter, or ignore this warning if the fit is meant to stop there.",
+                "reached: raise max_iter, or ignore this warning if the fit is meant to stop "
+                "there.",
             )

@@ -94,22 +94,19 @@ def choose_locality(
     elif not can_be_local(method, data.n_features):
         raise ValueError(
             f"{views.method.name} with metric={method.metric!r} cannot be divided into local "
-            "batches, which would cut "
-            "clusters where they meet: set batch_size=None, which contracts all rows together, or "
-            "choose "
+            "batches, which would cut clusters where they meet: set batch_size=None, which "
+            "contracts all rows together, or choose "
             'batches="random". Local batches can have metric="euclidean"; with a radius, such as '
             "eps of DBSCAN, also "
             '"manhattan", "chebyshev" or "minkowski"; and with DBSCAN or HDBSCAN and all '
-            'features, "haversine" or '
-            f'"cosine".'
+            'features, "haversine" or "cosine".'
         )
     elif _sees_everything(data, contraction) and (obstacle := find_obstacle(method)) is not None:
         raise ValueError(
             f"{views.method.name} with {obstacle} cannot be divided into local batches: its "
-            "spanning tree over several "
-            f"batches is not computed for this. Leave {obstacle.partition('=')[0]} at its default; "
-            "or set "
-            f"batch_size=None, which runs {views.method.name} on all rows together; or choose "
+            "spanning tree over several batches is not computed for this. Leave "
+            f"{obstacle.partition('=')[0]} at its default; or set batch_size=None, which runs "
+            f"{views.method.name} on all rows together; or choose "
             'batches="random".'
         )
     if _sees_everything(data, contraction):
@@ -228,9 +225,8 @@ def _take_room(
             kept = ""
         raise ValueError(
             f"{format_bytes(memory_limit)} of memory is too little: this process takes "
-            f"{format_bytes(taken)}, of which "
-            f"{format_bytes(compiled)} for compiled code{kept}, and a batch of {method} takes "
-            f"{format_bytes(batch_bytes)}. "
+            f"{format_bytes(taken)}, of which {format_bytes(compiled)} for compiled code{kept}, "
+            f"and a batch of {method} takes {format_bytes(batch_bytes)}. "
             f'Allow more, such as batch_size="{format_bytes(1.2 * (taken + batch_bytes))}".'
         )
 

@@ -80,7 +80,6 @@ def _merges_as_levels(
 
 
 # -- tables, graphs, text
-# ------------------------------------------------------------------------------------------
 
 
 def to_frame(columns: dict[str, Any], index: str = "row", user: str = "to_frame") -> Any:
@@ -151,8 +150,8 @@ def from_json(text: str) -> dict[str, Any]:
     if content.get("version") != JSON_VERSION:
         raise ValueError(
             f"This JSON of a hierarchy has format version {content.get('version')}, but this "
-            "version of cohirf reads "
-            f"version {JSON_VERSION}: use the version of cohirf that wrote it."
+            f"version of cohirf reads version {JSON_VERSION}: use the version of cohirf that wrote "
+            "it."
         )
     for name in ("parents", "absorbed_at"):
         if content.get(name) is None:

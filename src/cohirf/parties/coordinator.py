@@ -147,14 +147,12 @@ def check_parties(joined: dict[str, tuple[int, str | None]]) -> None:
         if n_other != n_rows:
             raise PartyError(
                 f"{name} has {n_other:,} rows, but {first} has {n_rows:,}: give the same rows in "
-                "the same order, or "
-                f"rows= and n_rows= for a party that does not have all of them."
+                "the same order, or rows= and n_rows= for a party that does not have all of them."
             )
         if None not in (digest, other_digest) and other_digest != digest:
             raise PartyError(
                 f"{name} and {first} have different ids, or the same ids in different orders: give "
-                "both the same rows, "
-                f"sorted by id."
+                "both the same rows, sorted by id."
             )
 
 

@@ -181,8 +181,7 @@ class Party:
         if len(strange):
             raise ValueError(
                 f"{self.name} is asked for row {strange[0]:,}, but there are {self.n_rows:,} rows: "
-                "ask for rows from 0 "
-                f"to {self.n_rows - 1:,}."
+                f"ask for rows from 0 to {self.n_rows - 1:,}."
             )
         if (rows[1:] <= rows[:-1]).any():
             raise ValueError(
@@ -252,8 +251,7 @@ def _check_rows(rows: Any, n_held: int, n_rows: int) -> IntArray:
     ):
         raise ValueError(
             f"rows must have sorted, distinct numbers below n_rows={n_rows:,}, one for each of the "
-            f"{n_held:,} rows of "
-            f"X; leave it out if X has all rows."
+            f"{n_held:,} rows of X; leave it out if X has all rows."
         )
     held = np.full(n_rows, -1)
     held[numbers] = np.arange(n_held)

@@ -360,9 +360,8 @@ def _say_no_room(room: Room, taken: int, held: int) -> str:
         remedy = "fit from a file with cohirf.open_source"
     return (
         f"{format_bytes(room.memory_limit)} of memory is too little: {whose} takes "
-        f"{format_bytes(taken - held)} "
-        f"already, {with_data}and the fit takes another {format_bytes(held)} apart from its "
-        "batches. "
+        f"{format_bytes(taken - held)} already, {with_data}and the fit takes another "
+        f"{format_bytes(held)} apart from its batches. "
         f'Allow more, such as batch_size="{format_bytes(2 * taken)}", or {remedy}.'
     )
 
@@ -371,10 +370,9 @@ def _say_too_little(task: PlannedFit, least: BatchPlan) -> str:
     n_jobs = task.room.n_jobs
     return (
         f"{format_bytes(least.memory_limit)} of memory is too little for batches of "
-        f"{least.batch_size} rows, which "
-        f"need least of those that are useful for this base method: {format_bytes(least.needed)} "
-        f"with n_jobs={n_jobs}, "
-        f"of which {format_bytes(task.taken)} is used before the first batch. Allow more, such as "
+        f"{least.batch_size} rows, which need least of those that are useful for this base method: "
+        f"{format_bytes(least.needed)} with n_jobs={n_jobs}, of which {format_bytes(task.taken)} "
+        "is used before the first batch. Allow more, such as "
         f'batch_size="{format_bytes(1.25 * least.needed)}", lower n_jobs, or choose a base method '
         "that needs less."
     )

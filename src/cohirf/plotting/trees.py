@@ -169,7 +169,7 @@ def _leaf_texts(medoids: IntArray, sizes: IntArray, leaf_labels: LeafLabels) -> 
     if leaf_labels is not None and len(leaf_labels) <= medoids.max():
         raise ValueError(
             f"leaf_labels has {len(leaf_labels):,} names, but there is a row {medoids.max():,}: "
-            f"pass one name for each row of the data."
+            "pass one name for each row of the data."
         )
     has_sizes = sizes.max() > 1
     names = "row {}".format if leaf_labels is None else leaf_labels.__getitem__
@@ -177,7 +177,6 @@ def _leaf_texts(medoids: IntArray, sizes: IntArray, leaf_labels: LeafLabels) -> 
 
 
 # -- nodes and coordinates; nothing is drawn here
-# -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -183,8 +183,8 @@ def _check_wish(column: Any, wish: str) -> str:
     if wish not in WISHES and not has_detail:
         raise ValueError(
             f"kinds={{{column!r}: {wish!r}}} is not valid: give {', '.join(WISHES)}, a date with "
-            "its format, such as "
-            f"date:%d/%m/%Y, or numbers of which one means missing, such as number:-999."
+            "its format, such as date:%d/%m/%Y, or numbers of which one means missing, such as "
+            "number:-999."
         )
     return wish
 
@@ -292,7 +292,6 @@ def _judge_strays(
 
 
 # -- places on the globe
-# -----------------------------------------------------------------------------------------------
 
 
 def read_length(text: str) -> float:

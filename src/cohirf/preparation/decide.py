@@ -156,8 +156,7 @@ def _choose(found: Evidence, *, comma: bool) -> Column | BadColumn:
     name = found.name
     remedy = (
         f"; give kinds={{{name!r}: {kind!r}}} to take these as missing, kinds={{{name!r}: "
-        f"'category'}}, or "
-        f"drop=[{name!r}]"
+        f"'category'}}, or drop=[{name!r}]"
     )
     what = f"has {best.n_bad:,} of {found.n_present:,} cells that are not {kind}s"
     return BadColumn(name, what, remedy, best.n_bad, best.first)

@@ -217,9 +217,8 @@ def _take_vectors(
             stored = data.table.types[str(name)]
         raise ValueError(
             f"vectors={vectors!r}: this column of {data.name} has type {stored}: give a column of "
-            "lists of numbers, "
-            "all of one length, in a Parquet or Arrow file or a data frame. Texts must become "
-            "vectors first."
+            "lists of numbers, all of one length, in a Parquet or Arrow file or a data frame. "
+            "Texts must become vectors first."
         )
     source = data.open_numbers([name])
     decided: dict[Name, Column] = {

@@ -295,8 +295,7 @@ class Preparation:
         if lacking := [column.name for column in self.kept if column.name not in data.columns]:
             raise ValueError(
                 f"{data.name} has no column {listed(lacking)}, which the model was fitted on: give "
-                "data that has all "
-                f"{len(self.kept):,} columns of the fit."
+                f"data that has all {len(self.kept):,} columns of the fit."
             )
 
     def to_json(self) -> dict[str, Any]:

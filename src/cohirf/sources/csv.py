@@ -216,8 +216,8 @@ class CsvTable(Table):
             name = self._names[int(found[1])]
             return (
                 f"{self.name}: column {name!r} holds {found[2]!r}, which is not a number: turn it "
-                "into numbers "
-                f"first, or leave it out, for instance with columns=lambda name: name != {name!r}."
+                "into numbers first, or leave it out, for instance with columns=lambda name: name "
+                f"!= {name!r}."
             )
         return (
             f"{self.name} cannot be read as CSV: {message}. Repair the file, or give its "
@@ -253,8 +253,7 @@ class CsvTable(Table):
             more = ""
         return (
             f"{self.name} has {n_columns} columns, but {', '.join(listed)}{more}: repair the file, "
-            "or give the "
-            f"delimiter of the file with delimiter= if it is not {self.delimiter!r}."
+            f"or give the delimiter of the file with delimiter= if it is not {self.delimiter!r}."
         )
 
     def _find_encoding(self) -> str:
@@ -330,7 +329,7 @@ def _name_columns(name: str, cells: Sequence[str], header: bool | None) -> list[
     if header is None and all(is_plain_number(cell) for cell in cells):
         raise ValueError(
             f"{name} has only numbers in its first line: give header=False if they are data, "
-            f"header=True if they are names."
+            "header=True if they are names."
         )
     return number_repeated(
         [cell or f"column {number}" for number, cell in enumerate(cells, start=1)]

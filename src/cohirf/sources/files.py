@@ -51,8 +51,8 @@ class FileStamp:
             ) from error
         if now != self:
             raise SourceChangedError(
-                f"{self.name} has changed since it was opened: open it again with open_source, "
-                f"and leave it as it is until the fit is done."
+                f"{self.name} has changed since it was opened: open it again with open_source, and "
+                "leave it as it is until the fit is done."
             )
 
     def content(self, n_chunks: int) -> Iterator[bytes]:
@@ -86,6 +86,6 @@ def naming(name: str, kind: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise type(error)(error.errno, os.strerror(error.errno), name) from error
         raise ValueError(
-            f"{name} cannot be read as {kind}: {one_line(error)}. "
-            f"It is truncated, damaged or in another format: write it again, or give another file."
+            f"{name} cannot be read as {kind}: {one_line(error)}. It is truncated, damaged or in "
+            "another format: write it again, or give another file."
         ) from error

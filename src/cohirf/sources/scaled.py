@@ -167,6 +167,5 @@ def _unit_rows_there(X: Any, name: str) -> Any:
 def _refuse_zeros(name: str, row: int) -> None:
     raise ValueError(
         f'{name}: row {row:,} is all zeros, without a direction, and metric="cosine" compares '
-        "directions: leave the "
-        f"row out."
+        "directions: leave the row out."
     )

@@ -458,8 +458,8 @@ def number_repeated(names: Sequence[str]) -> list[str]:
 def refuse_type(source: str, column: Any, stored: Any, hint: str = "") -> NotNumbersError:
     """Return the error for a column that is not numeric."""
     message = (
-        f"{source}: column {column!r} has type {stored}: turn it into numbers first, "
-        f"or leave it out, for instance with columns=lambda name: name != {column!r}.{hint}"
+        f"{source}: column {column!r} has type {stored}: turn it into numbers first, or leave it "
+        f"out, for instance with columns=lambda name: name != {column!r}.{hint}"
     )
     return NotNumbersError(message, column)
 

@@ -143,8 +143,7 @@ class Table(ABC):
             if here != first:
                 raise ValueError(
                     f"{file}: column {column!r} is {here}, but {first} in "
-                    f"{next(iter(self.parts))}: write the files "
-                    f"with the same columns{remedy}."
+                    f"{next(iter(self.parts))}: write the files with the same columns{remedy}."
                 )
 
     def choose_numbers(self, columns: ColumnChoice) -> list[NumberColumn]:
@@ -412,8 +411,7 @@ class TableSource(StreamedSource):
                 raise
             raise SourceChangedError(
                 f"{self.name} was converted to a temporary file that this process cannot read: "
-                "write the data to a "
-                f"Parquet file that all processes of the fit can read."
+                "write the data to a Parquet file that all processes of the fit can read."
             ) from error
 
     def _content(self) -> Iterator[Any]:
@@ -475,8 +473,7 @@ def refuse_vector(source: str, column: Any, row: int, fault: str) -> ValueError:
     """Return the error for a vector that does not fit the others."""
     return ValueError(
         f"{source}: the vector in row {row:,} of column {column!r} {fault}: give vectors of one "
-        "length, of numbers "
-        f"only, or leave the row out."
+        "length, of numbers only, or leave the row out."
     )
 
 

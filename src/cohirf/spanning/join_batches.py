@@ -96,11 +96,9 @@ class JoinedTrees:
         if share < ENOUGH_RIGHT:
             warn_caller(
                 "HDBSCAN in several local batches found all nearest neighbours of only "
-                f"{share:.0%} of the rows "
-                "(measured on a sample), because there are many features. Where clusters overlap, "
-                "borders and noise "
-                "can differ from HDBSCAN on all rows. Raise batch_size; batch_size=None has no "
-                "such error.",
+                f"{share:.0%} of the rows (measured on a sample), because there are many "
+                "features. Where clusters overlap, borders and noise can differ from HDBSCAN on "
+                "all rows. Raise batch_size; batch_size=None has no such error.",
                 ConvergenceWarning,
             )
 
@@ -131,7 +129,6 @@ class JoinedTrees:
 
 
 # -- edges between parts
-# -------------------------------------------------------------------------------------------
 
 
 def find_bridges(parts: NDArray[np.int32], core: FloatArray, read: Read) -> Edges:
@@ -164,7 +161,6 @@ def choose_candidates(parts: NDArray[np.int32]) -> NDArray[np.intp]:
 
 
 # -- edges in the order of their weights
-# ---------------------------------------------------------------------------
 
 
 def sort_by_weight(
@@ -231,7 +227,6 @@ def _parts_of_weights(weights: FloatArray, limits: FloatArray) -> NDArray[np.int
 
 
 # -- clusters and labels
-# -------------------------------------------------------------------------------------------
 
 
 class CondensedTree:

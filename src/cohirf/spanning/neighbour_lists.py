@@ -301,7 +301,6 @@ def _offer_outside(
 
 
 # -- how many neighbours are missing
-# -------------------------------------------------------------------------------
 
 
 def measure_share(core: FloatArray, min_samples: int, read: Read) -> float:

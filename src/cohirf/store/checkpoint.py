@@ -190,10 +190,8 @@ class ResumableEngine(EngineAround):
             if (entry.place, entry.outcome.rows_in) != (task.place, task.rows_in):
                 raise CheckpointError(
                     f"{self.journal.path} holds batch {entry.place} with {entry.outcome.rows_in} "
-                    "rows where the fit "
-                    f"has {task.place} with {task.rows_in}: the checkpoint belongs to another fit. "
-                    "Give another "
-                    f"directory."
+                    f"rows where the fit has {task.place} with {task.rows_in}: the checkpoint "
+                    "belongs to another fit. Give another directory."
                 )
             n_tasks -= 1
             yield entry.outcome
@@ -237,8 +235,7 @@ def _make_directory(path: Path) -> None:
     if strangers:
         raise CheckpointError(
             f"checkpoint={str(path)!r} contains {min(strangers)!r}, which does not belong to a "
-            "checkpoint of this "
-            f"version of cohirf: give an empty or new directory."
+            "checkpoint of this version of cohirf: give an empty or new directory."
         )
 
 
@@ -267,7 +264,6 @@ def _refuse_another_fit(path: Path, was: dict[str, Any], now: dict[str, Any]) ->
         if was.get(name) != now.get(name):
             raise CheckpointError(
                 f"checkpoint={str(path)!r} belongs to another fit: {name} was "
-                f"{was.get(name, 'not given')} and is "
-                f"{now.get(name, 'not given')}. Give another directory, or repeat the fit it "
-                "belongs to."
+                f"{was.get(name, 'not given')} and is {now.get(name, 'not given')}. Give another "
+                "directory, or repeat the fit it belongs to."
             )

@@ -360,8 +360,8 @@ def refuse_target(target: Path, *, overwrite: bool) -> None:
     if not is_model(target):
         raise FileExistsError(
             errno.EEXIST,
-            "The existing path is not a saved model, and overwrite=True replaces only those: pass "
-            "another path",
+            "The existing path is not a saved model, and overwrite=True replaces only those: "
+            "pass another path",
             str(target),
         )
 
@@ -380,8 +380,7 @@ def _opened(path: Path) -> Iterator[Archive]:
     if not path.is_file():
         raise ModelFileError(
             f"{shown(path)} is not a file, but this version of cohirf saves a model as one file: "
-            "if an older version "
-            f"wrote it, fit the model again."
+            "if an older version wrote it, fit the model again."
         )
     with (
         naming_file(path, "The model was not read: {}"),
@@ -409,12 +408,10 @@ def _refuse_model(model: Model) -> None:
         on_device = any(is_on_device(part.leaf_of) for part in row_map.parts)
         without = (
             " Or write the labels with model.labels_.to_zarr(path), delete model.labels_, "
-            "model.parents_ and "
-            "model.stability_, and pickle the model."
+            "model.parents_ and model.stability_, and pickle the model."
         )
         raise TypeError(
             f"labels_ is {'on a device' if on_device else 'a Dask array'}, and cannot be saved "
-            "with the model: call "
-            "gather() first, which loads 8 bytes per row into this "
+            "with the model: call gather() first, which loads 8 bytes per row into this "
             f"process.{'' if on_device else without}"
         )

@@ -101,8 +101,7 @@ def restore_model(
             if is_absent(parameters.get(name)):
                 raise ModelFileError(
                     f"{shown(path)}: {name}={one_line(parameters[name]['absent'])} could not be "
-                    "stored with the model: "
-                    f"pass it with load(path, {name}=...)."
+                    f"stored with the model: pass it with load(path, {name}=...)."
                 )
         model = _restore_estimator({**description, "parameters": parameters}, passed)
         if type(model).__name__ != "CoHiRF":
@@ -192,8 +191,7 @@ def _restore_estimator(description: dict[str, Any], passed: dict[str, Any] | Non
     if unknown:
         raise ValueError(
             f"{name} has no parameter {reprlib.repr(unknown[0])} in the installed version of its "
-            "package: "
-            f"install the one that the model was saved with, or pass estimator= to load"
+            "package: install the one that the model was saved with, or pass estimator= to load"
         )
     stored = {key: restore(value) for key, value in parameters.items() if key not in PATHS}
     estimator = kind(**stored, **(passed or {}))

@@ -225,8 +225,8 @@ def _base_ranges(estimator: Any) -> Ranges:
         return found[0]
     raise ValueError(
         f"There is no default search space for {type(estimator).__name__}: pass search_space, a "
-        "dict from parameter "
-        f"names to Optuna distributions, for instance {{'n_clusters': IntDistribution(2, 30)}}."
+        "dict from parameter names to Optuna distributions, for instance {'n_clusters': "
+        "IntDistribution(2, 30)}."
     )
 
 

@@ -321,14 +321,12 @@ def warn_of_edges(best: dict[str, Any], space: SearchSpace) -> None:
         if short in NUMBER_NAMES and value == where.low:
             _warn(
                 f"{short}={shown} is the smallest number of clusters that was tried. Scores often "
-                "prefer few clusters: "
-                f"look at the next best trials before you use it."
+                "prefer few clusters: look at the next best trials before you use it."
             )
         elif value <= where.low + room or value >= where.high - room:
             _warn(
                 f"{short}={shown} is at the edge of its range, {where.low:g} to {where.high:g}: a "
-                "value beyond it may "
-                f"be better. Widen search_space."
+                "value beyond it may be better. Widen search_space."
             )
 
 
@@ -475,8 +473,7 @@ def _best_trial(study: Any, metric: Metric) -> Any:
     if best.value == metric.worst:
         warnings.warn(
             f"None of the {len(finished)} trials found more than one cluster, or fewer than there "
-            "are rows: widen "
-            f"search_space, or choose another base method.",
+            "are rows: widen search_space, or choose another base method.",
             UserWarning,
             stacklevel=3,
         )

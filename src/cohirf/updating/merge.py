@@ -254,15 +254,14 @@ def check_models(models: list[Any], *, exemplars_only: bool) -> None:
         if model.metric != first.metric:
             raise ValueError(
                 f"Model {number} has metric={model.metric!r}, and the first one "
-                f"metric={first.metric!r}: rows of "
-                f"length 1 cannot be merged with others. Fit all models with the same metric."
+                f"metric={first.metric!r}: rows of length 1 cannot be merged with others. Fit all "
+                "models with the same metric."
             )
         one, other = (type(base_method_of(each)).__name__ for each in (first, model))
         if one != other:
             raise ValueError(
                 f"Model {number} has the base method {other}, and the first one {one}: their "
-                "groups cannot be merged. "
-                f"Fit all models with the same base method."
+                "groups cannot be merged. Fit all models with the same base method."
             )
         if exemplars_only and not Kind.of(model, None).takes_k:
             name = type(base_method_of(model)).__name__
@@ -273,8 +272,7 @@ def check_models(models: list[Any], *, exemplars_only: bool) -> None:
         if exemplars_only and (summary_of(model).labels < 0).any():
             raise ValueError(
                 "exemplars_only=True needs models in which every row has a cluster, but model "
-                f"{number} has noise: use "
-                f"a base method that finds none, and min_cluster_size=1."
+                f"{number} has noise: use a base method that finds none, and min_cluster_size=1."
             )
 
 

@@ -149,10 +149,9 @@ def refuse_rows(model: Model, n_rows: int) -> NoReturn:
     """
     raise ValueError(
         f"The model would have {n_rows:,} rows, but updates of "
-        f"{type(base_method_of(model)).__name__}, which finds the "
-        f"number of clusters by the density of rows, keep all rows, and at most {KEPT_ROWS:,}: fit "
-        "a new model to all "
-        f"rows, or use a method that takes the number of clusters."
+        f"{type(base_method_of(model)).__name__}, which finds the number of clusters by the "
+        f"density of rows, keep all rows, and at most {KEPT_ROWS:,}: fit a new model to all rows, "
+        "or use a method that takes the number of clusters."
     )
 
 
@@ -165,9 +164,7 @@ def summary_of(model: Model) -> Summary:
     if summary is None:
         raise ValueError(
             f"This model cannot be updated: {type(base_method_of(model)).__name__} finds the "
-            "number of clusters by the "
-            f"density of rows, and a fit keeps these only of arrays with at most {KEPT_ROWS:,} "
-            "rows. Fit a new model "
-            f"to all rows."
+            "number of clusters by the density of rows, and a fit keeps these only of arrays with "
+            f"at most {KEPT_ROWS:,} rows. Fit a new model to all rows."
         )
     return summary
