@@ -122,6 +122,7 @@ html_static_path = ["_static"]
 html_favicon = "_static/logo.svg"
 html_css_files = ["cohirf.css"]
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "cohirf", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "github_url": REPOSITORY,

@@ -6,6 +6,7 @@ import html
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 FIT = ("fit", "iris.csv", "--label-column", "species", "--drop", "id")
@@ -53,6 +54,13 @@ def test_useless_clusters_are_a_warning_in_words_of_options(cohirf, folder):
         read_line(outcome)
         == "No clusters: all 150 rows are noise. To find some, lower --min-cluster-size 120."
     )
+
+
+def test_small_clusters_are_a_warning_that_names_the_command(cohirf, tmp_path):
+    far = np.vstack([np.random.default_rng(0).normal(size=(5_000, 2)), [[50.0, 50.0]]])
+    np.save(tmp_path / "far.npy", far)
+    outcome = cohirf("fit", str(tmp_path / "far.npy"), "--estimator", "agglomerative", "--clusters", "2")
+    assert "become noise; cohirf cut with fewer --clusters merges them." in outcome.err
 
 
 def test_a_fit_ends_with_the_headline(cohirf, folder):

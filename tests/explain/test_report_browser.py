@@ -546,3 +546,14 @@ def test_the_map_shows_the_other_merge_too(open_report, tmp_path):
     page.get_by_role("button", name="As fitted: connected").click()
     assert drawn(page) == fitted
     assert 'fit with merge="compact"' in page.inner_text("#why-merge")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_buttons_of_the_map_cover_no_rows(open_report, tmp_path, width):
+    X, _ = make_moons(300, noise=0.03, random_state=0)
+    write_report(CoHiRF(n_clusters=2, random_state=0).fit(X), X, tmp_path / "report.html")
+    page = open_report(tmp_path / "report.html", viewport={"width": width, "height": 900})
+    buttons = page.locator(".kinds button")
+    assert buttons.count() == 3
+    boxes = [button.bounding_box() for button in buttons.all()]
+    assert max(box["y"] + box["height"] for box in boxes) <= page.locator("#map").bounding_box()["y"]

@@ -54,6 +54,7 @@ IN_WORDS_OF_OPTIONS = (
     (r"Or is the delimiter not (.+)\?", r"Or is the delimiter not \1? Give --delimiter."),
     (r", or fit from a file with cohirf\.open_source", ""),
     (r", or choose others with columns=\[\.\.\.\]", ", or leave some out with --drop"),
+    (r"hierarchy_\.cut with fewer clusters", "cohirf cut with fewer --clusters"),
     (r"overwrite=True", "--force"),
     (r"Give another storage\.", "Give another --storage."),
     (r"cannot be used as storage: ", "cannot be used as --storage: "),
