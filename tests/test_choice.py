@@ -8,8 +8,15 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances, silhouette_
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF, open_source
+from cohirf.beyond import neighbour_graph
 from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
-from cohirf.choice import CHOICE_ROWS, N_SAMPLES, choose_number, measure_strength
+from cohirf.choice import (
+    CHOICE_ROWS,
+    N_SAMPLES,
+    choose_number,
+    measure_agreement,
+    split_in_halves,
+)
 from cohirf.explain.rows import find_badly_fitting
 from cohirf.rows.silhouette import COLUMNS, mean_silhouette
 
@@ -19,7 +26,7 @@ def sample_of(X):
 
 
 def choose(X, seed=0, **options):
-    return choose_number(lambda _: (X, np.ones(len(X))), np.random.default_rng(seed), **options)
+    return choose_number([sample_of(X)], np.random.default_rng(seed), **options)
 
 
 def test_figures_are_silhouette_and_half_of_modularity_less_cut():
@@ -45,7 +52,8 @@ def test_the_strength_is_the_agreement_of_halves_less_half_the_cut():
     min_share = choice.min_share
     divisions = [sample.divide(merge, [number], min_share)[0] for merge in MERGES]
     merge = sample.compare(divisions).best
-    agreed = measure_strength(sample, merge, number, min_share, np.random.default_rng(0))
+    halves = split_in_halves(sample, np.random.default_rng(0))
+    agreed = measure_agreement(halves, merge, [number], min_share)[0]
     cut = sample.measure(divisions).cut[MERGES.index(merge)]
     assert choice.strength == pytest.approx(max(agreed - cut / 2, 0))
 
@@ -63,10 +71,8 @@ def test_without_clear_groups_the_rows_are_divided_in_two():
 def test_samples_that_disagree_are_counted():
     three, _ = make_blobs(200, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
     two, _ = make_blobs(200, centers=[[0, 0], [9, 0]], random_state=0)
-    samples = [three, three, two]
-    choice = choose_number(
-        lambda number: (samples[number], np.ones(200)), np.random.default_rng(0), n_samples=3
-    )
+    samples = [sample_of(X) for X in (three, three, two)]
+    choice = choose_number(samples, np.random.default_rng(0))
     assert (choice.n_clusters, choice.n_samples, choice.n_agreeing) == (3, 3, 2)
     assert "2 of 3 samples of the rows give this number." in choice.describe()
 
@@ -93,6 +99,30 @@ def test_clear_clusters_are_counted(n_clusters):
     model = CoHiRF(random_state=0).fit(X)
     assert model.n_clusters_ == n_clusters
     assert model.choice_.is_clear
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_clear_clusters_near_each_other_are_counted_however_far_others_are(seed):
+    centres = np.array([[0, 0, 0], [6, 0, 0], [0, 6, 0], [40, 0, 0], [0, 40, 0], [0, 0, 46]])
+    X, _ = make_blobs(800, centers=centres, random_state=seed)
+    choice = CoHiRF(random_state=0).fit(X).choice_
+    assert choice.n_clusters == 6
+    assert choice.candidates[choice.figures.argmax()] < 6
+    assert choice.describe_number().startswith(
+        "6 is the largest number of clusters on which halves"
+    )
+
+
+def test_one_graph_serves_the_choice_of_number_and_merge(monkeypatch):
+    X, _ = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    made = []
+    find = neighbour_graph._find_neighbours
+    monkeypatch.setattr(
+        neighbour_graph, "_find_neighbours", lambda points: made.append(len(points)) or find(points)
+    )
+    CoHiRF(random_state=0).fit(X)
+    assert made.count(300) == 1
+    assert set(made) <= {300, 150}  # and those of halves
 
 
 @pytest.mark.parametrize("of_blobs", [2, 1, 12])
@@ -252,6 +282,21 @@ def test_a_merge_that_was_asked_for_is_said_to_be(merge, words):
         .choice_.describe()
         .startswith(words)
     )
+
+
+def test_a_merge_without_effect_is_not_said_to_be_asked_for():
+    choice = CoHiRF(n_clusters=1, merge="graph", random_state=0).fit(np.eye(40)[:, :3]).choice_
+    assert not choice.is_merge_given
+    assert "as asked for" not in choice.describe()
+
+
+@pytest.mark.parametrize("merge", ["connected", "graph"])
+def test_there_can_be_more_clusters_than_rows_that_differ_beyond_a_column_of_two_values(merge):
+    one, two, flag = np.meshgrid(np.arange(4.0), np.arange(3.0), [0.0, 1.0])
+    X = np.repeat(np.column_stack([one.ravel(), two.ravel(), flag.ravel()]), 3, axis=0)
+    labels = CoHiRF(n_clusters=20, merge=merge, random_state=0).fit_predict(X)
+    assert len(np.unique(labels)) == 20
+    assert all(len(set(labels[i : i + 3])) == 1 for i in range(0, len(X), 3))  # identical rows
 
 
 @pytest.mark.parametrize("n_clusters", [2, None])

@@ -3,7 +3,7 @@
 For each number of clusters, the rows are merged in the way that fits them
 (``beyond/choose_merge.py``), and the figures of this division are added up: its silhouette, or its
 connection if that is higher, and half of the modularity less the cut of the neighbour graph. The
-number with the highest sum is chosen. The weights were chosen on the sets of
+number with the highest sum is best. The weights were chosen on the sets of
 ``benchmarks/quality/rules.py``, which has cross-validated figures, too. Of many rows, several
 samples are drawn, the sums are averaged, and the choice says how many of the samples agree with it.
 
@@ -11,10 +11,14 @@ Whether there are clusters at all is another question. Cluster two halves of the
 clusters of one half over to the other by the nearest row. If there are clusters, both agree
 (Tibshirani and Walther, JCGS 14, 2005, and Lange et al., Neural Computation 16, 2004). The strength
 of a division is how much they agree, by the adjusted Rand index, less half its cut: parts of one
-cluster can agree by chance, but they separate near neighbours. If the best number is weak, there
-are no clear groups. If its halves have nothing in common, the rows are only divided in two. (On the
-150 mixtures of ``benchmarks/quality/held_out.py``, whose clusters overlap, to divide all that are
-weak in two costs 0.08 of the adjusted Rand index.)
+cluster can agree by chance, but they separate near neighbours.
+
+If halves have the same clusters with a larger number than the best one, the largest such number is
+chosen: where some clusters are far from the others, the silhouette would join those that are near
+each other, however clear they are. If the best number is weak, there are no clear groups. If its
+halves have nothing in common, the rows are only divided in two. (On the 150 mixtures of
+``benchmarks/quality/held_out.py``, whose clusters overlap, to divide all that are weak in two costs
+0.08 of the adjusted Rand index.)
 
 A few rows that are far from all others are not a cluster. They are cut off before clusters are
 counted.
@@ -22,7 +26,7 @@ counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
@@ -30,27 +34,28 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 
-from cohirf.beyond.choose_merge import MERGES, SampledRows, centre, weighted_ari
+from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
 from cohirf.rows import ranges
 from cohirf.rows.grouping import FloatArray, IntArray
 
 CHOICE_ROWS = 1000  # of each sample
 N_SAMPLES = 3  # of data with more rows
-# numbers up to this are tried first, and twice as many as long as the best is in the upper half
+# Numbers up to this are tried first, and twice as many as long as the best is in the upper half.
 FIRST_NUMBERS = 20
+STEP = 0.05  # larger numbers are tried in steps of this share, and then those beside the best
 ROWS_PER_NUMBER = 8  # no more numbers than one for so many rows of a sample
 FEWEST_ROWS = 8  # fewer are one cluster
 N_SPLITS = 2  # into halves
-GRAPH_WEIGHT = (
-    0.5  # of modularity and cut, compared with the silhouette; and of the cut in the strength
-)
-# a cloud of points has less than the first; halves agree from the second on
-WEAK_STRENGTH, CLEAR = (
-    0.5,
-    0.85,
-)
-# with a strength below this, halves have nothing in common, and any number is as good as two
+# of modularity and cut, compared with the silhouette; and of the cut in the strength
+GRAPH_WEIGHT = 0.5
+# Strengths: halves have nothing in common below the first, and any number is as good as two; a
+# cloud of points has less than the second; halves agree from the third on.
 BY_CHANCE = 0.1
+WEAK_STRENGTH = 0.5
+CLEAR = 0.85
+# Halves have the same clusters if they differ in less than this part of one cluster: the strength
+# is 1 less this part, divided by the number of clusters, or more.
+SAME_PART = 0.2
 # Up to so many rows, and one for so many, are not a cluster, however far from the others they are.
 MOST_CRUMBS = 3
 ROWS_PER_CRUMB = 30
@@ -92,8 +97,9 @@ class Choice:
     silhouettes : array of float
         Silhouette of each candidate, or its connection if that is higher.
     strength : float
-        How much two halves of the rows agree on the number with the highest figure, less half its
-        cut; NaN if the number was given.
+        How much two halves of the rows agree on the number that was chosen, less half its cut; NaN
+        if the number was given. If they agree by chance, on the number with the highest figure,
+        and two is chosen.
     n_samples : int
         Number of samples that the number was chosen on.
     n_agreeing : int
@@ -187,17 +193,23 @@ class Choice:
 
     def _describe_best(self) -> str:
         best = int(self.figures.argmax())
-        number = int(self.candidates[best])
-        found = f"a silhouette of {self.silhouettes[best]:.2f}"
+        chosen = int(np.flatnonzero(self.candidates == self.n_clusters)[0])
         agree = (
             f"random halves agree by {self.strength:.2f} (1: the same clusters, 0: by chance, less "
             "half the cut)"
         )
         if not self.is_clear:
             return (
-                f"There are no clear groups: the best number, {number}, has {found}, and {agree}."
+                f"There are no clear groups: the best number, {self.candidates[best]}, has a "
+                f"silhouette of {self.silhouettes[best]:.2f}, and {agree}."
             )
-        return f"{number} clusters fit best, with {found}; {agree}."
+        found = f"a silhouette of {self.silhouettes[chosen]:.2f}"
+        if chosen > best:
+            return (
+                f"{self.n_clusters} is the largest number of clusters on which halves of the rows "
+                f"agree, with {found}; {agree}."
+            )
+        return f"{self.n_clusters} clusters fit best, with {found}; {agree}."
 
     def describe_aside(self) -> str:
         """Return how many rows, and small clusters, are beside the chosen clusters, if there are
@@ -283,39 +295,45 @@ class NumberedDivisions:
         )
 
     def joined(self, more: NumberedDivisions) -> NumberedDivisions:
-        """Return these divisions and those into larger numbers."""
+        """Return these divisions and others, in the order of their numbers."""
+        numbers = np.append(self.numbers, more.numbers)
+        order = np.argsort(numbers)
+        merges = self.merges + more.merges
         return NumberedDivisions(
-            np.append(self.numbers, more.numbers),
-            self.merges + more.merges,
-            np.append(self.figures, more.figures),
-            np.append(self.silhouettes, more.silhouettes),
-            np.append(self.cuts, more.cuts),
+            numbers[order],
+            [merges[place] for place in order],
+            np.append(self.figures, more.figures)[order],
+            np.append(self.silhouettes, more.silhouettes)[order],
+            np.append(self.cuts, more.cuts)[order],
         )
+
+    def measure_strengths(
+        self, sample: SampledRows, least: int, min_share: float, rng: np.random.Generator
+    ) -> FloatArray:
+        """Return the strength of each division into ``least`` clusters or more; 0 for others."""
+        agreed = np.zeros(len(self.numbers))
+        halves = split_in_halves(sample, rng)
+        merges = np.array(self.merges)
+        for merge in np.unique(merges[self.numbers >= least]):
+            some = (merges == merge) & (self.numbers >= least)
+            agreed[some] = measure_agreement(halves, merge, self.numbers[some], min_share)
+        return np.maximum(agreed - GRAPH_WEIGHT * self.cuts, 0.0)
 
 
 def choose_number(
-    draw: Callable[[int], tuple[Any, FloatArray]],
-    rng: np.random.Generator,
-    min_share: float = 0.0,
-    n_samples: int = 1,
+    samples: Sequence[SampledRows], rng: np.random.Generator, min_share: float = 0.0
 ) -> Choice:
     """Choose the number of clusters, each with at least a share of the mass.
 
     Parameters
     ----------
-    draw : callable
-        Returns values and masses of the rows of a sample, given its number.
+    samples : list of SampledRows
+        Samples of the rows. If they have all rows, one is enough.
     rng : Generator
         Splits a sample into halves.
     min_share : float
         Smallest share of a cluster.
-    n_samples : int
-        Number of samples.
     """
-    samples = []
-    for number in range(n_samples):
-        points, mass = draw(number)
-        samples.append(SampledRows(centre(points), mass))
     n_rows = min(sample.points.shape[0] for sample in samples)
     most = min(
         max(2, n_rows // ROWS_PER_NUMBER), *(_count_distinct(sample.points) for sample in samples)
@@ -323,24 +341,73 @@ def choose_number(
     if n_rows < FEWEST_ROWS or most < 2:
         return Choice(1)
     min_share = max(min_share, count_crumbs(n_rows) / n_rows)
-    last = min(FIRST_NUMBERS, most)
-    tried = [NumberedDivisions.of(sample, np.arange(2, last + 1), min_share) for sample in samples]
+    tried = _try_numbers(samples, most, min_share)
     choice = _choose_best(tried)
-    while last < 2 * choice.n_clusters and last < most:
-        more = np.arange(last + 1, min(2 * last, most) + 1)
-        last = int(more[-1])
-        found = [NumberedDivisions.of(sample, more, min_share) for sample in samples]
-        tried = [former.joined(larger) for former, larger in zip(tried, found, strict=True)]
-        choice = _choose_best(tried)
     if len(choice.candidates) == 0:
         return Choice(1)
-    place = tried[0].numbers.tolist().index(choice.n_clusters)
-    agreed = measure_strength(samples[0], tried[0].merges[place], choice.n_clusters, min_share, rng)
-    strength = max(agreed - GRAPH_WEIGHT * float(tried[0].cuts[place]), 0.0)
-    choice = replace(choice, strength=strength, min_share=min_share)
+    strengths = tried[0].measure_strengths(samples[0], choice.n_clusters, min_share, rng)
+    is_candidate = np.isin(tried[0].numbers, choice.candidates)
+    strengths = strengths[is_candidate]
+    best = int(np.flatnonzero(choice.candidates == choice.n_clusters)[0])
+    is_same = (1 - strengths) * choice.candidates <= SAME_PART
+    chosen = max([best, *np.flatnonzero(is_same).tolist()])
+    strength = float(strengths[chosen])
     if strength < BY_CHANCE:
-        choice = replace(choice, n_clusters=int(choice.candidates[0]))
-    return choice
+        chosen = 0
+    return replace(
+        choice,
+        n_clusters=int(choice.candidates[chosen]),
+        strength=strength,
+        min_share=min_share,
+    )
+
+
+def _try_numbers(
+    samples: Sequence[SampledRows], most: int, min_share: float
+) -> list[NumberedDivisions]:
+    """Divide samples into 2, 3 and more clusters.
+
+    As long as the best number is in the upper half, twice as many are tried.
+    """
+    last = min(FIRST_NUMBERS, most)
+    numbers = np.arange(2, last + 1)
+    tried = [NumberedDivisions.of(sample, numbers, min_share) for sample in samples]
+    best = _choose_best(tried).n_clusters
+    while last < min(2 * best, most):
+        tried = _try_more(tried, samples, _in_steps(last, min(2 * last, most)), min_share)
+        last = min(2 * last, most)
+        best = _choose_best(tried).n_clusters
+    nearest = np.arange(max(2, int(best / (1 + STEP))), int(best * (1 + STEP)) + 2)
+    others = np.setdiff1d(nearest[nearest <= most], tried[0].numbers)
+    return _try_more(tried, samples, others, min_share)
+
+
+def _try_more(
+    tried: Sequence[NumberedDivisions],
+    samples: Sequence[SampledRows],
+    numbers: IntArray,
+    min_share: float,
+) -> list[NumberedDivisions]:
+    """Return the divisions that were tried and those into other numbers."""
+    return [
+        former.joined(NumberedDivisions.of(sample, numbers, min_share))
+        for former, sample in zip(tried, samples, strict=True)
+    ]
+
+
+def _in_steps(last: int, most: int) -> IntArray:
+    """Return numbers above the last one, up to the largest, in steps of a share.
+
+    >>> _in_steps(20, 40).tolist()
+    [21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40]
+    >>> _in_steps(80, 100).tolist()
+    [84, 88, 92, 97, 100]
+    """
+    numbers = []
+    while last < most:
+        last = min(max(last + 1, round(last * (1 + STEP))), most)
+        numbers.append(last)
+    return np.array(numbers, dtype=np.int64)
 
 
 def _choose_best(tried: Sequence[NumberedDivisions]) -> Choice:
@@ -366,26 +433,43 @@ def _choose_best(tried: Sequence[NumberedDivisions]) -> Choice:
     )
 
 
-def measure_strength(
-    sample: SampledRows, merge: str, n_clusters: int, min_share: float, rng: np.random.Generator
-) -> float:
-    """Return how much two halves of a sample agree on the clusters that a merge finds.
-
-    The mean over some splits.
-    """
+def split_in_halves(
+    sample: SampledRows, rng: np.random.Generator
+) -> list[tuple[SampledRows, SampledRows]]:
+    """Return two random halves of a sample, several times."""
     n_rows = sample.points.shape[0]
-    found = []
+    pairs = []
     for _ in range(N_SPLITS):
         order = rng.permutation(n_rows)
-        halves = []
-        for part in (order[: n_rows // 2], order[n_rows // 2 :]):
-            rows = np.sort(part)
-            half = SampledRows(sample.points[rows], sample.mass[rows])
-            halves.append((half, half.divide(merge, [n_clusters], min_share)[0]))
-        for (half, labels), (other, of_other) in (halves, halves[::-1]):
-            nearest = pairwise_distances_argmin(half.points, other.points)
-            found.append(weighted_ari(labels, of_other[nearest], half.mass))
-    return float(np.mean(found))
+        parts = (np.sort(order[: n_rows // 2]), np.sort(order[n_rows // 2 :]))
+        one, other = (SampledRows(sample.points[rows], sample.mass[rows]) for rows in parts)
+        pairs.append((one, other))
+    return pairs
+
+
+def measure_agreement(
+    halves: Sequence[tuple[SampledRows, SampledRows]],
+    merge: str,
+    numbers: Sequence[int] | IntArray,
+    min_share: float,
+) -> FloatArray:
+    """Return how much two halves agree on the clusters that a merge finds, for each number.
+
+    The mean over pairs of halves, and over which of the two is carried over to the other.
+    """
+    found = []
+    for pair in halves:
+        divided = [half.divide(merge, [int(each) for each in numbers], min_share) for half in pair]
+        for one, other in ((0, 1), (1, 0)):
+            nearest = pairwise_distances_argmin(pair[one].points, pair[other].points)
+            found.append(
+                [
+                    weighted_ari(labels, of_other[nearest], pair[one].mass)
+                    for labels, of_other in zip(divided[one], divided[other], strict=True)
+                ]
+            )
+    agreed: FloatArray = np.mean(found, axis=0)
+    return agreed
 
 
 def _count_distinct(points: Any) -> int:

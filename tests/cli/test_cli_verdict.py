@@ -59,7 +59,9 @@ def test_useless_clusters_are_a_warning_in_words_of_options(cohirf, folder):
 def test_small_clusters_are_a_warning_that_names_the_command(cohirf, tmp_path):
     far = np.vstack([np.random.default_rng(0).normal(size=(5_000, 2)), [[50.0, 50.0]]])
     np.save(tmp_path / "far.npy", far)
-    outcome = cohirf("fit", str(tmp_path / "far.npy"), "--estimator", "agglomerative", "--clusters", "2")
+    outcome = cohirf(
+        "fit", str(tmp_path / "far.npy"), "--estimator", "agglomerative", "--clusters", "2"
+    )
     assert "become noise; cohirf cut with fewer --clusters merges them." in outcome.err
 
 

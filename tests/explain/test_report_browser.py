@@ -556,4 +556,6 @@ def test_buttons_of_the_map_cover_no_rows(open_report, tmp_path, width):
     buttons = page.locator(".kinds button")
     assert buttons.count() == 3
     boxes = [button.bounding_box() for button in buttons.all()]
-    assert max(box["y"] + box["height"] for box in boxes) <= page.locator("#map").bounding_box()["y"]
+    assert (
+        max(box["y"] + box["height"] for box in boxes) <= page.locator("#map").bounding_box()["y"]
+    )

@@ -65,3 +65,11 @@ def test_minmax_scaling_maps_all_cells_to_0_to_1(table):
     X = table[0].copy()
     X[0, 0] = 1e4
     assert np.max(prepare(X, scaling="minmax").rows()[:]) == pytest.approx(1)
+
+
+def test_a_column_with_few_known_cells_has_no_far_ones():
+    values = np.append(np.linspace(0, 1, 26), [90.0, 91.0])
+    few = np.column_stack([np.linspace(0, 1, 60), np.append(values, np.full(32, np.nan))])
+    assert prepare(few).preparation.scale[1] == pytest.approx(np.std(values))
+    many = np.column_stack([np.linspace(0, 1, 60), np.append(np.linspace(0, 1, 58), [90.0, 91.0])])
+    assert prepare(many).preparation.scale[1] == pytest.approx(np.std(many[:58, 1]))

@@ -18,7 +18,7 @@ chosen on the sets of ``benchmarks/quality/rules.py``, which has cross-validated
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -122,6 +122,7 @@ class SampledRows:
 
     points: Any
     mass: FloatArray
+    has_all_columns: bool = False  # whether the graph has columns of two values, too
 
     @cached_property
     def graph(self) -> NeighbourGraph:
@@ -130,7 +131,17 @@ class SampledRows:
 
     @cached_property
     def _in_graph(self) -> Any:
-        return without_two_values(self.points)
+        return self.points if self.has_all_columns else without_two_values(self.points)
+
+    @cached_property
+    def _with_all_columns(self) -> SampledRows:
+        """The rows, of which more differ; for more clusters than there are points in the graph."""
+        return replace(self, has_all_columns=True)
+
+    @cached_property
+    def _by_ward(self) -> FloatArray:
+        """The merges of rows by Ward's criterion."""
+        return link_groups(self.points, self.mass)
 
     @cached_property
     def cutter(self) -> TreeCutter:
@@ -148,8 +159,10 @@ class SampledRows:
         """
         min_mass = min_share * float(self.mass.sum())
         if merge == "compact":
-            parts = LargeParts(link_groups(self.points, self.mass), self.mass, min_mass)
+            parts = LargeParts(self._by_ward, self.mass, min_mass)
             return [parts.label(number) for number in numbers]
+        if self._lacks_points(max(numbers, default=0)):
+            return self._with_all_columns.divide(merge, numbers, min_share)
         if merge == "connected":
             return [self._connect(number, min_mass)[0] for number in numbers]
         parts = LargeParts(self.along_graph, self.graph.mass, min_mass)
@@ -173,6 +186,8 @@ class SampledRows:
 
         Identical rows merge first.
         """
+        if self._lacks_points(n_clusters):
+            return self._with_all_columns.link(merge, n_clusters, n_groups, min_share)
         of_points = self.along_graph
         if merge == "connected":
             min_mass = min_share * float(self.mass.sum())
@@ -187,6 +202,12 @@ class SampledRows:
             [np.column_stack([first[point[copies]], copies]), first[as_merges(of_points)]]
         )
         return as_linkage(merges, np.append(np.zeros(len(copies)), of_points[:, 2]), len(point))
+
+    def _lacks_points(self, n_clusters: int) -> bool:
+        """Return whether the graph has fewer points than clusters, because columns were left
+        out.
+        """
+        return self._in_graph is not self.points and self.graph.n_points < n_clusters
 
     @cached_property
     def _compared(self) -> tuple[IntArray, FloatArray, FloatArray]:

@@ -11,7 +11,6 @@ of clusters.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order
 
@@ -114,60 +113,68 @@ class TreeCutter:
     def _cut(
         self, n_clusters: int, n_groups: int, smallest_part: float, min_mass: float
     ) -> tuple[IntArray, list[int]]:
-        """Return the part of each place, and the edges that were cut, in order."""
-        n_places = len(self.mass)
-        total_mass = float(self.mass.sum())
-        part = np.zeros(n_places, dtype=np.int64)
-        mass_below = self.mass_below.copy()
-        mass_of_part = np.zeros(max(n_groups, 1))
-        mass_of_part[0] = total_mass
-        is_open = self.length > 0  # whether the edge above a place can be cut
-        cuts: list[int] = []
-        most_halved = total_mass
-        while len(cuts) + 1 < min(n_groups, n_places) and is_open.any():
-            n_wanted = max(n_clusters, len(cuts) + 2)
-            needed = min(max(smallest_part * total_mass / n_wanted, min_mass), most_halved)
-            # differences are rounded
-            smaller = np.maximum(np.minimum(mass_below, mass_of_part[part] - mass_below), 0)
-            is_allowed = is_open & (smaller >= needed)
-            if not is_allowed.any():
-                most_halved = min(most_halved, needed) / 2
-                continue
-            place = _longest(np.where(is_allowed, self.length, -1), smaller)
-            self._cut_off(place, part, mass_below, mass_of_part, is_open, len(cuts) + 1)
-            cuts.append(int(self.edge[place]))
-        return part, cuts
+        """Return the part of each place, and the edges that were cut, in order.
 
-    def _cut_off(
-        self,
-        place: int,
-        part: IntArray,
-        mass_below: FloatArray,
-        mass_of_part: FloatArray,
-        is_open: NDArray[np.bool_],
-        number: int,
-    ) -> None:
+        What a part needs is halved as soon as no edge has as much on both sides.
+        """
+        parts = _Parts(self, max(n_groups, 1))
+        waiting = np.argsort(-self.length, kind="stable")  # places, with the longest edge first
+        waiting = waiting[self.length[waiting] > 0]
+        needed = max(smallest_part * float(self.mass.sum()) / n_clusters, min_mass)
+        while len(waiting) and not parts.are_enough:
+            smaller = parts.smaller_sides(waiting)
+            needed = min(needed, float(smaller.max()))
+            candidates = waiting[smaller >= needed]  # parts only get smaller: others never will be
+            while len(candidates) and not parts.are_enough:
+                is_longest = self.length[candidates] == self.length[candidates[0]]
+                tied = candidates[is_longest]
+                place = int(tied[parts.smaller_sides(tied).argmax()])
+                parts.cut_above(place)
+                candidates = candidates[candidates != place]
+                candidates = candidates[parts.smaller_sides(candidates) >= needed]
+            waiting = waiting[~parts.is_cut[waiting]]
+            needed /= 2
+        return parts.of_place, [int(self.edge[place]) for place in parts.cuts]
+
+
+class _Parts:
+    """The parts that a tree falls into."""
+
+    def __init__(self, cutter: TreeCutter, most: int) -> None:
+        n_places = len(cutter.mass)
+        self._cutter = cutter
+        self._most = most
+        self._mass_below = cutter.mass_below.copy()  # as far as it is in the same part
+        self._mass = np.zeros(most)
+        self._mass[0] = cutter.mass.sum()
+        self.of_place: IntArray = np.zeros(n_places, dtype=np.int64)
+        self.is_cut = np.zeros(n_places, dtype=bool)
+        self.cuts: list[int] = []  # places, below whose upper edge a part begins
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether there are as many parts as wanted."""
+        return len(self.cuts) + 1 >= self._most
+
+    def smaller_sides(self, places: IntArray) -> FloatArray:
+        """Return the mass of the smaller side of the edge above each of some places."""
+        below = self._mass_below[places]
+        above = self._mass[self.of_place[places]] - below
+        return np.maximum(np.minimum(below, above), 0)  # differences are rounded
+
+    def cut_above(self, place: int) -> None:
         """Make the places below an edge, as far as they are in its part, a part of their own."""
-        former = part[place]
-        mass = mass_below[place]
-        is_open[place] = False
-        mass_of_part[former] -= mass
-        mass_of_part[number] = mass
-        above = int(self.parent[place])
-        while above >= 0 and part[above] == former:
-            mass_below[above] -= mass
-            above = int(self.parent[above])
-        below = part[place : self.end[place]]
-        below[below == former] = number
-
-
-def _longest(length: FloatArray, smaller: FloatArray) -> int:
-    """Return the place of the longest edge.
-
-    Of equal ones, that with the larger part on its smaller side.
-    """
-    tied = np.flatnonzero(length == length.max())
-    return int(tied[smaller[tied].argmax()])
+        former = self.of_place[place]
+        self.is_cut[place] = True
+        self.cuts.append(place)
+        mass = self._mass_below[place]
+        self._mass[former] -= mass
+        self._mass[len(self.cuts)] = mass
+        before = slice(0, place)
+        is_above = (self._cutter.end[before] > place) & (self.of_place[before] == former)
+        self._mass_below[before][is_above] -= mass
+        below = self.of_place[place : self._cutter.end[place]]
+        below[below == former] = len(self.cuts)
 
 
 def _find(cluster: list[int], point: int) -> int:

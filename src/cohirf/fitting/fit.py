@@ -26,7 +26,7 @@ from cohirf.algorithm.levels import (
 )
 from cohirf.algorithm.randomness import Draw, generator_at, root_entropy
 from cohirf.algorithm.runs import Links
-from cohirf.beyond.choose_merge import explain_vanishing
+from cohirf.beyond.choose_merge import SampledRows, explain_vanishing
 from cohirf.beyond.companions import Companions, count_shown
 from cohirf.beyond.local_batches import Locality, find_parts, fuse_leaves, number_parts
 from cohirf.beyond.reach import ThinBatchesWarning, explain_thin_batches, links_every_row
@@ -99,8 +99,9 @@ def fit_data(
                 settled, journal = open_or_measure(settings, data, weights, settled.entropy, stack)
         stack.enter_context(one_thread())
         choice = None
+        all_rows = None
         if former is None and settings.goal.is_chosen and settings.goal.is_told:
-            choice = choose_first(settings, data, weights, settled.entropy)
+            choice, all_rows = choose_first(settings, data, weights, settled.entropy)
             settings = settings.aiming_at(choice.n_clusters)
         weighted = weights is not None or settings.sum_mass
         contraction = make_contraction(settings, data, settled, weighted=weighted)
@@ -111,7 +112,7 @@ def fit_data(
             n_rows = data.rows.n_rows
         else:
             n_rows = len(weights.positive)
-        fit = Fit(settings, data, weights, n_rows, contraction, choice, journal)
+        fit = Fit(settings, data, weights, n_rows, contraction, choice, journal, all_rows)
         setup = fit.prepare(former)
         first_level = data.contract_first_level(weights, setup)
         of_first_level = tally_features(contraction.views, data.n_features, 1, first_level.leaves)
@@ -158,10 +159,10 @@ class Fit:
     weights: DataWeights | None  # sample weights
     n_rows: int  # number of rows that take part
     contraction: Contraction  # how batches are contracted
-    choice: Choice | None = (
-        None  # the choice of the number of clusters, if it was made before the levels
-    )
+    # the choice of the number of clusters, if it was made before the levels
+    choice: Choice | None = None
     journal: Any = None  # where the checkpoint records runs
+    all_rows: SampledRows | None = None  # with their graph, if the number was chosen on them
     warned: list[str] = field(default_factory=list)  # warnings about this fit
 
     def prepare(self, former: IntArray | None = None) -> Setup:
@@ -292,10 +293,11 @@ class Fit:
         merge = settings.merge if goal.chooses_merge else "compact"
         device = self.contraction.device
         rng = self._generator(Draw.CHOICE)
-        chooser = Chooser(merge, number, draw, rng, min_share, device, self.data.n_features)
+        is_given = goal.chooses_merge and merge != "auto"
+        chooser = Chooser(
+            merge, is_given, number, draw, rng, min_share, device, self.data.n_features
+        )
         choice = chooser.choose_number() if self.choice is None else self.choice
-        if goal.chooses_merge:
-            choice = replace(choice, is_merge_given=settings.merge != "auto")
         if len(last.medoids) == 0:
             ending = end_fit(settings, first_level, last, goal.max_linked(state))
         elif goal.makes_cells(self.contraction.views.method) and first_level.rows is not None:
@@ -423,10 +425,14 @@ class Fit:
 
         @cache
         def draw(n_rows: int) -> SampleOfFit:
+            if n_rows > self.n_rows:
+                return draw(self.n_rows)
             rng = self._generator(Draw.CHOICE, n_rows)
             sample = SampleOfFit.draw(
                 first_level, self._population, self.data.column_means, n_rows, rng
             )
+            if self.all_rows is not None and len(sample.rows) == self.n_rows:
+                sample = replace(sample, known=self.all_rows)
             if last.is_noise.any():
                 return sample.at(np.flatnonzero(~last.is_noise[sample.leaves]))
             return sample

@@ -327,6 +327,7 @@ class SampleOfFit:
     values: Any  # their values, without missing cells
     leaves: IntArray  # the leaf that each belongs to
     mass: FloatArray  # their masses
+    known: SampledRows | None = None  # the same rows, if they were compared before
 
     @classmethod
     def draw(
@@ -375,27 +376,31 @@ class SampleOfFit:
     @cached_property
     def compared(self) -> SampledRows:
         """The rows with their neighbour graph, which several divisions are compared by."""
-        return SampledRows(self.values, self.mass)
+        return self.known or SampledRows(centre(self.values), self.mass)
 
 
 def choose_first(
     settings: Settings, data: Data, weights: DataWeights | None, entropy: Entropy
-) -> Choice:
+) -> tuple[Choice, SampledRows | None]:
     """Choose the number of clusters before the levels, so that they are those of a fit with this
     number.
+
+    Also return the rows with their graph, if the number was chosen on all of them.
     """
     population = Population(data.rows, weights)
 
-    def draw(number: int) -> tuple[Any, FloatArray]:
+    def draw(number: int) -> SampledRows:
         rows, mass = population.draw_by_weight(
             CHOICE_ROWS, generator_at(entropy, Draw.CHOICE, CHOICE_ROWS, number)
         )
-        return fill_missing(to_host(data.rows.take(rows)), data.column_means), mass
+        values = fill_missing(to_host(data.rows.take(rows)), data.column_means)
+        return SampledRows(centre(values), mass)
 
     min_share = find_min_share(settings, population)
-    return choose_number(
-        draw, generator_at(entropy, Draw.CHOICE), min_share, count_samples(population.n_rows)
-    )
+    samples = [draw(number) for number in range(count_samples(population.n_rows))]
+    choice = choose_number(samples, generator_at(entropy, Draw.CHOICE), min_share)
+    has_all = weights is None and population.n_rows <= CHOICE_ROWS
+    return choice, samples[0] if has_all else None
 
 
 def count_samples(n_rows: int) -> int:
@@ -451,7 +456,8 @@ def _link_points(
 class Chooser:
     """Chooses number and merge of the clusters of a fit, on samples of its rows."""
 
-    merge: str  # what the user wants
+    merge: str  # what is wanted
+    is_merge_given: bool  # whether the user wants it
     n_clusters: int | None  # the number of clusters; None if it is to be chosen
     draw: Callable[[int], SampleOfFit]  # returns a sample of so many rows, which is always the same
     rng: np.random.Generator  # splits samples into halves
@@ -463,13 +469,10 @@ class Chooser:
         """Return the number of clusters, or choose it."""
         if self.n_clusters is not None:
             return Choice(self.n_clusters)
-
-        def draw(number: int) -> tuple[Any, FloatArray]:
-            sample = self.draw(CHOICE_ROWS + number)  # another sample for each size
-            return sample.values, sample.mass
-
         n_samples = count_samples(len(self.draw(CHOICE_ROWS + 1).rows))
-        return choose_number(draw, self.rng, self.min_share, n_samples)
+        # another sample for each size; one with all rows is that whose merges are compared
+        samples = [self.draw(CHOICE_ROWS + number).compared for number in range(n_samples)]
+        return choose_number(samples, self.rng, self.min_share)
 
     def refine(self, division: Division, n_clusters: int, min_share: float = 0.0) -> Division:
         """Return the division, or the one by centres that follow from it if that cuts fewer
@@ -510,8 +513,10 @@ class Chooser:
         those of the rows of the sample, unless ``label_groups`` returns them, given a merge.
         """
         k = choice.n_clusters
-        if self.merge == "compact" or k < 2:
+        if k < 2:
             return choice
+        if self.merge == "compact":
+            return replace(choice, is_merge_given=self.is_merge_given)
         sample = self.sample
         if len(sample.rows) <= max(k, 2) or (self.merge == "auto" and self._are_few(sample, k)):
             return choice
@@ -522,7 +527,11 @@ class Chooser:
             else:
                 divisions.append(label_groups(sample, merge))
         found = sample.compared.compare(divisions)
-        choice = replace(choice, merge=found.best if self.merge == "auto" else self.merge)
+        choice = replace(
+            choice,
+            merge=found.best if self.merge == "auto" else self.merge,
+            is_merge_given=self.is_merge_given,
+        )
         if not np.isfinite(found.figures.cut).all():  # too few clusters have enough rows
             return choice
         scores = np.where(np.isfinite(found.scores), found.scores, np.nan)

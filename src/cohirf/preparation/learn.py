@@ -26,7 +26,7 @@ from cohirf.preparation.decide import AS_ASKED, NAMED, decide, find_marker, uses
 from cohirf.preparation.evidence import BadColumn, DataError, gather, reading
 from cohirf.preparation.kinds import Column, LeftOut, Name, Number, Vector
 from cohirf.preparation.preparation import IMPUTES, SCALINGS, Preparation, Prepared
-from cohirf.rows.grouping import FloatArray, row_blocks
+from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 from cohirf.sources import Source
 from cohirf.sources.source import rows_within
 from cohirf.sources.tables import NumberColumn, Table
@@ -395,12 +395,14 @@ class _Extremes:
 
     def __init__(self, n_features: int, n_far: int) -> None:
         self.n_kept = n_far + 1
+        self.known: IntArray = np.zeros(n_features, dtype=np.int64)  # number of cells
         self.lowest = np.full((self.n_kept, n_features), np.inf)
         self.highest = np.full((self.n_kept, n_features), -np.inf)
 
     def add(self, block: FloatArray) -> None:
         """Add some rows; missing cells do not count."""
         is_missing = np.isnan(block)
+        self.known += np.sum(~is_missing, axis=0)
         low = np.concatenate([self.lowest, np.where(is_missing, np.inf, block)])
         high = np.concatenate([self.highest, np.where(is_missing, -np.inf, block)])
         self.lowest = np.sort(np.partition(low, self.n_kept - 1, axis=0)[: self.n_kept], axis=0)
@@ -412,22 +414,25 @@ class _Extremes:
         None if none are.
 
         The cells at one end are far if the gap before them is several times the range of all cells
-        between both ends.
+        between both ends. A column with few known cells can have fewer far ones.
         """
         with np.errstate(all="ignore"):
             return self._find_bounds()
 
     def _find_bounds(self) -> tuple[FloatArray, FloatArray] | None:
-        spread = self.highest[-1] - self.lowest[-1]
+        n_far = np.array([count_crumbs(int(known)) - 1 for known in self.known])
+        inner = n_far, np.arange(len(n_far))
+        spread = self.highest[inner] - self.lowest[inner]
         is_spread = np.isfinite(spread) & (spread > 0)
         low = self.lowest[0]
         high = self.highest[0]
         for place in range(self.n_kept - 1):
+            can_be_far = is_spread & (place < n_far)
             gap = self.lowest[place + 1] - self.lowest[place]
-            is_far = is_spread & (gap > FAR * spread) & np.isfinite(gap)
+            is_far = can_be_far & (gap > FAR * spread) & np.isfinite(gap)
             low = np.where(is_far, self.lowest[place + 1], low)
             gap = self.highest[place] - self.highest[place + 1]
-            is_far = is_spread & (gap > FAR * spread) & np.isfinite(gap)
+            is_far = can_be_far & (gap > FAR * spread) & np.isfinite(gap)
             high = np.where(is_far, self.highest[place + 1], high)
         has_far = (low > self.lowest[0]) | (high < self.highest[0])
         return (low, high) if has_far.any() else None

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from cohirf.rows.grouping import FloatArray, IntArray
 
@@ -35,11 +36,11 @@ def mean_silhouette(
     n_rows = len(codes)
     mass = np.ones(n_rows) if mass is None else mass
     sizes = np.bincount(codes, weights=mass)
-    members = np.zeros((n_rows, len(sizes)))
-    members[np.arange(n_rows), codes] = mass
+    # sparse: its product takes the same time for many clusters as for few
+    members = sparse.csr_array((mass, (codes, np.arange(n_rows))), shape=(len(sizes), n_rows))
     total = 0.0
     for start in range(0, n_rows, COLUMNS):
-        sums = members.T @ distances[:, start : start + COLUMNS]
+        sums = members @ distances[:, start : start + COLUMNS]
         of_rows = mass[start : start + COLUMNS]
         total += float(of_rows @ silhouettes(sums, sizes, codes[start : start + COLUMNS], of_rows))
     return float(total / mass.sum())
