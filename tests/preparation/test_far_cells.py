@@ -70,6 +70,6 @@ def test_minmax_scaling_maps_all_cells_to_0_to_1(table):
 def test_a_column_with_few_known_cells_has_no_far_ones():
     values = np.append(np.linspace(0, 1, 26), [90.0, 91.0])
     few = np.column_stack([np.linspace(0, 1, 60), np.append(values, np.full(32, np.nan))])
-    assert prepare(few).preparation.scale[1] == pytest.approx(np.std(values))
+    assert prepare(few).preparation.offset[1] == pytest.approx(np.mean(values))
     many = np.column_stack([np.linspace(0, 1, 60), np.append(np.linspace(0, 1, 58), [90.0, 91.0])])
-    assert prepare(many).preparation.scale[1] == pytest.approx(np.std(many[:58, 1]))
+    assert prepare(many).preparation.offset[1] == pytest.approx(np.mean(many[:58, 1]))
