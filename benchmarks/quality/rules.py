@@ -3,11 +3,12 @@ their choice?
 
     python -m benchmarks.quality.rules [--first 0] [--sets 60] [--jobs 1] [--write]
 
-Five groups of sets: those of ``clustbench.py``, the real ones of ``answers.py``, and random ones,
+Six groups of sets: those of ``clustbench.py``, the real ones of ``answers.py``, and random ones,
 which are drawn here: mixtures of round and stretched clusters, some with a column of zeros and
-ones; mixtures that overlap; and shapes in the plane, some in noise. The weights were chosen on the
-first two groups, on tables that are not part of this repository, and on random sets that were drawn
-in the same way with other random numbers. ``--first`` is the seed of the first random set.
+ones; mixtures that overlap; shapes in the plane, some in noise; and round clusters that are apart,
+some of them much nearer to each other than to others. The weights were chosen on the first two
+groups, on tables that are not part of this repository, and on random sets that were drawn in the
+same way with other random numbers. ``--first`` is the seed of the first random set.
 
 First, with the true number of clusters: the mean adjusted Rand index (ARI) of K-Means with ten
 starts, of each merge alone, of the merge that the package takes, of weights that were chosen on the
@@ -148,6 +149,28 @@ def draw_shapes(seed: int) -> Set:
     return "shapes", (X - X.mean(axis=0)) / X.std(), [y]
 
 
+def draw_apart(seed: int) -> Set:
+    """Draw 3 to 12 round clusters in 2 to 8 features, with centres at least 5 to 8 standard
+    deviations apart, in a box of 3 to 8 times that width.
+    """
+    rng = np.random.default_rng([4, seed])
+    k = int(rng.integers(3, 13))
+    n_features = int(rng.integers(2, 9))
+    n_rows = int(rng.integers(300, 2000))
+    gap = rng.uniform(5, 8)
+    width = rng.uniform(3, 8) * gap
+    centres: list[np.ndarray] = []
+    while len(centres) < k:
+        centre = rng.uniform(0, width, n_features)
+        if all(np.linalg.norm(centre - other) >= gap for other in centres):
+            centres.append(centre)
+        else:
+            width *= 1.01
+    y = rng.choice(k, n_rows, p=rng.dirichlet(np.full(k, 5.0)))
+    X = np.array(centres)[y] + rng.normal(size=(n_rows, n_features))
+    return "apart", standardise(X), [y + 1]
+
+
 def read_groups(first: int, n_sets: int) -> Iterator[Set]:
     """Yield all sets."""
     for _, X, references in read_sets(DATA_FOLDER / "clustbench"):
@@ -159,6 +182,7 @@ def read_groups(first: int, n_sets: int) -> Iterator[Set]:
         yield draw_mixture(seed)
         yield draw_overlapping(seed)
         yield draw_shapes(seed)
+        yield draw_apart(seed)
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ SHORTER = 1e-6  # weight of plain distances in the tree: they decide where radii
 DENSE_FEATURES = 4  # up to so many features, neighbours are found by a tree, in little time
 # of a graph: about a tenth of a second
 ROWS_OF_FEW_FEATURES = 20_000
-ROWS_OF_MANY_FEATURES = 3_000
+ROWS_OF_MANY_FEATURES = 2_500
 
 
 def count_graph_rows(n_features: int) -> int:
