@@ -97,7 +97,7 @@ def _many_rows() -> Any:
 
 def _wide() -> Any:
     """Return rows with more features than the kernels of DBSCAN take: local batches stay small."""
-    return make_blobs(900, n_features=18, centers=4, random_state=7)[0]
+    return make_blobs(900, 18, centers=9, center_box=(-40, 40), random_state=7)[0]
 
 
 def _large_moons() -> Any:
@@ -574,7 +574,7 @@ def _density() -> Iterator[Case]:
     wide = {
         "eps 4": CoHiRF(DBSCAN(eps=4.0), batch_size=150),
         "eps 5": CoHiRF(DBSCAN(eps=5.0), batch_size=150),
-        "Manhattan": CoHiRF(DBSCAN(eps=15.0, metric="manhattan"), batch_size=150),
+        "Chebyshev": CoHiRF(DBSCAN(eps=1.6, metric="chebyshev"), batch_size=150),
     }
     forms = ("array", "npy", "dask array", "float32")
     yield from _seeded("DBSCAN local", wide, ("wide",), 1, forms=forms)
