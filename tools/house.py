@@ -1,30 +1,39 @@
-"""Measure the size and the shape of the package, and print each figure with its goal.
+"""Print figures of the package: its size, what a fit runs, how dense the code is, what it imports.
 
     python -m tools.house
 
-The goals are the house rules of CONTRIBUTING. A figure above its goal is marked; the exit code is 0
-in any case.
+There are no goals: CONTRIBUTING shows the figures of today. Figures "per 1,000 lines" are per 1,000
+lines of source, comments and docstrings included. A room is a module or package just below
+``cohirf``. A call is counted once for each pair of functions, and goes upwards if the import layers
+of pyproject.toml have the room of the called function above that of the caller. Times of imports are
+those of the processor, the best of five fresh processes.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import os
+import subprocess
 import sys
 import tokenize
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-import numpy as np
+from sklearn.datasets import make_blobs
 
 import cohirf
 
 PACKAGE = Path(cohirf.__file__).parent
+PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 NO_CODE = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -34,34 +43,105 @@ NO_CODE = {
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 }
+LONGEST_LINE = 100  # characters
+# Modules that know containers of rows: tests for a kind of container are expected in them.
+BACKENDS = (
+    "cohirf.data",
+    "cohirf.engines.dask",
+    "cohirf.rows.arrays",
+    "cohirf.rows.storage",
+    "cohirf.sources",
+)
+CONTAINER_TESTS = {"issparse", "is_dask", "is_on_device", "is_here", "is_torch", "is_cupy"}
+# Names of variables that hold the estimator outside its own file.
+ESTIMATORS = {"model", "owner", "updated", "fitted", "estimator"}
+IMPORT_RUNS = 5  # the fastest of as many fresh processes counts
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A measured figure and its goal, the largest value that the house rules allow.
-
-    None if there is no rule.
-    """
+    """A measured figure."""
 
     name: str
-    value: int
-    goal: int | None = None
+    value: float
+
+    def __str__(self) -> str:
+        """Return a line of the table."""
+        shown = f"{self.value:,}" if isinstance(self.value, int) else f"{self.value:,.2f}"
+        return f"{self.name:64}{shown:>10}"
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of the package: its name, its text and its syntax tree."""
+
+    name: str
+    text: str
+    tree: ast.Module
+
+    @property
+    def n_lines(self) -> int:
+        """Number of lines of source."""
+        return len(self.text.splitlines())
+
+    def nodes(self, *types: type[ast.AST]) -> Iterator[Any]:
+        """Yield the nodes of these types."""
+        return (node for node in ast.walk(self.tree) if isinstance(node, types))
+
+    @property
+    def is_backend(self) -> bool:
+        """Whether tests for containers are expected in the module."""
+        return any(is_in(self.name, backend) for backend in BACKENDS)
+
+
+def is_in(module: str, package: str) -> bool:
+    """Return whether a module is a package, or in it."""
+    return f"{module}.".startswith(f"{package}.")
+
+
+@cache
+def project() -> dict[str, Any]:
+    """Return pyproject.toml."""
+    return tomllib.loads(PROJECT.read_text(encoding="utf-8"))
 
 
 def measure() -> Iterator[Figure]:
     """Yield all figures."""
-    files = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
-    trees = {path: ast.parse(text) for path, text in files.items()}
-    yield Figure("lines of source", sum(len(text.splitlines()) for text in files.values()), 31_000)
-    yield Figure("lines of code", sum(len(lines_of_code(text)) for text in files.values()), 19_000)
-    yield Figure("files", len(files), 190)
-    yield Figure("packages", len({path.parent for path in files}))
+    modules = read_modules()
+    yield from measure_size(modules)
+    yield from measure_density(modules)
+    yield from measure_ties(modules)
     yield from measure_runs()
-    yield Figure("parameters called model: Any", sum(map(count_any_models, trees.values())), 0)
-    yield Figure("reads of model._private", sum(map(count_private_reads, trees.values())), 0)
-    yield Figure("top-level names defined in two files or more", len(repeated_names(trees)), 25)
-    yield Figure("parameters of CoHiRF", len(signature(cohirf.CoHiRF).parameters), 18)
-    yield Figure("options of the program", count_options(program()), 110)
+    yield from measure_imports()
+
+
+def read_modules() -> list[Module]:
+    """Return all modules of the package."""
+    modules = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        modules.append(Module(module_name(path), text, ast.parse(text)))
+    return modules
+
+
+def module_name(path: Path) -> str:
+    """Return the name under which a file of the package is imported."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+# -- size
+
+
+def measure_size(modules: list[Module]) -> Iterator[Figure]:
+    """Yield how much there is."""
+    yield Figure("lines of source", sum(module.n_lines for module in modules))
+    yield Figure("lines of code", sum(len(lines_of_code(module.text)) for module in modules))
+    yield Figure("files", len(modules))
+    yield Figure("packages", len({path.parent for path in PACKAGE.rglob("*.py")}))
+    yield Figure("top-level names defined in two files or more", len(repeated_names(modules)))
+    yield Figure("parameters of CoHiRF", len(signature(cohirf.CoHiRF).parameters))
+    yield Figure("options of the program", count_options(program()))
 
 
 def lines_of_code(text: str) -> set[int]:
@@ -80,124 +160,44 @@ def lines_of_code(text: str) -> set[int]:
     return lines
 
 
-def count_any_models(tree: ast.AST) -> int:
-    """Return how many parameters are called ``model`` and have no other type than Any."""
-    arguments = (
-        node for node in ast.walk(tree) if isinstance(node, ast.arg) and node.arg == "model"
-    )
-    return sum(
-        isinstance(node.annotation, ast.Name) and node.annotation.id == "Any" for node in arguments
-    )
-
-
-def count_private_reads(tree: ast.AST) -> int:
-    """Return how often a private attribute of a variable ``model`` is read."""
-    return sum(
-        isinstance(node, ast.Attribute)
-        and isinstance(node.ctx, ast.Load)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "model"
-        and node.attr.startswith("_")
-        and not node.attr.startswith("__")
-        for node in ast.walk(tree)
-    )
-
-
-def repeated_names(trees: dict[Path, ast.Module]) -> dict[str, list[Path]]:
-    """Return the functions, classes and constants that several files define at their top level, and
-    these files.
+def repeated_names(modules: list[Module]) -> dict[str, list[str]]:
+    """Return the functions, classes and constants that several modules define at their top level,
+    and these modules.
     """
-    places: dict[str, list[Path]] = defaultdict(list)
-    for path, tree in trees.items():
-        for name in {
-            name for node in tree.body for name in _defined(node) if not name.startswith("__")
-        }:
-            places[name].append(path)
-    return {name: paths for name, paths in places.items() if len(paths) > 1}
+    places: dict[str, list[str]] = defaultdict(list)
+    for module in modules:
+        for name in {*assigned_names(module), *_functions_and_classes(module)}:
+            places[name].append(module.name)
+    return {name: found for name, found in places.items() if len(found) > 1}
 
 
-def _defined(node: ast.stmt) -> list[str]:
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return [node.name]
-    targets = (
-        node.targets
-        if isinstance(node, ast.Assign)
-        else [node.target]
-        if isinstance(node, ast.AnnAssign)
-        else []
-    )
-    names = (name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
-    return [name.id for name in names if isinstance(name.ctx, ast.Store)]
+def _functions_and_classes(module: Module) -> list[str]:
+    return [
+        node.name for node in module.tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    ]
 
 
-class Halves:
-    """A base method that cuts the rows in two halves, and notes who called it."""
-
-    callers: list[CodeType]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return no parameters."""
-        return {}
-
-    def fit_predict(self, X: Any) -> Any:
-        """Return 0 for the rows below the median of the first column, and 1 for the others."""
-        Halves.callers = [frame.f_code for frame in _frames(sys._getframe(1))]
-        return (X[:, 0] > np.median(X[:, 0])).astype(int)
-
-
-def _frames(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
-def measure_runs() -> Iterator[Figure]:
-    """Yield figures of a tiny fit and of a prediction, after a first run that imports what they
-    need.
-    """
-    X = np.random.default_rng(0).normal(size=(40, 3))
-    model = cohirf.CoHiRF(Halves(), random_state=0)
-    model.fit(X).predict(X)
-    fitted = functions_run(lambda: model.fit(X))
-    predicted = functions_run(lambda: model.predict(X))
-    fit = cohirf.CoHiRF.fit.__wrapped__.__code__  # scikit-learn wraps it, to validate parameters
-    yield Figure(
-        "frames from fit to the base method's fit_predict", 1 + Halves.callers.index(fit), 12
-    )
-    yield Figure("files run by a tiny fit", len({code.co_filename for code in fitted}), 25)
-    yield Figure("functions run by a tiny fit", len(fitted), 180)
-    yield Figure("files run by predict", len({code.co_filename for code in predicted}), 6)
-
-
-def functions_run(call: Callable[[], object]) -> set[CodeType]:
-    """Return the functions of the package that a call runs.
-
-    Comprehensions and lambdas belong to their function.
-    """
-    seen: set[CodeType] = set()
-
-    def note(frame: FrameType, event: str, argument: object) -> None:
-        seen.add(frame.f_code)
-
-    sys.setprofile(note)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    return {
-        code
-        for code in seen
-        if Path(code.co_filename).is_relative_to(PACKAGE) and code.co_name[0] != "<"
-    }
+def assigned_names(module: Module) -> list[str]:
+    """Return the names that a module assigns at its top level, except those like ``__all__``."""
+    found = []
+    for node in module.tree.body:
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        else:
+            continue
+        names = [name for target in targets for name in ast.walk(target)]
+        found += [name.id for name in names if isinstance(name, ast.Name)]
+    return [name for name in found if not name.startswith("__")]
 
 
 def program() -> Any:
-    """Return the program as a tree of commands."""
+    """Return the program as a tree of commands: ``app`` beside the function that starts it."""
     import typer
 
-    from cohirf.cli.app import app
-
-    return typer.main.get_command(app)
+    package, _, _ = project()["project"]["scripts"]["cohirf"].partition(":")
+    return typer.main.get_command(import_module(f"{package}.app").app)
 
 
 def count_options(command: Any) -> int:
@@ -208,12 +208,220 @@ def count_options(command: Any) -> int:
     return own + sum(map(count_options, getattr(command, "commands", {}).values()))
 
 
+# -- density
+
+
+def measure_density(modules: list[Module]) -> Iterator[Figure]:
+    """Yield how much a reader has to take in at once."""
+    lines = [line for module in modules for line in module.text.splitlines()]
+    thousands = len(lines) / 1_000
+    constants = [name for module in modules for name in assigned_names(module)]
+    capitals = [name for name in constants if name.isupper()]
+    conditional = sum(len(list(module.nodes(ast.IfExp))) for module in modules)
+    packed = sum(map(_is_packed, (node for one in modules for node in one.nodes(ast.Assign))))
+    long = sum(len(line) > LONGEST_LINE for line in lines)
+    yield Figure("module constants", len(constants))
+    yield Figure("module constants per 1,000 lines", len(constants) / thousands)
+    yield Figure("module constants in capitals", len(capitals))
+    yield Figure("module constants in capitals per 1,000 lines", len(capitals) / thousands)
+    yield Figure("conditional expressions per 1,000 lines", conditional / thousands)
+    yield Figure("packed assignments (a, b = x, y) per 1,000 lines", packed / thousands)
+    yield Figure(f"lines above {LONGEST_LINE} characters, %", 100 * long / len(lines))
+
+
+def _is_packed(node: ast.Assign) -> bool:
+    return isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple)
+
+
+# -- ties
+
+
+def measure_ties(modules: list[Module]) -> Iterator[Figure]:
+    """Yield what functions know of the estimator, of types and of containers."""
+    parameters = [node for module in modules for node in module.nodes(ast.arg) if node.annotation]
+    of_any = sum(_is_named(node.annotation, "Any") for node in parameters)
+    outside = [module for module in modules if module.name != "cohirf.estimator"]
+    yield Figure("parameters annotated Any, %", 100 * of_any / len(parameters))
+    yield Figure("parameters model: Model", sum(map(_is_model, parameters)))
+    yield Figure("vars() or __dict__ of the estimator elsewhere", sum(map(count_vars, outside)))
+    backends = [module for module in modules if module.is_backend]
+    others = [module for module in modules if not module.is_backend]
+    yield Figure("tests for a container in backends", sum(map(count_container_tests, backends)))
+    yield Figure("tests for a container outside", sum(map(count_container_tests, others)))
+
+
+def _is_named(node: ast.expr | None, *names: str) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
+
+
+def _is_model(node: ast.arg) -> bool:
+    return node.arg == "model" and _is_named(node.annotation, "Model")
+
+
+def count_vars(module: Module) -> int:
+    """Return how often a module opens the dictionary of a variable that holds the estimator."""
+    calls = [node for node in module.nodes(ast.Call) if _is_named(node.func, "vars")]
+    opened = [argument for node in calls for argument in node.args]
+    opened += [node.value for node in module.nodes(ast.Attribute) if node.attr == "__dict__"]
+    return sum(_is_named(node, *ESTIMATORS) for node in opened)
+
+
+def count_container_tests(module: Module) -> int:
+    """Return how often a module asks which container it has, imports and definitions left out."""
+    names = sum(node.id in CONTAINER_TESTS for node in module.nodes(ast.Name))
+    return names + sum(node.attr in CONTAINER_TESTS for node in module.nodes(ast.Attribute))
+
+
+# -- runs
+
+
+def measure_runs() -> Iterator[Figure]:
+    """Yield what fits of 1,000 rows and a prediction run, after a first run that imports what they
+    need.
+    """
+    X, _ = make_blobs(1_000, n_features=5, centers=5, random_state=0)
+    model = cohirf.CoHiRF(random_state=0)
+    given = cohirf.CoHiRF(n_clusters=5, random_state=0)
+    runs: dict[str, Callable[[], object]] = {
+        "CoHiRF().fit": lambda: model.fit(X),
+        "CoHiRF(n_clusters=5).fit": lambda: given.fit(X),
+        "predict": lambda: model.predict(X),
+    }
+    for name, run in runs.items():
+        run()
+        calls = calls_of(run)
+        functions = {called for _, called in calls}
+        yield Figure(f"{name}: files", len({code.co_filename for code in functions}))
+        yield Figure(f"{name}: functions", len(functions))
+        yield Figure(f"{name}: rooms, the parts of the package", len(set(map(room_of, functions))))
+        yield Figure(f"{name}: calls from one room to another", sum(map(_changes_room, calls)))
+        yield Figure(f"{name}: of these, upwards in the import layers", sum(map(_climbs, calls)))
+
+
+def calls_of(run: Callable[[], object]) -> set[tuple[CodeType | None, CodeType]]:
+    """Return the pairs of functions of the package that call each other in a run, directly or
+    through other packages.
+
+    Comprehensions and lambdas are no functions of their own: what they call, their function calls.
+    """
+    calls: set[tuple[CodeType | None, CodeType]] = set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and _is_function(frame.f_code):
+            caller = frame.f_back
+            while caller is not None and not _is_function(caller.f_code):
+                caller = caller.f_back
+            calls.add((None if caller is None else caller.f_code, frame.f_code))
+
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@cache
+def _is_function(code: CodeType) -> bool:
+    return Path(code.co_filename).is_relative_to(PACKAGE) and not code.co_name.startswith("<")
+
+
+@cache
+def room_of(code: CodeType) -> str:
+    """Return the part of the package that a function is in: the module or package just below."""
+    return ".".join(module_name(Path(code.co_filename)).split(".")[:2])
+
+
+def _changes_room(call: tuple[CodeType | None, CodeType]) -> bool:
+    caller, called = call
+    return caller is not None and room_of(caller) != room_of(called)
+
+
+def _climbs(call: tuple[CodeType | None, CodeType]) -> bool:
+    caller, called = call
+    if caller is None or not _changes_room(call):
+        return False
+    return floor_of(called) > floor_of(caller)
+
+
+@cache
+def floor_of(code: CodeType) -> int:
+    """Return the floor of a function: its layer in the contracts of imports, 0 for the lowest.
+
+    A function in no layer is on the highest floor.
+    """
+    module = module_name(Path(code.co_filename))
+    names = [name for name in layers() if is_in(module, name)]
+    if not names:
+        return len(layers())
+    return layers()[max(names, key=len)]
+
+
+@cache
+def layers() -> dict[str, int]:
+    """Return the floor of each module and package that the first contract of imports names."""
+    rows = project()["tool"]["importlinter"]["contracts"][0]["layers"]
+    floors = {}
+    for number, row in enumerate(reversed(rows)):
+        for name in row.replace("|", " ").replace(":", " ").split():
+            floors[name.strip("()")] = number
+    return floors
+
+
+# -- imports
+
+
+MEASURED_IMPORT = """
+import sys, time
+start = time.process_time()
+{statement}
+elapsed = time.process_time() - start
+print(elapsed, len([name for name in sys.modules if name.startswith("cohirf")]))
+"""
+
+
+def measure_imports() -> Iterator[Figure]:
+    """Yield what imports load, and how long they take beside scikit-learn's.
+
+    ``import cohirf`` alone loads next to nothing: its names are loaded when they are first used.
+    """
+    anchor = "import sklearn.cluster"
+    statements = (anchor, "import cohirf", "from cohirf import CoHiRF")
+    for statement in statements:
+        time_import(statement)  # compiles what has changed
+    runs = [
+        {statement: time_import(statement) for statement in statements} for _ in range(IMPORT_RUNS)
+    ]
+    best = {statement: min(run[statement] for run in runs) for statement in statements}
+    for statement in statements[1:]:
+        seconds, n_modules = best[statement]
+        yield Figure(f"{statement}: modules of cohirf", n_modules)
+        yield Figure(f"{statement}: time over {anchor}", seconds / best[anchor][0])
+
+
+def time_import(statement: str) -> tuple[float, int]:
+    """Return the seconds of the processor that an import takes in a fresh process, and how many
+    modules of the package are loaded then.
+    """
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED_IMPORT.format(statement=statement)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seconds, n_modules = done.stdout.split()
+    return float(seconds), int(n_modules)
+
+
 def main() -> None:
     """Print the table."""
     for figure in measure():
-        goal = "" if figure.goal is None else f"{figure.goal:>8,}"
-        above = "  above" if figure.goal is not None and figure.value > figure.goal else ""
-        print(f"{figure.name:50}{figure.value:>8,}{goal}{above}")
+        print(figure)
 
 
 if __name__ == "__main__":
